@@ -1,0 +1,2 @@
+//! Chores of the project: generate, controlplane, demo, check, test.
+fn main() {}

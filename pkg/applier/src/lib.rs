@@ -1,0 +1,1 @@
+//! Server-side apply in phases: plan, ownership, collisions, probes, drift watches, teardown.

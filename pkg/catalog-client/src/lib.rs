@@ -1,0 +1,1 @@
+//! catalogd's HTTP client and its cache of packages by catalog digest.

@@ -1,0 +1,1 @@
+//! The catalog content service: ClusterCatalog controller, storage, HTTP server.

@@ -1,0 +1,1 @@
+//! File-based catalogs: metas, packages, channels, bundles, deprecations, canonical blobs.

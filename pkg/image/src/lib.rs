@@ -1,0 +1,1 @@
+//! Image references, registry access, pull, safe unpack and the content cache.

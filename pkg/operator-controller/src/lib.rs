@@ -1,0 +1,1 @@
+//! The extension manager: ClusterExtension and ClusterObjectSet controllers.

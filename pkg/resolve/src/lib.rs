@@ -1,0 +1,1 @@
+//! Which bundle, and why: candidates, successors, ordering, catalogs' priority.

@@ -1,0 +1,1 @@
+//! What both controllers run on: telemetry, metrics, health, TLS, leases, backoff, events, shutdown.

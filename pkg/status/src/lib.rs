@@ -1,0 +1,1 @@
+//! From an outcome to conditions, for all kinds.

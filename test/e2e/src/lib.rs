@@ -1,0 +1,1 @@
+//! Gherkin features and steps.

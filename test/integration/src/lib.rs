@@ -1,0 +1,1 @@
+//! Differential and component suites.
