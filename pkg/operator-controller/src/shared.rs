@@ -1,0 +1,14 @@
+//! What the controllers of this process share.
+
+use std::sync::Arc;
+
+/// Handed to every controller's `run`; cheap to clone.
+#[derive(Clone)]
+pub struct Shared {
+    /// The API server, with this process's own identity.
+    pub client: kube::Client,
+    /// Namespace of this process: revisions' object Secrets, leases and own certificates live there.
+    pub system_namespace: Arc<str>,
+    /// How many objects of one kind are reconciled at the same time; at least 1.
+    pub concurrency: u16,
+}
