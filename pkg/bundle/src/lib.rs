@@ -1,1 +1,18 @@
-//! registry+v1 bundles: parse, validate, render to plain manifests.
+//! registry+v1 bundles: parse, validate, render to plain manifests; CRD upgrade safety.
+//!
+//! Everything here is pure: files come in as bytes, manifests leave as [`serde_json::Value`]s. No
+//! input, however broken, makes it panic; whatever is wrong with a bundle is a [`ParseError`] or a
+//! [`RenderError`] that names the file or the object.
+
+pub mod crd_safety;
+mod error;
+mod model;
+mod options;
+mod parse;
+mod render;
+
+pub use error::{ParseError, RenderError};
+pub use model::{Bundle, InstallMode};
+pub use options::{CertificateRequest, Certificates, OwnCertificate, RenderOptions};
+pub use parse::parse;
+pub use render::{render, webhook_certificates};

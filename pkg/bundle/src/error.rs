@@ -1,0 +1,102 @@
+//! Why a bundle cannot be read or rendered. Texts that clients match on are upstream's.
+
+use thiserror::Error;
+
+/// A bundle that cannot be read. Nothing but another bundle image mends it.
+#[derive(Debug, Error)]
+pub enum ParseError {
+    /// A file that every bundle must have is not there.
+    #[error("open {path}: no such file or directory")]
+    MissingFile {
+        /// The path inside the bundle.
+        path: String,
+    },
+    /// `manifests` is flat by definition.
+    #[error(
+        "subdirectories are not allowed within the \"manifests\" directory of the bundle image filesystem: found \"{path}\""
+    )]
+    Subdirectory {
+        /// The directory found.
+        path: String,
+    },
+    /// A manifest is no stream of Kubernetes objects.
+    #[error("error parsing objects in \"{path}\": {detail}")]
+    Manifest {
+        /// The file.
+        path: String,
+        /// What is wrong in it.
+        detail: String,
+    },
+    /// A metadata file is not what it must be.
+    #[error("failed to unmarshal {path}: {detail}")]
+    Metadata {
+        /// The file.
+        path: String,
+        /// What is wrong in it.
+        detail: String,
+    },
+    /// The CSV's own `olm.properties` annotation cannot be extended.
+    #[error("failed to unmarshal csv.metadata.annotations['olm.properties']: {detail}")]
+    PropertiesAnnotation {
+        /// What is wrong in it.
+        detail: String,
+    },
+    /// No file holds a `ClusterServiceVersion`.
+    #[error("no ClusterServiceVersion found in \"manifests\"")]
+    NoCsv,
+    /// The bundle is larger than anything sensible.
+    #[error("bundle is too large: {what} is {actual}, at most {limit} is accepted")]
+    TooLarge {
+        /// What was counted.
+        what: String,
+        /// How much there is.
+        actual: usize,
+        /// How much may be.
+        limit: usize,
+    },
+}
+
+impl ParseError {
+    /// Whether trying again with the same files is pointless: always, parsing has no other input.
+    pub fn terminal(&self) -> bool {
+        true
+    }
+}
+
+/// A bundle that cannot be rendered as asked.
+#[derive(Debug, Error)]
+pub enum RenderError {
+    /// The bundle uses something that cannot be installed at all, or not with these options.
+    #[error("unsupported bundle: {0}")]
+    Unsupported(String),
+    /// `spec.config` does not fit the bundle; only a change of the extension mends it.
+    #[error("invalid ClusterExtension configuration: invalid configuration: {0}")]
+    Config(String),
+    /// `spec.config` has the right shape but a value that Kubernetes refuses.
+    #[error("invalid deploymentConfig: {0}")]
+    DeploymentConfig(String),
+    /// The bundle contradicts itself; one line per finding.
+    #[error("{0}")]
+    Invalid(String),
+    /// The target namespaces do not go with the bundle's install modes.
+    #[error("invalid option(s): {0}")]
+    Options(String),
+    /// A certificate that [`webhook_certificates`](crate::webhook_certificates) asks for was not handed over.
+    #[error("no serving certificate was provided for secret \"{secret_name}\"")]
+    MissingCertificate {
+        /// The secret that would hold it.
+        secret_name: String,
+    },
+}
+
+impl RenderError {
+    /// Whether trying again is pointless until the extension's spec changes.
+    pub fn terminal(&self) -> bool {
+        matches!(self, Self::Config(_) | Self::DeploymentConfig(_))
+    }
+
+    /// Whether the extension's `spec.config` is at fault (condition reason `InvalidConfiguration`).
+    pub fn is_configuration(&self) -> bool {
+        self.terminal()
+    }
+}

@@ -1,0 +1,180 @@
+//! A bundle as far as rendering needs it: the CSV's relevant fields, and manifests as they came.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde_json::Value;
+
+/// A parsed registry+v1 bundle.
+#[derive(Clone, Debug)]
+pub struct Bundle {
+    pub(crate) package: String,
+    pub(crate) csv: Csv,
+    /// CRDs in the order of their files, shaped like `apiextensions.k8s.io/v1`.
+    pub(crate) crds: Vec<Value>,
+    /// Everything else of `manifests`, untouched.
+    pub(crate) others: Vec<Value>,
+}
+
+impl Bundle {
+    /// The name of the `ClusterServiceVersion`, which is the name of the bundle in a catalog.
+    pub fn csv_name(&self) -> &str {
+        &self.csv.name
+    }
+
+    /// `spec.version` of the CSV, in the form of semantic versioning; empty when it has none.
+    pub fn version(&self) -> &str {
+        &self.csv.version
+    }
+
+    /// The package the bundle says it belongs to; empty when it does not say.
+    pub fn package(&self) -> &str {
+        &self.package
+    }
+
+    /// The CSV's `olm.properties` annotation, with the entries of `metadata/properties.yaml` appended:
+    /// a JSON list of `{"type","value"}`.
+    pub fn properties_annotation(&self) -> Option<String> {
+        self.csv.annotations.get(PROPERTIES_ANNOTATION).cloned()
+    }
+
+    /// The install modes the bundle supports, in a fixed order.
+    pub fn install_modes(&self) -> Vec<InstallMode> {
+        InstallMode::ALL.into_iter().filter(|mode| self.supports(*mode)).collect()
+    }
+
+    /// Whether `mode` is declared as supported. When a mode is listed twice, any `true` counts.
+    pub fn supports(&self, mode: InstallMode) -> bool {
+        self.csv.install_modes.iter().any(|(name, on)| *on && name == mode.as_str())
+    }
+
+    /// Whether the bundle serves webhooks of any type.
+    pub fn has_webhooks(&self) -> bool {
+        !self.csv.webhooks.is_empty()
+    }
+}
+
+/// Where a CSV keeps its properties.
+pub(crate) const PROPERTIES_ANNOTATION: &str = "olm.properties";
+
+/// Which namespaces an operator can watch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum InstallMode {
+    /// All of them.
+    AllNamespaces,
+    /// Several, chosen. No API can choose it, it is known only so that messages can name it.
+    MultiNamespace,
+    /// The one it runs in.
+    OwnNamespace,
+    /// One, other than that it runs in.
+    SingleNamespace,
+}
+
+impl InstallMode {
+    const ALL: [Self; 4] =
+        [Self::AllNamespaces, Self::MultiNamespace, Self::OwnNamespace, Self::SingleNamespace];
+
+    /// The name in a CSV.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::AllNamespaces => "AllNamespaces",
+            Self::MultiNamespace => "MultiNamespace",
+            Self::OwnNamespace => "OwnNamespace",
+            Self::SingleNamespace => "SingleNamespace",
+        }
+    }
+}
+
+impl fmt::Display for InstallMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The fields of a CSV that matter here.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Csv {
+    pub name: String,
+    pub annotations: BTreeMap<String, String>,
+    pub version: String,
+    /// Names are kept as text: unknown ones occur in the wild and mean nothing.
+    pub install_modes: Vec<(String, bool)>,
+    pub owned_crds: Vec<String>,
+    pub owns_api_services: bool,
+    pub deployments: Vec<StrategyDeployment>,
+    pub permissions: Vec<Permission>,
+    pub cluster_permissions: Vec<Permission>,
+    pub webhooks: Vec<Webhook>,
+}
+
+/// A deployment of the install strategy.
+#[derive(Clone, Debug)]
+pub(crate) struct StrategyDeployment {
+    pub name: String,
+    pub labels: BTreeMap<String, String>,
+    /// A complete `apps/v1` `DeploymentSpec`.
+    pub spec: Value,
+}
+
+/// What a service account may do.
+#[derive(Clone, Debug)]
+pub(crate) struct Permission {
+    pub service_account: String,
+    /// `None` when the field is absent: that makes another name than an empty list.
+    pub rules: Option<Vec<Rule>>,
+}
+
+/// One RBAC rule; absent and empty lists are the same, except for the verbs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rule {
+    pub verbs: Option<Vec<String>>,
+    pub api_groups: Vec<String>,
+    pub resources: Vec<String>,
+    pub resource_names: Vec<String>,
+    pub non_resource_urls: Vec<String>,
+}
+
+/// The three kinds of webhook a CSV can define.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum WebhookType {
+    Conversion,
+    Mutating,
+    Validating,
+}
+
+impl WebhookType {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Conversion => "ConversionWebhook",
+            Self::Mutating => "MutatingAdmissionWebhook",
+            Self::Validating => "ValidatingAdmissionWebhook",
+        }
+    }
+}
+
+/// A webhook definition.
+#[derive(Clone, Debug)]
+pub(crate) struct Webhook {
+    /// `None` for a type nobody knows: such a definition still needs certificates, and renders nothing else.
+    pub kind: Option<WebhookType>,
+    pub type_name: String,
+    pub generate_name: String,
+    pub deployment: String,
+    pub container_port: i64,
+    pub target_port: Option<Value>,
+    pub path: Option<String>,
+    pub conversion_crds: Vec<String>,
+    pub admission_review_versions: Option<Vec<String>>,
+    pub rules: Vec<WebhookRule>,
+    /// The fields copied as they are into the configuration: failurePolicy, matchPolicy,
+    /// objectSelector, sideEffects, timeoutSeconds, reinvocationPolicy.
+    pub copied: serde_json::Map<String, Value>,
+}
+
+/// What an admission webhook is called for; `value` is the rule as it will be written.
+#[derive(Clone, Debug)]
+pub(crate) struct WebhookRule {
+    pub api_groups: Vec<String>,
+    pub resources: Vec<String>,
+    pub value: Value,
+}

@@ -1,0 +1,77 @@
+//! What rendering depends on besides the bundle.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+/// How one bundle is to be rendered.
+#[derive(Clone, Debug)]
+pub struct RenderOptions {
+    /// The namespace the operator runs in; it must exist already, rendering never creates one.
+    pub install_namespace: String,
+    /// `spec.config.inline` of the extension; `None` when there is no `spec.config`.
+    pub config: Option<Value>,
+    /// Where the serving certificates of the bundle's webhooks come from.
+    pub certificates: Certificates,
+    /// Whether bundles without `AllNamespaces` may be installed. On by default.
+    pub single_own_namespace: bool,
+    /// Whether `deploymentConfig` is a known configuration field. On by default.
+    pub deployment_config: bool,
+}
+
+impl RenderOptions {
+    /// Everything on, no configuration, webhooks refused until [`certificates`](Self::certificates) is set.
+    pub fn new(install_namespace: impl Into<String>) -> Self {
+        Self {
+            install_namespace: install_namespace.into(),
+            config: None,
+            certificates: Certificates::None,
+            single_own_namespace: true,
+            deployment_config: true,
+        }
+    }
+}
+
+/// Who makes the serving certificates of webhooks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Certificates {
+    /// Nobody: a bundle with webhooks is refused.
+    #[default]
+    None,
+    /// cert-manager: an `Issuer` and a `Certificate` per deployment, CA injected by annotation.
+    CertManager,
+    /// OpenShift's service CA: annotations only.
+    ServiceCa,
+    /// We: the caller hands over PEMs by secret name, for every [`CertificateRequest`] of
+    /// [`webhook_certificates`](crate::webhook_certificates).
+    Own(BTreeMap<String, OwnCertificate>),
+}
+
+/// A serving certificate made by the caller. All three fields are PEM text.
+#[derive(Clone, PartialEq, Eq)]
+pub struct OwnCertificate {
+    /// The CA that signed `cert_pem`; goes into `caBundle`.
+    pub ca_pem: String,
+    /// The certificate chain, leaf first.
+    pub cert_pem: String,
+    /// The private key of the leaf.
+    pub key_pem: String,
+}
+
+impl std::fmt::Debug for OwnCertificate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // A private key has no place in a log.
+        f.debug_struct("OwnCertificate").finish_non_exhaustive()
+    }
+}
+
+/// A certificate that [`Certificates::Own`] must hold for a bundle with webhooks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateRequest {
+    /// Name of the Secret the deployment mounts, the key in [`Certificates::Own`].
+    pub secret_name: String,
+    /// The Service in front of the webhook deployment.
+    pub service_name: String,
+    /// Subject alternative names, the first is also fit as common name.
+    pub dns_names: Vec<String>,
+}
