@@ -1,0 +1,81 @@
+//! The release of a bundle: what orders bundles of one version among themselves.
+
+use crate::go_quote;
+use crate::parse::{ParseError, check_prerelease};
+use semver::Prerelease;
+use std::fmt;
+use std::str::FromStr;
+
+/// Longest release, in characters.
+const MAX_LENGTH: usize = 20;
+
+/// A release such as `1` or `2.rc`: identifiers joined by dots, ordered as the pre-release of a semantic
+/// version is (numbers before words, shorter before longer). Never empty; at most 20 characters.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Release(Prerelease);
+
+/// Why a text is no release. None of these heals by trying again.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReleaseError {
+    /// Longer than 20 characters.
+    #[error("invalid release {}: must be no longer than 20 characters", go_quote(text))]
+    TooLong {
+        /// The text.
+        text: String,
+    },
+    /// One identifier is malformed.
+    #[error("invalid release {}: segment {segment}: {source}", go_quote(text))]
+    Segment {
+        /// The whole text.
+        text: String,
+        /// Which identifier, from 0.
+        segment: usize,
+        /// What is wrong. Part of the text, because upstream's one sentence has it.
+        source: Box<ParseError>,
+    },
+}
+
+impl Release {
+    /// The release as written.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// Reads a release where an empty text means that there is none.
+    ///
+    /// # Errors
+    /// [`ReleaseError`] when `text` is neither empty nor a release.
+    pub fn parse_optional(text: &str) -> Result<Option<Self>, ReleaseError> {
+        if text.is_empty() { Ok(None) } else { text.parse().map(Some) }
+    }
+}
+
+impl FromStr for Release {
+    type Err = ReleaseError;
+
+    fn from_str(text: &str) -> Result<Self, ReleaseError> {
+        let owned = || text.to_owned();
+        if text.chars().count() > MAX_LENGTH {
+            return Err(ReleaseError::TooLong { text: owned() });
+        }
+        for (segment, part) in text.split('.').enumerate() {
+            check_prerelease(part).map_err(|source| ReleaseError::Segment {
+                text: owned(),
+                segment,
+                source: Box::new(source),
+            })?;
+        }
+        let wrong = |_| ReleaseError::Segment {
+            text: owned(),
+            segment: 0,
+            source: Box::new(ParseError::PrereleaseCharacter { text: owned() }),
+        };
+        Prerelease::new(text).map(Self).map_err(wrong)
+    }
+}
+
+impl fmt::Display for Release {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
