@@ -1,1 +1,21 @@
 //! File-based catalogs: metas, packages, channels, bundles, deprecations, canonical blobs.
+//!
+//! [`decode`] turns any catalog file into [`Meta`]s whose blob is canonical: what is stored, served, hashed
+//! and parsed later is always that one form. [`IndexIgnore`] says which files of a catalog are not read.
+//! [`PackageContent`] is the typed graph of one package.
+//! Pure: readers come in as parameters, paths are only text.
+
+mod canonical;
+mod content;
+mod decode;
+mod ignore_rules;
+mod meta;
+mod model;
+
+pub use content::{ContentError, PackageBuilder, PackageContent};
+pub use decode::{DecodeError, Decoder, Limits, decode};
+pub use ignore_rules::{IgnoreError, IndexIgnore};
+pub use meta::Meta;
+pub use model::{
+    Bundle, Channel, DeprecationEntry, Deprecations, Entry, Package, Property, Reference, VersionError, schema,
+};

@@ -1,0 +1,130 @@
+//! The typed graph of one package, as resolution reads it.
+
+use crate::model::{Bundle, Channel, Deprecations, Package, schema};
+use crate::Meta;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// The graph of one package of one catalog.
+///
+/// Lists are ordered as upstream's cache orders them: bytewise by name as if a `.json` followed. Of two
+/// objects of one schema and name the later one counts.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PackageContent {
+    /// The package's name.
+    pub name: String,
+    /// The `olm.package` object; a package may exist by its bundles alone.
+    pub package: Option<Package>,
+    /// Its channels.
+    pub channels: Vec<Channel>,
+    /// Its bundles.
+    pub bundles: Vec<Bundle>,
+    /// What is deprecated in it; only the first is looked at.
+    pub deprecations: Vec<Deprecations>,
+}
+
+/// Why the content of a package cannot be used. Only another catalog content heals it.
+#[derive(Debug, thiserror::Error)]
+pub enum ContentError {
+    /// An object has another shape than its schema says.
+    #[error(
+        "error loading package {}: {schema} {} is malformed",
+        olm_version::go_quote(package), olm_version::go_quote(name)
+    )]
+    Shape {
+        /// The package.
+        package: String,
+        /// The schema of the object.
+        schema: String,
+        /// The name of the object.
+        name: String,
+        /// What is wrong.
+        source: serde_json::Error,
+    },
+}
+
+impl ContentError {
+    /// Always true: the same content fails again.
+    pub fn terminal(&self) -> bool {
+        true
+    }
+}
+
+impl PackageContent {
+    /// Collects the package `name` from `metas`; objects of other packages are passed over.
+    ///
+    /// # Errors
+    /// [`ContentError`] for the first object that does not fit its schema.
+    pub fn from_metas(name: &str, metas: impl IntoIterator<Item = Meta>) -> Result<Self, ContentError> {
+        let mut builder = PackageBuilder::new(name);
+        for meta in metas {
+            builder.add(&meta)?;
+        }
+        Ok(builder.finish())
+    }
+
+    /// Whether there is nothing of the package at all.
+    pub fn is_empty(&self) -> bool {
+        self.package.is_none()
+            && self.channels.is_empty()
+            && self.bundles.is_empty()
+            && self.deprecations.is_empty()
+    }
+}
+
+/// Collects a package object by object, so that no more than one raw object is in memory.
+#[derive(Debug, Default)]
+pub struct PackageBuilder {
+    name: String,
+    package: Option<Package>,
+    channels: BTreeMap<String, Channel>,
+    bundles: BTreeMap<String, Bundle>,
+    deprecations: BTreeMap<String, Deprecations>,
+}
+
+impl PackageBuilder {
+    /// Starts with nothing of the package `name`.
+    pub fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), ..Self::default() }
+    }
+
+    /// Takes `meta` in when it belongs to the package and has a schema that matters; says whether it did.
+    ///
+    /// # Errors
+    /// [`ContentError`] when it does not fit its schema.
+    pub fn add(&mut self, meta: &Meta) -> Result<bool, ContentError> {
+        let is_package = meta.schema == schema::PACKAGE && meta.name == self.name;
+        if !is_package && meta.package != self.name {
+            return Ok(false);
+        }
+        let key = format!("{}.json", if meta.name.is_empty() { &meta.schema } else { &meta.name });
+        match meta.schema.as_str() {
+            schema::PACKAGE if is_package => self.package = Some(typed(meta, &self.name)?),
+            schema::CHANNEL => drop(self.channels.insert(key, typed(meta, &self.name)?)),
+            schema::BUNDLE => drop(self.bundles.insert(key, typed(meta, &self.name)?)),
+            schema::DEPRECATIONS => drop(self.deprecations.insert(key, typed(meta, &self.name)?)),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// The package as collected so far.
+    pub fn finish(self) -> PackageContent {
+        PackageContent {
+            name: self.name,
+            package: self.package,
+            channels: self.channels.into_values().collect(),
+            bundles: self.bundles.into_values().collect(),
+            deprecations: self.deprecations.into_values().collect(),
+        }
+    }
+}
+
+fn typed<'a, T: Deserialize<'a>>(meta: &'a Meta, package: &str) -> Result<T, ContentError> {
+    serde_json::from_slice(&meta.blob).map_err(|source| ContentError::Shape {
+        package: package.to_owned(),
+        schema: meta.schema.clone(),
+        name: meta.name.clone(),
+        source,
+    })
+}

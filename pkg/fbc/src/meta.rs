@@ -1,0 +1,14 @@
+//! One object of a catalog, of whatever schema.
+
+/// One object of a catalog: what it is filed under, and its canonical bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Meta {
+    /// The schema, such as `olm.bundle`; may be empty.
+    pub schema: String,
+    /// The package it belongs to; empty on `olm.package` itself.
+    pub package: String,
+    /// Its name; may be empty.
+    pub name: String,
+    /// Canonical JSON: sorted keys, no white space, one line, ending in a line feed.
+    pub blob: Vec<u8>,
+}

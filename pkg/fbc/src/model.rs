@@ -1,0 +1,191 @@
+//! The typed schemas that resolution reads. Fields that nothing reads are not kept: a package may hold a
+//! thousand bundles, each with a megabyte of descriptions.
+
+use olm_version::{ParseError, VersionRelease};
+use serde::{Deserialize, Serialize};
+
+/// The schemas of a catalog that have a meaning here.
+pub mod schema {
+    /// A package.
+    pub const PACKAGE: &str = "olm.package";
+    /// A channel of a package.
+    pub const CHANNEL: &str = "olm.channel";
+    /// A bundle of a package.
+    pub const BUNDLE: &str = "olm.bundle";
+    /// What is deprecated in a package.
+    pub const DEPRECATIONS: &str = "olm.deprecations";
+}
+
+/// An `olm.package`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Package {
+    /// The package's name.
+    #[serde(default)]
+    pub name: String,
+    /// The channel that older clients default to; resolution does not look at it.
+    #[serde(default)]
+    pub default_channel: String,
+    /// For people.
+    #[serde(default)]
+    pub description: String,
+}
+
+/// An `olm.channel`: bundles and the upgrade edges between them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Channel {
+    /// The channel's name, unique in the package.
+    #[serde(default)]
+    pub name: String,
+    /// Its bundles, each with the edges that lead to it.
+    #[serde(default)]
+    pub entries: Vec<Entry>,
+}
+
+/// A bundle in a channel, with the edges that lead to it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Entry {
+    /// The bundle's name; the bundle itself may be missing from the catalog.
+    #[serde(default)]
+    pub name: String,
+    /// The bundle it replaces; may name one that is no longer in the channel.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub replaces: String,
+    /// Further bundles it replaces.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skips: Vec<String>,
+    /// The versions it replaces, as written; see `olm_version::SkipRange`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub skip_range: String,
+}
+
+/// An `olm.bundle`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Bundle {
+    /// The bundle's name, unique in the package.
+    #[serde(default)]
+    pub name: String,
+    /// The image that holds its manifests.
+    #[serde(default)]
+    pub image: String,
+    /// Its properties, without the ones that hold whole manifests.
+    #[serde(default, deserialize_with = "kept_properties")]
+    pub properties: Vec<Property>,
+}
+
+/// A property of a bundle.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Property {
+    /// What kind of property it is, such as `olm.package`.
+    #[serde(rename = "type")]
+    pub type_: String,
+    /// Its value.
+    #[serde(default)]
+    pub value: serde_json::Value,
+}
+
+/// An `olm.deprecations`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deprecations {
+    /// What is deprecated, in the order written.
+    #[serde(default)]
+    pub entries: Vec<DeprecationEntry>,
+}
+
+/// One deprecated thing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeprecationEntry {
+    /// What is deprecated.
+    #[serde(default)]
+    pub reference: Reference,
+    /// What its users are told.
+    #[serde(default)]
+    pub message: String,
+}
+
+/// Names a package, a channel or a bundle.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reference {
+    /// The schema of what is named; see [`schema`].
+    #[serde(default)]
+    pub schema: String,
+    /// Its name; empty for the package itself.
+    #[serde(default)]
+    pub name: String,
+}
+
+/// Why a bundle has no usable version.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum VersionError {
+    /// There is no `olm.package` property.
+    #[error("no package property found in bundle {}", olm_version::go_quote(bundle))]
+    NoProperty {
+        /// The bundle.
+        bundle: String,
+    },
+    /// The `olm.package` property has another shape than a package name and a version.
+    #[error("error unmarshalling package property: {reason}")]
+    Shape {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The version, or the release, does not read.
+    #[error(transparent)]
+    Parse(#[from] ParseError),
+}
+
+#[derive(Deserialize)]
+struct PackageValue {
+    #[serde(default)]
+    version: String,
+    release: Option<String>,
+}
+
+impl Bundle {
+    /// The property that gives a bundle its version.
+    pub const PACKAGE_PROPERTY: &'static str = "olm.package";
+
+    /// The bundle's version and release. With `release_support` a `release` in the property counts, even an
+    /// empty one; else, and where there is none, build metadata that reads as a release is the release.
+    ///
+    /// # Errors
+    /// [`VersionError`] when there is no version or it does not read.
+    pub fn version_release(&self, release_support: bool) -> Result<VersionRelease, VersionError> {
+        let property = self
+            .properties
+            .iter()
+            .find(|property| property.type_ == Self::PACKAGE_PROPERTY)
+            .ok_or_else(|| VersionError::NoProperty { bundle: self.name.clone() })?;
+        let value = PackageValue::deserialize(&property.value)
+            .map_err(|error| VersionError::Shape { reason: error.to_string() })?;
+        Ok(match value.release.filter(|_| release_support) {
+            Some(release) => VersionRelease::parse(&value.version, &release)?,
+            None => VersionRelease::parse_legacy(&value.version)?,
+        })
+    }
+}
+
+/// Properties that hold whole manifests or descriptions; nothing here reads them.
+const BULKY: [&str; 2] = ["olm.bundle.object", "olm.csv.metadata"];
+
+fn kept_properties<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Property>, D::Error> {
+    #[derive(Deserialize)]
+    struct Raw<'a> {
+        #[serde(rename = "type", default, borrow)]
+        type_: std::borrow::Cow<'a, str>,
+        #[serde(default, borrow)]
+        value: Option<&'a serde_json::value::RawValue>,
+    }
+    let raw = Option::<Vec<Raw<'de>>>::deserialize(deserializer)?.unwrap_or_default();
+    raw.into_iter()
+        .filter(|raw| !BULKY.contains(&raw.type_.as_ref()))
+        .map(|raw| {
+            let value = raw.value.map_or(Ok(serde_json::Value::Null), |value| serde_json::from_str(value.get()));
+            Ok(Property {
+                type_: raw.type_.into_owned(),
+                value: value.map_err(serde::de::Error::custom)?,
+            })
+        })
+        .collect()
+}
