@@ -1,2 +1,68 @@
-//! Chores of the project: generate, controlplane, demo, check, test.
-fn main() {}
+//! Chores of the project, the same for a developer and for CI: `cargo xtask CHORE`. The Makefile is a
+//! thin front door over it.
+
+mod check;
+mod generate;
+mod purity;
+mod shell;
+mod suites;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Chores of the project", version)]
+struct Cli {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Write the generated files (config/crd) anew.
+    Generate {
+        /// Write nothing; fail and name the files that are stale.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Everything that needs no run: format, lints, generated files, purity, dependencies.
+    Check,
+    /// Fail when a pure crate links IO.
+    Purity,
+    /// Build what is missing, run every test of rings 1 to 3, and close with one line of totals.
+    Test {
+        /// Passed on to `cargo test`, for example `-p olm-version`; all crates when empty.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+    /// Show the product at work: a control plane, a registry, both controllers, an install and an upgrade.
+    Demo {
+        /// Passed on to the demo; see `cargo xtask demo --help`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+    /// Compare with recorded answers: run every kind of vector that DIR holds.
+    Vectors {
+        /// The folder of vectors.
+        dir: String,
+    },
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().chore {
+        Chore::Generate { check } => generate::run(check),
+        Chore::Check => check::run(),
+        Chore::Purity => purity::run(),
+        Chore::Test { args } => suites::run(&args),
+        Chore::Demo { args } => shell::cargo_run("olm-harness", "demo", &args),
+        Chore::Vectors { dir } => shell::cargo_run("olm-integration", "vectors", &[dir]),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! What can be checked without running the product: format, lints, generated files, purity, dependencies.
+
+use std::process::Command;
+
+use crate::shell::{cargo, root};
+use crate::{generate, purity, shell};
+
+/// The release of cargo-deny that is installed when there is none. Built once a machine.
+const CARGO_DENY: &str = "cargo-deny@0.20.2";
+
+/// Runs all checks in order of their cost; the first that fails ends the run.
+pub(crate) fn run() -> anyhow::Result<()> {
+    shell::run(cargo().args(["fmt", "--all", "--check"]))?;
+    shell::run(cargo().args(["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]))?;
+    generate::run(true)?;
+    purity::run()?;
+    deny()
+}
+
+/// Licences, sources and doubled or banned crates, by deny.toml. Advisories need a fresh database from the
+/// network and change without any change here, so they are a chore of their own: `cargo deny check advisories`.
+fn deny() -> anyhow::Result<()> {
+    let installed = shell::output(cargo().args(["deny", "--version"])).is_ok();
+    if !installed {
+        shell::run(Command::new("cargo").current_dir(root()).args(["install", "--locked", CARGO_DENY]))?;
+    }
+    shell::run(cargo().args(["deny", "--offline", "check", "bans", "licenses", "sources"]))
+}

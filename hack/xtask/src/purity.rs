@@ -1,0 +1,41 @@
+//! The pure crates stay pure: nothing they link may do IO.
+//!
+//! Linking is checked here, over cargo's dependency tree; calls of the standard library's files, clock and
+//! network are refused by the `clippy.toml` of each pure crate.
+
+use anyhow::bail;
+
+use crate::shell::{cargo, output};
+
+/// The crates below the line of docs/architecture.md.
+const PURE: [&str; 6] =
+    ["olm-api", "olm-version", "olm-fbc", "olm-resolve", "olm-bundle", "olm-status"];
+
+/// Crates that do IO or bring a runtime for it.
+const FORBIDDEN: [&str; 12] = [
+    "tokio", "async-std", "mio", "hyper", "reqwest", "kube-client", "kube-runtime", "axum", "oci-client", "tar",
+    "rustls", "tempfile",
+];
+
+/// Fails with every pair of a pure crate and a crate that it must not link.
+pub(crate) fn run() -> anyhow::Result<()> {
+    let mut found = Vec::new();
+    for pure in PURE {
+        let tree = output(cargo().args([
+            "tree", "--locked", "--edges", "normal", "--prefix", "none", "--format", "{p}", "--package", pure,
+        ]))?;
+        for line in tree.lines() {
+            let name = line.split(' ').next().unwrap_or_default();
+            if FORBIDDEN.contains(&name) {
+                found.push(format!("{pure} links {name} (see `cargo tree -p {pure} -i {name}`)"));
+            }
+        }
+    }
+    found.sort();
+    found.dedup();
+    if !found.is_empty() {
+        bail!("pure crates must not do IO:\n  {}", found.join("\n  "));
+    }
+    eprintln!("pure: {}", PURE.join(", "));
+    Ok(())
+}

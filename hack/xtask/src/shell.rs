@@ -1,0 +1,59 @@
+//! Running other programs: from the workspace's root, with their output shown as it comes.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, bail};
+
+/// The workspace's root, wherever the chore was called from.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .map_or_else(|| PathBuf::from("."), Path::to_path_buf)
+}
+
+/// The cargo that runs this chore.
+pub(crate) fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root());
+    command
+}
+
+/// Runs `command` to its end; an exit status other than 0 is an error that names it.
+pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
+    let shown = show(command);
+    eprintln!("$ {shown}");
+    let status = command.status().with_context(|| format!("cannot start `{shown}`"))?;
+    if !status.success() {
+        bail!("`{shown}` failed: {status}");
+    }
+    Ok(())
+}
+
+/// Runs `command` and returns what it printed.
+pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
+    let shown = show(command);
+    let output = command.output().with_context(|| format!("cannot start `{shown}`"))?;
+    if !output.status.success() {
+        bail!("`{shown}` failed: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    String::from_utf8(output.stdout).with_context(|| format!("`{shown}` did not print UTF-8"))
+}
+
+/// Builds and runs a binary of the workspace.
+pub(crate) fn cargo_run(package: &str, bin: &str, args: &[String]) -> anyhow::Result<()> {
+    let mut command = cargo();
+    command.args(["run", "--quiet", "--package", package, "--bin", bin, "--"]).args(args);
+    run(&mut command)
+}
+
+fn show(command: &Command) -> String {
+    let name = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
+    let mut shown = name.to_string_lossy().into_owned();
+    for arg in command.get_args() {
+        shown.push(' ');
+        shown.push_str(&arg.to_string_lossy());
+    }
+    shown
+}

@@ -1,0 +1,83 @@
+Feature: Channels
+  Channels narrow the choice; the edges of the chosen channels are the ones that count.
+
+  Background:
+    Given OLM is available
+    And an image registry is available
+    And namespace "${TEST_NAMESPACE}" is available
+
+  Scenario: Only the chosen channel's bundles are installed, and a change of channel opens the way on
+    Given a catalog "test" with packages:
+      | package | version | channel | replaces | contents                   |
+      | test    | 1.0.0   | alpha   |          | CRD, Deployment, ConfigMap |
+      | test    | 1.0.1   | alpha   | 1.0.0    | CRD, Deployment, ConfigMap |
+      | test    | 1.0.2   | alpha   | 1.0.1    | CRD, Deployment, ConfigMap |
+      | test    | 2.0.0   | beta    | 1.0.2    | CRD, Deployment, ConfigMap |
+    When ClusterExtension is applied
+      """
+      apiVersion: olm.operatorframework.io/v1
+      kind: ClusterExtension
+      metadata:
+        name: ${NAME}
+      spec:
+        namespace: ${TEST_NAMESPACE}
+        source:
+          sourceType: Catalog
+          catalog:
+            packageName: ${PACKAGE:test}
+            channels: [alpha]
+            selector:
+              matchLabels:
+                olm.operatorframework.io/metadata.name: ${CATALOG:test}
+      """
+    Then ClusterExtension is rolled out
+    And bundle "${PACKAGE:test}.1.0.2" is installed in version "1.0.2"
+    And bundle "${PACKAGE:test}.1.0.2" stays installed in version "1.0.2"
+    When ClusterExtension is updated
+      """
+      apiVersion: olm.operatorframework.io/v1
+      kind: ClusterExtension
+      metadata:
+        name: ${NAME}
+      spec:
+        namespace: ${TEST_NAMESPACE}
+        source:
+          sourceType: Catalog
+          catalog:
+            packageName: ${PACKAGE:test}
+            channels: [beta]
+            selector:
+              matchLabels:
+                olm.operatorframework.io/metadata.name: ${CATALOG:test}
+      """
+    Then bundle "${PACKAGE:test}.2.0.0" is installed in version "2.0.0"
+
+  Scenario: A channel that does not exist is named
+    Given a catalog "test" with packages:
+      | package | version | channel | replaces | contents                   |
+      | test    | 1.0.0   | alpha   |          | CRD, Deployment, ConfigMap |
+      | test    | 1.0.1   | alpha   | 1.0.0    | CRD, Deployment, ConfigMap |
+      | test    | 1.0.2   | alpha   | 1.0.1    | CRD, Deployment, ConfigMap |
+      | test    | 2.0.0   | beta    | 1.0.2    | CRD, Deployment, ConfigMap |
+    When ClusterExtension is applied
+      """
+      apiVersion: olm.operatorframework.io/v1
+      kind: ClusterExtension
+      metadata:
+        name: ${NAME}
+      spec:
+        namespace: ${TEST_NAMESPACE}
+        source:
+          sourceType: Catalog
+          catalog:
+            packageName: ${PACKAGE:test}
+            channels: [stable]
+            selector:
+              matchLabels:
+                olm.operatorframework.io/metadata.name: ${CATALOG:test}
+      """
+    Then ClusterExtension reports Progressing as True with Reason Retrying and Message includes:
+      """
+      no bundles found for package "${PACKAGE:test}" in channels [stable]
+      """
+    And ClusterExtension has 0 revisions

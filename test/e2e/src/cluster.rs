@@ -1,0 +1,111 @@
+//! Objects of a cluster by the names that people type: `deployment/web`, `configmap/settings`.
+
+use anyhow::{Context as _, bail};
+use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
+use kube::discovery::{ApiResource, Discovery, Scope, verbs};
+use serde_json::Value;
+
+/// A cluster's objects, untyped.
+#[derive(Clone)]
+pub struct Cluster {
+    client: kube::Client,
+}
+
+impl Cluster {
+    /// Objects seen with `client`'s rights.
+    pub fn new(client: kube::Client) -> Self {
+        Self { client }
+    }
+
+    /// The client underneath.
+    pub fn client(&self) -> kube::Client {
+        self.client.clone()
+    }
+
+    /// The API of `kind/name`'s kind, in `namespace` when the kind is namespaced, and the name.
+    pub async fn lookup(&self, reference: &str, namespace: &str) -> anyhow::Result<(Api<DynamicObject>, String)> {
+        let (kind, name) = reference.split_once('/').context("an object is named `kind/name`")?;
+        let discovery = Discovery::new(self.client()).run_aggregated().await?;
+        for group in discovery.groups() {
+            for (resource, capabilities) in group.recommended_resources() {
+                if resource.kind.eq_ignore_ascii_case(kind) || resource.plural == kind {
+                    let api = self.api(&resource, &capabilities.scope, namespace);
+                    return Ok((api, name.to_owned()));
+                }
+            }
+        }
+        bail!("the API server knows no kind `{kind}`")
+    }
+
+    fn api(&self, resource: &ApiResource, scope: &Scope, namespace: &str) -> Api<DynamicObject> {
+        match scope {
+            Scope::Namespaced => Api::namespaced_with(self.client(), namespace, resource),
+            Scope::Cluster => Api::all_with(self.client(), resource),
+        }
+    }
+
+    /// `kind/name`, or `None` when it is not there.
+    pub async fn get(&self, reference: &str, namespace: &str) -> anyhow::Result<Option<DynamicObject>> {
+        let (api, name) = self.lookup(reference, namespace).await?;
+        Ok(api.get_opt(&name).await?)
+    }
+
+    /// Applies one object as a user's `kubectl apply --server-side` does.
+    pub async fn apply(&self, object: &Value) -> anyhow::Result<()> {
+        let kind = object["kind"].as_str().context("the object has no kind")?;
+        let name = object["metadata"]["name"].as_str().context("the object has no name")?;
+        let namespace = object["metadata"]["namespace"].as_str().unwrap_or("default");
+        let (api, name) = self.lookup(&format!("{kind}/{name}"), namespace).await?;
+        api.patch(&name, &PatchParams::apply("e2e").force(), &Patch::Apply(object)).await?;
+        Ok(())
+    }
+
+    /// Merges `change` into `kind/name` as a user's `kubectl edit` does.
+    pub async fn merge(&self, reference: &str, namespace: &str, change: &Value) -> anyhow::Result<()> {
+        let (api, name) = self.lookup(reference, namespace).await?;
+        api.patch(&name, &PatchParams::default(), &Patch::Merge(change)).await?;
+        Ok(())
+    }
+
+    /// Every object of the cluster with `selector`, as `Kind namespace/name`, of every kind that can be listed.
+    pub async fn labeled(&self, selector: &str) -> anyhow::Result<Vec<String>> {
+        let discovery = Discovery::new(self.client()).run_aggregated().await?;
+        let params = ListParams::default().labels(selector);
+        let mut found = Vec::new();
+        for group in discovery.groups() {
+            for (resource, capabilities) in group.recommended_resources() {
+                if !capabilities.supports_operation(verbs::LIST) {
+                    continue;
+                }
+                let api: Api<DynamicObject> = Api::all_with(self.client(), &resource);
+                let list = match api.list_metadata(&params).await {
+                    Ok(list) => list,
+                    // A kind may go while we look: its CRD is being removed.
+                    Err(kube::Error::Api(status)) if status.is_not_found() => continue,
+                    Err(error) => return Err(error).context(format!("cannot list {}", resource.plural)),
+                };
+                found.extend(list.items.into_iter().map(|item| {
+                    let metadata = item.metadata;
+                    format!(
+                        "{} {}/{}",
+                        resource.kind,
+                        metadata.namespace.unwrap_or_default(),
+                        metadata.name.unwrap_or_default()
+                    )
+                }));
+            }
+        }
+        found.sort();
+        Ok(found)
+    }
+}
+
+/// True when `actual` holds all of `wanted`: maps key by key, anything else equal.
+pub fn holds(actual: &Value, wanted: &Value) -> bool {
+    match (actual, wanted) {
+        (Value::Object(actual), Value::Object(wanted)) => wanted
+            .iter()
+            .all(|(key, wanted)| actual.get(key).is_some_and(|actual| holds(actual, wanted))),
+        _ => actual == wanted,
+    }
+}

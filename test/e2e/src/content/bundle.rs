@@ -1,0 +1,127 @@
+//! The files of one registry+v1 bundle.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::{Row, Word, package_name};
+
+/// The label that the pod stand-in takes as "this image can never run".
+pub const BAD_IMAGE: &str = "registry.invalid/bad-image:v0";
+
+/// The bundle of `row`: path → content.
+pub fn files(row: &Row, id: &str) -> BTreeMap<String, Vec<u8>> {
+    let package = package_name(&row.package, id);
+    let mut files = BTreeMap::new();
+    let mut add = |path: &str, object: &Value| {
+        files.insert(path.to_owned(), object.to_string().into_bytes());
+    };
+    add(
+        "metadata/annotations.yaml",
+        &json!({"annotations": {
+            "operators.operatorframework.io.bundle.mediatype.v1": "registry+v1",
+            "operators.operatorframework.io.bundle.manifests.v1": "manifests/",
+            "operators.operatorframework.io.bundle.metadata.v1": "metadata/",
+            "operators.operatorframework.io.bundle.package.v1": package,
+        }}),
+    );
+    for word in &row.contents {
+        match word {
+            Word::Crd => add("manifests/crd.yaml", &crd(id)),
+            Word::ConfigMap => add("manifests/configmap.yaml", &config_map("test-configmap", row, id)),
+            Word::ExtraConfigMap => add("manifests/extra.yaml", &config_map("extra-configmap", row, id)),
+            Word::Ingress => add(
+                "manifests/ingress.yaml",
+                &json!({"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": {"name": "web"}}),
+            ),
+            _ => {}
+        }
+    }
+    if !row.contents.contains(&Word::NoCsv) {
+        add("manifests/csv.yaml", &csv(row, &package, id));
+    }
+    files
+}
+
+fn config_map(name: &str, row: &Row, id: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": format!("{name}-{id}")},
+        "data": {"version": row.version, "name": name},
+    })
+}
+
+fn crd(id: &str) -> Value {
+    let group = format!("e2e-{id}.example.com");
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("tests.{group}")},
+        "spec": {
+            "group": group, "scope": "Namespaced",
+            "names": {"kind": "Test", "listKind": "TestList", "plural": "tests", "singular": "test"},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {
+                    "spec": {"type": "object", "properties": {"size": {"type": "integer"}}},
+                }}},
+            }],
+        },
+    })
+}
+
+fn csv(row: &Row, package: &str, id: &str) -> Value {
+    let has = |word: &Word| row.contents.contains(word);
+    let mut modes: Vec<&str> = row
+        .contents
+        .iter()
+        .filter_map(|word| if let Word::InstallMode(mode) = word { Some(mode.as_str()) } else { None })
+        .collect();
+    if modes.is_empty() {
+        modes.push("AllNamespaces");
+    }
+    let owned = if has(&Word::Crd) {
+        json!([{"name": format!("tests.e2e-{id}.example.com"), "kind": "Test", "version": "v1"}])
+    } else {
+        json!([])
+    };
+    let install = if has(&Word::Deployment) || has(&Word::BadImage) {
+        let image = if has(&Word::BadImage) { BAD_IMAGE } else { "registry.invalid/operator:v1" };
+        json!({"deployments": [deployment(image, id)], "permissions": [permission(id)]})
+    } else {
+        json!({})
+    };
+    json!({
+        "apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion",
+        "metadata": {"name": format!("{package}.v{}", row.version)},
+        "spec": {
+            "displayName": package, "version": row.version,
+            "installModes": ["OwnNamespace", "SingleNamespace", "MultiNamespace", "AllNamespaces"]
+                .map(|mode| json!({"type": mode, "supported": modes.contains(&mode)})),
+            "customresourcedefinitions": {"owned": owned},
+            "install": {"strategy": "deployment", "spec": install},
+        },
+    })
+}
+
+fn permission(id: &str) -> Value {
+    json!({
+        "serviceAccountName": format!("bundle-manager-{id}"),
+        "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "watch"]}],
+    })
+}
+
+fn deployment(image: &str, id: &str) -> Value {
+    let labels = json!({"app": format!("test-operator-{id}")});
+    json!({
+        "name": format!("test-operator-{id}"),
+        "spec": {
+            "replicas": 1, "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {
+                    "serviceAccountName": format!("bundle-manager-{id}"),
+                    "containers": [{"name": "manager", "image": image}],
+                },
+            },
+        },
+    })
+}

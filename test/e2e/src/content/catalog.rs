@@ -1,0 +1,72 @@
+//! The file-based catalog of a table.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use super::{Word, bundle_name, bundle_repository, package_name};
+
+/// One row of a catalog's table.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// The package, by its local name.
+    pub package: String,
+    /// The bundle's version.
+    pub version: String,
+    /// The channel that the bundle is in.
+    pub channel: String,
+    /// The version that it replaces; empty for none.
+    pub replaces: String,
+    /// What the bundle holds.
+    pub contents: Vec<Word>,
+}
+
+/// The catalog of `rows` as one JSON stream; images are at `registry`, `id` makes names unique.
+pub fn catalog_file(rows: &[Row], id: &str, registry: &str) -> String {
+    let packages: BTreeSet<&str> = rows.iter().map(|row| row.package.as_str()).collect();
+    let mut metas = Vec::new();
+    for local in packages {
+        let own: Vec<&Row> = rows.iter().filter(|row| row.package == local).collect();
+        metas.extend(package_metas(&package_name(local, id), &own, registry));
+    }
+    metas.iter().map(|meta| format!("{meta}\n")).collect()
+}
+
+fn package_metas(package: &str, rows: &[&Row], registry: &str) -> Vec<Value> {
+    let mut channels: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
+    let mut bundles: BTreeMap<String, Value> = BTreeMap::new();
+    let mut deprecations = Vec::new();
+    for row in rows {
+        let name = bundle_name(package, &row.version);
+        let mut entry = json!({"name": name});
+        if !row.replaces.is_empty() {
+            entry["replaces"] = json!(bundle_name(package, &row.replaces));
+        }
+        channels.entry(&row.channel).or_default().push(entry);
+        for word in &row.contents {
+            if let Word::Deprecated(message) = word {
+                deprecations.push(json!({
+                    "reference": {"schema": "olm.bundle", "name": name}, "message": message,
+                }));
+            }
+        }
+        bundles.insert(
+            name.clone(),
+            json!({
+                "schema": "olm.bundle", "package": package, "name": name,
+                "image": format!("{registry}/{}", bundle_repository(package, &row.version)),
+                "properties": [{"type": "olm.package", "value": {"packageName": package, "version": row.version}}],
+            }),
+        );
+    }
+    let default_channel = rows.first().map_or("", |row| row.channel.as_str());
+    let mut metas = vec![json!({"schema": "olm.package", "name": package, "defaultChannel": default_channel})];
+    metas.extend(channels.into_iter().map(|(name, entries)| {
+        json!({"schema": "olm.channel", "package": package, "name": name, "entries": entries})
+    }));
+    metas.extend(bundles.into_values());
+    if !deprecations.is_empty() {
+        metas.push(json!({"schema": "olm.deprecations", "package": package, "entries": deprecations}));
+    }
+    metas
+}

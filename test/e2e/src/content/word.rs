@@ -1,0 +1,57 @@
+//! The vocabulary of a bundle's contents.
+
+use anyhow::{Context as _, bail};
+
+/// One word of a row's `contents`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Word {
+    /// A CustomResourceDefinition that the CSV owns.
+    Crd,
+    /// A Deployment with its service account and a permission.
+    Deployment,
+    /// A Deployment whose image can never become ready.
+    BadImage,
+    /// ConfigMap `test-configmap-<id>` that holds the version.
+    ConfigMap,
+    /// A second ConfigMap, `extra-configmap-<id>`.
+    ExtraConfigMap,
+    /// An object of a kind that bundles must not hold.
+    Ingress,
+    /// Leaves the ClusterServiceVersion out: no valid bundle.
+    NoCsv,
+    /// The image is not pushed.
+    NoImage,
+    /// Deprecates the bundle with a message.
+    Deprecated(String),
+    /// Declares an install mode; AllNamespaces when there is none.
+    InstallMode(String),
+}
+
+impl Word {
+    /// Parses a comma-separated list of words.
+    pub fn parse_list(text: &str) -> anyhow::Result<Vec<Self>> {
+        text.split(',').map(str::trim).filter(|word| !word.is_empty()).map(Self::parse).collect()
+    }
+
+    fn parse(word: &str) -> anyhow::Result<Self> {
+        if let Some((name, rest)) = word.split_once('(') {
+            let argument = rest.strip_suffix(')').with_context(|| format!("`{word}` has no `)`"))?.to_owned();
+            return Ok(match name {
+                "Deprecated" => Self::Deprecated(argument),
+                "InstallMode" => Self::InstallMode(argument),
+                _ => bail!("`{word}` is no word of a bundle's contents"),
+            });
+        }
+        Ok(match word {
+            "CRD" => Self::Crd,
+            "Deployment" => Self::Deployment,
+            "BadImage" => Self::BadImage,
+            "ConfigMap" => Self::ConfigMap,
+            "ExtraConfigMap" => Self::ExtraConfigMap,
+            "Ingress" => Self::Ingress,
+            "NoCSV" => Self::NoCsv,
+            "NoImage" => Self::NoImage,
+            _ => bail!("`{word}` is no word of a bundle's contents"),
+        })
+    }
+}

@@ -1,0 +1,43 @@
+//! The one environment that all scenarios of a run share: a control plane, a registry, the pod stand-in and both
+//! controllers as the real binaries. It ends with the process.
+
+use olm_harness::{Catalogd, ControlPlane, OperatorController, PodStandIn, Registry};
+use tokio::sync::OnceCell;
+
+use crate::cluster::Cluster;
+
+/// Everything that runs.
+pub struct Environment {
+    /// The API server and its companions.
+    pub control_plane: ControlPlane,
+    /// Where catalogs and bundles are pushed.
+    pub registry: Registry,
+    /// Marks pods ready, or not.
+    pub pods: PodStandIn,
+    /// The controllers; kept for their lifetime only.
+    _controllers: (Catalogd, OperatorController),
+}
+
+impl Environment {
+    /// The environment of this process, started at the first call.
+    pub async fn shared() -> anyhow::Result<&'static Self> {
+        static SHARED: OnceCell<Environment> = OnceCell::const_new();
+        SHARED.get_or_try_init(Self::start).await
+    }
+
+    /// A new environment.
+    pub async fn start() -> anyhow::Result<Self> {
+        let control_plane = ControlPlane::start().await?;
+        let registry = Registry::start().await?;
+        olm_harness::install_crds(&control_plane.client()).await?;
+        let pods = PodStandIn::start(control_plane.client());
+        let catalogd = Catalogd::start(&control_plane, &registry).await?;
+        let operator_controller = OperatorController::start(&control_plane, &registry).await?;
+        Ok(Self { control_plane, registry, pods, _controllers: (catalogd, operator_controller) })
+    }
+
+    /// The cluster's objects.
+    pub fn cluster(&self) -> Cluster {
+        Cluster::new(self.control_plane.client())
+    }
+}

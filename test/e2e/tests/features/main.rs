@@ -1,0 +1,40 @@
+//! Runs the features of `test/e2e/features` against a real control plane, registry and the real binaries.
+//!
+//! The closing line has the form of the standard test runner, so that totals over all suites can be summed.
+
+mod steps;
+mod world;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use cucumber::World as _;
+use cucumber::writer::Stats as _;
+
+use crate::world::OlmWorld;
+
+/// How many scenarios run side by side: they wait more than they work.
+const CONCURRENCY: usize = 6;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let features = Path::new(env!("CARGO_MANIFEST_DIR")).join("features");
+    let result = OlmWorld::cucumber()
+        .max_concurrent_scenarios(CONCURRENCY)
+        .fail_on_skipped()
+        .after(|feature, _, scenario, event, world| {
+            Box::pin(async move {
+                let failed = matches!(event, cucumber::event::ScenarioFinished::StepFailed(..));
+                if let Some(world) = world {
+                    world.finish(&format!("{}: {}", feature.name, scenario.name), failed).await;
+                }
+            })
+        })
+        .with_default_cli()
+        .run(features)
+        .await;
+    let failed = result.failed_steps() + result.parsing_errors() + result.hook_errors();
+    let verdict = if failed == 0 { "ok" } else { "FAILED" };
+    println!("test result: {verdict}. {} passed; {failed} failed; 0 ignored", result.passed_steps());
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

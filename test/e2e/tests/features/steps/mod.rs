@@ -1,0 +1,31 @@
+//! The steps, by what they are about.
+
+mod catalog;
+mod extension;
+mod resource;
+mod revision;
+
+use serde_json::Value;
+
+/// The condition of `type_` in a status.
+fn condition<'a>(status: &'a Value, type_: &str) -> Option<&'a Value> {
+    status["conditions"].as_array()?.iter().find(|condition| condition["type"] == type_)
+}
+
+/// Checks a status' condition; the error says what it is instead.
+fn expect_condition(
+    status: &Value,
+    type_: &str,
+    state: &str,
+    reason: Option<&str>,
+    message: Option<&str>,
+) -> anyhow::Result<()> {
+    let Some(found) = condition(status, type_) else {
+        anyhow::bail!("there is no condition {type_}; the status is {status}");
+    };
+    let as_wished = found["status"] == state
+        && reason.is_none_or(|reason| found["reason"] == reason)
+        && message.is_none_or(|message| found["message"].as_str().unwrap_or_default().contains(message));
+    anyhow::ensure!(as_wished, "{type_} is {found}");
+    Ok(())
+}

@@ -1,0 +1,145 @@
+//! Steps about the objects that an extension brings.
+
+use anyhow::Context as _;
+use cucumber::gherkin::Step;
+use cucumber::{then, when};
+use kube::api::DeleteParams;
+use olm_e2e::cluster::holds;
+use serde_json::Value;
+
+use super::expect_condition;
+use crate::world::OlmWorld;
+
+#[then(regex = r#"^resource "([^"]+)" is (?:installed|available)$"#)]
+async fn available(world: &mut OlmWorld, reference: String) {
+    let reference = world.expand(&reference);
+    world
+        .eventually(&format!("{reference} to be available"), async || {
+            let object = current(world, &reference).await?;
+            if reference.starts_with("deployment/") {
+                expect_condition(&object["status"], "Available", "True", None, None)?;
+            }
+            Ok(())
+        })
+        .await;
+}
+
+#[then(regex = r#"^resource "([^"]+)" is (?:not installed|eventually not found)$"#)]
+async fn absent(world: &mut OlmWorld, reference: String) {
+    let reference = world.expand(&reference);
+    world
+        .eventually(&format!("{reference} to be gone"), async || {
+            let found = world.cluster().get(&reference, &world.namespace()).await?;
+            anyhow::ensure!(found.is_none(), "it is still there");
+            Ok(())
+        })
+        .await;
+}
+
+#[then(regex = r#"^resource "([^"]+)" matches$"#)]
+async fn matches(world: &mut OlmWorld, step: &Step, reference: String) -> anyhow::Result<()> {
+    let reference = world.expand(&reference);
+    let wanted = strings(world.document(step.docstring.as_deref().context("the step has no text block")?)?);
+    world
+        .eventually(&format!("{reference} to hold {wanted}"), async || {
+            let object = current(world, &reference).await?;
+            anyhow::ensure!(holds(&object, &wanted), "it is {object}");
+            Ok(())
+        })
+        .await;
+    Ok(())
+}
+
+#[when(regex = r#"^resource "([^"]+)" is changed$"#)]
+async fn change(world: &mut OlmWorld, step: &Step, reference: String) -> anyhow::Result<()> {
+    let change = world.document(step.docstring.as_deref().context("the step has no text block")?)?;
+    world.cluster().merge(&world.expand(&reference), &world.namespace(), &change).await
+}
+
+#[when(regex = r#"^resource "([^"]+)" is removed$"#)]
+async fn remove(world: &mut OlmWorld, reference: String) -> anyhow::Result<()> {
+    let reference = world.expand(&reference);
+    let uid = uid(&current(world, &reference).await?);
+    let (api, name) = world.cluster().lookup(&reference, &world.namespace()).await?;
+    api.delete(&name, &DeleteParams::default()).await?;
+    world.removed.insert(reference, uid);
+    Ok(())
+}
+
+#[then(regex = r#"^resource "([^"]+)" is eventually restored$"#)]
+async fn restored(world: &mut OlmWorld, reference: String) {
+    let reference = world.expand(&reference);
+    let before = world.removed.get(&reference).cloned().expect("the scenario removed it");
+    world
+        .eventually(&format!("{reference} to come back"), async || {
+            let object = current(world, &reference).await?;
+            anyhow::ensure!(uid(&object) != before, "the removed object is still there");
+            Ok(())
+        })
+        .await;
+}
+
+#[when(regex = r#"^deployment "([^"]+)" reports as (not ready|ready)$"#)]
+async fn readiness(world: &mut OlmWorld, name: String, state: String) {
+    let name = world.expand(&name);
+    world.environment.pods.set_ready(&world.namespace(), &name, state == "ready").await;
+}
+
+#[then(regex = r#"^operator "([^"]+)" target namespace is "([^"]+)"$"#)]
+async fn target_namespace(world: &mut OlmWorld, name: String, namespace: String) {
+    let reference = format!("deployment/{}", world.expand(&name));
+    let wanted = world.expand(&namespace);
+    world
+        .eventually(&format!("{reference} to watch {wanted}"), async || {
+            let object = current(world, &reference).await?;
+            let found = &object["spec"]["template"]["metadata"]["annotations"]["olm.targetNamespaces"];
+            anyhow::ensure!(*found == wanted, "it watches {found}");
+            Ok(())
+        })
+        .await;
+}
+
+#[then("ClusterExtension resources are created and labeled")]
+async fn labeled(world: &mut OlmWorld) -> anyhow::Result<()> {
+    let found = owned(world).await?;
+    anyhow::ensure!(found.iter().any(|object| !object.starts_with("ClusterObjectSet")), "only {found:?}");
+    world.labeled = found;
+    Ok(())
+}
+
+#[then("the ClusterExtension's constituent resources are removed")]
+#[then("nothing labeled for the ClusterExtension is left")]
+async fn nothing_left(world: &mut OlmWorld) {
+    world
+        .eventually("all objects of the extension to be gone", async || {
+            let left = owned(world).await?;
+            anyhow::ensure!(left.is_empty(), "left: {left:?}");
+            Ok(())
+        })
+        .await;
+}
+
+async fn owned(world: &OlmWorld) -> anyhow::Result<Vec<String>> {
+    world.cluster().labeled(&format!("{}={}", olm_api::keys::OWNER_NAME_LABEL, world.name())).await
+}
+
+async fn current(world: &OlmWorld, reference: &str) -> anyhow::Result<Value> {
+    let found = world.cluster().get(reference, &world.namespace()).await?;
+    Ok(serde_json::to_value(found.with_context(|| format!("{reference} is not there"))?)?)
+}
+
+fn uid(object: &Value) -> String {
+    object["metadata"]["uid"].as_str().unwrap_or_default().to_owned()
+}
+
+/// ConfigMap data are strings: `1.0` in a text block is meant as one.
+fn strings(mut value: Value) -> Value {
+    if let Some(data) = value.get_mut("data").and_then(Value::as_object_mut) {
+        for entry in data.values_mut() {
+            if !entry.is_string() {
+                *entry = Value::String(entry.to_string());
+            }
+        }
+    }
+    value
+}

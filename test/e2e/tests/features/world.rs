@@ -1,0 +1,153 @@
+//! What one scenario knows: its names, its catalogs and what it saw installed.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use olm_e2e::cluster::Cluster;
+use olm_e2e::content::{self, Row, Word};
+use olm_e2e::environment::Environment;
+use olm_harness::ImageBuilder;
+use serde_json::Value;
+
+/// How long a condition may take to come; generous, since a failure is what it delays.
+pub(crate) const STEP_TIMEOUT: Duration = Duration::from_secs(90);
+
+/// A scenario's state.
+#[derive(cucumber::World)]
+#[world(init = Self::new)]
+pub(crate) struct OlmWorld {
+    pub(crate) environment: &'static Environment,
+    /// Makes every name of the scenario its own.
+    pub(crate) id: String,
+    /// Versions of catalogs that are not published yet: (catalog, version) → rows.
+    pub(crate) versions: BTreeMap<(String, String), Vec<Row>>,
+    /// Digests of published catalogs: (catalog, version) → digest.
+    pub(crate) digests: BTreeMap<(String, String), String>,
+    /// Objects with our labels, as last seen.
+    pub(crate) labeled: Vec<String>,
+    /// `kind/name` → uid of objects that the scenario removed.
+    pub(crate) removed: BTreeMap<String, String>,
+}
+
+impl Debug for OlmWorld {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OlmWorld").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl OlmWorld {
+    async fn new() -> anyhow::Result<Self> {
+        let environment = Environment::shared().await?;
+        Ok(Self {
+            environment,
+            id: olm_harness::unique_id(),
+            versions: BTreeMap::new(),
+            digests: BTreeMap::new(),
+            labeled: Vec::new(),
+            removed: BTreeMap::new(),
+        })
+    }
+
+    pub(crate) fn cluster(&self) -> Cluster {
+        self.environment.cluster()
+    }
+
+    /// The ClusterExtension's name.
+    pub(crate) fn name(&self) -> String {
+        format!("ce-{}", self.id)
+    }
+
+    /// The namespace that it installs to.
+    pub(crate) fn namespace(&self) -> String {
+        format!("ns-{}", self.id)
+    }
+
+    pub(crate) fn catalog(&self, name: &str) -> String {
+        format!("{name}-catalog-{}", self.id)
+    }
+
+    /// Puts the scenario's names in the place of `${...}`.
+    pub(crate) fn expand(&self, text: &str) -> String {
+        let mut out = text
+            .replace("${NAME}", &self.name())
+            .replace("${TEST_NAMESPACE}", &self.namespace())
+            .replace("${SCENARIO_ID}", &self.id)
+            .replace("${REGISTRY}", &self.environment.registry.host());
+        for (prefix, name) in [
+            ("${PACKAGE:", (|world: &Self, name: &str| content::package_name(name, &world.id)) as fn(&Self, &str) -> String),
+            ("${CATALOG:", |world, name| world.catalog(name)),
+        ] {
+            while let Some((before, rest)) = out.split_once(prefix) {
+                let Some((local, after)) = rest.split_once('}') else { break };
+                out = format!("{before}{}{after}", name(self, local));
+            }
+        }
+        out
+    }
+
+    /// The YAML of a step's text block, with names put in.
+    pub(crate) fn document(&self, text: &str) -> anyhow::Result<Value> {
+        let text = self.expand(text);
+        serde_saphyr::from_str(&text).with_context(|| format!("not YAML: {text}"))
+    }
+
+    /// Pushes the bundles of `rows` and the catalog of them; returns the catalog image's reference.
+    pub(crate) async fn publish(&mut self, catalog: &str, version: &str, rows: &[Row]) -> anyhow::Result<String> {
+        let registry = &self.environment.registry;
+        for row in rows.iter().filter(|row| !row.contents.contains(&Word::NoImage)) {
+            self.push_bundle(row).await?;
+        }
+        let repository = format!("e2e/{}:{version}", self.catalog(catalog));
+        let digest = ImageBuilder::new()
+            .label("operators.operatorframework.io.index.configs.v1", "/configs")
+            .file("configs/catalog.json", content::catalog_file(rows, &self.id, &registry.host()))
+            .push(registry, &repository)
+            .await?;
+        self.digests.insert((catalog.to_owned(), version.to_owned()), digest);
+        Ok(format!("{}/{repository}", registry.host()))
+    }
+
+    /// Pushes one bundle's image.
+    pub(crate) async fn push_bundle(&self, row: &Row) -> anyhow::Result<()> {
+        let mut image = ImageBuilder::new();
+        for (path, bytes) in content::bundle_files(row, &self.id) {
+            image = image.file(path, bytes);
+        }
+        let repository = content::bundle_repository(&content::package_name(&row.package, &self.id), &row.version);
+        image.push(&self.environment.registry, &repository).await?;
+        Ok(())
+    }
+
+    /// Waits until `look` returns `Ok`; its error is what was seen last.
+    pub(crate) async fn eventually<T>(&self, what: &str, look: impl AsyncFnMut() -> anyhow::Result<T>) -> T {
+        match olm_harness::wait::eventually(STEP_TIMEOUT, what, look).await {
+            Ok(value) => value,
+            Err(error) => panic!("{error:#}"),
+        }
+    }
+
+    /// Cleans up behind a scenario that went well; a failed one leaves its objects to look at.
+    pub(crate) async fn finish(&self, title: &str, failed: bool) {
+        let cluster = self.cluster();
+        if failed {
+            eprintln!("--- {title}: state of {}", self.name());
+            for reference in [format!("clusterextension/{}", self.name()), format!("clusterobjectset/{}-1", self.name())] {
+                if let Ok(Some(object)) = cluster.get(&reference, "").await {
+                    eprintln!("{reference}: {}", object.data["status"]);
+                }
+            }
+            return;
+        }
+        for reference in [
+            format!("clusterextension/{}", self.name()),
+            format!("clustercatalog/{}", self.catalog("test")),
+            format!("clustercatalog/broken-{}", self.id),
+        ] {
+            if let Ok((api, name)) = cluster.lookup(&reference, "").await {
+                let _gone_already = api.delete(&name, &kube::api::DeleteParams::default()).await;
+            }
+        }
+    }
+}
