@@ -1,0 +1,1 @@
+//! The bundles of one catalog: which are suitable, and in what order.

@@ -1,0 +1,112 @@
+//! Why nothing could be chosen.
+
+use crate::{Explanation, SelectorError};
+use olm_version::{ParseError, RangeError};
+use std::fmt;
+
+/// Why nothing could be chosen: upstream's sentence, then one of ours that says what would help.
+#[derive(Debug)]
+pub struct ResolveError {
+    /// What is wrong.
+    pub trouble: Trouble,
+    /// What exists and what would be reachable, as one sentence; empty when there is nothing to add.
+    pub hint: String,
+    /// The reasoning.
+    pub explanation: Explanation,
+}
+
+/// What is wrong. `Display` is upstream's sentence, exactly.
+#[derive(Debug, thiserror::Error)]
+pub enum Trouble {
+    /// The catalog selector does not parse.
+    #[error("desired catalog selector is invalid: {source}")]
+    Selector {
+        /// What is wrong with it; part of upstream's sentence.
+        source: SelectorError,
+    },
+    /// The requested range does not parse.
+    #[error("desired version range {} is invalid: {source}", olm_version::go_quote(range))]
+    Range {
+        /// The range as written.
+        range: String,
+        /// What is wrong with it; part of upstream's sentence.
+        source: RangeError,
+    },
+    /// The version of what is installed does not parse, so that no edge can be tested.
+    #[error("error walking catalogs: error finding upgrade edges: {}: {source}",
+        if *apart { "failed to parse installed bundle version and release" }
+        else { "failed to get version and release of installed bundle" })]
+    InstalledVersion {
+        /// Whether version and release were recorded apart.
+        apart: bool,
+        /// What is wrong with it; part of upstream's sentence.
+        source: ParseError,
+    },
+    /// A catalog that could change the choice cannot be read.
+    #[error(
+        "error walking catalogs: error getting package {} from catalog {}: {reason}",
+        olm_version::go_quote(package), olm_version::go_quote(catalog)
+    )]
+    Waiting {
+        /// The package.
+        package: String,
+        /// The catalog.
+        catalog: String,
+        /// Why it cannot be read.
+        reason: String,
+    },
+    /// No bundle, or more than one, is left.
+    #[error("{sentence}")]
+    NotOne {
+        /// Upstream's sentence.
+        sentence: String,
+        /// The catalogs that tie; empty when no bundle is left.
+        tied: Vec<String>,
+    },
+    /// The version of the chosen bundle does not read.
+    #[error("error getting resolved bundle version for bundle {}: {source}", olm_version::go_quote(bundle))]
+    BundleVersion {
+        /// The bundle.
+        bundle: String,
+        /// What is wrong with it; part of upstream's sentence.
+        source: olm_fbc::VersionError,
+    },
+    /// The chosen bundle needs something that nothing provides.
+    #[error(
+        "validating bundle {0}: bundle {0} has a dependency declared via property {1} which is currently not supported",
+        olm_version::go_quote(bundle), olm_version::go_quote(property)
+    )]
+    Dependency {
+        /// The bundle.
+        bundle: String,
+        /// The type of the property.
+        property: String,
+    },
+}
+
+impl ResolveError {
+    /// Always false: catalogs change by themselves, and a fault of the request is, as upstream, retried
+    /// until the request changes.
+    pub fn terminal(&self) -> bool {
+        false
+    }
+
+    /// Upstream's sentence alone.
+    pub fn head(&self) -> String {
+        self.trouble.to_string()
+    }
+}
+
+impl fmt::Display for ResolveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.trouble)?;
+        if self.hint.is_empty() { Ok(()) } else { write!(f, ". {}", self.hint) }
+    }
+}
+
+impl std::error::Error for ResolveError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        // The source's text is part of the sentence already.
+        None
+    }
+}

@@ -1,0 +1,94 @@
+//! What goes into a resolution, and what comes out.
+
+use crate::{DeprecationInfo, Explanation};
+use olm_fbc::{PackageContent, Property};
+use olm_version::VersionRelease;
+use std::sync::Arc;
+
+/// What is asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Request {
+    /// The package.
+    pub package: String,
+    /// The range of versions, as written; none or empty admits all.
+    pub version: Option<String>,
+    /// The channels to choose from; empty admits all. They limit the upgrade edges, too.
+    pub channels: Vec<String>,
+    /// Whether any version may follow the installed one (`upgradeConstraintPolicy: SelfCertified`).
+    pub self_certified: bool,
+    /// What is installed.
+    pub installed: Option<Installed>,
+    /// Whether a bundle's `release` counts on its own (gate `BundleReleaseSupport`).
+    pub release_support: bool,
+    /// How to choose between catalogs.
+    pub selection: Selection,
+}
+
+/// The installed bundle.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Installed {
+    /// The bundle's name.
+    pub name: String,
+    /// Its version, as recorded.
+    pub version: String,
+    /// Its release when it was recorded apart from the version; an empty one means that there is none.
+    pub release: Option<String>,
+    /// The catalog it came from, where that is known.
+    pub catalog: Option<String>,
+}
+
+/// How to choose between catalogs; see `docs/deviations.md`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Selection {
+    /// Priority decides before deprecation; a catalog that cannot be read stops only what it could change.
+    #[default]
+    Ours,
+    /// As upstream (gate `UpstreamCatalogSelection`).
+    Upstream,
+}
+
+/// A catalog that the extension may choose from. Those that are made unavailable or that its selector does
+/// not match are not given.
+#[derive(Debug, Clone)]
+pub struct CatalogInput {
+    /// The catalog's name.
+    pub name: String,
+    /// Higher goes first.
+    pub priority: i32,
+    /// What it has of the package.
+    pub lookup: CatalogLookup,
+}
+
+/// What a catalog has of the package.
+#[derive(Debug, Clone)]
+pub enum CatalogLookup {
+    /// It has the package.
+    Found(Arc<PackageContent>),
+    /// It does not have it.
+    NoSuchPackage,
+    /// It is not being served, so nobody knows.
+    NotServing,
+    /// It could not be read; the reason as one phrase.
+    Failed(String),
+}
+
+/// The chosen bundle.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Resolution {
+    /// The catalog it comes from.
+    pub catalog: String,
+    /// The bundle's name.
+    pub bundle: String,
+    /// Its image.
+    pub image: String,
+    /// Its version and release.
+    pub version: VersionRelease,
+    /// Its properties, without those that hold whole manifests.
+    pub properties: Vec<Property>,
+    /// What is deprecated in the package.
+    pub deprecation: DeprecationInfo,
+    /// Catalogs that could not be read, which could not have changed the choice, each with the reason.
+    pub left_out: Vec<(String, String)>,
+    /// Why this one and no other.
+    pub explanation: Explanation,
+}

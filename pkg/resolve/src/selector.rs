@@ -1,0 +1,184 @@
+//! Which catalogs an extension may choose from: a label selector.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// One requirement on a label.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Requirement {
+    key: String,
+    operator: Operator,
+    values: BTreeSet<String>,
+}
+
+/// How a requirement compares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operator {
+    /// The label has one of the values.
+    In,
+    /// The label has none of the values, or is absent.
+    NotIn,
+    /// The label is there.
+    Exists,
+    /// The label is absent.
+    DoesNotExist,
+}
+
+/// A parsed selector; the empty one matches everything.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selector {
+    requirements: Vec<Requirement>,
+}
+
+/// Why a selector does not parse. Only another request heals it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SelectorError {
+    /// The operator is none of the four.
+    #[error("{} is not a valid label selector operator", olm_version::go_quote(operator))]
+    Operator {
+        /// The operator as written.
+        operator: String,
+    },
+    /// A label key is malformed.
+    #[error("key: Invalid value: {}: {reason}", olm_version::go_quote(key))]
+    Key {
+        /// The key.
+        key: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A label value is malformed.
+    #[error("values[{index}][{key}]: Invalid value: {}: {reason}", olm_version::go_quote(value))]
+    Value {
+        /// The key.
+        key: String,
+        /// Which value.
+        index: usize,
+        /// The value.
+        value: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The number of values does not fit the operator.
+    #[error("values: Invalid value: {values}: {reason}")]
+    Count {
+        /// The values, as a list in JSON.
+        values: String,
+        /// What the operator wants.
+        reason: &'static str,
+    },
+}
+
+impl Selector {
+    /// Parses a selector given as its labels and its expressions (key, operator, values).
+    ///
+    /// # Errors
+    /// [`SelectorError`] for the first fault.
+    pub fn new<'a>(
+        labels: impl IntoIterator<Item = (&'a str, &'a str)>,
+        expressions: impl IntoIterator<Item = (&'a str, &'a str, &'a [String])>,
+    ) -> Result<Self, SelectorError> {
+        let mut requirements = Vec::new();
+        for (key, value) in labels {
+            requirements.push(requirement(key, Operator::In, &[value.to_owned()])?);
+        }
+        for (key, operator, values) in expressions {
+            let operator = match operator {
+                "In" => Operator::In,
+                "NotIn" => Operator::NotIn,
+                "Exists" => Operator::Exists,
+                "DoesNotExist" => Operator::DoesNotExist,
+                other => return Err(SelectorError::Operator { operator: other.to_owned() }),
+            };
+            requirements.push(requirement(key, operator, values)?);
+        }
+        Ok(Self { requirements })
+    }
+
+    /// Whether `labels` meet every requirement.
+    pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
+        self.requirements.iter().all(|requirement| {
+            let value = labels.get(&requirement.key);
+            let among = || value.is_some_and(|value| requirement.values.contains(value));
+            match requirement.operator {
+                Operator::In => among(),
+                Operator::NotIn => !among(),
+                Operator::Exists => value.is_some(),
+                Operator::DoesNotExist => value.is_none(),
+            }
+        })
+    }
+}
+
+const NAME_RULE: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+const VALUE_RULE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
+const PREFIX_RULE: &str = "prefix part a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+
+fn requirement(key: &str, operator: Operator, values: &[String]) -> Result<Requirement, SelectorError> {
+    check_key(key).map_err(|reason| SelectorError::Key { key: key.to_owned(), reason })?;
+    let takes_values = matches!(operator, Operator::In | Operator::NotIn);
+    if takes_values == values.is_empty() {
+        return Err(SelectorError::Count {
+            values: serde_json::json!(values).to_string(),
+            reason: if takes_values {
+                "for 'in', 'notin' operators, values set can't be empty"
+            } else {
+                "values set must be empty for exists and does not exist"
+            },
+        });
+    }
+    for (index, value) in values.iter().enumerate() {
+        let wrong = if value.len() > 63 {
+            Some("must be no more than 63 characters")
+        } else if value.is_empty() || is_name(value) {
+            None
+        } else {
+            Some(VALUE_RULE)
+        };
+        if let Some(reason) = wrong {
+            return Err(SelectorError::Value {
+                key: key.to_owned(),
+                index,
+                value: value.clone(),
+                reason: reason.to_owned(),
+            });
+        }
+    }
+    Ok(Requirement { key: key.to_owned(), operator, values: values.iter().cloned().collect() })
+}
+
+fn check_key(key: &str) -> Result<(), String> {
+    let name = match key.split_once('/') {
+        None => key,
+        Some(("", _)) => return Err("prefix part must be non-empty".to_owned()),
+        Some((prefix, _)) if prefix.len() > 253 => {
+            return Err("prefix part must be no more than 253 characters".to_owned());
+        }
+        Some((prefix, _)) if !prefix.split('.').all(is_dns_label) => return Err(PREFIX_RULE.to_owned()),
+        Some((_, name)) => name,
+    };
+    if name.is_empty() {
+        Err("name part must be non-empty".to_owned())
+    } else if name.len() > 63 {
+        Err("name part must be no more than 63 characters".to_owned())
+    } else if is_name(name) {
+        Ok(())
+    } else {
+        Err(NAME_RULE.to_owned())
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    let edge = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    let bytes = text.as_bytes();
+    edge(bytes.first())
+        && edge(bytes.last())
+        && bytes.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
+}
+
+fn is_dns_label(text: &str) -> bool {
+    let plain = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    let bytes = text.as_bytes();
+    bytes.first().is_some_and(plain)
+        && bytes.last().is_some_and(plain)
+        && bytes.iter().all(|b| plain(b) || *b == b'-')
+}

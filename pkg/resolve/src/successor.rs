@@ -1,0 +1,1 @@
+//! Which bundles may follow the installed one.
