@@ -1,1 +1,23 @@
 //! What both controllers run on: telemetry, metrics, health, TLS, leases, backoff, events, shutdown.
+//!
+//! Nothing here knows of catalogs or extensions. Every long-running piece takes a
+//! [`tokio_util::sync::CancellationToken`] and ends when it is cancelled; every call that leaves
+//! the process has a time limit.
+
+pub mod address;
+pub mod args;
+pub mod backoff;
+pub mod client;
+pub mod events;
+pub mod features;
+pub mod health;
+pub mod lease;
+pub mod metrics;
+pub mod serve;
+pub mod shutdown;
+pub mod telemetry;
+pub mod tls;
+
+pub use args::CommonArgs;
+pub use client::client;
+pub use features::{Feature, FeatureGates};

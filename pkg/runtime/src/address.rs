@@ -1,0 +1,99 @@
+//! Bind addresses as Go programs spell them: `:8081`, `0`, `127.0.0.1:0`.
+
+use std::{
+    fmt, io,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener},
+    str::FromStr,
+};
+
+/// Where a server listens, or that it does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BindAddress {
+    /// `""` or `"0"`: the server is off.
+    Off,
+    /// `":PORT"`: every address, both families where the host has them.
+    Any(u16),
+    /// `"HOST:PORT"` with a literal address.
+    At(SocketAddr),
+}
+
+/// Why a bind address was refused.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("bind address {0:?} is not of the form [ADDRESS]:PORT, and not \"0\" for none")]
+pub struct AddressError(String);
+
+impl FromStr for BindAddress {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.is_empty() || text == "0" {
+            return Ok(Self::Off);
+        }
+        let refused = || AddressError(text.to_owned());
+        if let Some(port) = text.strip_prefix(':') {
+            return port.parse().map(Self::Any).map_err(|_| refused());
+        }
+        let text = text.replacen("localhost:", "127.0.0.1:", 1);
+        text.parse().map(Self::At).map_err(|_| refused())
+    }
+}
+
+impl fmt::Display for BindAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Off => f.write_str("0"),
+            Self::Any(port) => write!(f, ":{port}"),
+            Self::At(address) => address.fmt(f),
+        }
+    }
+}
+
+impl BindAddress {
+    /// Opens the listening socket, not blocking, or nothing when the server is off.
+    ///
+    /// # Errors
+    /// What the operating system says about the address.
+    pub fn listen(self) -> io::Result<Option<TcpListener>> {
+        let listener = match self {
+            Self::Off => return Ok(None),
+            Self::At(address) => TcpListener::bind(address)?,
+            Self::Any(port) => {
+                let both = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), port);
+                match TcpListener::bind(both) {
+                    Ok(listener) => listener,
+                    // A host without IPv6 refuses the family, not the port.
+                    Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Err(error),
+                    Err(_) => TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))?,
+                }
+            }
+        };
+        listener.set_nonblocking(true)?;
+        Ok(Some(listener))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_go_programs_take() {
+        assert_eq!("".parse(), Ok(BindAddress::Off));
+        assert_eq!("0".parse(), Ok(BindAddress::Off));
+        assert_eq!(":8081".parse(), Ok(BindAddress::Any(8081)));
+        let loopback = SocketAddr::from(([127, 0, 0, 1], 1));
+        assert_eq!("127.0.0.1:1".parse(), Ok(BindAddress::At(loopback)));
+        assert_eq!("localhost:1".parse(), Ok(BindAddress::At(loopback)));
+        for bad in [":x", ":70000", "8081", "host:1", "[::1]"] {
+            assert!(bad.parse::<BindAddress>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn listens_where_told() {
+        let address: BindAddress = "127.0.0.1:0".parse().unwrap();
+        let listener = address.listen().unwrap().unwrap();
+        assert!(listener.local_addr().unwrap().port() > 0);
+        assert!(BindAddress::Off.listen().unwrap().is_none());
+    }
+}

@@ -1,0 +1,90 @@
+//! How long to wait before an object that failed is tried again.
+//!
+//! kube's controllers know no failures per object; this keeps the counts. The delays are those of
+//! controller-runtime's default limiter: 5 ms doubled with every failure, at most 1000 s, plus up
+//! to a tenth of jitter so that objects that failed together do not stay together.
+
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    hash::Hash,
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+
+/// Delay after the first failure.
+const BASE: Duration = Duration::from_millis(5);
+/// No delay is longer, jitter apart.
+const CAP: Duration = Duration::from_secs(1000);
+/// Beyond this many doublings the cap is reached anyway.
+const MAX_DOUBLINGS: u32 = 18;
+
+/// Failure counts by object. Shared by the reconciler (clears) and the error policy (raises).
+#[derive(Debug)]
+pub struct Backoff<K>(Mutex<HashMap<K, u32>>);
+
+impl<K> Default for Backoff<K> {
+    fn default() -> Self {
+        Self(Mutex::new(HashMap::new()))
+    }
+}
+
+impl<K: Hash + Eq> Backoff<K> {
+    /// Counts a failure and says how long to wait before the next try.
+    pub fn failed(&self, key: K) -> Duration {
+        let failures = match self.0.lock().entry(key) {
+            Entry::Occupied(mut entry) => {
+                let before = *entry.get();
+                *entry.get_mut() = before.saturating_add(1);
+                before
+            }
+            Entry::Vacant(entry) => {
+                entry.insert(1);
+                0
+            }
+        };
+        let delay = delay(failures);
+        delay + delay.mul_f64(rand::random_range(0.0..0.1))
+    }
+
+    /// Forgets the failures of an object that succeeded, is blocked, or is gone.
+    pub fn clear(&self, key: &K) {
+        self.0.lock().remove(key);
+    }
+
+    /// Failures of an object since it last succeeded.
+    pub fn failures(&self, key: &K) -> u32 {
+        self.0.lock().get(key).copied().unwrap_or(0)
+    }
+}
+
+/// The delay, without jitter, after `failures` earlier failures.
+fn delay(failures: u32) -> Duration {
+    BASE.saturating_mul(1 << failures.min(MAX_DOUBLINGS)).min(CAP)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn doubles_up_to_the_cap() {
+        assert_eq!(delay(0), Duration::from_millis(5));
+        assert_eq!(delay(1), Duration::from_millis(10));
+        assert_eq!(delay(10), Duration::from_millis(5120));
+        assert_eq!(delay(18), CAP);
+        assert_eq!(delay(u32::MAX), CAP);
+    }
+
+    #[test]
+    fn counts_each_object_for_itself() {
+        let backoff = Backoff::default();
+        let first = backoff.failed("a");
+        assert!((BASE..BASE * 11 / 10).contains(&first), "{first:?}");
+        assert!(backoff.failed("a") >= BASE * 2);
+        assert_eq!(backoff.failures(&"a"), 2);
+        assert_eq!(backoff.failures(&"b"), 0);
+        backoff.clear(&"a");
+        assert!(backoff.failed("a") < BASE * 2);
+    }
+}

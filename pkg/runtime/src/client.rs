@@ -1,0 +1,62 @@
+//! The Kubernetes client, with time limits.
+
+use std::{path::PathBuf, time::Duration};
+
+use kube::{
+    Client, Config,
+    config::{InferConfigError, KubeConfigOptions, Kubeconfig, KubeconfigError},
+};
+
+use crate::args::CommonArgs;
+
+/// How long a connection to the API server may take to open.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the API server may stay silent on one connection; above the longest watch (295 s).
+const READ_TIMEOUT: Duration = Duration::from_secs(330);
+/// How long one write to the API server may take.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Why there is no client.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// The file of `--kubeconfig` cannot be used.
+    #[error("kubeconfig {path} cannot be used")]
+    Kubeconfig {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        source: KubeconfigError,
+    },
+    /// No kubeconfig and no service account.
+    #[error("no way to the cluster: give --kubeconfig or KUBECONFIG, or run in a pod")]
+    Infer(#[source] InferConfigError),
+    /// The configuration is complete but unusable.
+    #[error("Kubernetes client cannot be built")]
+    Build(#[source] kube::Error),
+}
+
+/// Connects to the cluster named by `--kubeconfig`, `KUBECONFIG`, `~/.kube/config` or the pod.
+///
+/// # Errors
+/// [`ClientError`]; nothing is sent to the API server yet.
+pub async fn client(args: &CommonArgs) -> Result<Client, ClientError> {
+    let mut config = match &args.kubeconfig {
+        Some(path) => {
+            let wrap = |source| ClientError::Kubeconfig {
+                path: path.clone(),
+                source,
+            };
+            let file = Kubeconfig::read_from(path).map_err(wrap)?;
+            Config::from_custom_kubeconfig(file, &KubeConfigOptions::default())
+                .await
+                .map_err(wrap)?
+        }
+        None => Config::infer().await.map_err(ClientError::Infer)?,
+    };
+    config.connect_timeout = Some(CONNECT_TIMEOUT);
+    config.read_timeout = Some(READ_TIMEOUT);
+    config.reset_reader_on_write = true;
+    config.write_timeout = Some(WRITE_TIMEOUT);
+    Client::try_from(config).map_err(ClientError::Build)
+}

@@ -1,0 +1,120 @@
+//! The process's metrics, in the Prometheus text format, over HTTPS for who may read them.
+
+mod access;
+
+use std::{
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use axum::{Router, extract::State, http::header, middleware, response::IntoResponse, routing::get};
+use kube::Client;
+use parking_lot::Mutex;
+use prometheus_client::{encoding::text, metrics::gauge::ConstGauge, registry};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    address::BindAddress,
+    serve::{self, ServeError},
+    tls::ServingCert,
+};
+
+/// The content type of what [`Registry::encode`] returns.
+const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// All metrics of a process. Clones share it.
+#[derive(Clone)]
+pub struct Registry(Arc<Mutex<registry::Registry>>);
+
+impl Default for Registry {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Registry {
+    /// With the process's start time and the build's version.
+    #[must_use]
+    pub fn new() -> Self {
+        let mut inner = registry::Registry::default();
+        let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        inner.register(
+            "process_start_time_seconds",
+            "Start time of the process since the Unix epoch in seconds",
+            ConstGauge::new(started.as_secs_f64()),
+        );
+        inner.register(
+            "olm_build_info",
+            "Always 1, with the version as its label",
+            prometheus_client::metrics::info::Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]),
+        );
+        Self(Arc::new(Mutex::new(inner)))
+    }
+
+    /// Registers metrics. Labels must come from closed sets: no object names, no error texts.
+    pub fn register<T>(&self, with: impl FnOnce(&mut registry::Registry) -> T) -> T {
+        with(&mut self.0.lock())
+    }
+
+    /// The text of all metrics.
+    ///
+    /// # Errors
+    /// A metric cannot be written as text.
+    pub fn encode(&self) -> Result<String, std::fmt::Error> {
+        let mut text = String::new();
+        text::encode(&mut text, &self.0.lock())?;
+        Ok(text)
+    }
+}
+
+async fn metrics(State(registry): State<Registry>) -> impl IntoResponse {
+    match registry.encode() {
+        Ok(text) => ([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response(),
+        Err(error) => {
+            tracing::error!(%error, "metrics cannot be written");
+            http::StatusCode::INTERNAL_SERVER_ERROR.into_response()
+        }
+    }
+}
+
+/// Serves `/metrics` over HTTPS until the token is cancelled; returns at once when the address
+/// is off. A reader needs a bearer token whose user may `get` the non-resource URL `/metrics`.
+///
+/// # Errors
+/// The address cannot be listened on, or the server broke.
+pub async fn serve(
+    address: BindAddress,
+    registry: Registry,
+    client: Client,
+    certificate: &ServingCert,
+    shutdown: CancellationToken,
+) -> Result<(), ServeError> {
+    let Some(listener) = serve::listen("metrics", address)? else {
+        return Ok(());
+    };
+    let router = Router::new()
+        .route("/metrics", get(metrics))
+        .route_layer(middleware::from_fn_with_state(
+            access::Access::new(client),
+            access::check,
+        ))
+        .with_state(registry);
+    serve::tls_on("metrics", listener, router, certificate, shutdown).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_has_what_was_registered() {
+        let registry = Registry::new();
+        let counter = prometheus_client::metrics::counter::Counter::<u64>::default();
+        registry.register(|inner| inner.register("olm_tests", "Tests", counter.clone()));
+        counter.inc();
+        let text = registry.encode().unwrap();
+        assert!(text.contains("olm_tests_total 1"), "{text}");
+        assert!(text.contains("process_start_time_seconds"), "{text}");
+        assert!(text.ends_with("# EOF\n"));
+    }
+}

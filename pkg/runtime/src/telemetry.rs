@@ -1,0 +1,59 @@
+//! Log lines on standard error, as text or JSON.
+
+use tracing_subscriber::{EnvFilter, fmt};
+
+use crate::args::CommonArgs;
+
+/// How a log line looks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Why logging could not be set up.
+#[derive(Debug, thiserror::Error)]
+#[error("logging is already set up in this process")]
+pub struct TelemetryError(#[source] Box<dyn std::error::Error + Send + Sync>);
+
+/// Starts logging for the whole process.
+///
+/// `RUST_LOG` wins over `--v`; without it the libraries below are held at `warn`, as their debug
+/// lines carry whole requests.
+///
+/// # Errors
+/// [`TelemetryError`] when a logger is already installed.
+pub fn init(args: &CommonArgs) -> Result<(), TelemetryError> {
+    let filter =
+        EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(directives(args.verbosity)));
+    let lines = fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match args.log_format {
+        LogFormat::Text => lines.try_init(),
+        LogFormat::Json => lines.json().flatten_event(true).try_init(),
+    }
+    .map_err(TelemetryError)
+}
+
+fn directives(verbosity: u8) -> &'static str {
+    match verbosity {
+        0 => "info,hyper=warn,h2=warn,rustls=warn,tower=warn,kube_client=warn",
+        1..=4 => "debug,hyper=warn,h2=warn,rustls=warn,tower=warn,kube_client=info",
+        5..=8 => "trace,hyper=info,h2=info,rustls=info,tower=info",
+        _ => "trace",
+    }
+}
+
+/// An error with all its causes, joined by `: `. Errors here never repeat their source.
+pub fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,142 @@
+//! Serving certificates that change while the server runs.
+//!
+//! A [`ServingCert`] hands rustls whatever certificate is current: read from files that are
+//! looked at every few seconds (mounted Secrets change by a swap of symlinks, which file
+//! notification misses), or made here and kept in a Secret that all replicas share.
+
+mod files;
+mod issue;
+mod own;
+mod resolver;
+
+use std::{path::PathBuf, sync::Arc};
+
+use kube::Client;
+use rustls::ServerConfig;
+use tokio_util::sync::CancellationToken;
+
+pub use issue::{Issued, issue};
+pub use own::{CATALOGD_OWN_CERT, OwnCertificate, own_ca};
+
+use resolver::Live;
+
+/// Installs ring as the process's TLS provider; harmless when one is installed already.
+pub fn install_provider() {
+    // The error only says that a provider is there.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
+/// The certificate a server presents, current at every handshake. Clones share it.
+#[derive(Clone, Debug)]
+pub struct ServingCert(Arc<Live>);
+
+impl ServingCert {
+    /// A certificate from two PEM files, read again when they change, until `shutdown`.
+    ///
+    /// A pair that cannot be used later on is logged, and the former one stays.
+    ///
+    /// # Errors
+    /// The files cannot be used at the start.
+    pub async fn from_files(
+        certificate: PathBuf,
+        key: PathBuf,
+        shutdown: CancellationToken,
+    ) -> Result<Self, TlsError> {
+        files::serve(files::Pair { certificate, key }, shutdown)
+            .await
+            .map(Self)
+    }
+
+    /// A certificate of an own authority in a Secret: made when missing, adopted when there,
+    /// renewed long before it expires, until `shutdown`.
+    ///
+    /// # Errors
+    /// The Secret can neither be read nor made.
+    pub async fn own(
+        client: Client,
+        own: OwnCertificate,
+        shutdown: CancellationToken,
+    ) -> Result<Self, TlsError> {
+        own::serve(client, own, shutdown).await.map(Self)
+    }
+
+    /// A certificate that never changes.
+    ///
+    /// # Errors
+    /// The PEM texts are no certificate chain with its key.
+    pub fn fixed(certificate_pem: &[u8], key_pem: &[u8]) -> Result<Self, TlsError> {
+        let key = resolver::certified_key(certificate_pem, key_pem)?;
+        Ok(Self(Arc::new(Live::new(key))))
+    }
+
+    /// TLS 1.2 and 1.3, HTTP/1.1 only, with this certificate.
+    ///
+    /// # Errors
+    /// The provider lacks a protocol version.
+    pub fn server_config(&self) -> Result<Arc<ServerConfig>, TlsError> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(TlsError::Provider)?
+            .with_no_client_auth()
+            .with_cert_resolver(self.0.clone());
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Arc::new(config))
+    }
+}
+
+/// What can go wrong with a serving certificate.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// A file cannot be read.
+    #[error("TLS file {path} cannot be read")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// Not PEM, or not the PEM that is needed.
+    #[error("no usable PEM {what}")]
+    Pem {
+        /// `certificate` or `private key`.
+        what: &'static str,
+        /// Why.
+        #[source]
+        source: rustls_pki_types::pem::Error,
+    },
+    /// The PEM text holds no certificate.
+    #[error("no certificate found in the PEM text")]
+    NoCertificate,
+    /// Certificate and key do not fit, or the key's kind is unknown.
+    #[error("certificate and private key cannot be used together")]
+    Unusable(#[source] rustls::Error),
+    /// The TLS provider is incomplete.
+    #[error("TLS provider cannot be used")]
+    Provider(#[source] rustls::Error),
+    /// A certificate cannot be made.
+    #[error("certificate cannot be made")]
+    Issue(#[source] rcgen::Error),
+    /// The API server refused the Secret.
+    #[error("Secret {namespace}/{name} with the serving certificate cannot be {action}")]
+    Secret {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+        /// `read` or `written`.
+        action: &'static str,
+        /// What the API server said.
+        #[source]
+        source: Box<kube::Error>,
+    },
+    /// The API server did not answer in time, or other replicas kept changing the Secret.
+    #[error("Secret {namespace}/{name} with the serving certificate could not be settled in time")]
+    Unsettled {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
+}

@@ -1,0 +1,56 @@
+//! The certificate rustls asks for at each handshake.
+
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use rustls::{
+    server::{ClientHello, ResolvesServerCert},
+    sign::CertifiedKey,
+};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
+
+use super::TlsError;
+
+/// Holds the current certificate.
+#[derive(Debug)]
+pub(super) struct Live(RwLock<Arc<CertifiedKey>>);
+
+impl Live {
+    pub(super) fn new(key: CertifiedKey) -> Self {
+        Self(RwLock::new(Arc::new(key)))
+    }
+
+    /// Presents another certificate from the next handshake on.
+    pub(super) fn swap(&self, key: CertifiedKey) {
+        *self.0.write() = Arc::new(key);
+    }
+}
+
+impl ResolvesServerCert for Live {
+    fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(self.0.read().clone())
+    }
+}
+
+/// A chain and its key from PEM, checked to belong together.
+pub(super) fn certified_key(certificate: &[u8], key: &[u8]) -> Result<CertifiedKey, TlsError> {
+    let chain = certificates(certificate)?;
+    if chain.is_empty() {
+        return Err(TlsError::NoCertificate);
+    }
+    let key = PrivateKeyDer::from_pem_slice(key).map_err(|source| TlsError::Pem {
+        what: "private key",
+        source,
+    })?;
+    CertifiedKey::from_der(chain, key, &rustls::crypto::ring::default_provider()).map_err(TlsError::Unusable)
+}
+
+/// All certificates of a PEM text.
+pub(super) fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    CertificateDer::pem_slice_iter(pem)
+        .collect::<Result<_, _>>()
+        .map_err(|source| TlsError::Pem {
+            what: "certificate",
+            source,
+        })
+}
