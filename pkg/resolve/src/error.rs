@@ -85,6 +85,11 @@ pub enum Trouble {
 }
 
 impl ResolveError {
+    /// An error about which there is nothing more to say.
+    pub(crate) fn bare(trouble: Trouble) -> Self {
+        Self { trouble, hint: String::new(), explanation: Explanation::default() }
+    }
+
     /// Always false: catalogs change by themselves, and a fault of the request is, as upstream, retried
     /// until the request changes.
     pub fn terminal(&self) -> bool {

@@ -10,6 +10,16 @@ pub struct Explanation {
     pub catalogs: Vec<CatalogExplanation>,
 }
 
+impl Explanation {
+    /// Notes that `rule` ruled out `bundle` of `catalog` after all.
+    pub(crate) fn rule_out(&mut self, catalog: &str, bundle: &str, rule: Rule) {
+        let candidates = self.catalogs.iter_mut().filter(|c| c.name == catalog).flat_map(|c| &mut c.candidates);
+        for candidate in candidates.filter(|candidate| candidate.bundle == bundle) {
+            candidate.ruled_out = Some(rule);
+        }
+    }
+}
+
 /// The reasoning about one catalog.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]

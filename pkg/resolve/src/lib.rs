@@ -8,6 +8,7 @@ mod candidates;
 mod deprecation;
 mod error;
 mod explain;
+mod hint;
 mod request;
 mod select;
 mod selector;

@@ -1,0 +1,186 @@
+//! The shape of a range: operators, versions with missing parts, hyphen ranges.
+//!
+//! Works on bytes: everything that has a meaning is ASCII, anything else ends a token.
+
+/// Operators, longer before their beginnings.
+const OPERATORS: [&str; 11] = ["!=", ">=", "=>", "<=", "=<", "~>", "=", ">", "<", "~", "^"];
+
+/// An operator and the version after it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Term<'a> {
+    /// Empty when there is none.
+    pub(super) operator: &'static str,
+    /// The version as far as written.
+    pub(super) version: Shape<'a>,
+}
+
+/// A version of which only the first number is sure to be there. Numbers are not checked yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Shape<'a> {
+    pub(super) major: &'a str,
+    pub(super) minor: Option<&'a str>,
+    pub(super) patch: Option<&'a str>,
+    /// What follows the dash.
+    pub(super) pre: Option<&'a str>,
+}
+
+/// A position in a text that is read once, from left to right.
+#[derive(Debug, Clone, Copy)]
+struct Cursor<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn done(&self) -> bool {
+        self.at >= self.text.len()
+    }
+
+    fn eat(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// The longest run of bytes that `accept` takes; may be empty.
+    fn run(&mut self, accept: fn(u8) -> bool) -> &'a str {
+        let start = self.at;
+        while self.peek().is_some_and(accept) {
+            self.at += 1;
+        }
+        self.text.get(start..self.at).unwrap_or_default()
+    }
+
+    fn spaces(&mut self) -> bool {
+        !self.run(is_space).is_empty()
+    }
+
+    fn operator(&mut self) -> &'static str {
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let found = OPERATORS.into_iter().find(|operator| rest.starts_with(operator)).unwrap_or_default();
+        self.at += found.len();
+        found
+    }
+
+    /// `.` and a number or wildcard, or nothing.
+    fn component(&mut self) -> Option<&'a str> {
+        let before = self.at;
+        if self.eat(b'.') {
+            let digits = self.run(is_number);
+            if !digits.is_empty() {
+                return Some(digits);
+            }
+        }
+        self.at = before;
+        None
+    }
+
+    /// `mark`, then identifiers joined by dots, or nothing.
+    fn identifiers(&mut self, mark: u8) -> Option<&'a str> {
+        let before = self.at;
+        if self.eat(mark) {
+            let start = self.at;
+            let mut end = before;
+            while !self.run(is_identifier).is_empty() {
+                end = self.at;
+                if !self.eat(b'.') {
+                    break;
+                }
+            }
+            if end > before {
+                self.at = end;
+                return self.text.get(start..end);
+            }
+        }
+        self.at = before;
+        None
+    }
+
+    fn version(&mut self) -> Option<Shape<'a>> {
+        let before = self.at;
+        self.eat(b'v');
+        let major = self.run(is_number);
+        if major.is_empty() {
+            self.at = before;
+            return None;
+        }
+        let minor = self.component();
+        let patch = self.component();
+        let pre = self.identifiers(b'-');
+        self.identifiers(b'+');
+        Some(Shape { major, minor, patch, pre })
+    }
+}
+
+/// The comparators of a group, or none when it is malformed.
+pub(super) fn terms(group: &str) -> Option<Vec<Term<'_>>> {
+    let mut cursor = Cursor { text: group, at: 0 };
+    let mut terms = Vec::new();
+    cursor.spaces();
+    loop {
+        let operator = cursor.operator();
+        cursor.spaces();
+        let version = cursor.version()?;
+        terms.push(Term { operator, version });
+        let apart = cursor.spaces();
+        if cursor.done() {
+            return Some(terms);
+        }
+        if cursor.eat(b',') {
+            cursor.spaces();
+        } else if !apart {
+            return None;
+        }
+    }
+}
+
+/// Writes every `A - B` as `>= A, <= B `, wherever it stands.
+pub(super) fn rewrite_hyphens(text: &str) -> String {
+    let mut rewritten = text.to_owned();
+    let mut cursor = Cursor { text, at: 0 };
+    while !cursor.done() {
+        let start = cursor.at;
+        let mut ahead = cursor;
+        match hyphen(&mut ahead) {
+            Some((low, high)) => {
+                let found = text.get(start..ahead.at).unwrap_or_default();
+                rewritten = rewritten.replacen(found, &format!(">= {low}, <= {high} "), 1);
+                cursor = ahead;
+            }
+            None => cursor.at += 1,
+        }
+    }
+    rewritten
+}
+
+fn hyphen<'a>(cursor: &mut Cursor<'a>) -> Option<(&'a str, &'a str)> {
+    cursor.spaces();
+    let low = written(cursor)?;
+    let dashed = cursor.spaces() && cursor.eat(b'-') && cursor.spaces();
+    let high = if dashed { written(cursor)? } else { return None };
+    cursor.spaces();
+    Some((low, high))
+}
+
+fn written<'a>(cursor: &mut Cursor<'a>) -> Option<&'a str> {
+    let start = cursor.at;
+    cursor.version()?;
+    cursor.text.get(start..cursor.at)
+}
+
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0c)
+}
+
+/// The stray bar is in upstream's grammar; it never makes a number.
+fn is_number(byte: u8) -> bool {
+    byte.is_ascii_digit() || matches!(byte, b'x' | b'X' | b'*' | b'|')
+}
+
+fn is_identifier(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'-'
+}

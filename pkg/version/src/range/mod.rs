@@ -1,0 +1,86 @@
+//! The range grammar of `spec.source.catalog.version`.
+//!
+//! A range is `||`-joined groups of comparators, joined by spaces or commas inside a group. A version may
+//! leave out its minor and patch numbers or give them as `x`, `X` or `*`. `A - B` means `>= A, <= B`.
+//! A version with a pre-release is only inside a group in which some comparator has a pre-release. Build
+//! metadata and releases do not count.
+
+mod comparator;
+mod grammar;
+
+use crate::VersionRelease;
+use comparator::Comparator;
+use std::fmt;
+use std::str::FromStr;
+
+/// A range of versions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VersionRange {
+    text: String,
+    groups: Vec<Group>,
+}
+
+/// Comparators that must all hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Group {
+    comparators: Vec<Comparator>,
+    admits_prerelease: bool,
+}
+
+/// Why a text is no range. None of these heals by trying again.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RangeError {
+    /// A part between `||` does not follow the grammar.
+    #[error("improper constraint: {}", crate::go_quote(text))]
+    Improper {
+        /// The part, with hyphen ranges rewritten.
+        text: String,
+    },
+    /// The shape is right, a version in it is not.
+    #[error("constraint parser error")]
+    Version,
+}
+
+impl VersionRange {
+    /// Whether `version` is inside.
+    pub fn matches(&self, version: &VersionRelease) -> bool {
+        let version = &version.version;
+        self.groups.iter().any(|group| {
+            (version.pre.is_empty() || group.admits_prerelease)
+                && group.comparators.iter().all(|comparator| comparator.matches(version))
+        })
+    }
+
+    /// The range as written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
+impl FromStr for VersionRange {
+    type Err = RangeError;
+
+    fn from_str(text: &str) -> Result<Self, RangeError> {
+        let rewritten = grammar::rewrite_hyphens(text);
+        let groups = rewritten
+            .split("||")
+            .map(|group| {
+                let terms = grammar::terms(group)
+                    .ok_or_else(|| RangeError::Improper { text: group.to_owned() })?;
+                let comparators = terms
+                    .iter()
+                    .map(|term| Comparator::new(term).ok_or(RangeError::Version))
+                    .collect::<Result<Vec<_>, _>>()?;
+                let admits_prerelease = comparators.iter().any(Comparator::has_prerelease);
+                Ok(Group { comparators, admits_prerelease })
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Self { text: text.to_owned(), groups })
+    }
+}
+
+impl fmt::Display for VersionRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
