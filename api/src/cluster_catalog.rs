@@ -1,0 +1,159 @@
+//! ClusterCatalog: a catalog image to be unpacked and served in the cluster.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use kube::core::Rule;
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::schema::{parts, reference, rules};
+
+/// Which catalog to serve, and how.
+#[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
+#[kube(
+    group = "olm.operatorframework.io",
+    version = "v1",
+    kind = "ClusterCatalog",
+    plural = "clustercatalogs",
+    singular = "clustercatalog",
+    doc = "ClusterCatalog makes the content of a catalog image available to the cluster.",
+    status = "ClusterCatalogStatus",
+    derive = "Default",
+    derive = "PartialEq",
+    annotation("olm.operatorframework.io/generator", "experimental"),
+    printcolumn(name = "LastUnpacked", type_ = "date", json_path = ".status.lastUnpacked"),
+    printcolumn(
+        name = "Serving",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Serving\")].status"
+    ),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterCatalogSpec {
+    /// Where the catalog comes from.
+    pub source: CatalogSource,
+
+    /// Rank among catalogs that offer the same: the higher number wins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = -2_147_483_648_i64, max = 2_147_483_647), extend("default" = 0))]
+    pub priority: Option<i32>,
+
+    /// Whether the content is served (`Available`) or the catalog is kept without serving it
+    /// (`Unavailable`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "Available"))]
+    pub availability_mode: Option<AvailabilityMode>,
+}
+
+/// Whether a catalog is served.
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum AvailabilityMode {
+    /// It is not.
+    Unavailable,
+    /// It is.
+    #[default]
+    Available,
+}
+
+/// Where a catalog comes from: one member per source type.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = rules::catalog_source_union())]
+pub struct CatalogSource {
+    /// Kind of source.
+    #[serde(rename = "type")]
+    pub type_: CatalogSourceType,
+
+    /// The catalog image; needed when `type` is `Image`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image: Option<ImageSource>,
+}
+
+/// Kinds of catalog source.
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum CatalogSourceType {
+    /// A container image.
+    #[default]
+    Image,
+}
+
+/// A catalog image.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new(
+    "self.ref.find('(@.*:)') != \"\" ? !has(self.pollIntervalMinutes) : true"
+).message("cannot specify pollIntervalMinutes while using digest-based image"))]
+pub struct ImageSource {
+    /// Reference of the image, with its registry, by tag or by digest.
+    #[serde(rename = "ref")]
+    #[schemars(schema_with = "reference::by_tag_or_digest")]
+    pub ref_: String,
+
+    /// Minutes between two looks at the registry for new content behind a tag. When absent, the image
+    /// is looked at only when this object changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "parts::poll_interval")]
+    pub poll_interval_minutes: Option<i64>,
+}
+
+/// What catalogd has seen and done.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterCatalogStatus {
+    /// Serving and Progressing. Written by catalogd.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "parts::conditions")]
+    pub conditions: Option<Vec<Condition>>,
+
+    /// What the content that is served was made from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resolved_source: Option<ResolvedCatalogSource>,
+
+    /// Where the content is served.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub urls: Option<ClusterCatalogUrls>,
+
+    /// When the content was unpacked last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "parts::timestamp")]
+    pub last_unpacked: Option<Time>,
+}
+
+/// What served content was made from.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = rules::catalog_source_union())]
+pub struct ResolvedCatalogSource {
+    /// Kind of source.
+    #[serde(rename = "type")]
+    pub type_: CatalogSourceType,
+
+    /// The image, by digest.
+    pub image: ResolvedImageSource,
+}
+
+/// An image by digest.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub struct ResolvedImageSource {
+    /// Reference of the image, by digest.
+    #[serde(rename = "ref")]
+    #[schemars(schema_with = "reference::by_digest")]
+    pub ref_: String,
+}
+
+/// Addresses of served content.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterCatalogUrls {
+    /// Address in the cluster that the paths of the content API are relative to, such as `/api/v1/all`.
+    #[schemars(length(max = 525))]
+    #[x_kube(
+        validation = Rule::new("isURL(self)").message("must be a valid URL"),
+        validation = Rule::new(
+            "isURL(self) ? (url(self).getScheme() == \"http\" || url(self).getScheme() == \"https\") : true"
+        ).message("scheme must be either http or https")
+    )]
+    pub base: String,
+}

@@ -1,0 +1,286 @@
+//! ClusterExtension: the wish to have a package of a catalog installed and kept up to date.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector};
+use kube::core::Rule;
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::schema::{parts, rules};
+
+/// What the user wants installed.
+#[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[kube(
+    group = "olm.operatorframework.io",
+    version = "v1",
+    kind = "ClusterExtension",
+    plural = "clusterextensions",
+    singular = "clusterextension",
+    doc = "ClusterExtension installs a package from a catalog into the cluster and keeps it up to date.",
+    status = "ClusterExtensionStatus",
+    derive = "Default",
+    derive = "PartialEq",
+    annotation("olm.operatorframework.io/generator", "experimental"),
+    printcolumn(
+        name = "Installed Bundle",
+        type_ = "string",
+        json_path = ".status.install.bundle.name"
+    ),
+    printcolumn(
+        name = "Version",
+        type_ = "string",
+        json_path = ".status.install.bundle.version"
+    ),
+    printcolumn(
+        name = "Installed",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type=='Installed')].status"
+    ),
+    printcolumn(
+        name = "Progressing",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type=='Progressing')].status"
+    ),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterExtensionSpec {
+    /// Namespace the extension's namespaced objects are installed in. It must exist; it cannot be
+    /// changed later.
+    #[schemars(length(max = 63))]
+    #[x_kube(
+        validation = Rule::new("self == oldSelf").message("namespace is immutable"),
+        validation = rules::dns1123_label("namespace must be a valid DNS1123 label")
+    )]
+    pub namespace: String,
+
+    /// Deprecated: read and ignored, unless the controller runs with a policy that says otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service_account: Option<ServiceAccountReference>,
+
+    /// Where the extension comes from.
+    pub source: SourceConfig,
+
+    /// How installing is guarded. When absent, all guards are on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub install: Option<ClusterExtensionInstallConfig>,
+
+    /// Configuration of the extension, in the shape its bundle declares.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub config: Option<ClusterExtensionConfig>,
+
+    /// Minutes a roll-out may take before the extension is reported as failing to progress.
+    /// When absent, there is no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 10, max = 720))]
+    pub progress_deadline_minutes: Option<i32>,
+}
+
+/// A service account by name, in the extension's namespace.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("minProperties" = 1))]
+pub struct ServiceAccountReference {
+    /// Name of the service account. It can be cleared, but not changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    #[x_kube(
+        validation = Rule::new("self == oldSelf").message("name is immutable once set but may be cleared"),
+        validation = rules::dns1123_subdomain("name")
+    )]
+    pub name: Option<String>,
+}
+
+/// Where an extension comes from: one member per source type.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new(
+    "has(self.sourceType) && self.sourceType == 'Catalog' ? has(self.catalog) : !has(self.catalog)"
+).message("catalog is required when sourceType is Catalog, and forbidden otherwise"))]
+pub struct SourceConfig {
+    /// Kind of source.
+    pub source_type: SourceType,
+
+    /// What to take from the catalogs; needed when `sourceType` is `Catalog`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub catalog: Option<CatalogFilter>,
+}
+
+/// Kinds of source.
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SourceType {
+    /// Catalogs served in the cluster.
+    #[default]
+    Catalog,
+}
+
+/// Which bundles of the catalogs an extension may be made from.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct CatalogFilter {
+    /// Name of the package. It cannot be changed later.
+    #[schemars(length(max = 253))]
+    #[x_kube(
+        validation = Rule::new("self == oldSelf").message("packageName is immutable"),
+        validation = rules::dns1123_subdomain("packageName")
+    )]
+    pub package_name: String,
+
+    /// A version or a range of versions (`1.2.3`, `>=1.2.0 <2.0.0`, `~1.4`, `1.x`).
+    /// When absent, every version counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    #[x_kube(validation = rules::version_range())]
+    pub version: Option<String>,
+
+    /// Channels of the package to choose from. When absent or empty, all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "parts::channels")]
+    pub channels: Option<Vec<String>>,
+
+    /// Catalogs to choose from, by their labels. When absent, all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "parts::label_selector")]
+    pub selector: Option<LabelSelector>,
+
+    /// Whether the catalog decides which upgrades are possible (`CatalogProvided`), or any version in
+    /// the range may follow any other, downgrades included (`SelfCertified`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "CatalogProvided"))]
+    pub upgrade_constraint_policy: Option<UpgradeConstraintPolicy>,
+}
+
+/// Who decides which versions may follow the installed one.
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum UpgradeConstraintPolicy {
+    /// The catalog's upgrade edges.
+    #[default]
+    CatalogProvided,
+    /// The user.
+    SelfCertified,
+}
+
+/// Guards of an installation.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("has(self.preflight)")
+    .message("at least one of [preflight] are required when install is specified"))]
+pub struct ClusterExtensionInstallConfig {
+    /// Checks made before anything is written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preflight: Option<PreflightConfig>,
+}
+
+/// Checks made before anything is written.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("has(self.crdUpgradeSafety)")
+    .message("at least one of [crdUpgradeSafety] are required when preflight is specified"))]
+pub struct PreflightConfig {
+    /// The check that an upgrade does not lose data of custom resources.
+    pub crd_upgrade_safety: CrdUpgradeSafety,
+}
+
+/// The check of changes to CustomResourceDefinitions.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub struct CrdUpgradeSafety {
+    /// `Strict` refuses unsafe changes, `None` does not look.
+    pub enforcement: CrdUpgradeSafetyEnforcement,
+}
+
+/// How strictly changes to CustomResourceDefinitions are checked.
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum CrdUpgradeSafetyEnforcement {
+    /// No check.
+    None,
+    /// Unsafe changes are refused.
+    #[default]
+    Strict,
+}
+
+/// Configuration of an extension: one member per configuration type.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new(
+    "has(self.configType) && self.configType == 'Inline' ?has(self.inline) : !has(self.inline)"
+).message("inline is required when configType is Inline, and forbidden otherwise"))]
+pub struct ClusterExtensionConfig {
+    /// Where the configuration is.
+    pub config_type: ConfigType,
+
+    /// The configuration itself; needed when `configType` is `Inline`. The bundle's own schema decides
+    /// what may be in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "parts::inline_config")]
+    pub inline: Option<Map<String, Value>>,
+}
+
+/// Where configuration is.
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ConfigType {
+    /// In the extension itself.
+    #[default]
+    Inline,
+}
+
+/// What the controller has seen and done.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterExtensionStatus {
+    /// Installed, Progressing, Available, and the four about deprecation. Written by operator-controller.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "parts::conditions")]
+    pub conditions: Option<Vec<Condition>>,
+
+    /// What is installed; absent when nothing is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub install: Option<ClusterExtensionInstallStatus>,
+
+    /// The revision that is installed and those that are rolling out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    pub active_revisions: Option<Vec<RevisionStatus>>,
+}
+
+/// What is installed.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterExtensionInstallStatus {
+    /// The bundle that is installed.
+    pub bundle: BundleMetadata,
+}
+
+/// A bundle by name and version.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub struct BundleMetadata {
+    /// Name of the bundle in its catalog.
+    // The message names another field; clients may match on it, so it stays.
+    #[x_kube(validation = rules::dns1123_subdomain("packageName"))]
+    pub name: String,
+
+    /// Version of the bundle.
+    #[x_kube(validation = rules::loose_semver())]
+    pub version: String,
+
+    /// Release of the bundle, where it declares one; an empty string says that it declares none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 20))]
+    #[x_kube(validation = rules::release())]
+    pub release: Option<String>,
+}
+
+/// A revision that counts.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct RevisionStatus {
+    /// Name of the ClusterObjectSet.
+    pub name: String,
+
+    /// Its conditions while it is rolling out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "parts::conditions")]
+    pub conditions: Option<Vec<Condition>>,
+}

@@ -1,0 +1,188 @@
+//! ClusterObjectSet: one revision of an extension, as objects in phases.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::core::Rule;
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::probe::ProgressionProbe;
+use crate::schema::{parts, rules};
+
+/// The objects of a revision, and how they are rolled out.
+#[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[kube(
+    group = "olm.operatorframework.io",
+    version = "v1",
+    kind = "ClusterObjectSet",
+    plural = "clusterobjectsets",
+    singular = "clusterobjectset",
+    doc = "ClusterObjectSet is one revision of an extension: objects that are applied phase by phase.",
+    status = "ClusterObjectSetStatus",
+    derive = "Default",
+    derive = "PartialEq",
+    annotation("olm.operatorframework.io/generator", "experimental"),
+    printcolumn(
+        name = "Available",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type=='Available')].status"
+    ),
+    printcolumn(
+        name = "Progressing",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type=='Progressing')].status"
+    ),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterObjectSetSpec {
+    /// `Active` revisions are applied and kept; `Archived` ones keep nothing but the record of what they
+    /// were. There is no way back from the archive.
+    #[x_kube(validation = Rule::new(
+        "oldSelf == 'Active' || oldSelf == 'Archived' && oldSelf == self"
+    ).message("cannot un-archive"))]
+    pub lifecycle_state: LifecycleState,
+
+    /// Number of the revision, counted up per extension.
+    #[schemars(range(min = 1))]
+    #[x_kube(validation = rules::immutable("revision"))]
+    pub revision: i64,
+
+    /// What happens when an object exists already, for phases and objects that do not say otherwise.
+    #[x_kube(validation = rules::immutable("collisionProtection"))]
+    pub collision_protection: CollisionProtection,
+
+    /// The objects, in the order they are rolled out: a phase starts when the one before it is complete.
+    /// May be set once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(
+        length(max = 20),
+        extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"])
+    )]
+    #[x_kube(validation = rules::set_once("phases"))]
+    pub phases: Option<Vec<ClusterObjectSetPhase>>,
+
+    /// Minutes the roll-out may take before it is reported as stuck. When absent, there is no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 10, max = 720))]
+    pub progress_deadline_minutes: Option<i32>,
+
+    /// What must hold for objects of a phase before the next phase starts, beside the built-in probes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 20), extend("x-kubernetes-list-type" = "atomic"))]
+    pub progression_probes: Option<Vec<ProgressionProbe>>,
+}
+
+/// Whether a revision is in force.
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum LifecycleState {
+    /// In force.
+    #[default]
+    Active,
+    /// Kept as a record.
+    Archived,
+}
+
+/// What happens when an object that is to be applied exists already.
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum CollisionProtection {
+    /// It is never taken over.
+    #[default]
+    Prevent,
+    /// It is taken over when no controller owns it.
+    IfNoController,
+    /// It is taken over.
+    None,
+}
+
+/// Objects that are rolled out together.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterObjectSetPhase {
+    /// Name of the phase, one of its own in the revision.
+    #[schemars(length(min = 1, max = 63))]
+    #[x_kube(validation = rules::phase_name())]
+    pub name: String,
+
+    /// The objects; which of them is applied first is not defined.
+    #[schemars(length(max = 50), extend("x-kubernetes-list-type" = "atomic"))]
+    pub objects: Vec<ClusterObjectSetObject>,
+
+    /// Overrides the revision's `collisionProtection` for this phase.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub collision_protection: Option<CollisionProtection>,
+}
+
+/// One object, given whole or by reference.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("[has(self.object),has(self.ref)].filter(x,x==true).size() == 1")
+    .message("exactly one of the fields in [object ref] must be set"))]
+pub struct ClusterObjectSetObject {
+    /// The object itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "parts::embedded_resource")]
+    pub object: Option<Value>,
+
+    /// The Secret that holds the object, for objects too large to be given whole.
+    #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
+    pub ref_: Option<ObjectSourceRef>,
+
+    /// Overrides the phase's `collisionProtection` for this object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub collision_protection: Option<CollisionProtection>,
+}
+
+/// A key of an immutable Secret that holds an object as JSON, possibly gzipped.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub struct ObjectSourceRef {
+    /// Name of the Secret.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+
+    /// Namespace of the Secret; the system namespace when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63))]
+    pub namespace: Option<String>,
+
+    /// Key of the Secret's data.
+    #[schemars(length(min = 1, max = 253))]
+    pub key: String,
+}
+
+/// How far the roll-out is.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterObjectSetStatus {
+    /// Available, Progressing and Succeeded. Written by operator-controller.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "parts::conditions")]
+    pub conditions: Option<Vec<Condition>>,
+
+    /// Digest of every phase as it was first seen, so that later tampering with a Secret is noticed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(
+        length(max = 20),
+        extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"])
+    )]
+    #[x_kube(validation = rules::set_once("observedPhases"))]
+    pub observed_phases: Option<Vec<ObservedPhase>>,
+}
+
+/// A phase as it was first seen.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub struct ObservedPhase {
+    /// Name of the phase.
+    #[schemars(length(min = 1, max = 63))]
+    #[x_kube(validation = rules::phase_name())]
+    pub name: String,
+
+    /// Digest of its objects, `<algorithm>:<hex>`.
+    #[schemars(length(min = 1, max = 256))]
+    #[x_kube(validation = Rule::new("self.matches('^[a-z0-9]+:[a-f0-9]+$')")
+        .message("digest must be in the format '<algorithm>:<hex>'"))]
+    pub digest: String,
+}

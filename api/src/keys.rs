@@ -1,0 +1,68 @@
+//! Every label, annotation, finalizer, field manager and type key that OLM writes or reads on
+//! objects. They live on clusters: none may change.
+
+/// On a ClusterCatalog: its own name, so that selectors can name catalogs.
+pub const METADATA_NAME_LABEL: &str = "olm.operatorframework.io/metadata.name";
+/// The kind that owns an object: [`OWNER_KIND_CLUSTER_EXTENSION`].
+pub const OWNER_KIND_LABEL: &str = "olm.operatorframework.io/owner-kind";
+/// Value of [`OWNER_KIND_LABEL`] on everything made for a ClusterExtension.
+pub const OWNER_KIND_CLUSTER_EXTENSION: &str = "ClusterExtension";
+/// The name of the ClusterExtension an object belongs to.
+pub const OWNER_NAME_LABEL: &str = "olm.operatorframework.io/owner-name";
+/// On Secrets that hold large objects: the name of the ClusterObjectSet they belong to.
+pub const REVISION_NAME_LABEL: &str = "olm.operatorframework.io/revision-name";
+/// `"true"` on a ClusterObjectSet that took over a Helm release.
+pub const MIGRATED_FROM_HELM_LABEL: &str = "olm.operatorframework.io/migrated-from-helm";
+/// The usual label that names the tool an object is managed by.
+pub const MANAGED_BY_LABEL: &str = "app.kubernetes.io/managed-by";
+/// Value of [`MANAGED_BY_LABEL`] on every applied object.
+pub const MANAGED_BY_VALUE: &str = "olm.operatorframework.io";
+
+/// Number of the revision that applied an object last.
+pub const REVISION_ANNOTATION: &str = "olm.operatorframework.io/revision";
+/// Name of the bundle of a revision.
+pub const BUNDLE_NAME_ANNOTATION: &str = "olm.operatorframework.io/bundle-name";
+/// Package of the bundle.
+pub const PACKAGE_NAME_ANNOTATION: &str = "olm.operatorframework.io/package-name";
+/// Version of the bundle.
+pub const BUNDLE_VERSION_ANNOTATION: &str = "olm.operatorframework.io/bundle-version";
+/// Image reference of the bundle.
+pub const BUNDLE_REFERENCE_ANNOTATION: &str = "olm.operatorframework.io/bundle-reference";
+/// Release of the bundle; present, perhaps empty, only where the bundle declares one.
+pub const BUNDLE_RELEASE_ANNOTATION: &str = "olm.operatorframework.io/bundle-release";
+/// The bundle's properties as a JSON array, copied from its ClusterServiceVersion.
+pub const PROPERTIES_ANNOTATION: &str = "olm.properties";
+/// On pod templates: the namespaces an operator watches.
+pub const TARGET_NAMESPACES_ANNOTATION: &str = "olm.targetNamespaces";
+/// On pod templates: the namespace an operator runs in.
+pub const OPERATOR_NAMESPACE_ANNOTATION: &str = "olm.operatorNamespace";
+/// On manifests: the set of features they were made for.
+pub const FEATURE_SET_ANNOTATION: &str = "olm.operatorframework.io/feature-set";
+/// On CRDs: the channel they were generated for.
+pub const GENERATOR_ANNOTATION: &str = "olm.operatorframework.io/generator";
+
+/// On a ClusterObjectSet until its objects are gone or handed over.
+pub const TEARDOWN_FINALIZER: &str = "olm.operatorframework.io/teardown";
+/// On a ClusterExtension until its unpacked bundle is gone from the cache.
+pub const CLEANUP_UNPACK_FINALIZER: &str = "olm.operatorframework.io/cleanup-unpack-cache";
+/// On a ClusterExtension until the watches over its content are gone.
+pub const CLEANUP_CONTENT_FINALIZER: &str = "olm.operatorframework.io/cleanup-contentmanager-cache";
+/// On a ClusterCatalog until its content is no longer served.
+pub const CATALOG_FINALIZER: &str = "olm.operatorframework.io/delete-server-cache";
+
+/// Field manager of the objects of a bundle, and of status.
+pub const OBJECT_FIELD_MANAGER: &str = "olm.operatorframework.io";
+/// Field manager of the ClusterObjectSets of a ClusterExtension.
+pub const EXTENSION_FIELD_MANAGER: &str = "olm.operatorframework.io/clusterextension-controller";
+
+/// Type of the Secrets that hold large objects of a revision.
+pub const OBJECT_DATA_SECRET_TYPE: &str = "olm.operatorframework.io/object-data";
+/// Type of the index Secret of a chunked Helm release.
+pub const RELEASE_INDEX_SECRET_TYPE: &str = "operatorframework.io/index.v1";
+/// Type of a chunk Secret of a chunked Helm release.
+pub const RELEASE_CHUNK_SECRET_TYPE: &str = "operatorframework.io/chunk.v1";
+
+/// Image label of a catalog: the directory of its file-based catalog.
+pub const CATALOG_CONFIGS_IMAGE_LABEL: &str = "operators.operatorframework.io.index.configs.v1";
+/// Bundle annotation that names the package.
+pub const BUNDLE_PACKAGE_ANNOTATION: &str = "operators.operatorframework.io.bundle.package.v1";

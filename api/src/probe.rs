@@ -1,0 +1,156 @@
+//! Probes of a ClusterObjectSet: what must hold for an object to count as rolled out.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use kube::KubeSchema;
+use kube::core::Rule;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::schema::{parts, rules};
+
+/// What must hold for the objects that a selector chooses.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct ProgressionProbe {
+    /// Which objects are probed.
+    pub selector: ObjectSelector,
+
+    /// What must hold for each of them, all at once.
+    #[schemars(length(min = 1, max = 20), extend("x-kubernetes-list-type" = "atomic"))]
+    pub assertions: Vec<Assertion>,
+}
+
+/// Chooses objects: one member per selector type.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(
+    validation = rules::member_of_type("groupKind", "GroupKind"),
+    validation = rules::member_of_type("label", "Label")
+)]
+pub struct ObjectSelector {
+    /// Kind of selector.
+    #[serde(rename = "type")]
+    pub type_: SelectorType,
+
+    /// Objects of one kind; needed when `type` is `GroupKind`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group_kind: Option<GroupKind>,
+
+    /// Objects by their labels; needed when `type` is `Label`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "parts::label_selector")]
+    #[x_kube(validation = Rule::new(
+        "(has(self.matchExpressions) && !has(self.matchLabels)) || (!has(self.matchExpressions) && has(self.matchLabels))"
+    ).message("exactly one of matchLabels or matchExpressions must be set"))]
+    pub label: Option<LabelSelector>,
+}
+
+/// Kinds of selector.
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SelectorType {
+    /// By kind.
+    #[default]
+    GroupKind,
+    /// By labels.
+    Label,
+}
+
+/// A kind, whatever its version.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[serde(rename_all = "camelCase")]
+pub struct GroupKind {
+    /// API group; empty for the core group.
+    pub group: String,
+    /// Kind.
+    pub kind: String,
+}
+
+/// Something that must hold: one member per assertion type.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(
+    validation = rules::member_of_type("conditionEqual", "ConditionEqual"),
+    validation = rules::member_of_type("fieldsEqual", "FieldsEqual"),
+    validation = rules::member_of_type("fieldValue", "FieldValue")
+)]
+pub struct Assertion {
+    /// Kind of assertion.
+    #[serde(rename = "type")]
+    pub type_: AssertionType,
+
+    /// The object has a condition of this type and status; needed when `type` is `ConditionEqual`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub condition_equal: Option<ConditionEqual>,
+
+    /// Two fields of the object are equal; needed when `type` is `FieldsEqual`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fields_equal: Option<FieldsEqual>,
+
+    /// A field of the object has this value; needed when `type` is `FieldValue`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field_value: Option<FieldValue>,
+}
+
+/// Kinds of assertion.
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum AssertionType {
+    /// A condition has a status.
+    #[default]
+    ConditionEqual,
+    /// Two fields are equal.
+    FieldsEqual,
+    /// A field has a value.
+    FieldValue,
+}
+
+/// A condition and the status it must have.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub struct ConditionEqual {
+    /// Type of the condition.
+    #[serde(rename = "type")]
+    #[schemars(length(min = 1, max = 200))]
+    pub type_: String,
+
+    /// Status the condition must have.
+    pub status: ConditionStatus,
+}
+
+/// Status a probed condition can be required to have.
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ConditionStatus {
+    /// `True`.
+    #[default]
+    True,
+    /// `False`.
+    False,
+}
+
+/// Two fields that must be equal.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub struct FieldsEqual {
+    /// Path of the one, names joined by dots.
+    #[schemars(length(min = 1, max = 200))]
+    #[x_kube(validation = rules::field_path())]
+    pub field_a: String,
+
+    /// Path of the other, names joined by dots.
+    #[schemars(length(min = 1, max = 200))]
+    #[x_kube(validation = rules::field_path())]
+    pub field_b: String,
+}
+
+/// A field and the value it must have.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub struct FieldValue {
+    /// Path of the field, names joined by dots.
+    #[schemars(length(min = 1, max = 200))]
+    #[x_kube(validation = rules::field_path())]
+    pub field_path: String,
+
+    /// Value the field must have.
+    #[schemars(length(min = 1, max = 200))]
+    pub value: String,
+}

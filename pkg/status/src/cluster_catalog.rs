@@ -1,0 +1,1 @@
+//! The status of a ClusterCatalog, from what one reconcile found.

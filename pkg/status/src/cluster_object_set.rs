@@ -1,0 +1,1 @@
+//! The status of a ClusterObjectSet, from what one reconcile found.
