@@ -4,12 +4,17 @@
 //! input, however broken, makes it panic; whatever is wrong with a bundle is a [`ParseError`] or a
 //! [`RenderError`] that names the file or the object.
 
+mod config;
 pub mod crd_safety;
 mod error;
 mod model;
 mod options;
 mod parse;
+mod quantity;
 mod render;
+mod shape;
+mod validate;
+mod yaml;
 
 pub use error::{ParseError, RenderError};
 pub use model::{Bundle, InstallMode};

@@ -1,19 +1,74 @@
 //! A bundle and options → plain manifests.
 
+mod certificates;
+mod deployments;
+mod names;
+mod others;
+mod rbac;
+mod webhooks;
+
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
-use crate::{Bundle, CertificateRequest, RenderError, RenderOptions};
+use crate::config::{self, Config};
+use crate::model::WebhookType;
+use crate::{Bundle, CertificateRequest, RenderError, RenderOptions, validate};
 
 /// Renders every object that an installation of `bundle` consists of, in the order in which they are
-/// best applied. The same input gives the same bytes.
+/// best read: accounts, rights, CRDs, other manifests, deployments, webhooks, services, certificates.
+/// The same input gives the same bytes.
 pub fn render(bundle: &Bundle, options: &RenderOptions) -> Result<Vec<Value>, RenderError> {
-    let _ = (bundle, options);
-    Ok(Vec::new())
+    validate::supported(bundle, options)?;
+    let config = config::read(bundle, options)?;
+    let targets = config::targets(bundle, options, &config)?;
+    validate::consistent(bundle)?;
+    let context = Context { bundle, options, namespace: &options.install_namespace, targets, config };
+
+    let mut out = rbac::service_accounts(&context);
+    out.extend(rbac::namespaced(&context));
+    out.extend(rbac::cluster(&context));
+    out.extend(webhooks::crds(&context)?);
+    out.extend(others::manifests(&context));
+    out.extend(deployments::deployments(&context));
+    out.extend(webhooks::configurations(&context, WebhookType::Validating)?);
+    out.extend(webhooks::configurations(&context, WebhookType::Mutating)?);
+    out.extend(webhooks::services(&context)?);
+    out.extend(certificates::objects(&context)?);
+    Ok(out)
 }
 
 /// The certificates that [`Certificates::Own`](crate::Certificates::Own) must hold for `bundle`: one
 /// for every deployment that serves webhooks, in the order of their names.
 pub fn webhook_certificates(bundle: &Bundle, install_namespace: &str) -> Vec<CertificateRequest> {
-    let _ = (bundle, install_namespace);
-    Vec::new()
+    webhook_deployments(bundle).into_iter().map(|name| certificates::request(name, install_namespace)).collect()
+}
+
+/// What all generators share.
+struct Context<'a> {
+    bundle: &'a Bundle,
+    options: &'a RenderOptions,
+    namespace: &'a str,
+    /// The namespaces the operator watches; a single empty name means all of them.
+    targets: Vec<String>,
+    config: Config,
+}
+
+impl<'a> Context<'a> {
+    fn all_namespaces(&self) -> bool {
+        matches!(self.targets.as_slice(), [only] if only.is_empty())
+    }
+
+    fn webhook_deployments(&self) -> BTreeSet<&'a str> {
+        webhook_deployments(self.bundle)
+    }
+}
+
+fn webhook_deployments(bundle: &Bundle) -> BTreeSet<&str> {
+    bundle.csv.webhooks.iter().map(|webhook| webhook.deployment.as_str()).collect()
+}
+
+/// `metadata.name`; empty when there is none.
+pub(crate) fn metadata_name(object: &Value) -> &str {
+    object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default()
 }

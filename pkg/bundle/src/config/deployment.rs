@@ -1,0 +1,60 @@
+//! `deploymentConfig`: how the user adapts the operator's deployments.
+
+use serde_json::{Map, Value};
+
+use crate::shape::{Shape, shapes};
+
+/// The configuration, every part in the form the API writes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DeploymentConfig {
+    pub env: Vec<Value>,
+    pub env_from: Vec<Value>,
+    pub volumes: Vec<Value>,
+    pub volume_mounts: Vec<Value>,
+    pub tolerations: Vec<Value>,
+    /// `None` when absent or empty: the deployments' own resources stay.
+    pub resources: Option<Value>,
+    pub node_selector: Option<Value>,
+    pub affinity: Option<Map<String, Value>>,
+    pub annotations: Map<String, Value>,
+}
+
+/// Structure and kind of every field.
+pub(super) fn fields() -> [(&'static str, Shape); 9] {
+    let core = |name: &str| Shape::Named(format!("io.k8s.api.core.v1.{name}"));
+    let list = |name: &str| Shape::List(Box::new(core(name)));
+    let texts = || Shape::Map(Box::new(Shape::Str));
+    [
+        ("affinity", core("Affinity")),
+        ("annotations", texts()),
+        ("env", list("EnvVar")),
+        ("envFrom", list("EnvFromSource")),
+        ("nodeSelector", texts()),
+        ("resources", core("ResourceRequirements")),
+        ("tolerations", list("Toleration")),
+        ("volumeMounts", list("VolumeMount")),
+        ("volumes", list("Volume")),
+    ]
+}
+
+/// Reads a configuration that the schema has let pass; what is left to refuse are bad quantities.
+pub(super) fn read(value: &Value) -> Result<DeploymentConfig, String> {
+    let mut out = DeploymentConfig::default();
+    for (field, shape) in fields() {
+        let Some(given) = value.get(field).filter(|given| !given.is_null()) else { continue };
+        let converted = shapes().convert(&shape, given)?;
+        match (field, converted) {
+            ("affinity", Value::Object(map)) => out.affinity = Some(map),
+            ("annotations", Value::Object(map)) => out.annotations = map,
+            ("env", Value::Array(items)) => out.env = items,
+            ("envFrom", Value::Array(items)) => out.env_from = items,
+            ("nodeSelector", Value::Object(map)) if !map.is_empty() => out.node_selector = Some(map.into()),
+            ("resources", Value::Object(map)) if !map.is_empty() => out.resources = Some(map.into()),
+            ("tolerations", Value::Array(items)) => out.tolerations = items,
+            ("volumeMounts", Value::Array(items)) => out.volume_mounts = items,
+            ("volumes", Value::Array(items)) => out.volumes = items,
+            _ => {}
+        }
+    }
+    Ok(out)
+}

@@ -1,0 +1,79 @@
+//! `spec.config.inline` of an extension: what a bundle lets its users configure.
+
+mod deployment;
+mod schema;
+
+use serde_json::{Map, Value};
+
+use crate::model::InstallMode;
+use crate::{Bundle, RenderError, RenderOptions};
+
+pub(crate) use deployment::DeploymentConfig;
+
+/// A configuration that fits its bundle.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Config {
+    pub watch_namespace: Option<String>,
+    pub deployment: Option<DeploymentConfig>,
+}
+
+/// Checks the configuration against what the bundle offers, and reads it. Without a configuration
+/// nothing is checked while only `AllNamespaces` can be installed.
+pub(crate) fn read(bundle: &Bundle, options: &RenderOptions) -> Result<Config, RenderError> {
+    if !options.single_own_namespace && options.config.is_none() {
+        return Ok(Config::default());
+    }
+    let empty = Value::Object(Map::new());
+    let input = options.config.as_ref().filter(|value| !value.is_null()).unwrap_or(&empty);
+    schema::check(bundle, options, input).map_err(RenderError::Config)?;
+    let watch_namespace = input.get("watchNamespace").and_then(Value::as_str).map(ToOwned::to_owned);
+    let deployment = input
+        .get("deploymentConfig")
+        .map(deployment::read)
+        .transpose()
+        .map_err(|error| RenderError::DeploymentConfig(format!("failed to unmarshal deploymentConfig: {error}")))?;
+    Ok(Config { watch_namespace, deployment })
+}
+
+/// The namespaces to watch, checked against the install modes; a single empty name means all.
+pub(crate) fn targets(
+    bundle: &Bundle,
+    options: &RenderOptions,
+    config: &Config,
+) -> Result<Vec<String>, RenderError> {
+    let targets = match &config.watch_namespace {
+        Some(namespace) => vec![namespace.clone()],
+        None if bundle.supports(InstallMode::AllNamespaces) => vec![String::new()],
+        None => Vec::new(),
+    };
+    let modes = bundle.install_modes();
+    let modes = modes.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    let refuse = |what: &str| {
+        let list = targets.join(" ");
+        RenderError::Options(format!(
+            "invalid target namespaces [{list}]: supported install modes [{modes}] do not support {what}"
+        ))
+    };
+    match targets.as_slice() {
+        [] => {
+            let count =
+                if bundle.supports(InstallMode::MultiNamespace) { "at least one" } else { "exactly one" };
+            Err(RenderError::Options(format!(
+                "invalid target namespaces []: {count} target namespace must be specified"
+            )))
+        }
+        [all] if all.is_empty() => {
+            if bundle.supports(InstallMode::AllNamespaces) { Ok(targets) } else { Err(refuse("targeting all namespaces")) }
+        }
+        [own] if *own == options.install_namespace => {
+            if bundle.supports(InstallMode::OwnNamespace) { Ok(targets) } else { Err(refuse("targeting own namespace")) }
+        }
+        [other, ..] => {
+            if bundle.supports(InstallMode::SingleNamespace) {
+                Ok(targets)
+            } else {
+                Err(refuse(&format!("target namespaces [{other}]")))
+            }
+        }
+    }
+}

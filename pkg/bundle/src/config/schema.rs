@@ -1,0 +1,254 @@
+//! The schema of a bundle's configuration, and what is said when an input does not fit it.
+//!
+//! The schema is small and fixed but for the install modes, so it is checked by hand. The texts, and
+//! which findings are shown together, are those of the validator that clients have seen until now.
+
+use serde_json::Value;
+
+use super::deployment;
+use crate::model::InstallMode;
+use crate::shape::{Field, Shape, shapes};
+use crate::{Bundle, RenderOptions};
+
+const PATTERN: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
+const MAX_NAMESPACE: usize = 63;
+
+/// One finding; groups of findings are shown with a line for the group itself.
+enum Finding {
+    Text(String),
+    /// Inside the structure of another schema: only its first line is shown beside other findings.
+    Nested(Vec<Finding>),
+}
+
+/// Checks `input`. The error is one sentence, or a list of them.
+pub(super) fn check(bundle: &Bundle, options: &RenderOptions, input: &Value) -> Result<(), String> {
+    let Value::Object(map) = input else {
+        return Err(format!("invalid type: got {}, want object", kind(input)));
+    };
+    let optional = bundle.supports(InstallMode::AllNamespaces);
+    let format = Format::of(bundle);
+    let required = format.is_some() && !optional;
+    let mut findings = Vec::new();
+
+    if required && map.get("watchNamespace").is_none_or(Value::is_null) {
+        findings.push(Finding::Text("required field \"watchNamespace\" is missing".to_owned()));
+    } else if let (Some(format), Some(value)) = (format, map.get("watchNamespace")) {
+        watch_namespace(format, optional, &options.install_namespace, value, &mut findings);
+    }
+    let known = |key: &str| {
+        key == "watchNamespace" && format.is_some() || key == "deploymentConfig" && options.deployment_config
+    };
+    if options.deployment_config
+        && let Some(value) = map.get("deploymentConfig")
+    {
+        deployment_config(value, &mut findings);
+    }
+    // Only one unknown key of a level is named; upstream picks at random, we the first by name.
+    if let Some(key) = map.keys().find(|key| !known(key)) {
+        findings.push(Finding::Text(format!("unknown field \"{key}\"")));
+    }
+    report(findings)
+}
+
+fn report(mut findings: Vec<Finding>) -> Result<(), String> {
+    // A single finding is followed down to where it is; beside others only its head is shown.
+    while let [Finding::Nested(_)] = findings.as_slice() {
+        if let Some(Finding::Nested(inner)) = findings.pop() {
+            findings = inner;
+        }
+    }
+    let texts: Vec<String> = findings
+        .into_iter()
+        .map(|finding| match finding {
+            Finding::Text(text) => text,
+            Finding::Nested(_) => "validation failed".to_owned(),
+        })
+        .collect();
+    match texts.as_slice() {
+        [] => Ok(()),
+        [one] => Err(one.clone()),
+        many => Err(format!("multiple errors found:\n  - {}", many.join("\n  - "))),
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Format {
+    Own,
+    Single,
+    Any,
+}
+
+impl Format {
+    /// `None` when the namespace cannot be chosen at all.
+    fn of(bundle: &Bundle) -> Option<Self> {
+        let own = bundle.supports(InstallMode::OwnNamespace);
+        match (own, bundle.supports(InstallMode::SingleNamespace)) {
+            (true, true) => Some(Self::Any),
+            (true, false) => Some(Self::Own),
+            (false, true) => Some(Self::Single),
+            (false, false) => None,
+        }
+    }
+
+    fn complaint(self, value: &str, namespace: &str) -> Option<String> {
+        let (name, message) = match self {
+            Self::Own if value != namespace => (
+                "ownNamespaceInstallMode",
+                format!(
+                    "invalid value \"{value}\": must be \"{namespace}\" (the namespace where the operator is \
+                     installed) because this operator only supports OwnNamespace install mode"
+                ),
+            ),
+            Self::Single if value == namespace => (
+                "singleNamespaceInstallMode",
+                format!(
+                    "invalid value \"{value}\": must be different from \"{namespace}\" (the install namespace) \
+                     because this operator uses SingleNamespace install mode to watch a different namespace"
+                ),
+            ),
+            _ => return None,
+        };
+        Some(format!("invalid format for field \"watchNamespace\": '{value}' is not valid {name}: {message}"))
+    }
+}
+
+fn watch_namespace(format: Format, optional: bool, namespace: &str, value: &Value, out: &mut Vec<Finding>) {
+    let mut found = Vec::new();
+    match value {
+        Value::Null if optional => {}
+        Value::String(text) => {
+            if let Some(complaint) = format.complaint(text, namespace) {
+                found.push(complaint);
+            } else {
+                found.extend(namespace_name(text));
+            }
+        }
+        other => found.push(invalid_type("watchNamespace", kind(other), "string")),
+    }
+    if optional && !found.is_empty() {
+        out.push(Finding::Text("invalid value for field \"watchNamespace\"".to_owned()));
+        out.push(Finding::Text(invalid_type("watchNamespace", kind(value), "null")));
+        if found.len() > 1 {
+            out.push(Finding::Text("validation failed".to_owned()));
+        }
+    }
+    out.extend(found.into_iter().map(Finding::Text));
+}
+
+/// What is wrong with a namespace's name as such.
+fn namespace_name(text: &str) -> Vec<String> {
+    let mut out = Vec::new();
+    let length = text.chars().count();
+    if length == 0 {
+        out.push("field \"watchNamespace\" must have minimum length of 1 (len=0)".to_owned());
+    }
+    if length > MAX_NAMESPACE {
+        out.push(format!("field \"watchNamespace\" must have maximum length of {MAX_NAMESPACE} (len={length})"));
+    }
+    let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let fits =
+        text.starts_with(is_word) && text.ends_with(is_word) && text.chars().all(|c| is_word(c) || c == '-');
+    if !fits {
+        out.push(format!("field \"watchNamespace\" must match pattern \"{PATTERN}\""));
+    }
+    out
+}
+
+fn invalid_type(field: &str, got: &str, want: &str) -> String {
+    format!("invalid type for field \"{field}\": got {got}, want {want}")
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+fn deployment_config(value: &Value, out: &mut Vec<Finding>) {
+    const FIELD: &str = "deploymentConfig";
+    let map = match value {
+        Value::Object(map) => map,
+        Value::Null => return out.push(Finding::Text(format!("required field \"{FIELD}\" is missing"))),
+        other => return out.push(Finding::Text(invalid_type(FIELD, kind(other), "object"))),
+    };
+    let fields = deployment::fields();
+    for (key, shape) in &fields {
+        if let Some(value) = map.get(*key) {
+            nested(&format!("{FIELD}.{key}"), shape, value, out);
+        }
+    }
+    if let Some(key) = map.keys().find(|key| fields.iter().all(|(known, _)| known != key)) {
+        out.push(Finding::Text(format!("unknown field \"{key}\"")));
+    }
+}
+
+/// Types and required fields are checked all the way down; unknown nested keys pass.
+fn nested(path: &str, shape: &Shape, value: &Value, out: &mut Vec<Finding>) {
+    let want = match (shape, value) {
+        (Shape::List(item), Value::Array(items)) => {
+            for (at, value) in items.iter().enumerate() {
+                nested(&format!("{path}.{at}"), item, value, out);
+            }
+            return;
+        }
+        (Shape::Map(item), Value::Object(map)) => {
+            for (key, value) in map {
+                nested(&format!("{path}.{key}"), item, value, out);
+            }
+            return;
+        }
+        (Shape::Named(name), _) => {
+            let mut inner = Vec::new();
+            structure(path, name, value, &mut inner);
+            if !inner.is_empty() {
+                out.push(Finding::Nested(inner));
+            }
+            return;
+        }
+        (Shape::Quantity | Shape::IntOrString, Value::String(_) | Value::Number(_))
+        | (Shape::Str | Shape::Time, Value::String(_))
+        | (Shape::Bool, Value::Bool(_))
+        | (Shape::Float, Value::Number(_)) => return,
+        (Shape::Int, Value::Number(number)) if number.is_i64() || number.is_u64() => return,
+        (Shape::List(_), _) => "array",
+        (Shape::Map(_), _) => "object",
+        (Shape::Str | Shape::Time, _) => "string",
+        (Shape::Bool, _) => "boolean",
+        (Shape::Int, _) => "integer",
+        (Shape::Float, _) => "number",
+        (Shape::Quantity | Shape::IntOrString, _) => {
+            return out.push(Finding::Text(format!("invalid value for field \"{path}\"")));
+        }
+        (Shape::Any | Shape::NamedOrBool(_) | Shape::NamedOrList(_) | Shape::NamedOrTexts(_), _) => return,
+    };
+    out.push(Finding::Text(null_or_type(path, value, want)));
+}
+
+fn structure(path: &str, name: &str, value: &Value, out: &mut Vec<Finding>) {
+    let Value::Object(map) = value else {
+        return out.push(Finding::Text(null_or_type(path, value, "object")));
+    };
+    for (field, Field { shape, required }) in shapes().fields(name) {
+        match map.get(field) {
+            Some(value) => nested(&format!("{path}.{field}"), shape, value, out),
+            None if *required => {
+                out.push(Finding::Text(format!("required field \"{path}.{field}\" is missing")));
+            }
+            None => {}
+        }
+    }
+}
+
+/// Null where something else is wanted is reported as a missing field.
+fn null_or_type(path: &str, value: &Value, want: &str) -> String {
+    if value.is_null() {
+        format!("required field \"{path}\" is missing")
+    } else {
+        invalid_type(path, kind(value), want)
+    }
+}

@@ -1,0 +1,63 @@
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn files(entries: &[(&str, &str)]) -> BTreeMap<String, Vec<u8>> {
+    entries.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec())).collect()
+}
+
+const META: (&str, &str) =
+    ("metadata/annotations.yaml", "annotations: {operators.operatorframework.io.bundle.package.v1: small}");
+const CSV: &str = "kind: ClusterServiceVersion\nmetadata: {name: small.v1.0.0, annotations: {olm.properties: '[]'}}\n\
+                   spec: {version: v1.0.0}\n";
+
+fn error(entries: &[(&str, &str)]) -> String {
+    parse(&files(entries)).unwrap_err().to_string()
+}
+
+#[test]
+fn reads_names_and_properties() {
+    let properties = "properties: [{type: olm.maxOpenShiftVersion, value: \"4.19\", more: 1}]";
+    let entries = [META, ("manifests/csv.yaml", CSV), ("metadata/properties.yaml", properties)];
+    let bundle = parse(&files(&entries)).unwrap();
+    assert_eq!((bundle.csv_name(), bundle.version(), bundle.package()), ("small.v1.0.0", "1.0.0", "small"));
+    assert_eq!(
+        bundle.properties_annotation().as_deref(),
+        Some(r#"[{"type":"olm.maxOpenShiftVersion","value":"4.19"}]"#)
+    );
+}
+
+#[test]
+fn names_what_is_wrong() {
+    assert_eq!(error(&[]), "open metadata/annotations.yaml: no such file or directory");
+    assert_eq!(error(&[META]), "no ClusterServiceVersion found in \"manifests\"");
+    assert_eq!(
+        error(&[META, ("manifests/sub/deep/a.yaml", "")]),
+        "subdirectories are not allowed within the \"manifests\" directory of the bundle image filesystem: \
+         found \"manifests/sub\""
+    );
+    assert_eq!(
+        error(&[META, ("manifests/x.yaml", "apiVersion: v1\nmetadata: {name: x}\n")]),
+        "error parsing objects in \"manifests/x.yaml\": unable to decode \"manifests/x.yaml\": Object 'Kind' is \
+         missing in '{\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"x\"}}'"
+    );
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+        let mut all = files(&[META, ("manifests/csv.yaml", CSV)]);
+        all.insert("manifests/x.yaml".to_owned(), bytes.clone());
+        all.insert("metadata/properties.yaml".to_owned(), bytes);
+        let _ = parse(&all);
+    }
+
+    #[test]
+    fn any_yaml_like_text_is_survived(text in "(kind|spec|install|deployments|metadata|[a-z<*&!|>'\"\\[\\]{},:#?\\-%~ 0-9.\n]){0,60}") {
+        let mut all = files(&[META, ("manifests/csv.yaml", CSV)]);
+        all.insert("manifests/x.yaml".to_owned(), format!("kind: ClusterServiceVersion\n{text}").into_bytes());
+        let _ = parse(&all);
+    }
+}

@@ -1,0 +1,120 @@
+//! How webhooks get their serving certificates, and how their clients come to trust them.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use super::webhooks::service_name;
+use super::{Context, names};
+use crate::{CertificateRequest, Certificates, RenderError};
+
+/// An object that is to trust, or to carry, a certificate.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Target {
+    Crd,
+    Configuration,
+    Service,
+}
+
+/// The secret, and the cert-manager `Certificate`, of a webhook deployment.
+pub(super) fn secret_name(deployment: &str) -> String {
+    names::join(&service_name(deployment), "cert")
+}
+
+/// What the certificate of a deployment must be good for.
+pub(super) fn request(deployment: &str, namespace: &str) -> CertificateRequest {
+    let service = service_name(deployment);
+    let host = format!("{service}.{namespace}");
+    CertificateRequest {
+        secret_name: secret_name(deployment),
+        service_name: service,
+        dns_names: vec![host.clone(), format!("{host}.svc"), format!("{host}.svc.cluster.local")],
+    }
+}
+
+/// Makes `object` trust the certificate of `deployment`, or ask for it.
+pub(super) fn inject(
+    context: &Context<'_>,
+    deployment: &str,
+    object: &mut Value,
+    target: Target,
+) -> Result<(), RenderError> {
+    let secret = secret_name(deployment);
+    match (&context.options.certificates, target) {
+        (Certificates::CertManager, Target::Crd | Target::Configuration) => {
+            let from = format!("{}/{secret}", context.namespace);
+            annotate(object, "cert-manager.io/inject-ca-from", &from);
+        }
+        (Certificates::ServiceCa, Target::Crd | Target::Configuration) => {
+            annotate(object, "service.beta.openshift.io/inject-cabundle", "true");
+        }
+        (Certificates::ServiceCa, Target::Service) => {
+            annotate(object, "service.beta.openshift.io/serving-cert-secret-name", &secret);
+        }
+        (Certificates::Own(own), Target::Crd | Target::Configuration) => {
+            let certificate = own.get(&secret).ok_or(RenderError::MissingCertificate { secret_name: secret })?;
+            let bundle = Value::from(STANDARD.encode(&certificate.ca_pem));
+            let pointer = if target == Target::Crd {
+                "/spec/conversion/webhook/clientConfig"
+            } else {
+                "/webhooks/0/clientConfig"
+            };
+            if let Some(config) = object.pointer_mut(pointer).and_then(Value::as_object_mut) {
+                config.insert("caBundle".to_owned(), bundle);
+            }
+        }
+        (Certificates::None, _) | (Certificates::CertManager | Certificates::Own(_), Target::Service) => {}
+    }
+    Ok(())
+}
+
+fn annotate(object: &mut Value, key: &str, text: &str) {
+    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
+    let annotations = metadata.entry("annotations").or_insert_with(|| json!({}));
+    if let Some(annotations) = annotations.as_object_mut() {
+        annotations.insert(key.to_owned(), text.into());
+    }
+}
+
+/// The objects that make or hold the certificates themselves.
+pub(super) fn objects(context: &Context<'_>) -> Result<Vec<Value>, RenderError> {
+    let mut out = Vec::new();
+    for deployment in context.webhook_deployments() {
+        let request = request(deployment, context.namespace);
+        let metadata = json!({"name": request.secret_name, "namespace": context.namespace});
+        match &context.options.certificates {
+            Certificates::None | Certificates::ServiceCa => {}
+            Certificates::CertManager => {
+                let issuer = names::join(&request.secret_name, "selfsigned-issuer");
+                out.push(json!({
+                    "apiVersion": "cert-manager.io/v1", "kind": "Issuer",
+                    "metadata": {"name": issuer, "namespace": context.namespace},
+                    "spec": {"selfSigned": {}}, "status": {},
+                }));
+                out.push(json!({
+                    "apiVersion": "cert-manager.io/v1", "kind": "Certificate", "metadata": metadata,
+                    "spec": {
+                        "commonName": request.dns_names.first(), "dnsNames": request.dns_names,
+                        "duration": "17520h0m0s", "renewBefore": "24h0m0s", "usages": ["server auth"],
+                        "issuerRef": {"name": issuer}, "secretName": request.secret_name,
+                    },
+                    "status": {},
+                }));
+            }
+            Certificates::Own(own) => {
+                let Some(certificate) = own.get(&request.secret_name) else {
+                    return Err(RenderError::MissingCertificate { secret_name: request.secret_name });
+                };
+                out.push(json!({
+                    "apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "kubernetes.io/tls",
+                    "data": {
+                        "ca.crt": STANDARD.encode(&certificate.ca_pem),
+                        "tls.crt": STANDARD.encode(&certificate.cert_pem),
+                        "tls.key": STANDARD.encode(&certificate.key_pem),
+                    },
+                }));
+            }
+        }
+    }
+    Ok(out)
+}

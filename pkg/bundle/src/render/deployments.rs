@@ -1,0 +1,231 @@
+//! The deployments of the install strategy.
+
+use serde_json::{Map, Value, json};
+
+use super::{Context, certificates};
+use crate::config::DeploymentConfig;
+use crate::model::StrategyDeployment;
+
+/// The volumes a webhook deployment gets: name, mount path, certificate file, key file.
+const CERTIFICATE_VOLUMES: [(&str, &str, &str, &str); 2] = [
+    ("webhook-cert", "/tmp/k8s-webhook-server/serving-certs", "tls.crt", "tls.key"),
+    ("apiservice-cert", "/apiserver.local.config/certificates", "apiserver.crt", "apiserver.key"),
+];
+
+/// One `Deployment` for each of the CSV, in its order.
+pub(super) fn deployments(context: &Context<'_>) -> Vec<Value> {
+    context.bundle.csv.deployments.iter().map(|deployment| one(context, deployment)).collect()
+}
+
+fn one(context: &Context<'_>, deployment: &StrategyDeployment) -> Value {
+    let mut spec = deployment.spec.clone();
+    if let Some(spec) = spec.as_object_mut() {
+        spec.insert("revisionHistoryLimit".to_owned(), 1.into());
+    }
+    let annotations = annotations(context, &spec);
+    let template = child(&mut spec, "template");
+    child(template, "metadata").insert("annotations".to_owned(), Value::Object(annotations));
+    if context.webhook_deployments().contains(deployment.name.as_str()) {
+        mount_certificates(child(template, "spec"), &certificates::secret_name(&deployment.name));
+    }
+    let mut metadata = json!({"name": deployment.name, "namespace": context.namespace});
+    if !deployment.labels.is_empty()
+        && let Some(metadata) = metadata.as_object_mut()
+    {
+        metadata.insert("labels".to_owned(), json!(deployment.labels));
+    }
+    let mut object =
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec, "status": {}});
+    if let Some(config) = &context.config.deployment {
+        customize(&mut object, config);
+    }
+    object
+}
+
+/// The child object `key`, made when it is not there.
+fn child<'a, C: AsChild + ?Sized>(parent: &'a mut C, key: &str) -> &'a mut Map<String, Value> {
+    parent.child(key)
+}
+
+/// Objects, and values that are turned into objects, have children.
+trait AsChild {
+    fn child(&mut self, key: &str) -> &mut Map<String, Value>;
+}
+
+impl AsChild for Map<String, Value> {
+    fn child(&mut self, key: &str) -> &mut Map<String, Value> {
+        as_object(self.entry(key).or_insert(Value::Null))
+    }
+}
+
+impl AsChild for Value {
+    fn child(&mut self, key: &str) -> &mut Map<String, Value> {
+        as_object(self).child(key)
+    }
+}
+
+fn as_object(value: &mut Value) -> &mut Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        other => {
+            *other = Value::Object(Map::new());
+            as_object(other)
+        }
+    }
+}
+
+fn as_list(value: &mut Value) -> &mut Vec<Value> {
+    match value {
+        Value::Array(items) => items,
+        other => {
+            *other = Value::Array(Vec::new());
+            as_list(other)
+        }
+    }
+}
+
+/// The list `key`, made when it is not there.
+fn list<'a>(parent: &'a mut Map<String, Value>, key: &str) -> &'a mut Vec<Value> {
+    as_list(parent.entry(key).or_insert(Value::Null))
+}
+
+/// The CSV's annotations, the template's own over them, and which namespaces are watched.
+fn annotations(context: &Context<'_>, spec: &Value) -> Map<String, Value> {
+    let mut out: Map<String, Value> = Map::new();
+    for (key, text) in &context.bundle.csv.annotations {
+        out.insert(key.clone(), text.clone().into());
+    }
+    if let Some(Value::Object(own)) = spec.pointer("/template/metadata/annotations") {
+        out.extend(own.clone());
+    }
+    out.insert("olm.targetNamespaces".to_owned(), context.targets.join(",").into());
+    out.insert("olm.operatorNamespace".to_owned(), context.namespace.into());
+    out
+}
+
+/// Replaces whatever stands at the names and paths of the certificate volumes.
+fn mount_certificates(pod: &mut Map<String, Value>, secret: &str) {
+    let is_ours = |name: &str| CERTIFICATE_VOLUMES.iter().any(|volume| volume.0 == name);
+    let is_our_path = |path: &str| CERTIFICATE_VOLUMES.iter().any(|volume| volume.1 == path);
+    let mut gone: Vec<String> = Vec::new();
+    for container in list(pod, "containers") {
+        let Some(container) = container.as_object_mut() else { continue };
+        let mounts = list(container, "volumeMounts");
+        mounts.retain(|mount| {
+            let name = text(mount, "name");
+            let ours = is_ours(name) || is_our_path(text(mount, "mountPath"));
+            if ours {
+                gone.push(name.to_owned());
+            }
+            !ours
+        });
+        for (name, path, _, _) in CERTIFICATE_VOLUMES {
+            mounts.push(json!({"name": name, "mountPath": path}));
+        }
+    }
+    let volumes = list(pod, "volumes");
+    volumes.retain(|volume| {
+        let name = text(volume, "name");
+        !is_ours(name) && !gone.iter().any(|gone| gone == name)
+    });
+    for (name, _, certificate, key) in CERTIFICATE_VOLUMES {
+        volumes.push(json!({"name": name, "secret": {
+            "secretName": secret,
+            "items": [{"key": "tls.crt", "path": certificate}, {"key": "tls.key", "path": key}],
+        }}));
+    }
+}
+
+fn text<'a>(object: &'a Value, key: &str) -> &'a str {
+    object.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Applies the user's `deploymentConfig`. Init containers are never touched.
+fn customize(object: &mut Value, config: &DeploymentConfig) {
+    let spec = child(object, "spec");
+    let template = child(spec, "template");
+    let pod = child(template, "spec");
+    for container in list(pod, "containers") {
+        let Some(container) = container.as_object_mut() else { continue };
+        override_by_name(container, "env", &config.env);
+        append_missing(container, "envFrom", &config.env_from);
+        override_by_name(container, "volumeMounts", &config.volume_mounts);
+        if let Some(resources) = &config.resources {
+            container.insert("resources".to_owned(), resources.clone());
+        }
+    }
+    override_by_name(pod, "volumes", &config.volumes);
+    append_missing(pod, "tolerations", &config.tolerations);
+    if let Some(selector) = &config.node_selector {
+        pod.insert("nodeSelector".to_owned(), selector.clone());
+    }
+    if let Some(affinity) = &config.affinity {
+        set_affinity(pod, affinity);
+    }
+    add_annotations(template, &config.annotations);
+    if let Some(object) = object.as_object_mut() {
+        add_annotations(object, &config.annotations);
+    }
+}
+
+/// Entries of the same name are replaced where they stand, others are appended.
+fn override_by_name(parent: &mut Map<String, Value>, key: &str, entries: &[Value]) {
+    if entries.is_empty() {
+        return;
+    }
+    let items = list(parent, key);
+    for entry in entries {
+        let name = text(entry, "name");
+        let mut found = false;
+        for item in items.iter_mut().filter(|item| text(item, "name") == name) {
+            *item = entry.clone();
+            found = true;
+        }
+        if !found {
+            items.push(entry.clone());
+        }
+    }
+}
+
+fn append_missing(parent: &mut Map<String, Value>, key: &str, entries: &[Value]) {
+    if entries.is_empty() {
+        return;
+    }
+    let items = list(parent, key);
+    for entry in entries {
+        if !items.contains(entry) {
+            items.push(entry.clone());
+        }
+    }
+}
+
+/// A part that is absent stays, an empty one is removed, any other replaces what was there; affinity
+/// without any part is removed altogether.
+fn set_affinity(pod: &mut Map<String, Value>, affinity: &Map<String, Value>) {
+    if affinity.is_empty() {
+        pod.remove("affinity");
+        return;
+    }
+    let current = child(pod, "affinity");
+    for (part, value) in affinity {
+        if value.as_object().is_some_and(Map::is_empty) {
+            current.remove(part);
+        } else {
+            current.insert(part.clone(), value.clone());
+        }
+    }
+    if current.is_empty() {
+        pod.remove("affinity");
+    }
+}
+
+/// Existing keys win.
+fn add_annotations(parent: &mut Map<String, Value>, annotations: &Map<String, Value>) {
+    if annotations.is_empty() {
+        return;
+    }
+    let existing = child(child(parent, "metadata"), "annotations");
+    for (key, value) in annotations {
+        existing.entry(key.clone()).or_insert_with(|| value.clone());
+    }
+}

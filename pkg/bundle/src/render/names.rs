@@ -1,0 +1,102 @@
+//! Names of generated objects. Clusters hold objects under these names, so they can never change.
+
+use num_bigint::BigUint;
+use serde_json::Value;
+use sha2::{Digest, Sha224};
+
+use crate::model::{Permission, Rule};
+
+/// Longest name made by [`join`], up to one more when base and suffix fill it exactly.
+const MAX_NAME: usize = 63;
+
+/// `base-suffix`, the base cut so that the suffix stays whole.
+pub(super) fn join(base: &str, suffix: &str) -> String {
+    if base.len() + suffix.len() > MAX_NAME {
+        let mut end = MAX_NAME.saturating_sub(suffix.len()).saturating_sub(1);
+        while !base.is_char_boundary(end) {
+            end -= 1;
+        }
+        return format!("{}-{suffix}", base.get(..end).unwrap_or_default());
+    }
+    format!("{base}-{suffix}")
+}
+
+/// The name of the role and binding that grant `permission`: it changes with the CSV's name, the
+/// service account and the rules, and with nothing else.
+pub(super) fn rbac(csv_name: &str, permission: &Permission) -> String {
+    let base = format!("{csv_name}-{}", permission.service_account);
+    join(&base, &suffix(&hashed_text(permission)))
+}
+
+fn suffix(text: &str) -> String {
+    BigUint::from_bytes_be(&Sha224::digest(text.as_bytes())).to_str_radix(36)
+}
+
+/// The text that is hashed: JSON with these keys in this order, a line end after it.
+fn hashed_text(permission: &Permission) -> String {
+    let rules = match &permission.rules {
+        None => "null".to_owned(),
+        Some(rules) => format!("[{}]", rules.iter().map(rule_text).collect::<Vec<_>>().join(",")),
+    };
+    format!("{{\"serviceAccountName\":{},\"rules\":{rules}}}\n", json_text(&permission.service_account))
+}
+
+fn rule_text(rule: &Rule) -> String {
+    let verbs = rule.verbs.as_deref().map_or_else(|| "null".to_owned(), list_text);
+    let mut text = format!("{{\"verbs\":{verbs}");
+    for (key, list) in [
+        ("apiGroups", &rule.api_groups),
+        ("resources", &rule.resources),
+        ("resourceNames", &rule.resource_names),
+        ("nonResourceURLs", &rule.non_resource_urls),
+    ] {
+        if !list.is_empty() {
+            text.push_str(&format!(",\"{key}\":{}", list_text(list)));
+        }
+    }
+    text.push('}');
+    text
+}
+
+fn list_text(list: &[String]) -> String {
+    format!("[{}]", list.iter().map(|item| json_text(item)).collect::<Vec<_>>().join(","))
+}
+
+/// A JSON string in which the characters that matter to HTML and JavaScript are escaped too.
+fn json_text(text: &str) -> String {
+    Value::from(text)
+        .to_string()
+        .replace('<', "\\u003c")
+        .replace('>', "\\u003e")
+        .replace('&', "\\u0026")
+        .replace('\u{2028}', "\\u2028")
+        .replace('\u{2029}', "\\u2029")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stable_names() {
+        let rule = Rule {
+            verbs: Some(vec!["list".to_owned()]),
+            api_groups: vec![String::new()],
+            resources: vec!["nodes".to_owned()],
+            ..Rule::default()
+        };
+        let permission = Permission { service_account: "syn-sa".to_owned(), rules: Some(vec![rule]) };
+        assert_eq!(
+            rbac("syn.v1.0.0", &permission),
+            "syn.v1.0.0-syn-sa-27ok5t1p22vjjcx1p3ogelmfdxwwlq9io7x3bu5vocms"
+        );
+        assert_eq!(json_text("<&>\u{2028}"), "\"\\u003c\\u0026\\u003e\\u2028\"");
+    }
+
+    #[test]
+    fn join_keeps_the_suffix() {
+        assert_eq!(join(&"a".repeat(80), "service"), format!("{}-service", "a".repeat(55)));
+        assert_eq!(join(&"a".repeat(56), "service").len(), 64);
+        assert_eq!(join("aä", &"s".repeat(61)), format!("a-{}", "s".repeat(61)));
+    }
+}

@@ -1,0 +1,31 @@
+//! Manifests that the bundle brings along and that are passed on as they are.
+
+use serde_json::{Value, json};
+
+use super::Context;
+use crate::validate::{Scope, scope_of};
+
+/// Namespaced objects go to the install namespace, whatever they say themselves.
+pub(super) fn manifests(context: &Context<'_>) -> Vec<Value> {
+    context
+        .bundle
+        .others
+        .iter()
+        .map(|object| {
+            let mut object = object.clone();
+            let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
+            if scope_of(kind) == Some(Scope::Namespaced)
+                && let Value::Object(map) = &mut object
+            {
+                let metadata = map.entry("metadata").or_insert_with(|| json!({}));
+                if !metadata.is_object() {
+                    *metadata = json!({});
+                }
+                if let Value::Object(metadata) = metadata {
+                    metadata.insert("namespace".to_owned(), context.namespace.into());
+                }
+            }
+            object
+        })
+        .collect()
+}

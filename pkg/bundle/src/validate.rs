@@ -1,0 +1,266 @@
+//! What makes a bundle impossible to install.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::model::{InstallMode, Webhook, WebhookType};
+use crate::render::metadata_name;
+use crate::{Bundle, Certificates, RenderError, RenderOptions};
+
+/// Whether objects of a kind live in a namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    Namespaced,
+    Cluster,
+}
+
+/// The kinds a bundle may bring along, by kind alone; `None` for all others. Vertical pod autoscalers
+/// count as cluster scoped, as they always have.
+pub(crate) fn scope_of(kind: &str) -> Option<Scope> {
+    match kind {
+        "Secret" | "ServiceAccount" | "Service" | "Role" | "RoleBinding" | "PrometheusRule" | "ServiceMonitor"
+        | "PodMonitor" | "PodDisruptionBudget" | "ConfigMap" | "NetworkPolicy" | "ClusterServiceVersion" => {
+            Some(Scope::Namespaced)
+        }
+        "CustomResourceDefinition" | "ClusterRole" | "ClusterRoleBinding" | "PriorityClass"
+        | "VerticalPodAutoscaler" | "ConsoleYAMLSample" | "ConsoleQuickStart" | "ConsoleCLIDownload"
+        | "ConsoleLink" | "ConsolePlugin" => Some(Scope::Cluster),
+        _ => None,
+    }
+}
+
+/// Refuses what cannot be installed with these options, before anything else is looked at.
+pub(crate) fn supported(bundle: &Bundle, options: &RenderOptions) -> Result<(), RenderError> {
+    let refuse = |text: &str| Err(RenderError::Unsupported(text.to_owned()));
+    if bundle.csv.owns_api_services {
+        return refuse("apiServiceDefintions are not supported");
+    }
+    if bundle.has_webhooks() && options.certificates == Certificates::None {
+        return refuse("webhookDefinitions are not supported");
+    }
+    if !options.single_own_namespace && !bundle.supports(InstallMode::AllNamespaces) {
+        return refuse("bundle does not support AllNamespaces install mode");
+    }
+    let usable = [InstallMode::AllNamespaces, InstallMode::SingleNamespace, InstallMode::OwnNamespace];
+    if !usable.into_iter().any(|mode| bundle.supports(mode)) {
+        return refuse(
+            "bundle must support at least one of [AllNamespaces SingleNamespace OwnNamespace] install modes",
+        );
+    }
+    Ok(())
+}
+
+/// Finds every contradiction inside the bundle; all of them are reported at once, a line each.
+pub(crate) fn consistent(bundle: &Bundle) -> Result<(), RenderError> {
+    let findings: Vec<String> = [
+        deployment_names, crd_names, owned_crds, package_name, conversion_modes, webhook_deployments,
+        webhook_duplicates, webhook_names, conversion_duplicates, conversion_owned, webhook_rules, kinds,
+    ]
+    .iter()
+    .flat_map(|check| check(bundle))
+    .collect();
+    if findings.is_empty() { Ok(()) } else { Err(RenderError::Invalid(findings.join("\n"))) }
+}
+
+fn repeated<'a>(names: impl Iterator<Item = &'a str>) -> BTreeSet<&'a str> {
+    let mut seen = BTreeSet::new();
+    names.filter(|name| !seen.insert(*name)).collect()
+}
+
+fn deployment_names(bundle: &Bundle) -> Vec<String> {
+    let names = || bundle.csv.deployments.iter().map(|deployment| deployment.name.as_str());
+    let twice = repeated(names())
+        .into_iter()
+        .map(|name| format!("cluster service version contains duplicate strategy deployment spec '{name}'"));
+    let invalid = names().filter_map(|name| {
+        let messages = subdomain_messages(name).join(", ");
+        (!messages.is_empty())
+            .then(|| format!("invalid cluster service version strategy deployment name '{name}': {messages}"))
+    });
+    twice.chain(invalid).collect()
+}
+
+/// What Kubernetes says about a name that is no DNS-1123 subdomain.
+fn subdomain_messages(name: &str) -> Vec<String> {
+    let mut out = Vec::new();
+    if name.len() > 253 {
+        out.push("must be no more than 253 characters".to_owned());
+    }
+    let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let label_fits = |label: &str| {
+        label.starts_with(is_word) && label.ends_with(is_word) && label.chars().all(|c| is_word(c) || c == '-')
+    };
+    if !name.split('.').all(label_fits) {
+        out.push(
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must \
+             start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
+             '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+                .to_owned(),
+        );
+    }
+    out
+}
+
+fn crd_names(bundle: &Bundle) -> Vec<String> {
+    repeated(bundle.crds.iter().map(metadata_name))
+        .into_iter()
+        .map(|name| format!("bundle contains duplicate custom resource definition '{name}'"))
+        .collect()
+}
+
+fn owned_crds(bundle: &Bundle) -> Vec<String> {
+    let present: BTreeSet<&str> = bundle.crds.iter().map(metadata_name).collect();
+    let missing: BTreeSet<&str> =
+        bundle.csv.owned_crds.iter().map(String::as_str).filter(|name| !present.contains(name)).collect();
+    missing
+        .into_iter()
+        .map(|name| {
+            format!(
+                "cluster service definition references owned custom resource definition '{name}' not found in bundle"
+            )
+        })
+        .collect()
+}
+
+fn package_name(bundle: &Bundle) -> Vec<String> {
+    if bundle.package.is_empty() { vec!["package name is empty".to_owned()] } else { Vec::new() }
+}
+
+fn conversions(bundle: &Bundle) -> impl Iterator<Item = &Webhook> {
+    bundle.csv.webhooks.iter().filter(|webhook| webhook.kind == Some(WebhookType::Conversion))
+}
+
+fn conversion_modes(bundle: &Bundle) -> Vec<String> {
+    let modes = bundle.install_modes();
+    if modes == [InstallMode::AllNamespaces] {
+        return Vec::new();
+    }
+    let modes = modes.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    conversions(bundle)
+        .map(|webhook| {
+            format!(
+                "bundle contains conversion webhook \"{}\" and supports install modes [{modes}] - conversion \
+                 webhooks are only supported for bundles that only support AllNamespaces install mode",
+                webhook.generate_name
+            )
+        })
+        .collect()
+}
+
+fn webhook_deployments(bundle: &Bundle) -> Vec<String> {
+    let deployments: BTreeSet<&str> = bundle.csv.deployments.iter().map(|spec| spec.name.as_str()).collect();
+    bundle
+        .csv
+        .webhooks
+        .iter()
+        .filter(|webhook| !deployments.contains(webhook.deployment.as_str()))
+        .map(|webhook| {
+            format!(
+                "webhook of type '{}' with name '{}' references non-existent deployment '{}'",
+                webhook.type_name, webhook.generate_name, webhook.deployment
+            )
+        })
+        .collect()
+}
+
+fn webhook_duplicates(bundle: &Bundle) -> Vec<String> {
+    [WebhookType::Conversion, WebhookType::Mutating, WebhookType::Validating]
+        .into_iter()
+        .flat_map(|kind| {
+            let of_kind = bundle.csv.webhooks.iter().filter(move |webhook| webhook.kind == Some(kind));
+            repeated(of_kind.map(|webhook| webhook.generate_name.as_str()))
+                .into_iter()
+                .map(move |name| format!("duplicate webhook '{name}' of type '{}'", kind.as_str()))
+        })
+        .collect()
+}
+
+fn webhook_names(bundle: &Bundle) -> Vec<String> {
+    let invalid = |webhook: &Webhook| {
+        let messages = subdomain_messages(&webhook.generate_name).join(",");
+        (!messages.is_empty()).then(|| {
+            format!(
+                "webhook of type '{}' has invalid name '{}': {messages}",
+                webhook.type_name, webhook.generate_name
+            )
+        })
+    };
+    bundle.csv.webhooks.iter().filter_map(invalid).collect()
+}
+
+fn conversion_duplicates(bundle: &Bundle) -> Vec<String> {
+    let mut by_crd: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for webhook in conversions(bundle) {
+        for crd in &webhook.conversion_crds {
+            by_crd.entry(crd).or_default().push(&webhook.generate_name);
+        }
+    }
+    by_crd
+        .into_iter()
+        .filter(|(_, names)| names.len() > 1)
+        .map(|(crd, mut names)| {
+            names.sort_unstable();
+            format!("conversion webhooks [{}] reference same custom resource definition '{crd}'", names.join(","))
+        })
+        .collect()
+}
+
+fn conversion_owned(bundle: &Bundle) -> Vec<String> {
+    let owned: BTreeSet<&str> = bundle.csv.owned_crds.iter().map(String::as_str).collect();
+    conversions(bundle)
+        .flat_map(|webhook| webhook.conversion_crds.iter().map(move |crd| (webhook, crd)))
+        .filter(|(_, crd)| !owned.contains(crd.as_str()))
+        .map(|(webhook, crd)| {
+            format!(
+                "conversion webhook '{}' references custom resource definition '{crd}' not owned bundle",
+                webhook.generate_name
+            )
+        })
+        .collect()
+}
+
+/// Rules that would let a bundle intercept this system itself, or admission as a whole.
+fn webhook_rules(bundle: &Bundle) -> Vec<String> {
+    let mut out = Vec::new();
+    let admission = |webhook: &&Webhook| webhook.kind.is_some_and(|kind| kind != WebhookType::Conversion);
+    for webhook in bundle.csv.webhooks.iter().filter(admission) {
+        let head = format!("webhook \"{}\" contains forbidden rule: admission webhook rules", webhook.generate_name);
+        for rule in &webhook.rules {
+            for group in &rule.api_groups {
+                match group.as_str() {
+                    "*" | "olm.operatorframework.io" => {
+                        out.push(format!("{head} cannot reference API group \"{group}\""));
+                    }
+                    "admissionregistration.k8s.io" => {
+                        for resource in rule.resources.iter().filter(|resource| is_forbidden(resource)) {
+                            out.push(format!(
+                                "{head} cannot reference resource \"{resource}\" for API group \"{group}\""
+                            ));
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+    out
+}
+
+fn is_forbidden(resource: &str) -> bool {
+    matches!(
+        resource.to_ascii_lowercase().as_str(),
+        "*" | "mutatingwebhookconfiguration"
+            | "mutatingwebhookconfigurations"
+            | "validatingwebhookconfiguration"
+            | "validatingwebhookconfigurations"
+    )
+}
+
+fn kinds(bundle: &Bundle) -> Vec<String> {
+    let unsupported = |object: &serde_json::Value| {
+        let kind = object.get("kind").and_then(serde_json::Value::as_str).unwrap_or_default();
+        scope_of(kind)
+            .is_none()
+            .then(|| format!("unsupported resource \"{}\" with kind \"{kind}\"", metadata_name(object)))
+    };
+    bundle.others.iter().filter_map(unsupported).collect()
+}

@@ -1,0 +1,181 @@
+//! Rendering of registry+v1 bundles: every recorded bundle, case by case.
+//!
+//! A folder per bundle: its files, the options of every case, and the recorded objects or error. Objects
+//! are compared by kind, namespace, name and the hash of their canonical JSON, as multisets: upstream's own
+//! order is random in places.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use olm_bundle::{Certificates, ParseError, RenderError, RenderOptions};
+use serde::Deserialize;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::Report;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Cases {
+    bundle: String,
+    install_namespace: String,
+    cases: Vec<Case>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Case {
+    case: String,
+    cert_provider: String,
+    single_own_namespace: bool,
+    deployment_config_gate: bool,
+    config: Option<String>,
+    error: Option<String>,
+    #[serde(default)]
+    error_variants: Vec<String>,
+    objects: Option<Vec<Object>>,
+    same_objects_as: Option<String>,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+struct Object {
+    gvk: String,
+    #[serde(default)]
+    namespace: String,
+    #[serde(default)]
+    name: String,
+    sha256: String,
+}
+
+/// Runs every bundle below `dir/render`.
+pub fn run(dir: &Path) -> Report {
+    let mut report = Report::new("render");
+    let mut folders: Vec<_> = std::fs::read_dir(dir.join("render"))
+        .map(|entries| entries.filter_map(|entry| Some(entry.ok()?.path())).collect())
+        .unwrap_or_default();
+    folders.sort();
+    for folder in folders {
+        let file = folder.join("cases.json");
+        if !file.exists() {
+            continue;
+        }
+        match std::fs::read(&file).map_err(anyhow::Error::from).and_then(|text| Ok(serde_json::from_slice(&text)?)) {
+            Ok(cases) => bundle(&folder, &cases, &mut report),
+            Err(error) => report.wrong.push(format!("{}: {error}", file.display())),
+        }
+    }
+    report
+}
+
+fn bundle(folder: &Path, cases: &Cases, report: &mut Report) {
+    let files = match files(&folder.join("bundle")) {
+        Ok(files) => files,
+        Err(error) => return report.wrong.push(format!("{}: {error}", cases.bundle)),
+    };
+    let parsed = olm_bundle::parse(&files);
+    let mut by_case: BTreeMap<&str, &[Object]> = BTreeMap::new();
+    for case in &cases.cases {
+        if let Some(objects) = &case.objects {
+            by_case.insert(&case.case, objects);
+        }
+    }
+    for case in &cases.cases {
+        let ours = answer(&parsed, &cases.install_namespace, case);
+        let expected = case
+            .objects
+            .as_deref()
+            .or_else(|| by_case.get(case.same_objects_as.as_deref()?).copied());
+        let difference = difference(case, expected, ours);
+        report.count(difference.map(|text| format!("{} {}: {text}", cases.bundle, case.case)));
+    }
+}
+
+fn answer(
+    parsed: &Result<olm_bundle::Bundle, ParseError>,
+    namespace: &str,
+    case: &Case,
+) -> Result<Vec<Value>, String> {
+    let bundle = parsed.as_ref().map_err(ToString::to_string)?;
+    let mut options = RenderOptions::new(namespace);
+    options.single_own_namespace = case.single_own_namespace;
+    options.deployment_config = case.deployment_config_gate;
+    options.certificates = match case.cert_provider.as_str() {
+        "cert-manager" => Certificates::CertManager,
+        "openshift-service-ca" => Certificates::ServiceCa,
+        _ => Certificates::None,
+    };
+    options.config = match &case.config {
+        None => None,
+        Some(text) => Some(serde_json::from_str(text).map_err(|error| error.to_string())?),
+    };
+    olm_bundle::render(bundle, &options).map_err(|error| upstream_text(&error))
+}
+
+/// Upstream marks errors that only a change of the spec can mend.
+fn upstream_text(error: &RenderError) -> String {
+    if error.terminal() { format!("terminal error: {error}") } else { error.to_string() }
+}
+
+fn difference(case: &Case, expected: Option<&[Object]>, ours: Result<Vec<Value>, String>) -> Option<String> {
+    match (ours, &case.error, expected) {
+        (Err(ours), Some(error), _) => {
+            let equal = ours == *error || case.error_variants.contains(&ours);
+            (!equal).then(|| format!("error is {ours:?}, not {error:?}"))
+        }
+        (Err(ours), None, _) => Some(format!("unexpected error {ours:?}")),
+        (Ok(_), Some(error), _) => Some(format!("rendered, not refused with {error:?}")),
+        (Ok(_), None, None) => Some("the case has neither objects nor an error".to_owned()),
+        (Ok(ours), None, Some(expected)) => objects_difference(&ours, expected),
+    }
+}
+
+fn objects_difference(ours: &[Value], expected: &[Object]) -> Option<String> {
+    let mut expected = expected.to_vec();
+    let mut extra = Vec::new();
+    for object in ours {
+        let object = identify(object);
+        match expected.iter().position(|other| *other == object) {
+            Some(at) => drop(expected.swap_remove(at)),
+            None => extra.push(object),
+        }
+    }
+    let list = |objects: &[Object]| {
+        let names = objects.iter().map(|object| format!("{} {}/{}", object.gvk, object.namespace, object.name));
+        names.collect::<Vec<_>>().join(", ")
+    };
+    (!expected.is_empty() || !extra.is_empty())
+        .then(|| format!("ours only [{}], recorded only [{}]", list(&extra), list(&expected)))
+}
+
+fn identify(object: &Value) -> Object {
+    let text = |pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let hash = Sha256::digest(canonical(object).as_bytes());
+    Object {
+        gvk: format!("{}/{}", text("/apiVersion"), text("/kind")),
+        namespace: text("/metadata/namespace"),
+        name: text("/metadata/name"),
+        sha256: hash.iter().map(|byte| format!("{byte:02x}")).collect(),
+    }
+}
+
+/// Sorted keys, no white space, the two separators escaped that JavaScript takes for line ends.
+fn canonical(object: &Value) -> String {
+    object.to_string().replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
+}
+
+fn files(root: &Path) -> anyhow::Result<BTreeMap<String, Vec<u8>>> {
+    let mut out = BTreeMap::new();
+    let mut folders = vec![root.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let name = path.strip_prefix(root)?.to_string_lossy().replace('\\', "/");
+                out.insert(name, std::fs::read(&path)?);
+            }
+        }
+    }
+    Ok(out)
+}
