@@ -1,1 +1,39 @@
 //! The control plane, registry, image builders and pod stand-in of the tests and the demo.
+//!
+//! Everything a test talks to is real, except the node: [`PodStandIn`] plays that part and says
+//! so. Nothing started here outlives the process that started it, however that process ends.
+
+pub mod assets;
+mod control_plane;
+mod crds;
+pub mod image;
+mod kubeconfig;
+pub mod pki;
+pub mod ports;
+pub mod process;
+mod registry;
+pub mod scratch;
+pub mod tls;
+pub mod wait;
+pub mod workspace;
+
+pub use assets::Assets;
+pub use control_plane::ControlPlane;
+pub use crds::{apply_crds, install_crds};
+pub use image::{Format, ImageBuilder, bundle_image_from_dir, catalog_image_from_dir};
+pub use process::{Process, Spawn};
+pub use registry::{Registry, RegistryOptions};
+pub use wait::eventually;
+
+/// A short random name part, valid in names of Kubernetes and of images: eight lower-case letters and digits.
+pub fn unique_id() -> String {
+    hex(&rand::random::<[u8; 4]>())
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

@@ -1,0 +1,194 @@
+//! The control plane's programs: found, or built from `hack/controlplane`.
+//!
+//! One Go program answers to the names of all components. It is kept below the target directory
+//! under the hash of its sources, so it is built once, by whoever comes first: others wait for
+//! that at a file lock. What `KUBEBUILDER_ASSETS` names is taken from there instead.
+
+use std::fs::{self, File};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use sha2::{Digest, Sha256};
+
+use crate::workspace;
+
+const COMPONENTS: [&str; 4] = ["etcd", "kube-apiserver", "kube-controller-manager", "registry"];
+const SOURCES: [&str; 3] = ["main.go", "go.mod", "go.sum"];
+const PROGRAM: &str = "controlplane";
+/// kubectl and version checks parse what the server reports, so the version is stamped.
+const LDFLAGS: &str = "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3 \
+    -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36";
+const PROGRESS: Duration = Duration::from_secs(10);
+
+/// Where each component's program is.
+#[derive(Clone, Debug)]
+pub struct Assets {
+    /// etcd.
+    pub etcd: PathBuf,
+    /// kube-apiserver.
+    pub apiserver: PathBuf,
+    /// kube-controller-manager.
+    pub controller_manager: PathBuf,
+    /// The OCI registry.
+    pub registry: PathBuf,
+}
+
+impl Assets {
+    /// Finds the programs and builds what is missing, which takes minutes the first time;
+    /// progress goes to stderr. Blocks: call it through [`Assets::get`] in async code.
+    ///
+    /// # Errors
+    /// When something is missing and cannot be built; the text names it and says what to do.
+    pub fn find_or_build() -> Result<Self> {
+        let given = std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from);
+        Self::with(given.as_deref())
+    }
+
+    /// As [`Assets::find_or_build`], on a thread that may block.
+    ///
+    /// # Errors
+    /// As [`Assets::find_or_build`].
+    pub async fn get() -> Result<Self> {
+        tokio::task::spawn_blocking(Self::find_or_build)
+            .await
+            .context("the build's thread ended")?
+    }
+
+    fn with(given: Option<&Path>) -> Result<Self> {
+        let in_given = |name: &str| given.map(|dir| dir.join(name)).filter(|path| path.is_file());
+        let missing: Vec<&str> = COMPONENTS
+            .into_iter()
+            .filter(|name| in_given(name).is_none())
+            .collect();
+        let built = if missing.is_empty() {
+            PathBuf::new()
+        } else {
+            ensure_built(&missing)?
+        };
+        let path = |name: &str| in_given(name).unwrap_or_else(|| built.join(name));
+        let [etcd, apiserver, controller_manager, registry] = COMPONENTS.map(path);
+        Ok(Self {
+            etcd,
+            apiserver,
+            controller_manager,
+            registry,
+        })
+    }
+}
+
+/// The directory with the built program and a link to it for each component.
+fn ensure_built(missing: &[&str]) -> Result<PathBuf> {
+    let sources = workspace::root().join("hack").join(PROGRAM);
+    let cache = workspace::target_dir().join(PROGRAM);
+    let dir = cache.join(hash_of(&sources)?);
+    if complete(&dir) {
+        return Ok(dir);
+    }
+    fs::create_dir_all(&cache).with_context(|| format!("cannot create {}", cache.display()))?;
+    let lock_path = cache.join(".lock");
+    let lock = File::create(&lock_path).with_context(|| format!("cannot create {}", lock_path.display()))?;
+    if lock.try_lock().is_err() {
+        eprintln!("control plane: another process is building it, waiting");
+        lock.lock()
+            .with_context(|| format!("cannot lock {}", lock_path.display()))?;
+    }
+    if complete(&dir) {
+        return Ok(dir);
+    }
+    let work =
+        tempfile::tempdir_in(&cache).with_context(|| format!("cannot write to {}", cache.display()))?;
+    build(&sources, &work.path().join(PROGRAM), missing)?;
+    for name in COMPONENTS {
+        symlink(PROGRAM, work.path().join(name)).with_context(|| format!("cannot link {name}"))?;
+    }
+    // What is there and not complete was left by someone who was interrupted.
+    let _ = fs::remove_dir_all(&dir);
+    fs::rename(work.path(), &dir).with_context(|| format!("cannot move the build to {}", dir.display()))?;
+    Ok(dir)
+}
+
+fn complete(dir: &Path) -> bool {
+    COMPONENTS.iter().all(|name| dir.join(name).is_file())
+}
+
+fn hash_of(sources: &Path) -> Result<String> {
+    let mut hash = Sha256::new();
+    for name in SOURCES {
+        let path = sources.join(name);
+        let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        hash.update(name.as_bytes());
+        hash.update(bytes.len().to_le_bytes());
+        hash.update(&bytes);
+    }
+    hash.update(LDFLAGS.as_bytes());
+    Ok(crate::hex(&hash.finalize()))
+}
+
+fn build(sources: &Path, output: &Path, missing: &[&str]) -> Result<()> {
+    let log_path = output.with_extension("log");
+    let log = File::create(&log_path).with_context(|| format!("cannot create {}", log_path.display()))?;
+    let errors = log.try_clone().context("cannot share the build's log")?;
+    // No -trimpath: it shares no cache with other builds of these modules on the machine.
+    let mut command = Command::new("go");
+    command
+        .current_dir(sources)
+        .args(["build", "-buildvcs=false", "-ldflags", LDFLAGS, "-o"]);
+    command
+        .arg(output)
+        .arg(".")
+        .stdin(Stdio::null())
+        .stdout(log)
+        .stderr(errors);
+    let started = Instant::now();
+    let mut go = match command.spawn() {
+        Ok(go) => go,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => bail!(
+            "the control plane's {} {} missing and go is not on the PATH to build them: install Go 1.26 or newer, \
+             or set KUBEBUILDER_ASSETS to a directory that holds them",
+            missing.join(", "),
+            if missing.len() == 1 { "is" } else { "are" },
+        ),
+        Err(error) => return Err(error).context("cannot run go"),
+    };
+    eprintln!(
+        "control plane: building {} with go (minutes the first time, then cached)",
+        missing.join(", ")
+    );
+    let mut reported = Instant::now();
+    let status = loop {
+        if let Some(status) = go.try_wait().context("cannot wait for go")? {
+            break status;
+        }
+        if reported.elapsed() >= PROGRESS {
+            reported = Instant::now();
+            eprintln!("control plane: still building, {} s", started.elapsed().as_secs());
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    };
+    let said = fs::read_to_string(&log_path).unwrap_or_default();
+    let _ = fs::remove_file(&log_path);
+    if !status.success() {
+        bail!("go build of hack/controlplane failed ({status}):\n{said}");
+    }
+    eprintln!("control plane: built in {} s", started.elapsed().as_secs());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn given_assets_win_and_need_no_build() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in COMPONENTS {
+            fs::write(dir.path().join(name), "").unwrap();
+        }
+        let assets = Assets::with(Some(dir.path())).unwrap();
+        assert_eq!(assets.registry, dir.path().join("registry"));
+        assert_eq!(assets.etcd, dir.path().join("etcd"));
+    }
+}

@@ -1,0 +1,259 @@
+//! Child processes that never outlive their owner.
+//!
+//! Each child runs below a small `sh` script in a process group of its own. The script holds
+//! one end of a pipe, the owner the other: when the owner's end closes, because it was dropped,
+//! or the owner panicked, was interrupted or killed with `kill -9`, the child is ended. The
+//! system closes the pipe in every one of these cases, so nothing here depends on our own code
+//! still running.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+const SUPERVISE: &str = include_str!("supervise.sh");
+const POLL: Duration = Duration::from_millis(5);
+/// More than this of a log is never read back.
+const TAIL_BYTES: u64 = 64 << 10;
+
+/// How to start a child process.
+#[derive(Debug)]
+pub struct Spawn {
+    name: String,
+    program: OsString,
+    args: Vec<OsString>,
+    envs: Vec<(OsString, Option<OsString>)>,
+    directory: Option<PathBuf>,
+    grace_seconds: u32,
+}
+
+impl Spawn {
+    /// A child called `name` in messages and in its log's file name.
+    pub fn new(name: impl Into<String>, program: impl AsRef<OsStr>) -> Self {
+        Self {
+            name: name.into(),
+            program: program.as_ref().to_owned(),
+            args: Vec::new(),
+            envs: Vec::new(),
+            directory: None,
+            grace_seconds: 0,
+        }
+    }
+
+    /// Adds an argument.
+    #[must_use]
+    pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.args.push(arg.as_ref().to_owned());
+        self
+    }
+
+    /// Adds arguments.
+    #[must_use]
+    pub fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
+        self.args
+            .extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
+        self
+    }
+
+    /// Sets a variable of the child's environment.
+    #[must_use]
+    pub fn env(mut self, key: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        self.envs
+            .push((key.as_ref().to_owned(), Some(value.as_ref().to_owned())));
+        self
+    }
+
+    /// Takes a variable out of the child's environment.
+    #[must_use]
+    pub fn env_remove(mut self, key: impl AsRef<OsStr>) -> Self {
+        self.envs.push((key.as_ref().to_owned(), None));
+        self
+    }
+
+    /// Runs the child in this directory.
+    #[must_use]
+    pub fn directory(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.directory = Some(directory.into());
+        self
+    }
+
+    /// Ends the child with TERM, and with KILL only this many seconds later. Without: KILL at once.
+    #[must_use]
+    pub fn grace_seconds(mut self, seconds: u32) -> Self {
+        self.grace_seconds = seconds;
+        self
+    }
+
+    /// Starts the child; its output is appended to `NAME.log` in `logs`.
+    ///
+    /// # Errors
+    /// When the log cannot be opened or `sh` cannot be started. A program that does not exist
+    /// shows as an exit with status 127 and a line in the log.
+    pub fn spawn(self, logs: &Path) -> Result<Process> {
+        let log = logs.join(format!("{}.log", self.name));
+        let out = File::options()
+            .create(true)
+            .append(true)
+            .open(&log)
+            .with_context(|| format!("cannot open {}", log.display()))?;
+        let err = out
+            .try_clone()
+            .with_context(|| format!("cannot share {}", log.display()))?;
+        let pid_file = logs.join(format!("{}.pid", self.name));
+        let _ = fs::remove_file(&pid_file);
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", SUPERVISE, "supervise", &self.grace_seconds.to_string()]);
+        command.arg(&pid_file).arg(&self.program).args(&self.args);
+        for (key, value) in &self.envs {
+            match value {
+                Some(value) => command.env(key, value),
+                None => command.env_remove(key),
+            };
+        }
+        if let Some(directory) = &self.directory {
+            command.current_dir(directory);
+        }
+        command
+            .stdin(Stdio::piped())
+            .stdout(out)
+            .stderr(err)
+            .process_group(0);
+        let mut child = command
+            .spawn()
+            .with_context(|| format!("cannot start sh for {}", self.name))?;
+        let leash = child.stdin.take();
+        Ok(Process {
+            name: self.name,
+            child,
+            leash,
+            log,
+            pid_file,
+            grace_seconds: self.grace_seconds,
+            status: None,
+        })
+    }
+}
+
+/// A running child process. Dropping it ends the child and waits for that.
+#[derive(Debug)]
+pub struct Process {
+    name: String,
+    child: Child,
+    leash: Option<ChildStdin>,
+    log: PathBuf,
+    pid_file: PathBuf,
+    grace_seconds: u32,
+    status: Option<ExitStatus>,
+}
+
+impl Process {
+    /// The name it was given.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The file its output goes to.
+    pub fn log(&self) -> &Path {
+        &self.log
+    }
+
+    /// The child's process id, or `None` when it has not been started yet.
+    pub fn pid(&self) -> Option<u32> {
+        fs::read_to_string(&self.pid_file).ok()?.trim().parse().ok()
+    }
+
+    /// The exit status, once the child has ended. That of a signal is 128 + its number.
+    pub fn exited(&mut self) -> Option<ExitStatus> {
+        if self.status.is_none() {
+            self.status = self.child.try_wait().ok().flatten();
+        }
+        self.status
+    }
+
+    /// An error with the log's tail when the child has ended.
+    ///
+    /// # Errors
+    /// When the child has ended.
+    pub fn check(&mut self) -> Result<()> {
+        if let Some(status) = self.exited() {
+            bail!("{} ended ({status})\n{}", self.name, self.tail(30));
+        }
+        Ok(())
+    }
+
+    /// Sends a signal (`"TERM"`, `"KILL"`, `"STOP"`, `"CONT"`, ...) to the child.
+    ///
+    /// # Errors
+    /// When the child has ended.
+    pub fn signal(&mut self, signal: &str) -> Result<()> {
+        let leash = self
+            .leash
+            .as_mut()
+            .with_context(|| format!("{} was stopped", self.name))?;
+        leash
+            .write_all(format!("{signal}\n").as_bytes())
+            .with_context(|| format!("cannot signal {}: it has ended", self.name))
+    }
+
+    /// Waits for the child to end by itself.
+    ///
+    /// # Errors
+    /// When it has not ended in time.
+    pub fn wait(&mut self, timeout: Duration) -> Result<ExitStatus> {
+        let end = Instant::now() + timeout;
+        loop {
+            if let Some(status) = self.exited() {
+                return Ok(status);
+            }
+            if Instant::now() > end {
+                bail!("{} has not ended within {timeout:?}", self.name);
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+
+    /// Tells the child to end, without waiting for it.
+    pub fn release(&mut self) {
+        self.leash = None;
+    }
+
+    /// Ends the child and waits until it has ended.
+    pub fn stop(&mut self) {
+        self.release();
+        let limit = Duration::from_secs(u64::from(self.grace_seconds) + 5);
+        if self.wait(limit).is_err() {
+            eprintln!("{} (log {}) does not end", self.name, self.log.display());
+        }
+    }
+
+    /// The last `lines` lines of the child's log, headed by the log's path.
+    pub fn tail(&self, lines: usize) -> String {
+        let text = tail(&self.log).unwrap_or_else(|error| format!("(unreadable: {error})"));
+        let all: Vec<&str> = text.lines().collect();
+        let last = all
+            .get(all.len().saturating_sub(lines)..)
+            .unwrap_or_default()
+            .join("\n");
+        format!("--- last lines of {}:\n{last}", self.log.display())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn tail(path: &Path) -> std::io::Result<String> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)))?;
+    let mut bytes = Vec::new();
+    file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
