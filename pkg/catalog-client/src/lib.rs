@@ -1,1 +1,14 @@
 //! catalogd's HTTP client and its cache of packages by catalog digest.
+//!
+//! A package is read once per content digest and then kept, parsed, within a bound in bytes; the
+//! least recently used goes first. That a package is absent is kept as well, but only when
+//! catalogd said so by a complete answer: a 404 comes from a replica without the content.
+
+mod cache;
+mod client;
+mod error;
+mod trust;
+
+pub use client::{CatalogClient, CatalogRef, Limits};
+pub use error::ClientError;
+pub use trust::Trust;

@@ -1,1 +1,26 @@
 //! Image references, registry access, pull, safe unpack and the content cache.
+//!
+//! Registries and images are foreign and held to be hostile: every transfer is bounded in time
+//! and size, every blob is checked against its digest while it is written, and nothing that an
+//! archive says can lead out of the directory it is unpacked into. Nothing here knows what an
+//! image holds.
+
+mod auth;
+mod config;
+mod error;
+mod puller;
+mod reference;
+mod registries;
+mod registry;
+mod sanitize;
+mod unpack;
+
+pub use auth::AuthError;
+pub use config::{ImageConfig, Limits};
+pub use error::Error;
+pub use puller::{Filter, Puller, Unpacked};
+pub use reference::{Algorithm, CanonicalRef, Digest, Reference, ReferenceError, Repository, TagOrDigest};
+pub use registries::RegistriesError;
+pub use registry::RegistryError;
+pub use sanitize::stable as stable_text;
+pub use unpack::UnpackError;

@@ -1,0 +1,1 @@
+//! What was read, by catalog, digest and package.

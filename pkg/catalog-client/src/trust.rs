@@ -1,0 +1,38 @@
+//! Whom the client trusts to be catalogd.
+
+use std::{future::Future, path::PathBuf, pin::Pin, sync::Arc};
+
+/// What a provider of authorities returns: PEM text, `None` when there is none yet.
+pub type CaFuture = Pin<Box<dyn Future<Output = Result<Option<String>, String>> + Send>>;
+
+/// The authorities trusted besides the system's.
+#[derive(Clone)]
+pub enum Trust {
+    /// Only the system's.
+    System,
+    /// PEM files (`*.crt`, `*.pem`) of a directory, read again when TLS fails.
+    Directory(PathBuf),
+    /// PEM text, asked for again when TLS fails.
+    Provider(Arc<dyn Fn() -> CaFuture + Send + Sync>),
+}
+
+impl Trust {
+    /// Authorities from a function, such as one that reads a Secret.
+    pub fn provider<F, Fut>(provide: F) -> Self
+    where
+        F: Fn() -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Option<String>, String>> + Send + 'static,
+    {
+        Self::Provider(Arc::new(move || Box::pin(provide())))
+    }
+}
+
+impl std::fmt::Debug for Trust {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::System => f.write_str("System"),
+            Self::Directory(path) => f.debug_tuple("Directory").field(path).finish(),
+            Self::Provider(_) => f.write_str("Provider"),
+        }
+    }
+}

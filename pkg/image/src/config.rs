@@ -1,0 +1,90 @@
+//! What a [`crate::Puller`] is told.
+
+use std::{path::PathBuf, time::Duration};
+
+/// Where to keep content, whom to trust, how much to take.
+#[derive(Clone, Debug)]
+pub struct ImageConfig {
+    /// The cache; unpacked content goes to `unpack/<owner>/<digest>` below it.
+    pub cache_dir: PathBuf,
+    /// Registries, `host[:port]`, reached by plain HTTP. All others by HTTPS.
+    pub plain_http: Vec<String>,
+    /// Directory whose `*.crt` files are trusted besides the system's authorities.
+    pub ca_dir: Option<PathBuf>,
+    /// registries.conf; else `CONTAINERS_REGISTRIES_CONF`, else `/etc/containers/registries.conf`.
+    pub registries_conf: Option<PathBuf>,
+    /// Docker config JSON with credentials by registry; used when it exists at the time of a pull.
+    pub auth_file: Option<PathBuf>,
+    /// How much is taken from a registry and an image.
+    pub limits: Limits,
+}
+
+impl ImageConfig {
+    /// A configuration with nothing but a cache directory.
+    pub fn new(cache_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            cache_dir: cache_dir.into(),
+            plain_http: Vec::new(),
+            ca_dir: None,
+            registries_conf: None,
+            auth_file: None,
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// Caps on what foreign registries and images may use up. Sizes are bytes.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// A manifest or index.
+    pub manifest: u64,
+    /// An image's config.
+    pub config: u64,
+    /// One layer as transferred.
+    pub layer: u64,
+    /// Layers of an image.
+    pub layers: usize,
+    /// Entries of all layers together, skipped ones included.
+    pub entries: u64,
+    /// Content written by all layers together.
+    pub total: u64,
+    /// One file.
+    pub file: u64,
+    /// Directories above an entry.
+    pub depth: usize,
+    /// How many times larger than its transferred form a layer may unpack, beyond
+    /// [`Limits::ratio_floor`] bytes.
+    pub ratio: u64,
+    /// Layers that unpack to no more than this are not held to the ratio.
+    pub ratio_floor: u64,
+    /// To open a connection.
+    pub connect: Duration,
+    /// Silence in the middle of a transfer.
+    pub read: Duration,
+    /// A whole request for a token or manifest.
+    pub request: Duration,
+    /// A whole pull.
+    pub pull: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        const MIB: u64 = 1024 * 1024;
+        Self {
+            manifest: 4 * MIB,
+            config: 4 * MIB,
+            layer: 2048 * MIB,
+            layers: 256,
+            entries: 500_000,
+            total: 4096 * MIB,
+            file: 1024 * MIB,
+            depth: 64,
+            ratio: 200,
+            ratio_floor: 64 * MIB,
+            connect: Duration::from_secs(15),
+            read: Duration::from_secs(30),
+            request: Duration::from_secs(60),
+            pull: Duration::from_secs(15 * 60),
+        }
+    }
+}
