@@ -1,7 +1,6 @@
 //! ClusterCatalog: a catalog image to be unpacked and served in the cluster.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
-use kube::core::Rule;
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,6 @@
 //! ClusterExtension: the wish to have a package of a catalog installed and kept up to date.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector};
-use kube::core::Rule;
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,6 @@
 //! ClusterObjectSet: one revision of an extension, as objects in phases.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::core::Rule;
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

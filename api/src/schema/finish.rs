@@ -2,8 +2,8 @@
 //!
 //! The derives treat a Go-style optional field as nullable and the spec as required, and leave out
 //! the fields every object has. Here: nothing is nullable (the API server then drops a null, as if the
-//! field were absent), the root requires what it is told to, and `apiVersion`, `kind` and `metadata`
-//! are described.
+//! field were absent), the root requires what it is told to, `apiVersion`, `kind` and `metadata` are
+//! described, and the lines of a description are joined.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
@@ -22,7 +22,7 @@ pub(super) fn definition(mut crd: CustomResourceDefinition, required: &[&str]) -
             .as_mut()
             .and_then(|v| v.open_api_v3_schema.as_mut());
         if let Some(root) = schema {
-            nothing_nullable(root);
+            tidy(root);
             root.required =
                 (!required.is_empty()).then(|| required.iter().map(ToString::to_string).collect());
             add_object_fields(root);
@@ -45,17 +45,18 @@ fn add_object_fields(root: &mut JSONSchemaProps) {
     properties.insert("metadata".to_owned(), field("object", None));
 }
 
-fn nothing_nullable(schema: &mut JSONSchemaProps) {
+fn tidy(schema: &mut JSONSchemaProps) {
     schema.nullable = None;
+    schema.description = schema.description.take().map(|text| text.replace('\n', " "));
     for property in schema.properties.iter_mut().flat_map(|p| p.values_mut()) {
-        nothing_nullable(property);
+        tidy(property);
     }
     match &mut schema.items {
-        Some(JSONSchemaPropsOrArray::Schema(item)) => nothing_nullable(item),
-        Some(JSONSchemaPropsOrArray::Schemas(items)) => items.iter_mut().for_each(nothing_nullable),
+        Some(JSONSchemaPropsOrArray::Schema(item)) => tidy(item),
+        Some(JSONSchemaPropsOrArray::Schemas(items)) => items.iter_mut().for_each(tidy),
         None => {}
     }
     if let Some(JSONSchemaPropsOrBool::Schema(value)) = &mut schema.additional_properties {
-        nothing_nullable(value);
+        tidy(value);
     }
 }
