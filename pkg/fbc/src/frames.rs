@@ -1,0 +1,203 @@
+//! Cutting the text of one meta after another out of a catalog file.
+
+use crate::decode::{DecodeError, Limits};
+use std::io::{BufRead, BufReader, Read};
+
+/// How much is read at a time, in bytes.
+const CHUNK: usize = 64 * 1024;
+
+/// The text of one meta.
+pub(crate) enum Frame<'a> {
+    /// One JSON value.
+    Json(&'a [u8]),
+    /// One YAML document.
+    Yaml(&'a [u8]),
+}
+
+/// Cuts a file into frames.
+#[derive(Debug)]
+pub(crate) struct Frames<R> {
+    reader: BufReader<R>,
+    limits: Limits,
+    /// Whether the file is JSON; unknown before the first byte that is no space.
+    json: Option<bool>,
+    frame: Vec<u8>,
+}
+
+impl<R: Read> Frames<R> {
+    pub(crate) fn new(reader: R, limits: Limits) -> Self {
+        Self { reader: BufReader::with_capacity(CHUNK, reader), limits, json: None, frame: Vec::new() }
+    }
+
+    /// The next frame, or none at the end of the file.
+    pub(crate) fn next(&mut self) -> Result<Option<Frame<'_>>, DecodeError> {
+        self.frame.clear();
+        let json = match self.json {
+            Some(json) => json,
+            None => match self.leading_spaces()? {
+                None => return Ok(None),
+                Some(first) => *self.json.insert(first == b'{'),
+            },
+        };
+        Ok(if json {
+            self.json_value()?.then_some(Frame::Json(&self.frame))
+        } else {
+            self.yaml_document()?.then_some(Frame::Yaml(&self.frame))
+        })
+    }
+
+    fn chunk(&mut self) -> Result<&[u8], DecodeError> {
+        self.reader.fill_buf().map_err(|source| DecodeError::Read { source })
+    }
+
+    /// Passes the lines of white space at the start, but not the indentation of the first line with
+    /// content, which YAML needs.
+    fn leading_spaces(&mut self) -> Result<Option<u8>, DecodeError> {
+        let limit = self.limits.max_meta_bytes;
+        loop {
+            let chunk = self.chunk()?;
+            if chunk.is_empty() {
+                return Ok(None);
+            }
+            let found = chunk.iter().position(|byte| !byte.is_ascii_whitespace());
+            let first = found.and_then(|at| chunk.get(at).copied());
+            let passed = chunk.get(..found.unwrap_or(chunk.len())).unwrap_or_default();
+            let line = passed.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+            let indent = passed.get(line..).unwrap_or_default().to_vec();
+            let count = passed.len();
+            if line > 0 {
+                self.frame.clear();
+            }
+            self.frame.extend(indent);
+            self.reader.consume(count);
+            if self.frame.len() > limit {
+                return Err(DecodeError::TooLarge { limit });
+            }
+            if first.is_some() {
+                return Ok(first);
+            }
+        }
+    }
+
+    /// Reads the next JSON value into the frame; false at the end of the file.
+    fn json_value(&mut self) -> Result<bool, DecodeError> {
+        let limits = self.limits;
+        let mut scan = Scan::default();
+        loop {
+            let chunk = match self.reader.fill_buf() {
+                Ok(chunk) => chunk,
+                Err(source) => return Err(DecodeError::Read { source }),
+            };
+            if chunk.is_empty() {
+                return if scan.started { Err(DecodeError::Truncated) } else { Ok(false) };
+            }
+            let used = scan.advance(chunk);
+            let (taken, skipped) = (chunk.get(..used).unwrap_or_default(), scan.skipped);
+            self.frame.extend_from_slice(taken.get(skipped..).unwrap_or_default());
+            scan.skipped = 0;
+            self.reader.consume(used);
+            if self.frame.len() > limits.max_meta_bytes {
+                return Err(DecodeError::TooLarge { limit: limits.max_meta_bytes });
+            }
+            if scan.deepest > limits.max_depth {
+                return Err(DecodeError::TooDeep { limit: limits.max_depth });
+            }
+            if scan.unexpected {
+                return Err(DecodeError::NotAnObject);
+            }
+            if scan.finished {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Reads up to the next `---` line into the frame; false at the end of the file.
+    fn yaml_document(&mut self) -> Result<bool, DecodeError> {
+        let limit = self.limits.max_meta_bytes;
+        loop {
+            let start = self.frame.len();
+            // One byte over the limit tells a document that fits from one that does not.
+            let room = u64::try_from(limit.saturating_sub(start).saturating_add(1)).unwrap_or(u64::MAX);
+            let count = self
+                .reader
+                .by_ref()
+                .take(room)
+                .read_until(b'\n', &mut self.frame)
+                .map_err(|source| DecodeError::Read { source })?;
+            if count == 0 {
+                return Ok(start > 0);
+            }
+            if is_separator(self.frame.get(start..).unwrap_or_default()) {
+                self.frame.truncate(start);
+                if start > 0 {
+                    return Ok(true);
+                }
+            } else if self.frame.len() > limit {
+                return Err(DecodeError::TooLarge { limit });
+            }
+        }
+    }
+}
+
+/// Whether `line` ends a document: three dashes, then nothing but space or a comment.
+fn is_separator(line: &[u8]) -> bool {
+    line.strip_prefix(b"---").is_some_and(|rest| {
+        let rest = rest.trim_ascii();
+        rest.is_empty() || rest.starts_with(b"#")
+    })
+}
+
+/// Finds the end of a JSON object without reading what is in it.
+#[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent marks of one automaton")]
+struct Scan {
+    started: bool,
+    finished: bool,
+    /// Something else than an object starts.
+    unexpected: bool,
+    in_string: bool,
+    escaped: bool,
+    depth: usize,
+    deepest: usize,
+    /// How many bytes of the chunk stand before the object.
+    skipped: usize,
+}
+
+impl Scan {
+    /// Goes through `chunk` up to the end of the object; says how many bytes were used.
+    fn advance(&mut self, chunk: &[u8]) -> usize {
+        for (at, &byte) in chunk.iter().enumerate() {
+            if self.in_string {
+                match byte {
+                    _ if self.escaped => self.escaped = false,
+                    b'\\' => self.escaped = true,
+                    b'"' => self.in_string = false,
+                    _ => {}
+                }
+                continue;
+            }
+            match byte {
+                b'"' if self.started => self.in_string = true,
+                b'{' | b'[' if self.started || byte == b'{' => {
+                    self.started = true;
+                    self.depth += 1;
+                    self.deepest = self.deepest.max(self.depth);
+                }
+                b'}' | b']' if self.started => {
+                    self.depth -= 1;
+                    if self.depth == 0 {
+                        self.finished = true;
+                        return at + 1;
+                    }
+                }
+                _ if self.started => {}
+                _ if byte.is_ascii_whitespace() => self.skipped = at + 1,
+                _ => {
+                    self.unexpected = true;
+                    return at + 1;
+                }
+            }
+        }
+        chunk.len()
+    }
+}
