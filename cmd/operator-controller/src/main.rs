@@ -1,1 +1,28 @@
-#![allow(missing_docs, reason = "skeleton")] fn main() {}
+//! operator-controller: installs ClusterExtensions.
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    olm_runtime::tls::install_provider();
+    let args = olm_operator_controller::Args::parse();
+    if let Err(error) = olm_runtime::telemetry::init(&args.common) {
+        report(&error.into());
+        return ExitCode::FAILURE;
+    }
+    match olm_operator_controller::run(args).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            report(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The last words, with every cause; standard error is where the log goes, too.
+#[expect(clippy::print_stderr, reason = "the log may be what could not be set up")]
+fn report(error: &anyhow::Error) {
+    eprintln!("operator-controller: {error:#}");
+}

@@ -3,6 +3,151 @@
 //! One folder per kind. Every reconcile is gather (IO) → decide (pure) → act (IO) → report (pure), so that what is decided
 //! can be tested without a cluster and the status is written once, at the end.
 
+mod args;
+mod cluster_catalog;
+mod cluster_extension;
 mod shared;
 
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+use olm_catalog_client::{CatalogClient, Trust};
+use olm_image::{ImageConfig, Puller};
+use olm_runtime::address::BindAddress;
+use olm_runtime::health::{self, Health};
+use olm_runtime::lease::{self, LeaseConfig};
+use olm_runtime::metrics;
+use olm_runtime::shutdown;
+use olm_runtime::tls::ServingCert;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+pub use args::Args;
 pub use shared::Shared;
+
+/// The Lease of the leader, as upstream names it, so that two versions do not lead at once during a switch.
+const LEASE: &str = "9c4404e7.operatorframework.io";
+/// Where metrics are served when a certificate is given but no address.
+const METRICS_PORT: u16 = 8443;
+/// How many objects of one kind are reconciled at the same time.
+const CONCURRENCY: u16 = 4;
+
+/// Runs everything until a signal ends it.
+///
+/// Errors: bad flags, an API server that cannot be reached at the start, a port that is taken, a lost lease.
+pub async fn run(args: Args) -> anyhow::Result<()> {
+    let shutdown = shutdown::token();
+    run_until(args, shutdown).await
+}
+
+/// As [`run`], until `shutdown` is cancelled.
+pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Result<()> {
+    let common = args.common.clone();
+    let features = common.features();
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), %features, "starting");
+    let certificate = match common.tls_files()? {
+        Some((cert, key)) => Some(ServingCert::from_files(cert, key, shutdown.clone()).await?),
+        None => None,
+    };
+    let metrics_address = match (common.metrics_bind_address, &certificate) {
+        (BindAddress::Off, Some(_)) => BindAddress::Any(METRICS_PORT),
+        (BindAddress::Off, None) => BindAddress::Off,
+        (address, Some(_)) => address,
+        (_, None) => bail!("metrics-bind-address requires tls-cert and tls-key flags to be set"),
+    };
+    let client = olm_runtime::client(&common)
+        .await
+        .context("the API server cannot be used")?;
+
+    let mut servers = JoinSet::new();
+    servers.spawn(health::serve(
+        common.health_probe_bind_address,
+        Health::new(),
+        shutdown.clone(),
+    ));
+    if let Some(certificate) = certificate {
+        let (client, shutdown) = (client.clone(), shutdown.clone());
+        servers.spawn(async move {
+            metrics::serve(
+                metrics_address,
+                metrics::Registry::new(),
+                client,
+                &certificate,
+                shutdown,
+            )
+            .await
+        });
+    }
+
+    let lead = common
+        .leader_elect
+        .then(|| LeaseConfig::new(common.system_namespace(), LEASE));
+    let leading = shutdown.clone();
+    let work = lease::run_when_leader(client.clone(), lead, leading, |token| {
+        controllers(client, args, token)
+    });
+    let outcome = tokio::select! {
+        outcome = work => outcome.map_err(anyhow::Error::from).and_then(|ended| ended.unwrap_or(Ok(()))),
+        broken = first_failure(&mut servers) => Err(broken),
+    };
+    // Whatever ended first, the rest ends now.
+    shutdown.cancel();
+    while let Some(ended) = servers.join_next().await {
+        ended.context("a server died")??;
+    }
+    tracing::info!("stopped");
+    outcome
+}
+
+/// Waits for a server that fails; those that end well are no news.
+async fn first_failure(servers: &mut JoinSet<Result<(), olm_runtime::serve::ServeError>>) -> anyhow::Error {
+    loop {
+        match servers.join_next().await {
+            Some(Ok(Ok(()))) => {}
+            Some(Ok(Err(error))) => return error.into(),
+            Some(Err(error)) => return error.into(),
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// The controllers, as long as this process leads.
+async fn controllers(client: kube::Client, args: Args, shutdown: CancellationToken) -> anyhow::Result<()> {
+    let common = &args.common;
+    let shared = Shared {
+        client: client.clone(),
+        system_namespace: common.system_namespace().into(),
+        concurrency: CONCURRENCY,
+    };
+    let mut images = ImageConfig::new(args.cache_path.join("unpack"));
+    images.plain_http.clone_from(&common.plain_http_registry);
+    images.ca_dir.clone_from(&common.pull_cas_dir);
+    let puller = Puller::new(images);
+    let trust = trust(
+        &client,
+        &shared.system_namespace,
+        args.catalogd_cas_dir.as_deref(),
+    );
+    let catalogs = Arc::new(CatalogClient::new(trust));
+    let changes = cluster_catalog::changes(client, catalogs.clone());
+    let context =
+        cluster_extension::Context::new(shared.clone(), Arc::new(puller), catalogs, common.features());
+    tokio::join!(cluster_extension::run(context, changes, shutdown.clone()),);
+    Ok(())
+}
+
+/// Who vouches for catalogd: a folder of CAs, else the CA it keeps in a Secret, asked for again whenever TLS fails.
+fn trust(client: &kube::Client, namespace: &Arc<str>, folder: Option<&Path>) -> Trust {
+    if let Some(folder) = folder {
+        return Trust::Directory(folder.to_owned());
+    }
+    let (client, namespace) = (client.clone(), namespace.clone());
+    Trust::provider(move || {
+        let (client, namespace) = (client.clone(), namespace.clone());
+        async move {
+            let ca = olm_runtime::tls::own_ca(&client, &namespace).await;
+            ca.map_err(|error| olm_runtime::telemetry::chain(&error))
+        }
+    })
+}

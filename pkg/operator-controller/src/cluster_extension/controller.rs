@@ -1,0 +1,133 @@
+//! Triggers and the queue.
+//!
+//! Everything watched is watched as metadata, except ClusterCatalogs, of which only what matters to a resolution is compared
+//! (see [`cluster_catalog`](crate::cluster_catalog)). Children are mapped by label here: kube's `owns` would queue a
+//! cluster-scoped owner a second time, under the child's namespace.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{FutureExt as _, Stream, StreamExt as _};
+use k8s_openapi::api::core::v1::Namespace;
+use kube::core::PartialObjectMeta;
+use kube::runtime::controller::{Action, Config};
+use kube::runtime::reflector::{self, ObjectRef};
+use kube::runtime::{Controller, Predicate as _, PredicateConfig, WatchStreamExt as _, predicates, watcher};
+use kube::{Api, ResourceExt as _};
+use olm_api::{ClusterExtension, ClusterObjectSet, keys};
+use thiserror::Error;
+use tokio_util::sync::CancellationToken;
+
+use super::reconcile::reconcile;
+use super::{Context, chain};
+
+/// Events within this time are one reconcile.
+const DEBOUNCE: Duration = Duration::from_millis(50);
+/// Longest one reconcile may take: a large image over a slow line is the longest step.
+const RECONCILE_LIMIT: Duration = Duration::from_secs(15 * 60);
+
+type Watched = PartialObjectMeta<ClusterExtension>;
+
+/// The queue's error type; a failed reconcile is handled where it fails, so there is none.
+#[derive(Debug, Error)]
+#[error("never made")]
+struct Never;
+
+/// Runs the controller until `shutdown`. Every item of `catalog_changes` looks at all extensions anew.
+pub(crate) async fn run(
+    context: Context,
+    catalog_changes: impl Stream<Item = ()> + Send + 'static,
+    shutdown: CancellationToken,
+) {
+    let client = context.shared.client.clone();
+    let config = Config::default()
+        .concurrency(context.shared.concurrency.max(1))
+        .debounce(DEBOUNCE);
+    let context = Arc::new(context);
+
+    let (reader, writer) = reflector::store::<Watched>();
+    let extensions = watcher(Api::<Watched>::all(client.clone()), watcher::Config::default())
+        .default_backoff()
+        .modify(|extension| {
+            extension.managed_fields_mut().clear();
+            extension.annotations_mut().clear();
+        })
+        .reflect(writer)
+        .touched_objects()
+        // Our own writes of the status change neither.
+        .predicate_filter(
+            predicates::generation.combine(predicates::finalizers),
+            PredicateConfig::default(),
+        );
+
+    let revisions = watcher::Config::default().labels(&format!(
+        "{}={}",
+        keys::OWNER_KIND_LABEL,
+        keys::OWNER_KIND_CLUSTER_EXTENSION
+    ));
+    let waiting = context.clone();
+    Controller::for_stream(extensions, reader)
+        .with_config(config)
+        .watches(
+            Api::<PartialObjectMeta<ClusterObjectSet>>::all(client.clone()),
+            revisions,
+            |revision| {
+                let owner = revision.labels().get(keys::OWNER_NAME_LABEL);
+                owner.map(|name| ObjectRef::<Watched>::new(name))
+            },
+        )
+        .watches(
+            Api::<PartialObjectMeta<Namespace>>::all(client),
+            watcher::Config::default(),
+            move |namespace| {
+                let extensions = waiting.waiting.on(&namespace.name_any());
+                extensions
+                    .into_iter()
+                    .map(|name| ObjectRef::<Watched>::new(&name))
+            },
+        )
+        .reconcile_all_on(catalog_changes)
+        .graceful_shutdown_on(async move { shutdown.cancelled().await })
+        .run(
+            one,
+            |_, _: &Never, _| Action::requeue(Duration::from_secs(60)),
+            context,
+        )
+        .for_each(|result| async move {
+            match result {
+                // The object went while it was queued.
+                Ok(_) | Err(kube::runtime::controller::Error::ObjectNotFound(_)) => {}
+                Err(error) => tracing::warn!(error = chain(&error), "watching failed; trying again"),
+            }
+        })
+        .await;
+}
+
+/// One reconcile, with its log lines. Whatever happens in it ends here: a panic would take the whole controller down.
+async fn one(extension: Arc<Watched>, context: Arc<Context>) -> Result<Action, Never> {
+    let name = extension.name_any();
+    tracing::info!(ClusterExtension = name, "reconcile starting");
+    let work = AssertUnwindSafe(reconcile(&context, &name)).catch_unwind();
+    let action = match tokio::time::timeout(RECONCILE_LIMIT, work).await {
+        Ok(Ok(Ok(action))) => action,
+        Ok(Ok(Err(error))) => {
+            tracing::warn!(
+                ClusterExtension = name,
+                error = chain(&error),
+                "reconcile failed; trying again"
+            );
+            Action::requeue(context.backoff.failed(name.clone()))
+        }
+        Ok(Err(_)) => {
+            tracing::error!(ClusterExtension = name, "reconcile panicked; trying again");
+            Action::requeue(context.backoff.failed(name.clone()))
+        }
+        Err(_) => {
+            tracing::error!(ClusterExtension = name, "reconcile took too long; trying again");
+            Action::requeue(context.backoff.failed(name.clone()))
+        }
+    };
+    tracing::info!(ClusterExtension = name, "reconcile ending");
+    Ok(action)
+}

@@ -1,0 +1,262 @@
+//! Which bundle is wanted and whether that takes a new revision. Pure.
+//!
+//! The spec always wins: every reconcile resolves again, against what is *installed*; a rollout in progress is kept only while the
+//! answer is still the bundle that is rolling out.
+
+use jiff::Timestamp;
+use olm_api::{ClusterExtensionSpec, UpgradeConstraintPolicy};
+use olm_resolve::{CatalogInput, Installed, Request, Resolution, Selection};
+use olm_status::cluster_extension::Deprecations;
+
+use super::identity::{Inputs, Provider};
+use super::model::{BundleRef, History, Revision};
+
+/// How many archived revisions are kept, newest first.
+const ARCHIVED_KEPT: usize = 5;
+/// Longest value a label may have; a revision's name is one.
+const LABEL_VALUE_MAX: usize = 63;
+
+/// What the catalogs say about the package.
+#[derive(Debug)]
+pub(crate) enum Market {
+    /// The catalogs could not be listed.
+    Unreadable(String),
+    /// `spec.source.catalog.selector` is no selector.
+    BadSelector(String),
+    /// They were asked.
+    Asked {
+        /// Whether any ClusterCatalog is selected at all, available or not.
+        any_selected: bool,
+        /// The answers of those that are available.
+        answers: Vec<CatalogInput>,
+    },
+}
+
+/// Why there is nothing to install; `message` is for the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    /// One sentence: what, why, what next.
+    pub message: String,
+    /// Only another spec helps.
+    pub terminal: bool,
+}
+
+impl Refusal {
+    fn retry(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            terminal: false,
+        }
+    }
+}
+
+/// The bundle the extension wants now.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Choice {
+    /// The bundle.
+    pub bundle: BundleRef,
+    /// What the catalogs say about its being deprecated; `None` when they could not be asked.
+    pub deprecations: Option<Deprecations>,
+}
+
+/// Chooses the bundle.
+///
+/// Errors: [`Refusal`] when no bundle fits and nothing installed may stand in for it.
+pub(crate) fn choose(
+    spec: &ClusterExtensionSpec,
+    history: &History,
+    market: &Market,
+    release_support: bool,
+) -> Result<Choice, Refusal> {
+    let Some(catalog) = &spec.source.catalog else {
+        return Err(Refusal {
+            message: "spec.source.catalog is missing: name the package to install".to_owned(),
+            terminal: true,
+        });
+    };
+    let (any_selected, answers) = match market {
+        Market::Unreadable(why) => return Err(Refusal::retry(why.clone())),
+        Market::BadSelector(why) => {
+            return Err(Refusal::retry(format!(
+                "desired catalog selector is invalid: {why}"
+            )));
+        }
+        Market::Asked {
+            any_selected,
+            answers,
+        } => (*any_selected, answers),
+    };
+    let request = Request {
+        package: catalog.package_name.clone(),
+        version: catalog.version.clone().filter(|version| !version.is_empty()),
+        channels: catalog.channels.clone().unwrap_or_default(),
+        self_certified: catalog.upgrade_constraint_policy == Some(UpgradeConstraintPolicy::SelfCertified),
+        installed: history.installed.as_ref().map(installed),
+        release_support,
+        selection: Selection::default(),
+    };
+    match olm_resolve::resolve(&request, answers) {
+        Ok(resolution) => Ok(Choice {
+            deprecations: Some(deprecations(&resolution, &request)),
+            bundle: bundle(&resolution, &request.package, release_support),
+        }),
+        Err(error) => stand_in(&request, history, any_selected)
+            .map(|bundle| Choice {
+                bundle,
+                deprecations: None,
+            })
+            .ok_or_else(|| Refusal::retry(error.to_string())),
+    }
+}
+
+/// What is there may stand in for an answer of the catalogs only when there is no catalog left to give one, and the spec does
+/// not ask for another version.
+fn stand_in(request: &Request, history: &History, any_selected: bool) -> Option<BundleRef> {
+    let installed = history.installed.as_ref()?;
+    if any_selected {
+        return None;
+    }
+    match &request.version {
+        Some(version) if *version != installed.bundle.version => None,
+        _ => Some(installed.bundle.clone()),
+    }
+}
+
+fn installed(revision: &Revision) -> Installed {
+    Installed {
+        name: revision.bundle.name.clone(),
+        version: revision.bundle.version.clone(),
+        release: revision.bundle.release.clone(),
+        catalog: revision.bundle.catalog.clone(),
+    }
+}
+
+fn bundle(resolution: &Resolution, package: &str, release_support: bool) -> BundleRef {
+    let release = resolution.version.release.as_ref().map(ToString::to_string);
+    let (version, release) = if release_support {
+        (resolution.version.version.to_string(), release)
+    } else {
+        (
+            legacy_version(&resolution.version.version, release.as_deref()),
+            None,
+        )
+    };
+    BundleRef {
+        name: resolution.bundle.clone(),
+        version,
+        release,
+        package: package.to_owned(),
+        image: resolution.image.clone(),
+        catalog: Some(resolution.catalog.clone()),
+    }
+}
+
+/// Without releases as a field of their own, the release is the build metadata it was read from.
+fn legacy_version(version: &impl ToString, release: Option<&str>) -> String {
+    match release {
+        Some(release) if !release.is_empty() => format!("{}+{release}", version.to_string()),
+        _ => version.to_string(),
+    }
+}
+
+/// The messages that concern this extension: of the package, of the channels it names, of the bundle it has installed.
+fn deprecations(resolution: &Resolution, request: &Request) -> Deprecations {
+    let known = &resolution.deprecation;
+    let bundles = request
+        .installed
+        .as_ref()
+        .and_then(|installed| known.bundles.get(&installed.name))
+        .cloned()
+        .into_iter()
+        .collect();
+    let mut names: Vec<&String> = request.channels.iter().collect();
+    names.sort();
+    names.dedup();
+    let channels = names
+        .into_iter()
+        .filter_map(|name| known.channels.get(name))
+        .flatten()
+        .cloned()
+        .collect();
+    Deprecations {
+        package: known.package.clone(),
+        channels,
+        bundles,
+    }
+}
+
+/// What to do about the bundle that is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// The newest revision already is what is wanted.
+    Keep {
+        /// Its name.
+        revision: String,
+        /// `spec.progressDeadlineMinutes` has changed: it is the one thing of a revision that may.
+        deadline_differs: bool,
+    },
+    /// A new revision is needed.
+    Roll {
+        /// Its name.
+        name: String,
+        /// Its number.
+        number: i64,
+    },
+}
+
+/// Whether the newest revision already is what `inputs` ask for.
+///
+/// Errors: [`Refusal`] when the extension's name is too long for its revisions to be named after it.
+pub(crate) fn step(
+    extension: &str,
+    deadline_minutes: Option<i32>,
+    inputs: &Inputs<'_>,
+    history: &History,
+    now: Timestamp,
+) -> Result<Step, Refusal> {
+    if let Some(newest) = history.newest() {
+        // Only rendering tells whether a bundle has webhooks, and the newest revision remembers: for the same image the answer
+        // is the same, for another one the identity differs anyway.
+        let provider = match newest.certificates.as_deref() {
+            Some("none") => Provider::None,
+            _ => inputs.provider,
+        };
+        let wanted = Inputs {
+            provider,
+            ..inputs.clone()
+        }
+        .identity();
+        if newest.identity.as_deref() == Some(wanted.as_str()) && !renewal_due(newest, now) {
+            return Ok(Step::Keep {
+                revision: newest.name.clone(),
+                deadline_differs: newest.deadline_minutes != deadline_minutes,
+            });
+        }
+    }
+    let number = history.highest.saturating_add(1);
+    let name = format!("{extension}-{number}");
+    if name.len() > LABEL_VALUE_MAX {
+        return Err(Refusal {
+            message: format!(
+                "the name of ClusterExtension \"{extension}\" is too long: its revision \"{name}\" would have more than \
+                 {LABEL_VALUE_MAX} characters; create it again with a shorter name"
+            ),
+            terminal: true,
+        });
+    }
+    Ok(Step::Roll { name, number })
+}
+
+fn renewal_due(revision: &Revision, now: Timestamp) -> bool {
+    revision
+        .renewal
+        .as_deref()
+        .and_then(|text| text.parse::<Timestamp>().ok())
+        .is_some_and(|due| due <= now)
+}
+
+/// The archived revisions that are one too many once another is made, oldest first.
+pub(crate) fn superfluous(history: &History) -> &[String] {
+    let count = history.archived.len().saturating_sub(ARCHIVED_KEPT);
+    history.archived.get(..count).unwrap_or_default()
+}

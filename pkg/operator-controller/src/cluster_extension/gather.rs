@@ -1,0 +1,179 @@
+//! Reads everything a decision needs. Writes nothing.
+
+use std::time::Duration;
+
+use futures::stream::{self, StreamExt as _};
+use kube::api::ListParams;
+use kube::{Api, Client, ResourceExt as _};
+use olm_api::{AvailabilityMode, ClusterCatalog, ClusterExtensionSpec, ClusterObjectSet, keys};
+use olm_catalog_client::CatalogRef;
+use olm_resolve::{CatalogInput, CatalogLookup, Selector, SelectorError};
+use olm_runtime::Feature;
+
+use super::Context;
+use super::call::{CallError, call, chain};
+use super::decide::Market;
+use super::identity::Provider;
+
+/// How many catalogs are asked at the same time.
+const CATALOGS_AT_ONCE: usize = 4;
+/// How long one catalog may take to hand over a package.
+const CATALOG_LIMIT: Duration = Duration::from_secs(120);
+
+/// The ClusterObjectSets of the extension `name`, in no particular order.
+///
+/// One that another extension object controls is left out: that was an earlier extension of the same name.
+pub(crate) async fn revisions(
+    client: &Client,
+    name: &str,
+    uid: Option<&str>,
+) -> Result<Vec<ClusterObjectSet>, CallError> {
+    let api: Api<ClusterObjectSet> = Api::all(client.clone());
+    let selector = format!(
+        "{}={},{}={name}",
+        keys::OWNER_KIND_LABEL,
+        keys::OWNER_KIND_CLUSTER_EXTENSION,
+        keys::OWNER_NAME_LABEL
+    );
+    let what = format!("listing the ClusterObjectSets of ClusterExtension \"{name}\"");
+    let list = call(what, api.list(&ListParams::default().labels(&selector))).await?;
+    let ours = |object: &ClusterObjectSet| {
+        let controller = object
+            .owner_references()
+            .iter()
+            .find(|owner| owner.controller == Some(true));
+        controller.is_none_or(|owner| uid.is_none_or(|uid| owner.uid == uid))
+    };
+    Ok(list.items.into_iter().filter(ours).collect())
+}
+
+/// Asks every selected catalog for the package.
+pub(crate) async fn market(context: &Context, spec: &ClusterExtensionSpec) -> Market {
+    let Some(wanted) = &spec.source.catalog else {
+        return Market::Asked {
+            any_selected: false,
+            answers: Vec::new(),
+        };
+    };
+    let selector = match selector(wanted.selector.as_ref()) {
+        Ok(selector) => selector,
+        Err(error) => return Market::BadSelector(error.to_string()),
+    };
+    let api: Api<ClusterCatalog> = Api::all(context.shared.client.clone());
+    let catalogs = match call("listing the ClusterCatalogs", api.list(&ListParams::default())).await {
+        Ok(list) => list.items,
+        // Without the kind there are no catalogs.
+        Err(error) if error.is_not_found() => Vec::new(),
+        Err(error) => return Market::Unreadable(chain(&error)),
+    };
+    let selected: Vec<ClusterCatalog> = catalogs
+        .into_iter()
+        .filter(|catalog| selector.matches(catalog.labels()))
+        .collect();
+    let any_selected = !selected.is_empty();
+    let available = selected
+        .into_iter()
+        .filter(|catalog| catalog.spec.availability_mode != Some(AvailabilityMode::Unavailable));
+    let answers = stream::iter(available)
+        .map(|catalog| answer(context, catalog, &wanted.package_name))
+        .buffered(CATALOGS_AT_ONCE)
+        .collect()
+        .await;
+    Market::Asked {
+        any_selected,
+        answers,
+    }
+}
+
+fn selector(
+    selector: Option<&k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector>,
+) -> Result<Selector, SelectorError> {
+    let Some(selector) = selector else {
+        return Ok(Selector::default());
+    };
+    let labels = selector.match_labels.iter().flatten();
+    let expressions = selector.match_expressions.iter().flatten();
+    Selector::new(
+        labels.map(|(key, value)| (key.as_str(), value.as_str())),
+        expressions.map(|expression| {
+            let values = expression.values.as_deref().unwrap_or_default();
+            (expression.key.as_str(), expression.operator.as_str(), values)
+        }),
+    )
+}
+
+async fn answer(context: &Context, catalog: ClusterCatalog, package: &str) -> CatalogInput {
+    let name = catalog.name_any();
+    let priority = catalog.spec.priority.unwrap_or_default();
+    let lookup = match reference(&catalog) {
+        Err(lookup) => lookup,
+        Ok(reference) => {
+            let asked = context.catalogs.package(&reference, package);
+            match tokio::time::timeout(CATALOG_LIMIT, asked).await {
+                Ok(Ok(Some(content))) => CatalogLookup::Found(content),
+                Ok(Ok(None)) => CatalogLookup::NoSuchPackage,
+                Ok(Err(error)) => CatalogLookup::Failed(error.message()),
+                Err(_) => {
+                    CatalogLookup::Failed(format!("no answer within {} seconds", CATALOG_LIMIT.as_secs()))
+                }
+            }
+        }
+    };
+    CatalogInput {
+        name,
+        priority,
+        lookup,
+    }
+}
+
+/// Where the catalog's present content is, or what stands in for the answer.
+fn reference(catalog: &ClusterCatalog) -> Result<CatalogRef, CatalogLookup> {
+    let name = catalog.name_any();
+    let status = catalog.status.as_ref();
+    let serving = status
+        .and_then(|status| status.conditions.as_ref())
+        .into_iter()
+        .flatten()
+        .any(|condition| condition.type_ == "Serving" && condition.status == "True");
+    if !serving {
+        return Err(CatalogLookup::NotServing);
+    }
+    let digest = status
+        .and_then(|status| status.resolved_source.as_ref())
+        .map(|source| source.image.ref_.clone())
+        .ok_or_else(|| {
+            CatalogLookup::Failed(format!(
+                "error: catalog \"{name}\" has a nil status.resolvedSource value"
+            ))
+        })?;
+    let base_url = status
+        .and_then(|status| status.urls.as_ref())
+        .map(|urls| urls.base.clone())
+        .ok_or_else(|| CatalogLookup::Failed(format!("catalog \"{name}\" has no status.urls.base")))?;
+    Ok(CatalogRef {
+        name,
+        base_url,
+        digest,
+    })
+}
+
+/// Who on this cluster makes certificates.
+pub(crate) async fn provider(context: &Context) -> Result<Provider, CallError> {
+    let groups = call("listing the API groups", context.shared.client.list_api_groups()).await?;
+    let serves = |name: &str, version: Option<&str>| {
+        groups.groups.iter().any(|group| {
+            group.name == name
+                && version.is_none_or(|version| group.versions.iter().any(|v| v.version == version))
+        })
+    };
+    let on = |feature| context.features.enabled(feature);
+    Ok(
+        if on(Feature::WebhookProviderCertManager) && serves("cert-manager.io", Some("v1")) {
+            Provider::CertManager
+        } else if on(Feature::WebhookProviderOpenshiftServiceCa) && serves("config.openshift.io", None) {
+            Provider::ServiceCa
+        } else {
+            Provider::Own
+        },
+    )
+}

@@ -1,0 +1,77 @@
+//! The ClusterExtension controller: from a wish to a revision, and from revisions to a status.
+//!
+//! [`controller`] wires the triggers, [`reconcile`] runs one pass: gather, decide, act, report.
+
+mod act;
+mod call;
+mod certificates;
+mod controller;
+mod crds;
+mod decide;
+mod failure;
+mod files;
+mod gather;
+mod identity;
+mod model;
+mod reconcile;
+mod remove;
+mod report;
+#[cfg(test)]
+mod tests;
+mod waiting;
+
+use std::sync::Arc;
+
+use olm_catalog_client::CatalogClient;
+use olm_image::Puller;
+use olm_runtime::FeatureGates;
+use olm_runtime::backoff::Backoff;
+
+pub(crate) use call::chain;
+pub(crate) use controller::run;
+use waiting::Waiting;
+
+use crate::Shared;
+
+/// What this controller works with.
+pub(crate) struct Context {
+    shared: Shared,
+    puller: Arc<Puller>,
+    catalogs: Arc<CatalogClient>,
+    features: FeatureGates,
+    backoff: Backoff<String>,
+    waiting: Waiting,
+}
+
+impl Context {
+    /// A context for one process.
+    pub(crate) fn new(
+        shared: Shared,
+        puller: Arc<Puller>,
+        catalogs: Arc<CatalogClient>,
+        features: FeatureGates,
+    ) -> Self {
+        Self {
+            shared,
+            puller,
+            catalogs,
+            features,
+            backoff: Backoff::default(),
+            waiting: Waiting::default(),
+        }
+    }
+
+    /// Drops what is kept for an extension that is gone.
+    async fn forget(&self, extension: &str) {
+        self.backoff.clear(&extension.to_owned());
+        self.waiting.clear(extension);
+        if let Err(error) = self.puller.forget(extension).await {
+            // The cache is bounded anyway; a leftover folder is no reason to keep an extension from going.
+            tracing::warn!(
+                ClusterExtension = extension,
+                error = chain(&error),
+                "images were not dropped"
+            );
+        }
+    }
+}
