@@ -1,1 +1,4 @@
 //! The catalog content service: ClusterCatalog controller, storage, HTTP server.
+
+pub mod server;
+pub mod storage;

@@ -1,0 +1,134 @@
+//! One stored content of a catalog, open for reading.
+
+use std::{
+    fs::File,
+    os::unix::fs::FileExt,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    Filter, Manifest, Section, Selection, StorageError, files,
+    index::Index,
+};
+
+pub(super) const CONTENT: &str = "catalog.jsonl";
+pub(super) const CONTENT_GZIP: &str = "catalog.jsonl.gz";
+pub(super) const CONTENT_ZSTD: &str = "catalog.jsonl.zst";
+pub(super) const INDEX: &str = "index";
+pub(super) const MANIFEST: &str = "manifest.json";
+
+/// The forms in which a whole catalog is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoding {
+    /// As it is.
+    Identity,
+    /// gzip.
+    Gzip,
+    /// Zstandard.
+    Zstd,
+}
+
+/// Complete content. It stays readable for as long as it is held, also after newer content took
+/// its place and its files were removed.
+#[derive(Debug)]
+pub struct Generation {
+    path: PathBuf,
+    manifest: Manifest,
+    content: File,
+    gzip: File,
+    zstd: File,
+    index: Index,
+}
+
+impl Generation {
+    /// Opens the generation in a folder. Only sizes are checked, see [`Generation::verify`].
+    pub(super) fn open(path: &Path) -> Result<Self, StorageError> {
+        let manifest = Manifest::read(&path.join(MANIFEST))?;
+        let open = |name: &str| {
+            let path = path.join(name);
+            let file = File::open(&path).map_err(StorageError::io("open", &path))?;
+            let size = file.metadata().map_err(StorageError::io("read", &path))?.len();
+            if size == manifest.size(name) {
+                Ok(file)
+            } else {
+                Err(StorageError::Damaged { path, what: "it has another size than when it was stored" })
+            }
+        };
+        let (content, gzip, zstd) = (open(CONTENT)?, open(CONTENT_GZIP)?, open(CONTENT_ZSTD)?);
+        open(INDEX)?;
+        let index = Index::open(&path.join(INDEX), manifest.size(CONTENT))?;
+        Ok(Self { path: path.to_owned(), manifest, content, gzip, zstd, index })
+    }
+
+    /// Reads all files and compares them with what was stored.
+    pub(super) fn verify(&self) -> Result<(), StorageError> {
+        for (name, info) in &self.manifest.files {
+            let path = self.path.join(name);
+            if files::measure(&path)? != *info {
+                return Err(StorageError::Damaged { path, what: "it is not what was stored" });
+            }
+        }
+        Ok(())
+    }
+
+    /// What is known of it.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// Its folder.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Length of the whole content in a form, in bytes.
+    pub fn size(&self, encoding: Encoding) -> u64 {
+        self.manifest.size(match encoding {
+            Encoding::Identity => CONTENT,
+            Encoding::Gzip => CONTENT_GZIP,
+            Encoding::Zstd => CONTENT_ZSTD,
+        })
+    }
+
+    /// Fills `bytes` from a place of the content in a form. Blocks on the disk.
+    ///
+    /// # Errors
+    /// The file cannot be read, or ends before `bytes` is full.
+    pub fn read_at(&self, encoding: Encoding, bytes: &mut [u8], offset: u64) -> Result<(), StorageError> {
+        let (file, name) = match encoding {
+            Encoding::Identity => (&self.content, CONTENT),
+            Encoding::Gzip => (&self.gzip, CONTENT_GZIP),
+            Encoding::Zstd => (&self.zstd, CONTENT_ZSTD),
+        };
+        file.read_exact_at(bytes, offset).map_err(StorageError::io("read", self.path.join(name)))
+    }
+
+    /// Starts a search by a filter that is not empty; `None` when nothing can match. Blocks on the
+    /// disk.
+    ///
+    /// # Errors
+    /// The index cannot be read.
+    pub fn select(&self, filter: &Filter) -> Result<Option<Selection>, StorageError> {
+        self.index.select(filter)
+    }
+
+    /// The next sections of a search, `None` at its end. Blocks on the disk.
+    ///
+    /// # Errors
+    /// The index cannot be read.
+    pub fn next_sections(&self, selection: &mut Selection) -> Result<Option<Vec<Section>>, StorageError> {
+        self.index.next(selection)
+    }
+
+    /// How many bytes a search selects. Blocks on the disk.
+    ///
+    /// # Errors
+    /// The index cannot be read.
+    pub fn length_of(&self, selection: &Selection) -> Result<u64, StorageError> {
+        let (mut selection, mut length) = (selection.clone(), 0);
+        while let Some(sections) = self.next_sections(&mut selection)? {
+            length += sections.iter().map(|section| section.length).sum::<u64>();
+        }
+        Ok(length)
+    }
+}

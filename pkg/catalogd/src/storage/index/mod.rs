@@ -1,0 +1,80 @@
+//! The index of a generation: where the blobs of a schema, package or name lie.
+//!
+//! One file, little endian, made to be searched by reads at offsets without loading it:
+//!
+//! ```text
+//! magic "OLMINDX1" | metas u32 | strings u32 | text bytes u64
+//! records   metas   x { offset u64, length u32, schema u32, package u32, name u32 }   in stream order
+//! strings   strings x { start u32, length u32 }                                       sorted, "" is 0
+//! text      the strings' bytes
+//! lists     3 x strings x { start u32, count u32 }        schema, package, name: by string
+//! postings  3 x metas   x record u32                      ascending within a list
+//! ```
+
+mod build;
+mod read;
+
+pub(super) use build::Builder;
+pub(super) use read::Index;
+pub use read::{Filter, Section, Selection};
+
+const MAGIC: [u8; 8] = *b"OLMINDX1";
+const HEADER: u64 = 24;
+const RECORD: u64 = 24;
+const STRING: u64 = 8;
+const LIST: u64 = 8;
+const POSTING: u64 = 4;
+
+/// What blobs are filed under.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Field {
+    Schema,
+    Package,
+    Name,
+}
+
+impl Field {
+    const ALL: [Self; 3] = [Self::Schema, Self::Package, Self::Name];
+
+    fn ordinal(self) -> u64 {
+        match self {
+            Self::Schema => 0,
+            Self::Package => 1,
+            Self::Name => 2,
+        }
+    }
+}
+
+/// Where the parts of an index of this many metas and strings begin.
+#[derive(Clone, Copy, Debug)]
+struct Layout {
+    metas: u64,
+    strings: u64,
+    text: u64,
+}
+
+impl Layout {
+    fn records(self) -> u64 {
+        HEADER
+    }
+
+    fn strings(self) -> u64 {
+        self.records() + self.metas * RECORD
+    }
+
+    fn text(self) -> u64 {
+        self.strings() + self.strings * STRING
+    }
+
+    fn lists(self, field: Field) -> u64 {
+        self.text() + self.text + field.ordinal() * self.strings * LIST
+    }
+
+    fn postings(self, field: Field) -> u64 {
+        self.text() + self.text + 3 * self.strings * LIST + field.ordinal() * self.metas * POSTING
+    }
+
+    fn size(self) -> u64 {
+        self.postings(Field::Schema) + 3 * self.metas * POSTING
+    }
+}

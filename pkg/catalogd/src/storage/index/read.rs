@@ -1,0 +1,184 @@
+//! Searching an index by reads at offsets.
+
+use std::{
+    fs::File,
+    io,
+    os::unix::fs::FileExt,
+    path::{Path, PathBuf},
+};
+
+use super::{Field, HEADER, LIST, Layout, MAGIC, POSTING, RECORD, STRING};
+use crate::storage::StorageError;
+
+/// How many records are looked at between two reads of the index.
+const BATCH: u32 = 1024;
+
+/// Which blobs are wanted; all filters must hold, exactly.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// The blob's schema.
+    pub schema: Option<String>,
+    /// The blob's package.
+    pub package: Option<String>,
+    /// The blob's name.
+    pub name: Option<String>,
+}
+
+impl Filter {
+    /// Whether every blob is wanted.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A range of bytes of `catalog.jsonl` that holds whole lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// Where it begins.
+    pub offset: u64,
+    /// How long it is, in bytes.
+    pub length: u64,
+}
+
+/// An open index.
+#[derive(Debug)]
+pub(in crate::storage) struct Index {
+    file: File,
+    path: PathBuf,
+    layout: Layout,
+    /// Size of `catalog.jsonl`.
+    content: u64,
+}
+
+/// What a filter selects, found piece by piece.
+#[derive(Clone, Debug)]
+pub struct Selection {
+    wanted: [Option<u32>; 3],
+    next: u64,
+    left: u32,
+}
+
+impl Index {
+    /// Opens an index of a `catalog.jsonl` of `content` bytes.
+    pub(in crate::storage) fn open(path: &Path, content: u64) -> Result<Self, StorageError> {
+        let file = File::open(path).map_err(StorageError::io("open", path))?;
+        let size = file.metadata().map_err(StorageError::io("read", path))?.len();
+        let mut header = [0; HEADER as usize];
+        file.read_exact_at(&mut header, 0).map_err(StorageError::io("read", path))?;
+        let layout =
+            Layout { metas: u64::from(u32_at(&header, 8)), strings: u64::from(u32_at(&header, 12)), text: u64_at(&header, 16) };
+        if !header.starts_with(&MAGIC) || layout.text > size || layout.size() != size {
+            return Err(StorageError::Damaged { path: path.to_owned(), what: "the index is not readable" });
+        }
+        Ok(Self { file, path: path.to_owned(), layout, content })
+    }
+
+    /// Starts a search. `None`: nothing can match. As upstream, blobs without a schema are in no
+    /// filtered answer.
+    pub(in crate::storage) fn select(&self, filter: &Filter) -> Result<Option<Selection>, StorageError> {
+        let mut wanted = [None; 3];
+        let mut shortest: Option<(Field, u32, u32)> = None;
+        for (slot, (field, text)) in wanted.iter_mut().zip([
+            (Field::Schema, &filter.schema),
+            (Field::Package, &filter.package),
+            (Field::Name, &filter.name),
+        ]) {
+            let Some(text) = text else { continue };
+            let Some(key) = self.find(text)? else { return Ok(None) };
+            let list = self.read::<8>(self.layout.lists(field) + u64::from(key) * LIST)?;
+            let (start, count) = (u32_at(&list, 0), u32_at(&list, 4));
+            if u64::from(start) + u64::from(count) > self.layout.metas {
+                return Err(self.damaged());
+            }
+            *slot = Some(key);
+            if shortest.is_none_or(|(_, _, least)| count < least) {
+                shortest = Some((field, start, count));
+            }
+        }
+        let (field, start, count) = match shortest {
+            Some(found) => found,
+            None => return Ok(None),
+        };
+        let next = self.layout.postings(field) + u64::from(start) * POSTING;
+        Ok(Some(Selection { wanted, next, left: count }))
+    }
+
+    /// The next sections of a search, in file order, neighbours joined; `None` at its end. May be
+    /// empty before that.
+    pub(in crate::storage) fn next(&self, selection: &mut Selection) -> Result<Option<Vec<Section>>, StorageError> {
+        if selection.left == 0 {
+            return Ok(None);
+        }
+        let batch = selection.left.min(BATCH);
+        let mut postings = vec![0; batch as usize * POSTING as usize];
+        self.read_into(&mut postings, selection.next)?;
+        selection.next += u64::from(batch) * POSTING;
+        selection.left -= batch;
+        let mut sections: Vec<Section> = Vec::new();
+        for posting in postings.chunks_exact(POSTING as usize) {
+            let number = u64::from(u32_at(posting, 0));
+            if number >= self.layout.metas {
+                return Err(self.damaged());
+            }
+            let record = self.read::<{ RECORD as usize }>(self.layout.records() + number * RECORD)?;
+            let keys = [u32_at(&record, 12), u32_at(&record, 16), u32_at(&record, 20)];
+            let fits = keys.iter().zip(&selection.wanted).all(|(key, wanted)| wanted.is_none_or(|wanted| wanted == *key));
+            if !fits || keys.first() == Some(&0) {
+                continue;
+            }
+            let section = Section { offset: u64_at(&record, 0), length: u64::from(u32_at(&record, 8)) };
+            if section.offset.checked_add(section.length).is_none_or(|end| end > self.content) {
+                return Err(self.damaged());
+            }
+            match sections.last_mut() {
+                Some(last) if last.offset + last.length == section.offset => last.length += section.length,
+                _ => sections.push(section),
+            }
+        }
+        Ok(Some(sections))
+    }
+
+    /// The key of a string, by binary search.
+    fn find(&self, text: &str) -> Result<Option<u32>, StorageError> {
+        let (mut low, mut high) = (0_u64, self.layout.strings);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let entry = self.read::<8>(self.layout.strings() + middle * STRING)?;
+            let (start, length) = (u64::from(u32_at(&entry, 0)), u64::from(u32_at(&entry, 4)));
+            if start + length > self.layout.text {
+                return Err(self.damaged());
+            }
+            let mut found = vec![0; usize::try_from(length).unwrap_or_default()];
+            self.read_into(&mut found, self.layout.text() + start)?;
+            match found.as_slice().cmp(text.as_bytes()) {
+                std::cmp::Ordering::Equal => return Ok(u32::try_from(middle).ok()),
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Greater => high = middle,
+            }
+        }
+        Ok(None)
+    }
+
+    fn read<const N: usize>(&self, offset: u64) -> Result<[u8; N], StorageError> {
+        let mut bytes = [0; N];
+        self.read_into(&mut bytes, offset)?;
+        Ok(bytes)
+    }
+
+    fn read_into(&self, bytes: &mut [u8], offset: u64) -> Result<(), StorageError> {
+        let read: io::Result<()> = self.file.read_exact_at(bytes, offset);
+        read.map_err(StorageError::io("read", &self.path))
+    }
+
+    fn damaged(&self) -> StorageError {
+        StorageError::Damaged { path: self.path.clone(), what: "the index contradicts itself" }
+    }
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    bytes.get(at..at + 4).and_then(|slice| slice.try_into().ok()).map_or(0, u32::from_le_bytes)
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    bytes.get(at..at + 8).and_then(|slice| slice.try_into().ok()).map_or(0, u64::from_le_bytes)
+}

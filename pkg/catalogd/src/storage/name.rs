@@ -1,0 +1,73 @@
+//! The name of a catalog, checked before it becomes part of a path.
+
+use std::fmt;
+
+/// Longest DNS-1123 subdomain, in bytes.
+const MAX_BYTES: usize = 253;
+
+/// A DNS-1123 subdomain: lower case letters, digits, `-` and `.`, so it can name a directory and
+/// cannot leave it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CatalogName(String);
+
+/// Why a text is no catalog name. Its text is the one Kubernetes uses.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.join("; "))]
+pub struct NameError(Vec<String>);
+
+impl CatalogName {
+    /// Checks a name.
+    ///
+    /// # Errors
+    /// [`NameError`] when it is longer than 253 bytes or no DNS-1123 subdomain.
+    pub fn new(name: impl Into<String>) -> Result<Self, NameError> {
+        let name = name.into();
+        let mut faults = Vec::new();
+        if name.len() > MAX_BYTES {
+            faults.push(format!("must be no more than {MAX_BYTES} characters"));
+        }
+        if !name.split('.').all(is_label) {
+            faults.push(
+                "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', \
+                 and must start and end with an alphanumeric character (e.g. 'example.com', regex used for \
+                 validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+                    .to_owned(),
+            );
+        }
+        if faults.is_empty() { Ok(Self(name)) } else { Err(NameError(faults)) }
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for CatalogName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+fn is_label(label: &str) -> bool {
+    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let bytes = label.as_bytes();
+    bytes.first().is_some_and(|&byte| inner(byte))
+        && bytes.last().is_some_and(|&byte| inner(byte))
+        && bytes.iter().all(|&byte| inner(byte) || byte == b'-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_subdomains_pass() {
+        for good in ["a", "a.b-c", "operatorhubio", "0", &"a".repeat(253)] {
+            assert!(CatalogName::new(good).is_ok(), "{good}");
+        }
+        for bad in ["", ".", "..", "a/b", "BAD_name", ".medium", "a..b", "-a", "a-", "a\0", "a b", &"a".repeat(254)] {
+            assert!(CatalogName::new(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! The content of all catalogs: what is served, and how it changes.
+
+use std::{
+    collections::HashMap,
+    fs,
+    os::unix::fs::{DirBuilderExt, symlink},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use parking_lot::{Mutex, RwLock};
+use tokio::sync::OwnedMutexGuard;
+
+use super::{
+    CatalogName, Generation, Manifest, Origin, StorageError, files,
+    generation::MANIFEST,
+    write,
+};
+
+/// The symlink to the generation that is served.
+const CURRENT: &str = "current";
+/// The symlink before it is renamed to [`CURRENT`].
+const NEXT: &str = ".next";
+/// Begins the names of folders that are being written.
+const TEMPORARY: &str = ".tmp-";
+
+/// Content on disk below one folder. All methods but [`Store::get`] block on the disk.
+///
+/// Who changes a catalog's content holds its [`Store::lock`] meanwhile.
+#[derive(Debug)]
+pub struct Store {
+    root: PathBuf,
+    serving: RwLock<HashMap<CatalogName, Arc<Generation>>>,
+    locks: Mutex<HashMap<CatalogName, Arc<tokio::sync::Mutex<()>>>>,
+}
+
+impl Store {
+    /// Opens what is below `root`: content is verified and served again, what a crash left over or
+    /// damaged is removed.
+    ///
+    /// # Errors
+    /// `root` cannot be made or read.
+    pub fn open(root: impl Into<PathBuf>) -> Result<Self, StorageError> {
+        let root = root.into();
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&root)
+            .map_err(StorageError::io("create", &root))?;
+        let store = Self { root, serving: RwLock::default(), locks: Mutex::default() };
+        for entry in fs::read_dir(&store.root).map_err(StorageError::io("read", &store.root))? {
+            let entry = entry.map_err(StorageError::io("read", &store.root))?;
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            match entry.file_name().into_string().ok().and_then(|name| CatalogName::new(name).ok()) {
+                Some(name) if is_folder => store.recover(name),
+                _ => discard(&entry.path()),
+            }
+        }
+        Ok(store)
+    }
+
+    fn recover(&self, name: CatalogName) {
+        let opened = self.open_current(&name).and_then(|generation| generation.verify().map(|()| generation));
+        match opened {
+            Ok(generation) => {
+                self.clean(&name, Some(generation.path()));
+                tracing::info!(catalog = %name, digest = generation.manifest().digest, "content found, serving it");
+                self.serving.write().insert(name, Arc::new(generation));
+            }
+            Err(error) => {
+                let error = olm_runtime::telemetry::chain(&error);
+                tracing::warn!(catalog = %name, error, "content left by a former run cannot be used, removed");
+                discard(&self.folder(&name));
+            }
+        }
+    }
+
+    /// What is served for a catalog now.
+    pub fn get(&self, name: &CatalogName) -> Option<Arc<Generation>> {
+        self.serving.read().get(name).cloned()
+    }
+
+    /// Waits for the right to change a catalog's content.
+    pub async fn lock(&self, name: &CatalogName) -> OwnedMutexGuard<()> {
+        let lock = self.locks.lock().entry(name.clone()).or_default().clone();
+        lock.lock_owned().await
+    }
+
+    /// The right to change a catalog's content, unless somebody is at it.
+    pub fn try_lock(&self, name: &CatalogName) -> Option<OwnedMutexGuard<()>> {
+        let lock = self.locks.lock().entry(name.clone()).or_default().clone();
+        lock.try_lock_owned().ok()
+    }
+
+    /// Reads the unpacked catalog below `source`, stores it and serves it from now on. On an error,
+    /// the former content stays. `now`: seconds since the Unix epoch.
+    ///
+    /// # Errors
+    /// The catalog is not valid, or the disk refuses.
+    pub fn store(
+        &self,
+        name: &CatalogName,
+        source: &Path,
+        origin: Origin,
+        now: i64,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<Arc<Generation>, StorageError> {
+        let folder = self.folder(name);
+        fs::create_dir_all(&folder).map_err(StorageError::io("create", &folder))?;
+        let former = self.get(name);
+        self.clean(name, former.as_ref().map(|generation| generation.path()));
+        let temporary = tempfile::Builder::new()
+            .prefix(TEMPORARY)
+            .tempdir_in(&folder)
+            .map_err(StorageError::io("create a folder in", &folder))?;
+        let target = folder.join(free_name(&folder, &origin));
+        // Content that is the same again keeps its age, so that clients' copies stay valid.
+        let stored_at = |digest: &str| match &former {
+            Some(former) if former.manifest().digest == digest => former.manifest().stored_at,
+            _ => now,
+        };
+        write::write(source, temporary.path(), origin, stored_at, interrupted)?;
+        fs::rename(temporary.keep(), &target).map_err(StorageError::io("create", &target))?;
+        self.publish(name, &target)
+    }
+
+    /// Notes that what is stored is also what another reference resolves to.
+    ///
+    /// # Errors
+    /// Nothing is stored, or the disk refuses.
+    pub fn adopt(&self, name: &CatalogName, origin: Origin) -> Result<Arc<Generation>, StorageError> {
+        let Some(generation) = self.get(name) else {
+            return Err(StorageError::Damaged { path: self.folder(name), what: "nothing is stored" });
+        };
+        let manifest = Manifest { origin, ..generation.manifest().clone() };
+        let path = generation.path();
+        files::replace(&path.join(MANIFEST), &path.join(".manifest"), &manifest.to_bytes())?;
+        files::sync_folder(path)?;
+        let generation = Arc::new(Generation::open(path)?);
+        self.serving.write().insert(name.clone(), generation.clone());
+        Ok(generation)
+    }
+
+    /// Stops serving a catalog and removes its content, also when there is none.
+    ///
+    /// # Errors
+    /// The disk refuses; the content is not served all the same.
+    pub fn remove(&self, name: &CatalogName) -> Result<(), StorageError> {
+        self.serving.write().remove(name);
+        let folder = self.folder(name);
+        // Without the pointer a half removed folder is not taken for content after a crash.
+        files::remove(&folder.join(CURRENT))?;
+        files::remove(&folder)
+    }
+
+    /// The catalogs that have a folder.
+    ///
+    /// # Errors
+    /// The folder of catalogs cannot be read.
+    pub fn names(&self) -> Result<Vec<CatalogName>, StorageError> {
+        let entries = fs::read_dir(&self.root).map_err(StorageError::io("read", &self.root))?;
+        let mut names: Vec<_> = entries
+            .filter_map(|entry| CatalogName::new(entry.ok()?.file_name().into_string().ok()?).ok())
+            .collect();
+        names.sort();
+        Ok(names)
+    }
+
+    fn folder(&self, name: &CatalogName) -> PathBuf {
+        self.root.join(name.as_str())
+    }
+
+    fn open_current(&self, name: &CatalogName) -> Result<Generation, StorageError> {
+        let folder = self.folder(name);
+        let current = folder.join(CURRENT);
+        let target = fs::read_link(&current).map_err(StorageError::io("read", &current))?;
+        let mut parts = target.components();
+        let (Some(std::path::Component::Normal(own)), None) = (parts.next(), parts.next()) else {
+            return Err(StorageError::Damaged { path: current, what: "it leads elsewhere" });
+        };
+        Generation::open(&folder.join(own))
+    }
+
+    /// Swaps the pointer to a complete generation and removes the former ones.
+    fn publish(&self, name: &CatalogName, target: &Path) -> Result<Arc<Generation>, StorageError> {
+        let folder = self.folder(name);
+        let generation = Arc::new(Generation::open(target)?);
+        let (next, current) = (folder.join(NEXT), folder.join(CURRENT));
+        files::remove(&next)?;
+        let own = target.file_name().unwrap_or_default();
+        symlink(own, &next).map_err(StorageError::io("create", &next))?;
+        fs::rename(&next, &current).map_err(StorageError::io("replace", &current))?;
+        files::sync_folder(&folder)?;
+        files::sync_folder(&self.root)?;
+        self.serving.write().insert(name.clone(), generation.clone());
+        self.clean(name, Some(target));
+        Ok(generation)
+    }
+
+    /// Removes all but the pointer and one generation. What cannot be removed is tried again the
+    /// next time.
+    fn clean(&self, name: &CatalogName, keep: Option<&Path>) {
+        let Ok(entries) = fs::read_dir(self.folder(name)) else { return };
+        for entry in entries.flatten() {
+            let path = entry.path();
+            if Some(path.as_path()) != keep && (keep.is_none() || entry.file_name() != CURRENT) {
+                discard(&path);
+            }
+        }
+    }
+}
+
+/// A name for a generation after the digest it came from; a number is added when it is stored again.
+fn free_name(folder: &Path, origin: &Origin) -> String {
+    let digest = origin.resolved.rsplit_once('@').map_or("", |(_, digest)| digest);
+    let mut base: String =
+        digest.chars().map(|char| if char.is_ascii_alphanumeric() { char } else { '-' }).take(200).collect();
+    if base.is_empty() {
+        base.push_str("content");
+    }
+    let mut name = base.clone();
+    let mut number = 1;
+    while folder.join(&name).symlink_metadata().is_ok() {
+        name = format!("{base}.{number}");
+        number += 1;
+    }
+    name
+}
+
+fn discard(path: &Path) {
+    if let Err(error) = files::remove(path) {
+        let error = olm_runtime::telemetry::chain(&error);
+        tracing::warn!(error, "leftover stays for now");
+    }
+}
