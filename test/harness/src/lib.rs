@@ -5,24 +5,29 @@
 
 pub mod assets;
 mod control_plane;
+pub mod controllers;
 mod crds;
 pub mod image;
 mod kubeconfig;
 pub mod pki;
 pub mod ports;
 pub mod process;
+pub mod registries_conf;
 mod registry;
 pub mod scratch;
+mod stand_in;
 pub mod tls;
 pub mod wait;
 pub mod workspace;
 
 pub use assets::Assets;
 pub use control_plane::ControlPlane;
+pub use controllers::{Catalogd, ControllerOptions, OperatorController, build_controllers};
 pub use crds::{apply_crds, install_crds};
 pub use image::{Format, ImageBuilder, bundle_image_from_dir, catalog_image_from_dir};
 pub use process::{Process, Spawn};
 pub use registry::{Registry, RegistryOptions};
+pub use stand_in::PodStandIn;
 pub use wait::eventually;
 
 /// A short random name part, valid in names of Kubernetes and of images: eight lower-case letters and digits.

@@ -5,13 +5,14 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
+use k8s_openapi::api::core::v1::{Namespace, Pod};
 use kube::api::PostParams;
-use kube::{Api, ResourceExt};
+use kube::{Api, Client, ResourceExt};
 use oci_client::Reference;
 use oci_client::secrets::RegistryAuth;
 use olm_harness::{
-    ControlPlane, Format, ImageBuilder, Process, Registry, RegistryOptions, Spawn, eventually,
+    ControlPlane, Format, ImageBuilder, PodStandIn, Process, Registry, RegistryOptions, Spawn, eventually,
 };
 use serde_json::json;
 
@@ -212,6 +213,84 @@ async fn the_control_plane_works_and_leaves_nothing() {
         "some of {pids:?} still run"
     );
     assert!(!logs.exists());
+}
+
+async fn available_is(client: &Client, name: &str, wanted: &str) {
+    let deployments: Api<Deployment> = Api::default_namespaced(client.clone());
+    eventually(LIMIT, &format!("{name} has Available={wanted}"), async || {
+        let status = deployments.get_status(name).await?.status.unwrap_or_default();
+        let conditions = status.conditions.unwrap_or_default();
+        match conditions.iter().find(|condition| condition.type_ == "Available") {
+            Some(condition) if condition.status == wanted => Ok(()),
+            other => anyhow::bail!("{other:?}"),
+        }
+    })
+    .await
+    .unwrap();
+}
+
+#[tokio::test]
+async fn deployments_become_available_and_go_with_all_they_own() {
+    let control_plane = ControlPlane::start().await.unwrap();
+    let client = control_plane.client();
+    let pods = PodStandIn::start(client.clone());
+    let deployments: Api<Deployment> = Api::default_namespaced(client.clone());
+    for (name, image) in [
+        ("one", "registry.invalid/good:v1"),
+        ("one-more", "registry.invalid/bad-image:v1"),
+    ] {
+        let deployment = serde_json::from_value(json!({
+            "metadata": {"name": name},
+            "spec": {
+                "replicas": 2,
+                "selector": {"matchLabels": {"app": name}},
+                "template": {
+                    "metadata": {"labels": {"app": name}},
+                    "spec": {"containers": [{"name": "main", "image": image}]},
+                },
+            },
+        }))
+        .unwrap();
+        deployments
+            .create(&PostParams::default(), &deployment)
+            .await
+            .unwrap();
+    }
+    let started = Instant::now();
+    available_is(&client, "one", "True").await;
+    available_is(&client, "one-more", "True").await;
+    eprintln!("available in {:?}", started.elapsed());
+
+    pods.set_ready("default", "one", false).await;
+    available_is(&client, "one", "False").await;
+    available_is(&client, "one-more", "True").await;
+    pods.set_ready("default", "one", true).await;
+    pods.set_image_pulls("bad-image", false).await;
+    available_is(&client, "one", "True").await;
+    available_is(&client, "one-more", "False").await;
+    pods.set_image_pulls("bad-image", true).await;
+    available_is(&client, "one-more", "True").await;
+
+    // The garbage collector takes the owned along.
+    for name in ["one", "one-more"] {
+        deployments
+            .delete(name, &kube::api::DeleteParams::background())
+            .await
+            .unwrap();
+    }
+    let sets: Api<ReplicaSet> = Api::default_namespaced(client.clone());
+    let all_pods: Api<Pod> = Api::default_namespaced(client);
+    eventually(LIMIT, "ReplicaSets and pods are gone", async || {
+        let everything = kube::api::ListParams::default();
+        let left = (
+            sets.list(&everything).await?.items.len(),
+            all_pods.list(&everything).await?.items.len(),
+        );
+        anyhow::ensure!(left == (0, 0), "{left:?}");
+        Ok(())
+    })
+    .await
+    .unwrap();
 }
 
 async fn pull(registry: &Registry, name: &str) -> anyhow::Result<(String, Vec<Vec<u8>>)> {

@@ -1,0 +1,346 @@
+//! catalogd and operator-controller: the real programs, outside the cluster, against the control plane.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use k8s_openapi::api::core::v1::Namespace;
+use kube::Api;
+use kube::api::{Patch, PatchParams};
+use serde_json::json;
+use tokio::sync::Mutex;
+
+use crate::ports::Port;
+use crate::process::{Process, Spawn};
+use crate::scratch::Scratch;
+use crate::wait::eventually;
+use crate::{ControlPlane, Registry, registries_conf, tls, workspace};
+
+/// The namespace of the controllers' own objects.
+pub const SYSTEM_NAMESPACE: &str = "olmv1-system";
+const START_LIMIT: Duration = Duration::from_mins(1);
+const GRACE_SECONDS: u32 = 5;
+
+/// What differs from the usual way to start a controller.
+#[derive(Clone, Debug, Default)]
+pub struct ControllerOptions {
+    /// More arguments.
+    pub args: Vec<String>,
+    /// More variables of the environment.
+    pub envs: Vec<(String, String)>,
+    /// A kubeconfig of other rights than the administrator's.
+    pub kubeconfig: Option<PathBuf>,
+    /// The text of `registries.conf` instead of [`registries_conf::only`], which lets nothing but the registry be reached.
+    pub registries_conf: Option<String>,
+    /// Keep the cache in this directory, which outlives the controller.
+    pub cache: Option<PathBuf>,
+}
+
+/// Builds both programs when `OLM_BIN_DIR` does not name a directory that holds them, once in a process.
+///
+/// # Errors
+/// When cargo fails; its output is on stderr.
+pub async fn build_controllers() -> Result<PathBuf> {
+    static BUILT: Mutex<Option<PathBuf>> = Mutex::const_new(None);
+    let mut built = BUILT.lock().await;
+    if let Some(dir) = built.as_ref() {
+        return Ok(dir.clone());
+    }
+    let dir = match std::env::var_os("OLM_BIN_DIR").map(PathBuf::from) {
+        Some(dir) => dir,
+        None => cargo_build().await?,
+    };
+    for name in [Kind::Catalogd.name(), Kind::OperatorController.name()] {
+        if !dir.join(name).is_file() {
+            bail!("{} holds no {name}", dir.display());
+        }
+    }
+    Ok(built.insert(dir).clone())
+}
+
+async fn cargo_build() -> Result<PathBuf> {
+    let mut cargo = tokio::process::Command::new(workspace::cargo());
+    cargo
+        .current_dir(workspace::root())
+        .kill_on_drop(true)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null());
+    cargo.args([
+        "build",
+        "--quiet",
+        "--package",
+        "catalogd",
+        "--package",
+        "operator-controller",
+    ]);
+    let status = cargo
+        .status()
+        .await
+        .context("cannot run cargo to build the controllers")?;
+    if !status.success() {
+        bail!("cargo build of catalogd and operator-controller failed ({status}); its output is above");
+    }
+    Ok(workspace::target_dir().join("debug"))
+}
+
+/// A running catalogd. Dropping it ends it.
+#[derive(Debug)]
+pub struct Catalogd {
+    controller: Controller,
+    serves: Port,
+}
+
+impl Catalogd {
+    /// Starts one that can reach only this registry.
+    ///
+    /// # Errors
+    /// When it cannot be built or does not become ready; the text has the tail of its log.
+    pub async fn start(control_plane: &ControlPlane, registry: &Registry) -> Result<Self> {
+        Self::start_with(control_plane, registry, ControllerOptions::default()).await
+    }
+
+    /// As [`Catalogd::start`], with options.
+    ///
+    /// # Errors
+    /// As [`Catalogd::start`].
+    pub async fn start_with(
+        control_plane: &ControlPlane,
+        registry: &Registry,
+        options: ControllerOptions,
+    ) -> Result<Self> {
+        let serves = Port::reserve()?;
+        let address = serves.address();
+        let args = vec![
+            format!("--catalogs-server-addr={address}"),
+            format!("--external-address={address}"),
+        ];
+        let controller = Controller::start(Kind::Catalogd, control_plane, registry, options, args).await?;
+        Ok(Self { controller, serves })
+    }
+
+    /// `https://127.0.0.1:PORT`, where it serves catalogs.
+    pub fn url(&self) -> String {
+        format!("https://{}", self.serves.address())
+    }
+
+    /// The controller: process, log, restart.
+    pub fn controller(&mut self) -> &mut Controller {
+        &mut self.controller
+    }
+}
+
+/// A running operator-controller. Dropping it ends it.
+#[derive(Debug)]
+pub struct OperatorController {
+    controller: Controller,
+}
+
+impl OperatorController {
+    /// Starts one that can reach only this registry.
+    ///
+    /// # Errors
+    /// When it cannot be built or does not become ready; the text has the tail of its log.
+    pub async fn start(control_plane: &ControlPlane, registry: &Registry) -> Result<Self> {
+        Self::start_with(control_plane, registry, ControllerOptions::default()).await
+    }
+
+    /// As [`OperatorController::start`], with options.
+    ///
+    /// # Errors
+    /// As [`OperatorController::start`].
+    pub async fn start_with(
+        control_plane: &ControlPlane,
+        registry: &Registry,
+        options: ControllerOptions,
+    ) -> Result<Self> {
+        let kind = Kind::OperatorController;
+        let controller = Controller::start(kind, control_plane, registry, options, Vec::new()).await?;
+        Ok(Self { controller })
+    }
+
+    /// The controller: process, log, restart.
+    pub fn controller(&mut self) -> &mut Controller {
+        &mut self.controller
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Catalogd,
+    OperatorController,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Catalogd => "catalogd",
+            Self::OperatorController => "operator-controller",
+        }
+    }
+
+    fn cache_flag(self) -> &'static str {
+        match self {
+            Self::Catalogd => "cache-dir",
+            Self::OperatorController => "cache-path",
+        }
+    }
+}
+
+/// One of the two programs, running.
+#[derive(Debug)]
+pub struct Controller {
+    process: Option<Process>,
+    kind: Kind,
+    program: PathBuf,
+    args: Vec<String>,
+    envs: Vec<(String, String)>,
+    health: Port,
+    scratch: Scratch,
+}
+
+impl Controller {
+    async fn start(
+        kind: Kind,
+        control_plane: &ControlPlane,
+        registry: &Registry,
+        options: ControllerOptions,
+        mut args: Vec<String>,
+    ) -> Result<Self> {
+        let program = build_controllers().await?.join(kind.name());
+        ensure_namespace(control_plane).await?;
+        let mut scratch = Scratch::new(kind.name())?;
+        let cache = match options.cache {
+            Some(dir) => dir,
+            None => scratch.bulky_dir("cache")?,
+        };
+        let conf_text = options
+            .registries_conf
+            .unwrap_or_else(|| registries_conf::only(&registry.host()));
+        let conf = scratch.path().join("registries.conf");
+        std::fs::write(&conf, conf_text).with_context(|| format!("cannot write {}", conf.display()))?;
+        let health = Port::reserve()?;
+        let kubeconfig = options
+            .kubeconfig
+            .unwrap_or_else(|| control_plane.kubeconfig().to_owned());
+        args.push(format!("--kubeconfig={}", kubeconfig.display()));
+        args.push(format!("--{}={}", kind.cache_flag(), cache.display()));
+        args.push(format!("--health-probe-bind-address={}", health.address()));
+        if registry.ca_pem().is_none() {
+            args.push(format!("--plain-http-registry={}", registry.host()));
+        }
+        args.extend(options.args);
+        let mut envs = vec![(
+            "CONTAINERS_REGISTRIES_CONF".to_owned(),
+            conf.display().to_string(),
+        )];
+        envs.extend(options.envs);
+        let mut controller = Self {
+            process: None,
+            kind,
+            program,
+            args,
+            envs,
+            health,
+            scratch,
+        };
+        if let Err(error) = controller.restart().await {
+            controller.scratch.keep();
+            return Err(error);
+        }
+        Ok(controller)
+    }
+
+    /// Ends the process when it runs, with TERM, and starts it again with the same arguments and cache.
+    ///
+    /// # Errors
+    /// When it does not become ready; the text has the tail of its log.
+    pub async fn restart(&mut self) -> Result<()> {
+        self.stop();
+        let mut spawn = Spawn::new(self.kind.name(), &self.program)
+            .args(&self.args)
+            .env_remove("KUBECONFIG")
+            .grace_seconds(GRACE_SECONDS);
+        for (key, value) in &self.envs {
+            spawn = spawn.env(key, value);
+        }
+        let mut process = spawn.spawn(self.scratch.path())?;
+        let client = tls::http_client(None)?;
+        let url = format!("http://{}/readyz", self.health.address());
+        let ready = eventually(
+            START_LIMIT,
+            &format!("{} is ready", self.kind.name()),
+            async || {
+                if let Err(ended) = process.check() {
+                    return Ok(Err(ended));
+                }
+                client
+                    .get(&url)
+                    .timeout(Duration::from_secs(2))
+                    .send()
+                    .await?
+                    .error_for_status()?;
+                Ok(Ok(()))
+            },
+        )
+        .await;
+        ready.unwrap_or_else(|timeout| Err(timeout.context(process.tail(30))))?;
+        self.process = Some(process);
+        Ok(())
+    }
+
+    /// Ends the process, with TERM first.
+    pub fn stop(&mut self) {
+        self.process = None;
+    }
+
+    /// The process, unless it was stopped.
+    pub fn process(&mut self) -> Option<&mut Process> {
+        self.process.as_mut()
+    }
+
+    /// The file its output goes to.
+    pub fn log(&self) -> PathBuf {
+        self.scratch.path().join(format!("{}.log", self.kind.name()))
+    }
+
+    /// The directory with its log and, unless another was given, its cache.
+    pub fn directory(&self) -> &Path {
+        self.scratch.path()
+    }
+
+    /// Keeps the log when this is dropped, also when no test failed.
+    pub fn keep_logs(&mut self) {
+        self.scratch.keep();
+    }
+
+    /// An error with the log's tail when the process has ended by itself.
+    ///
+    /// # Errors
+    /// When it has.
+    pub fn check(&mut self) -> Result<()> {
+        self.process.as_mut().map_or(Ok(()), Process::check)
+    }
+
+    /// The last lines of the log.
+    pub fn tail(&self, lines: usize) -> String {
+        self.process
+            .as_ref()
+            .map(|process| process.tail(lines))
+            .unwrap_or_default()
+    }
+}
+
+async fn ensure_namespace(control_plane: &ControlPlane) -> Result<()> {
+    let namespaces: Api<Namespace> = Api::all(control_plane.client());
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM_NAMESPACE}});
+    namespaces
+        .patch(
+            SYSTEM_NAMESPACE,
+            &PatchParams::apply("olm-harness"),
+            &Patch::Apply(&namespace),
+        )
+        .await
+        .with_context(|| format!("cannot make the namespace {SYSTEM_NAMESPACE}"))?;
+    Ok(())
+}
