@@ -102,6 +102,12 @@ impl ResolveError {
     }
 }
 
+impl From<Trouble> for ResolveError {
+    fn from(trouble: Trouble) -> Self {
+        Self::bare(trouble)
+    }
+}
+
 impl fmt::Display for ResolveError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.trouble)?;

@@ -1,0 +1,116 @@
+//! Recorded real inputs with upstream's answers, run against this project.
+//!
+//! A folder of vectors holds one file or folder per kind; any may be absent, and of each any subset of the
+//! cases may be there. Every kind gives a [`Report`]. Where we depart from upstream on purpose, the cases
+//! are listed in `docs/deviations.md` ([`deviations`]): a listed case that does not deviate is wrong too, so
+//! that the list cannot rot.
+
+mod catalogs;
+pub mod deviations;
+pub mod render;
+pub mod resolution;
+pub mod skip_ranges;
+pub mod version_ranges;
+
+use serde::de::DeserializeOwned;
+use std::fmt;
+use std::io::BufRead;
+use std::path::{Path, PathBuf};
+
+/// What came of one kind of vectors.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// The kind.
+    pub kind: &'static str,
+    /// How many cases there are.
+    pub cases: usize,
+    /// How many gave upstream's answer.
+    pub equal: usize,
+    /// How many gave another answer, as listed.
+    pub deviating: usize,
+    /// One line for each case that gave another answer, or that could not be read.
+    pub wrong: Vec<String>,
+}
+
+/// A kind of vectors.
+pub struct Kind {
+    /// Its name in tables.
+    pub name: &'static str,
+    /// The file or folder that holds its cases, below the folder of vectors.
+    pub path: &'static str,
+    /// Runs the cases.
+    pub run: fn(&Path) -> Report,
+}
+
+/// Every kind that is known. New kinds are added here and nowhere else.
+pub const KINDS: &[Kind] = &[
+    Kind { name: "version-ranges", path: "version-ranges.jsonl", run: version_ranges::run },
+    Kind { name: "skip-ranges", path: "skip-ranges.jsonl", run: skip_ranges::run },
+    Kind { name: "resolution", path: "resolution.jsonl", run: resolution::run },
+    Kind { name: "render", path: "render", run: render::run },
+    Kind { name: "resolution-upstream", path: "resolution.jsonl", run: resolution::run_upstream },
+];
+
+/// Runs the kinds that `dir` holds.
+pub fn run_all(dir: &Path) -> Vec<Report> {
+    KINDS.iter().filter(|kind| dir.join(kind.path).exists()).map(|kind| (kind.run)(dir)).collect()
+}
+
+/// The folder of vectors named by `OLM_VECTORS`. When it is not set, says so in one loud line.
+pub fn folder() -> Option<PathBuf> {
+    let folder = std::env::var_os("OLM_VECTORS").map(PathBuf::from);
+    if folder.is_none() {
+        eprintln!("SKIPPED: OLM_VECTORS is not set, so nothing was compared with upstream's recorded answers");
+    }
+    folder
+}
+
+impl Report {
+    /// An empty report of `kind`.
+    pub fn new(kind: &'static str) -> Self {
+        Self { kind, ..Self::default() }
+    }
+
+    /// Counts a case: none when our answer is upstream's, else how it differs.
+    pub fn count(&mut self, difference: Option<String>) {
+        self.cases += 1;
+        match difference {
+            None => self.equal += 1,
+            Some(difference) => self.wrong.push(difference),
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{:<24} {:>7} {:>7} {:>10} {:>6}",
+            self.kind,
+            self.cases,
+            self.equal,
+            self.deviating,
+            self.wrong.len()
+        )
+    }
+}
+
+/// Reads a file of one JSON value a line; a line that does not read is counted as wrong.
+pub(crate) fn rows<T: DeserializeOwned>(path: &Path, report: &mut Report) -> Vec<T> {
+    let file = match std::fs::File::open(path) {
+        Ok(file) => std::io::BufReader::new(file),
+        Err(error) => {
+            report.wrong.push(format!("cannot open {}: {error}", path.display()));
+            return Vec::new();
+        }
+    };
+    let mut rows = Vec::new();
+    for (number, line) in file.lines().enumerate() {
+        let row = line.map_err(anyhow::Error::from).and_then(|line| Ok(serde_json::from_str(&line)?));
+        match row {
+            Ok(row) => rows.push(row),
+            Err(error) => report.wrong.push(format!("{}:{}: {error}", path.display(), number + 1)),
+        }
+    }
+    rows
+}

@@ -1,0 +1,267 @@
+//! `resolution.jsonl`: which bundle is chosen from real catalogs, and what is said when none is.
+//!
+//! Run twice: with our choice between catalogs, where the listed cases deviate, and with upstream's, where
+//! none may.
+
+use super::catalogs::Catalogs;
+use super::{Report, deviations, rows};
+use anyhow::Context as _;
+use olm_resolve::{
+    CatalogInput, CatalogLookup, DeprecationInfo, Installed, Request, Resolution, ResolveError, Selection, Selector,
+    Trouble, resolve,
+};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The label that every catalog carries with its name.
+const NAME_LABEL: &str = "olm.operatorframework.io/metadata.name";
+
+/// Runs the cases with our choice between catalogs.
+pub fn run(dir: &Path) -> Report {
+    compare(dir, "resolution", Selection::Ours)
+}
+
+/// Runs the cases with upstream's choice between catalogs.
+pub fn run_upstream(dir: &Path) -> Report {
+    compare(dir, "resolution-upstream", Selection::Upstream)
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Sets {
+    catalog_sets: BTreeMap<String, Vec<Catalog>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Catalog {
+    name: String,
+    priority: i32,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
+    availability_mode: Option<String>,
+    serving: bool,
+    content: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Row {
+    id: u64,
+    set: String,
+    package: String,
+    version: Option<String>,
+    #[serde(default)]
+    channels: Vec<String>,
+    upgrade_constraint_policy: Option<String>,
+    selector: Option<RawSelector>,
+    #[serde(default)]
+    bundle_release_support: bool,
+    installed: Option<RawInstalled>,
+    result: Expected,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawSelector {
+    #[serde(default)]
+    match_labels: BTreeMap<String, String>,
+    #[serde(default)]
+    match_expressions: Vec<Expression>,
+}
+
+#[derive(Deserialize)]
+struct Expression {
+    key: String,
+    operator: String,
+    #[serde(default)]
+    values: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct RawInstalled {
+    name: String,
+    version: String,
+    release: Option<String>,
+}
+
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Expected {
+    error: Option<String>,
+    bundle: Option<String>,
+    image: Option<String>,
+    version: Option<String>,
+    release: Option<String>,
+    deprecation_entries: usize,
+    deprecation_conditions: Option<BTreeMap<String, String>>,
+    install_metadata: Option<serde_json::Value>,
+    depends_on_catalog_order: bool,
+    results: Vec<Expected>,
+}
+
+fn compare(dir: &Path, kind: &'static str, selection: Selection) -> Report {
+    let mut report = Report::new(kind);
+    let sets = std::fs::read(dir.join("resolution-sets.json"))
+        .context("cannot read resolution-sets.json")
+        .and_then(|text| Ok(serde_json::from_slice::<Sets>(&text)?.catalog_sets));
+    let sets = match sets {
+        Ok(sets) => sets,
+        Err(error) => {
+            report.wrong.push(format!("{error:#}"));
+            return report;
+        }
+    };
+    let mut listed = if selection == Selection::Ours { deviations::listed(kind) } else { BTreeMap::new() };
+    let mut catalogs = Catalogs::new(&dir.join("catalogs"));
+    for row in rows::<Row>(&dir.join("resolution.jsonl"), &mut report) {
+        let known = sets.get(&row.set).map(Vec::as_slice).unwrap_or_default();
+        let answer = match answer(&row, known, &mut catalogs, selection) {
+            Ok(answer) => answer,
+            Err(error) => {
+                report.count(Some(format!("{}: {error:#}", row.id)));
+                continue;
+            }
+        };
+        let ours = expected(&row, &answer);
+        let alternatives =
+            if row.result.depends_on_catalog_order { row.result.results.as_slice() } else { std::slice::from_ref(&row.result) };
+        let equal = alternatives.contains(&ours);
+        match (equal, listed.remove(row.id.to_string().as_str())) {
+            (false, Some(stated)) if stated == summary(&answer) => {
+                report.cases += 1;
+                report.deviating += 1;
+            }
+            (true, Some(_)) => report.count(Some(format!("{}: listed as a deviation, but equal", row.id))),
+            (true, None) => report.count(None),
+            (false, _) => report.count(Some(format!(
+                "{} ({}): {}\n    ours {ours:?}\n    upstream {:?}",
+                row.id,
+                row.set,
+                summary(&answer),
+                row.result
+            ))),
+        }
+    }
+    report
+}
+
+fn answer(
+    row: &Row,
+    known: &[Catalog],
+    catalogs: &mut Catalogs,
+    selection: Selection,
+) -> anyhow::Result<Result<Resolution, ResolveError>> {
+    let selector = match selector(row.selector.as_ref()) {
+        Ok(selector) => selector,
+        Err(error) => return Ok(Err(error)),
+    };
+    let mut inputs = Vec::new();
+    for catalog in known {
+        let mut labels = catalog.labels.clone();
+        labels.insert(NAME_LABEL.to_owned(), catalog.name.clone());
+        let available = catalog.availability_mode.as_deref() != Some("Unavailable");
+        if !available || !selector.matches(&labels) {
+            continue;
+        }
+        let lookup = if catalog.serving {
+            catalogs
+                .package(&catalog.content, &row.package)?
+                .map_or(CatalogLookup::NoSuchPackage, CatalogLookup::Found)
+        } else {
+            CatalogLookup::NotServing
+        };
+        inputs.push(CatalogInput { name: catalog.name.clone(), priority: catalog.priority, lookup });
+    }
+    let request = Request {
+        package: row.package.clone(),
+        version: row.version.clone(),
+        channels: row.channels.clone(),
+        self_certified: row.upgrade_constraint_policy.as_deref() == Some("SelfCertified"),
+        installed: row.installed.as_ref().map(|installed| Installed {
+            name: installed.name.clone(),
+            version: installed.version.clone(),
+            release: installed.release.clone(),
+            catalog: None,
+        }),
+        release_support: row.bundle_release_support,
+        selection,
+    };
+    Ok(resolve(&request, &inputs))
+}
+
+fn selector(raw: Option<&RawSelector>) -> Result<Selector, ResolveError> {
+    let Some(raw) = raw else { return Ok(Selector::default()) };
+    Selector::new(
+        raw.match_labels.iter().map(|(key, value)| (key.as_str(), value.as_str())),
+        raw.match_expressions.iter().map(|e| (e.key.as_str(), e.operator.as_str(), e.values.as_slice())),
+    )
+    .map_err(|source| Trouble::Selector { source }.into())
+}
+
+/// Our answer as the list of deviations writes it.
+fn summary(answer: &Result<Resolution, ResolveError>) -> String {
+    match answer {
+        Ok(resolution) => format!("{} of {}", resolution.bundle, resolution.catalog),
+        Err(error) => format!("error: {}", error.head()),
+    }
+}
+
+/// Our answer as the vectors write it.
+fn expected(row: &Row, answer: &Result<Resolution, ResolveError>) -> Expected {
+    let resolution = match answer {
+        Err(error) => return Expected { error: Some(error.head()), ..Expected::default() },
+        Ok(resolution) => resolution,
+    };
+    let version = &resolution.version;
+    let release = version.release.as_ref().map(ToString::to_string);
+    let info = &resolution.deprecation;
+    let entries = info.package.len() + info.channels.values().map(Vec::len).sum::<usize>() + info.bundles.len();
+    let mut installed = serde_json::json!({ "name": resolution.bundle });
+    if row.bundle_release_support {
+        installed["version"] = version.version.to_string().into();
+        installed["release"] = release.clone().unwrap_or_default().into();
+    } else {
+        installed["version"] = version.legacy_string().into();
+    }
+    Expected {
+        bundle: Some(resolution.bundle.clone()),
+        image: Some(resolution.image.clone()),
+        version: Some(version.version.to_string()),
+        release,
+        deprecation_entries: entries,
+        deprecation_conditions: (entries > 0).then(|| conditions(info, &row.channels, &resolution.bundle)),
+        install_metadata: Some(installed),
+        ..Expected::default()
+    }
+}
+
+/// The deprecation conditions for an extension on which `bundle` is installed.
+fn conditions(info: &DeprecationInfo, channels: &[String], bundle: &str) -> BTreeMap<String, String> {
+    let of_package = info.package.clone();
+    let of_channels = info
+        .channels
+        .iter()
+        .filter(|(name, _)| channels.is_empty() || channels.contains(name))
+        .flat_map(|(_, messages)| messages.clone())
+        .collect::<Vec<_>>();
+    let of_bundle: Vec<_> = info.bundles.get(bundle).cloned().into_iter().collect();
+    let all = [of_package.clone(), of_channels.clone(), of_bundle.clone()].concat();
+    let condition = |messages: Vec<String>, otherwise: &str| {
+        let messages: Vec<_> = messages.into_iter().filter(|message| !message.is_empty()).collect();
+        if messages.is_empty() {
+            format!("False|NotDeprecated|{otherwise}")
+        } else {
+            format!("True|Deprecated|{}", messages.join("\n"))
+        }
+    };
+    [
+        ("Deprecated", condition(all, "not deprecated")),
+        ("PackageDeprecated", condition(of_package, "package not deprecated")),
+        ("ChannelDeprecated", condition(of_channels, "channel not deprecated")),
+        ("BundleDeprecated", condition(of_bundle, "bundle not deprecated")),
+    ]
+    .map(|(name, condition)| (name.to_owned(), condition))
+    .into()
+}
