@@ -12,9 +12,10 @@ pub(crate) struct DeploymentConfig {
     pub volumes: Vec<Value>,
     pub volume_mounts: Vec<Value>,
     pub tolerations: Vec<Value>,
-    /// `None` when absent or empty: the deployments' own resources stay.
+    /// `None` when absent: the deployments' own resources stay; an empty one clears them.
     pub resources: Option<Value>,
-    pub node_selector: Option<Value>,
+    /// The same.
+    pub node_selector: Option<Map<String, Value>>,
     pub affinity: Option<Map<String, Value>>,
     pub annotations: Map<String, Value>,
 }
@@ -48,8 +49,8 @@ pub(super) fn read(value: &Value) -> Result<DeploymentConfig, String> {
             ("annotations", Value::Object(map)) => out.annotations = map,
             ("env", Value::Array(items)) => out.env = items,
             ("envFrom", Value::Array(items)) => out.env_from = items,
-            ("nodeSelector", Value::Object(map)) if !map.is_empty() => out.node_selector = Some(map.into()),
-            ("resources", Value::Object(map)) if !map.is_empty() => out.resources = Some(map.into()),
+            ("nodeSelector", Value::Object(map)) => out.node_selector = Some(map),
+            ("resources", Value::Object(map)) => out.resources = Some(map.into()),
             ("tolerations", Value::Array(items)) => out.tolerations = items,
             ("volumeMounts", Value::Array(items)) => out.volume_mounts = items,
             ("volumes", Value::Array(items)) => out.volumes = items,

@@ -156,8 +156,10 @@ fn customize(object: &mut Value, config: &DeploymentConfig) {
     }
     override_by_name(pod, "volumes", &config.volumes);
     append_missing(pod, "tolerations", &config.tolerations);
-    if let Some(selector) = &config.node_selector {
-        pod.insert("nodeSelector".to_owned(), selector.clone());
+    match &config.node_selector {
+        Some(selector) if selector.is_empty() => drop(pod.remove("nodeSelector")),
+        Some(selector) => drop(pod.insert("nodeSelector".to_owned(), selector.clone().into())),
+        None => {}
     }
     if let Some(affinity) = &config.affinity {
         set_affinity(pod, affinity);

@@ -24,8 +24,13 @@ pub(super) fn join(base: &str, suffix: &str) -> String {
 /// The name of the role and binding that grant `permission`: it changes with the CSV's name, the
 /// service account and the rules, and with nothing else.
 pub(super) fn rbac(csv_name: &str, permission: &Permission) -> String {
-    let base = format!("{csv_name}-{}", permission.service_account);
+    let base = format!("{csv_name}-{}", account(permission));
     join(&base, &suffix(&hashed_text(permission)))
+}
+
+/// The account that is granted the rights: every pod without one of its own runs as `default`.
+pub(super) fn account(permission: &Permission) -> &str {
+    if permission.service_account.is_empty() { "default" } else { &permission.service_account }
 }
 
 fn suffix(text: &str) -> String {

@@ -80,7 +80,7 @@ fn promoted(mut permission: Permission) -> Permission {
 }
 
 fn subject(context: &Context<'_>, permission: &Permission) -> Value {
-    json!({"kind": "ServiceAccount", "name": permission.service_account, "namespace": context.namespace})
+    json!({"kind": "ServiceAccount", "name": names::account(permission), "namespace": context.namespace})
 }
 
 fn rules(permission: &Permission) -> Value {

@@ -9,7 +9,7 @@ mod scalar;
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
-use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, ScanError, Tag};
+use serde_saphyr::granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Tag};
 
 /// Deepest nesting accepted; real manifests stay below forty.
 const MAX_DEPTH: usize = 120;
@@ -29,7 +29,7 @@ pub(crate) fn documents(bytes: &[u8]) -> Result<Vec<Value>, String> {
     }
     let mut builder = Builder::default();
     for item in Parser::new_from_str(text) {
-        let (event, span) = item.map_err(|error| scan_error(&error))?;
+        let (event, span) = item.map_err(|error| scan_error(&error, builder.open.last()))?;
         builder.event(event, span.start.line())?;
     }
     Ok(builder.documents)
@@ -52,22 +52,19 @@ fn is_refused_control(c: char) -> bool {
     (c.is_control() && !matches!(c, '\t' | '\n' | '\r' | '\u{85}')) || matches!(c, '\u{fffe}' | '\u{ffff}')
 }
 
-fn scan_error(error: &ScanError) -> String {
+/// The parser's complaint, in the words of the reader clients know where there is a counterpart.
+fn scan_error(error: &ScanError, open: Option<&Open>) -> String {
     let line = error.marker().line().saturating_sub(1).max(1);
     let text = error.to_string();
-    let lower = text.to_ascii_lowercase();
-    let known = if lower.contains("',' or ']'") || lower.contains("flow sequence") {
-        "did not find expected ',' or ']'"
-    } else if lower.contains("',' or '}'") || lower.contains("flow mapping") {
-        "did not find expected ',' or '}'"
-    } else if lower.contains("tab") {
-        "found character that cannot start any token"
-    } else if lower.contains("mapping values") {
-        "mapping values are not allowed in this context"
-    } else if lower.contains("anchor") {
-        return format!("yaml: {text}");
-    } else {
-        return format!("yaml: line {line}: {text}");
+    let known = match (error.kind(), open) {
+        (
+            ErrorKind::ExpectedFlowSequenceSeparator | ErrorKind::UnexpectedEofFlowSequence,
+            _,
+        ) => "did not find expected ',' or ']'",
+        _ if text.starts_with("illegal placement of ':'") && matches!(open, Some(Open::List { .. })) => {
+            "did not find expected ',' or ']'"
+        }
+        _ => text.as_str(),
     };
     format!("yaml: line {line}: {known}")
 }

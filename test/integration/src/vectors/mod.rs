@@ -6,6 +6,7 @@
 //! that the list cannot rot.
 
 mod catalogs;
+pub mod crdsafety;
 pub mod deviations;
 pub mod render;
 pub mod resolution;
@@ -48,6 +49,7 @@ pub const KINDS: &[Kind] = &[
     Kind { name: "skip-ranges", path: "skip-ranges.jsonl", run: skip_ranges::run },
     Kind { name: "resolution", path: "resolution.jsonl", run: resolution::run },
     Kind { name: "render", path: "render", run: render::run },
+    Kind { name: "crdsafety", path: "crdsafety.jsonl", run: crdsafety::run },
     Kind { name: "resolution-upstream", path: "resolution.jsonl", run: resolution::run_upstream },
 ];
 
