@@ -125,8 +125,11 @@ fn compare(dir: &Path, kind: &'static str, selection: Selection) -> Report {
             }
         };
         let ours = expected(&row, &answer);
-        let alternatives =
-            if row.result.depends_on_catalog_order { row.result.results.as_slice() } else { std::slice::from_ref(&row.result) };
+        let alternatives = if row.result.depends_on_catalog_order {
+            row.result.results.as_slice()
+        } else {
+            std::slice::from_ref(&row.result)
+        };
         let equal = alternatives.contains(&ours);
         match (equal, listed.remove(row.id.to_string().as_str())) {
             (false, Some(stated)) if stated == summary(&answer) => {
@@ -221,7 +224,9 @@ fn expected(row: &Row, answer: &Result<Resolution, ResolveError>) -> Expected {
     let mut installed = serde_json::json!({ "name": resolution.bundle });
     if row.bundle_release_support {
         installed["version"] = version.version.to_string().into();
-        installed["release"] = release.clone().unwrap_or_default().into();
+        if let Some(release) = &release {
+            installed["release"] = release.as_str().into();
+        }
     } else {
         installed["version"] = version.legacy_string().into();
     }
