@@ -4,8 +4,8 @@
 //! that JSON demands and U+2028 and U+2029, and numbers are written as Go's encoder writes them. Integers of
 //! up to 64 bits keep their digits.
 
-use crate::decode::DecodeError;
 use crate::Meta;
+use crate::decode::DecodeError;
 use serde_json::{Map, Number, Value};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -23,18 +23,33 @@ pub(crate) fn meta(fields: Vec<(String, Value)>) -> Result<Meta, DecodeError> {
     let text = |wanted: &'static str| match fields.iter().find(|(key, _)| fold(key) == wanted) {
         None => Ok(String::new()),
         Some((_, Value::String(text))) => Ok(text.clone()),
-        Some((_, other)) => Err(DecodeError::NotAString { key: wanted, found: kind(other) }),
+        Some((_, other)) => Err(DecodeError::NotAString {
+            key: wanted,
+            found: kind(other),
+        }),
     };
     let (schema, package, name) = (text("schema")?, text("package")?, text("name")?);
     let mut blob = String::new();
     object(&fields.into_iter().collect(), &mut blob);
     blob.push('\n');
-    Ok(Meta { schema, package, name, blob: blob.into_bytes() })
+    Ok(Meta {
+        schema,
+        package,
+        name,
+        blob: blob.into_bytes(),
+    })
 }
 
 /// Simple case folding, as Go compares the keys of JSON objects.
 fn fold(key: &str) -> String {
-    key.chars().map(|c| single(single(c, c.to_uppercase()), single(c, c.to_uppercase()).to_lowercase())).collect()
+    key.chars()
+        .map(|c| {
+            single(
+                single(c, c.to_uppercase()),
+                single(c, c.to_uppercase()).to_lowercase(),
+            )
+        })
+        .collect()
 }
 
 /// The one character of `mapped`, or `c` when there are several.

@@ -1,7 +1,7 @@
 //! The typed graph of one package, as resolution reads it.
 
-use crate::model::{Bundle, Channel, Deprecations, Package, schema};
 use crate::Meta;
+use crate::model::{Bundle, Channel, Deprecations, Package, schema};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -29,7 +29,8 @@ pub enum ContentError {
     /// An object has another shape than its schema says.
     #[error(
         "error loading package {}: {schema} {} is malformed",
-        olm_version::go_quote(package), olm_version::go_quote(name)
+        olm_version::go_quote(package),
+        olm_version::go_quote(name)
     )]
     Shape {
         /// The package.
@@ -85,7 +86,10 @@ pub struct PackageBuilder {
 impl PackageBuilder {
     /// Starts with nothing of the package `name`.
     pub fn new(name: &str) -> Self {
-        Self { name: name.to_owned(), ..Self::default() }
+        Self {
+            name: name.to_owned(),
+            ..Self::default()
+        }
     }
 
     /// Takes `meta` in when it belongs to the package and has a schema that matters; says whether it did.
@@ -97,7 +101,14 @@ impl PackageBuilder {
         if !is_package && meta.package != self.name {
             return Ok(false);
         }
-        let key = format!("{}.json", if meta.name.is_empty() { &meta.schema } else { &meta.name });
+        let key = format!(
+            "{}.json",
+            if meta.name.is_empty() {
+                &meta.schema
+            } else {
+                &meta.name
+            }
+        );
         match meta.schema.as_str() {
             schema::PACKAGE if is_package => self.package = Some(typed(meta, &self.name)?),
             schema::CHANNEL => drop(self.channels.insert(key, typed(meta, &self.name)?)),

@@ -21,7 +21,11 @@ pub struct Limits {
 impl Default for Limits {
     /// 32 MiB, 100 levels, a million metas.
     fn default() -> Self {
-        Self { max_meta_bytes: 32 * 1024 * 1024, max_depth: 100, max_documents: 1_000_000 }
+        Self {
+            max_meta_bytes: 32 * 1024 * 1024,
+            max_depth: 100,
+            max_documents: 1_000_000,
+        }
     }
 }
 
@@ -91,7 +95,10 @@ pub enum DecodeError {
         keys: Vec<String>,
     },
     /// `schema`, `package` or `name` is no string.
-    #[error("expected value for key {} to be a string, got {found}", olm_version::go_quote(key))]
+    #[error(
+        "expected value for key {} to be a string, got {found}",
+        olm_version::go_quote(key)
+    )]
     NotAString {
         /// Which one.
         key: &'static str,
@@ -121,8 +128,16 @@ impl DecodeError {
 /// No more than one meta is in memory at a time. The iterator ends after the first error. A YAML document
 /// without any content, such as a comment before the first `---`, is no meta.
 pub fn decode<R: Read>(reader: R, limits: &Limits) -> Decoder<R> {
-    let limits = Limits { max_depth: limits.max_depth.min(MAX_DEPTH), ..*limits };
-    Decoder { frames: Frames::new(reader, limits), limits, documents: 0, ended: false }
+    let limits = Limits {
+        max_depth: limits.max_depth.min(MAX_DEPTH),
+        ..*limits
+    };
+    Decoder {
+        frames: Frames::new(reader, limits),
+        limits,
+        documents: 0,
+        ended: false,
+    }
 }
 
 /// Below the recursion limit of the JSON reader.
@@ -147,7 +162,9 @@ impl<R: Read> Decoder<R> {
             };
             let Some(fields) = fields else { continue };
             if self.documents >= self.limits.max_documents {
-                return Err(DecodeError::TooMany { limit: self.limits.max_documents });
+                return Err(DecodeError::TooMany {
+                    limit: self.limits.max_documents,
+                });
             }
             let meta = canonical::meta(fields)?;
             self.documents += 1;
@@ -166,7 +183,10 @@ impl<R: Read> Iterator for Decoder<R> {
         let document = self.documents + 1;
         let next = self.advance().map_err(|fault| match fault {
             fault @ (DecodeError::Read { .. } | DecodeError::TooMany { .. }) => fault,
-            fault => DecodeError::Document { document, fault: Box::new(fault) },
+            fault => DecodeError::Document {
+                document,
+                fault: Box::new(fault),
+            },
         });
         self.ended = !matches!(next, Ok(Some(_)));
         next.transpose()

@@ -26,7 +26,12 @@ pub(crate) struct Frames<R> {
 
 impl<R: Read> Frames<R> {
     pub(crate) fn new(reader: R, limits: Limits) -> Self {
-        Self { reader: BufReader::with_capacity(CHUNK, reader), limits, json: None, frame: Vec::new() }
+        Self {
+            reader: BufReader::with_capacity(CHUNK, reader),
+            limits,
+            json: None,
+            frame: Vec::new(),
+        }
     }
 
     /// The next frame, or none at the end of the file.
@@ -47,7 +52,9 @@ impl<R: Read> Frames<R> {
     }
 
     fn chunk(&mut self) -> Result<&[u8], DecodeError> {
-        self.reader.fill_buf().map_err(|source| DecodeError::Read { source })
+        self.reader
+            .fill_buf()
+            .map_err(|source| DecodeError::Read { source })
     }
 
     /// Passes the lines of white space at the start, but not the indentation of the first line with
@@ -62,7 +69,10 @@ impl<R: Read> Frames<R> {
             let found = chunk.iter().position(|byte| !byte.is_ascii_whitespace());
             let first = found.and_then(|at| chunk.get(at).copied());
             let passed = chunk.get(..found.unwrap_or(chunk.len())).unwrap_or_default();
-            let line = passed.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+            let line = passed
+                .iter()
+                .rposition(|byte| *byte == b'\n')
+                .map_or(0, |at| at + 1);
             let indent = passed.get(line..).unwrap_or_default().to_vec();
             let count = passed.len();
             if line > 0 {
@@ -89,18 +99,27 @@ impl<R: Read> Frames<R> {
                 Err(source) => return Err(DecodeError::Read { source }),
             };
             if chunk.is_empty() {
-                return if scan.started { Err(DecodeError::Truncated) } else { Ok(false) };
+                return if scan.started {
+                    Err(DecodeError::Truncated)
+                } else {
+                    Ok(false)
+                };
             }
             let used = scan.advance(chunk);
             let (taken, skipped) = (chunk.get(..used).unwrap_or_default(), scan.skipped);
-            self.frame.extend_from_slice(taken.get(skipped..).unwrap_or_default());
+            self.frame
+                .extend_from_slice(taken.get(skipped..).unwrap_or_default());
             scan.skipped = 0;
             self.reader.consume(used);
             if self.frame.len() > limits.max_meta_bytes {
-                return Err(DecodeError::TooLarge { limit: limits.max_meta_bytes });
+                return Err(DecodeError::TooLarge {
+                    limit: limits.max_meta_bytes,
+                });
             }
             if scan.deepest > limits.max_depth {
-                return Err(DecodeError::TooDeep { limit: limits.max_depth });
+                return Err(DecodeError::TooDeep {
+                    limit: limits.max_depth,
+                });
             }
             if scan.unexpected {
                 return Err(DecodeError::NotAnObject);

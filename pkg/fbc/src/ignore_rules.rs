@@ -62,23 +62,33 @@ impl IndexIgnore {
         let mut rules = Vec::new();
         for (folder, text) in files {
             let folder = folder.as_ref().trim_matches('/');
-            let folder = if folder.is_empty() || folder == "." { String::new() } else { format!("{folder}/") };
+            let folder = if folder.is_empty() || folder == "." {
+                String::new()
+            } else {
+                format!("{folder}/")
+            };
             let text = text.as_ref();
             if text.len() > MAX_TEXT {
                 return Err(IgnoreError::TooLong { folder });
             }
             // The root "" keeps every path relative to the folder itself.
             let mut builder = GitignoreBuilder::new("");
-            for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            for line in text
+                .lines()
+                .map(str::trim)
+                .filter(|line| !line.is_empty() && !line.starts_with('#'))
+            {
                 count += 1;
                 if count > MAX_PATTERNS {
                     return Err(IgnoreError::TooMany);
                 }
-                builder.add_line(None, line).map_err(|source| IgnoreError::Pattern {
-                    folder: folder.clone(),
-                    pattern: line.to_owned(),
-                    source,
-                })?;
+                builder
+                    .add_line(None, line)
+                    .map_err(|source| IgnoreError::Pattern {
+                        folder: folder.clone(),
+                        pattern: line.to_owned(),
+                        source,
+                    })?;
             }
             let patterns = builder.build().map_err(|source| IgnoreError::Pattern {
                 folder: folder.clone(),
@@ -87,7 +97,9 @@ impl IndexIgnore {
             })?;
             rules.push(Rules { folder, patterns });
         }
-        rules.sort_by(|a, b| (a.folder.matches('/').count(), &a.folder).cmp(&(b.folder.matches('/').count(), &b.folder)));
+        rules.sort_by(|a, b| {
+            (a.folder.matches('/').count(), &a.folder).cmp(&(b.folder.matches('/').count(), &b.folder))
+        });
         Ok(Self { rules })
     }
 

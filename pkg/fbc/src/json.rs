@@ -11,7 +11,9 @@ use std::fmt;
 pub(crate) fn fields(text: &[u8]) -> Result<Vec<(String, Value)>, DecodeError> {
     let text = String::from_utf8_lossy(text);
     let mut reader = serde_json::Deserializer::from_str(&text);
-    let fields = reader.deserialize_map(Fields).and_then(|fields| reader.end().map(|()| fields));
+    let fields = reader
+        .deserialize_map(Fields)
+        .and_then(|fields| reader.end().map(|()| fields));
     fields.map_err(|source| DecodeError::Json { source })
 }
 

@@ -21,5 +21,6 @@ pub use decode::{DecodeError, Decoder, Limits, decode};
 pub use ignore_rules::{IgnoreError, IndexIgnore};
 pub use meta::Meta;
 pub use model::{
-    Bundle, Channel, DeprecationEntry, Deprecations, Entry, Package, Property, Reference, VersionError, schema,
+    Bundle, Channel, DeprecationEntry, Deprecations, Entry, Package, Property, Reference, VersionError,
+    schema,
 };

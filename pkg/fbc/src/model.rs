@@ -156,9 +156,12 @@ impl Bundle {
             .properties
             .iter()
             .find(|property| property.type_ == Self::PACKAGE_PROPERTY)
-            .ok_or_else(|| VersionError::NoProperty { bundle: self.name.clone() })?;
-        let value = PackageValue::deserialize(&property.value)
-            .map_err(|error| VersionError::Shape { reason: error.to_string() })?;
+            .ok_or_else(|| VersionError::NoProperty {
+                bundle: self.name.clone(),
+            })?;
+        let value = PackageValue::deserialize(&property.value).map_err(|error| VersionError::Shape {
+            reason: error.to_string(),
+        })?;
         Ok(match value.release.filter(|_| release_support) {
             Some(release) => VersionRelease::parse(&value.version, &release)?,
             None => VersionRelease::parse_legacy(&value.version)?,
@@ -181,7 +184,9 @@ fn kept_properties<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<
     raw.into_iter()
         .filter(|raw| !BULKY.contains(&raw.type_.as_ref()))
         .map(|raw| {
-            let value = raw.value.map_or(Ok(serde_json::Value::Null), |value| serde_json::from_str(value.get()));
+            let value = raw.value.map_or(Ok(serde_json::Value::Null), |value| {
+                serde_json::from_str(value.get())
+            });
             Ok(Property {
                 type_: raw.type_.into_owned(),
                 value: value.map_err(serde::de::Error::custom)?,

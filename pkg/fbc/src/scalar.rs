@@ -11,7 +11,10 @@ use serde_json::{Number, Value};
 pub(crate) fn resolve(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Value, DecodeError> {
     let string = || Ok(Value::String(text.to_owned()));
     let tag = tag.map(Tag::to_string);
-    match tag.as_deref().map(|tag| tag.rsplit(['!', ':']).next().unwrap_or_default()) {
+    match tag
+        .as_deref()
+        .map(|tag| tag.rsplit(['!', ':']).next().unwrap_or_default())
+    {
         None if style == ScalarStyle::Plain => plain(text),
         Some("int" | "float" | "bool" | "null") => plain(text),
         _ => string(),
@@ -26,12 +29,18 @@ pub(crate) fn is_merge(event: &Event<'_>) -> bool {
 fn plain(text: &str) -> Result<Value, DecodeError> {
     Ok(match text {
         "" | "~" | "null" | "Null" | "NULL" => Value::Null,
-        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => Value::Bool(true),
+        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
+            Value::Bool(true)
+        }
         "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
             Value::Bool(false)
         }
-        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" | "-.inf" | "-.Inf" | "-.INF" | ".nan" | ".NaN"
-        | ".NAN" => return Err(DecodeError::Yaml { reason: format!("{text} has no JSON form") }),
+        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" | "-.inf" | "-.Inf" | "-.INF" | ".nan"
+        | ".NaN" | ".NAN" => {
+            return Err(DecodeError::Yaml {
+                reason: format!("{text} has no JSON form"),
+            });
+        }
         _ => number(text).map_or_else(|| Value::String(text.to_owned()), Value::Number),
     })
 }
@@ -63,7 +72,9 @@ fn integer(text: &str) -> Option<Number> {
         return None;
     }
     if negative {
-        i64::from_str_radix(&format!("-{digits}"), base).ok().map(Number::from)
+        i64::from_str_radix(&format!("-{digits}"), base)
+            .ok()
+            .map(Number::from)
     } else {
         u64::from_str_radix(digits, base).ok().map(Number::from)
     }

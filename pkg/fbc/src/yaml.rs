@@ -58,7 +58,11 @@ impl<'a> Composer<'a> {
                 None => return Ok(Event::StreamEnd),
                 Some(Ok((Event::Comment(..), _))) => {}
                 Some(Ok((event, _))) => return Ok(event),
-                Some(Err(error)) => return Err(DecodeError::Yaml { reason: error.to_string() }),
+                Some(Err(error)) => {
+                    return Err(DecodeError::Yaml {
+                        reason: error.to_string(),
+                    });
+                }
             }
         }
     }
@@ -84,11 +88,11 @@ impl<'a> Composer<'a> {
                 self.remember(anchor, &value)?;
                 Ok(value)
             }
-            Event::MappingStart(_, anchor, _) => {
-                Ok(Value::Object(self.pairs(anchor)?.into_iter().collect()))
-            }
+            Event::MappingStart(_, anchor, _) => Ok(Value::Object(self.pairs(anchor)?.into_iter().collect())),
             Event::Alias(anchor) => self.alias(anchor),
-            _ => Err(DecodeError::Yaml { reason: "the document ends inside a value".to_owned() }),
+            _ => Err(DecodeError::Yaml {
+                reason: "the document ends inside a value".to_owned(),
+            }),
         }
     }
 
@@ -103,11 +107,11 @@ impl<'a> Composer<'a> {
                 Event::MappingEnd => break,
                 event => event,
             };
-            let merges = scalar::is_merge(&event);
+            let merging = scalar::is_merge(&event);
             let key = self.value(event)?;
             let event = self.event()?;
             let value = self.value(event)?;
-            if merges {
+            if merging {
                 merge(value, &mut merged)?;
             } else {
                 pairs.push((key_text(key)?, value));
@@ -126,7 +130,9 @@ impl<'a> Composer<'a> {
     fn deeper(&mut self) -> Result<(), DecodeError> {
         self.depth += 1;
         if self.depth > self.limits.max_depth {
-            return Err(DecodeError::TooDeep { limit: self.limits.max_depth });
+            return Err(DecodeError::TooDeep {
+                limit: self.limits.max_depth,
+            });
         }
         Ok(())
     }
@@ -143,12 +149,20 @@ impl<'a> Composer<'a> {
 
     fn alias(&mut self, anchor: usize) -> Result<Value, DecodeError> {
         let Some(cost) = self.anchors.get(&anchor).map(|(_, cost)| *cost) else {
-            return Err(DecodeError::Yaml { reason: "an alias refers to a value it is part of".to_owned() });
+            return Err(DecodeError::Yaml {
+                reason: "an alias refers to a value it is part of".to_owned(),
+            });
         };
         self.spend(cost)?;
-        let value = self.anchors.get(&anchor).map(|(value, _)| value.clone()).unwrap_or_default();
+        let value = self
+            .anchors
+            .get(&anchor)
+            .map(|(value, _)| value.clone())
+            .unwrap_or_default();
         if self.depth + depth(&value) > self.limits.max_depth {
-            return Err(DecodeError::TooDeep { limit: self.limits.max_depth });
+            return Err(DecodeError::TooDeep {
+                limit: self.limits.max_depth,
+            });
         }
         Ok(value)
     }
@@ -156,7 +170,11 @@ impl<'a> Composer<'a> {
     fn spend(&mut self, cost: usize) -> Result<(), DecodeError> {
         let limit = self.limits.max_meta_bytes;
         self.replayed = self.replayed.saturating_add(cost);
-        if self.replayed > limit { Err(DecodeError::AliasBomb { limit }) } else { Ok(()) }
+        if self.replayed > limit {
+            Err(DecodeError::AliasBomb { limit })
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -172,7 +190,9 @@ fn merge(value: Value, into: &mut Map<String, Value>) -> Result<(), DecodeError>
         Value::Array(items) if items.iter().all(Value::is_object) => {
             items.into_iter().try_for_each(|item| merge(item, into))
         }
-        _ => Err(DecodeError::Yaml { reason: "map merge requires map or sequence of maps as the value".to_owned() }),
+        _ => Err(DecodeError::Yaml {
+            reason: "map merge requires map or sequence of maps as the value".to_owned(),
+        }),
     }
 }
 
@@ -186,9 +206,9 @@ fn key_text(key: Value) -> Result<String, DecodeError> {
             canonical::number(&value, &mut text);
             Ok(text)
         }
-        Value::Null | Value::Array(_) | Value::Object(_) => {
-            Err(DecodeError::Yaml { reason: "a key must be a string, a number or a boolean".to_owned() })
-        }
+        Value::Null | Value::Array(_) | Value::Object(_) => Err(DecodeError::Yaml {
+            reason: "a key must be a string, a number or a boolean".to_owned(),
+        }),
     }
 }
 

@@ -18,23 +18,30 @@ impl<'a> Question<'a> {
     pub(crate) fn new(request: &'a Request) -> Result<Self, Trouble> {
         let range = match request.version.as_deref() {
             None | Some("") => None,
-            Some(range) => Some(
-                range
-                    .parse()
-                    .map_err(|source| Trouble::Range { range: range.to_owned(), source })?,
-            ),
+            Some(range) => Some(range.parse().map_err(|source| Trouble::Range {
+                range: range.to_owned(),
+                source,
+            })?),
         };
         Ok(Self { request, range })
     }
 
     /// What a bundle must follow; none when anything may come next.
     pub(crate) fn from(&self) -> Result<Option<From>, Trouble> {
-        let installed = self.request.installed.as_ref().filter(|_| !self.request.self_certified);
+        let installed = self
+            .request
+            .installed
+            .as_ref()
+            .filter(|_| !self.request.self_certified);
         installed.map(From::read).transpose()
     }
 }
 
 /// A bundle with what the rules say of it.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "one independent verdict for each rule"
+)]
 pub(crate) struct Candidate<'a> {
     pub(crate) bundle: &'a Bundle,
     pub(crate) version: Result<VersionRelease, VersionError>,
@@ -87,10 +94,16 @@ impl<'a> Judged<'a> {
         let request = question.request;
         let any_channel = request.channels.is_empty();
         // The requested channels limit the edges as well as the bundles.
-        let visible =
-            || content.channels.iter().filter(|channel| any_channel || request.channels.contains(&channel.name));
-        let listed: BTreeSet<&str> =
-            visible().flat_map(|channel| &channel.entries).map(|entry| entry.name.as_str()).collect();
+        let visible = || {
+            content
+                .channels
+                .iter()
+                .filter(|channel| any_channel || request.channels.contains(&channel.name))
+        };
+        let listed: BTreeSet<&str> = visible()
+            .flat_map(|channel| &channel.entries)
+            .map(|entry| entry.name.as_str())
+            .collect();
         let edges = from.map(|from| from.edges(visible()));
         let deprecated = deprecated_bundles(content);
         let judge = |bundle: &'a Bundle| {
@@ -105,19 +118,32 @@ impl<'a> Judged<'a> {
                 deprecated: deprecated.contains(bundle.name.as_str()),
                 in_channels: any_channel || listed.contains(bundle.name.as_str()),
                 in_range,
-                may_follow: edges.as_ref().is_none_or(|edges| edges.contains(bundle.name.as_str()))
+                may_follow: edges
+                    .as_ref()
+                    .is_none_or(|edges| edges.contains(bundle.name.as_str()))
                     || from.is_some_and(stays),
                 version,
             }
         };
         let mut candidates: Vec<_> = content.bundles.iter().map(judge).collect();
         candidates.sort_by(Candidate::order);
-        Self { catalog, content, candidates }
+        Self {
+            catalog,
+            content,
+            candidates,
+        }
+    }
+
+    /// The catalog's name.
+    pub(crate) fn name(&self) -> &'a str {
+        &self.catalog.name
     }
 
     /// The best suitable bundle.
     pub(crate) fn best(&self) -> Option<&Candidate<'a>> {
-        self.candidates.iter().find(|candidate| candidate.rule().is_none())
+        self.candidates
+            .iter()
+            .find(|candidate| candidate.rule().is_none())
     }
 
     /// What came of every bundle.
@@ -125,7 +151,11 @@ impl<'a> Judged<'a> {
         let best = self.best();
         let lost = |candidate: &Candidate<'_>| {
             let best = best.filter(|best| !std::ptr::eq(best.bundle, candidate.bundle))?;
-            Some(if candidate.deprecated && !best.deprecated { Rule::Deprecated } else { Rule::Lower })
+            Some(if candidate.deprecated && !best.deprecated {
+                Rule::Deprecated
+            } else {
+                Rule::Lower
+            })
         };
         self.candidates
             .iter()

@@ -12,7 +12,7 @@ pub struct ResolveError {
     /// What exists and what would be reachable, as one sentence; empty when there is nothing to add.
     pub hint: String,
     /// The reasoning.
-    pub explanation: Explanation,
+    pub explanation: Box<Explanation>,
 }
 
 /// What is wrong. `Display` is upstream's sentence, exactly.
@@ -45,7 +45,8 @@ pub enum Trouble {
     /// A catalog that could change the choice cannot be read.
     #[error(
         "error walking catalogs: error getting package {} from catalog {}: {reason}",
-        olm_version::go_quote(package), olm_version::go_quote(catalog)
+        olm_version::go_quote(package),
+        olm_version::go_quote(catalog)
     )]
     Waiting {
         /// The package.
@@ -64,7 +65,10 @@ pub enum Trouble {
         tied: Vec<String>,
     },
     /// The version of the chosen bundle does not read.
-    #[error("error getting resolved bundle version for bundle {}: {source}", olm_version::go_quote(bundle))]
+    #[error(
+        "error getting resolved bundle version for bundle {}: {source}",
+        olm_version::go_quote(bundle)
+    )]
     BundleVersion {
         /// The bundle.
         bundle: String,
@@ -74,7 +78,8 @@ pub enum Trouble {
     /// The chosen bundle needs something that nothing provides.
     #[error(
         "validating bundle {0}: bundle {0} has a dependency declared via property {1} which is currently not supported",
-        olm_version::go_quote(bundle), olm_version::go_quote(property)
+        olm_version::go_quote(bundle),
+        olm_version::go_quote(property)
     )]
     Dependency {
         /// The bundle.
@@ -85,9 +90,12 @@ pub enum Trouble {
 }
 
 impl ResolveError {
-    /// An error about which there is nothing more to say.
-    pub(crate) fn bare(trouble: Trouble) -> Self {
-        Self { trouble, hint: String::new(), explanation: Explanation::default() }
+    pub(crate) fn new(trouble: Trouble, hint: String, explanation: Explanation) -> Self {
+        Self {
+            trouble: Box::new(trouble),
+            hint,
+            explanation,
+        }
     }
 
     /// Always false: catalogs change by themselves, and a fault of the request is, as upstream, retried
@@ -102,16 +110,21 @@ impl ResolveError {
     }
 }
 
+/// An error about which there is nothing more to say.
 impl From<Trouble> for ResolveError {
     fn from(trouble: Trouble) -> Self {
-        Self::bare(trouble)
+        Self::new(trouble, String::new(), Explanation::default())
     }
 }
 
 impl fmt::Display for ResolveError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.trouble)?;
-        if self.hint.is_empty() { Ok(()) } else { write!(f, ". {}", self.hint) }
+        if self.hint.is_empty() {
+            Ok(())
+        } else {
+            write!(f, ". {}", self.hint)
+        }
     }
 }
 

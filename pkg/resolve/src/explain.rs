@@ -13,7 +13,11 @@ pub struct Explanation {
 impl Explanation {
     /// Notes that `rule` ruled out `bundle` of `catalog` after all.
     pub(crate) fn rule_out(&mut self, catalog: &str, bundle: &str, rule: Rule) {
-        let candidates = self.catalogs.iter_mut().filter(|c| c.name == catalog).flat_map(|c| &mut c.candidates);
+        let candidates = self
+            .catalogs
+            .iter_mut()
+            .filter(|c| c.name == catalog)
+            .flat_map(|c| &mut c.candidates);
         for candidate in candidates.filter(|candidate| candidate.bundle == bundle) {
             candidate.ruled_out = Some(rule);
         }

@@ -1,7 +1,7 @@
 //! The one sentence after upstream's: what exists, why it is not reachable, what would be.
 
 use crate::candidates::{Candidate, Judged};
-use crate::select::Field;
+use crate::field::Field;
 use crate::{Request, Trouble};
 use olm_version::go_quote;
 
@@ -23,7 +23,10 @@ pub(crate) fn sentence(request: &Request, field: &Field<'_>, trouble: &Trouble) 
 }
 
 fn waiting(field: &Field<'_>, catalog: &str) -> String {
-    let best = field.judged.iter().find_map(|judged| Some((judged, judged.best()?)));
+    let best = field
+        .judged
+        .iter()
+        .find_map(|judged| Some((judged, judged.best()?)));
     let name = go_quote(catalog);
     match best {
         Some((judged, best)) => format!(
@@ -39,10 +42,16 @@ fn others(field: &Field<'_>) -> String {
     let Some(judged) = field.judged.iter().find(|judged| judged.best().is_some()) else {
         return String::new();
     };
-    let suitable = judged.candidates.iter().filter(|candidate| candidate.rule().is_none()).skip(1);
+    let suitable = judged
+        .candidates
+        .iter()
+        .filter(|candidate| candidate.rule().is_none())
+        .skip(1);
     match list(suitable.map(version)) {
         None => "no other version is suitable".to_owned(),
-        Some(versions) => format!("other suitable versions, to be named in spec.source.catalog.version: {versions}"),
+        Some(versions) => {
+            format!("other suitable versions, to be named in spec.source.catalog.version: {versions}")
+        }
     }
 }
 
@@ -53,7 +62,7 @@ fn nothing(request: &Request, field: &Field<'_>) -> String {
             Some(names) => format!("catalogs without the package: {names}"),
         };
     }
-    // The catalog in which most of the rules were met says most.
+    // The first test that says something is about the bundle that came closest.
     let tests: [fn(&Request, &Judged<'_>) -> Option<String>; 4] =
         [no_successor, other_channel, missing_channel, out_of_range];
     tests
@@ -64,8 +73,14 @@ fn nothing(request: &Request, field: &Field<'_>) -> String {
 
 fn no_successor(request: &Request, judged: &Judged<'_>) -> Option<String> {
     let from = request.installed.as_ref()?;
-    let wanted = judged.candidates.iter().find(|candidate| candidate.in_channels && candidate.in_range)?;
-    let reachable = judged.candidates.iter().filter(|candidate| candidate.in_channels && candidate.may_follow);
+    let wanted = judged
+        .candidates
+        .iter()
+        .find(|candidate| candidate.in_channels && candidate.in_range)?;
+    let reachable = judged
+        .candidates
+        .iter()
+        .filter(|candidate| candidate.in_channels && candidate.may_follow);
     let reachable = list(reachable.map(version)).unwrap_or_else(|| "nothing".to_owned());
     Some(format!(
         "{} exists in catalog {} but is no successor of {}; reachable: {reachable}",
@@ -76,20 +91,37 @@ fn no_successor(request: &Request, judged: &Judged<'_>) -> Option<String> {
 }
 
 fn other_channel(_: &Request, judged: &Judged<'_>) -> Option<String> {
-    let wanted = judged.candidates.iter().find(|candidate| candidate.in_range && candidate.may_follow)?;
+    let wanted = judged
+        .candidates
+        .iter()
+        .find(|candidate| candidate.in_range && candidate.may_follow)?;
     let name = &wanted.bundle.name;
-    let channels = judged.content.channels.iter().filter(|channel| channel.entries.iter().any(|e| e.name == *name));
+    let channels = judged
+        .content
+        .channels
+        .iter()
+        .filter(|channel| channel.entries.iter().any(|e| e.name == *name));
     let catalog = go_quote(&judged.catalog.name);
     Some(match list(channels.map(|channel| channel.name.clone())) {
-        Some(channels) => format!("{} exists in catalog {catalog}, in channels: {channels}", version(wanted)),
-        None => format!("{} exists in catalog {catalog}, but in no channel", version(wanted)),
+        Some(channels) => format!(
+            "{} exists in catalog {catalog}, in channels: {channels}",
+            version(wanted)
+        ),
+        None => format!(
+            "{} exists in catalog {catalog}, but in no channel",
+            version(wanted)
+        ),
     })
 }
 
 fn missing_channel(request: &Request, judged: &Judged<'_>) -> Option<String> {
     let channels = &judged.content.channels;
-    let missing = request.channels.iter().find(|name| channels.iter().all(|channel| channel.name != **name))?;
-    let present = list(channels.iter().map(|channel| channel.name.clone())).unwrap_or_else(|| "none".to_owned());
+    let missing = request
+        .channels
+        .iter()
+        .find(|name| channels.iter().all(|channel| channel.name != **name))?;
+    let present =
+        list(channels.iter().map(|channel| channel.name.clone())).unwrap_or_else(|| "none".to_owned());
     Some(format!(
         "catalog {} has no channel {} of the package; its channels: {present}",
         go_quote(&judged.catalog.name),
@@ -103,22 +135,43 @@ fn out_of_range(request: &Request, judged: &Judged<'_>) -> Option<String> {
     let from_installed = request.installed.is_some() && !request.self_certified;
     let reachable = list(visible().filter(|candidate| candidate.may_follow).map(version));
     if let (true, Some(reachable)) = (from_installed, &reachable) {
-        return Some(format!("no version in catalog {catalog} is in that range; reachable: {reachable}"));
+        return Some(format!(
+            "no version in catalog {catalog} is in that range; reachable: {reachable}"
+        ));
     }
     let versions = list(visible().map(version))?;
-    let pre = visible().all(|candidate| candidate.version.as_ref().is_ok_and(|v| !v.version.pre.is_empty()));
-    let rule = if pre { "; a pre-release is only in a range that names one, such as >=1.0.0-0" } else { "" };
-    Some(format!("no version in catalog {catalog} is in that range; it has: {versions}{rule}"))
+    let pre = visible().all(|candidate| {
+        candidate
+            .version
+            .as_ref()
+            .is_ok_and(|v| !v.version.pre.is_empty())
+    });
+    let rule = if pre {
+        "; a pre-release is only in a range that names one, such as >=1.0.0-0"
+    } else {
+        ""
+    };
+    Some(format!(
+        "no version in catalog {catalog} is in that range; it has: {versions}{rule}"
+    ))
 }
 
 fn version(candidate: &Candidate<'_>) -> String {
-    candidate.version.as_ref().map_or_else(|_| candidate.bundle.name.clone(), ToString::to_string)
+    candidate
+        .version
+        .as_ref()
+        .map_or_else(|_| candidate.bundle.name.clone(), ToString::to_string)
 }
 
 /// The first few of `items`, and how many more there are; none when there are none.
 fn list(items: impl Iterator<Item = String>) -> Option<String> {
     let items: Vec<String> = items.collect();
-    let named = items.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let named = items
+        .iter()
+        .take(NAMED)
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join(", ");
     match items.len() {
         0 => None,
         count if count > NAMED => Some(format!("{named} and {} more", count - NAMED)),

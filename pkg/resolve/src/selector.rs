@@ -47,7 +47,10 @@ pub enum SelectorError {
         reason: String,
     },
     /// A label value is malformed.
-    #[error("values[{index}][{key}]: Invalid value: {}: {reason}", olm_version::go_quote(value))]
+    #[error(
+        "values[{index}][{key}]: Invalid value: {}: {reason}",
+        olm_version::go_quote(value)
+    )]
     Value {
         /// The key.
         key: String,
@@ -87,7 +90,11 @@ impl Selector {
                 "NotIn" => Operator::NotIn,
                 "Exists" => Operator::Exists,
                 "DoesNotExist" => Operator::DoesNotExist,
-                other => return Err(SelectorError::Operator { operator: other.to_owned() }),
+                other => {
+                    return Err(SelectorError::Operator {
+                        operator: other.to_owned(),
+                    });
+                }
             };
             requirements.push(requirement(key, operator, values)?);
         }
@@ -114,7 +121,10 @@ const VALUE_RULE: &str = "a valid label must be an empty string or consist of al
 const PREFIX_RULE: &str = "prefix part a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 
 fn requirement(key: &str, operator: Operator, values: &[String]) -> Result<Requirement, SelectorError> {
-    check_key(key).map_err(|reason| SelectorError::Key { key: key.to_owned(), reason })?;
+    check_key(key).map_err(|reason| SelectorError::Key {
+        key: key.to_owned(),
+        reason,
+    })?;
     let takes_values = matches!(operator, Operator::In | Operator::NotIn);
     if takes_values == values.is_empty() {
         return Err(SelectorError::Count {
@@ -143,7 +153,11 @@ fn requirement(key: &str, operator: Operator, values: &[String]) -> Result<Requi
             });
         }
     }
-    Ok(Requirement { key: key.to_owned(), operator, values: values.iter().cloned().collect() })
+    Ok(Requirement {
+        key: key.to_owned(),
+        operator,
+        values: values.iter().cloned().collect(),
+    })
 }
 
 fn check_key(key: &str) -> Result<(), String> {
@@ -172,7 +186,9 @@ fn is_name(text: &str) -> bool {
     let bytes = text.as_bytes();
     edge(bytes.first())
         && edge(bytes.last())
-        && bytes.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
+        && bytes
+            .iter()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
 }
 
 fn is_dns_label(text: &str) -> bool {

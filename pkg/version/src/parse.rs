@@ -48,7 +48,10 @@ pub enum ParseError {
     #[error("Prerelease is empty")]
     PrereleaseEmpty,
     /// A numeric pre-release identifier such as `01`.
-    #[error("Numeric PreRelease version must not contain leading zeroes {}", go_quote(text))]
+    #[error(
+        "Numeric PreRelease version must not contain leading zeroes {}",
+        go_quote(text)
+    )]
     PrereleaseLeadingZero {
         /// The identifier as written.
         text: String,
@@ -101,7 +104,9 @@ pub fn parse_version(text: &str) -> Result<Version, ParseError> {
     if let Some(build) = build {
         build.split('.').try_for_each(check_build)?;
     }
-    let unreadable = |text: &str| ParseError::PrereleaseCharacter { text: text.to_owned() };
+    let unreadable = |text: &str| ParseError::PrereleaseCharacter {
+        text: text.to_owned(),
+    };
     let pre = pre.unwrap_or_default();
     let build = build.unwrap_or_default();
     Ok(Version {
@@ -109,8 +114,9 @@ pub fn parse_version(text: &str) -> Result<Version, ParseError> {
         minor,
         patch,
         pre: Prerelease::new(pre).map_err(|_| unreadable(pre))?,
-        build: BuildMetadata::new(build)
-            .map_err(|_| ParseError::BuildCharacter { text: build.to_owned() })?,
+        build: BuildMetadata::new(build).map_err(|_| ParseError::BuildCharacter {
+            text: build.to_owned(),
+        })?,
     })
 }
 
@@ -123,7 +129,9 @@ pub(crate) fn check_prerelease(text: &str) -> Result<(), ParseError> {
         if leading_zero(text) {
             return Err(ParseError::PrereleaseLeadingZero { text: owned() });
         }
-        text.parse::<u64>().map(drop).map_err(|_| ParseError::TooLarge { text: owned() })
+        text.parse::<u64>()
+            .map(drop)
+            .map_err(|_| ParseError::TooLarge { text: owned() })
     } else if text.bytes().all(identifier_byte) {
         Ok(())
     } else {
@@ -137,7 +145,9 @@ fn check_build(text: &str) -> Result<(), ParseError> {
     } else if text.bytes().all(identifier_byte) {
         Ok(())
     } else {
-        Err(ParseError::BuildCharacter { text: text.to_owned() })
+        Err(ParseError::BuildCharacter {
+            text: text.to_owned(),
+        })
     }
 }
 
@@ -150,13 +160,17 @@ fn number(text: &str, part: &'static str, title: &'static str) -> Result<u64, Pa
         return Err(ParseError::NotANumber { part, text: owned() });
     }
     if leading_zero(text) {
-        return Err(ParseError::LeadingZero { part: title, text: owned() });
+        return Err(ParseError::LeadingZero {
+            part: title,
+            text: owned(),
+        });
     }
     text.parse().map_err(|_| ParseError::TooLarge { text: owned() })
 }
 
 fn split_at(text: &str, at: char) -> (&str, Option<&str>) {
-    text.split_once(at).map_or((text, None), |(before, after)| (before, Some(after)))
+    text.split_once(at)
+        .map_or((text, None), |(before, after)| (before, Some(after)))
 }
 
 fn only_digits(text: &str) -> bool {

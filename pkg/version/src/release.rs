@@ -46,7 +46,11 @@ impl Release {
     /// # Errors
     /// [`ReleaseError`] when `text` is neither empty nor a release.
     pub fn parse_optional(text: &str) -> Result<Option<Self>, ReleaseError> {
-        if text.is_empty() { Ok(None) } else { text.parse().map(Some) }
+        if text.is_empty() {
+            Ok(None)
+        } else {
+            text.parse().map(Some)
+        }
     }
 }
 

@@ -36,7 +36,9 @@ pub enum SkipRangeError {
     /// What stands before the version is no operator.
     #[error(
         "Could not parse Range {}: Could not parse comparator {} in {}",
-        go_quote(text), go_quote(operator), go_quote(text)
+        go_quote(text),
+        go_quote(operator),
+        go_quote(text)
     )]
     Operator {
         /// The comparator.
@@ -47,7 +49,9 @@ pub enum SkipRangeError {
     /// The version of a comparator is not strict semver.
     #[error(
         "Could not parse Range {}: Could not parse version {} in {}: {source}",
-        go_quote(text), go_quote(version), go_quote(text)
+        go_quote(text),
+        go_quote(version),
+        go_quote(text)
     )]
     Version {
         /// The comparator.
@@ -78,7 +82,9 @@ enum Operator {
 impl SkipRange {
     /// Whether `version` is inside; build metadata does not count.
     pub fn matches(&self, version: &Version) -> bool {
-        self.groups.iter().any(|group| group.iter().all(|comparator| comparator.matches(version)))
+        self.groups
+            .iter()
+            .any(|group| group.iter().all(|comparator| comparator.matches(version)))
     }
 }
 
@@ -166,7 +172,9 @@ fn split(token: &str) -> Result<(&str, &str), SkipRangeError> {
     token
         .find(|c: char| c.is_numeric())
         .map(|at| token.split_at(at))
-        .ok_or_else(|| SkipRangeError::NoVersion { text: token.to_owned() })
+        .ok_or_else(|| SkipRangeError::NoVersion {
+            text: token.to_owned(),
+        })
 }
 
 fn comparator(token: &str) -> Result<Comparator, SkipRangeError> {
@@ -207,7 +215,11 @@ fn expand(token: &str, out: &mut Vec<String>) -> Result<(), SkipRangeError> {
 /// The lowest version of a wildcard: `1.x` and `1.x.x` are 1.0.0.
 fn floor_of(version: &str) -> String {
     let floor = version.replacen(".x.x", ".x", 1).replacen(".x", ".0", 1);
-    if floor.split('.').count() == 2 { format!("{floor}.0") } else { floor }
+    if floor.split('.').count() == 2 {
+        format!("{floor}.0")
+    } else {
+        floor
+    }
 }
 
 /// The first version above a wildcard, when the wildcard is one.

@@ -24,7 +24,12 @@ impl VersionRelease {
     /// [`ParseError`] when the version is not strict semver.
     pub fn parse_legacy(text: &str) -> Result<Self, ParseError> {
         let mut version = parse_version(text)?;
-        let release = version.build.as_str().parse::<Release>().ok().filter(|_| !version.build.is_empty());
+        let release = version
+            .build
+            .as_str()
+            .parse::<Release>()
+            .ok()
+            .filter(|_| !version.build.is_empty());
         if release.is_some() {
             version.build = BuildMetadata::EMPTY;
         }
@@ -38,8 +43,10 @@ impl VersionRelease {
     /// [`ParseError`] when either does not read.
     pub fn parse(version: &str, release: &str) -> Result<Self, ParseError> {
         let version = parse_version(version)?;
-        let release = Release::parse_optional(release)
-            .map_err(|source| ParseError::Release { text: release.to_owned(), source })?;
+        let release = Release::parse_optional(release).map_err(|source| ParseError::Release {
+            text: release.to_owned(),
+            source,
+        })?;
         Ok(Self { version, release })
     }
 

@@ -52,7 +52,11 @@ impl Comparator {
             _ => Operator::Equal,
         };
         let (base, given) = base(&term.version)?;
-        Some(Self { operator, base, given })
+        Some(Self {
+            operator,
+            base,
+            given,
+        })
     }
 
     /// Whether its version has a pre-release.
@@ -148,7 +152,11 @@ fn number(text: Option<&str>) -> Option<&str> {
 
 /// The lowest version of that shape, and how much of it was given.
 fn base(shape: &Shape<'_>) -> Option<(Version, Given)> {
-    let (numbers, given) = match (number(Some(shape.major)), number(shape.minor), number(shape.patch)) {
+    let (numbers, given) = match (
+        number(Some(shape.major)),
+        number(shape.minor),
+        number(shape.patch),
+    ) {
         (None, ..) => (["0"; 3], Given::Nothing),
         (Some(major), None, _) => ([major, "0", "0"], Given::Major),
         (Some(major), Some(minor), None) => ([major, minor, "0"], Given::Minor),

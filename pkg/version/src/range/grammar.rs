@@ -61,7 +61,10 @@ impl<'a> Cursor<'a> {
 
     fn operator(&mut self) -> &'static str {
         let rest = self.text.get(self.at..).unwrap_or_default();
-        let found = OPERATORS.into_iter().find(|operator| rest.starts_with(operator)).unwrap_or_default();
+        let found = OPERATORS
+            .into_iter()
+            .find(|operator| rest.starts_with(operator))
+            .unwrap_or_default();
         self.at += found.len();
         found
     }
@@ -112,7 +115,12 @@ impl<'a> Cursor<'a> {
         let patch = self.component();
         let pre = self.identifiers(b'-');
         self.identifiers(b'+');
-        Some(Shape { major, minor, patch, pre })
+        Some(Shape {
+            major,
+            minor,
+            patch,
+            pre,
+        })
     }
 }
 

@@ -47,7 +47,10 @@ impl VersionRange {
         let version = &version.version;
         self.groups.iter().any(|group| {
             (version.pre.is_empty() || group.admits_prerelease)
-                && group.comparators.iter().all(|comparator| comparator.matches(version))
+                && group
+                    .comparators
+                    .iter()
+                    .all(|comparator| comparator.matches(version))
         })
     }
 
@@ -65,17 +68,24 @@ impl FromStr for VersionRange {
         let groups = rewritten
             .split("||")
             .map(|group| {
-                let terms = grammar::terms(group)
-                    .ok_or_else(|| RangeError::Improper { text: group.to_owned() })?;
+                let terms = grammar::terms(group).ok_or_else(|| RangeError::Improper {
+                    text: group.to_owned(),
+                })?;
                 let comparators = terms
                     .iter()
                     .map(|term| Comparator::new(term).ok_or(RangeError::Version))
                     .collect::<Result<Vec<_>, _>>()?;
                 let admits_prerelease = comparators.iter().any(Comparator::has_prerelease);
-                Ok(Group { comparators, admits_prerelease })
+                Ok(Group {
+                    comparators,
+                    admits_prerelease,
+                })
             })
             .collect::<Result<_, _>>()?;
-        Ok(Self { text: text.to_owned(), groups })
+        Ok(Self {
+            text: text.to_owned(),
+            groups,
+        })
     }
 }
 
