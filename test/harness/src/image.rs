@@ -76,11 +76,13 @@ impl Content {
     fn layer(self) -> Result<Layer> {
         match self {
             Self::Raw(layer) => Ok(layer),
-            Self::Files { mut files, dirs } => {
+            Self::Files { files, dirs } => {
+                let mut all = BTreeMap::new();
                 for (source, target) in dirs {
-                    add_dir(&mut files, &source, &target)?;
+                    add_dir(&mut all, &source, &target)?;
                 }
-                layer(&files)
+                all.extend(files);
+                layer(&all)
             }
         }
     }
@@ -118,7 +120,8 @@ impl ImageBuilder {
         self
     }
 
-    /// Adds a file to the current layer, at a path below the image's root.
+    /// Adds a file to the current layer, at a path below the image's root. It wins over one of
+    /// the same path in an added directory.
     #[must_use]
     pub fn file(mut self, path: impl AsRef<str>, bytes: impl Into<Vec<u8>>) -> Self {
         self.files

@@ -7,6 +7,7 @@ pub mod assets;
 mod control_plane;
 pub mod controllers;
 mod crds;
+pub mod demo;
 pub mod image;
 mod kubeconfig;
 pub mod pki;
