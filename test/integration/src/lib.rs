@@ -1,1 +1,4 @@
 //! Differential and component suites.
+
+pub mod api_validation;
+pub mod vectors;

@@ -1,0 +1,356 @@
+//! Does the real API server, with our CRDs, judge objects as it does with upstream's?
+//!
+//! Every case is one request with `dryRun=All` and strict field validation. An update first makes its old
+//! object for real and removes it afterwards; so cases run one after the other.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use http::{Method, Request};
+use kube::Client;
+use kube::core::Status;
+use olm_harness::ControlPlane;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::vectors::Report;
+
+/// Name of the kind, and of its folder among the vectors.
+pub const KIND: &str = "api-validation";
+const CHANNEL: &str = "experimental";
+const REQUEST_LIMIT: Duration = Duration::from_secs(30);
+
+/// What the API server is expected to answer.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Expected {
+    /// Whether the object is admitted.
+    pub accepted: bool,
+    /// HTTP status of the answer.
+    pub http_status: Option<u16>,
+    /// Reason of a refusal.
+    pub reason: Option<String>,
+    /// Text of a refusal.
+    pub error: Option<String>,
+    /// Single faults of a refusal, as `{reason, message, field}`.
+    pub causes: Option<Vec<Value>>,
+    /// Members of the admitted object after defaulting.
+    pub object: Option<Value>,
+}
+
+/// One object to be judged.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Case {
+    /// Name of the case in reports.
+    pub name: String,
+    /// The object that exists before; with it the case is an update, without it a creation.
+    pub old: Option<Value>,
+    /// The object.
+    pub given: Value,
+    /// What is to come of it.
+    #[serde(flatten)]
+    pub expected: Expected,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Row {
+    file: String,
+    old_file: Option<String>,
+    channel: String,
+    #[serde(flatten)]
+    expected: Expected,
+}
+
+#[derive(Deserialize)]
+struct RangeRow {
+    range: String,
+    accepted: bool,
+    error: Option<String>,
+}
+
+/// Starts a control plane with our CRDs and runs every case of the vectors in `dir`: recorded manifests and
+/// version fields. What keeps the cases from being run is reported as one wrong case.
+pub fn run(dir: &Path) -> Report {
+    let all = || -> Result<Report> {
+        let runtime = tokio::runtime::Runtime::new().context("cannot start a runtime")?;
+        runtime.block_on(async {
+            let control_plane = ControlPlane::start().await?;
+            olm_harness::install_crds(&control_plane.client()).await?;
+            run_at(&control_plane.client(), dir).await
+        })
+    };
+    all().unwrap_or_else(|error| {
+        let mut report = Report::new(KIND);
+        report.count(Some(format!("cannot run: {error:#}")));
+        report
+    })
+}
+
+/// Runs every case of the vectors in `dir` against an API server that has our CRDs.
+///
+/// # Errors
+/// When a file cannot be read or the API server cannot be reached; wrong answers are in the report.
+pub async fn run_at(client: &Client, dir: &Path) -> Result<Report> {
+    let mut report = Report::new(KIND);
+    let dir = dir.join(KIND);
+    let (cases, elsewhere) = recorded(&dir)?;
+    for case in cases {
+        report.count(
+            judge(client, &case)
+                .await?
+                .map(|difference| format!("{}: {difference}", case.name)),
+        );
+    }
+    if elsewhere > 0 {
+        println!("{KIND}: {elsewhere} rows left out: their channel lacks fields that ours has");
+    }
+    for case in version_fields(&dir)? {
+        report.count(
+            judge(client, &case)
+                .await?
+                .map(|difference| format!("{}: {difference}", case.name)),
+        );
+    }
+    Ok(report)
+}
+
+/// The recorded manifests, and the number of rows that only a channel with fewer fields answers so.
+fn recorded(dir: &Path) -> Result<(Vec<Case>, usize)> {
+    let rows: Vec<Row> = lines(&dir.join("results.jsonl"))?;
+    let answered = |row: &Row| {
+        rows.iter()
+            .any(|r| r.channel == CHANNEL && r.file == row.file && r.expected == row.expected)
+    };
+    let mut cases = Vec::new();
+    let mut elsewhere = 0;
+    for row in &rows {
+        if !answered(row) {
+            elsewhere += 1;
+            continue;
+        }
+        cases.push(Case {
+            name: format!("{} ({})", row.file, row.channel),
+            old: row
+                .old_file
+                .as_ref()
+                .map(|file| yaml(&dir.join(file)))
+                .transpose()?,
+            given: yaml(&dir.join(&row.file))?,
+            expected: row.expected.clone(),
+        });
+    }
+    Ok((cases, elsewhere))
+}
+
+fn version_fields(dir: &Path) -> Result<Vec<Case>> {
+    let rows: Vec<RangeRow> = lines(&dir.join("version-field.jsonl"))?;
+    let case = |row: RangeRow| Case {
+        name: format!("version {:?}", row.range),
+        old: None,
+        given: json!({
+            "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension",
+            "metadata": {"name": "test"},
+            "spec": {
+                "namespace": "ns",
+                "source": {"sourceType": "Catalog", "catalog": {"packageName": "pkg", "version": row.range}},
+            },
+        }),
+        expected: Expected {
+            accepted: row.accepted,
+            error: row.error,
+            ..Expected::default()
+        },
+    };
+    Ok(rows.into_iter().map(case).collect())
+}
+
+/// The cases of a YAML file of our own: a list of [`Case`].
+pub fn own_cases(path: &Path) -> Result<Vec<Case>> {
+    serde_json::from_value(yaml(path)?).with_context(|| format!("{} is no list of cases", path.display()))
+}
+
+/// Runs one case; how the answer differs from what is expected, if it does.
+pub async fn judge(client: &Client, case: &Case) -> Result<Option<String>> {
+    let collection = path(&case.given)?;
+    let Some(old) = &case.old else {
+        let answer = send(
+            client,
+            Method::POST,
+            &format!("{collection}?{STRICT}"),
+            &case.given,
+        )
+        .await?;
+        return Ok(compare(&case.expected, 201, &answer));
+    };
+    let name = old
+        .pointer("/metadata/name")
+        .and_then(Value::as_str)
+        .context("the old object has no name")?;
+    let made = match send(client, Method::POST, &collection, old).await? {
+        Answer::Accepted(made) => made,
+        Answer::Refused(status) => bail!("{}: the old object is refused: {}", case.name, status.message),
+    };
+    let mut object = case.given.clone();
+    if let Some(version) = made.pointer("/metadata/resourceVersion") {
+        object["metadata"]["resourceVersion"] = version.clone();
+    }
+    let answer = send(
+        client,
+        Method::PUT,
+        &format!("{collection}/{name}?{STRICT}"),
+        &object,
+    )
+    .await?;
+    send(
+        client,
+        Method::DELETE,
+        &format!("{collection}/{name}"),
+        &json!({}),
+    )
+    .await?;
+    Ok(compare(&case.expected, 200, &answer))
+}
+
+const STRICT: &str = "dryRun=All&fieldValidation=Strict";
+
+enum Answer {
+    Accepted(Value),
+    Refused(Box<Status>),
+}
+
+async fn send(client: &Client, method: Method, uri: &str, body: &Value) -> Result<Answer> {
+    let request = Request::builder()
+        .method(method)
+        .uri(uri)
+        .header("Content-Type", "application/json")
+        .body(serde_json::to_vec(body)?)?;
+    let answer = tokio::time::timeout(REQUEST_LIMIT, client.request::<Value>(request))
+        .await
+        .with_context(|| format!("no answer to {uri} in time"))?;
+    match answer {
+        Ok(value) => Ok(Answer::Accepted(value)),
+        Err(kube::Error::Api(status)) => Ok(Answer::Refused(status)),
+        Err(error) => Err(error).with_context(|| format!("cannot ask {uri}")),
+    }
+}
+
+/// Path of the collection that `object` belongs to; all our kinds are cluster scoped.
+fn path(object: &Value) -> Result<String> {
+    let text = |key: &str| {
+        object
+            .get(key)
+            .and_then(Value::as_str)
+            .with_context(|| format!("no {key}"))
+    };
+    let plural = format!("{}s", text("kind")?.to_lowercase());
+    Ok(format!("/apis/{}/{plural}", text("apiVersion")?))
+}
+
+fn compare(expected: &Expected, accepted_status: u16, answer: &Answer) -> Option<String> {
+    match answer {
+        Answer::Accepted(object) => {
+            if !expected.accepted {
+                return Some(format!(
+                    "accepted, expected: {}",
+                    expected.error.as_deref().unwrap_or("refused")
+                ));
+            }
+            if expected
+                .http_status
+                .is_some_and(|status| status != accepted_status)
+            {
+                return Some(format!(
+                    "HTTP {accepted_status}, expected {:?}",
+                    expected.http_status
+                ));
+            }
+            let spec = |object: &Value| object.get("spec").cloned().unwrap_or_default();
+            let want = spec(expected.object.as_ref()?);
+            let got = spec(object);
+            (got != want).then(|| format!("spec is {got}, expected {want}"))
+        }
+        Answer::Refused(status) => {
+            let differs = refusal(status, expected);
+            differs.map(|(what, want)| format!("{what}; got {:?}, expected {want}", status.message))
+        }
+    }
+}
+
+/// The first thing in which a refusal is not what was expected.
+fn refusal(status: &Status, expected: &Expected) -> Option<(&'static str, String)> {
+    if expected.accepted {
+        return Some(("refused", "accepted".to_owned()));
+    }
+    if let Some(want) = expected.http_status
+        && want != status.code
+    {
+        return Some(("other HTTP status", want.to_string()));
+    }
+    // What no route serves is answered in plain text; clients show it in different ways.
+    if status.code == 404 {
+        return None;
+    }
+    if let Some(want) = &expected.error
+        && in_any_order(want) != in_any_order(&status.message)
+    {
+        return Some(("other text", want.clone()));
+    }
+    if let Some(want) = &expected.reason
+        && *want != status.reason
+    {
+        return Some(("other reason", want.clone()));
+    }
+    if let Some(want) = &expected.causes {
+        let causes = status
+            .details
+            .as_ref()
+            .map(|details| details.causes.as_slice())
+            .unwrap_or_default();
+        let mut got: Vec<String> = causes
+            .iter()
+            .map(|cause| {
+                json!({"reason": cause.reason, "message": cause.message, "field": cause.field}).to_string()
+            })
+            .collect();
+        let mut want: Vec<String> = want.iter().map(Value::to_string).collect();
+        got.sort_unstable();
+        want.sort_unstable();
+        if got != want {
+            return Some(("other causes", want.join(", ")));
+        }
+    }
+    None
+}
+
+/// The parts of a refusal that lists several faults, sorted: the API server walks the fields in random order.
+fn in_any_order(text: &str) -> Vec<&str> {
+    let faults = |text| Some(str::strip_suffix(text, "]")?.split_once(" is invalid: ["));
+    let Some(Some((head, faults))) = faults(text) else {
+        return vec![text];
+    };
+    let mut parts: Vec<&str> = faults.split(", ").chain([head]).collect();
+    parts.sort_unstable();
+    parts
+}
+
+fn lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let parse =
+        |line| serde_json::from_str(line).with_context(|| format!("{}: bad line {line}", path.display()));
+    text.lines().filter(|line| !line.is_empty()).map(parse).collect()
+}
+
+fn yaml(path: &Path) -> Result<Value> {
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let options = serde_saphyr::options! { strict_booleans: true };
+    serde_saphyr::from_str_with_options(&text, options)
+        .with_context(|| format!("{} is no YAML", path.display()))
+}
