@@ -92,9 +92,9 @@ pub enum Trouble {
 impl ResolveError {
     pub(crate) fn new(trouble: Trouble, hint: String, explanation: Explanation) -> Self {
         Self {
-            trouble: Box::new(trouble),
+            trouble,
             hint,
-            explanation,
+            explanation: Box::new(explanation),
         }
     }
 
