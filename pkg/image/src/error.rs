@@ -2,6 +2,8 @@
 
 use std::{io, path::PathBuf, time::Duration};
 
+use olm_runtime::tls::TlsError;
+
 use crate::{
     auth::AuthError,
     reference::{CanonicalRef, Reference, ReferenceError},
@@ -35,14 +37,8 @@ pub enum Error {
     #[error("error creating image source: registry credentials cannot be used")]
     Auth(#[source] AuthError),
     /// The directory of authorities cannot be used.
-    #[error("error creating image source: certificate authorities in {directory} cannot be used")]
-    Authorities {
-        /// The directory.
-        directory: PathBuf,
-        /// Why.
-        #[source]
-        source: io::Error,
-    },
+    #[error("error creating image source: certificate authorities cannot be used")]
+    Authorities(#[source] TlsError),
     /// No HTTP client could be made.
     #[error("error creating image source: no HTTP client")]
     Client(#[source] reqwest::Error),

@@ -6,6 +6,7 @@
 //! image holds.
 
 mod auth;
+mod cache;
 mod config;
 mod error;
 mod puller;

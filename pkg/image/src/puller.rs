@@ -1,11 +1,26 @@
 //! Resolves references and keeps unpacked images, one per owner.
 
-use std::{collections::BTreeMap, path::PathBuf, time::SystemTime};
+use std::{
+    collections::{BTreeMap, HashMap},
+    ffi::OsString,
+    fs::{self, File},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Instant, SystemTime},
+};
+
+use olm_runtime::tls;
+use parking_lot::Mutex;
 
 use crate::{
+    auth::AuthFile,
+    cache::{self, Cached, Marker, ROOT, Shelf},
     config::ImageConfig,
     error::Error,
-    reference::{CanonicalRef, Reference},
+    reference::{CanonicalRef, Reference, Repository, TagOrDigest},
+    registries::{Registries, Source},
+    registry::{Clients, Image, RegistryError, Scheme, Session},
+    unpack::{Budget, Unpacker},
 };
 
 /// Which part of an image is unpacked.
@@ -34,13 +49,40 @@ pub struct Unpacked {
 /// Pulls images into a cache.
 #[derive(Debug)]
 pub struct Puller {
-    pub(crate) config: ImageConfig,
+    config: ImageConfig,
+    /// One pull at a time for an owner.
+    owners: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
+}
+
+/// Why one source did not give an image.
+enum Failure {
+    /// Another source may.
+    Source(RegistryError),
+    /// No other source will.
+    Final(Error),
+}
+
+impl From<RegistryError> for Failure {
+    fn from(error: RegistryError) -> Self {
+        Self::Source(error)
+    }
+}
+
+/// Everything a pull reads from its surroundings, read when it starts.
+struct Surroundings {
+    sources: Vec<Source>,
+    auth: AuthFile,
+    clients: Clients,
 }
 
 impl Puller {
     /// A puller over a cache directory; what interrupted pulls left there is removed.
     pub fn new(config: ImageConfig) -> Self {
-        Self { config }
+        cache::sweep(&config.cache_dir);
+        Self {
+            config,
+            owners: Mutex::default(),
+        }
     }
 
     /// The content a reference names now. Asks the registry only for tags.
@@ -48,10 +90,24 @@ impl Puller {
     /// # Errors
     /// No source that registries.conf allows has the tag.
     pub async fn resolve(&self, reference: &Reference) -> Result<CanonicalRef, Error> {
-        if let Some(canonical) = reference.canonical() {
-            return Ok(canonical);
-        }
-        Err(Error::Interrupted)
+        let tag = match reference.version() {
+            TagOrDigest::Digest(digest) => return Ok(reference.repository().at(digest.clone())),
+            TagOrDigest::Tag(tag) => tag,
+        };
+        let around = self.surroundings(reference.repository(), false).await?;
+        let digest = self
+            .from_sources(&around, async |session| {
+                Ok(session.digest_of(tag, &self.config.limits).await?)
+            })
+            .await
+            .map_err(|failure| match failure {
+                Failure::Source(source) => Error::Resolve {
+                    reference: reference.clone(),
+                    source,
+                },
+                Failure::Final(error) => error,
+            })?;
+        Ok(reference.repository().at(digest))
     }
 
     /// The unpacked content of a reference, from the cache when it is there (no network). Any
@@ -62,10 +118,34 @@ impl Puller {
     pub async fn fetch(
         &self,
         owner: &str,
-        _reference: &CanonicalRef,
-        _filter: Filter,
+        reference: &CanonicalRef,
+        filter: Filter,
     ) -> Result<Unpacked, Error> {
-        Err(Error::Owner(owner.to_owned()))
+        let shelf = Shelf::of(&self.config.cache_dir, owner)?;
+        let lock = self.owners.lock().entry(owner.to_owned()).or_default().clone();
+        let _alone = lock.lock().await;
+        let label = match filter {
+            Filter::All => None,
+            Filter::LabelDir(label) => Some(label),
+        };
+        let (looking, digest) = (shelf.clone(), reference.digest().clone());
+        let found = blocking(move || looking.find(&digest, label)).await?;
+        let cached = match found {
+            Some(cached) => cached,
+            None => self.pull(&shelf, reference, label).await?,
+        };
+        let (keeping, digest) = (shelf, reference.digest().clone());
+        blocking(move || Ok(keeping.keep_only(&digest))).await?;
+        let root = match &cached.marker.filter {
+            None => cached.root,
+            Some((_, directory)) => cached.root.join(directory),
+        };
+        Ok(Unpacked {
+            root,
+            labels: cached.marker.labels,
+            reference: reference.clone(),
+            unpacked_at: cached.unpacked_at,
+        })
     }
 
     /// Removes all content of an owner; none is fine.
@@ -73,6 +153,235 @@ impl Puller {
     /// # Errors
     /// The cache directory cannot be changed.
     pub async fn forget(&self, owner: &str) -> Result<(), Error> {
-        Err(Error::Owner(owner.to_owned()))
+        let shelf = Shelf::of(&self.config.cache_dir, owner)?;
+        let lock = self.owners.lock().remove(owner).unwrap_or_default();
+        let _alone = lock.lock().await;
+        blocking(move || shelf.clear()).await
     }
+
+    async fn pull(
+        &self,
+        shelf: &Shelf,
+        reference: &CanonicalRef,
+        label: Option<&'static str>,
+    ) -> Result<Cached, Error> {
+        let around = self.surroundings(reference.repository(), true).await?;
+        let limit = self.config.limits.pull;
+        let budget = Budget::until(Instant::now() + limit);
+        let guard = budget.guard();
+        let pull = self.from_sources(&around, async |session| {
+            self.pull_from(&session, shelf, reference, label, &budget).await
+        });
+        let pulled = tokio::time::timeout(limit, pull)
+            .await
+            .map_err(|_| Error::TooSlow {
+                reference: reference.clone(),
+                limit,
+            })?;
+        drop(guard);
+        pulled.map_err(|failure| match failure {
+            Failure::Source(source) => Error::Pull {
+                reference: reference.clone(),
+                source,
+            },
+            Failure::Final(error) => error,
+        })
+    }
+
+    async fn pull_from(
+        &self,
+        session: &Session,
+        shelf: &Shelf,
+        reference: &CanonicalRef,
+        label: Option<&'static str>,
+        budget: &Budget,
+    ) -> Result<Cached, Failure> {
+        let limits = &self.config.limits;
+        let image = session.image(reference.digest(), limits).await?;
+        let filter = label
+            .map(|label| directory(label, &image))
+            .transpose()
+            .map_err(Failure::Final)?;
+        let placing = shelf.clone();
+        let temporary = blocking(move || placing.temporary())
+            .await
+            .map_err(Failure::Final)?;
+        let mut layers = Vec::new();
+        let mut left = limits.total;
+        for (index, layer) in image.layers.iter().enumerate() {
+            let file = temporary.path().join(format!("layer-{index}"));
+            session.download(layer, &file, limits.layer.min(left)).await?;
+            left = left.saturating_sub(layer.size);
+            layers.push((file, layer.size));
+        }
+        tracing::debug!(%reference, registry = session.host(), layers = layers.len(), "transferred");
+        let (shelf, digest, budget, limits) = (
+            shelf.clone(),
+            reference.digest().clone(),
+            budget.clone(),
+            limits.clone(),
+        );
+        let unpack = move || {
+            let content = temporary.path().join("content");
+            let root = content.join(ROOT);
+            fs::create_dir_all(&root).map_err(|source| Error::Cache {
+                action: "write to",
+                path: root.clone(),
+                source,
+            })?;
+            let below = filter
+                .as_ref()
+                .map(|(_, parts)| parts.clone())
+                .unwrap_or_default();
+            let mut unpacker = Unpacker::new(root.clone(), below.clone(), limits, budget);
+            for (layer, (path, size)) in layers.into_iter().enumerate() {
+                let file = File::open(&path).map_err(|source| Error::Cache {
+                    action: "read",
+                    path: path.clone(),
+                    source,
+                })?;
+                unpacker
+                    .apply(file, size)
+                    .map_err(|source| Error::Unpack { layer, source })?;
+            }
+            let filter = filter
+                .map(|(label, parts)| {
+                    let directory: PathBuf = parts.iter().collect();
+                    let shown = directory.display().to_string();
+                    // The directory itself must not be a link to elsewhere in the image.
+                    match real_directory(&root, &parts) {
+                        true => Ok((label.to_owned(), shown)),
+                        false => Err(Error::LabelDirectory {
+                            label,
+                            directory: shown,
+                        }),
+                    }
+                })
+                .transpose()?;
+            shelf.publish(
+                &content,
+                &digest,
+                &Marker {
+                    labels: image.labels,
+                    filter,
+                },
+            )
+        };
+        blocking(unpack).await.map_err(Failure::Final)
+    }
+
+    /// Tries every source, in the schemes it allows; the last one's failure is reported.
+    async fn from_sources<T>(
+        &self,
+        around: &Surroundings,
+        work: impl AsyncFn(Session) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let limits = &self.config.limits;
+        let mut last = None;
+        for source in &around.sources {
+            let repository = &source.repository;
+            let credentials = around.auth.find(repository.domain(), repository.path());
+            for scheme in self.schemes(source) {
+                let session =
+                    Session::new(&around.clients, *scheme, repository, credentials.cloned(), limits);
+                match work(session).await {
+                    Err(Failure::Source(error)) => {
+                        tracing::debug!(%repository, ?scheme, %error, "source failed");
+                        let next_scheme = error.unreachable();
+                        // What HTTPS said is the better report than that HTTP is refused too.
+                        if *scheme != Scheme::Http || self.schemes(source).len() == 1 || !error.unreachable()
+                        {
+                            last = Some(error);
+                        }
+                        if !next_scheme {
+                            break;
+                        }
+                    }
+                    done => return done,
+                }
+            }
+        }
+        Err(match last {
+            Some(error) => Failure::Source(error),
+            None => Failure::Final(Error::Interrupted),
+        })
+    }
+
+    fn schemes(&self, source: &Source) -> &'static [Scheme] {
+        if self
+            .config
+            .plain_http
+            .iter()
+            .any(|host| host == source.repository.domain())
+        {
+            &[Scheme::Http]
+        } else if source.insecure {
+            &[Scheme::Unverified, Scheme::Http]
+        } else {
+            &[Scheme::Https]
+        }
+    }
+
+    async fn surroundings(&self, repository: &Repository, by_digest: bool) -> Result<Surroundings, Error> {
+        let config = &self.config;
+        let registries = Registries::read(config.registries_conf.as_ref())
+            .await
+            .map_err(Error::Registries)?;
+        let found = registries.sources(repository, by_digest);
+        if found.sources.is_empty() {
+            let (registry, file) = found
+                .blocked
+                .unwrap_or_else(|| (repository.to_string(), "registries.conf".to_owned()));
+            return Err(Error::Blocked { registry, file });
+        }
+        let auth = AuthFile::read(config.auth_file.as_ref())
+            .await
+            .map_err(Error::Auth)?;
+        let directory = config.ca_dir.clone();
+        let tls = blocking(move || {
+            tls::install_provider();
+            let extra = directory.as_deref().map(tls::authorities_in).transpose();
+            extra
+                .and_then(|extra| tls::client_config(&extra.unwrap_or_default()))
+                .map_err(Error::Authorities)
+        })
+        .await?;
+        let clients = Clients::new(tls, &config.limits).map_err(Error::Client)?;
+        Ok(Surroundings {
+            sources: found.sources,
+            auth,
+            clients,
+        })
+    }
+}
+
+/// The directory that a label of the image names.
+fn directory(label: &'static str, image: &Image) -> Result<(&'static str, Vec<OsString>), Error> {
+    let value = image.labels.get(label).ok_or(Error::MissingLabel { label })?;
+    let parts = value.split('/').filter(|part| !part.is_empty() && *part != ".");
+    if value.contains('\0') || parts.clone().any(|part| part == "..") {
+        return Err(Error::LabelDirectory {
+            label,
+            directory: value.clone(),
+        });
+    }
+    Ok((label, parts.map(OsString::from).collect()))
+}
+
+/// Whether these parts lead to a directory without following a link.
+fn real_directory(root: &Path, parts: &[OsString]) -> bool {
+    let mut path = root.to_owned();
+    parts.iter().all(|part| {
+        path.push(part);
+        fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir())
+    })
+}
+
+/// Runs file work off the async threads.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|_| Error::Interrupted)?
 }

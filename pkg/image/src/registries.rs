@@ -1,4 +1,367 @@
-//! registries.conf, version 2.
+//! registries.conf, version 2: where to pull from in place of what a reference says.
+//!
+//! Read again for every pull, so that edits count at once. What matters here is `prefix`,
+//! `location`, `insecure`, `blocked`, `mirror` with `pull-from-mirror`, and
+//! `mirror-by-digest-only`; short names are never completed, so the rest is passed over.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use serde::Deserialize;
+
+use crate::reference::Repository;
+
+/// The file when nothing else is said.
+const DEFAULT_FILE: &str = "/etc/containers/registries.conf";
+/// Names another file.
+const FILE_VARIABLE: &str = "CONTAINERS_REGISTRIES_CONF";
+/// Larger files are refused.
+const FILE_BYTES: u64 = 4 * 1024 * 1024;
+
 /// Why registries.conf cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum RegistriesError {}
+pub enum RegistriesError {
+    /// The file or its directory is there, or was named, but cannot be read.
+    #[error("{path} cannot be read")]
+    Read {
+        /// The file or directory.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// Not the format.
+    #[error("{path} is not a registries.conf of version 2")]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: Box<toml::de::Error>,
+    },
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct File {
+    #[serde(default)]
+    registry: Vec<Registry>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Registry {
+    #[serde(default)]
+    prefix: String,
+    #[serde(default)]
+    location: String,
+    #[serde(default)]
+    insecure: bool,
+    #[serde(default)]
+    blocked: bool,
+    #[serde(default)]
+    mirror_by_digest_only: bool,
+    #[serde(default)]
+    mirror: Vec<Mirror>,
+    #[serde(skip)]
+    file: PathBuf,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Mirror {
+    location: String,
+    #[serde(default)]
+    insecure: bool,
+    #[serde(default)]
+    pull_from_mirror: PullFromMirror,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+enum PullFromMirror {
+    #[default]
+    #[serde(alias = "")]
+    All,
+    DigestOnly,
+    TagOnly,
+}
+
+/// The rules of all files.
+#[derive(Debug, Default)]
+pub(crate) struct Registries(Vec<Registry>);
+
+/// One place to pull from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Source {
+    /// Where.
+    pub(crate) repository: Repository,
+    /// Whether an unverified certificate, or plain HTTP, will do.
+    pub(crate) insecure: bool,
+}
+
+/// The places to pull a repository from, best first.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Sources {
+    pub(crate) sources: Vec<Source>,
+    /// The rule that forbids the place the reference itself names: its prefix and file.
+    pub(crate) blocked: Option<(String, String)>,
+}
+
+impl Registries {
+    /// Reads the named file, else the environment's, else the system's, and `<file>.d/*.conf`
+    /// beside it. Only a file that nobody named may be missing.
+    pub(crate) async fn read(file: Option<&PathBuf>) -> Result<Self, RegistriesError> {
+        let named = file.cloned().or_else(|| {
+            std::env::var_os(FILE_VARIABLE)
+                .filter(|value| !value.is_empty())
+                .map(PathBuf::from)
+        });
+        let optional = named.is_none();
+        let path = named.unwrap_or_else(|| PathBuf::from(DEFAULT_FILE));
+        let mut rules = Self::default();
+        match crate::cache::read_capped(&path, FILE_BYTES).await {
+            Ok(bytes) => rules.add(&path, &bytes)?,
+            Err(error) if optional && error.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => return Err(RegistriesError::Read { path, source }),
+        }
+        let mut directory = path.into_os_string();
+        directory.push(".d");
+        for path in drop_ins(Path::new(&directory)).await? {
+            match crate::cache::read_capped(&path, FILE_BYTES).await {
+                Ok(bytes) => rules.add(&path, &bytes)?,
+                Err(source) => return Err(RegistriesError::Read { path, source }),
+            }
+        }
+        Ok(rules)
+    }
+
+    /// Adds the rules of one file; for one prefix the later file counts.
+    fn add(&mut self, path: &Path, bytes: &[u8]) -> Result<(), RegistriesError> {
+        let file: File = toml::from_slice(bytes).map_err(|source| RegistriesError::Malformed {
+            path: path.to_owned(),
+            source: Box::new(source),
+        })?;
+        for mut registry in file.registry {
+            if registry.prefix.is_empty() {
+                registry.prefix.clone_from(&registry.location);
+            }
+            path.clone_into(&mut registry.file);
+            self.0.retain(|known| known.prefix != registry.prefix);
+            self.0.push(registry);
+        }
+        Ok(())
+    }
+
+    fn rule(&self, repository: &Repository) -> Option<&Registry> {
+        let name = repository.to_string();
+        self.0
+            .iter()
+            .filter(|registry| matched(&name, repository.domain(), &registry.prefix).is_some())
+            .max_by_key(|registry| registry.prefix.len())
+    }
+
+    /// Where to pull a repository from: mirrors in order, then its own place unless blocked.
+    pub(crate) fn sources(&self, repository: &Repository, by_digest: bool) -> Sources {
+        let Some(rule) = self.rule(repository) else {
+            let own = Source {
+                repository: repository.clone(),
+                insecure: false,
+            };
+            return Sources {
+                sources: vec![own],
+                blocked: None,
+            };
+        };
+        let wanted = |mirror: &&Mirror| match mirror.pull_from_mirror {
+            PullFromMirror::All => by_digest || !rule.mirror_by_digest_only,
+            PullFromMirror::DigestOnly => by_digest,
+            PullFromMirror::TagOnly => !by_digest,
+        };
+        let mut sources: Vec<_> = rule
+            .mirror
+            .iter()
+            .filter(wanted)
+            .filter_map(|mirror| self.source(repository, rule, &mirror.location, mirror.insecure))
+            .collect();
+        let blocked = rule
+            .blocked
+            .then(|| (rule.prefix.clone(), rule.file.display().to_string()));
+        if blocked.is_none() {
+            sources.extend(self.source(repository, rule, &rule.location, rule.insecure));
+        }
+        Sources { sources, blocked }
+    }
+
+    /// The repository at another place; `None` when that is no place, or itself blocked.
+    fn source(
+        &self,
+        repository: &Repository,
+        rule: &Registry,
+        location: &str,
+        insecure: bool,
+    ) -> Option<Source> {
+        let moved = if location.is_empty() {
+            repository.clone()
+        } else {
+            let name = repository.to_string();
+            let length = matched(&name, repository.domain(), &rule.prefix)?;
+            let text = format!("{}{}", location.trim_end_matches('/'), name.get(length..)?);
+            let Some(moved) = Repository::parse(&text) else {
+                tracing::warn!(location = text, "no repository: this location is left out");
+                return None;
+            };
+            moved
+        };
+        let own_rule = self.rule(&moved).filter(|own| own.prefix != rule.prefix);
+        if own_rule.is_some_and(|own| own.blocked) {
+            return None;
+        }
+        let insecure = insecure || own_rule.is_some_and(|own| own.insecure);
+        Some(Source {
+            repository: moved,
+            insecure,
+        })
+    }
+}
+
+/// How much of a repository's name a prefix stands for.
+fn matched(name: &str, domain: &str, prefix: &str) -> Option<usize> {
+    if let Some(suffix) = prefix.strip_prefix('*') {
+        // `*.example.com` stands for any host below; it takes no path.
+        let host = domain.rsplit_once(':').map_or(domain, |(host, _)| host);
+        return (suffix.starts_with('.') && (domain.ends_with(suffix) || host.ends_with(suffix)))
+            .then_some(domain.len());
+    }
+    let rest = name.strip_prefix(prefix)?;
+    (!prefix.is_empty()
+        && (rest.is_empty() || rest.starts_with('/') || (rest.starts_with(':') && !prefix.contains('/'))))
+    .then_some(prefix.len())
+}
+
+async fn drop_ins(directory: &Path) -> Result<Vec<PathBuf>, RegistriesError> {
+    let failed = |source| RegistriesError::Read {
+        path: directory.to_owned(),
+        source,
+    };
+    let mut entries = match tokio::fs::read_dir(directory).await {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(failed(error)),
+    };
+    let mut files = Vec::new();
+    while let Some(entry) = entries.next_entry().await.map_err(failed)? {
+        let path = entry.path();
+        if path.extension().is_some_and(|extension| extension == "conf") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(text: &str) -> Registries {
+        let mut rules = Registries::default();
+        rules.add(Path::new("test.conf"), text.as_bytes()).unwrap();
+        rules
+    }
+
+    fn places(rules: &Registries, name: &str, by_digest: bool) -> Vec<String> {
+        let sources = rules
+            .sources(&Repository::parse(name).unwrap(), by_digest)
+            .sources;
+        sources
+            .iter()
+            .map(|source| format!("{}{}", source.repository, if source.insecure { "!" } else { "" }))
+            .collect()
+    }
+
+    #[test]
+    fn without_rules_the_reference_is_the_place() {
+        assert_eq!(
+            places(&Registries::default(), "quay.io/a/b", true),
+            ["quay.io/a/b"]
+        );
+    }
+
+    #[test]
+    fn mirrors_come_first_and_the_longest_prefix_counts() {
+        let rules = rules(
+            r#"
+            unqualified-search-registries = ["docker.io"]
+            [[registry]]
+            location = "quay.io"
+            [[registry.mirror]]
+            location = "mirror.example:5000/quay"
+            insecure = true
+            [[registry.mirror]]
+            location = "tags.example"
+            pull-from-mirror = "tag-only"
+            [[registry]]
+            prefix = "quay.io/team"
+            location = "other.example/moved"
+            mirror-by-digest-only = true
+            [[registry.mirror]]
+            location = "digests.example"
+            "#,
+        );
+        assert_eq!(
+            places(&rules, "quay.io/a/b", true),
+            ["mirror.example:5000/quay/a/b!", "quay.io/a/b"]
+        );
+        assert_eq!(
+            places(&rules, "quay.io/a/b", false),
+            ["mirror.example:5000/quay/a/b!", "tags.example/a/b", "quay.io/a/b"]
+        );
+        assert_eq!(
+            places(&rules, "quay.io/team/x", true),
+            ["digests.example/x", "other.example/moved/x"]
+        );
+        assert_eq!(places(&rules, "quay.io/team/x", false), ["other.example/moved/x"]);
+        assert_eq!(places(&rules, "quay.io/teammate/x", false).len(), 3);
+    }
+
+    #[test]
+    fn blocked_places_are_left_out_and_named() {
+        let rules = rules(
+            r#"
+            [[registry]]
+            prefix = "*.example"
+            blocked = true
+            [[registry]]
+            location = "quay.io"
+            blocked = true
+            [[registry.mirror]]
+            location = "127.0.0.1:5000"
+            [[registry.mirror]]
+            location = "mirror.example"
+            "#,
+        );
+        assert_eq!(places(&rules, "quay.io/a/b", true), ["127.0.0.1:5000/a/b"]);
+        let sources = rules.sources(&Repository::parse("a.example:5000/b").unwrap(), true);
+        assert!(sources.sources.is_empty());
+        assert_eq!(
+            sources.blocked,
+            Some(("*.example".to_owned(), "test.conf".to_owned()))
+        );
+        assert_eq!(places(&rules, "example/b", true), ["example/b"]);
+    }
+
+    #[test]
+    fn a_later_file_replaces_a_rule() {
+        let mut rules = rules("[[registry]]\nlocation = \"quay.io\"\nblocked = true\n");
+        rules
+            .add(
+                Path::new("later.conf"),
+                b"[[registry]]\nlocation = \"quay.io\"\ninsecure = true\n",
+            )
+            .unwrap();
+        assert_eq!(places(&rules, "quay.io/a", true), ["quay.io/a!"]);
+        assert!(rules.add(Path::new("bad.conf"), b"[[registry]\n").is_err());
+    }
+}

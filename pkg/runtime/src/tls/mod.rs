@@ -8,6 +8,7 @@ mod files;
 mod issue;
 mod own;
 mod resolver;
+mod trust;
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -17,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use issue::{Issued, issue};
 pub use own::{CATALOGD_OWN_CERT, OwnCertificate, own_ca};
+pub use trust::{authorities, authorities_in, client_config};
 
 use resolver::Live;
 
@@ -109,6 +111,12 @@ pub enum TlsError {
     /// The PEM text holds no certificate.
     #[error("no certificate found in the PEM text")]
     NoCertificate,
+    /// A directory of authorities is empty.
+    #[error("no certificates found in {directory:?}")]
+    NoAuthorities {
+        /// The directory.
+        directory: PathBuf,
+    },
     /// Certificate and key do not fit, or the key's kind is unknown.
     #[error("certificate and private key cannot be used together")]
     Unusable(#[source] rustls::Error),

@@ -1,0 +1,222 @@
+//! From a reference to the layers of one image for this machine.
+
+use std::collections::BTreeMap;
+
+use oci_spec::image::{Arch, Descriptor, ImageIndex, ImageManifest, Os};
+use serde::Deserialize;
+use sha2::{Digest as _, Sha256, Sha512};
+
+use super::{RegistryError, Session};
+use crate::{
+    config::Limits,
+    reference::{Algorithm, Digest},
+};
+
+/// Kinds of manifests and indexes that are understood.
+const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, \
+    application/vnd.docker.distribution.manifest.list.v2+json, \
+    application/vnd.oci.image.manifest.v1+json, \
+    application/vnd.docker.distribution.manifest.v2+json";
+/// Kinds of configs that make a manifest a container image.
+const CONFIGS: [&str; 2] = [
+    "application/vnd.oci.image.config.v1+json",
+    "application/vnd.docker.container.image.v1+json",
+];
+
+/// An image of which the config was read.
+#[derive(Debug)]
+pub(crate) struct Image {
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) layers: Vec<Layer>,
+}
+
+/// A layer to transfer.
+#[derive(Debug)]
+pub(crate) struct Layer {
+    pub(crate) digest: Digest,
+    pub(crate) size: u64,
+}
+
+/// What tells an index from a manifest: media types may be left out.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Kind {
+    #[serde(default)]
+    schema_version: u64,
+    manifests: Option<serde::de::IgnoredAny>,
+    layers: Option<serde::de::IgnoredAny>,
+}
+
+/// The part of an image's config that is looked at.
+#[derive(Deserialize)]
+struct Config {
+    config: Option<Container>,
+}
+
+#[derive(Deserialize)]
+struct Container {
+    #[serde(rename = "Labels")]
+    labels: Option<BTreeMap<String, String>>,
+}
+
+impl Session {
+    /// The digest of the top-level manifest that a tag names now.
+    pub(crate) async fn digest_of(&self, tag: &str, limits: &Limits) -> Result<Digest, RegistryError> {
+        let bytes = self.manifest_bytes(tag, limits).await?;
+        Ok(digest(Algorithm::Sha256, &bytes))
+    }
+
+    /// The image with a digest, or out of an index with that digest the one for this machine.
+    pub(crate) async fn image(&self, wanted: &Digest, limits: &Limits) -> Result<Image, RegistryError> {
+        let mut what = format!("manifest {wanted}");
+        let mut bytes = self.checked_manifest(wanted, limits).await?;
+        let mut kind: Kind = self.parse(&what, &bytes)?;
+        if kind.manifests.is_some() {
+            let index: ImageIndex = self.parse(&what, &bytes)?;
+            let chosen = self.choose(&what, &index)?;
+            what = format!("manifest {chosen}");
+            bytes = self.checked_manifest(&chosen, limits).await?;
+            kind = self.parse(&what, &bytes)?;
+        }
+        if kind.layers.is_none() {
+            let kind = match kind.schema_version {
+                1 => "a Docker manifest of schema 1",
+                _ if kind.manifests.is_some() => "an index within an index",
+                _ => "a manifest without layers",
+            };
+            return Err(self.unsupported(what, kind));
+        }
+        let manifest: ImageManifest = self.parse(&what, &bytes)?;
+        let config_kind = manifest.config().media_type().to_string();
+        if !CONFIGS.contains(&config_kind.as_str()) {
+            return Err(self.unsupported(what, &config_kind));
+        }
+        let count = manifest.layers().len();
+        if count > limits.layers {
+            let (host, limit) = (self.host().to_owned(), limits.layers);
+            return Err(RegistryError::TooManyLayers {
+                host,
+                what,
+                count,
+                limit,
+            });
+        }
+        let layers = manifest
+            .layers()
+            .iter()
+            .map(|layer| {
+                Ok(Layer {
+                    digest: self.descriptor_digest(&what, layer)?,
+                    size: layer.size(),
+                })
+            })
+            .collect::<Result<_, _>>()?;
+        let config = self.descriptor_digest(&what, manifest.config())?;
+        Ok(Image {
+            labels: self.labels(&config, limits).await?,
+            layers,
+        })
+    }
+
+    async fn labels(
+        &self,
+        config: &Digest,
+        limits: &Limits,
+    ) -> Result<BTreeMap<String, String>, RegistryError> {
+        let what = format!("config {config}");
+        let bytes = self
+            .small(&format!("blobs/{config}"), &what, "*/*", limits.config)
+            .await?;
+        self.check(&what, config, &bytes)?;
+        let parsed: Config = self.parse(&what, &bytes)?;
+        Ok(parsed
+            .config
+            .and_then(|container| container.labels)
+            .unwrap_or_default())
+    }
+
+    async fn manifest_bytes(&self, name: &str, limits: &Limits) -> Result<Vec<u8>, RegistryError> {
+        let what = format!("manifest {name}");
+        self.small(&format!("manifests/{name}"), &what, ACCEPT, limits.manifest)
+            .await
+    }
+
+    async fn checked_manifest(&self, wanted: &Digest, limits: &Limits) -> Result<Vec<u8>, RegistryError> {
+        let bytes = self.manifest_bytes(&wanted.to_string(), limits).await?;
+        self.check(&format!("manifest {wanted}"), wanted, &bytes)?;
+        Ok(bytes)
+    }
+
+    fn check(&self, what: &str, wanted: &Digest, bytes: &[u8]) -> Result<(), RegistryError> {
+        let actual = digest(wanted.algorithm(), bytes);
+        if actual == *wanted {
+            return Ok(());
+        }
+        Err(RegistryError::Digest {
+            host: self.host().to_owned(),
+            what: what.to_owned(),
+            actual: actual.to_string(),
+        })
+    }
+
+    fn choose(&self, what: &str, index: &ImageIndex) -> Result<Digest, RegistryError> {
+        let architecture = architecture();
+        let fits = |descriptor: &&Descriptor| {
+            descriptor.platform().as_ref().is_some_and(|platform| {
+                *platform.os() == Os::Linux && *platform.architecture() == Arch::from(architecture)
+            })
+        };
+        match index.manifests().iter().find(fits) {
+            Some(descriptor) => self.descriptor_digest(what, descriptor),
+            None => Err(RegistryError::NoPlatform {
+                host: self.host().to_owned(),
+                what: what.to_owned(),
+                architecture,
+            }),
+        }
+    }
+
+    fn descriptor_digest(&self, what: &str, descriptor: &Descriptor) -> Result<Digest, RegistryError> {
+        let text: String = descriptor.digest().to_string();
+        text.parse()
+            .map_err(|cause: &str| self.malformed(what, cause.into()))
+    }
+
+    fn parse<'a, T: Deserialize<'a>>(&self, what: &str, bytes: &'a [u8]) -> Result<T, RegistryError> {
+        serde_json::from_slice(bytes).map_err(|source| self.malformed(what, source.into()))
+    }
+
+    fn malformed(&self, what: &str, source: Box<dyn std::error::Error + Send + Sync>) -> RegistryError {
+        RegistryError::Malformed {
+            host: self.host().to_owned(),
+            what: what.to_owned(),
+            source,
+        }
+    }
+
+    fn unsupported(&self, what: String, kind: &str) -> RegistryError {
+        RegistryError::Unsupported {
+            host: self.host().to_owned(),
+            what,
+            kind: kind.to_owned(),
+        }
+    }
+}
+
+fn digest(algorithm: Algorithm, bytes: &[u8]) -> Digest {
+    match algorithm {
+        Algorithm::Sha256 => Digest::from_hash(algorithm, &Sha256::digest(bytes)),
+        Algorithm::Sha512 => Digest::from_hash(algorithm, &Sha512::digest(bytes)),
+    }
+}
+
+/// This machine's architecture as images name it.
+fn architecture() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        "x86" => "386",
+        "powerpc64" => "ppc64le",
+        other => other,
+    }
+}

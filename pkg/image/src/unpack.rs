@@ -1,4 +1,0 @@
-//! Layers onto disk.
-/// Why a layer is refused.
-#[derive(Debug, thiserror::Error)]
-pub enum UnpackError {}

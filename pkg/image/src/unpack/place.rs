@@ -1,0 +1,250 @@
+//! Puts entries below a root that nothing can leave.
+//!
+//! Paths are resolved part by part as the kernel would with the root as its `/`. Symbolic links
+//! are rewritten when they are made: relative, without `..` beyond the link's own directory, and
+//! never above the root. So whoever reads the tree later, with the plain calls of the operating
+//! system, cannot be led out of it either.
+
+use std::{
+    collections::{HashSet, VecDeque},
+    ffi::{OsStr, OsString},
+    fs::{self, DirBuilder, OpenOptions},
+    io::{self, Read},
+    os::unix::{
+        ffi::OsStrExt,
+        fs::{DirBuilderExt, OpenOptionsExt, symlink},
+    },
+    path::{Component, Path, PathBuf},
+};
+
+use super::UnpackError;
+
+/// Links followed for one path, as in the kernel.
+const MAX_LINKS: usize = 40;
+
+/// The directory that everything is unpacked below.
+pub(super) struct Root(PathBuf);
+
+/// A directory below the root, with no link in its path.
+pub(super) struct Directory {
+    path: PathBuf,
+    /// How many directories below the root.
+    parts: Vec<OsString>,
+}
+
+impl Directory {
+    pub(super) fn as_path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The path of an entry in it.
+    pub(super) fn path(&self, name: &OsStr) -> PathBuf {
+        self.path.join(name)
+    }
+}
+
+impl Root {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self(path)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The directory at a path, made when missing.
+    pub(super) fn directory(&self, parts: &[OsString]) -> Result<Directory, UnpackError> {
+        match self.walk(parts, true)? {
+            Some(directory) => Ok(directory),
+            None => Err(UnpackError::NotADirectory {
+                path: parts.iter().collect(),
+            }),
+        }
+    }
+
+    /// The directory at a path when it is there.
+    pub(super) fn existing(&self, parts: &[OsString]) -> Result<Option<Directory>, UnpackError> {
+        self.walk(parts, false)
+    }
+
+    fn walk(&self, parts: &[OsString], make: bool) -> Result<Option<Directory>, UnpackError> {
+        let mut left: VecDeque<OsString> = parts.iter().cloned().collect();
+        let mut at: Vec<OsString> = Vec::new();
+        let mut links = 0;
+        while let Some(part) = left.pop_front() {
+            if part == ".." {
+                at.pop();
+                continue;
+            }
+            let below: PathBuf = at.iter().chain([&part]).collect();
+            let path = self.0.join(&below);
+            let found = match fs::symlink_metadata(&path) {
+                Ok(found) => found,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    if !make {
+                        return Ok(None);
+                    }
+                    self.new_directory(&path)?;
+                    at.push(part);
+                    continue;
+                }
+                Err(source) => return Err(UnpackError::Write { path: below, source }),
+            };
+            if found.is_symlink() {
+                links += 1;
+                if links > MAX_LINKS {
+                    return Err(UnpackError::Circle { path: below });
+                }
+                let target =
+                    fs::read_link(&path).map_err(|source| UnpackError::Write { path: below, source })?;
+                for component in target.components().rev() {
+                    match component {
+                        Component::Normal(part) => left.push_front(part.to_owned()),
+                        Component::ParentDir => left.push_front("..".into()),
+                        Component::RootDir => at.clear(),
+                        Component::CurDir | Component::Prefix(_) => {}
+                    }
+                }
+            } else if found.is_dir() {
+                at.push(part);
+            } else if make {
+                return Err(UnpackError::NotADirectory { path: below });
+            } else {
+                return Ok(None);
+            }
+        }
+        let path = at.iter().fold(self.0.clone(), |path, part| path.join(part));
+        Ok(Some(Directory { path, parts: at }))
+    }
+
+    fn new_directory(&self, path: &Path) -> Result<(), UnpackError> {
+        DirBuilder::new()
+            .mode(0o700)
+            .create(path)
+            .map_err(|source| self.failed(path, source))
+    }
+
+    /// A directory; one that is there stays, with what is in it.
+    pub(super) fn make_directory(&self, at: &Path) -> Result<(), UnpackError> {
+        if fs::symlink_metadata(at).is_ok_and(|found| found.is_dir()) {
+            return Ok(());
+        }
+        self.remove(at)?;
+        self.new_directory(at)
+    }
+
+    /// A file in place of whatever was there.
+    pub(super) fn write_file(
+        &self,
+        at: &Path,
+        executable: bool,
+        size: u64,
+        content: &mut dyn Read,
+    ) -> Result<(), UnpackError> {
+        self.remove(at)?;
+        let mode = if executable { 0o700 } else { 0o600 };
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(mode)
+            .open(at)
+            .map_err(|source| self.failed(at, source))?;
+        let mut buffer = vec![0; 64 * 1024];
+        let mut left = size;
+        while left > 0 {
+            let read = content.read(&mut buffer).map_err(UnpackError::Read)?;
+            let bytes = buffer.get(..read).unwrap_or_default();
+            if bytes.is_empty() {
+                return Err(UnpackError::Read(io::ErrorKind::UnexpectedEof.into()));
+            }
+            io::Write::write_all(&mut file, bytes).map_err(|source| self.failed(at, source))?;
+            left = left.saturating_sub(read as u64);
+        }
+        Ok(())
+    }
+
+    /// A symbolic link in `parent`, rewritten to stay below the root.
+    pub(super) fn link_symbolically(
+        &self,
+        at: &Path,
+        parent: &Directory,
+        target: &[u8],
+    ) -> Result<(), UnpackError> {
+        let mut to = if target.starts_with(b"/") {
+            Vec::new()
+        } else {
+            parent.parts.clone()
+        };
+        for component in Path::new(OsStr::from_bytes(target)).components() {
+            match component {
+                Component::Normal(part) => to.push(part.to_owned()),
+                Component::ParentDir => drop(to.pop()),
+                Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
+            }
+        }
+        let shared = parent.parts.iter().zip(&to).take_while(|(a, b)| a == b).count();
+        let mut relative = PathBuf::new();
+        for _ in shared..parent.parts.len() {
+            relative.push("..");
+        }
+        relative.extend(to.iter().skip(shared));
+        if relative.as_os_str().is_empty() {
+            relative.push(".");
+        }
+        self.remove(at)?;
+        symlink(relative, at).map_err(|source| self.failed(at, source))
+    }
+
+    /// A second name for a file that was unpacked before.
+    pub(super) fn link_hard(&self, at: &Path, target: &[OsString], shown: &Path) -> Result<(), UnpackError> {
+        let refused = || UnpackError::HardLink {
+            path: shown.to_owned(),
+            target: target.iter().collect(),
+        };
+        let (last, above) = target.split_last().ok_or_else(refused)?;
+        let source = self.existing(above)?.ok_or_else(refused)?.path(last);
+        if !fs::symlink_metadata(&source).is_ok_and(|found| found.is_file()) {
+            return Err(refused());
+        }
+        if source == at {
+            return Ok(());
+        }
+        self.remove(at)?;
+        fs::hard_link(&source, at).map_err(|source| self.failed(at, source))
+    }
+
+    /// Removes whatever is at a path; nothing is fine.
+    pub(super) fn remove(&self, at: &Path) -> Result<(), UnpackError> {
+        let removed = match fs::symlink_metadata(at) {
+            Ok(found) if found.is_dir() => fs::remove_dir_all(at),
+            Ok(_) => fs::remove_file(at),
+            Err(error) => Err(error),
+        };
+        match removed {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.failed(at, error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes what lower layers put into a directory, and keeps what this one did.
+    pub(super) fn clear(&self, directory: &Path, placed: &HashSet<PathBuf>) -> Result<(), UnpackError> {
+        let failed = |source| self.failed(directory, source);
+        for entry in fs::read_dir(directory).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let path = entry.path();
+            if !placed.contains(&path) {
+                self.remove(&path)?;
+            } else if entry.file_type().map_err(failed)?.is_dir() {
+                self.clear(&path, placed)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn failed(&self, path: &Path, source: io::Error) -> UnpackError {
+        UnpackError::Write {
+            path: path.strip_prefix(&self.0).unwrap_or(path).to_owned(),
+            source,
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Whom clients trust: the system's authorities and given ones.
+
+use std::{fs::File, io::Read as _, path::Path, sync::Arc};
+
+use rustls::{ClientConfig, RootCertStore};
+use rustls_pki_types::CertificateDer;
+
+use super::{TlsError, resolver};
+
+/// Larger files are no certificates.
+const FILE_BYTES: u64 = 4 * 1024 * 1024;
+
+/// All certificates of a PEM text.
+///
+/// # Errors
+/// The text is malformed, or holds none.
+pub fn authorities(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let found = resolver::certificates(pem)?;
+    if found.is_empty() {
+        Err(TlsError::NoCertificate)
+    } else {
+        Ok(found)
+    }
+}
+
+/// The certificates of all `*.crt` and `*.pem` files of a directory. Reads files: not for async
+/// threads.
+///
+/// # Errors
+/// The directory or a file cannot be read, or there is no certificate at all.
+pub fn authorities_in(directory: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source| TlsError::Read { path, source }
+    };
+    let mut found = Vec::new();
+    let mut paths = std::fs::read_dir(directory)
+        .and_then(|entries| {
+            entries
+                .map(|entry| Ok(entry?.path()))
+                .collect::<Result<Vec<_>, _>>()
+        })
+        .map_err(failed(directory))?;
+    paths.retain(|path| path.extension().is_some_and(|end| end == "crt" || end == "pem"));
+    paths.sort();
+    for path in paths {
+        let mut pem = Vec::new();
+        File::open(&path)
+            .and_then(|file| file.take(FILE_BYTES).read_to_end(&mut pem))
+            .map_err(failed(&path))?;
+        found.extend(resolver::certificates(&pem)?);
+    }
+    if found.is_empty() {
+        return Err(TlsError::NoAuthorities {
+            directory: directory.to_owned(),
+        });
+    }
+    Ok(found)
+}
+
+/// A client's TLS that trusts the system's authorities and these.
+///
+/// System certificates that cannot be read are passed over: an image may have none at all.
+///
+/// # Errors
+/// One of `extra` is no certificate, or the provider lacks a protocol version.
+pub fn client_config(extra: &[CertificateDer<'static>]) -> Result<ClientConfig, TlsError> {
+    let mut roots = RootCertStore::empty();
+    let system = rustls_native_certs::load_native_certs();
+    for error in &system.errors {
+        tracing::debug!(%error, "a system certificate cannot be read");
+    }
+    roots.add_parsable_certificates(system.certs);
+    for certificate in extra {
+        roots.add(certificate.clone()).map_err(TlsError::Unusable)?;
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    Ok(ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(TlsError::Provider)?
+        .with_root_certificates(roots)
+        .with_no_client_auth())
+}
