@@ -4,6 +4,8 @@
 //! speak to the API server. A revision is applied phase by phase; a phase is begun only when the one before it has passed its
 //! probes, and it is taken down in the reverse order.
 
+pub mod engine;
 pub mod ownership;
 pub mod plan;
 pub mod probe;
+pub mod watch;

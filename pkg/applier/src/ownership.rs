@@ -119,7 +119,15 @@ pub fn claim(meta: &ObjectMeta, us: &Identity, protection: CollisionProtection) 
     }
 }
 
+/// Whether the object carries the marks of exactly this revision, whoever owns it.
+#[must_use]
+pub fn marked_by(meta: &ObjectMeta, us: &Identity) -> bool {
+    marked(meta, us) && revision_of(meta) == Some(us.number)
+}
+
 /// What `us`, going away, does with the object of which `meta` is.
+///
+/// An object without our reference stays: the garbage collector takes the reference away when objects are to be orphaned.
 #[must_use]
 pub fn release(meta: &ObjectMeta, us: &Identity) -> Release {
     let referenced = meta
@@ -129,7 +137,6 @@ pub fn release(meta: &ObjectMeta, us: &Identity) -> Release {
         .any(|owner| owner.uid == us.uid);
     match controller(meta) {
         Some(owner) if owner.uid == us.uid => Release::Delete,
-        None if marked(meta, us) && revision_of(meta) == Some(us.number) => Release::Delete,
         _ if referenced => Release::Disown,
         _ => Release::Leave,
     }
@@ -205,6 +212,7 @@ mod tests {
             claim(&stripped, &us(), CollisionProtection::Prevent),
             Claim::Adopt
         );
-        assert_eq!(release(&stripped, &us()), Release::Delete);
+        assert_eq!(release(&stripped, &us()), Release::Leave);
+        assert!(marked_by(&stripped, &us()));
     }
 }

@@ -1,0 +1,352 @@
+//! Applying: look, decide, dry-run what is new, write, probe.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::time::{Duration, Instant};
+
+use futures::{StreamExt as _, stream};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::api::{Api, DynamicObject, Patch, PatchParams};
+use olm_api::{CollisionProtection, keys};
+use serde_json::{Value, json};
+
+use super::call::{CallError, timed};
+use super::{Applied, Engine, EngineError, Id, Remembered, Revision, RevisionPhase};
+use crate::ownership::{Claim, Identity, claim};
+use crate::plan::to_go_json;
+use crate::probe::Verdict;
+use crate::watch::{older, seen_of};
+
+/// Objects of one phase that are looked at or written at the same time.
+const PARALLEL: usize = 8;
+/// How often fields may be taken back from another field manager within [`FIGHT_WINDOW`].
+const FIGHTS: usize = 5;
+const FIGHT_WINDOW: Duration = Duration::from_secs(60);
+/// The field manager of dry runs, so that they never meet a conflict with ourselves.
+const DRY_RUN_MANAGER: &str = "dummy";
+
+/// What was found of one object.
+enum Look {
+    /// Unchanged since it was applied.
+    Idle(Verdict),
+    /// Unchanged but for its status.
+    Status(Box<DynamicObject>),
+    /// Not there.
+    Absent,
+    /// There, and it may be written.
+    Write(Box<DynamicObject>, Claim),
+    /// A newer revision has it.
+    Progressed,
+    /// Somebody else has it; the report says who.
+    Collision(String),
+}
+
+struct Item<'a> {
+    id: Id,
+    desired: Value,
+    hash: u64,
+    protection: CollisionProtection,
+    source: &'a Value,
+}
+
+impl Engine {
+    /// Applies as many phases as are ready for it.
+    pub async fn apply(&self, revision: &Revision) -> Result<Applied, EngineError> {
+        let mut applied = Applied { complete: true, ..Applied::default() };
+        for (index, phase) in revision.phases.iter().enumerate() {
+            let outcome = self.phase(revision, phase).await?;
+            applied.superseded |= outcome.superseded;
+            if let Some(line) = outcome.failing {
+                applied.failing.push(line);
+                applied.complete = false;
+            }
+            if !outcome.collisions.is_empty() {
+                applied.collision = Some((index, outcome.collisions));
+                applied.complete = false;
+            }
+            if !applied.complete {
+                break;
+            }
+        }
+        Ok(applied)
+    }
+
+    async fn phase(&self, revision: &Revision, phase: &RevisionPhase) -> Result<PhaseOutcome, EngineError> {
+        let us = &revision.identity;
+        let items: Vec<Item<'_>> = phase.objects.iter().map(|(object, rule)| item(object, *rule, us)).collect();
+        let looks: Vec<Result<Look, EngineError>> =
+            stream::iter(&items).map(|item| self.look(revision, item)).buffered(PARALLEL).collect().await;
+        let looks = all(looks)?;
+
+        let collisions: Vec<String> = looks
+            .iter()
+            .filter_map(|look| if let Look::Collision(report) = look { Some(report.clone()) } else { None })
+            .collect();
+        let new = |look: &Look| matches!(look, Look::Absent | Look::Write(_, Claim::Adopt));
+        let checks: Vec<&Item<'_>> =
+            items.iter().zip(&looks).filter(|(_, look)| new(look)).map(|(item, _)| item).collect();
+        let checked: Vec<Result<(), EngineError>> =
+            stream::iter(checks).map(|item| self.preflight(item)).buffered(PARALLEL).collect().await;
+        let refused = all(checked).err();
+
+        // What is ours already is kept right even when the rest of the phase has to wait.
+        let blocked = refused.is_some() || !collisions.is_empty();
+        let work = items.iter().zip(looks).map(|(item, look)| {
+            let skip = blocked && new(&look);
+            async move { if skip { Ok(None) } else { self.write(revision, item, look).await.map(Some) } }
+        });
+        let written: Vec<_> = stream::iter(work).buffered(PARALLEL).collect().await;
+        if let Some(error) = refused {
+            return Err(error);
+        }
+        let mut outcome = PhaseOutcome { collisions, ..PhaseOutcome::default() };
+        for (item, result) in items.iter().zip(all(written)?) {
+            match result {
+                Some(Written::Progressed) => outcome.superseded = true,
+                Some(Written::Done(verdict)) if !verdict.ready && outcome.failing.is_none() => {
+                    let messages = verdict.messages.join(" and ");
+                    outcome.failing = Some(format!("Object {}: {messages}", item.id.report()));
+                }
+                _ => {}
+            }
+        }
+        Ok(outcome)
+    }
+
+    async fn look(&self, revision: &Revision, item: &Item<'_>) -> Result<Look, EngineError> {
+        let us = &revision.identity;
+        let (api, resource) = self.api(&item.id).await?;
+        self.watches.need(&us.uid, &item.id.watch_kind(), &resource);
+        let known = self.recall(&us.uid, &item.id).filter(|known| known.desired == item.hash);
+        let seen = self.watches.seen(&item.id.watch_kind(), &item.id.namespace, &item.id.name);
+        if let (Some(known), Some(seen)) = (&known, &seen)
+            && known.uid == seen.uid
+        {
+            let same = known.version == seen.version || older(&seen.version, &known.version);
+            let settled = known.fingerprint == seen.fingerprint
+                && known.verdict.ready
+                && !revision.prober.selects(item.source);
+            if same || settled {
+                return Ok(Look::Idle(known.verdict.clone()));
+            }
+        }
+        let live = timed(api.get_opt(&item.id.name)).await;
+        let live = live.map_err(|source| EngineError::object(&item.id, "getting resource", source))?;
+        let Some(live) = live else { return Ok(Look::Absent) };
+        if let Some(known) = &known {
+            let now = seen_of(&live.metadata);
+            if now.uid == known.uid && now.fingerprint == known.fingerprint {
+                return Ok(Look::Status(Box::new(live)));
+            }
+        }
+        if live.metadata.deletion_timestamp.is_some() {
+            return Err(EngineError::invalid(
+                &item.id,
+                "the object is being deleted; it is made anew when it is gone".to_owned(),
+            ));
+        }
+        Ok(match claim(&live.metadata, us, item.protection) {
+            Claim::Progressed => Look::Progressed,
+            Claim::Collision { controller } => {
+                let probe = revision.prober.check(&value_of(&live, &item.id));
+                Look::Collision(collision_report(&item.id, controller.as_ref(), &probe))
+            }
+            claim => Look::Write(Box::new(live), claim),
+        })
+    }
+
+    /// Asks the API server whether it would take the object. Nothing is written.
+    async fn preflight(&self, item: &Item<'_>) -> Result<(), EngineError> {
+        let (api, _) = self.api(&item.id).await?;
+        let params = PatchParams::apply(DRY_RUN_MANAGER).dry_run().force();
+        match timed(api.patch(&item.id.name, &params, &Patch::Apply(item.source))).await {
+            Ok(_) => Ok(()),
+            Err(source) => {
+                if source.code() == 404 {
+                    self.forget_kind(&item.id);
+                }
+                Err(EngineError::validating(&item.id, source))
+            }
+        }
+    }
+
+    async fn write(&self, revision: &Revision, item: &Item<'_>, look: Look) -> Result<Written, EngineError> {
+        let (live, step) = match look {
+            Look::Idle(verdict) => return Ok(Written::Done(verdict)),
+            Look::Progressed => return Ok(Written::Progressed),
+            Look::Collision(_) => return Ok(Written::Collision),
+            Look::Status(live) => {
+                let forced = self.recall(&revision.identity.uid, &item.id).map(|r| r.forced).unwrap_or_default();
+                return Ok(Written::Done(self.conclude(revision, item, &live, forced)));
+            }
+            Look::Absent => (None, "creating resource"),
+            Look::Write(live, Claim::Adopt) => (Some(live), "patching (owner change)"),
+            Look::Write(live, _) => (Some(live), "patching (modified)"),
+        };
+        let (api, _) = self.api(&item.id).await?;
+        let body = body_of(item, live.as_deref(), &revision.identity);
+        let mut forced =
+            self.recall(&revision.identity.uid, &item.id).map(|known| known.forced).unwrap_or_default();
+        let result = match apply(&api, &item.id, &body, false).await {
+            // Only what is ours is taken back by force; a race on an absent object is looked at again.
+            Err(error) if live.is_some() && !error.field_conflicts().is_empty() => {
+                let now = Instant::now();
+                forced.retain(|at| now.duration_since(*at) < FIGHT_WINDOW);
+                if forced.len() >= FIGHTS {
+                    let conflicts = error.field_conflicts().join("; ");
+                    return Err(EngineError::invalid(
+                        &item.id,
+                        format!("another field manager keeps changing what this revision sets ({conflicts}); make it stop, or leave the field to this extension"),
+                    ));
+                }
+                forced.push(now);
+                tracing::info!(object = item.id.report(), conflicts = ?error.field_conflicts(), "taking fields back");
+                let again = apply(&api, &item.id, &body, true).await;
+                again.map_err(|source| EngineError::object(&item.id, "patching (conflict)", source))
+            }
+            other => other.map_err(|source| EngineError::object(&item.id, step, source)),
+        };
+        let object = result.inspect_err(|error| {
+            if let EngineError::Object { source, .. } = error
+                && source.code() == 404
+            {
+                self.forget_kind(&item.id);
+            }
+        })?;
+        Ok(Written::Done(self.conclude(revision, item, &object, forced)))
+    }
+
+    /// Probes the object and remembers how it is now.
+    fn conclude(&self, revision: &Revision, item: &Item<'_>, object: &DynamicObject, forced: Vec<Instant>) -> Verdict {
+        let verdict = revision.prober.check(&value_of(object, &item.id));
+        let seen = seen_of(&object.metadata);
+        let remembered = Remembered {
+            desired: item.hash,
+            uid: seen.uid,
+            version: seen.version,
+            fingerprint: seen.fingerprint,
+            verdict: verdict.clone(),
+            forced,
+        };
+        self.remember(&revision.identity.uid, &item.id, remembered);
+        verdict
+    }
+}
+
+#[derive(Default)]
+struct PhaseOutcome {
+    superseded: bool,
+    failing: Option<String>,
+    collisions: Vec<String>,
+}
+
+enum Written {
+    Done(Verdict),
+    Progressed,
+    Collision,
+}
+
+fn all<T>(results: Vec<Result<T, EngineError>>) -> Result<Vec<T>, EngineError> {
+    let (mut good, mut bad) = (Vec::new(), Vec::new());
+    for result in results {
+        match result {
+            Ok(value) => good.push(value),
+            Err(error) => bad.push(error),
+        }
+    }
+    match (bad.len(), bad.pop()) {
+        (1, Some(only)) => Err(only),
+        (_, Some(last)) => {
+            bad.push(last);
+            Err(EngineError::Many(bad))
+        }
+        (_, None) => Ok(good),
+    }
+}
+
+async fn apply(api: &Api<DynamicObject>, id: &Id, body: &Value, force: bool) -> Result<DynamicObject, CallError> {
+    let mut params = PatchParams::apply(keys::OBJECT_FIELD_MANAGER);
+    params.force = force;
+    timed(api.patch(&id.name, &params, &Patch::Apply(body))).await
+}
+
+fn item<'a>(object: &'a Value, protection: CollisionProtection, us: &Identity) -> Item<'a> {
+    let mut desired = object.clone();
+    if let Some(meta) = desired.get_mut("metadata") {
+        // Indexing a JSON object by a key that is missing makes it.
+        if !meta.get("labels").is_some_and(Value::is_object) {
+            meta["labels"] = json!({});
+        }
+        if !meta.get("annotations").is_some_and(Value::is_object) {
+            meta["annotations"] = json!({});
+        }
+        meta["labels"][keys::MANAGED_BY_LABEL] = json!(keys::MANAGED_BY_VALUE);
+        meta["labels"][keys::OWNER_NAME_LABEL] = json!(us.owner_name);
+        meta["annotations"][keys::REVISION_ANNOTATION] = json!(us.number.to_string());
+    }
+    let mut hasher = DefaultHasher::new();
+    to_go_json(&desired).hash(&mut hasher);
+    Item { id: Id::of(object), hash: hasher.finish(), desired, protection, source: object }
+}
+
+/// The object as it is applied: with our controller reference, other owners kept as plain ones, and bound to the state that was looked at.
+fn body_of(item: &Item<'_>, live: Option<&DynamicObject>, us: &Identity) -> Value {
+    let mut body = item.desired.clone();
+    let mut owners = vec![json!({
+        "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet", "name": us.name, "uid": us.uid,
+        "controller": true, "blockOwnerDeletion": true,
+    })];
+    if let Some(live) = live {
+        for owner in live.metadata.owner_references.iter().flatten() {
+            let sibling = us.siblings.iter().any(|s| s.uid == owner.uid);
+            if owner.uid != us.uid && (owner.controller == Some(true) || sibling) {
+                owners.push(json!({
+                    "apiVersion": owner.api_version, "kind": owner.kind, "name": owner.name, "uid": owner.uid,
+                    "controller": false, "blockOwnerDeletion": owner.block_owner_deletion.unwrap_or(false),
+                }));
+            }
+        }
+        if let Some(meta) = body.get_mut("metadata") {
+            meta["resourceVersion"] = json!(live.metadata.resource_version);
+            meta["uid"] = json!(live.metadata.uid);
+        }
+    }
+    if let Some(meta) = body.get_mut("metadata") {
+        meta["ownerReferences"] = Value::Array(owners);
+    }
+    body
+}
+
+/// The object for the probes, with its kind, which the API server's answer may leave out.
+fn value_of(object: &DynamicObject, id: &Id) -> Value {
+    let mut value = object.data.clone();
+    if !value.is_object() {
+        value = json!({});
+    }
+    value["apiVersion"] = json!(id.api_version());
+    value["kind"] = json!(id.kind);
+    value["metadata"] = json!({
+        "generation": object.metadata.generation, "labels": object.metadata.labels,
+        "annotations": object.metadata.annotations, "name": object.metadata.name,
+        "namespace": object.metadata.namespace,
+    });
+    value
+}
+
+fn collision_report(id: &Id, controller: Option<&OwnerReference>, probe: &Verdict) -> String {
+    let progress = if probe.ready {
+        "Succeeded".to_owned()
+    } else {
+        format!("Failed\n  - {}", probe.messages.join("\n  - "))
+    };
+    let mut text = format!("Object {}\nAction: \"Collision\"\nProbes:\n- Progress: {progress}", id.report());
+    match controller {
+        Some(owner) => {
+            text.push_str(&format!(
+                "\nConflicting Owner: {}, Kind={} {} (uid {})",
+                owner.api_version, owner.kind, owner.name, owner.uid
+            ));
+        }
+        None => text.push_str("\nIt exists already and belongs to no revision of this extension; delete it, or relax collisionProtection."),
+    }
+    text
+}

@@ -1,0 +1,117 @@
+//! What goes wrong while applying or taking down, and how it reads.
+
+use std::error::Error;
+
+use super::Id;
+use super::call::CallError;
+
+/// Why a revision could not be applied or taken down. All of it may pass by itself or by a change on the cluster, so all is retried.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    /// A step on one object failed.
+    #[error("reconciling object: {head}: {step}")]
+    Object {
+        /// Which object, and within which part.
+        head: String,
+        /// What was being done.
+        step: &'static str,
+        /// What the API server said.
+        #[source]
+        source: CallError,
+    },
+    /// The object's kind is not served.
+    #[error("reconciling object: {head}")]
+    Kind {
+        /// Which object.
+        head: String,
+        /// What the API server said.
+        #[source]
+        source: CallError,
+    },
+    /// The object cannot be as it stands.
+    #[error("reconciling object: {head}: {why}")]
+    Invalid {
+        /// Which object.
+        head: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Several objects failed.
+    #[error("{}", join(.0))]
+    Many(Vec<EngineError>),
+}
+
+fn join(errors: &[EngineError]) -> String {
+    errors.iter().map(|error| chain(error)).collect::<Vec<_>>().join("\n")
+}
+
+impl EngineError {
+    /// Whether trying again is pointless. Nothing here is: rights, namespaces and APIs come and go.
+    #[must_use]
+    pub fn terminal(&self) -> bool {
+        false
+    }
+
+    pub(super) fn object(id: &Id, step: &'static str, source: CallError) -> Self {
+        Self::Object { head: format!("reconciling {}", named(id)), step, source }
+    }
+
+    pub(super) fn validating(id: &Id, source: CallError) -> Self {
+        Self::Kind { head: format!("validating: {}", named(id)), source }
+    }
+
+    pub(super) fn kind(id: &Id, source: CallError) -> Self {
+        Self::Kind {
+            head: format!(
+                "validating: {}: no matches for kind \"{}\" in version \"{}\"",
+                named(id),
+                id.kind,
+                id.api_version()
+            ),
+            source,
+        }
+    }
+
+    pub(super) fn scope(id: &Id, why: &str) -> Self {
+        Self::Invalid { head: format!("validating: {}", named(id)), why: format!("the object {why}") }
+    }
+
+    pub(super) fn invalid(id: &Id, why: String) -> Self {
+        Self::Invalid { head: format!("reconciling {}", named(id)), why }
+    }
+
+    /// Whether the kind itself is not served.
+    pub(super) fn is_missing_kind(&self) -> bool {
+        match self {
+            Self::Kind { source: CallError::Kube(error), .. } => match &**error {
+                kube::Error::Api(status) => status.code == 404,
+                kube::Error::Discovery(_) => true,
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+}
+
+fn named(id: &Id) -> String {
+    format!("{}, Kind={} {}", id.api_version(), id.kind, id.path())
+}
+
+/// The error and its causes in one line, joined by `: `; an answer of the API server reads as its message alone.
+#[must_use]
+pub fn chain(error: &(dyn Error + 'static)) -> String {
+    if let Some(CallError::Kube(inner)) = error.downcast_ref::<CallError>() {
+        return match &**inner {
+            kube::Error::Api(status) => status.message.clone(),
+            other => other.to_string(),
+        };
+    }
+    if let Some(kube::Error::Api(status)) = error.downcast_ref::<kube::Error>() {
+        return status.message.clone();
+    }
+    match error.source() {
+        Some(source) => format!("{error}: {}", chain(source)),
+        None => error.to_string(),
+    }
+}

@@ -1,0 +1,205 @@
+//! Carries out what was decided: applies, archives siblings, takes down, and keeps the finalizer.
+
+use std::time::Duration;
+
+use kube::ResourceExt as _;
+use kube::api::{Api, Patch, PatchParams};
+use olm_api::{ClusterObjectSet, ObservedPhase, keys};
+use olm_applier::engine::{Revision, Teardown, chain};
+use olm_applier::probe::Prober;
+use olm_status::cluster_object_set::Outcome;
+use serde_json::json;
+
+use super::decide::{self, Course};
+use super::gather::{Content, Gathered};
+use super::{Context, Error, limited};
+
+const COLLISION_RETRY: Duration = Duration::from_secs(10);
+const TEARDOWN_RETRY: Duration = Duration::from_secs(5);
+/// A blocked revision waits for a change; it is looked at again at this pace, since its Secrets are not watched.
+const BLOCKED_RETRY: Duration = Duration::from_mins(1);
+const REMOVING: &str = "removing revision resources that are not owned by another revision";
+
+/// When to come back.
+pub(super) enum Next {
+    /// On a change.
+    Settled,
+    /// On a change, or when the deadline passes.
+    Deadline,
+    /// After this time.
+    After(Duration),
+    /// After the delay for failures.
+    Backoff,
+    /// Never: the finalizer goes.
+    Release,
+}
+
+/// What was done.
+pub(super) struct Done {
+    /// For the status; `None` leaves it alone.
+    pub(super) outcome: Option<Outcome>,
+    /// Digests of the phases.
+    pub(super) observed_phases: Option<Vec<ObservedPhase>>,
+    pub(super) next: Next,
+}
+
+impl Done {
+    fn new(outcome: Outcome, next: Next) -> Self {
+        Self { outcome: Some(outcome), observed_phases: None, next }
+    }
+}
+
+impl Context {
+    pub(super) async fn act(&self, set: &ClusterObjectSet, name: &str) -> Result<Done, Error> {
+        match decide::course(set) {
+            Course::Nothing => {
+                self.engine.forget(&set.uid().unwrap_or_default());
+                Ok(Done { outcome: None, observed_phases: None, next: Next::Settled })
+            }
+            Course::Keep => self.keep(set, name).await,
+            course @ (Course::Archive | Course::Remove) => Ok(self.take_down(set, course).await),
+        }
+    }
+
+    fn revision(&self, set: &ClusterObjectSet, content: Content) -> Result<Revision, String> {
+        let all = self.store.state();
+        let identity = decide::identity(set, all.iter().map(AsRef::as_ref));
+        let probes = set.spec.progression_probes.as_deref().unwrap_or_default();
+        let prober = Prober::new(probes).map_err(|error| format!("reading progressionProbes: {error}"))?;
+        Ok(Revision { identity, phases: content.into_revision(), prober })
+    }
+
+    async fn keep(&self, set: &ClusterObjectSet, name: &str) -> Result<Done, Error> {
+        let content = match self.gather(set, false).await {
+            Gathered::Objects(content) => content,
+            Gathered::Mutable(secrets) => {
+                let text = format!(
+                    "the following secrets are not immutable (referenced secrets must have immutable set to true): {}",
+                    secrets.join(", ")
+                );
+                return Ok(Done::new(Outcome::Blocked(text), Next::After(BLOCKED_RETRY)));
+            }
+            Gathered::Missing(why) => return Ok(Done::new(Outcome::Retrying(why), Next::Backoff)),
+        };
+        let digests = decide::digests(&content.phases);
+        let observed = set.status.as_ref().and_then(|s| s.observed_phases.clone()).unwrap_or_default();
+        if let Some(text) = decide::changed(&observed, &digests) {
+            return Ok(Done::new(Outcome::Blocked(text), Next::After(BLOCKED_RETRY)));
+        }
+        let mut done = if let Some(text) = decide::invalid(name, set.spec.revision, &content.phases) {
+            Done::new(Outcome::Retrying(text), Next::After(COLLISION_RETRY))
+        } else {
+            // Held before anything is written, so that nothing is ever left behind. The change of the revision brings us back.
+            if self.set_finalizer(set, name, true).await? {
+                return Ok(Done { outcome: None, observed_phases: None, next: Next::Settled });
+            }
+            match self.revision(set, content) {
+                Ok(revision) => self.apply(set, &revision).await,
+                Err(text) => Done::new(Outcome::Retrying(text), Next::After(COLLISION_RETRY)),
+            }
+        };
+        done.observed_phases = Some(digests);
+        Ok(done)
+    }
+
+    async fn apply(&self, set: &ClusterObjectSet, revision: &Revision) -> Done {
+        let applied = match self.engine.apply(revision).await {
+            Ok(applied) => applied,
+            Err(error) => return Done::new(Outcome::Retrying(chain(&error)), Next::Backoff),
+        };
+        if let Some((phase, reports)) = applied.collision {
+            let text = format!("revision object collisions in phase {phase}\n{}", reports.join("\n\n"));
+            return Done::new(Outcome::Retrying(text), Next::After(COLLISION_RETRY));
+        }
+        if applied.superseded {
+            return Done::new(Outcome::HandingOver, Next::Deadline);
+        }
+        if !applied.complete {
+            return Done::new(Outcome::NotReady(applied.failing), Next::Deadline);
+        }
+        match self.archive_outdone(set).await {
+            Ok(()) => Done::new(Outcome::RolledOut, Next::Settled),
+            Err(error) => {
+                let text = format!("archiving older revisions: {}", chain(&error));
+                Done::new(Outcome::Retrying(text), Next::Backoff)
+            }
+        }
+    }
+
+    async fn archive_outdone(&self, set: &ClusterObjectSet) -> Result<(), Error> {
+        let sets: Api<ClusterObjectSet> = Api::all(self.client.clone());
+        for other in self.store.state().iter().filter(|other| decide::outdone(set, other)) {
+            let (name, patch) = (other.name_any(), json!({"spec": {"lifecycleState": "Archived"}}));
+            let params = PatchParams::default();
+            match limited("archiving", &name, sets.patch(&name, &params, &Patch::Merge(&patch))).await {
+                Ok(_) => {}
+                Err(Error::Call { source, .. }) if is_not_found(&source) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    async fn take_down(&self, set: &ClusterObjectSet, course: Course) -> Done {
+        let Gathered::Objects(content) = self.gather(set, true).await else {
+            return Done::new(Outcome::Removing(REMOVING.to_owned()), Next::After(TEARDOWN_RETRY));
+        };
+        let orphan = course == Course::Remove && set.finalizers().iter().any(|f| f == "orphan");
+        let revision = match self.revision(set, content) {
+            Ok(revision) => revision,
+            Err(text) => return Done::new(Outcome::Retrying(text), Next::Backoff),
+        };
+        match self.engine.teardown(&revision, orphan).await {
+            Ok(Teardown::Complete) if course == Course::Remove => {
+                Done { outcome: None, observed_phases: None, next: Next::Release }
+            }
+            Ok(Teardown::Complete) => Done::new(Outcome::Archived, Next::Release),
+            Ok(Teardown::Waiting { objects }) => {
+                let text = format!("{REMOVING}; waiting until these are gone: {}", objects.join(", "));
+                Done::new(Outcome::Removing(text), Next::After(TEARDOWN_RETRY))
+            }
+            Err(error) => {
+                let text = match course {
+                    Course::Archive => format!("error archiving revision: {}", chain(&error)),
+                    _ => chain(&error),
+                };
+                Done::new(Outcome::Removing(text), Next::Backoff)
+            }
+        }
+    }
+
+    /// Adds or removes our finalizer. Tells whether there was anything to do.
+    pub(super) async fn set_finalizer(
+        &self,
+        set: &ClusterObjectSet,
+        name: &str,
+        wanted: bool,
+    ) -> Result<bool, Error> {
+        let present = set.finalizers().iter().any(|f| f == keys::TEARDOWN_FINALIZER);
+        if present == wanted {
+            return Ok(false);
+        }
+        let sets: Api<ClusterObjectSet> = Api::all(self.client.clone());
+        // Read anew: the status may just have been written, and other finalizers must not be lost.
+        let Some(live) = limited("reading", name, sets.get_opt(name)).await? else { return Ok(true) };
+        if live.uid() != set.uid() {
+            return Ok(true);
+        }
+        let mut finalizers = live.finalizers().to_vec();
+        finalizers.retain(|f| f != keys::TEARDOWN_FINALIZER);
+        if wanted {
+            finalizers.push(keys::TEARDOWN_FINALIZER.to_owned());
+        }
+        let patch = json!({"metadata": {"resourceVersion": live.resource_version(), "finalizers": finalizers}});
+        let params = PatchParams::default();
+        let call = sets.patch_metadata(name, &params, &Patch::Merge(&patch));
+        match limited("keeping the finalizer of", name, call).await {
+            Err(Error::Call { source, .. }) if is_not_found(&source) => Ok(true),
+            other => other.map(|_| true),
+        }
+    }
+}
+
+fn is_not_found(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 404)
+}

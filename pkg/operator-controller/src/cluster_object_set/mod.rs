@@ -1,0 +1,228 @@
+//! The ClusterObjectSet controller: one revision of an extension, applied and kept as it is, archived, or taken down.
+//!
+//! gather (the objects, from the revision or its Secrets) → decide (pure) → act (apply, archive, take down) → report (the status, when it
+//! differs). The owner is cluster-scoped and its objects are not, so triggers come from our own watches, which name the owner without
+//! a namespace; kube's `owns` would let one revision be reconciled twice at once.
+
+mod act;
+mod decide;
+mod gather;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use kube::api::{Api, Patch, PatchParams};
+use kube::runtime::controller::{self, Action, Controller};
+use kube::runtime::reflector::Store;
+use kube::runtime::watcher;
+use kube::{Client, Resource as _, ResourceExt as _};
+use olm_api::{ClusterObjectSet, ClusterObjectSetStatus};
+use olm_applier::engine::{Engine, EngineError};
+use olm_applier::watch::Watches;
+use olm_runtime::backoff::Backoff;
+use olm_runtime::events::Events;
+use olm_status::cluster_object_set as status;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use act::Next;
+
+/// Limit of a call of the controller itself.
+const CALL_LIMIT: Duration = Duration::from_secs(30);
+
+/// How the controller runs.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where Secrets with objects are kept.
+    pub system_namespace: String,
+    /// How many revisions are reconciled at the same time.
+    pub concurrency: u16,
+}
+
+/// What fails in a reconcile outside the engine.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A call to the API server failed.
+    #[error("{step} ClusterObjectSet {name:?}")]
+    Call {
+        /// What was being done.
+        step: &'static str,
+        /// Name of the revision.
+        name: String,
+        /// What the API server said.
+        #[source]
+        source: Box<kube::Error>,
+    },
+    /// A call to the API server took too long.
+    #[error("{step} ClusterObjectSet {name:?}: the API server did not answer within 30 seconds")]
+    Timeout {
+        /// What was being done.
+        step: &'static str,
+        /// Name of the revision.
+        name: String,
+    },
+    /// Objects could not be applied or removed.
+    #[error("cannot reconcile the objects of a revision")]
+    Engine(#[source] EngineError),
+}
+
+impl Error {
+    /// Whether trying again is pointless.
+    #[must_use]
+    pub fn terminal(&self) -> bool {
+        false
+    }
+}
+
+struct Context {
+    client: Client,
+    engine: Engine,
+    store: Store<ClusterObjectSet>,
+    backoff: Backoff<String>,
+    events: Events,
+    system_namespace: String,
+}
+
+/// Runs the controller until `shutdown`.
+pub async fn run(client: Client, options: Options, shutdown: CancellationToken) -> Result<(), Error> {
+    let (watches, triggers) = Watches::new(client.clone());
+    let sets: Api<ClusterObjectSet> = Api::all(client.clone());
+    let controller = Controller::new(sets, watcher::Config::default())
+        .with_config(controller::Config::default().concurrency(options.concurrency.max(1)))
+        .reconcile_on(triggers)
+        .graceful_shutdown_on(async move { shutdown.cancelled().await });
+    let context = Arc::new(Context {
+        engine: Engine::new(client.clone(), Arc::new(watches)),
+        store: controller.store(),
+        backoff: Backoff::default(),
+        events: Events::new(client.clone(), "clusterobjectset-controller"),
+        system_namespace: options.system_namespace,
+        client,
+    });
+    controller
+        .run(reconcile, retry, context)
+        .for_each(|result| async move {
+            match result {
+                Ok(_) | Err(controller::Error::ObjectNotFound(_)) => {}
+                Err(error) => tracing::warn!(%error, "reconciling a ClusterObjectSet failed"),
+            }
+        })
+        .await;
+    Ok(())
+}
+
+/// Writing the status or a finalizer failed: the object changed meanwhile, or the API server is away.
+fn retry(set: Arc<ClusterObjectSet>, error: &Error, context: Arc<Context>) -> Action {
+    tracing::debug!(name = set.name_any(), %error, "a ClusterObjectSet is tried again");
+    Action::requeue(context.backoff.failed(set.name_any()))
+}
+
+async fn reconcile(set: Arc<ClusterObjectSet>, context: Arc<Context>) -> Result<Action, Error> {
+    let name = set.name_any();
+    tracing::info!(name, "reconcile starting");
+    let done = context.step(&set, &name).await;
+    tracing::info!(name, "reconcile ending");
+    done
+}
+
+impl Context {
+    async fn step(&self, set: &ClusterObjectSet, name: &str) -> Result<Action, Error> {
+        let now = jiff::Timestamp::now();
+        let act::Done { outcome, observed_phases, next } = self.act(set, name).await?;
+        if let Some(outcome) = outcome {
+            let old = set.status.clone().unwrap_or_default();
+            let remaining = decide::remaining(set, now);
+            let facts = status::Facts {
+                version: decide::version(set),
+                overdue: match remaining {
+                    Some(left) if left.is_zero() => set.spec.progress_deadline_minutes,
+                    _ => None,
+                },
+                observed_phases,
+                generation: set.metadata.generation.unwrap_or_default(),
+            };
+            let time = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(now);
+            let new = status::object_set(&old, &outcome, &facts, &time);
+            if !status::same(&old, &new) {
+                self.write_status(set, name, &new).await?;
+                self.announce(set, &old, &new);
+            }
+        }
+        self.requeue(set, name, next, now).await
+    }
+
+    async fn requeue(
+        &self,
+        set: &ClusterObjectSet,
+        name: &str,
+        next: Next,
+        now: jiff::Timestamp,
+    ) -> Result<Action, Error> {
+        let remaining = decide::remaining(set, now).filter(|left| !left.is_zero());
+        if !matches!(next, Next::Backoff) {
+            self.backoff.clear(&name.to_owned());
+        }
+        Ok(match next {
+            Next::Settled => Action::await_change(),
+            Next::Deadline => remaining.map_or_else(Action::await_change, Action::requeue),
+            Next::After(delay) => Action::requeue(delay),
+            Next::Backoff => {
+                let delay = self.backoff.failed(name.to_owned());
+                Action::requeue(remaining.map_or(delay, |left| delay.min(left)))
+            }
+            Next::Release => {
+                self.engine.forget(&set.uid().unwrap_or_default());
+                self.set_finalizer(set, name, false).await?;
+                Action::await_change()
+            }
+        })
+    }
+
+    async fn write_status(
+        &self,
+        set: &ClusterObjectSet,
+        name: &str,
+        new: &ClusterObjectSetStatus,
+    ) -> Result<(), Error> {
+        // Bound to the state the status was computed from, so that a stale read never undoes a latched condition.
+        let patch = json!({"metadata": {"resourceVersion": set.resource_version()}, "status": new});
+        let sets: Api<ClusterObjectSet> = Api::all(self.client.clone());
+        let params = PatchParams::default();
+        let call = sets.patch_status(name, &params, &Patch::Merge(&patch));
+        limited("writing the status of", name, call).await.map(drop)
+    }
+
+    /// Tells in an event when the progress changed its reason.
+    fn announce(&self, set: &ClusterObjectSet, old: &ClusterObjectSetStatus, new: &ClusterObjectSetStatus) {
+        let find = |status: &ClusterObjectSetStatus| {
+            status.conditions.iter().flatten().find(|c| c.type_ == "Progressing").cloned()
+        };
+        let Some(now) = find(new) else { return };
+        if find(old).is_some_and(|before| before.reason == now.reason) {
+            return;
+        }
+        let note: String = now.message.chars().take(1000).collect();
+        let reference = set.object_ref(&());
+        match now.reason.as_str() {
+            "Blocked" | "Retrying" | "ProgressDeadlineExceeded" => {
+                self.events.warning(reference, &now.reason, "RollOut", &note);
+            }
+            _ => self.events.normal(reference, &now.reason, "RollOut", &note),
+        }
+    }
+}
+
+/// A call of the controller itself, for at most [`CALL_LIMIT`].
+async fn limited<T>(
+    step: &'static str,
+    name: &str,
+    call: impl Future<Output = Result<T, kube::Error>>,
+) -> Result<T, Error> {
+    match tokio::time::timeout(CALL_LIMIT, call).await {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(source)) => Err(Error::Call { step, name: name.to_owned(), source: Box::new(source) }),
+        Err(_) => Err(Error::Timeout { step, name: name.to_owned() }),
+    }
+}
