@@ -1,0 +1,34 @@
+# Two images from one build: `docker build --target catalogd .` and `docker build --target operator-controller .`
+# The binaries are static (musl), so the images hold nothing else but the certificate authorities of the public web.
+ARG RUST_VERSION=1.95.0
+
+FROM docker.io/library/rust:${RUST_VERSION}-alpine AS build
+# A C compiler for ring and zstd.
+RUN apk add --no-cache build-base ca-certificates
+# The image's own toolchain; without this rustup would fetch the developers' extra components.
+ARG RUST_VERSION
+ENV RUSTUP_TOOLCHAIN=${RUST_VERSION}
+WORKDIR /src
+COPY . .
+RUN --mount=type=cache,target=/usr/local/cargo/registry \
+    --mount=type=cache,target=/src/target \
+    cargo build --release --locked -p catalogd -p operator-controller \
+    && mkdir -p /out/empty \
+    && cp target/release/catalogd target/release/operator-controller /out/
+
+FROM scratch AS base
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
+# Writable where no volume is mounted.
+COPY --from=build --chown=65532:65532 /out/empty/ /tmp/
+COPY --from=build --chown=65532:65532 /out/empty/ /var/cache/
+USER 65532:65532
+# Manifests call ./catalogd.
+WORKDIR /
+
+FROM base AS catalogd
+COPY --from=build /out/catalogd /catalogd
+ENTRYPOINT ["/catalogd"]
+
+FROM base AS operator-controller
+COPY --from=build /out/operator-controller /operator-controller
+ENTRYPOINT ["/operator-controller"]
