@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// A bundle that cannot be read. Nothing but another bundle image mends it.
+/// A bundle that cannot be read. Another bundle image mends it.
 #[derive(Debug, Error)]
 pub enum ParseError {
     /// A file that every bundle must have is not there.
@@ -57,9 +57,10 @@ pub enum ParseError {
 }
 
 impl ParseError {
-    /// Whether trying again with the same files is pointless: always, parsing has no other input.
+    /// Whether only a change of the extension's spec can help. Never: the catalog may offer another
+    /// bundle any time, so it is worth trying again.
     pub fn terminal(&self) -> bool {
-        true
+        false
     }
 }
 

@@ -7,6 +7,7 @@
 mod config;
 pub mod crd_safety;
 mod error;
+mod json_text;
 mod model;
 mod options;
 mod parse;

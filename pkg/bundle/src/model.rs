@@ -40,12 +40,18 @@ impl Bundle {
 
     /// The install modes the bundle supports, in a fixed order.
     pub fn install_modes(&self) -> Vec<InstallMode> {
-        InstallMode::ALL.into_iter().filter(|mode| self.supports(*mode)).collect()
+        InstallMode::ALL
+            .into_iter()
+            .filter(|mode| self.supports(*mode))
+            .collect()
     }
 
     /// Whether `mode` is declared as supported. When a mode is listed twice, any `true` counts.
     pub fn supports(&self, mode: InstallMode) -> bool {
-        self.csv.install_modes.iter().any(|(name, on)| *on && name == mode.as_str())
+        self.csv
+            .install_modes
+            .iter()
+            .any(|(name, on)| *on && name == mode.as_str())
     }
 
     /// Whether the bundle serves webhooks of any type.
@@ -71,8 +77,12 @@ pub enum InstallMode {
 }
 
 impl InstallMode {
-    const ALL: [Self; 4] =
-        [Self::AllNamespaces, Self::MultiNamespace, Self::OwnNamespace, Self::SingleNamespace];
+    const ALL: [Self; 4] = [
+        Self::AllNamespaces,
+        Self::MultiNamespace,
+        Self::OwnNamespace,
+        Self::SingleNamespace,
+    ];
 
     /// The name in a CSV.
     pub fn as_str(self) -> &'static str {

@@ -43,7 +43,9 @@ fn parse(text: &str) -> Option<(BigInt, Format)> {
         Some(rest) => (true, rest),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
     };
-    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+    let end = rest
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(rest.len());
     let (mantissa, suffix) = rest.split_at(end);
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     if whole.is_empty() && fraction.is_empty() || fraction.contains('.') {
@@ -109,7 +111,11 @@ fn write(nano: &BigInt, format: Format) -> String {
     }
     let decimals = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
     let exponents = ["e-9", "e-6", "e-3", "", "e3", "e6", "e9", "e12", "e15", "e18"];
-    let suffixes = if format == Format::DecimalExponent { exponents } else { decimals };
+    let suffixes = if format == Format::DecimalExponent {
+        exponents
+    } else {
+        decimals
+    };
     reduce(nano.clone(), 1000, 0, &suffixes)
 }
 

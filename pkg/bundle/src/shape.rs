@@ -9,13 +9,13 @@ use std::sync::OnceLock;
 
 use k8s_openapi::api::apps::v1::DeploymentSpec;
 use k8s_openapi::schemars::generate::SchemaSettings;
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 use crate::quantity;
 
-mod crd_shape;
+mod tables;
 
-pub(crate) use crd_shape::CRD;
+pub(crate) use tables::{CRD, CSV};
 
 /// Name of the `apps/v1` `DeploymentSpec` in the tables.
 pub(crate) const DEPLOYMENT_SPEC: &str = "io.k8s.api.apps.v1.DeploymentSpec";
@@ -27,6 +27,7 @@ pub(crate) enum Shape {
     Str,
     Bool,
     Int,
+    Int64,
     Float,
     Quantity,
     IntOrString,
@@ -49,7 +50,7 @@ pub(crate) struct Field {
     pub required: bool,
 }
 
-/// Structures by their OpenAPI name.
+/// Structures by the names of the API's schema.
 #[derive(Debug, Default)]
 pub(crate) struct Shapes {
     types: Types,
@@ -64,22 +65,33 @@ pub(crate) fn shapes() -> &'static Shapes {
         let mut generator = SchemaSettings::draft2020_12().into_generator();
         let _ = generator.subschema_for::<DeploymentSpec>();
         let definitions = generator.take_definitions(true);
-        let mut types: BTreeMap<_, _> =
-            definitions.iter().map(|(name, schema)| (name.clone(), fields(schema))).collect();
-        types.extend(crd_shape::types());
+        let mut types: BTreeMap<_, _> = definitions
+            .iter()
+            .map(|(name, schema)| (name.clone(), fields(schema)))
+            .collect();
+        types.extend(tables::types());
         Shapes { types }
     })
 }
 
 fn fields(schema: &Value) -> BTreeMap<String, Field> {
     let required = schema.get("required").and_then(Value::as_array);
-    let is_required = |name: &str| required.is_some_and(|list| list.iter().any(|item| item.as_str() == Some(name)));
+    let is_required =
+        |name: &str| required.is_some_and(|list| list.iter().any(|item| item.as_str() == Some(name)));
     schema
         .get("properties")
         .and_then(Value::as_object)
         .into_iter()
         .flatten()
-        .map(|(name, schema)| (name.clone(), Field { shape: shape(schema), required: is_required(name) }))
+        .map(|(name, schema)| {
+            (
+                name.clone(),
+                Field {
+                    shape: shape(schema),
+                    required: is_required(name),
+                },
+            )
+        })
         .collect()
 }
 
@@ -98,6 +110,7 @@ fn shape(schema: &Value) -> Shape {
     match schema.get("type").and_then(Value::as_str) {
         Some("string") => Shape::Str,
         Some("boolean") => Shape::Bool,
+        Some("integer") if schema.get("format").and_then(Value::as_str) == Some("int64") => Shape::Int64,
         Some("integer") => Shape::Int,
         Some("number") => Shape::Float,
         Some("array") => Shape::List(nested("items")),
@@ -112,10 +125,6 @@ impl Shapes {
         self.types.get(name).into_iter().flatten()
     }
 
-    pub(crate) fn field(&self, name: &str, field: &str) -> Option<&Field> {
-        self.types.get(name)?.get(field)
-    }
-
     /// `value` as it is after having gone through the structure `name`. The error is upstream's.
     pub(crate) fn normalize(&self, name: &str, value: &Value) -> Result<Value, String> {
         self.structure(name, value).map(Value::Object)
@@ -127,36 +136,49 @@ impl Shapes {
         match (shape, value) {
             (Shape::Any, _)
             | (Shape::Str, Value::String(_))
-            | (Shape::Bool, Value::Bool(_))
-            | (Shape::Float, Value::Number(_))
-            | (Shape::Time, Value::String(_) | Value::Null) => Ok(value.clone()),
+            | (Shape::Bool | Shape::NamedOrBool(_), Value::Bool(_))
+            | (Shape::Time, Value::String(_) | Value::Null)
+            | (Shape::IntOrString, Value::String(_) | Value::Number(_)) => Ok(value.clone()),
             (Shape::Str, Value::Null) => Ok("".into()),
             (Shape::Bool, Value::Null) => Ok(false.into()),
-            (Shape::Int | Shape::Float, Value::Null) => Ok(0.into()),
-            (Shape::Int, Value::Number(number)) if number.is_i64() || number.is_u64() => Ok(value.clone()),
-            (Shape::Quantity, _) => quantity::canonical(value).map(Value::String).map_err(ToOwned::to_owned),
-            (Shape::IntOrString, Value::String(_) | Value::Number(_)) => Ok(value.clone()),
-            (Shape::IntOrString, Value::Null) => Ok(0.into()),
-            (Shape::List(_) | Shape::Map(_), Value::Null) => Ok(Value::Null),
-            (Shape::List(item), Value::Array(items)) => {
-                items.iter().map(|value| self.convert(item, value)).collect::<Result<_, _>>().map(Value::Array)
+            (Shape::Int | Shape::Int64 | Shape::Float | Shape::IntOrString, Value::Null) => Ok(0.into()),
+            (Shape::Float, Value::Number(number)) => Ok(as_float(number)),
+            (Shape::Int | Shape::Int64, Value::Number(number)) if number.is_i64() || number.is_u64() => {
+                Ok(value.clone())
             }
+            (Shape::Quantity, _) => quantity::canonical(value)
+                .map(Value::String)
+                .map_err(ToOwned::to_owned),
+            (Shape::List(_) | Shape::Map(_), Value::Null) => Ok(Value::Null),
+            (Shape::List(item), Value::Array(items)) => items
+                .iter()
+                .map(|value| self.convert(item, value))
+                .collect::<Result<_, _>>()
+                .map(Value::Array),
             (Shape::Map(item), Value::Object(map)) => {
                 let convert = |(key, value): (&String, &Value)| Ok((key.clone(), self.convert(item, value)?));
-                map.iter().map(convert).collect::<Result<_, String>>().map(Value::Object)
+                map.iter()
+                    .map(convert)
+                    .collect::<Result<_, String>>()
+                    .map(Value::Object)
             }
-            (Shape::NamedOrBool(_), Value::Bool(_)) => Ok(value.clone()),
-            (Shape::NamedOrTexts(_), Value::Array(_)) => self.convert(&Shape::List(Box::new(Shape::Str)), value),
+            (Shape::NamedOrTexts(_), Value::Array(_)) => {
+                self.convert(&Shape::List(Box::new(Shape::Str)), value)
+            }
             (Shape::NamedOrList(name), Value::Array(_)) => {
                 self.convert(&Shape::List(Box::new(Shape::Named(name.clone()))), value)
             }
             (
-                Shape::Named(name) | Shape::NamedOrBool(name) | Shape::NamedOrList(name) | Shape::NamedOrTexts(name),
+                Shape::Named(name)
+                | Shape::NamedOrBool(name)
+                | Shape::NamedOrList(name)
+                | Shape::NamedOrTexts(name),
                 _,
             ) => self.normalize(name, value),
             (Shape::Str, _) => unrecognized("string"),
             (Shape::Bool, _) => unrecognized("bool"),
             (Shape::Int, _) => unrecognized("int32"),
+            (Shape::Int64, _) => unrecognized("int64"),
             (Shape::Float, _) => unrecognized("float64"),
             (Shape::IntOrString, _) => Err("IntOrString must be a number or a string".to_owned()),
             (Shape::Time, _) => Err("a time must be a string in RFC 3339 form".to_owned()),
@@ -201,9 +223,14 @@ fn is_embedded(type_name: &str, field: &str) -> bool {
     let short = type_name.rsplit('.').next().unwrap_or(type_name);
     matches!(
         (short, field),
-        ("Container" | "EphemeralContainer" | "PersistentVolumeClaimSpec", "resources")
-            | ("DeploymentSpec", "strategy")
-            | ("PodTemplateSpec" | "PersistentVolumeClaimTemplate" | "Crd", "metadata" | "spec")
+        (
+            "Container" | "EphemeralContainer" | "PersistentVolumeClaimSpec",
+            "resources"
+        ) | ("DeploymentSpec", "strategy")
+            | (
+                "PodTemplateSpec" | "PersistentVolumeClaimTemplate" | "Crd",
+                "metadata" | "spec"
+            )
             | ("Crd", "status")
     )
 }
@@ -225,17 +252,40 @@ fn is_left_out(type_name: &str, field: &str, shape: &Shape, value: &Value) -> bo
         (Shape::Bool, Value::Bool(false)) => {
             matches!(
                 field,
-                "stdin" | "stdinOnce" | "tty" | "hostNetwork" | "hostPID" | "hostIPC" | "paused" | "sslEnabled"
-                    | "chapAuthDiscovery" | "chapAuthSession" | "preserveUnknownFields" | "deprecated"
-                    | "exclusiveMaximum" | "exclusiveMinimum" | "uniqueItems" | "nullable"
-                    | "x-kubernetes-embedded-resource" | "x-kubernetes-int-or-string"
+                "stdin"
+                    | "stdinOnce"
+                    | "tty"
+                    | "hostNetwork"
+                    | "hostPID"
+                    | "hostIPC"
+                    | "paused"
+                    | "sslEnabled"
+                    | "chapAuthDiscovery"
+                    | "chapAuthSession"
+                    | "preserveUnknownFields"
+                    | "deprecated"
+                    | "exclusiveMaximum"
+                    | "exclusiveMinimum"
+                    | "uniqueItems"
+                    | "nullable"
+                    | "x-kubernetes-embedded-resource"
+                    | "x-kubernetes-int-or-string"
             ) || field == "readOnly" && !matches!(short, "CSIVolumeSource" | "AzureDiskVolumeSource")
         }
-        (Shape::Int, Value::Number(number)) if number.as_i64() == Some(0) => matches!(
-            field,
-            "hostPort" | "initialDelaySeconds" | "timeoutSeconds" | "periodSeconds" | "successThreshold"
-                | "failureThreshold" | "partition" | "minReadySeconds" | "generation"
-        ) || (short, field) == ("CrdColumn", "priority"),
+        (Shape::Int | Shape::Int64, Value::Number(number)) if number.as_i64() == Some(0) => {
+            matches!(
+                field,
+                "hostPort"
+                    | "initialDelaySeconds"
+                    | "timeoutSeconds"
+                    | "periodSeconds"
+                    | "successThreshold"
+                    | "failureThreshold"
+                    | "partition"
+                    | "minReadySeconds"
+                    | "generation"
+            ) || (short, field) == ("CrdColumn", "priority")
+        }
         _ => false,
     }
 }
@@ -243,11 +293,30 @@ fn is_left_out(type_name: &str, field: &str, shape: &Shape, value: &Value) -> bo
 fn keeps_empty_text(short: &str, field: &str) -> bool {
     matches!(
         field,
-        "runtimeClassName" | "preemptionPolicy" | "hostnameOverride" | "storageClassName" | "volumeMode"
-            | "mountPropagation" | "recursiveReadOnly" | "localhostProfile" | "procMount" | "gmsaCredentialSpecName"
-            | "gmsaCredentialSpec" | "runAsUserName" | "cachingMode" | "service" | "fsGroupChangePolicy"
-            | "supplementalGroupsPolicy" | "seLinuxChangePolicy" | "resourceClaimName" | "resourceClaimTemplateName"
-            | "nodeAffinityPolicy" | "nodeTaintsPolicy" | "stopSignal" | "initiatorName" | "apiGroup"
+        "runtimeClassName"
+            | "preemptionPolicy"
+            | "hostnameOverride"
+            | "storageClassName"
+            | "volumeMode"
+            | "mountPropagation"
+            | "recursiveReadOnly"
+            | "localhostProfile"
+            | "procMount"
+            | "gmsaCredentialSpecName"
+            | "gmsaCredentialSpec"
+            | "runAsUserName"
+            | "cachingMode"
+            | "service"
+            | "fsGroupChangePolicy"
+            | "supplementalGroupsPolicy"
+            | "seLinuxChangePolicy"
+            | "resourceClaimName"
+            | "resourceClaimTemplateName"
+            | "nodeAffinityPolicy"
+            | "nodeTaintsPolicy"
+            | "stopSignal"
+            | "initiatorName"
+            | "apiGroup"
             | "volumeAttributesClassName"
     ) || matches!(
         (short, field),
@@ -261,9 +330,27 @@ fn keeps_empty_text(short: &str, field: &str) -> bool {
             | ("CrdScale", "labelSelectorPath")
             | ("CrdService", "path")
             | ("CrdClientConfig", "url")
-            | ("CrdSchema", "$ref" | "x-kubernetes-list-type" | "x-kubernetes-map-type")
+            | (
+                "CrdSchema",
+                "$ref" | "x-kubernetes-list-type" | "x-kubernetes-map-type"
+            )
             | ("CrdRule", "reason")
     )
+}
+
+/// The API keeps these as 64-bit floats: integers that have no exact counterpart come out rounded.
+fn as_float(number: &Number) -> Value {
+    let rounded = number
+        .as_f64()
+        .filter(|float| float.fract() == 0.0)
+        .map(|float| float.to_string());
+    let whole = rounded.and_then(|text| {
+        text.parse::<i64>()
+            .map(Number::from)
+            .or_else(|_| text.parse::<u64>().map(Number::from))
+            .ok()
+    });
+    Value::Number(whole.unwrap_or_else(|| number.clone()))
 }
 
 /// The kind of a decoded JSON value, in the words of upstream's converter.

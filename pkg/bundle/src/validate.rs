@@ -17,13 +17,28 @@ pub(crate) enum Scope {
 /// count as cluster scoped, as they always have.
 pub(crate) fn scope_of(kind: &str) -> Option<Scope> {
     match kind {
-        "Secret" | "ServiceAccount" | "Service" | "Role" | "RoleBinding" | "PrometheusRule" | "ServiceMonitor"
-        | "PodMonitor" | "PodDisruptionBudget" | "ConfigMap" | "NetworkPolicy" | "ClusterServiceVersion" => {
-            Some(Scope::Namespaced)
-        }
-        "CustomResourceDefinition" | "ClusterRole" | "ClusterRoleBinding" | "PriorityClass"
-        | "VerticalPodAutoscaler" | "ConsoleYAMLSample" | "ConsoleQuickStart" | "ConsoleCLIDownload"
-        | "ConsoleLink" | "ConsolePlugin" => Some(Scope::Cluster),
+        "Secret"
+        | "ServiceAccount"
+        | "Service"
+        | "Role"
+        | "RoleBinding"
+        | "PrometheusRule"
+        | "ServiceMonitor"
+        | "PodMonitor"
+        | "PodDisruptionBudget"
+        | "ConfigMap"
+        | "NetworkPolicy"
+        | "ClusterServiceVersion" => Some(Scope::Namespaced),
+        "CustomResourceDefinition"
+        | "ClusterRole"
+        | "ClusterRoleBinding"
+        | "PriorityClass"
+        | "VerticalPodAutoscaler"
+        | "ConsoleYAMLSample"
+        | "ConsoleQuickStart"
+        | "ConsoleCLIDownload"
+        | "ConsoleLink"
+        | "ConsolePlugin" => Some(Scope::Cluster),
         _ => None,
     }
 }
@@ -40,7 +55,11 @@ pub(crate) fn supported(bundle: &Bundle, options: &RenderOptions) -> Result<(), 
     if !options.single_own_namespace && !bundle.supports(InstallMode::AllNamespaces) {
         return refuse("bundle does not support AllNamespaces install mode");
     }
-    let usable = [InstallMode::AllNamespaces, InstallMode::SingleNamespace, InstallMode::OwnNamespace];
+    let usable = [
+        InstallMode::AllNamespaces,
+        InstallMode::SingleNamespace,
+        InstallMode::OwnNamespace,
+    ];
     if !usable.into_iter().any(|mode| bundle.supports(mode)) {
         return refuse(
             "bundle must support at least one of [AllNamespaces SingleNamespace OwnNamespace] install modes",
@@ -52,13 +71,27 @@ pub(crate) fn supported(bundle: &Bundle, options: &RenderOptions) -> Result<(), 
 /// Finds every contradiction inside the bundle; all of them are reported at once, a line each.
 pub(crate) fn consistent(bundle: &Bundle) -> Result<(), RenderError> {
     let findings: Vec<String> = [
-        deployment_names, crd_names, owned_crds, package_name, conversion_modes, webhook_deployments,
-        webhook_duplicates, webhook_names, conversion_duplicates, conversion_owned, webhook_rules, kinds,
+        deployment_names,
+        crd_names,
+        owned_crds,
+        package_name,
+        conversion_modes,
+        webhook_deployments,
+        webhook_duplicates,
+        webhook_names,
+        conversion_duplicates,
+        conversion_owned,
+        webhook_rules,
+        kinds,
     ]
     .iter()
     .flat_map(|check| check(bundle))
     .collect();
-    if findings.is_empty() { Ok(()) } else { Err(RenderError::Invalid(findings.join("\n"))) }
+    if findings.is_empty() {
+        Ok(())
+    } else {
+        Err(RenderError::Invalid(findings.join("\n")))
+    }
 }
 
 fn repeated<'a>(names: impl Iterator<Item = &'a str>) -> BTreeSet<&'a str> {
@@ -67,7 +100,13 @@ fn repeated<'a>(names: impl Iterator<Item = &'a str>) -> BTreeSet<&'a str> {
 }
 
 fn deployment_names(bundle: &Bundle) -> Vec<String> {
-    let names = || bundle.csv.deployments.iter().map(|deployment| deployment.name.as_str());
+    let names = || {
+        bundle
+            .csv
+            .deployments
+            .iter()
+            .map(|deployment| deployment.name.as_str())
+    };
     let twice = repeated(names())
         .into_iter()
         .map(|name| format!("cluster service version contains duplicate strategy deployment spec '{name}'"));
@@ -87,7 +126,9 @@ fn subdomain_messages(name: &str) -> Vec<String> {
     }
     let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let label_fits = |label: &str| {
-        label.starts_with(is_word) && label.ends_with(is_word) && label.chars().all(|c| is_word(c) || c == '-')
+        label.starts_with(is_word)
+            && label.ends_with(is_word)
+            && label.chars().all(|c| is_word(c) || c == '-')
     };
     if !name.split('.').all(label_fits) {
         out.push(
@@ -109,8 +150,13 @@ fn crd_names(bundle: &Bundle) -> Vec<String> {
 
 fn owned_crds(bundle: &Bundle) -> Vec<String> {
     let present: BTreeSet<&str> = bundle.crds.iter().map(metadata_name).collect();
-    let missing: BTreeSet<&str> =
-        bundle.csv.owned_crds.iter().map(String::as_str).filter(|name| !present.contains(name)).collect();
+    let missing: BTreeSet<&str> = bundle
+        .csv
+        .owned_crds
+        .iter()
+        .map(String::as_str)
+        .filter(|name| !present.contains(name))
+        .collect();
     missing
         .into_iter()
         .map(|name| {
@@ -122,11 +168,19 @@ fn owned_crds(bundle: &Bundle) -> Vec<String> {
 }
 
 fn package_name(bundle: &Bundle) -> Vec<String> {
-    if bundle.package.is_empty() { vec!["package name is empty".to_owned()] } else { Vec::new() }
+    if bundle.package.is_empty() {
+        vec!["package name is empty".to_owned()]
+    } else {
+        Vec::new()
+    }
 }
 
 fn conversions(bundle: &Bundle) -> impl Iterator<Item = &Webhook> {
-    bundle.csv.webhooks.iter().filter(|webhook| webhook.kind == Some(WebhookType::Conversion))
+    bundle
+        .csv
+        .webhooks
+        .iter()
+        .filter(|webhook| webhook.kind == Some(WebhookType::Conversion))
 }
 
 fn conversion_modes(bundle: &Bundle) -> Vec<String> {
@@ -134,7 +188,11 @@ fn conversion_modes(bundle: &Bundle) -> Vec<String> {
     if modes == [InstallMode::AllNamespaces] {
         return Vec::new();
     }
-    let modes = modes.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    let modes = modes
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(" ");
     conversions(bundle)
         .map(|webhook| {
             format!(
@@ -147,7 +205,12 @@ fn conversion_modes(bundle: &Bundle) -> Vec<String> {
 }
 
 fn webhook_deployments(bundle: &Bundle) -> Vec<String> {
-    let deployments: BTreeSet<&str> = bundle.csv.deployments.iter().map(|spec| spec.name.as_str()).collect();
+    let deployments: BTreeSet<&str> = bundle
+        .csv
+        .deployments
+        .iter()
+        .map(|spec| spec.name.as_str())
+        .collect();
     bundle
         .csv
         .webhooks
@@ -163,15 +226,23 @@ fn webhook_deployments(bundle: &Bundle) -> Vec<String> {
 }
 
 fn webhook_duplicates(bundle: &Bundle) -> Vec<String> {
-    [WebhookType::Conversion, WebhookType::Mutating, WebhookType::Validating]
-        .into_iter()
-        .flat_map(|kind| {
-            let of_kind = bundle.csv.webhooks.iter().filter(move |webhook| webhook.kind == Some(kind));
-            repeated(of_kind.map(|webhook| webhook.generate_name.as_str()))
-                .into_iter()
-                .map(move |name| format!("duplicate webhook '{name}' of type '{}'", kind.as_str()))
-        })
-        .collect()
+    [
+        WebhookType::Conversion,
+        WebhookType::Mutating,
+        WebhookType::Validating,
+    ]
+    .into_iter()
+    .flat_map(|kind| {
+        let of_kind = bundle
+            .csv
+            .webhooks
+            .iter()
+            .filter(move |webhook| webhook.kind == Some(kind));
+        repeated(of_kind.map(|webhook| webhook.generate_name.as_str()))
+            .into_iter()
+            .map(move |name| format!("duplicate webhook '{name}' of type '{}'", kind.as_str()))
+    })
+    .collect()
 }
 
 fn webhook_names(bundle: &Bundle) -> Vec<String> {
@@ -199,7 +270,10 @@ fn conversion_duplicates(bundle: &Bundle) -> Vec<String> {
         .filter(|(_, names)| names.len() > 1)
         .map(|(crd, mut names)| {
             names.sort_unstable();
-            format!("conversion webhooks [{}] reference same custom resource definition '{crd}'", names.join(","))
+            format!(
+                "conversion webhooks [{}] reference same custom resource definition '{crd}'",
+                names.join(",")
+            )
         })
         .collect()
 }
@@ -223,7 +297,10 @@ fn webhook_rules(bundle: &Bundle) -> Vec<String> {
     let mut out = Vec::new();
     let admission = |webhook: &&Webhook| webhook.kind.is_some_and(|kind| kind != WebhookType::Conversion);
     for webhook in bundle.csv.webhooks.iter().filter(admission) {
-        let head = format!("webhook \"{}\" contains forbidden rule: admission webhook rules", webhook.generate_name);
+        let head = format!(
+            "webhook \"{}\" contains forbidden rule: admission webhook rules",
+            webhook.generate_name
+        );
         for rule in &webhook.rules {
             for group in &rule.api_groups {
                 match group.as_str() {
@@ -257,10 +334,16 @@ fn is_forbidden(resource: &str) -> bool {
 
 fn kinds(bundle: &Bundle) -> Vec<String> {
     let unsupported = |object: &serde_json::Value| {
-        let kind = object.get("kind").and_then(serde_json::Value::as_str).unwrap_or_default();
-        scope_of(kind)
-            .is_none()
-            .then(|| format!("unsupported resource \"{}\" with kind \"{kind}\"", metadata_name(object)))
+        let kind = object
+            .get("kind")
+            .and_then(serde_json::Value::as_str)
+            .unwrap_or_default();
+        scope_of(kind).is_none().then(|| {
+            format!(
+                "unsupported resource \"{}\" with kind \"{kind}\"",
+                metadata_name(object)
+            )
+        })
     };
     bundle.others.iter().filter_map(unsupported).collect()
 }

@@ -42,7 +42,9 @@ pub(super) fn fields() -> [(&'static str, Shape); 9] {
 pub(super) fn read(value: &Value) -> Result<DeploymentConfig, String> {
     let mut out = DeploymentConfig::default();
     for (field, shape) in fields() {
-        let Some(given) = value.get(field).filter(|given| !given.is_null()) else { continue };
+        let Some(given) = value.get(field).filter(|given| !given.is_null()) else {
+            continue;
+        };
         let converted = shapes().convert(&shape, given)?;
         match (field, converted) {
             ("affinity", Value::Object(map)) => out.affinity = Some(map),

@@ -24,15 +24,27 @@ pub(crate) fn read(bundle: &Bundle, options: &RenderOptions) -> Result<Config, R
         return Ok(Config::default());
     }
     let empty = Value::Object(Map::new());
-    let input = options.config.as_ref().filter(|value| !value.is_null()).unwrap_or(&empty);
+    let input = options
+        .config
+        .as_ref()
+        .filter(|value| !value.is_null())
+        .unwrap_or(&empty);
     schema::check(bundle, options, input).map_err(RenderError::Config)?;
-    let watch_namespace = input.get("watchNamespace").and_then(Value::as_str).map(ToOwned::to_owned);
+    let watch_namespace = input
+        .get("watchNamespace")
+        .and_then(Value::as_str)
+        .map(ToOwned::to_owned);
     let deployment = input
         .get("deploymentConfig")
         .map(deployment::read)
         .transpose()
-        .map_err(|error| RenderError::DeploymentConfig(format!("failed to unmarshal deploymentConfig: {error}")))?;
-    Ok(Config { watch_namespace, deployment })
+        .map_err(|error| {
+            RenderError::DeploymentConfig(format!("failed to unmarshal deploymentConfig: {error}"))
+        })?;
+    Ok(Config {
+        watch_namespace,
+        deployment,
+    })
 }
 
 /// The namespaces to watch, checked against the install modes; a single empty name means all.
@@ -47,7 +59,11 @@ pub(crate) fn targets(
         None => Vec::new(),
     };
     let modes = bundle.install_modes();
-    let modes = modes.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    let modes = modes
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(" ");
     let refuse = |what: &str| {
         let list = targets.join(" ");
         RenderError::Options(format!(
@@ -56,17 +72,28 @@ pub(crate) fn targets(
     };
     match targets.as_slice() {
         [] => {
-            let count =
-                if bundle.supports(InstallMode::MultiNamespace) { "at least one" } else { "exactly one" };
+            let count = if bundle.supports(InstallMode::MultiNamespace) {
+                "at least one"
+            } else {
+                "exactly one"
+            };
             Err(RenderError::Options(format!(
                 "invalid target namespaces []: {count} target namespace must be specified"
             )))
         }
         [all] if all.is_empty() => {
-            if bundle.supports(InstallMode::AllNamespaces) { Ok(targets) } else { Err(refuse("targeting all namespaces")) }
+            if bundle.supports(InstallMode::AllNamespaces) {
+                Ok(targets)
+            } else {
+                Err(refuse("targeting all namespaces"))
+            }
         }
         [own] if *own == options.install_namespace => {
-            if bundle.supports(InstallMode::OwnNamespace) { Ok(targets) } else { Err(refuse("targeting own namespace")) }
+            if bundle.supports(InstallMode::OwnNamespace) {
+                Ok(targets)
+            } else {
+                Err(refuse("targeting own namespace"))
+            }
         }
         [other, ..] => {
             if bundle.supports(InstallMode::SingleNamespace) {

@@ -31,7 +31,9 @@ pub(super) fn check(bundle: &Bundle, options: &RenderOptions, input: &Value) -> 
     let mut findings = Vec::new();
 
     if required && map.get("watchNamespace").is_none_or(Value::is_null) {
-        findings.push(Finding::Text("required field \"watchNamespace\" is missing".to_owned()));
+        findings.push(Finding::Text(
+            "required field \"watchNamespace\" is missing".to_owned(),
+        ));
     } else if let (Some(format), Some(value)) = (format, map.get("watchNamespace")) {
         watch_namespace(format, optional, &options.install_namespace, value, &mut findings);
     }
@@ -108,7 +110,9 @@ impl Format {
             ),
             _ => return None,
         };
-        Some(format!("invalid format for field \"watchNamespace\": '{value}' is not valid {name}: {message}"))
+        Some(format!(
+            "invalid format for field \"watchNamespace\": '{value}' is not valid {name}: {message}"
+        ))
     }
 }
 
@@ -126,7 +130,9 @@ fn watch_namespace(format: Format, optional: bool, namespace: &str, value: &Valu
         other => found.push(invalid_type("watchNamespace", kind(other), "string")),
     }
     if optional && !found.is_empty() {
-        out.push(Finding::Text("invalid value for field \"watchNamespace\"".to_owned()));
+        out.push(Finding::Text(
+            "invalid value for field \"watchNamespace\"".to_owned(),
+        ));
         out.push(Finding::Text(invalid_type("watchNamespace", kind(value), "null")));
         if found.len() > 1 {
             out.push(Finding::Text("validation failed".to_owned()));
@@ -143,13 +149,17 @@ fn namespace_name(text: &str) -> Vec<String> {
         out.push("field \"watchNamespace\" must have minimum length of 1 (len=0)".to_owned());
     }
     if length > MAX_NAMESPACE {
-        out.push(format!("field \"watchNamespace\" must have maximum length of {MAX_NAMESPACE} (len={length})"));
+        out.push(format!(
+            "field \"watchNamespace\" must have maximum length of {MAX_NAMESPACE} (len={length})"
+        ));
     }
     let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let fits =
         text.starts_with(is_word) && text.ends_with(is_word) && text.chars().all(|c| is_word(c) || c == '-');
     if !fits {
-        out.push(format!("field \"watchNamespace\" must match pattern \"{PATTERN}\""));
+        out.push(format!(
+            "field \"watchNamespace\" must match pattern \"{PATTERN}\""
+        ));
     }
     out
 }
@@ -182,7 +192,10 @@ fn deployment_config(value: &Value, out: &mut Vec<Finding>) {
             nested(&format!("{FIELD}.{key}"), shape, value, out);
         }
     }
-    if let Some(key) = map.keys().find(|key| fields.iter().all(|(known, _)| known != key)) {
+    if let Some(key) = map
+        .keys()
+        .find(|key| fields.iter().all(|(known, _)| known != key))
+    {
         out.push(Finding::Text(format!("unknown field \"{key}\"")));
     }
 }
@@ -210,21 +223,20 @@ fn nested(path: &str, shape: &Shape, value: &Value, out: &mut Vec<Finding>) {
             }
             return;
         }
-        (Shape::Quantity | Shape::IntOrString, Value::String(_) | Value::Number(_))
-        | (Shape::Str | Shape::Time, Value::String(_))
+        (Shape::Quantity | Shape::IntOrString | Shape::Float, Value::Number(_))
+        | (Shape::Quantity | Shape::IntOrString | Shape::Str | Shape::Time, Value::String(_))
         | (Shape::Bool, Value::Bool(_))
-        | (Shape::Float, Value::Number(_)) => return,
-        (Shape::Int, Value::Number(number)) if number.is_i64() || number.is_u64() => return,
+        | (Shape::Any | Shape::NamedOrBool(_) | Shape::NamedOrList(_) | Shape::NamedOrTexts(_), _) => return,
+        (Shape::Int | Shape::Int64, Value::Number(number)) if number.is_i64() || number.is_u64() => return,
         (Shape::List(_), _) => "array",
         (Shape::Map(_), _) => "object",
         (Shape::Str | Shape::Time, _) => "string",
         (Shape::Bool, _) => "boolean",
-        (Shape::Int, _) => "integer",
+        (Shape::Int | Shape::Int64, _) => "integer",
         (Shape::Float, _) => "number",
         (Shape::Quantity | Shape::IntOrString, _) => {
             return out.push(Finding::Text(format!("invalid value for field \"{path}\"")));
         }
-        (Shape::Any | Shape::NamedOrBool(_) | Shape::NamedOrList(_) | Shape::NamedOrTexts(_), _) => return,
     };
     out.push(Finding::Text(null_or_type(path, value, want)));
 }
@@ -237,7 +249,9 @@ fn structure(path: &str, name: &str, value: &Value, out: &mut Vec<Finding>) {
         match map.get(field) {
             Some(value) => nested(&format!("{path}.{field}"), shape, value, out),
             None if *required => {
-                out.push(Finding::Text(format!("required field \"{path}.{field}\" is missing")));
+                out.push(Finding::Text(format!(
+                    "required field \"{path}.{field}\" is missing"
+                )));
             }
             None => {}
         }

@@ -11,8 +11,23 @@ type Violation = (&'static str, String);
 
 /// Fields that have a rule of their own, or that hold other fields and are compared there.
 const KNOWN: [&str; 18] = [
-    "type", "required", "enum", "default", "minimum", "minLength", "minItems", "minProperties", "maximum",
-    "maxLength", "maxItems", "maxProperties", "pattern", "nullable", "oneOf", "description", "properties",
+    "type",
+    "required",
+    "enum",
+    "default",
+    "minimum",
+    "minLength",
+    "minItems",
+    "minProperties",
+    "maximum",
+    "maxLength",
+    "maxItems",
+    "maxProperties",
+    "pattern",
+    "nullable",
+    "oneOf",
+    "description",
+    "properties",
     "items",
 ];
 
@@ -36,7 +51,11 @@ fn text<'a>(schema: &'a Value, key: &str) -> &'a str {
 }
 
 fn list<'a>(schema: &'a Value, key: &str) -> &'a [Value] {
-    schema.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+    schema
+        .get(key)
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default()
 }
 
 /// The elements as sorted, distinct JSON texts.
@@ -45,7 +64,11 @@ fn set(items: &[Value]) -> BTreeSet<String> {
 }
 
 fn joined(items: impl IntoIterator<Item = impl AsRef<str>>) -> String {
-    items.into_iter().map(|item| item.as_ref().to_owned()).collect::<Vec<_>>().join(" ")
+    items
+        .into_iter()
+        .map(|item| item.as_ref().to_owned())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn type_(old: &Value, new: &Value, out: &mut Vec<Violation>) {
@@ -57,8 +80,11 @@ fn type_(old: &Value, new: &Value, out: &mut Vec<Violation>) {
 
 fn required(old: &Value, new: &Value, out: &mut Vec<Violation>) {
     let old: BTreeSet<&str> = list(old, "required").iter().filter_map(Value::as_str).collect();
-    let added: BTreeSet<&str> =
-        list(new, "required").iter().filter_map(Value::as_str).filter(|name| !old.contains(name)).collect();
+    let added: BTreeSet<&str> = list(new, "required")
+        .iter()
+        .filter_map(Value::as_str)
+        .filter(|name| !old.contains(name))
+        .collect();
     if !added.is_empty() {
         out.push(("required", format!("new required fields: [{}]", joined(added))));
     }
@@ -67,12 +93,18 @@ fn required(old: &Value, new: &Value, out: &mut Vec<Violation>) {
 fn enum_(old: &Value, new: &Value, out: &mut Vec<Violation>) {
     let (old, new) = (set(list(old, "enum")), set(list(new, "enum")));
     if old.is_empty() && !new.is_empty() {
-        let message = format!("enum constraint added when there was none previously : [{}]", joined(&new));
+        let message = format!(
+            "enum constraint added when there was none previously : [{}]",
+            joined(&new)
+        );
         return out.push(("enum", message));
     }
     let removed: Vec<&String> = old.difference(&new).collect();
     if !removed.is_empty() {
-        out.push(("enum", format!("allowed enum values removed : [{}]", joined(removed))));
+        out.push((
+            "enum",
+            format!("allowed enum values removed : [{}]", joined(removed)),
+        ));
     }
 }
 
@@ -145,12 +177,18 @@ fn one_of(old: &Value, new: &Value, out: &mut Vec<Violation>) {
         return;
     }
     if old.is_empty() {
-        let message = format!("oneOf constraint added when there was none previously: [{}]", joined(&new));
+        let message = format!(
+            "oneOf constraint added when there was none previously: [{}]",
+            joined(&new)
+        );
         return out.push(("oneOf", message));
     }
     let removed: Vec<&String> = old.difference(&new).collect();
     if !removed.is_empty() {
-        out.push(("oneOf", format!("allowed oneOf schemas removed: [{}]", joined(removed))));
+        out.push((
+            "oneOf",
+            format!("allowed oneOf schemas removed: [{}]", joined(removed)),
+        ));
     }
     let added: Vec<&String> = new.difference(&old).collect();
     if !added.is_empty() {
@@ -161,15 +199,28 @@ fn one_of(old: &Value, new: &Value, out: &mut Vec<Violation>) {
 /// Any difference that no rule looked at is refused, since nobody knows what it does to objects.
 fn unhandled(old: &Value, new: &Value, out: &mut Vec<Violation>) {
     let empty = Map::new();
-    let (old, new) = (old.as_object().unwrap_or(&empty), new.as_object().unwrap_or(&empty));
+    let (old, new) = (
+        old.as_object().unwrap_or(&empty),
+        new.as_object().unwrap_or(&empty),
+    );
     let keys: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     let changes: Vec<String> = keys
         .into_iter()
         .filter(|key| !is_same(key, old.get(*key), new.get(*key)))
-        .map(|key| format!("{} {} -> {}", field_name(key), show(key, old.get(key)), show(key, new.get(key))))
+        .map(|key| {
+            format!(
+                "{} {} -> {}",
+                field_name(key),
+                show(key, old.get(key)),
+                show(key, new.get(key))
+            )
+        })
         .collect();
     if !changes.is_empty() {
-        out.push(("unhandled", format!("unhandled changes found ({})", changes.join("; "))));
+        out.push((
+            "unhandled",
+            format!("unhandled changes found ({})", changes.join("; ")),
+        ));
     }
 }
 

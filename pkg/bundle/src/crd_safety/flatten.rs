@@ -35,7 +35,13 @@ fn children<'a>(path: &str, schema: &'a Value, mut add: impl FnMut(String, &'a V
         }
     }
     for key in ["allOf", "anyOf", "oneOf"] {
-        for (at, child) in schema.get(key).and_then(Value::as_array).into_iter().flatten().enumerate() {
+        for (at, child) in schema
+            .get(key)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .enumerate()
+        {
             add(format!("{path}.{key}[{at}]"), child);
         }
     }

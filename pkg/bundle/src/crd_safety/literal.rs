@@ -6,7 +6,10 @@ use serde_json::Value;
 pub(super) fn show(key: &str, value: Option<&Value>) -> String {
     let pointer = matches!(
         key,
-        "x-kubernetes-preserve-unknown-fields" | "x-kubernetes-list-type" | "x-kubernetes-map-type" | "multipleOf"
+        "x-kubernetes-preserve-unknown-fields"
+            | "x-kubernetes-list-type"
+            | "x-kubernetes-map-type"
+            | "multipleOf"
     );
     match value {
         None | Some(Value::Null) => absent(key).to_owned(),
@@ -23,7 +26,10 @@ pub(super) fn show(key: &str, value: Option<&Value>) -> String {
 fn absent(key: &str) -> &'static str {
     match key {
         "format" | "title" | "id" | "$schema" | "type" => "\"\"",
-        "exclusiveMaximum" | "exclusiveMinimum" | "uniqueItems" | "x-kubernetes-embedded-resource"
+        "exclusiveMaximum"
+        | "exclusiveMinimum"
+        | "uniqueItems"
+        | "x-kubernetes-embedded-resource"
         | "x-kubernetes-int-or-string" => "false",
         _ => "nil",
     }
@@ -40,5 +46,7 @@ pub(super) fn field_name(key: &str) -> String {
 
 fn capitalized(word: &str) -> String {
     let mut chars = word.chars();
-    chars.next().map_or_else(String::new, |first| format!("{}{}", first.to_ascii_uppercase(), chars.as_str()))
+    chars.next().map_or_else(String::new, |first| {
+        format!("{}{}", first.to_ascii_uppercase(), chars.as_str())
+    })
 }

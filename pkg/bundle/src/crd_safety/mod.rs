@@ -75,14 +75,25 @@ fn schema(version: &Value) -> &Value {
 }
 
 fn crd_wide(rule: &str, message: String) -> Finding {
-    Finding { path: String::new(), rule: rule.to_owned(), message }
+    Finding {
+        path: String::new(),
+        rule: rule.to_owned(),
+        message,
+    }
 }
 
 fn scope(old: &Value, new: &Value, out: &mut Vec<Finding>) {
-    let scope = |crd| Value::pointer(crd, "/spec/scope").and_then(Value::as_str).unwrap_or_default();
+    let scope = |crd| {
+        Value::pointer(crd, "/spec/scope")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
     let (old, new) = (scope(old), scope(new));
     if old != new {
-        out.push(crd_wide("scope", format!("scope changed : \"{old}\" -> \"{new}\"")));
+        out.push(crd_wide(
+            "scope",
+            format!("scope changed : \"{old}\" -> \"{new}\""),
+        ));
     }
 }
 
@@ -106,7 +117,10 @@ fn stored_versions(old: &Value, new: &Value, out: &mut Vec<Finding>) {
 fn same_version(name: &str, old: &Value, new: &Value, out: &mut Vec<Finding>) {
     let (old, new) = (flatten::flatten(schema(old)), flatten::flatten(schema(new)));
     for path in old.keys().filter(|path| !new.contains_key(*path)) {
-        out.push(crd_wide("existingFieldRemoval", format!("removed field : {name}.{path}")));
+        out.push(crd_wide(
+            "existingFieldRemoval",
+            format!("removed field : {name}.{path}"),
+        ));
     }
     out.extend(differences(name, &old, &new));
 }
@@ -118,7 +132,11 @@ fn differences(head: &str, old: &flatten::Fields<'_>, new: &flatten::Fields<'_>)
     for (path, old_field) in old {
         let new_field = new.get(path).copied().unwrap_or(&empty);
         for (rule, message) in compare::field(old_field, new_field) {
-            out.insert(Finding { path: format!("{head}: {path}"), rule: rule.to_owned(), message });
+            out.insert(Finding {
+                path: format!("{head}: {path}"),
+                rule: rule.to_owned(),
+                message,
+            });
         }
     }
     out
@@ -130,14 +148,21 @@ fn served_pairs(old: &BTreeMap<&str, &Value>, new: &BTreeMap<&str, &Value>, out:
     let known = pairs(old);
     for (head, findings) in pairs(new) {
         let before = known.get(&head);
-        out.extend(findings.into_iter().filter(|finding| !before.is_some_and(|before| before.contains(finding))));
+        out.extend(
+            findings
+                .into_iter()
+                .filter(|finding| !before.is_some_and(|before| before.contains(finding))),
+        );
     }
 }
 
 fn pairs(versions: &BTreeMap<&str, &Value>) -> BTreeMap<String, BTreeSet<Finding>> {
     let is_served = |version: &Value| version.get("served").and_then(Value::as_bool).unwrap_or(false);
-    let mut served: Vec<&str> =
-        versions.iter().filter(|(_, version)| is_served(version)).map(|(name, _)| *name).collect();
+    let mut served: Vec<&str> = versions
+        .iter()
+        .filter(|(_, version)| is_served(version))
+        .map(|(name, _)| *name)
+        .collect();
     served.sort_by(|left, right| version_order::compare(left, right));
     let fields: BTreeMap<&str, flatten::Fields<'_>> = served
         .iter()

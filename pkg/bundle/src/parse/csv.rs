@@ -4,11 +4,13 @@ use serde_json::{Map, Value, json};
 
 use super::decode::Object;
 use crate::model::{Csv, Permission, Rule, StrategyDeployment, Webhook, WebhookRule, WebhookType};
-use crate::shape::{DEPLOYMENT_SPEC, shapes};
+use crate::shape::{CSV, DEPLOYMENT_SPEC, shapes};
 
 /// Reads the fields that matter. Fields nobody knows are dropped, a known field of a wrong type is an
 /// error, in the words of upstream's converter.
 pub(super) fn csv(value: &Value) -> Result<Csv, String> {
+    // Fields that nothing here reads must have the right types too.
+    shapes().normalize(CSV, value)?;
     let root = Object::of(value)?;
     let metadata = root.object("metadata")?;
     let spec = root.object("spec")?;
@@ -57,8 +59,13 @@ fn deployment(value: &Value) -> Result<StrategyDeployment, String> {
 
 fn permission(value: &Value) -> Result<Permission, String> {
     let permission = Object::of(value)?;
-    let rules = permission.list("rules")?.map(|rules| rules.iter().map(rule).collect::<Result<_, _>>());
-    Ok(Permission { service_account: permission.text("serviceAccountName")?, rules: rules.transpose()? })
+    let rules = permission
+        .list("rules")?
+        .map(|rules| rules.iter().map(rule).collect::<Result<_, _>>());
+    Ok(Permission {
+        service_account: permission.text("serviceAccountName")?,
+        rules: rules.transpose()?,
+    })
 }
 
 fn rule(value: &Value) -> Result<Rule, String> {
@@ -75,20 +82,35 @@ fn rule(value: &Value) -> Result<Rule, String> {
 fn webhook(value: &Value) -> Result<Webhook, String> {
     let webhook = Object::of(value)?;
     let type_name = webhook.text("type")?;
-    let kind = [WebhookType::Conversion, WebhookType::Mutating, WebhookType::Validating]
-        .into_iter()
-        .find(|kind| kind.as_str() == type_name);
+    let kind = [
+        WebhookType::Conversion,
+        WebhookType::Mutating,
+        WebhookType::Validating,
+    ]
+    .into_iter()
+    .find(|kind| kind.as_str() == type_name);
     let mut copied = Map::new();
-    for field in ["failurePolicy", "matchPolicy", "sideEffects", "reinvocationPolicy"] {
+    for field in [
+        "failurePolicy",
+        "matchPolicy",
+        "sideEffects",
+        "reinvocationPolicy",
+    ] {
         if let Some(text) = webhook.optional_text(field)? {
             copied.insert(field.to_owned(), text.into());
         }
     }
     if webhook.get("timeoutSeconds").is_some() {
-        copied.insert("timeoutSeconds".to_owned(), webhook.integer("timeoutSeconds")?.into());
+        copied.insert(
+            "timeoutSeconds".to_owned(),
+            webhook.integer("timeoutSeconds")?.into(),
+        );
     }
     if let Some(selector) = webhook.get("objectSelector") {
-        copied.insert("objectSelector".to_owned(), shapes().normalize(LABEL_SELECTOR, selector)?);
+        copied.insert(
+            "objectSelector".to_owned(),
+            shapes().normalize(LABEL_SELECTOR, selector)?,
+        );
     }
     let target_port = match webhook.get("targetPort") {
         Some(port @ (Value::Number(_) | Value::String(_))) => Some(port.clone()),

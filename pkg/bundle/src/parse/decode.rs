@@ -36,11 +36,19 @@ impl<'a> Object<'a> {
     }
 
     pub(super) fn integer(self, key: &str) -> Result<i64, String> {
-        self.get(key).map_or(Ok(0), |value| value.as_i64().ok_or_else(|| "unrecognized type: int32".to_owned()))
+        self.get(key).map_or(Ok(0), |value| {
+            value
+                .as_i64()
+                .ok_or_else(|| "unrecognized type: int32".to_owned())
+        })
     }
 
     pub(super) fn flag(self, key: &str) -> Result<bool, String> {
-        self.get(key).map_or(Ok(false), |value| value.as_bool().ok_or_else(|| "unrecognized type: bool".to_owned()))
+        self.get(key).map_or(Ok(false), |value| {
+            value
+                .as_bool()
+                .ok_or_else(|| "unrecognized type: bool".to_owned())
+        })
     }
 
     /// The elements of a list; `None` when there is no list at all.
@@ -52,20 +60,27 @@ impl<'a> Object<'a> {
         }
     }
 
-    pub(super) fn each<T>(self, key: &str, read: impl Fn(&'a Value) -> Result<T, String>) -> Result<Vec<T>, String> {
+    pub(super) fn each<T>(
+        self,
+        key: &str,
+        read: impl Fn(&'a Value) -> Result<T, String>,
+    ) -> Result<Vec<T>, String> {
         self.list(key)?.unwrap_or_default().iter().map(read).collect()
     }
 
     pub(super) fn texts(self, key: &str) -> Result<Option<Vec<String>>, String> {
-        self.list(key)?.map(|items| items.iter().map(string).collect()).transpose()
+        self.list(key)?
+            .map(|items| items.iter().map(string).collect())
+            .transpose()
     }
 
     pub(super) fn text_map(self, key: &str) -> Result<BTreeMap<String, String>, String> {
         match self.get(key) {
             None => Ok(BTreeMap::new()),
-            Some(Value::Object(map)) => {
-                map.iter().map(|(key, value)| Ok((key.clone(), string(value)?))).collect()
-            }
+            Some(Value::Object(map)) => map
+                .iter()
+                .map(|(key, value)| Ok((key.clone(), string(value)?)))
+                .collect(),
             Some(other) => Err(format!("cannot restore map from {}", go_kind(other))),
         }
     }

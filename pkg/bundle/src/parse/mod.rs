@@ -12,13 +12,16 @@ use serde_json::Value;
 use crate::{Bundle, ParseError, yaml};
 
 /// Most bytes in one file; the largest real manifest has 2.5 MB.
-const MAX_FILE_BYTES: usize = 32 << 20;
+const MAX_FILE_BYTES: usize = 16 << 20;
 /// Most bytes in all files that are read.
-const MAX_TOTAL_BYTES: usize = 64 << 20;
+const MAX_TOTAL_BYTES: usize = 48 << 20;
 /// Most files in `manifests`.
 const MAX_FILES: usize = 4096;
 /// Most objects in all manifests.
 const MAX_OBJECTS: usize = 10_000;
+
+/// Most characters of an object that an error repeats.
+const MAX_QUOTED: usize = 4096;
 
 const ANNOTATIONS: &str = "metadata/annotations.yaml";
 const PROPERTIES: &str = "metadata/properties.yaml";
@@ -30,7 +33,9 @@ const PACKAGE_ANNOTATION: &str = "operators.operatorframework.io.bundle.package.
 /// file names, is returned.
 pub fn parse(files: &BTreeMap<String, Vec<u8>>) -> Result<Bundle, ParseError> {
     check_sizes(files)?;
-    let annotations = files.get(ANNOTATIONS).ok_or_else(|| ParseError::MissingFile { path: ANNOTATIONS.to_owned() })?;
+    let annotations = files.get(ANNOTATIONS).ok_or_else(|| ParseError::MissingFile {
+        path: ANNOTATIONS.to_owned(),
+    })?;
     let package = package(annotations)?;
 
     let mut csv = None;
@@ -42,7 +47,10 @@ pub fn parse(files: &BTreeMap<String, Vec<u8>>) -> Result<Bundle, ParseError> {
             return Err(ParseError::Subdirectory { path });
         }
         for object in objects(path, bytes)? {
-            let wrong = |detail| ParseError::Manifest { path: path.clone(), detail };
+            let wrong = |detail| ParseError::Manifest {
+                path: path.clone(),
+                detail,
+            };
             match object.get("kind").and_then(Value::as_str) {
                 Some("ClusterServiceVersion") => csv = Some(csv::csv(&object).map_err(wrong)?),
                 Some("CustomResourceDefinition") => crds.push(crd::normalize(&object).map_err(wrong)?),
@@ -58,26 +66,43 @@ pub fn parse(files: &BTreeMap<String, Vec<u8>>) -> Result<Bundle, ParseError> {
     if let Some(bytes) = files.get(PROPERTIES) {
         properties::merge(&mut csv, PROPERTIES, bytes)?;
     }
-    Ok(Bundle { package, csv, crds, others })
+    Ok(Bundle {
+        package,
+        csv,
+        crds,
+        others,
+    })
 }
 
 fn manifests(files: &BTreeMap<String, Vec<u8>>) -> impl Iterator<Item = (&String, &Vec<u8>)> {
-    files.range(MANIFESTS.to_owned()..).take_while(|(path, _)| path.starts_with(MANIFESTS))
+    files
+        .range(MANIFESTS.to_owned()..)
+        .take_while(|(path, _)| path.starts_with(MANIFESTS))
 }
 
 fn too_large(what: &str, actual: usize, limit: usize) -> ParseError {
-    ParseError::TooLarge { what: what.to_owned(), actual, limit }
+    ParseError::TooLarge {
+        what: what.to_owned(),
+        actual,
+        limit,
+    }
 }
 
 fn check_sizes(files: &BTreeMap<String, Vec<u8>>) -> Result<(), ParseError> {
     let mut total = 0_usize;
     let mut count = 0_usize;
-    let metadata = [ANNOTATIONS, PROPERTIES].into_iter().filter_map(|path| files.get_key_value(path));
+    let metadata = [ANNOTATIONS, PROPERTIES]
+        .into_iter()
+        .filter_map(|path| files.get_key_value(path));
     for (path, bytes) in manifests(files).chain(metadata) {
         count += 1;
         total = total.saturating_add(bytes.len());
         if bytes.len() > MAX_FILE_BYTES {
-            return Err(too_large(&format!("file \"{path}\" (bytes)"), bytes.len(), MAX_FILE_BYTES));
+            return Err(too_large(
+                &format!("file \"{path}\" (bytes)"),
+                bytes.len(),
+                MAX_FILE_BYTES,
+            ));
         }
     }
     if count > MAX_FILES {
@@ -90,22 +115,37 @@ fn check_sizes(files: &BTreeMap<String, Vec<u8>>) -> Result<(), ParseError> {
 }
 
 fn package(bytes: &[u8]) -> Result<String, ParseError> {
-    let wrong = |detail| ParseError::Metadata { path: ANNOTATIONS.to_owned(), detail };
-    let value = yaml::document(bytes).map_err(|error| wrong(format!("error converting YAML to JSON: {error}")))?;
-    match value.pointer("/annotations").and_then(|annotations| annotations.get(PACKAGE_ANNOTATION)) {
+    let wrong = |detail| ParseError::Metadata {
+        path: ANNOTATIONS.to_owned(),
+        detail,
+    };
+    let value =
+        yaml::document(bytes).map_err(|error| wrong(format!("error converting YAML to JSON: {error}")))?;
+    match value
+        .pointer("/annotations")
+        .and_then(|annotations| annotations.get(PACKAGE_ANNOTATION))
+    {
         None | Some(Value::Null) => Ok(String::new()),
         Some(Value::String(text)) => Ok(text.clone()),
         // An unquoted name such as `123` is still a name.
         Some(other @ (Value::Number(_) | Value::Bool(_))) => Ok(other.to_string()),
-        Some(_) => Err(wrong(format!("annotation \"{PACKAGE_ANNOTATION}\" is not a string"))),
+        Some(_) => Err(wrong(format!(
+            "annotation \"{PACKAGE_ANNOTATION}\" is not a string"
+        ))),
     }
 }
 
 /// The objects of one file, lists flattened.
 fn objects(path: &str, bytes: &[u8]) -> Result<Vec<Value>, ParseError> {
-    let wrong = |detail: String| ParseError::Manifest { path: path.to_owned(), detail };
-    let documents = yaml::documents(bytes)
-        .map_err(|error| wrong(format!("error parsing {path}: error converting YAML to JSON: {error}")))?;
+    let wrong = |detail: String| ParseError::Manifest {
+        path: path.to_owned(),
+        detail,
+    };
+    let documents = yaml::documents(bytes).map_err(|error| {
+        wrong(format!(
+            "error parsing {path}: error converting YAML to JSON: {error}"
+        ))
+    })?;
     let mut out = Vec::with_capacity(documents.len());
     for document in documents {
         flatten(path, document, &mut out).map_err(wrong)?;
@@ -116,7 +156,10 @@ fn objects(path: &str, bytes: &[u8]) -> Result<Vec<Value>, ParseError> {
 fn flatten(path: &str, object: Value, out: &mut Vec<Value>) -> Result<(), String> {
     let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
     if kind.is_empty() {
-        return Err(format!("unable to decode \"{path}\": Object 'Kind' is missing in '{object}'"));
+        let text: String = object.to_string().chars().take(MAX_QUOTED).collect();
+        return Err(format!(
+            "unable to decode \"{path}\": Object 'Kind' is missing in '{text}'"
+        ));
     }
     if kind.ends_with("List") && object.get("items").is_some_and(Value::is_array) {
         if let Value::Object(mut map) = object

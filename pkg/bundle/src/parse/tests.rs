@@ -5,11 +5,16 @@ use proptest::prelude::*;
 use super::*;
 
 fn files(entries: &[(&str, &str)]) -> BTreeMap<String, Vec<u8>> {
-    entries.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec())).collect()
+    entries
+        .iter()
+        .map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec()))
+        .collect()
 }
 
-const META: (&str, &str) =
-    ("metadata/annotations.yaml", "annotations: {operators.operatorframework.io.bundle.package.v1: small}");
+const META: (&str, &str) = (
+    "metadata/annotations.yaml",
+    "annotations: {operators.operatorframework.io.bundle.package.v1: small}",
+);
 const CSV: &str = "kind: ClusterServiceVersion\nmetadata: {name: small.v1.0.0, annotations: {olm.properties: '[]'}}\n\
                    spec: {version: v1.0.0}\n";
 
@@ -20,9 +25,16 @@ fn error(entries: &[(&str, &str)]) -> String {
 #[test]
 fn reads_names_and_properties() {
     let properties = "properties: [{type: olm.maxOpenShiftVersion, value: \"4.19\", more: 1}]";
-    let entries = [META, ("manifests/csv.yaml", CSV), ("metadata/properties.yaml", properties)];
+    let entries = [
+        META,
+        ("manifests/csv.yaml", CSV),
+        ("metadata/properties.yaml", properties),
+    ];
     let bundle = parse(&files(&entries)).unwrap();
-    assert_eq!((bundle.csv_name(), bundle.version(), bundle.package()), ("small.v1.0.0", "1.0.0", "small"));
+    assert_eq!(
+        (bundle.csv_name(), bundle.version(), bundle.package()),
+        ("small.v1.0.0", "1.0.0", "small")
+    );
     assert_eq!(
         bundle.properties_annotation().as_deref(),
         Some(r#"[{"type":"olm.maxOpenShiftVersion","value":"4.19"}]"#)
@@ -31,7 +43,10 @@ fn reads_names_and_properties() {
 
 #[test]
 fn names_what_is_wrong() {
-    assert_eq!(error(&[]), "open metadata/annotations.yaml: no such file or directory");
+    assert_eq!(
+        error(&[]),
+        "open metadata/annotations.yaml: no such file or directory"
+    );
     assert_eq!(error(&[META]), "no ClusterServiceVersion found in \"manifests\"");
     assert_eq!(
         error(&[META, ("manifests/sub/deep/a.yaml", "")]),
@@ -39,7 +54,10 @@ fn names_what_is_wrong() {
          found \"manifests/sub\""
     );
     assert_eq!(
-        error(&[META, ("manifests/x.yaml", "apiVersion: v1\nmetadata: {name: x}\n")]),
+        error(&[
+            META,
+            ("manifests/x.yaml", "apiVersion: v1\nmetadata: {name: x}\n")
+        ]),
         "error parsing objects in \"manifests/x.yaml\": unable to decode \"manifests/x.yaml\": Object 'Kind' is \
          missing in '{\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"x\"}}'"
     );

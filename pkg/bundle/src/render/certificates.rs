@@ -28,7 +28,11 @@ pub(super) fn request(deployment: &str, namespace: &str) -> CertificateRequest {
     CertificateRequest {
         secret_name: secret_name(deployment),
         service_name: service,
-        dns_names: vec![host.clone(), format!("{host}.svc"), format!("{host}.svc.cluster.local")],
+        dns_names: vec![
+            host.clone(),
+            format!("{host}.svc"),
+            format!("{host}.svc.cluster.local"),
+        ],
     }
 }
 
@@ -49,10 +53,16 @@ pub(super) fn inject(
             annotate(object, "service.beta.openshift.io/inject-cabundle", "true");
         }
         (Certificates::ServiceCa, Target::Service) => {
-            annotate(object, "service.beta.openshift.io/serving-cert-secret-name", &secret);
+            annotate(
+                object,
+                "service.beta.openshift.io/serving-cert-secret-name",
+                &secret,
+            );
         }
         (Certificates::Own(own), Target::Crd | Target::Configuration) => {
-            let certificate = own.get(&secret).ok_or(RenderError::MissingCertificate { secret_name: secret })?;
+            let certificate = own
+                .get(&secret)
+                .ok_or(RenderError::MissingCertificate { secret_name: secret })?;
             let bundle = Value::from(STANDARD.encode(&certificate.ca_pem));
             let pointer = if target == Target::Crd {
                 "/spec/conversion/webhook/clientConfig"
@@ -69,7 +79,9 @@ pub(super) fn inject(
 }
 
 fn annotate(object: &mut Value, key: &str, text: &str) {
-    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
+    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
+        return;
+    };
     let annotations = metadata.entry("annotations").or_insert_with(|| json!({}));
     if let Some(annotations) = annotations.as_object_mut() {
         annotations.insert(key.to_owned(), text.into());
@@ -103,7 +115,9 @@ pub(super) fn objects(context: &Context<'_>) -> Result<Vec<Value>, RenderError> 
             }
             Certificates::Own(own) => {
                 let Some(certificate) = own.get(&request.secret_name) else {
-                    return Err(RenderError::MissingCertificate { secret_name: request.secret_name });
+                    return Err(RenderError::MissingCertificate {
+                        secret_name: request.secret_name,
+                    });
                 };
                 out.push(json!({
                     "apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "kubernetes.io/tls",

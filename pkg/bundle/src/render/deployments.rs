@@ -8,13 +8,29 @@ use crate::model::StrategyDeployment;
 
 /// The volumes a webhook deployment gets: name, mount path, certificate file, key file.
 const CERTIFICATE_VOLUMES: [(&str, &str, &str, &str); 2] = [
-    ("webhook-cert", "/tmp/k8s-webhook-server/serving-certs", "tls.crt", "tls.key"),
-    ("apiservice-cert", "/apiserver.local.config/certificates", "apiserver.crt", "apiserver.key"),
+    (
+        "webhook-cert",
+        "/tmp/k8s-webhook-server/serving-certs",
+        "tls.crt",
+        "tls.key",
+    ),
+    (
+        "apiservice-cert",
+        "/apiserver.local.config/certificates",
+        "apiserver.crt",
+        "apiserver.key",
+    ),
 ];
 
 /// One `Deployment` for each of the CSV, in its order.
 pub(super) fn deployments(context: &Context<'_>) -> Vec<Value> {
-    context.bundle.csv.deployments.iter().map(|deployment| one(context, deployment)).collect()
+    context
+        .bundle
+        .csv
+        .deployments
+        .iter()
+        .map(|deployment| one(context, deployment))
+        .collect()
 }
 
 fn one(context: &Context<'_>, deployment: &StrategyDeployment) -> Value {
@@ -26,7 +42,10 @@ fn one(context: &Context<'_>, deployment: &StrategyDeployment) -> Value {
     let template = child(&mut spec, "template");
     child(template, "metadata").insert("annotations".to_owned(), Value::Object(annotations));
     if context.webhook_deployments().contains(deployment.name.as_str()) {
-        mount_certificates(child(template, "spec"), &certificates::secret_name(&deployment.name));
+        mount_certificates(
+            child(template, "spec"),
+            &certificates::secret_name(&deployment.name),
+        );
     }
     let mut metadata = json!({"name": deployment.name, "namespace": context.namespace});
     if !deployment.labels.is_empty()
@@ -34,8 +53,7 @@ fn one(context: &Context<'_>, deployment: &StrategyDeployment) -> Value {
     {
         metadata.insert("labels".to_owned(), json!(deployment.labels));
     }
-    let mut object =
-        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec, "status": {}});
+    let mut object = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec, "status": {}});
     if let Some(config) = &context.config.deployment {
         customize(&mut object, config);
     }
@@ -98,7 +116,10 @@ fn annotations(context: &Context<'_>, spec: &Value) -> Map<String, Value> {
     if let Some(Value::Object(own)) = spec.pointer("/template/metadata/annotations") {
         out.extend(own.clone());
     }
-    out.insert("olm.targetNamespaces".to_owned(), context.targets.join(",").into());
+    out.insert(
+        "olm.targetNamespaces".to_owned(),
+        context.targets.join(",").into(),
+    );
     out.insert("olm.operatorNamespace".to_owned(), context.namespace.into());
     out
 }
@@ -109,7 +130,9 @@ fn mount_certificates(pod: &mut Map<String, Value>, secret: &str) {
     let is_our_path = |path: &str| CERTIFICATE_VOLUMES.iter().any(|volume| volume.1 == path);
     let mut gone: Vec<String> = Vec::new();
     for container in list(pod, "containers") {
-        let Some(container) = container.as_object_mut() else { continue };
+        let Some(container) = container.as_object_mut() else {
+            continue;
+        };
         let mounts = list(container, "volumeMounts");
         mounts.retain(|mount| {
             let name = text(mount, "name");
@@ -146,7 +169,9 @@ fn customize(object: &mut Value, config: &DeploymentConfig) {
     let template = child(spec, "template");
     let pod = child(template, "spec");
     for container in list(pod, "containers") {
-        let Some(container) = container.as_object_mut() else { continue };
+        let Some(container) = container.as_object_mut() else {
+            continue;
+        };
         override_by_name(container, "env", &config.env);
         append_missing(container, "envFrom", &config.env_from);
         override_by_name(container, "volumeMounts", &config.volume_mounts);

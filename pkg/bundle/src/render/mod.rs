@@ -23,7 +23,13 @@ pub fn render(bundle: &Bundle, options: &RenderOptions) -> Result<Vec<Value>, Re
     let config = config::read(bundle, options)?;
     let targets = config::targets(bundle, options, &config)?;
     validate::consistent(bundle)?;
-    let context = Context { bundle, options, namespace: &options.install_namespace, targets, config };
+    let context = Context {
+        bundle,
+        options,
+        namespace: &options.install_namespace,
+        targets,
+        config,
+    };
 
     let mut out = rbac::service_accounts(&context);
     out.extend(rbac::namespaced(&context));
@@ -41,7 +47,10 @@ pub fn render(bundle: &Bundle, options: &RenderOptions) -> Result<Vec<Value>, Re
 /// The certificates that [`Certificates::Own`](crate::Certificates::Own) must hold for `bundle`: one
 /// for every deployment that serves webhooks, in the order of their names.
 pub fn webhook_certificates(bundle: &Bundle, install_namespace: &str) -> Vec<CertificateRequest> {
-    webhook_deployments(bundle).into_iter().map(|name| certificates::request(name, install_namespace)).collect()
+    webhook_deployments(bundle)
+        .into_iter()
+        .map(|name| certificates::request(name, install_namespace))
+        .collect()
 }
 
 /// What all generators share.
@@ -65,10 +74,18 @@ impl<'a> Context<'a> {
 }
 
 fn webhook_deployments(bundle: &Bundle) -> BTreeSet<&str> {
-    bundle.csv.webhooks.iter().map(|webhook| webhook.deployment.as_str()).collect()
+    bundle
+        .csv
+        .webhooks
+        .iter()
+        .map(|webhook| webhook.deployment.as_str())
+        .collect()
 }
 
 /// `metadata.name`; empty when there is none.
 pub(crate) fn metadata_name(object: &Value) -> &str {
-    object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default()
+    object
+        .pointer("/metadata/name")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
 }

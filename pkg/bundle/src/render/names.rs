@@ -4,6 +4,7 @@ use num_bigint::BigUint;
 use serde_json::Value;
 use sha2::{Digest, Sha224};
 
+use crate::json_text;
 use crate::model::{Permission, Rule};
 
 /// Longest name made by [`join`], up to one more when base and suffix fill it exactly.
@@ -30,7 +31,11 @@ pub(super) fn rbac(csv_name: &str, permission: &Permission) -> String {
 
 /// The account that is granted the rights: every pod without one of its own runs as `default`.
 pub(super) fn account(permission: &Permission) -> &str {
-    if permission.service_account.is_empty() { "default" } else { &permission.service_account }
+    if permission.service_account.is_empty() {
+        "default"
+    } else {
+        &permission.service_account
+    }
 }
 
 fn suffix(text: &str) -> String {
@@ -43,7 +48,10 @@ fn hashed_text(permission: &Permission) -> String {
         None => "null".to_owned(),
         Some(rules) => format!("[{}]", rules.iter().map(rule_text).collect::<Vec<_>>().join(",")),
     };
-    format!("{{\"serviceAccountName\":{},\"rules\":{rules}}}\n", json_text(&permission.service_account))
+    format!(
+        "{{\"serviceAccountName\":{},\"rules\":{rules}}}\n",
+        text(&permission.service_account)
+    )
 }
 
 fn rule_text(rule: &Rule) -> String {
@@ -56,7 +64,7 @@ fn rule_text(rule: &Rule) -> String {
         ("nonResourceURLs", &rule.non_resource_urls),
     ] {
         if !list.is_empty() {
-            text.push_str(&format!(",\"{key}\":{}", list_text(list)));
+            text.extend([",\"", key, "\":", list_text(list).as_str()]);
         }
     }
     text.push('}');
@@ -64,18 +72,14 @@ fn rule_text(rule: &Rule) -> String {
 }
 
 fn list_text(list: &[String]) -> String {
-    format!("[{}]", list.iter().map(|item| json_text(item)).collect::<Vec<_>>().join(","))
+    format!(
+        "[{}]",
+        list.iter().map(|item| text(item)).collect::<Vec<_>>().join(",")
+    )
 }
 
-/// A JSON string in which the characters that matter to HTML and JavaScript are escaped too.
-fn json_text(text: &str) -> String {
-    Value::from(text)
-        .to_string()
-        .replace('<', "\\u003c")
-        .replace('>', "\\u003e")
-        .replace('&', "\\u0026")
-        .replace('\u{2028}', "\\u2028")
-        .replace('\u{2029}', "\\u2029")
+fn text(text: &str) -> String {
+    json_text::escaped(&Value::from(text))
 }
 
 #[cfg(test)]
@@ -90,17 +94,22 @@ mod tests {
             resources: vec!["nodes".to_owned()],
             ..Rule::default()
         };
-        let permission = Permission { service_account: "syn-sa".to_owned(), rules: Some(vec![rule]) };
+        let permission = Permission {
+            service_account: "syn-sa".to_owned(),
+            rules: Some(vec![rule]),
+        };
         assert_eq!(
             rbac("syn.v1.0.0", &permission),
             "syn.v1.0.0-syn-sa-27ok5t1p22vjjcx1p3ogelmfdxwwlq9io7x3bu5vocms"
         );
-        assert_eq!(json_text("<&>\u{2028}"), "\"\\u003c\\u0026\\u003e\\u2028\"");
     }
 
     #[test]
     fn join_keeps_the_suffix() {
-        assert_eq!(join(&"a".repeat(80), "service"), format!("{}-service", "a".repeat(55)));
+        assert_eq!(
+            join(&"a".repeat(80), "service"),
+            format!("{}-service", "a".repeat(55))
+        );
         assert_eq!(join(&"a".repeat(56), "service").len(), 64);
         assert_eq!(join("aä", &"s".repeat(61)), format!("a-{}", "s".repeat(61)));
     }

@@ -39,11 +39,15 @@ pub(super) fn namespaced(context: &Context<'_>) -> Vec<Value> {
         for permission in &context.bundle.csv.permissions {
             let name = names::rbac(context.bundle.csv_name(), permission);
             let metadata = json!({"name": name, "namespace": target});
-            out.push(json!({"apiVersion": format!("{GROUP}/v1"), "kind": "Role", "metadata": metadata,
-                            "rules": rules(permission)}));
-            out.push(json!({"apiVersion": format!("{GROUP}/v1"), "kind": "RoleBinding", "metadata": metadata,
+            out.push(
+                json!({"apiVersion": format!("{GROUP}/v1"), "kind": "Role", "metadata": metadata,
+                            "rules": rules(permission)}),
+            );
+            out.push(
+                json!({"apiVersion": format!("{GROUP}/v1"), "kind": "RoleBinding", "metadata": metadata,
                             "subjects": [subject(context, permission)],
-                            "roleRef": {"apiGroup": GROUP, "kind": "Role", "name": name}}));
+                            "roleRef": {"apiGroup": GROUP, "kind": "Role", "name": name}}),
+            );
         }
     }
     out
@@ -59,11 +63,15 @@ pub(super) fn cluster(context: &Context<'_>) -> Vec<Value> {
     let mut out = Vec::new();
     for permission in &permissions {
         let name = names::rbac(&csv.name, permission);
-        out.push(json!({"apiVersion": format!("{GROUP}/v1"), "kind": "ClusterRole", "metadata": {"name": name},
-                        "rules": rules(permission)}));
-        out.push(json!({"apiVersion": format!("{GROUP}/v1"), "kind": "ClusterRoleBinding",
+        out.push(
+            json!({"apiVersion": format!("{GROUP}/v1"), "kind": "ClusterRole", "metadata": {"name": name},
+                        "rules": rules(permission)}),
+        );
+        out.push(
+            json!({"apiVersion": format!("{GROUP}/v1"), "kind": "ClusterRoleBinding",
                         "metadata": {"name": name}, "subjects": [subject(context, permission)],
-                        "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": name}}));
+                        "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": name}}),
+        );
     }
     out
 }
@@ -84,7 +92,9 @@ fn subject(context: &Context<'_>, permission: &Permission) -> Value {
 }
 
 fn rules(permission: &Permission) -> Value {
-    let Some(rules) = &permission.rules else { return Value::Null };
+    let Some(rules) = &permission.rules else {
+        return Value::Null;
+    };
     rules
         .iter()
         .map(|rule| {

@@ -58,7 +58,12 @@ fn convert(context: &Context<'_>, name: &str, crd: &mut Value, webhook: &Webhook
 }
 
 fn webhooks<'a>(context: &Context<'a>, kind: WebhookType) -> impl Iterator<Item = &'a Webhook> {
-    context.bundle.csv.webhooks.iter().filter(move |webhook| webhook.kind == Some(kind))
+    context
+        .bundle
+        .csv
+        .webhooks
+        .iter()
+        .filter(move |webhook| webhook.kind == Some(kind))
 }
 
 fn service_reference(context: &Context<'_>, webhook: &Webhook) -> Map<String, Value> {
@@ -77,7 +82,10 @@ pub(super) fn configurations(context: &Context<'_>, kind: WebhookType) -> Result
     };
     let mut out = Vec::new();
     for webhook in webhooks(context, kind) {
-        let name = webhook.generate_name.strip_suffix('-').unwrap_or(&webhook.generate_name);
+        let name = webhook
+            .generate_name
+            .strip_suffix('-')
+            .unwrap_or(&webhook.generate_name);
         let mut entry = webhook.copied.clone();
         if kind == WebhookType::Validating {
             entry.remove("reinvocationPolicy");
@@ -88,7 +96,10 @@ pub(super) fn configurations(context: &Context<'_>, kind: WebhookType) -> Result
         }
         entry.insert("name".to_owned(), name.into());
         entry.insert("clientConfig".to_owned(), json!({"service": service}));
-        entry.insert("admissionReviewVersions".to_owned(), json!(webhook.admission_review_versions));
+        entry.insert(
+            "admissionReviewVersions".to_owned(),
+            json!(webhook.admission_review_versions),
+        );
         entry.entry("sideEffects").or_insert(Value::Null);
         if !webhook.rules.is_empty() {
             let rules = webhook.rules.iter().map(|rule| rule.value.clone()).collect();
@@ -96,8 +107,12 @@ pub(super) fn configurations(context: &Context<'_>, kind: WebhookType) -> Result
         }
         if !context.all_namespaces() {
             let values = &context.targets;
-            let expression = json!({"key": "kubernetes.io/metadata.name", "operator": "In", "values": values});
-            entry.insert("namespaceSelector".to_owned(), json!({"matchExpressions": [expression]}));
+            let expression =
+                json!({"key": "kubernetes.io/metadata.name", "operator": "In", "values": values});
+            entry.insert(
+                "namespaceSelector".to_owned(),
+                json!({"matchExpressions": [expression]}),
+            );
         }
         let mut object = json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": object_kind,
                                 "metadata": {"name": name, "namespace": context.namespace}, "webhooks": [entry]});
@@ -112,8 +127,18 @@ pub(super) fn services(context: &Context<'_>) -> Result<Vec<Value>, RenderError>
     let mut out = Vec::new();
     for deployment in context.webhook_deployments() {
         let mut ports: BTreeMap<(i64, String), Value> = BTreeMap::new();
-        for webhook in context.bundle.csv.webhooks.iter().filter(|webhook| webhook.deployment == *deployment) {
-            let port = if webhook.container_port > 0 { webhook.container_port } else { 443 };
+        for webhook in context
+            .bundle
+            .csv
+            .webhooks
+            .iter()
+            .filter(|webhook| webhook.deployment == *deployment)
+        {
+            let port = if webhook.container_port > 0 {
+                webhook.container_port
+            } else {
+                443
+            };
             let target = webhook.target_port.clone().unwrap_or_else(|| port.into());
             let entry = json!({"name": port.to_string(), "port": port, "targetPort": target});
             ports.insert((port, target.to_string()), entry);

@@ -1,8 +1,8 @@
 //! YAML and JSON manifests → JSON values, by the YAML 1.1 rules that Kubernetes' own tools follow.
 //!
 //! `yes` and `on` are booleans, `012` is ten, an unquoted timestamp stays the text it is, a repeated
-//! key is won by its last value, `<<` merges. Input is hostile: depth, nodes and the work that aliases
-//! cause are bounded, and building uses no recursion.
+//! key is won by its last value, `<<` merges. Input is hostile: depth and memory, aliases included, are
+//! bounded, and building uses no recursion.
 
 mod scalar;
 
@@ -13,8 +13,10 @@ use serde_saphyr::granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanErr
 
 /// Deepest nesting accepted; real manifests stay below forty.
 const MAX_DEPTH: usize = 120;
-/// Most nodes in one file, aliases counted as often as they are used.
-const MAX_NODES: usize = 4_000_000;
+/// Most memory that the values of one file may take, in bytes, roughly; aliases count as often as used.
+const MAX_WEIGHT: usize = 256 << 20;
+/// What a value takes besides its text.
+const NODE_WEIGHT: usize = 32;
 
 /// All documents of `text` that hold something, in their order. The error is in the words of the
 /// library that upstream uses, where one of its common messages fits.
@@ -40,12 +42,31 @@ pub(crate) fn document(bytes: &[u8]) -> Result<Value, String> {
     Ok(documents(bytes)?.into_iter().next().unwrap_or(Value::Null))
 }
 
-/// JSON is tried first where the text looks like it: it is much faster and keeps numbers exact.
+/// JSON is tried first where the text looks like it: it is much faster.
 fn json(text: &str) -> Option<Vec<Value>> {
     if !text.trim_start().starts_with('{') {
         return None;
     }
-    serde_json::Deserializer::from_str(text).into_iter::<Value>().collect::<Result<_, _>>().ok()
+    let values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+    values
+        .map(|value| value.map(whole_numbers))
+        .collect::<Result<_, _>>()
+        .ok()
+}
+
+/// `1.0` is `1`. Depth is bounded by the JSON parser.
+fn whole_numbers(value: Value) -> Value {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            Value::Number(number.as_f64().and_then(scalar::float).unwrap_or(number))
+        }
+        Value::Array(items) => items.into_iter().map(whole_numbers).collect(),
+        Value::Object(map) => map
+            .into_iter()
+            .map(|(key, value)| (key, whole_numbers(value)))
+            .collect(),
+        other => other,
+    }
 }
 
 fn is_refused_control(c: char) -> bool {
@@ -57,11 +78,12 @@ fn scan_error(error: &ScanError, open: Option<&Open>) -> String {
     let line = error.marker().line().saturating_sub(1).max(1);
     let text = error.to_string();
     let known = match (error.kind(), open) {
-        (
-            ErrorKind::ExpectedFlowSequenceSeparator | ErrorKind::UnexpectedEofFlowSequence,
-            _,
-        ) => "did not find expected ',' or ']'",
-        _ if text.starts_with("illegal placement of ':'") && matches!(open, Some(Open::List { .. })) => {
+        (ErrorKind::ExpectedFlowSequenceSeparator | ErrorKind::UnexpectedEofFlowSequence, _) => {
+            "did not find expected ',' or ']'"
+        }
+        _ if text.starts_with("illegal placement of ':'")
+            && matches!(open.map(|open| &open.content), Some(Content::List(_))) =>
+        {
             "did not find expected ',' or ']'"
         }
         _ => text.as_str(),
@@ -69,10 +91,31 @@ fn scan_error(error: &ScanError, open: Option<&Open>) -> String {
     format!("yaml: line {line}: {known}")
 }
 
+/// A finished value, with what it costs and how deep it is.
+#[derive(Clone)]
+struct Item {
+    value: Value,
+    /// Bytes of memory, roughly.
+    weight: usize,
+    /// Levels of collections in it.
+    height: usize,
+}
+
 /// A collection that is not complete yet.
-enum Open {
-    List { items: Vec<Value>, anchor: usize, nodes: usize },
-    Map { entries: Map<String, Value>, merged: Map<String, Value>, key: Option<Key>, anchor: usize, nodes: usize },
+struct Open {
+    content: Content,
+    anchor: usize,
+    weight: usize,
+    height: usize,
+}
+
+enum Content {
+    List(Vec<Value>),
+    Map {
+        entries: Map<String, Value>,
+        merged: Map<String, Value>,
+        key: Option<Key>,
+    },
 }
 
 enum Key {
@@ -84,8 +127,8 @@ enum Key {
 struct Builder {
     documents: Vec<Value>,
     open: Vec<Open>,
-    anchors: HashMap<usize, (Value, usize)>,
-    nodes: usize,
+    anchors: HashMap<usize, Item>,
+    weight: usize,
 }
 
 impl Builder {
@@ -93,107 +136,147 @@ impl Builder {
         match event {
             Event::DocumentStart(..) => self.anchors.clear(),
             Event::Alias(id) => {
-                let (value, nodes) = self
+                let unknown = || format!("yaml: line {line}: anchor contains itself or is unknown");
+                let (weight, height) = self
                     .anchors
                     .get(&id)
-                    .cloned()
-                    .ok_or_else(|| format!("yaml: line {line}: anchor contains itself or is unknown"))?;
-                self.count(nodes)?;
-                self.place(Node::Value(value), nodes, line)?;
+                    .map(|item| (item.weight, item.height))
+                    .ok_or_else(unknown)?;
+                // Checked before anything is copied: aliases of aliases grow exponentially.
+                self.count(weight)?;
+                self.check_depth(height)?;
+                let item = self.anchors.get(&id).cloned().ok_or_else(unknown)?;
+                self.place(item, line)?;
             }
             Event::Scalar(text, style, anchor, tag) => {
-                self.count(1)?;
+                let weight = NODE_WEIGHT.saturating_add(text.len());
+                self.count(weight)?;
                 let tag = tag.as_deref().map(Tag::to_string);
                 let plain = style == ScalarStyle::Plain;
-                if plain && tag.is_none() && text == "<<" && self.wants_key() {
-                    return self.place(Node::Merge, 1, line);
+                if plain && tag.is_none() && text == "<<" && self.expect_merge() {
+                    return Ok(());
                 }
                 let value = scalar::resolve(&text, plain, tag.as_deref());
-                if anchor > 0 {
-                    self.anchors.insert(anchor, (value.clone(), 1));
-                }
-                self.place(Node::Value(value), 1, line)?;
+                self.finish(
+                    Item {
+                        value,
+                        weight,
+                        height: 0,
+                    },
+                    anchor,
+                    line,
+                )?;
             }
-            Event::SequenceStart(_, anchor, _) => {
-                self.count(1)?;
-                self.push(Open::List { items: Vec::new(), anchor, nodes: 1 })?;
-            }
+            Event::SequenceStart(_, anchor, _) => self.push(Content::List(Vec::new()), anchor)?,
             Event::MappingStart(_, anchor, _) => {
-                self.count(1)?;
-                let (entries, merged) = (Map::new(), Map::new());
-                self.push(Open::Map { entries, merged, key: None, anchor, nodes: 1 })?;
+                self.push(
+                    Content::Map {
+                        entries: Map::new(),
+                        merged: Map::new(),
+                        key: None,
+                    },
+                    anchor,
+                )?;
             }
             Event::SequenceEnd | Event::MappingEnd => {
-                let (value, anchor, nodes) = match self.open.pop() {
-                    Some(Open::List { items, anchor, nodes }) => (Value::Array(items), anchor, nodes),
-                    Some(Open::Map { entries, mut merged, anchor, nodes, .. }) => {
+                let open = self
+                    .open
+                    .pop()
+                    .ok_or_else(|| format!("yaml: line {line}: unexpected end of a collection"))?;
+                let value = match open.content {
+                    Content::List(items) => Value::Array(items),
+                    Content::Map {
+                        entries, mut merged, ..
+                    } => {
                         // An explicit key beats a merged one, wherever it stands.
                         merged.extend(entries);
-                        (Value::Object(merged), anchor, nodes)
+                        Value::Object(merged)
                     }
-                    None => return Err(format!("yaml: line {line}: unexpected end of a collection")),
                 };
-                if anchor > 0 {
-                    self.anchors.insert(anchor, (value.clone(), nodes));
-                }
-                self.place(Node::Value(value), nodes, line)?;
+                let height = open.height.saturating_add(1);
+                self.finish(
+                    Item {
+                        value,
+                        weight: open.weight,
+                        height,
+                    },
+                    open.anchor,
+                    line,
+                )?;
             }
             _ => {}
         }
         Ok(())
     }
 
-    fn push(&mut self, open: Open) -> Result<(), String> {
-        if self.open.len() >= MAX_DEPTH {
-            return Err("yaml: exceeded max depth".to_owned());
-        }
-        self.open.push(open);
+    fn push(&mut self, content: Content, anchor: usize) -> Result<(), String> {
+        self.count(NODE_WEIGHT)?;
+        self.check_depth(1)?;
+        self.open.push(Open {
+            content,
+            anchor,
+            weight: NODE_WEIGHT,
+            height: 0,
+        });
         Ok(())
     }
 
-    fn count(&mut self, nodes: usize) -> Result<(), String> {
-        self.nodes = self.nodes.saturating_add(nodes);
-        if self.nodes > MAX_NODES {
+    fn count(&mut self, weight: usize) -> Result<(), String> {
+        self.weight = self.weight.saturating_add(weight);
+        if self.weight > MAX_WEIGHT {
             return Err("yaml: document contains excessive aliasing".to_owned());
         }
         Ok(())
     }
 
-    fn wants_key(&self) -> bool {
-        matches!(self.open.last(), Some(Open::Map { key: None, .. }))
-    }
-
-    fn place(&mut self, node: Node, cost: usize, line: usize) -> Result<(), String> {
-        match (self.open.last_mut(), node) {
-            (None, Node::Value(Value::Null) | Node::Merge) => {}
-            (None, Node::Value(value)) => self.documents.push(value),
-            (Some(Open::List { items, nodes, .. }), Node::Value(value)) => {
-                items.push(value);
-                *nodes = nodes.saturating_add(cost);
-            }
-            (Some(Open::List { items, .. }), Node::Merge) => items.push(Value::String("<<".to_owned())),
-            (Some(Open::Map { key, entries, merged, nodes, .. }), node) => {
-                *nodes = nodes.saturating_add(cost);
-                match (key.take(), node) {
-                    (None, Node::Merge) => *key = Some(Key::Merge),
-                    (None, Node::Value(value)) => *key = Some(Key::Text(key_text(value, line)?)),
-                    (Some(Key::Text(name)), Node::Value(value)) => {
-                        entries.insert(name, value);
-                    }
-                    (Some(Key::Merge), Node::Value(value)) => merge(merged, value, line)?,
-                    (Some(_), Node::Merge) => {
-                        return Err(format!("yaml: line {line}: map merge requires map or sequence of maps as the value"));
-                    }
-                }
-            }
+    /// Values are walked recursively later on, so that their depth must stay far below the stack's.
+    fn check_depth(&self, height: usize) -> Result<(), String> {
+        if self.open.len().saturating_add(height) > MAX_DEPTH {
+            return Err("yaml: exceeded max depth".to_owned());
         }
         Ok(())
     }
-}
 
-enum Node {
-    Value(Value),
-    Merge,
+    /// Takes note of a merge key where a key may stand.
+    fn expect_merge(&mut self) -> bool {
+        if let Some(Open {
+            content: Content::Map { key: key @ None, .. },
+            ..
+        }) = self.open.last_mut()
+        {
+            *key = Some(Key::Merge);
+            return true;
+        }
+        false
+    }
+
+    fn finish(&mut self, item: Item, anchor: usize, line: usize) -> Result<(), String> {
+        if anchor > 0 {
+            self.count(item.weight)?;
+            self.anchors.insert(anchor, item.clone());
+        }
+        self.place(item, line)
+    }
+
+    fn place(&mut self, item: Item, line: usize) -> Result<(), String> {
+        let Some(open) = self.open.last_mut() else {
+            if !item.value.is_null() {
+                self.documents.push(item.value);
+            }
+            return Ok(());
+        };
+        open.weight = open.weight.saturating_add(item.weight);
+        open.height = open.height.max(item.height);
+        match &mut open.content {
+            Content::List(items) => items.push(item.value),
+            Content::Map { entries, merged, key } => match key.take() {
+                None => *key = Some(Key::Text(key_text(item.value, line)?)),
+                Some(Key::Text(name)) => drop(entries.insert(name, item.value)),
+                Some(Key::Merge) => merge(merged, item.value, line)?,
+            },
+        }
+        Ok(())
+    }
 }
 
 fn merge(into: &mut Map<String, Value>, value: Value, line: usize) -> Result<(), String> {

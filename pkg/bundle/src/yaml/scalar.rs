@@ -4,7 +4,10 @@ use serde_json::{Number, Value};
 
 /// The value of a scalar; `plain` scalars without a tag are guessed, all others are text.
 pub(super) fn resolve(text: &str, plain: bool, tag: Option<&str>) -> Value {
-    let short = tag.map(|tag| tag.trim_start_matches("!!").trim_start_matches("tag:yaml.org,2002:"));
+    let short = tag.map(|tag| {
+        tag.trim_start_matches("!!")
+            .trim_start_matches("tag:yaml.org,2002:")
+    });
     match short {
         None if plain => guess(text),
         Some("int" | "float" | "bool" | "null") => guess(text),
@@ -38,7 +41,11 @@ fn number(text: &str) -> Option<Number> {
     if let Some(number) = integer(negative, digits) {
         return Some(number);
     }
-    if is_decimal(digits) { float(plain.parse().ok()?) } else { None }
+    if is_decimal(digits) {
+        float(plain.parse().ok()?)
+    } else {
+        None
+    }
 }
 
 fn integer(negative: bool, digits: &str) -> Option<Number> {
@@ -83,7 +90,10 @@ fn is_decimal(text: &str) -> bool {
 /// JSON has no difference between `1.0` and `1`, and manifests are compared as JSON.
 pub(crate) fn float(value: f64) -> Option<Number> {
     if value.fract() == 0.0 && value.abs() < 9.0e15 {
-        #[expect(clippy::cast_possible_truncation, reason = "integral and below 2^53, checked above")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "integral and below 2^53, checked above"
+        )]
         return Some((value as i64).into());
     }
     Number::from_f64(value)

@@ -27,7 +27,10 @@ fn merges_and_aliases() {
 
 #[test]
 fn empty_documents_vanish_and_the_last_key_wins() {
-    assert_eq!(documents(b"a: 1\na: 2\n---\n---\n# nothing\n---\nb: 1\n").unwrap(), [json!({"a": 2}), json!({"b": 1})]);
+    assert_eq!(
+        documents(b"a: 1\na: 2\n---\n---\n# nothing\n---\nb: 1\n").unwrap(),
+        [json!({"a": 2}), json!({"b": 1})]
+    );
 }
 
 #[test]
@@ -35,8 +38,18 @@ fn alias_bombs_and_depth_are_refused() {
     let mut bomb = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n".to_owned();
     for level in 1..12 {
         let before = format!("*a{}", level - 1);
-        bomb.push_str(&format!("a{level}: &a{level} [{}]\n", vec![before; 10].join(",")));
+        bomb += &format!("a{level}: &a{level} [{}]\n", vec![before; 10].join(","));
     }
     assert!(documents(bomb.as_bytes()).unwrap_err().contains("aliasing"));
     assert!(documents("[".repeat(100_000).as_bytes()).is_err());
+
+    // Every level is shallow by itself, the chain of aliases is not.
+    let mut tower = "a0: &a0 x\n".to_owned();
+    for level in 1..500 {
+        tower += &format!("a{level}: &a{level} [[[[[[[[*a{}]]]]]]]]\n", level - 1);
+    }
+    assert_eq!(
+        documents(tower.as_bytes()).unwrap_err(),
+        "yaml: exceeded max depth"
+    );
 }
