@@ -109,10 +109,17 @@ impl PackageBuilder {
                 &meta.name
             }
         );
+        // The meta's own name counts: its key may be written in another case.
         match meta.schema.as_str() {
             schema::PACKAGE if is_package => self.package = Some(typed(meta, &self.name)?),
-            schema::CHANNEL => drop(self.channels.insert(key, typed(meta, &self.name)?)),
-            schema::BUNDLE => drop(self.bundles.insert(key, typed(meta, &self.name)?)),
+            schema::CHANNEL => {
+                let channel: Channel = typed(meta, &self.name)?;
+                self.channels.insert(key, Channel { name: meta.name.clone(), ..channel });
+            }
+            schema::BUNDLE => {
+                let bundle: Bundle = typed(meta, &self.name)?;
+                self.bundles.insert(key, Bundle { name: meta.name.clone(), ..bundle });
+            }
             schema::DEPRECATIONS => drop(self.deprecations.insert(key, typed(meta, &self.name)?)),
             _ => return Ok(false),
         }

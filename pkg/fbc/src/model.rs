@@ -21,13 +21,13 @@ pub mod schema {
 #[serde(rename_all = "camelCase")]
 pub struct Package {
     /// The package's name.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub name: String,
     /// The channel that older clients default to; resolution does not look at it.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub default_channel: String,
     /// For people.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub description: String,
 }
 
@@ -35,10 +35,10 @@ pub struct Package {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Channel {
     /// The channel's name, unique in the package.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub name: String,
     /// Its bundles, each with the edges that lead to it.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub entries: Vec<Entry>,
 }
 
@@ -47,16 +47,16 @@ pub struct Channel {
 #[serde(rename_all = "camelCase")]
 pub struct Entry {
     /// The bundle's name; the bundle itself may be missing from the catalog.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub name: String,
     /// The bundle it replaces; may name one that is no longer in the channel.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "String::is_empty")]
     pub replaces: String,
     /// Further bundles it replaces.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub skips: Vec<String>,
     /// The versions it replaces, as written; see `olm_version::SkipRange`.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "String::is_empty")]
     pub skip_range: String,
 }
 
@@ -64,10 +64,10 @@ pub struct Entry {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Bundle {
     /// The bundle's name, unique in the package.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub name: String,
     /// The image that holds its manifests.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub image: String,
     /// Its properties, without the ones that hold whole manifests.
     #[serde(default, deserialize_with = "kept_properties")]
@@ -89,7 +89,7 @@ pub struct Property {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deprecations {
     /// What is deprecated, in the order written.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub entries: Vec<DeprecationEntry>,
 }
 
@@ -97,10 +97,10 @@ pub struct Deprecations {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeprecationEntry {
     /// What is deprecated.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub reference: Reference,
     /// What its users are told.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub message: String,
 }
 
@@ -108,10 +108,10 @@ pub struct DeprecationEntry {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reference {
     /// The schema of what is named; see [`schema`].
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub schema: String,
     /// Its name; empty for the package itself.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub name: String,
 }
 
@@ -137,7 +137,7 @@ pub enum VersionError {
 
 #[derive(Deserialize)]
 struct PackageValue {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     version: String,
     release: Option<String>,
 }
@@ -167,6 +167,15 @@ impl Bundle {
             None => VersionRelease::parse_legacy(&value.version)?,
         })
     }
+}
+
+/// Reads `null` as the empty value, as Go's decoder does.
+fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 /// Properties that hold whole manifests or descriptions; nothing here reads them.

@@ -8,7 +8,13 @@ fn recorded_answers_are_ours() {
     let mut wrong = Vec::new();
     for report in vectors::run_all(&dir) {
         println!("{report}");
-        wrong.extend(report.wrong.into_iter().take(20).map(|line| format!("{}: {line}", report.kind)));
+        wrong.extend(
+            report
+                .wrong
+                .into_iter()
+                .take(20)
+                .map(|line| format!("{}: {line}", report.kind)),
+        );
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

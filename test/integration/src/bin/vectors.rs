@@ -24,7 +24,11 @@ const SHOWN: usize = 20;
 fn main() -> anyhow::Result<ExitCode> {
     let args = Args::parse();
     let mut out = std::io::stdout().lock();
-    writeln!(out, "{:<24} {:>7} {:>7} {:>10} {:>6}", "kind", "cases", "equal", "deviating", "wrong")?;
+    writeln!(
+        out,
+        "{:<24} {:>7} {:>7} {:>10} {:>6}",
+        "kind", "cases", "equal", "deviating", "wrong"
+    )?;
     let mut wrong = Vec::new();
     for kind in olm_integration::vectors::KINDS {
         let wanted = args.kind.is_empty() || args.kind.iter().any(|name| name == kind.name);
@@ -38,10 +42,19 @@ fn main() -> anyhow::Result<ExitCode> {
                 writeln!(out, "  {line}")?;
             }
         }
-        wrong.extend(report.wrong.into_iter().map(|line| format!("{}: {line}\n", kind.name)));
+        wrong.extend(
+            report
+                .wrong
+                .into_iter()
+                .map(|line| format!("{}: {line}\n", kind.name)),
+        );
     }
     if let Some(path) = &args.wrong {
         std::fs::write(path, wrong.concat())?;
     }
-    Ok(if wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if wrong.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }

@@ -23,11 +23,20 @@ pub(crate) struct Catalogs {
 impl Catalogs {
     pub(crate) fn new(root: &Path) -> Self {
         let root = root.to_path_buf();
-        Self { root, splits: BTreeMap::new(), folders: None, large: BTreeMap::new() }
+        Self {
+            root,
+            splits: BTreeMap::new(),
+            folders: None,
+            large: BTreeMap::new(),
+        }
     }
 
     /// A package of the catalog `content`: `large`, or a file of split metas.
-    pub(crate) fn package(&mut self, content: &str, name: &str) -> anyhow::Result<Option<Arc<PackageContent>>> {
+    pub(crate) fn package(
+        &mut self,
+        content: &str,
+        name: &str,
+    ) -> anyhow::Result<Option<Arc<PackageContent>>> {
         if content == "large" {
             return self.large_package(name);
         }
@@ -35,7 +44,11 @@ impl Catalogs {
             let packages = split(&self.root.join(content))?;
             self.splits.insert(content.to_owned(), packages);
         }
-        Ok(self.splits.get(content).and_then(|packages| packages.get(name)).cloned())
+        Ok(self
+            .splits
+            .get(content)
+            .and_then(|packages| packages.get(name))
+            .cloned())
     }
 
     fn large_package(&mut self, name: &str) -> anyhow::Result<Option<Arc<PackageContent>>> {
@@ -63,16 +76,30 @@ fn split(file: &Path) -> anyhow::Result<Packages> {
     let mut builders: BTreeMap<String, PackageBuilder> = BTreeMap::new();
     for meta in decode(File::open(file)?, &Limits::default()) {
         let meta = meta?;
-        let name = if meta.schema == olm_fbc::schema::PACKAGE { &meta.name } else { &meta.package };
-        builders.entry(name.clone()).or_insert_with(|| PackageBuilder::new(name)).add(&meta)?;
+        let name = if meta.schema == olm_fbc::schema::PACKAGE {
+            &meta.name
+        } else {
+            &meta.package
+        };
+        builders
+            .entry(name.clone())
+            .or_insert_with(|| PackageBuilder::new(name))
+            .add(&meta)?;
     }
-    Ok(builders.into_iter().map(|(name, builder)| (name, Arc::new(builder.finish()))).collect())
+    Ok(builders
+        .into_iter()
+        .map(|(name, builder)| (name, Arc::new(builder.finish())))
+        .collect())
 }
 
 /// The folder of each package of the large catalog: not always named after it.
 fn folders(root: &Path) -> anyhow::Result<BTreeMap<String, PathBuf>> {
     let mut folders = BTreeMap::new();
-    for part in ["medium", "rest"].map(|part| root.join(part)).iter().filter(|part| part.exists()) {
+    for part in ["medium", "rest"]
+        .map(|part| root.join(part))
+        .iter()
+        .filter(|part| part.exists())
+    {
         for entry in std::fs::read_dir(part)? {
             let folder = entry?.path();
             for meta in metas(&folder)? {
@@ -93,10 +120,12 @@ fn metas(folder: &Path) -> anyhow::Result<impl Iterator<Item = anyhow::Result<Me
         .map(|entry| entry.map(|entry| entry.path()))
         .collect::<Result<Vec<_>, _>>()?;
     files.sort();
-    Ok(files.into_iter().flat_map(|file| -> Box<dyn Iterator<Item = anyhow::Result<Meta>>> {
-        match File::open(&file) {
-            Ok(open) => Box::new(decode(open, &Limits::default()).map(|meta| Ok(meta?))),
-            Err(error) => Box::new(std::iter::once(Err(error.into()))),
-        }
-    }))
+    Ok(files
+        .into_iter()
+        .flat_map(|file| -> Box<dyn Iterator<Item = anyhow::Result<Meta>>> {
+            match File::open(&file) {
+                Ok(open) => Box::new(decode(open, &Limits::default()).map(|meta| Ok(meta?))),
+                Err(error) => Box::new(std::iter::once(Err(error.into()))),
+            }
+        }))
 }

@@ -33,7 +33,10 @@ mod tests {
     #[test]
     fn reads_the_blocks_of_a_kind() {
         let document = "# x\n```cases a\n1 one more\n2\n```\n```cases b\n3 x\n```\n```\n4 x\n```\n";
-        assert_eq!(read(document, "a").into_iter().collect::<Vec<_>>(), [("1", "one more"), ("2", "")]);
+        assert_eq!(
+            read(document, "a").into_iter().collect::<Vec<_>>(),
+            [("1", "one more"), ("2", "")]
+        );
         assert_eq!(read(document, "b").len(), 1);
     }
 }

@@ -5,6 +5,7 @@
 //! are listed in `docs/deviations.md` ([`deviations`]): a listed case that does not deviate is wrong too, so
 //! that the list cannot rot.
 
+pub mod canonical;
 mod catalogs;
 pub mod crdsafety;
 pub mod deviations;
@@ -45,24 +46,59 @@ pub struct Kind {
 
 /// Every kind that is known. New kinds are added here and nowhere else.
 pub const KINDS: &[Kind] = &[
-    Kind { name: "version-ranges", path: "version-ranges.jsonl", run: version_ranges::run },
-    Kind { name: "skip-ranges", path: "skip-ranges.jsonl", run: skip_ranges::run },
-    Kind { name: "resolution", path: "resolution.jsonl", run: resolution::run },
-    Kind { name: "render", path: "render", run: render::run },
-    Kind { name: "crdsafety", path: "crdsafety.jsonl", run: crdsafety::run },
-    Kind { name: "resolution-upstream", path: "resolution.jsonl", run: resolution::run_upstream },
+    Kind {
+        name: "version-ranges",
+        path: "version-ranges.jsonl",
+        run: version_ranges::run,
+    },
+    Kind {
+        name: "skip-ranges",
+        path: "skip-ranges.jsonl",
+        run: skip_ranges::run,
+    },
+    Kind {
+        name: "canonical",
+        path: "metas.jsonl",
+        run: canonical::run,
+    },
+    Kind {
+        name: "resolution",
+        path: "resolution.jsonl",
+        run: resolution::run,
+    },
+    Kind {
+        name: "render",
+        path: "render",
+        run: render::run,
+    },
+    Kind {
+        name: "crdsafety",
+        path: "crdsafety.jsonl",
+        run: crdsafety::run,
+    },
+    Kind {
+        name: "resolution-upstream",
+        path: "resolution.jsonl",
+        run: resolution::run_upstream,
+    },
 ];
 
 /// Runs the kinds that `dir` holds.
 pub fn run_all(dir: &Path) -> Vec<Report> {
-    KINDS.iter().filter(|kind| dir.join(kind.path).exists()).map(|kind| (kind.run)(dir)).collect()
+    KINDS
+        .iter()
+        .filter(|kind| dir.join(kind.path).exists())
+        .map(|kind| (kind.run)(dir))
+        .collect()
 }
 
 /// The folder of vectors named by `OLM_VECTORS`. When it is not set, says so in one loud line.
 pub fn folder() -> Option<PathBuf> {
     let folder = std::env::var_os("OLM_VECTORS").map(PathBuf::from);
     if folder.is_none() {
-        eprintln!("SKIPPED: OLM_VECTORS is not set, so nothing was compared with upstream's recorded answers");
+        eprintln!(
+            "SKIPPED: OLM_VECTORS is not set, so nothing was compared with upstream's recorded answers"
+        );
     }
     folder
 }
@@ -70,7 +106,10 @@ pub fn folder() -> Option<PathBuf> {
 impl Report {
     /// An empty report of `kind`.
     pub fn new(kind: &'static str) -> Self {
-        Self { kind, ..Self::default() }
+        Self {
+            kind,
+            ..Self::default()
+        }
     }
 
     /// Counts a case: none when our answer is upstream's, else how it differs.
@@ -102,16 +141,22 @@ pub(crate) fn rows<T: DeserializeOwned>(path: &Path, report: &mut Report) -> Vec
     let file = match std::fs::File::open(path) {
         Ok(file) => std::io::BufReader::new(file),
         Err(error) => {
-            report.wrong.push(format!("cannot open {}: {error}", path.display()));
+            report
+                .wrong
+                .push(format!("cannot open {}: {error}", path.display()));
             return Vec::new();
         }
     };
     let mut rows = Vec::new();
     for (number, line) in file.lines().enumerate() {
-        let row = line.map_err(anyhow::Error::from).and_then(|line| Ok(serde_json::from_str(&line)?));
+        let row = line
+            .map_err(anyhow::Error::from)
+            .and_then(|line| Ok(serde_json::from_str(&line)?));
         match row {
             Ok(row) => rows.push(row),
-            Err(error) => report.wrong.push(format!("{}:{}: {error}", path.display(), number + 1)),
+            Err(error) => report
+                .wrong
+                .push(format!("{}:{}: {error}", path.display(), number + 1)),
         }
     }
     rows

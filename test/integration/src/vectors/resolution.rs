@@ -7,8 +7,8 @@ use super::catalogs::Catalogs;
 use super::{Report, deviations, rows};
 use anyhow::Context as _;
 use olm_resolve::{
-    CatalogInput, CatalogLookup, DeprecationInfo, Installed, Request, Resolution, ResolveError, Selection, Selector,
-    Trouble, resolve,
+    CatalogInput, CatalogLookup, DeprecationInfo, Installed, Request, Resolution, ResolveError, Selection,
+    Selector, Trouble, resolve,
 };
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -113,7 +113,11 @@ fn compare(dir: &Path, kind: &'static str, selection: Selection) -> Report {
             return report;
         }
     };
-    let mut listed = if selection == Selection::Ours { deviations::listed(kind) } else { BTreeMap::new() };
+    let mut listed = if selection == Selection::Ours {
+        deviations::listed(kind)
+    } else {
+        BTreeMap::new()
+    };
     let mut catalogs = Catalogs::new(&dir.join("catalogs"));
     for row in rows::<Row>(&dir.join("resolution.jsonl"), &mut report) {
         let known = sets.get(&row.set).map(Vec::as_slice).unwrap_or_default();
@@ -175,7 +179,11 @@ fn answer(
         } else {
             CatalogLookup::NotServing
         };
-        inputs.push(CatalogInput { name: catalog.name.clone(), priority: catalog.priority, lookup });
+        inputs.push(CatalogInput {
+            name: catalog.name.clone(),
+            priority: catalog.priority,
+            lookup,
+        });
     }
     let request = Request {
         package: row.package.clone(),
@@ -195,10 +203,16 @@ fn answer(
 }
 
 fn selector(raw: Option<&RawSelector>) -> Result<Selector, ResolveError> {
-    let Some(raw) = raw else { return Ok(Selector::default()) };
+    let Some(raw) = raw else {
+        return Ok(Selector::default());
+    };
     Selector::new(
-        raw.match_labels.iter().map(|(key, value)| (key.as_str(), value.as_str())),
-        raw.match_expressions.iter().map(|e| (e.key.as_str(), e.operator.as_str(), e.values.as_slice())),
+        raw.match_labels
+            .iter()
+            .map(|(key, value)| (key.as_str(), value.as_str())),
+        raw.match_expressions
+            .iter()
+            .map(|e| (e.key.as_str(), e.operator.as_str(), e.values.as_slice())),
     )
     .map_err(|source| Trouble::Selector { source }.into())
 }
@@ -214,13 +228,19 @@ fn summary(answer: &Result<Resolution, ResolveError>) -> String {
 /// Our answer as the vectors write it.
 fn expected(row: &Row, answer: &Result<Resolution, ResolveError>) -> Expected {
     let resolution = match answer {
-        Err(error) => return Expected { error: Some(error.head()), ..Expected::default() },
+        Err(error) => {
+            return Expected {
+                error: Some(error.head()),
+                ..Expected::default()
+            };
+        }
         Ok(resolution) => resolution,
     };
     let version = &resolution.version;
     let release = version.release.as_ref().map(ToString::to_string);
     let info = &resolution.deprecation;
-    let entries = info.package.len() + info.channels.values().map(Vec::len).sum::<usize>() + info.bundles.len();
+    let entries =
+        info.package.len() + info.channels.values().map(Vec::len).sum::<usize>() + info.bundles.len();
     let mut installed = serde_json::json!({ "name": resolution.bundle });
     if row.bundle_release_support {
         installed["version"] = version.version.to_string().into();
@@ -254,7 +274,10 @@ fn conditions(info: &DeprecationInfo, channels: &[String], bundle: &str) -> BTre
     let of_bundle: Vec<_> = info.bundles.get(bundle).cloned().into_iter().collect();
     let all = [of_package.clone(), of_channels.clone(), of_bundle.clone()].concat();
     let condition = |messages: Vec<String>, otherwise: &str| {
-        let messages: Vec<_> = messages.into_iter().filter(|message| !message.is_empty()).collect();
+        let messages: Vec<_> = messages
+            .into_iter()
+            .filter(|message| !message.is_empty())
+            .collect();
         if messages.is_empty() {
             format!("False|NotDeprecated|{otherwise}")
         } else {
@@ -263,8 +286,14 @@ fn conditions(info: &DeprecationInfo, channels: &[String], bundle: &str) -> BTre
     };
     [
         ("Deprecated", condition(all, "not deprecated")),
-        ("PackageDeprecated", condition(of_package, "package not deprecated")),
-        ("ChannelDeprecated", condition(of_channels, "channel not deprecated")),
+        (
+            "PackageDeprecated",
+            condition(of_package, "package not deprecated"),
+        ),
+        (
+            "ChannelDeprecated",
+            condition(of_channels, "channel not deprecated"),
+        ),
         ("BundleDeprecated", condition(of_bundle, "bundle not deprecated")),
     ]
     .map(|(name, condition)| (name.to_owned(), condition))

@@ -42,7 +42,11 @@ impl Row {
             (Ok(_), Err(error)) => (None, None, Some(error.to_string())),
             (Ok(test), Ok(_)) => (Some(test(&self.version)), None, None),
         };
-        (found != expected)
-            .then(|| format!("{:?} on {:?}: {found:?}, upstream {expected:?}", self.range, self.version))
+        (found != expected).then(|| {
+            format!(
+                "{:?} on {:?}: {found:?}, upstream {expected:?}",
+                self.range, self.version
+            )
+        })
     }
 }

@@ -1,0 +1,117 @@
+//! The canonical form of whole catalogs: the recorded answers to `GET /catalogs/NAME/api/v1/all`, made here
+//! from the catalog's folder without a server.
+
+use super::{Report, deviations, rows};
+use olm_fbc::{IndexIgnore, Limits, decode};
+use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
+use std::fmt::Write as _;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Row {
+    id: u64,
+    method: String,
+    path: String,
+    status: u16,
+    raw_sha256: Option<String>,
+}
+
+/// Runs the cases.
+pub fn run(dir: &Path) -> Report {
+    let mut report = Report::new("canonical");
+    let listed = deviations::listed("metas");
+    let folders = [
+        ("medium", "catalogs/medium"),
+        ("synthetic", "catalogs/splits/metas-synthetic"),
+    ];
+    let rows = rows::<Row>(&dir.join("metas.jsonl"), &mut report);
+    for (name, folder) in folders {
+        let path = format!("/catalogs/{name}/api/v1/all");
+        let wanted = rows
+            .iter()
+            .find(|row| row.method == "GET" && row.path == path && row.status == 200);
+        let Some(row) = wanted.filter(|_| dir.join(folder).exists()) else {
+            continue;
+        };
+        match digest(&dir.join(folder)) {
+            Ok(digest) if Some(&digest) == row.raw_sha256.as_ref() => report.count(None),
+            Ok(ours) => match listed.get(row.id.to_string().as_str()) {
+                Some(integer) if upstreams(&dir.join(folder), integer).ok() == row.raw_sha256 => {
+                    report.cases += 1;
+                    report.deviating += 1;
+                }
+                _ => report.count(Some(format!("{name}: {ours}, upstream {:?}", row.raw_sha256))),
+            },
+            Err(error) => report.count(Some(format!("{name}: {error:#}"))),
+        }
+    }
+    report
+}
+
+/// The digest of all blobs below `root`, one after another.
+fn digest(root: &Path) -> anyhow::Result<String> {
+    let mut hash = Sha256::new();
+    blobs(root, |blob| hash.update(blob))?;
+    hex(hash)
+}
+
+/// The same with `integer` damaged as upstream does: the one thing that may differ.
+fn upstreams(root: &Path, integer: &str) -> anyhow::Result<String> {
+    let damaged = format!("{}000", integer.get(..integer.len() - 3).unwrap_or_default());
+    let mut hash = Sha256::new();
+    blobs(root, |blob| {
+        hash.update(String::from_utf8_lossy(blob).replace(integer, &damaged))
+    })?;
+    hex(hash)
+}
+
+fn hex(hash: Sha256) -> anyhow::Result<String> {
+    let mut text = String::new();
+    for byte in hash.finalize() {
+        write!(text, "{byte:02x}")?;
+    }
+    Ok(text)
+}
+
+fn blobs(root: &Path, mut each: impl FnMut(&[u8])) -> anyhow::Result<()> {
+    let mut files = Vec::new();
+    walk(root, &mut files)?;
+    let mut rules = Vec::new();
+    for file in files.iter().filter(|file| file.ends_with(".indexignore")) {
+        let folder = file.parent().and_then(|parent| parent.strip_prefix(root).ok());
+        let folder = folder
+            .map(|folder| folder.display().to_string())
+            .unwrap_or_default();
+        rules.push((folder, std::fs::read_to_string(file)?));
+    }
+    let ignored = IndexIgnore::new(rules)?;
+    for file in files.iter().filter(|file| !file.ends_with(".indexignore")) {
+        if ignored.is_ignored(&file.strip_prefix(root)?.display().to_string()) {
+            continue;
+        }
+        for meta in decode(File::open(file)?, &Limits::default()) {
+            each(&meta?.blob);
+        }
+    }
+    Ok(())
+}
+
+/// The files below `folder`, entries by name, depth first.
+fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    let entries: Result<Vec<_>, _> = std::fs::read_dir(folder)?
+        .map(|entry| entry.map(|e| e.path()))
+        .collect();
+    let mut entries = entries?;
+    entries.sort();
+    for entry in entries {
+        if entry.is_dir() {
+            walk(&entry, files)?;
+        } else {
+            files.push(entry);
+        }
+    }
+    Ok(())
+}
