@@ -1,1 +1,140 @@
-//! What was read, by catalog, digest and package.
+//! What was read: one content per catalog and package, within a bound in bytes.
+
+use std::{collections::HashMap, sync::Arc};
+
+use olm_fbc::PackageContent;
+
+/// What an entry costs besides its content, in bytes.
+const OVERHEAD: u64 = 512;
+
+/// Catalog and package.
+pub(crate) type Key = (String, String);
+
+/// Least recently used out first.
+#[derive(Debug)]
+pub(crate) struct Cache {
+    entries: HashMap<Key, Entry>,
+    bytes: u64,
+    limit: u64,
+    clock: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    digest: String,
+    /// `None`: the catalog has no such package.
+    content: Option<Arc<PackageContent>>,
+    bytes: u64,
+    used: u64,
+}
+
+/// What is known of a package.
+#[derive(Debug)]
+pub(crate) enum Known {
+    /// The content asked for.
+    Current(Option<Arc<PackageContent>>),
+    /// That of another digest, when the package was there then.
+    Former(Arc<PackageContent>),
+    /// Nothing.
+    Nothing,
+}
+
+impl Cache {
+    pub(crate) fn new(limit: u64) -> Self {
+        Self {
+            entries: HashMap::new(),
+            bytes: 0,
+            limit,
+            clock: 0,
+        }
+    }
+
+    pub(crate) fn get(&mut self, key: &Key, digest: &str) -> Known {
+        self.clock += 1;
+        let Some(entry) = self.entries.get_mut(key) else {
+            return Known::Nothing;
+        };
+        entry.used = self.clock;
+        if entry.digest == digest {
+            return Known::Current(entry.content.clone());
+        }
+        entry.content.clone().map_or(Known::Nothing, Known::Former)
+    }
+
+    /// Keeps a content in place of the former one; one larger than the bound is not kept.
+    pub(crate) fn put(&mut self, key: Key, digest: &str, content: Option<Arc<PackageContent>>, bytes: u64) {
+        self.remove(&key);
+        let bytes = bytes.saturating_add(OVERHEAD);
+        if bytes > self.limit {
+            return;
+        }
+        while self.bytes.saturating_add(bytes) > self.limit {
+            let oldest = self.entries.iter().min_by_key(|(_, entry)| entry.used);
+            let Some(oldest) = oldest.map(|(key, _)| key.clone()) else {
+                break;
+            };
+            self.remove(&oldest);
+        }
+        self.clock += 1;
+        self.bytes += bytes;
+        let entry = Entry {
+            digest: digest.to_owned(),
+            content,
+            bytes,
+            used: self.clock,
+        };
+        self.entries.insert(key, entry);
+    }
+
+    pub(crate) fn forget(&mut self, catalog: &str) {
+        self.entries.retain(|(of, _), _| of != catalog);
+        self.bytes = self.entries.values().map(|entry| entry.bytes).sum();
+    }
+
+    fn remove(&mut self, key: &Key) {
+        if let Some(entry) = self.entries.remove(key) {
+            self.bytes = self.bytes.saturating_sub(entry.bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(package: &str) -> Key {
+        ("catalog".to_owned(), package.to_owned())
+    }
+
+    fn some() -> Option<Arc<PackageContent>> {
+        Some(Arc::default())
+    }
+
+    #[test]
+    fn least_recently_used_goes_first() {
+        let mut cache = Cache::new(2 * (OVERHEAD + 100));
+        cache.put(key("a"), "1", some(), 100);
+        cache.put(key("b"), "1", some(), 100);
+        assert!(matches!(cache.get(&key("a"), "1"), Known::Current(Some(_))));
+        cache.put(key("c"), "1", some(), 100);
+        assert!(matches!(cache.get(&key("b"), "1"), Known::Nothing));
+        assert!(matches!(cache.get(&key("a"), "1"), Known::Current(Some(_))));
+        assert_eq!(cache.bytes, 2 * (OVERHEAD + 100));
+        cache.put(key("a"), "2", some(), 5000);
+        assert!(matches!(cache.get(&key("a"), "2"), Known::Nothing));
+        assert_eq!(cache.bytes, OVERHEAD + 100);
+    }
+
+    #[test]
+    fn another_digest_is_only_a_former_content() {
+        let mut cache = Cache::new(10_000);
+        cache.put(key("a"), "1", some(), 1);
+        cache.put(key("gone"), "1", None, 0);
+        assert!(matches!(cache.get(&key("a"), "2"), Known::Former(_)));
+        assert!(matches!(cache.get(&key("gone"), "1"), Known::Current(None)));
+        assert!(matches!(cache.get(&key("gone"), "2"), Known::Nothing));
+        cache.forget("catalog");
+        assert!(matches!(cache.get(&key("a"), "1"), Known::Nothing));
+        assert_eq!(cache.bytes, 0);
+    }
+}

@@ -1,10 +1,29 @@
 //! Reads packages from catalogd.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use olm_fbc::PackageContent;
+use parking_lot::Mutex;
+use reqwest::{
+    Client, Response, StatusCode,
+    header::{ETAG, HeaderValue},
+    redirect,
+};
+use url::Url;
 
-use crate::{error::ClientError, trust::Trust};
+use crate::{
+    cache::{Cache, Key, Known},
+    error::ClientError,
+    read::Reading,
+    trust::Trust,
+};
+
+/// To open a connection.
+const CONNECT: Duration = Duration::from_secs(10);
+/// Silence in the middle of an answer.
+const SILENCE: Duration = Duration::from_secs(30);
+/// One whole request.
+const REQUEST: Duration = Duration::from_secs(5 * 60);
 
 /// A catalog as its status shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,8 +61,13 @@ impl Default for Limits {
 /// Reads packages, and keeps them.
 #[derive(Debug)]
 pub struct CatalogClient {
-    _trust: Trust,
-    _limits: Limits,
+    trust: Trust,
+    limits: Limits,
+    cache: Mutex<Cache>,
+    /// Made at the first request, and anew when TLS fails: authorities change.
+    http: tokio::sync::Mutex<Option<Client>>,
+    /// One read at a time of a package: who comes second finds it in the cache.
+    reading: Mutex<HashMap<Key, Arc<tokio::sync::Mutex<()>>>>,
 }
 
 impl CatalogClient {
@@ -55,12 +79,17 @@ impl CatalogClient {
     /// A client with other limits.
     pub fn with_limits(trust: Trust, limits: Limits) -> Self {
         Self {
-            _trust: trust,
-            _limits: limits,
+            trust,
+            limits,
+            cache: Mutex::new(Cache::new(limits.cache)),
+            http: tokio::sync::Mutex::default(),
+            reading: Mutex::default(),
         }
     }
 
     /// A package's content; `None` when the catalog has no such package.
+    ///
+    /// Network only when this digest's package was not read before.
     ///
     /// # Errors
     /// [`ClientError`]; for a failing catalog the last good content is returned instead when
@@ -70,14 +99,192 @@ impl CatalogClient {
         catalog: &CatalogRef,
         package: &str,
     ) -> Result<Option<Arc<PackageContent>>, ClientError> {
-        let _ = package;
-        Err(ClientError::NoContent {
-            catalog: catalog.name.clone(),
-        })
+        let key = (catalog.name.clone(), package.to_owned());
+        if let Known::Current(content) = self.cache.lock().get(&key, &catalog.digest) {
+            return Ok(content);
+        }
+        let lock = self.reading.lock().entry(key.clone()).or_default().clone();
+        let result = {
+            let _alone = lock.lock().await;
+            self.read(catalog, package, &key).await
+        };
+        let mut reading = self.reading.lock();
+        // Ours and the map's: nobody else waits for it.
+        if Arc::strong_count(&lock) <= 2 {
+            reading.remove(&key);
+        }
+        result
     }
 
     /// Drops all that is kept of a catalog.
     pub fn forget(&self, catalog: &str) {
-        let _ = catalog;
+        self.cache.lock().forget(catalog);
+    }
+
+    async fn read(
+        &self,
+        catalog: &CatalogRef,
+        package: &str,
+        key: &Key,
+    ) -> Result<Option<Arc<PackageContent>>, ClientError> {
+        // Looked up again: another task may have read it meanwhile.
+        let known = self.cache.lock().get(key, &catalog.digest);
+        let former = match known {
+            Known::Current(content) => return Ok(content),
+            Known::Former(content) => Some(content),
+            Known::Nothing => None,
+        };
+        match (self.load(catalog, package).await, former) {
+            (Ok(reading), _) => {
+                let (content, bytes) = reading.finish();
+                let content = (!content.is_empty()).then(|| Arc::new(content));
+                self.cache
+                    .lock()
+                    .put(key.clone(), &catalog.digest, content.clone(), bytes);
+                Ok(content)
+            }
+            (Err(error), Some(former)) => {
+                tracing::warn!(
+                    catalog = catalog.name,
+                    package,
+                    error = error.message(),
+                    "the last good content of the package is used"
+                );
+                Ok(Some(former))
+            }
+            (Err(error), None) => Err(error),
+        }
+    }
+
+    /// The package by catalogd's own selection, else out of the whole catalog.
+    async fn load(&self, catalog: &CatalogRef, package: &str) -> Result<Reading, ClientError> {
+        let limit = self.limits.package;
+        let by_package = url(catalog, "metas", &[("package", package)])?;
+        // 404 also where the endpoint is switched off; then the whole catalog tells which it is.
+        let response = match self.get(catalog, by_package).await {
+            Err(ClientError::NoContent { .. }) => return self.load_from_all(catalog, package).await,
+            Err(ClientError::Status { status, .. })
+                if matches!(
+                    status,
+                    StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED
+                ) =>
+            {
+                return self.load_from_all(catalog, package).await;
+            }
+            response => response?,
+        };
+        let of_metas = version(&response);
+        let reading = Reading::new(catalog, package, limit)
+            .absorb(response, limit)
+            .await?;
+        // The package object itself carries no package field.
+        let itself = url(catalog, "metas", &[("schema", "olm.package"), ("name", package)])?;
+        let response = self.get(catalog, itself).await?;
+        if version(&response) != of_metas {
+            return Err(ClientError::Changed {
+                catalog: catalog.name.clone(),
+            });
+        }
+        reading.absorb(response, limit).await
+    }
+
+    async fn load_from_all(&self, catalog: &CatalogRef, package: &str) -> Result<Reading, ClientError> {
+        let response = self.get(catalog, url(catalog, "all", &[])?).await?;
+        Reading::new(catalog, package, self.limits.package)
+            .absorb(response, self.limits.catalog)
+            .await
+    }
+
+    /// A successful answer. When TLS fails, once more with the authorities as they are then.
+    async fn get(&self, catalog: &CatalogRef, url: Url) -> Result<Response, ClientError> {
+        let failed = |error| ClientError::request(&catalog.name, error);
+        let client = self.client(catalog, false).await?;
+        let response = match client.get(url.clone()).send().await.map_err(failed) {
+            Err(ClientError::Tls { cause, .. }) => {
+                tracing::debug!(catalog = catalog.name, cause, "authorities are read again");
+                let client = self.client(catalog, true).await?;
+                client.get(url).send().await.map_err(failed)?
+            }
+            response => response?,
+        };
+        match response.status() {
+            StatusCode::OK => Ok(response),
+            StatusCode::NOT_FOUND => Err(ClientError::NoContent {
+                catalog: catalog.name.clone(),
+            }),
+            status => Err(ClientError::Status {
+                catalog: catalog.name.clone(),
+                status,
+            }),
+        }
+    }
+
+    async fn client(&self, catalog: &CatalogRef, anew: bool) -> Result<Client, ClientError> {
+        let mut kept = self.http.lock().await;
+        if let Some(client) = kept.as_ref().filter(|_| !anew) {
+            return Ok(client.clone());
+        }
+        let tls = self.trust.config().await.map_err(|cause| ClientError::Trust {
+            catalog: catalog.name.clone(),
+            cause,
+        })?;
+        let client = Client::builder()
+            .user_agent(concat!("olm/", env!("CARGO_PKG_VERSION")))
+            .tls_backend_preconfigured(tls)
+            .connect_timeout(CONNECT)
+            .read_timeout(SILENCE)
+            .timeout(REQUEST)
+            .redirect(redirect::Policy::limited(3))
+            .build()
+            .map_err(|error| ClientError::request(&catalog.name, error))?;
+        *kept = Some(client.clone());
+        Ok(client)
+    }
+}
+
+/// What tells one content from another; not every catalogd says.
+fn version(response: &Response) -> Option<HeaderValue> {
+    response.headers().get(ETAG).cloned()
+}
+
+fn url(catalog: &CatalogRef, endpoint: &str, query: &[(&str, &str)]) -> Result<Url, ClientError> {
+    let refused = || ClientError::Url {
+        catalog: catalog.name.clone(),
+        url: catalog.base_url.clone(),
+    };
+    let mut url = Url::parse(&catalog.base_url).map_err(|_| refused())?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(refused());
+    }
+    url.path_segments_mut()
+        .map_err(|()| refused())?
+        .pop_if_empty()
+        .extend(["api", "v1", endpoint]);
+    if !query.is_empty() {
+        url.query_pairs_mut().extend_pairs(query);
+    }
+    Ok(url)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_escaped() {
+        let mut catalog = CatalogRef {
+            name: "c".to_owned(),
+            base_url: "https://catalogd.svc/catalogs/c/".to_owned(),
+            digest: "d".to_owned(),
+        };
+        let built = url(&catalog, "metas", &[("package", "a&b c")]).unwrap();
+        assert_eq!(
+            built.as_str(),
+            "https://catalogd.svc/catalogs/c/api/v1/metas?package=a%26b+c"
+        );
+        for bad in ["", "file:///etc", "catalogd"] {
+            bad.clone_into(&mut catalog.base_url);
+            assert!(url(&catalog, "all", &[]).is_err(), "{bad}");
+        }
     }
 }

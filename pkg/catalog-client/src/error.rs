@@ -1,19 +1,147 @@
 //! Why a package could not be had.
 
-/// A failed read of a catalog's package. All of these pass with time.
-#[derive(Clone, Debug, thiserror::Error)]
+use std::{error::Error as StdError, io};
+
+use olm_fbc::{ContentError, DecodeError};
+use reqwest::StatusCode;
+
+/// What to do about a [`ClientError`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disposition {
+    /// Try again after a while: the way to catalogd, or catalogd itself, may heal.
+    Retry,
+    /// Only another content of the catalog can help; its status will then change.
+    AwaitContent,
+}
+
+/// A failed read of a catalog's package; each cause has its own sentence.
+#[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// catalogd (or this replica of it) does not have the content.
-    #[error("cache for catalog {catalog:?} not found")]
+    /// `status.urls.base` is no URL.
+    #[error("cache for catalog {catalog:?} not found: its base URL {url:?} is no HTTP URL")]
+    Url {
+        /// The catalog.
+        catalog: String,
+        /// The URL.
+        url: String,
+    },
+    /// catalogd, or this replica of it, does not have the content (yet).
+    #[error("cache for catalog {catalog:?} not found: catalogd does not have its content yet")]
     NoContent {
+        /// The catalog.
+        catalog: String,
+    },
+    /// Any other status than success.
+    #[error("error populating cache for catalog {catalog:?}: error: received unexpected response status code {}", .status.as_u16())]
+    Status {
+        /// The catalog.
+        catalog: String,
+        /// The status.
+        status: StatusCode,
+    },
+    /// The authorities to trust cannot be had.
+    #[error(
+        "catalogd cannot be asked for catalog {catalog:?}: the certificate authorities to trust cannot be read: {cause}"
+    )]
+    Trust {
+        /// The catalog.
+        catalog: String,
+        /// Why.
+        cause: String,
+    },
+    /// The TLS handshake failed, also with authorities read anew.
+    #[error("catalogd cannot be trusted over TLS for catalog {catalog:?}: {cause}")]
+    Tls {
+        /// The catalog.
+        catalog: String,
+        /// What rustls says.
+        cause: String,
+    },
+    /// The service's name has no address.
+    #[error("catalogd cannot be asked for catalog {catalog:?}: the name {host} cannot be resolved")]
+    Dns {
+        /// The catalog.
+        catalog: String,
+        /// The host.
+        host: String,
+    },
+    /// Nothing listens there.
+    #[error("catalogd cannot be asked for catalog {catalog:?}: {host} refuses connections")]
+    Refused {
+        /// The catalog.
+        catalog: String,
+        /// The host.
+        host: String,
+    },
+    /// No answer in time.
+    #[error("catalogd did not answer in time for catalog {catalog:?}")]
+    Timeout {
+        /// The catalog.
+        catalog: String,
+    },
+    /// Any other failure of the connection.
+    #[error("catalogd cannot be asked for catalog {catalog:?}: the connection failed")]
+    Transfer {
+        /// The catalog.
+        catalog: String,
+        /// Why.
+        #[source]
+        source: reqwest::Error,
+    },
+    /// The answer broke off or is larger than taken.
+    #[error("the content of catalog {catalog:?} cannot be read")]
+    Decode {
+        /// The catalog.
+        catalog: String,
+        /// Why.
+        #[source]
+        source: DecodeError,
+    },
+    /// The answer is larger than taken.
+    #[error("error loading package {package:?} of catalog {catalog:?}: more than {limit} bytes")]
+    TooLarge {
+        /// The catalog.
+        catalog: String,
+        /// The package.
+        package: String,
+        /// The limit.
+        limit: u64,
+    },
+    /// The package's objects have another shape than their schema.
+    #[error("the content of catalog {catalog:?} cannot be used")]
+    Content {
+        /// The catalog.
+        catalog: String,
+        /// Why.
+        #[source]
+        source: ContentError,
+    },
+    /// Another content was published between two requests.
+    #[error("the content of catalog {catalog:?} changed while it was read")]
+    Changed {
+        /// The catalog.
+        catalog: String,
+    },
+    /// The task that decodes ended abnormally.
+    #[error("reading catalog {catalog:?} was interrupted")]
+    Interrupted {
         /// The catalog.
         catalog: String,
     },
 }
 
 impl ClientError {
-    /// Whether trying again cannot help. Never so: catalogd, its content and the way to it can
-    /// all change without an edit by the user.
+    /// What to do about it.
+    pub fn disposition(&self) -> Disposition {
+        match self {
+            Self::Content { .. } | Self::TooLarge { .. } | Self::Url { .. } => Disposition::AwaitContent,
+            Self::Decode { source, .. } if source.terminal() => Disposition::AwaitContent,
+            _ => Disposition::Retry,
+        }
+    }
+
+    /// Whether trying again cannot help. Never so for the extension that asks: catalogd, its
+    /// content and the way to it can all change without an edit of the extension.
     pub fn terminal(&self) -> bool {
         false
     }
@@ -21,12 +149,50 @@ impl ClientError {
     /// The whole chain of causes in one line.
     pub fn message(&self) -> String {
         let mut text = self.to_string();
-        let mut source = std::error::Error::source(self);
+        let mut source = StdError::source(self);
         while let Some(cause) = source {
             text.push_str(": ");
             text.push_str(&cause.to_string());
             source = cause.source();
         }
         text
+    }
+
+    /// The variant for a failed request.
+    pub(crate) fn request(catalog: &str, error: reqwest::Error) -> Self {
+        let catalog = catalog.to_owned();
+        let host = error
+            .url()
+            .and_then(|url| url.host_str())
+            .unwrap_or("catalogd")
+            .to_owned();
+        let error = error.without_url();
+        if error.is_timeout() {
+            return Self::Timeout { catalog };
+        }
+        let mut cause: Option<&(dyn StdError + 'static)> = Some(&error);
+        while let Some(current) = cause {
+            let io = current.downcast_ref::<io::Error>();
+            if io.is_some_and(|io| io.kind() == io::ErrorKind::ConnectionRefused) {
+                return Self::Refused { catalog, host };
+            }
+            let tls = io
+                .and_then(|io| io.get_ref()?.downcast_ref::<rustls::Error>())
+                .or_else(|| current.downcast_ref::<rustls::Error>());
+            if let Some(tls) = tls {
+                return Self::Tls {
+                    catalog,
+                    cause: tls.to_string(),
+                };
+            }
+            if current.to_string().starts_with("dns error") {
+                return Self::Dns { catalog, host };
+            }
+            cause = current.source();
+        }
+        Self::Transfer {
+            catalog,
+            source: error,
+        }
     }
 }

@@ -7,8 +7,9 @@
 mod cache;
 mod client;
 mod error;
+mod read;
 mod trust;
 
 pub use client::{CatalogClient, CatalogRef, Limits};
-pub use error::ClientError;
-pub use trust::Trust;
+pub use error::{ClientError, Disposition};
+pub use trust::{CaFuture, Trust};

@@ -1,6 +1,11 @@
 //! Whom the client trusts to be catalogd.
 
-use std::{future::Future, path::PathBuf, pin::Pin, sync::Arc};
+use std::{future::Future, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
+
+use olm_runtime::{telemetry, tls};
+
+/// How long a provider may take.
+const PROVIDE: Duration = Duration::from_secs(20);
 
 /// What a provider of authorities returns: PEM text, `None` when there is none yet.
 pub type CaFuture = Pin<Box<dyn Future<Output = Result<Option<String>, String>> + Send>>;
@@ -24,6 +29,31 @@ impl Trust {
         Fut: Future<Output = Result<Option<String>, String>> + Send + 'static,
     {
         Self::Provider(Arc::new(move || Box::pin(provide())))
+    }
+
+    /// A client's TLS with the authorities as they are now.
+    pub(crate) async fn config(&self) -> Result<rustls::ClientConfig, String> {
+        let told = |error: tls::TlsError| telemetry::chain(&error);
+        let extra = match self {
+            Self::System => Vec::new(),
+            Self::Directory(path) => {
+                let path = path.clone();
+                tokio::task::spawn_blocking(move || tls::authorities_in(&path))
+                    .await
+                    .map_err(|_| "reading was interrupted".to_owned())?
+                    .map_err(told)?
+            }
+            Self::Provider(provide) => {
+                let provided = tokio::time::timeout(PROVIDE, provide())
+                    .await
+                    .map_err(|_| "they were not provided in time".to_owned())??;
+                match provided {
+                    Some(pem) => tls::authorities(pem.as_bytes()).map_err(told)?,
+                    None => Vec::new(),
+                }
+            }
+        };
+        tls::client_config(&extra).map_err(told)
     }
 }
 
