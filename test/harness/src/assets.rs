@@ -7,12 +7,12 @@
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
 
+use crate::process::Spawn;
 use crate::workspace;
 
 const COMPONENTS: [&str; 4] = ["etcd", "kube-apiserver", "kube-controller-manager", "registry"];
@@ -21,6 +21,9 @@ const PROGRAM: &str = "controlplane";
 /// kubectl and version checks parse what the server reports, so the version is stamped.
 const LDFLAGS: &str = "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3 \
     -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36";
+/// The shell's exit status for a program that is not there.
+const NOT_FOUND: i32 = 127;
+const UNFINISHED: &str = "unfinished-";
 const PROGRESS: Duration = Duration::from_secs(10);
 
 /// Where each component's program is.
@@ -98,9 +101,16 @@ fn ensure_built(missing: &[&str]) -> Result<PathBuf> {
     if complete(&dir) {
         return Ok(dir);
     }
-    let work =
-        tempfile::tempdir_in(&cache).with_context(|| format!("cannot write to {}", cache.display()))?;
-    build(&sources, &work.path().join(PROGRAM), missing)?;
+    // The lock is ours, so these were left by someone who was killed.
+    for entry in fs::read_dir(&cache).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+    let unfinished = || tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(&cache);
+    let logs = unfinished().with_context(|| format!("cannot write to {}", cache.display()))?;
+    let work = unfinished().with_context(|| format!("cannot write to {}", cache.display()))?;
+    build(&sources, &work.path().join(PROGRAM), logs.path(), missing)?;
     for name in COMPONENTS {
         symlink(PROGRAM, work.path().join(name)).with_context(|| format!("cannot link {name}"))?;
     }
@@ -127,39 +137,22 @@ fn hash_of(sources: &Path) -> Result<String> {
     Ok(crate::hex(&hash.finalize()))
 }
 
-fn build(sources: &Path, output: &Path, missing: &[&str]) -> Result<()> {
-    let log_path = output.with_extension("log");
-    let log = File::create(&log_path).with_context(|| format!("cannot create {}", log_path.display()))?;
-    let errors = log.try_clone().context("cannot share the build's log")?;
-    // No -trimpath: it shares no cache with other builds of these modules on the machine.
-    let mut command = Command::new("go");
-    command
-        .current_dir(sources)
-        .args(["build", "-buildvcs=false", "-ldflags", LDFLAGS, "-o"]);
-    command
-        .arg(output)
-        .arg(".")
-        .stdin(Stdio::null())
-        .stdout(log)
-        .stderr(errors);
+fn build(sources: &Path, output: &Path, logs: &Path, missing: &[&str]) -> Result<()> {
     let started = Instant::now();
-    let mut go = match command.spawn() {
-        Ok(go) => go,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => bail!(
-            "the control plane's {} {} missing and go is not on the PATH to build them: install Go 1.26 or newer, \
-             or set KUBEBUILDER_ASSETS to a directory that holds them",
-            missing.join(", "),
-            if missing.len() == 1 { "is" } else { "are" },
-        ),
-        Err(error) => return Err(error).context("cannot run go"),
-    };
     eprintln!(
         "control plane: building {} with go (minutes the first time, then cached)",
         missing.join(", ")
     );
+    // No -trimpath: it shares no cache with other builds of these modules on the machine.
+    let mut go = Spawn::new("go", "go")
+        .args(["build", "-buildvcs=false", "-ldflags", LDFLAGS, "-o"])
+        .arg(output)
+        .arg(".")
+        .directory(sources)
+        .spawn(logs)?;
     let mut reported = Instant::now();
     let status = loop {
-        if let Some(status) = go.try_wait().context("cannot wait for go")? {
+        if let Some(status) = go.exited() {
             break status;
         }
         if reported.elapsed() >= PROGRESS {
@@ -168,10 +161,16 @@ fn build(sources: &Path, output: &Path, missing: &[&str]) -> Result<()> {
         }
         std::thread::sleep(Duration::from_millis(100));
     };
-    let said = fs::read_to_string(&log_path).unwrap_or_default();
-    let _ = fs::remove_file(&log_path);
+    if status.code() == Some(NOT_FOUND) {
+        bail!(
+            "the control plane's {} {} missing and go is not on the PATH to build them: install Go 1.26 or newer, \
+             or set KUBEBUILDER_ASSETS to a directory that holds them",
+            missing.join(", "),
+            if missing.len() == 1 { "is" } else { "are" },
+        );
+    }
     if !status.success() {
-        bail!("go build of hack/controlplane failed ({status}):\n{said}");
+        bail!("go build of hack/controlplane failed ({status})\n{}", go.tail(40));
     }
     eprintln!("control plane: built in {} s", started.elapsed().as_secs());
     Ok(())

@@ -1,7 +1,6 @@
 //! catalogd and operator-controller: the real programs, outside the cluster, against the control plane.
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -20,6 +19,7 @@ use crate::{ControlPlane, Registry, registries_conf, tls, workspace};
 /// The namespace of the controllers' own objects.
 pub const SYSTEM_NAMESPACE: &str = "olmv1-system";
 const START_LIMIT: Duration = Duration::from_mins(1);
+const BUILD_LIMIT: Duration = Duration::from_hours(1);
 const GRACE_SECONDS: u32 = 5;
 
 /// What differs from the usual way to start a controller.
@@ -60,24 +60,22 @@ pub async fn build_controllers() -> Result<PathBuf> {
 }
 
 async fn cargo_build() -> Result<PathBuf> {
-    let mut cargo = tokio::process::Command::new(workspace::cargo());
-    cargo
-        .current_dir(workspace::root())
-        .kill_on_drop(true)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null());
-    cargo.args([
-        "build",
-        "--quiet",
-        "--package",
-        "catalogd",
-        "--package",
-        "operator-controller",
-    ]);
-    let status = cargo
-        .status()
-        .await
-        .context("cannot run cargo to build the controllers")?;
+    let status = tokio::task::spawn_blocking(|| {
+        let logs = Scratch::new("cargo")?;
+        let mut cargo = Spawn::new("cargo", workspace::cargo())
+            .args([
+                "build",
+                "--package",
+                "catalogd",
+                "--package",
+                "operator-controller",
+            ])
+            .directory(workspace::root())
+            .visible()
+            .spawn(logs.path())?;
+        cargo.wait(BUILD_LIMIT)
+    });
+    let status = status.await.context("the build's thread ended")??;
     if !status.success() {
         bail!("cargo build of catalogd and operator-controller failed ({status}); its output is above");
     }

@@ -30,6 +30,7 @@ pub struct Spawn {
     envs: Vec<(OsString, Option<OsString>)>,
     directory: Option<PathBuf>,
     grace_seconds: u32,
+    visible: bool,
 }
 
 impl Spawn {
@@ -42,6 +43,7 @@ impl Spawn {
             envs: Vec::new(),
             directory: None,
             grace_seconds: 0,
+            visible: false,
         }
     }
 
@@ -86,6 +88,13 @@ impl Spawn {
     #[must_use]
     pub fn grace_seconds(mut self, seconds: u32) -> Self {
         self.grace_seconds = seconds;
+        self
+    }
+
+    /// Shows the child's errors and progress on our stderr; nothing goes to the log.
+    #[must_use]
+    pub fn visible(mut self) -> Self {
+        self.visible = true;
         self
     }
 

@@ -73,7 +73,7 @@ pub async fn run(args: &Args, console: &Console, interrupted: impl Future<Output
         shown = stage.show(args, console) => shown,
     };
     if let Err(error) = shown {
-        return Err(stage.explain(error));
+        return Err(stage.explain(&error));
     }
     if args.once {
         return Ok(());
@@ -157,7 +157,7 @@ impl Stage {
     }
 
     /// The error with what the controllers said last; their logs are kept.
-    fn explain(&mut self, error: anyhow::Error) -> anyhow::Error {
+    fn explain(&mut self, error: &anyhow::Error) -> anyhow::Error {
         let mut tails = Vec::new();
         for controller in [self.catalogd.controller(), self.operator_controller.controller()] {
             tails.push(controller.tail(25));
