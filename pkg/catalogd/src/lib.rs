@@ -1,4 +1,14 @@
 //! The catalog content service: ClusterCatalog controller, storage, HTTP server.
+//!
+//! A ClusterCatalog names an image; its catalog is pulled, canonicalised, stored as a generation
+//! and served over HTTPS. Nothing is wiped at start: what is on disk is served again at once.
 
+mod args;
+pub mod controller;
+pub mod gc;
+mod run;
 pub mod server;
 pub mod storage;
+
+pub use args::{Args, Command};
+pub use run::{run, run_until};

@@ -1,1 +1,221 @@
 //! The status of a ClusterCatalog, from what one reconcile found.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use olm_api::{
+    CatalogSourceType, ClusterCatalogStatus, ClusterCatalogUrls, ResolvedCatalogSource, ResolvedImageSource,
+    condition::{reasons::Catalog as Reason, types::Catalog as Type},
+};
+
+use crate::condition::{self, NewCondition};
+
+/// Content that is served now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Served {
+    /// The image it was made from, by digest.
+    pub reference: String,
+    /// Address of the content, `https://host/catalogs/<name>`.
+    pub base_url: String,
+    /// When the image was unpacked.
+    pub unpacked: Time,
+}
+
+/// What a reconcile came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The wanted content is served.
+    Serving(Served),
+    /// The user wants it not to be served, and it is not.
+    Unavailable,
+    /// It failed and is tried again; the content from before, if any, is still served.
+    Retrying {
+        /// What failed.
+        message: String,
+        /// What is served meanwhile.
+        served: Option<Served>,
+    },
+    /// It failed and only another spec helps; the content from before, if any, is still served.
+    Blocked {
+        /// What failed.
+        message: String,
+        /// What is served meanwhile.
+        served: Option<Served>,
+    },
+    /// The content was removed because the catalog is being deleted.
+    Deleting,
+}
+
+/// Upstream's text on both conditions of a catalog that the user made unavailable.
+const USER_SPECIFIED: &str = "Catalog availability mode is set to Unavailable";
+
+/// The status after `outcome`. Conditions of other types than ours are dropped.
+pub fn status(
+    old: Option<&ClusterCatalogStatus>,
+    generation: i64,
+    outcome: &Outcome,
+    now: &Time,
+) -> ClusterCatalogStatus {
+    let mut status = old.cloned().unwrap_or_default();
+    let mut conditions = status.conditions.take().unwrap_or_default();
+    conditions.retain(|condition| Type::ALL.iter().any(|ours| ours.as_str() == condition.type_));
+    let mut set = |type_: Type, holds: bool, reason: Reason, message: &str| {
+        let new = NewCondition {
+            type_: type_.into(),
+            status: if holds { "True" } else { "False" }.to_owned(),
+            reason: reason.into(),
+            message: message.to_owned(),
+            observed_generation: generation,
+        };
+        condition::set(&mut conditions, new, now);
+    };
+    let served = match outcome {
+        Outcome::Serving(served) => {
+            let message = "Successfully unpacked and stored content from resolved source";
+            set(Type::Progressing, true, Reason::Succeeded, message);
+            Some(served)
+        }
+        Outcome::Unavailable => {
+            set(Type::Progressing, true, Reason::Succeeded, USER_SPECIFIED);
+            set(Type::Serving, false, Reason::UserSpecifiedUnavailable, USER_SPECIFIED);
+            None
+        }
+        Outcome::Retrying { message, served } => {
+            set(Type::Progressing, true, Reason::Retrying, message);
+            served.as_ref()
+        }
+        Outcome::Blocked { message, served } => {
+            set(Type::Progressing, false, Reason::Blocked, message);
+            served.as_ref()
+        }
+        Outcome::Deleting => {
+            set(Type::Serving, false, Reason::Unavailable, "");
+            None
+        }
+    };
+    if served.is_some() {
+        set(Type::Serving, true, Reason::Available, "Serving desired content from resolved source");
+    } else if !matches!(outcome, Outcome::Unavailable | Outcome::Deleting) && is_true(&status_of(&conditions)) {
+        // What was served by a process whose disk is gone: say so rather than repeat that it is.
+        let new = NewCondition {
+            type_: Type::Serving.into(),
+            status: "False".to_owned(),
+            reason: Reason::Unavailable.into(),
+            message: "The content is not there any more and has to be pulled again".to_owned(),
+            observed_generation: generation,
+        };
+        condition::set(&mut conditions, new, now);
+    }
+    status.conditions = Some(conditions);
+    status.resolved_source = served.map(|served| ResolvedCatalogSource {
+        type_: CatalogSourceType::Image,
+        image: ResolvedImageSource { ref_: served.reference.clone() },
+    });
+    status.urls = served.map(|served| ClusterCatalogUrls { base: served.base_url.clone() });
+    status.last_unpacked = served.map(|served| served.unpacked.clone());
+    status
+}
+
+fn status_of(conditions: &[Condition]) -> Option<String> {
+    let serving = conditions.iter().find(|condition| condition.type_ == Type::Serving.as_str());
+    serving.map(|condition| condition.status.clone())
+}
+
+fn is_true(status: &Option<String>) -> bool {
+    status.as_deref() == Some("True")
+}
+
+/// Whether two statuses say the same, whenever their conditions came to say it.
+pub fn same(a: Option<&ClusterCatalogStatus>, b: &ClusterCatalogStatus) -> bool {
+    let Some(a) = a else { return false };
+    let (left, right) = (a.conditions.as_deref().unwrap_or_default(), b.conditions.as_deref().unwrap_or_default());
+    left.len() == right.len()
+        && left.iter().zip(right).all(|(left, right)| condition::same_ignoring_time(left, right))
+        && a.resolved_source == b.resolved_source
+        && a.urls == b.urls
+        && a.last_unpacked == b.last_unpacked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn time(text: &str) -> Time {
+        Time(text.parse().unwrap())
+    }
+
+    fn served() -> Served {
+        Served {
+            reference: format!("registry.example/catalog@sha256:{}", "a".repeat(64)),
+            base_url: "https://catalogd-service.olmv1-system.svc/catalogs/c".to_owned(),
+            unpacked: time("2026-01-02T03:04:05Z"),
+        }
+    }
+
+    fn rows(status: &ClusterCatalogStatus) -> Vec<String> {
+        let conditions = status.conditions.as_deref().unwrap_or_default();
+        conditions.iter().map(|c| format!("{}={}/{}: {}", c.type_, c.status, c.reason, c.message)).collect()
+    }
+
+    const SERVING: &str = "Serving=True/Available: Serving desired content from resolved source";
+    const SUCCEEDED: &str =
+        "Progressing=True/Succeeded: Successfully unpacked and stored content from resolved source";
+
+    #[test]
+    fn serving_names_source_address_and_time() {
+        let status = status(None, 2, &Outcome::Serving(served()), &time("2026-01-02T03:04:06Z"));
+        assert_eq!(rows(&status), [SUCCEEDED, SERVING]);
+        assert_eq!(status.resolved_source.unwrap().image.ref_, served().reference);
+        assert_eq!(status.urls.unwrap().base, served().base_url);
+        assert_eq!(status.last_unpacked, Some(served().unpacked));
+    }
+
+    #[test]
+    fn a_first_failure_has_no_serving_condition() {
+        let outcome = Outcome::Retrying { message: "no".to_owned(), served: None };
+        let status = status(None, 1, &outcome, &time("2026-01-02T03:04:06Z"));
+        assert_eq!(rows(&status), ["Progressing=True/Retrying: no"]);
+        assert!(status.resolved_source.is_none());
+    }
+
+    #[test]
+    fn a_later_failure_keeps_serving() {
+        let now = time("2026-01-02T03:04:06Z");
+        let before = status(None, 1, &Outcome::Serving(served()), &now);
+        let outcome = Outcome::Blocked { message: "never".to_owned(), served: Some(served()) };
+        let after = status(Some(&before), 2, &outcome, &now);
+        assert_eq!(rows(&after), ["Progressing=False/Blocked: never", SERVING]);
+        assert_eq!(after.resolved_source, before.resolved_source);
+        let lost = Outcome::Retrying { message: "no".to_owned(), served: None };
+        let after = status(Some(&before), 2, &lost, &now);
+        assert!(rows(&after)[1].starts_with("Serving=False/Unavailable: "), "{after:?}");
+        assert!(after.urls.is_none());
+    }
+
+    #[test]
+    fn unavailable_and_deleting() {
+        let now = time("2026-01-02T03:04:06Z");
+        let before = status(None, 1, &Outcome::Serving(served()), &now);
+        let after = status(Some(&before), 2, &Outcome::Unavailable, &now);
+        assert_eq!(rows(&after), [
+            "Progressing=True/Succeeded: Catalog availability mode is set to Unavailable",
+            "Serving=False/UserSpecifiedUnavailable: Catalog availability mode is set to Unavailable",
+        ]);
+        assert!(after.urls.is_none() && after.resolved_source.is_none() && after.last_unpacked.is_none());
+        let after = status(Some(&before), 2, &Outcome::Deleting, &now);
+        assert_eq!(rows(&after)[1], "Serving=False/Unavailable: ");
+    }
+
+    #[test]
+    fn foreign_conditions_go_and_nothing_changes_twice() {
+        let now = time("2026-01-02T03:04:06Z");
+        let mut before = status(None, 1, &Outcome::Serving(served()), &now);
+        let again = status(Some(&before), 1, &Outcome::Serving(served()), &time("2026-02-02T03:04:06Z"));
+        assert!(same(Some(&before), &again));
+        assert_eq!(before, again);
+        let mut foreign = before.conditions.clone().unwrap()[0].clone();
+        foreign.type_ = "Other".to_owned();
+        before.conditions.as_mut().unwrap().push(foreign);
+        let again = status(Some(&before), 1, &Outcome::Serving(served()), &now);
+        assert_eq!(rows(&again), [SUCCEEDED, SERVING]);
+        assert!(!same(Some(&before), &again));
+    }
+}

@@ -21,14 +21,27 @@ struct Reader {
 
 /// `length` bytes of the content in a form, from `start` on.
 pub(super) fn range(generation: Arc<Generation>, encoding: Encoding, start: u64, length: u64) -> Body {
-    let sections = VecDeque::from([Section { offset: start, length }]);
-    stream(Reader { generation, encoding, sections, selection: None })
+    let sections = VecDeque::from([Section {
+        offset: start,
+        length,
+    }]);
+    stream(Reader {
+        generation,
+        encoding,
+        sections,
+        selection: None,
+    })
 }
 
 /// What a search selects, as it is.
 pub(super) fn selected(generation: Arc<Generation>, selection: Selection) -> Body {
     let sections = VecDeque::new();
-    stream(Reader { generation, encoding: Encoding::Identity, sections, selection: Some(selection) })
+    stream(Reader {
+        generation,
+        encoding: Encoding::Identity,
+        sections,
+        selection: Some(selection),
+    })
 }
 
 fn stream(reader: Reader) -> Body {
@@ -75,8 +88,12 @@ impl Reader {
 
     /// Looks up more sections; whether there may be any.
     fn refill(&mut self) -> Result<bool, StorageError> {
-        let Some(selection) = &mut self.selection else { return Ok(false) };
-        let Some(sections) = self.generation.next_sections(selection)? else { return Ok(false) };
+        let Some(selection) = &mut self.selection else {
+            return Ok(false);
+        };
+        let Some(sections) = self.generation.next_sections(selection)? else {
+            return Ok(false);
+        };
         self.sections.extend(sections);
         Ok(true)
     }

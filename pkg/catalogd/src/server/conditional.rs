@@ -50,7 +50,10 @@ pub(super) fn evaluate(headers: &HeaderMap, validators: &Validators) -> Verdict 
 
 /// Whether a `Range` is to be honoured: there is no `If-Range`, or it names this very content.
 pub(super) fn range_applies(headers: &HeaderMap, validators: &Validators) -> bool {
-    match headers.get(header::IF_RANGE).map(|value| value.to_str().unwrap_or_default().trim()) {
+    match headers
+        .get(header::IF_RANGE)
+        .map(|value| value.to_str().unwrap_or_default().trim())
+    {
         None => true,
         Some(tag) if tag.starts_with('"') => tag == validators.etag,
         Some(text) => httpdate::parse_http_date(text).is_ok_and(|date| date == validators.modified),
@@ -59,13 +62,21 @@ pub(super) fn range_applies(headers: &HeaderMap, validators: &Validators) -> boo
 
 /// Whether a list of entity tags has ours, or is `*`. `weak`: tags marked weak count too.
 fn lists(headers: &HeaderMap, name: &HeaderName, etag: &str, weak: bool) -> bool {
-    headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).any(|list| {
-        // Our own tags have neither comma nor quote within, so splitting finds them.
-        list.split(',').map(str::trim).any(|tag| {
-            let tag = if weak { tag.strip_prefix("W/").unwrap_or(tag) } else { tag };
-            tag == "*" || tag == etag
+    headers
+        .get_all(name)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .any(|list| {
+            // Our own tags have neither comma nor quote within, so splitting finds them.
+            list.split(',').map(str::trim).any(|tag| {
+                let tag = if weak {
+                    tag.strip_prefix("W/").unwrap_or(tag)
+                } else {
+                    tag
+                };
+                tag == "*" || tag == etag
+            })
         })
-    })
 }
 
 fn date(headers: &HeaderMap, name: &HeaderName) -> Option<SystemTime> {
@@ -79,10 +90,19 @@ mod tests {
     fn verdict(pairs: &[(&str, &str)]) -> Verdict {
         let mut headers = HeaderMap::new();
         for (name, value) in pairs {
-            headers.append(HeaderName::from_bytes(name.as_bytes()).unwrap(), value.parse().unwrap());
+            headers.append(
+                HeaderName::from_bytes(name.as_bytes()).unwrap(),
+                value.parse().unwrap(),
+            );
         }
         let modified = httpdate::parse_http_date("Fri, 02 Jan 2026 03:04:05 GMT").unwrap();
-        evaluate(&headers, &Validators { etag: "\"a\"".to_owned(), modified })
+        evaluate(
+            &headers,
+            &Validators {
+                etag: "\"a\"".to_owned(),
+                modified,
+            },
+        )
     }
 
     #[test]
@@ -93,14 +113,20 @@ mod tests {
             (vec![("if-none-match", "\"a\"")], Verdict::NotModified),
             (vec![("if-none-match", "\"b\", W/\"a\"")], Verdict::NotModified),
             (vec![("if-none-match", "*")], Verdict::NotModified),
-            (vec![("if-none-match", "\"b\""), ("if-modified-since", same)], Verdict::Proceed),
+            (
+                vec![("if-none-match", "\"b\""), ("if-modified-since", same)],
+                Verdict::Proceed,
+            ),
             (vec![("if-modified-since", same)], Verdict::NotModified),
             (vec![("if-modified-since", before)], Verdict::Proceed),
             (vec![("if-modified-since", "garbage")], Verdict::Proceed),
             (vec![("if-match", "\"b\"")], Verdict::Failed),
             (vec![("if-match", "W/\"a\"")], Verdict::Failed),
             (vec![("if-match", "\"a\"")], Verdict::Proceed),
-            (vec![("if-match", "*"), ("if-unmodified-since", before)], Verdict::Proceed),
+            (
+                vec![("if-match", "*"), ("if-unmodified-since", before)],
+                Verdict::Proceed,
+            ),
             (vec![("if-unmodified-since", before)], Verdict::Failed),
             (vec![("if-unmodified-since", same)], Verdict::Proceed),
         ] {

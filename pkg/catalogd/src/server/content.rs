@@ -24,7 +24,11 @@ const JSON_LINES: HeaderValue = HeaderValue::from_static("application/jsonl");
 pub(super) fn all(generation: Arc<Generation>, method: &Method, headers: &HeaderMap) -> Response {
     let wants_range = headers.contains_key(header::RANGE);
     // Ranges are of the content as it is: a client that resumes need not know our compressor.
-    let form = if wants_range { Encoding::Identity } else { encoding::accepted(headers) };
+    let form = if wants_range {
+        Encoding::Identity
+    } else {
+        encoding::accepted(headers)
+    };
     let validators = validators(&generation, form, None);
     match conditional::evaluate(headers, &validators) {
         Verdict::Proceed => {}
@@ -39,14 +43,29 @@ pub(super) fn all(generation: Arc<Generation>, method: &Method, headers: &Header
         false => Range::Whole,
     };
     match range {
-        Range::Whole => sized(StatusCode::OK, out, method, size, || body::range(generation, form, 0, size)),
+        Range::Whole => sized(StatusCode::OK, out, method, size, || {
+            body::range(generation, form, 0, size)
+        }),
         Range::Part { start, length } => {
-            set(&mut out, header::CONTENT_RANGE, &format!("bytes {start}-{}/{size}", start + length - 1));
-            sized(StatusCode::PARTIAL_CONTENT, out, method, length, || body::range(generation, form, start, length))
+            set(
+                &mut out,
+                header::CONTENT_RANGE,
+                &format!("bytes {start}-{}/{size}", start + length - 1),
+            );
+            sized(StatusCode::PARTIAL_CONTENT, out, method, length, || {
+                body::range(generation, form, start, length)
+            })
         }
         Range::Unsatisfiable => {
-            let mut response = reply::text(StatusCode::RANGE_NOT_SATISFIABLE, "invalid range: failed to overlap");
-            set(response.headers_mut(), header::CONTENT_RANGE, &format!("bytes */{size}"));
+            let mut response = reply::text(
+                StatusCode::RANGE_NOT_SATISFIABLE,
+                "invalid range: failed to overlap",
+            );
+            set(
+                response.headers_mut(),
+                header::CONTENT_RANGE,
+                &format!("bytes */{size}"),
+            );
             response
         }
     }
@@ -60,7 +79,11 @@ pub(super) async fn metas(
     filter: Filter,
 ) -> Response {
     let whole = filter.is_empty();
-    let form = if whole { encoding::accepted(headers) } else { Encoding::Identity };
+    let form = if whole {
+        encoding::accepted(headers)
+    } else {
+        Encoding::Identity
+    };
     let validators = validators(&generation, form, (!whole).then_some(&filter));
     match conditional::evaluate(headers, &validators) {
         Verdict::Proceed => {}
@@ -70,18 +93,22 @@ pub(super) async fn metas(
     let out = described(&validators, form);
     if whole {
         let size = generation.size(form);
-        return sized(StatusCode::OK, out, method, size, || body::range(generation, form, 0, size));
+        return sized(StatusCode::OK, out, method, size, || {
+            body::range(generation, form, 0, size)
+        });
     }
     let searched = generation.clone();
     let search = tokio::task::spawn_blocking(move || {
-        let Some(selection) = searched.select(&filter)? else { return Ok(None) };
+        let Some(selection) = searched.select(&filter)? else {
+            return Ok(None);
+        };
         let length = searched.length_of(&selection)?;
         Ok::<Option<(Selection, u64)>, crate::storage::StorageError>(Some((selection, length)))
     });
     match search.await {
-        Ok(Ok(Some((selection, length)))) => {
-            sized(StatusCode::OK, out, method, length, || body::selected(generation, selection))
-        }
+        Ok(Ok(Some((selection, length)))) => sized(StatusCode::OK, out, method, length, || {
+            body::selected(generation, selection)
+        }),
         Ok(Ok(None)) => sized(StatusCode::OK, out, method, 0, Body::empty),
         Ok(Err(error)) => reply::broken("searching the content", &error),
         Err(error) => reply::broken("searching the content", &error),
@@ -109,13 +136,20 @@ fn validators(generation: &Generation, form: Encoding, filter: Option<&Filter>) 
         etag.push_str(token);
     }
     etag.push('"');
-    Validators { etag, modified: conditional::time(manifest.stored_at) }
+    Validators {
+        etag,
+        modified: conditional::time(manifest.stored_at),
+    }
 }
 
 fn identified(validators: &Validators) -> HeaderMap {
     let mut headers = HeaderMap::new();
     set(&mut headers, header::ETAG, &validators.etag);
-    set(&mut headers, header::LAST_MODIFIED, &httpdate::fmt_http_date(validators.modified));
+    set(
+        &mut headers,
+        header::LAST_MODIFIED,
+        &httpdate::fmt_http_date(validators.modified),
+    );
     headers
 }
 

@@ -70,8 +70,10 @@ pub async fn serve(
         shutdown.cancelled().await;
         ending.graceful_shutdown(Some(DRAIN));
     });
-    let mut server =
-        axum_server::from_tcp(listener).map_err(ServeError::Broke)?.acceptor(acceptor).handle(handle);
+    let mut server = axum_server::from_tcp(listener)
+        .map_err(ServeError::Broke)?
+        .acceptor(acceptor)
+        .handle(handle);
     let builder = server.http_builder();
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD);
     builder
@@ -81,7 +83,10 @@ pub async fn serve(
         .keep_alive_timeout(PING)
         .max_concurrent_streams(STREAMS)
         .max_header_list_size(HEAD_BYTES);
-    let ended = server.serve(router.into_make_service()).await.map_err(ServeError::Broke);
+    let ended = server
+        .serve(router.into_make_service())
+        .await
+        .map_err(ServeError::Broke);
     waiting.abort();
     ended
 }

@@ -14,8 +14,9 @@ use prometheus_client::{
 };
 
 /// Upper bounds in seconds, upstream's.
-const BUCKETS: [f64; 19] =
-    [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.6, 2.0, 2.4, 2.8, 3.2, 3.6, 4.0, 10.0];
+const BUCKETS: [f64; 19] = [
+    0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.6, 2.0, 2.4, 2.8, 3.2, 3.6, 4.0, 10.0,
+];
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Labels {
@@ -46,7 +47,10 @@ pub(super) async fn observe(State(metrics): State<Metrics>, request: Request, ne
     let (method, uri, started) = (request.method().clone(), request.uri().clone(), Instant::now());
     let response = next.run(request).await;
     let (status, took): (u16, Duration) = (response.status().as_u16(), started.elapsed());
-    metrics.0.get_or_create(&Labels { code: status }).observe(took.as_secs_f64());
+    metrics
+        .0
+        .get_or_create(&Labels { code: status })
+        .observe(took.as_secs_f64());
     tracing::info!(%method, %uri, status, took_ms = took.as_millis(), "served");
     response
 }

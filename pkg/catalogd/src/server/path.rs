@@ -45,7 +45,11 @@ fn redirect(method: &Method, path: &str, query: Option<&str>) -> Response {
     let Ok(value) = HeaderValue::from_str(&location) else {
         return StatusCode::BAD_REQUEST.into_response();
     };
-    let escaped = location.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&#34;");
+    let escaped = location
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&#34;");
     let body = match *method {
         Method::GET => Body::from(format!("<a href=\"{escaped}\">Temporary Redirect</a>.\n\n")),
         _ => Body::empty(),
@@ -54,7 +58,10 @@ fn redirect(method: &Method, path: &str, query: Option<&str>) -> Response {
     *response.status_mut() = StatusCode::TEMPORARY_REDIRECT;
     response.headers_mut().insert(header::LOCATION, value);
     if matches!(*method, Method::GET | Method::HEAD) {
-        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+        response.headers_mut().insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("text/html; charset=utf-8"),
+        );
     }
     response
 }

@@ -27,7 +27,11 @@ pub(super) fn filter(query: Option<&str>) -> Option<Filter> {
         slot.get_or_insert(value);
     }
     let given = |value: Option<String>| value.filter(|value| !value.is_empty());
-    Some(Filter { schema: given(schema), package: given(package), name: given(name) })
+    Some(Filter {
+        schema: given(schema),
+        package: given(package),
+        name: given(name),
+    })
 }
 
 /// `%xx` and `+` undone; `None` for what Go refuses: a bare `;`, a broken escape. Text that is not
@@ -53,7 +57,9 @@ fn decoded(text: &str) -> Option<Cow<'_, str>> {
 }
 
 fn hex(byte: u8) -> Option<u8> {
-    char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
+    char::from(byte)
+        .to_digit(16)
+        .and_then(|digit| u8::try_from(digit).ok())
 }
 
 #[cfg(test)]
@@ -66,8 +72,18 @@ mod tests {
         assert_eq!(filter(Some("&&&")), Some(Filter::default()));
         assert_eq!(filter(Some("schema&package=")), Some(Filter::default()));
         let both = filter(Some("schema=%6Flm.package&schema=x&name=a+b")).unwrap();
-        assert_eq!((both.schema.as_deref(), both.name.as_deref()), (Some("olm.package"), Some("a b")));
-        for bad in ["foo=bar", "Schema=a", "schema=%zz", "schema=a;package=b", "schema=%", "schema=%ff"] {
+        assert_eq!(
+            (both.schema.as_deref(), both.name.as_deref()),
+            (Some("olm.package"), Some("a b"))
+        );
+        for bad in [
+            "foo=bar",
+            "Schema=a",
+            "schema=%zz",
+            "schema=a;package=b",
+            "schema=%",
+            "schema=%ff",
+        ] {
             assert_eq!(filter(Some(bad)), None, "{bad}");
         }
     }

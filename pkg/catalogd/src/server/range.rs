@@ -24,7 +24,9 @@ pub(super) fn requested(headers: &HeaderMap, size: u64) -> Range {
     let Some(text) = headers.get(header::RANGE).and_then(|value| value.to_str().ok()) else {
         return Range::Whole;
     };
-    let Some(list) = text.strip_prefix("bytes=") else { return Range::Unsatisfiable };
+    let Some(list) = text.strip_prefix("bytes=") else {
+        return Range::Unsatisfiable;
+    };
     let mut ranges = list.split(',').map(str::trim).filter(|range| !range.is_empty());
     let (first, second) = (ranges.next(), ranges.next());
     let Some(range) = first else { return Range::Whole };
@@ -43,14 +45,20 @@ fn one(range: &str, size: u64) -> Option<Range> {
     };
     if start.is_empty() {
         let length = number(end)?.min(size);
-        return (length > 0).then_some(Range::Part { start: size - length, length });
+        return (length > 0).then_some(Range::Part {
+            start: size - length,
+            length,
+        });
     }
     let start = number(start)?;
     let end = if end.is_empty() { u64::MAX } else { number(end)? };
     if end < start || start >= size {
         return None;
     }
-    Some(Range::Part { start, length: end.min(size - 1) - start + 1 })
+    Some(Range::Part {
+        start,
+        length: end.min(size - 1) - start + 1,
+    })
 }
 
 #[cfg(test)]

@@ -14,8 +14,14 @@ pub(super) fn text(status: StatusCode, line: &str) -> Response {
     let mut response = Response::new(Body::from(format!("{line}\n")));
     *response.status_mut() = status;
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("text/plain; charset=utf-8"),
+    );
+    headers.insert(
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    );
     response
 }
 
@@ -37,7 +43,9 @@ pub(super) fn bad_request() -> Response {
 /// The method is none of GET and HEAD.
 pub(super) fn wrong_method() -> Response {
     let mut response = text(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed");
-    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
+    response
+        .headers_mut()
+        .insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
     response
 }
 

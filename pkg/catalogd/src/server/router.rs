@@ -32,7 +32,9 @@ pub fn router(store: Arc<Store>, metrics: Metrics) -> Router {
 /// Caches must keep the forms of an answer apart.
 async fn vary(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
-    response.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+    response
+        .headers_mut()
+        .insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
     response
 }
 
@@ -42,7 +44,10 @@ async fn all(
     method: Method,
     headers: HeaderMap,
 ) -> Response {
-    match allowed(&method).and_then(|()| name(catalog)).and_then(|name| served(&store, &name)) {
+    match allowed(&method)
+        .and_then(|()| name(catalog))
+        .and_then(|name| served(&store, &name))
+    {
         Ok(generation) => content::all(generation, &method, &headers),
         Err(refusal) => *refusal,
     }
@@ -66,12 +71,19 @@ async fn metas(
 }
 
 fn allowed(method: &Method) -> Result<(), reply::Refusal> {
-    if matches!(*method, Method::GET | Method::HEAD) { Ok(()) } else { Err(Box::new(reply::wrong_method())) }
+    if matches!(*method, Method::GET | Method::HEAD) {
+        Ok(())
+    } else {
+        Err(Box::new(reply::wrong_method()))
+    }
 }
 
 fn name(catalog: String) -> Result<CatalogName, reply::Refusal> {
     CatalogName::new(catalog).map_err(|error| {
-        Box::new(reply::text(StatusCode::BAD_REQUEST, &format!("invalid catalog name: {error}")))
+        Box::new(reply::text(
+            StatusCode::BAD_REQUEST,
+            &format!("invalid catalog name: {error}"),
+        ))
     })
 }
 

@@ -19,12 +19,22 @@ pub(super) struct Digesting<W> {
 
 impl<W: Write> Digesting<W> {
     pub(super) fn new(inner: W) -> Self {
-        Self { inner, hash: Sha256::new(), size: 0 }
+        Self {
+            inner,
+            hash: Sha256::new(),
+            size: 0,
+        }
     }
 
     pub(super) fn finish(self) -> (W, FileInfo) {
         let sha256 = hex(&self.hash.finalize());
-        (self.inner, FileInfo { size: self.size, sha256 })
+        (
+            self.inner,
+            FileInfo {
+                size: self.size,
+                sha256,
+            },
+        )
     }
 }
 
@@ -50,7 +60,9 @@ pub(super) fn create(path: &Path) -> Result<Digesting<BufWriter<File>>, StorageE
 /// Writes out and syncs a file of [`create`].
 pub(super) fn seal(file: Digesting<BufWriter<File>>, path: &Path) -> Result<FileInfo, StorageError> {
     let (buffered, info) = file.finish();
-    let file = buffered.into_inner().map_err(|error| StorageError::io("write", path)(error.into_error()))?;
+    let file = buffered
+        .into_inner()
+        .map_err(|error| StorageError::io("write", path)(error.into_error()))?;
     file.sync_all().map_err(StorageError::io("sync", path))?;
     Ok(info)
 }
@@ -68,7 +80,9 @@ pub(super) fn replace(path: &Path, temporary: &Path, bytes: &[u8]) -> Result<(),
 
 /// Makes renames and new entries of a folder durable.
 pub(super) fn sync_folder(path: &Path) -> Result<(), StorageError> {
-    File::open(path).and_then(|folder| folder.sync_all()).map_err(StorageError::io("sync", path))
+    File::open(path)
+        .and_then(|folder| folder.sync_all())
+        .map_err(StorageError::io("sync", path))
 }
 
 /// Size and digest of a file as it is now.
@@ -89,7 +103,13 @@ pub(super) fn measure(path: &Path) -> Result<FileInfo, StorageError> {
 
 /// Removes a file or a whole folder, also when it is not there.
 pub(super) fn remove(path: &Path) -> Result<(), StorageError> {
-    let gone = |error: io::Error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) };
+    let gone = |error: io::Error| {
+        if error.kind() == io::ErrorKind::NotFound {
+            Ok(())
+        } else {
+            Err(error)
+        }
+    };
     let removed = match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
         Ok(_) => fs::remove_file(path),
@@ -101,8 +121,10 @@ pub(super) fn remove(path: &Path) -> Result<(), StorageError> {
 /// Lower case hexadecimal.
 pub(super) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
 }

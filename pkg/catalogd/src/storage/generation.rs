@@ -6,10 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{
-    Filter, Manifest, Section, Selection, StorageError, files,
-    index::Index,
-};
+use super::{Filter, Manifest, Section, Selection, StorageError, files, index::Index};
 
 pub(super) const CONTENT: &str = "catalog.jsonl";
 pub(super) const CONTENT_GZIP: &str = "catalog.jsonl.gz";
@@ -51,13 +48,23 @@ impl Generation {
             if size == manifest.size(name) {
                 Ok(file)
             } else {
-                Err(StorageError::Damaged { path, what: "it has another size than when it was stored" })
+                Err(StorageError::Damaged {
+                    path,
+                    what: "it has another size than when it was stored",
+                })
             }
         };
         let (content, gzip, zstd) = (open(CONTENT)?, open(CONTENT_GZIP)?, open(CONTENT_ZSTD)?);
         open(INDEX)?;
         let index = Index::open(&path.join(INDEX), manifest.size(CONTENT))?;
-        Ok(Self { path: path.to_owned(), manifest, content, gzip, zstd, index })
+        Ok(Self {
+            path: path.to_owned(),
+            manifest,
+            content,
+            gzip,
+            zstd,
+            index,
+        })
     }
 
     /// Reads all files and compares them with what was stored.
@@ -65,7 +72,10 @@ impl Generation {
         for (name, info) in &self.manifest.files {
             let path = self.path.join(name);
             if files::measure(&path)? != *info {
-                return Err(StorageError::Damaged { path, what: "it is not what was stored" });
+                return Err(StorageError::Damaged {
+                    path,
+                    what: "it is not what was stored",
+                });
             }
         }
         Ok(())
@@ -100,7 +110,8 @@ impl Generation {
             Encoding::Gzip => (&self.gzip, CONTENT_GZIP),
             Encoding::Zstd => (&self.zstd, CONTENT_ZSTD),
         };
-        file.read_exact_at(bytes, offset).map_err(StorageError::io("read", self.path.join(name)))
+        file.read_exact_at(bytes, offset)
+            .map_err(StorageError::io("read", self.path.join(name)))
     }
 
     /// Starts a search by a filter that is not empty; `None` when nothing can match. Blocks on the

@@ -65,7 +65,14 @@ impl Manifest {
         digest: String,
         files: BTreeMap<String, FileInfo>,
     ) -> Self {
-        Self { format: FORMAT, origin, digest, counts, stored_at, files }
+        Self {
+            format: FORMAT,
+            origin,
+            digest,
+            counts,
+            stored_at,
+            files,
+        }
     }
 
     /// Size of a file of the generation in bytes, 0 when there is no such file.
@@ -74,14 +81,24 @@ impl Manifest {
     }
 
     pub(super) fn read(path: &Path) -> Result<Self, StorageError> {
-        let damaged = |what| StorageError::Damaged { path: path.to_owned(), what };
-        let size = std::fs::metadata(path).map_err(StorageError::io("read", path))?.len();
+        let damaged = |what| StorageError::Damaged {
+            path: path.to_owned(),
+            what,
+        };
+        let size = std::fs::metadata(path)
+            .map_err(StorageError::io("read", path))?
+            .len();
         if size > MAX_BYTES {
             return Err(damaged("the manifest is too long"));
         }
         let bytes = std::fs::read(path).map_err(StorageError::io("read", path))?;
-        let manifest: Self = serde_json::from_slice(&bytes).map_err(|_| damaged("the manifest is not readable"))?;
-        if manifest.format == FORMAT { Ok(manifest) } else { Err(damaged("the layout is another version's")) }
+        let manifest: Self =
+            serde_json::from_slice(&bytes).map_err(|_| damaged("the manifest is not readable"))?;
+        if manifest.format == FORMAT {
+            Ok(manifest)
+        } else {
+            Err(damaged("the layout is another version's"))
+        }
     }
 
     pub(super) fn to_bytes(&self) -> Vec<u8> {

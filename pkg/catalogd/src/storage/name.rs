@@ -34,7 +34,11 @@ impl CatalogName {
                     .to_owned(),
             );
         }
-        if faults.is_empty() { Ok(Self(name)) } else { Err(NameError(faults)) }
+        if faults.is_empty() {
+            Ok(Self(name))
+        } else {
+            Err(NameError(faults))
+        }
     }
 
     /// The name.
@@ -66,7 +70,20 @@ mod tests {
         for good in ["a", "a.b-c", "operatorhubio", "0", &"a".repeat(253)] {
             assert!(CatalogName::new(good).is_ok(), "{good}");
         }
-        for bad in ["", ".", "..", "a/b", "BAD_name", ".medium", "a..b", "-a", "a-", "a\0", "a b", &"a".repeat(254)] {
+        for bad in [
+            "",
+            ".",
+            "..",
+            "a/b",
+            "BAD_name",
+            ".medium",
+            "a..b",
+            "-a",
+            "a-",
+            "a\0",
+            "a b",
+            &"a".repeat(254),
+        ] {
             assert!(CatalogName::new(bad).is_err(), "{bad}");
         }
     }

@@ -11,11 +11,7 @@ use std::{
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::OwnedMutexGuard;
 
-use super::{
-    CatalogName, Generation, Manifest, Origin, StorageError, files,
-    generation::MANIFEST,
-    write,
-};
+use super::{CatalogName, Generation, Manifest, Origin, StorageError, files, generation::MANIFEST, write};
 
 /// The symlink to the generation that is served.
 const CURRENT: &str = "current";
@@ -47,11 +43,20 @@ impl Store {
             .mode(0o700)
             .create(&root)
             .map_err(StorageError::io("create", &root))?;
-        let store = Self { root, serving: RwLock::default(), locks: Mutex::default() };
+        let store = Self {
+            root,
+            serving: RwLock::default(),
+            locks: Mutex::default(),
+        };
         for entry in fs::read_dir(&store.root).map_err(StorageError::io("read", &store.root))? {
             let entry = entry.map_err(StorageError::io("read", &store.root))?;
             let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            match entry.file_name().into_string().ok().and_then(|name| CatalogName::new(name).ok()) {
+            match entry
+                .file_name()
+                .into_string()
+                .ok()
+                .and_then(|name| CatalogName::new(name).ok())
+            {
                 Some(name) if is_folder => store.recover(name),
                 _ => discard(&entry.path()),
             }
@@ -60,7 +65,9 @@ impl Store {
     }
 
     fn recover(&self, name: CatalogName) {
-        let opened = self.open_current(&name).and_then(|generation| generation.verify().map(|()| generation));
+        let opened = self
+            .open_current(&name)
+            .and_then(|generation| generation.verify().map(|()| generation));
         match opened {
             Ok(generation) => {
                 self.clean(&name, Some(generation.path()));
@@ -130,11 +137,21 @@ impl Store {
     /// Nothing is stored, or the disk refuses.
     pub fn adopt(&self, name: &CatalogName, origin: Origin) -> Result<Arc<Generation>, StorageError> {
         let Some(generation) = self.get(name) else {
-            return Err(StorageError::Damaged { path: self.folder(name), what: "nothing is stored" });
+            return Err(StorageError::Damaged {
+                path: self.folder(name),
+                what: "nothing is stored",
+            });
         };
-        let manifest = Manifest { origin, ..generation.manifest().clone() };
+        let manifest = Manifest {
+            origin,
+            ..generation.manifest().clone()
+        };
         let path = generation.path();
-        files::replace(&path.join(MANIFEST), &path.join(".manifest"), &manifest.to_bytes())?;
+        files::replace(
+            &path.join(MANIFEST),
+            &path.join(".manifest"),
+            &manifest.to_bytes(),
+        )?;
         files::sync_folder(path)?;
         let generation = Arc::new(Generation::open(path)?);
         self.serving.write().insert(name.clone(), generation.clone());
@@ -176,7 +193,10 @@ impl Store {
         let target = fs::read_link(&current).map_err(StorageError::io("read", &current))?;
         let mut parts = target.components();
         let (Some(std::path::Component::Normal(own)), None) = (parts.next(), parts.next()) else {
-            return Err(StorageError::Damaged { path: current, what: "it leads elsewhere" });
+            return Err(StorageError::Damaged {
+                path: current,
+                what: "it leads elsewhere",
+            });
         };
         Generation::open(&folder.join(own))
     }
@@ -200,7 +220,9 @@ impl Store {
     /// Removes all but the pointer and one generation. What cannot be removed is tried again the
     /// next time.
     fn clean(&self, name: &CatalogName, keep: Option<&Path>) {
-        let Ok(entries) = fs::read_dir(self.folder(name)) else { return };
+        let Ok(entries) = fs::read_dir(self.folder(name)) else {
+            return;
+        };
         for entry in entries.flatten() {
             let path = entry.path();
             if Some(path.as_path()) != keep && (keep.is_none() || entry.file_name() != CURRENT) {
@@ -213,8 +235,11 @@ impl Store {
 /// A name for a generation after the digest it came from; a number is added when it is stored again.
 fn free_name(folder: &Path, origin: &Origin) -> String {
     let digest = origin.resolved.rsplit_once('@').map_or("", |(_, digest)| digest);
-    let mut base: String =
-        digest.chars().map(|char| if char.is_ascii_alphanumeric() { char } else { '-' }).take(200).collect();
+    let mut base: String = digest
+        .chars()
+        .map(|char| if char.is_ascii_alphanumeric() { char } else { '-' })
+        .take(200)
+        .collect();
     if base.is_empty() {
         base.push_str("content");
     }

@@ -28,7 +28,10 @@ pub struct WalkLimits {
 impl Default for WalkLimits {
     /// 200,000 entries, 64 levels.
     fn default() -> Self {
-        Self { max_entries: 200_000, max_depth: 64 }
+        Self {
+            max_entries: 200_000,
+            max_depth: 64,
+        }
     }
 }
 
@@ -39,7 +42,13 @@ impl Default for WalkLimits {
 /// A folder cannot be read, a limit is passed, or an `.indexignore` is malformed.
 pub fn walk(root: &Path, limits: &WalkLimits) -> Result<Vec<(PathBuf, String)>, StorageError> {
     let inside = root.canonicalize().map_err(StorageError::io("read", root))?;
-    let mut walk = Walk { limits: *limits, inside, entries: 0, files: Vec::new(), ignores: Vec::new() };
+    let mut walk = Walk {
+        limits: *limits,
+        inside,
+        entries: 0,
+        files: Vec::new(),
+        ignores: Vec::new(),
+    };
     walk.folder(root, "", 0)?;
     let ignored = IndexIgnore::new(walk.ignores).map_err(StorageError::Ignore)?;
     let mut files = walk.files;
@@ -59,16 +68,24 @@ struct Walk {
 impl Walk {
     fn folder(&mut self, path: &Path, name: &str, depth: u64) -> Result<(), StorageError> {
         if depth > self.limits.max_depth {
-            return Err(StorageError::TooLarge { what: "levels of folders", limit: self.limits.max_depth });
+            return Err(StorageError::TooLarge {
+                what: "levels of folders",
+                limit: self.limits.max_depth,
+            });
         }
         let mut entries = Vec::new();
         for entry in fs::read_dir(path).map_err(StorageError::io("read", path))? {
             let entry = entry.map_err(StorageError::io("read", path))?;
             self.entries += 1;
             if self.entries > self.limits.max_entries {
-                return Err(StorageError::TooLarge { what: "files", limit: self.limits.max_entries });
+                return Err(StorageError::TooLarge {
+                    what: "files",
+                    limit: self.limits.max_entries,
+                });
             }
-            let kind = entry.file_type().map_err(StorageError::io("read", entry.path()))?;
+            let kind = entry
+                .file_type()
+                .map_err(StorageError::io("read", entry.path()))?;
             let Ok(own) = entry.file_name().into_string() else {
                 return Err(StorageError::FileName { path: entry.path() });
             };
@@ -76,7 +93,11 @@ impl Walk {
         }
         entries.sort_by(|a, b| a.0.cmp(&b.0));
         for (own, path, kind) in entries {
-            let full = if name.is_empty() { own.clone() } else { format!("{name}/{own}") };
+            let full = if name.is_empty() {
+                own.clone()
+            } else {
+                format!("{name}/{own}")
+            };
             if kind.is_dir() {
                 self.folder(&path, &full, depth + 1)?;
             } else if kind.is_file() && own == IGNORE_FILE {
@@ -114,13 +135,25 @@ mod tests {
     use super::*;
 
     fn names(root: &Path) -> Vec<String> {
-        walk(root, &WalkLimits::default()).unwrap().into_iter().map(|(_, name)| name).collect()
+        walk(root, &WalkLimits::default())
+            .unwrap()
+            .into_iter()
+            .map(|(_, name)| name)
+            .collect()
     }
 
     #[test]
     fn lexical_depth_first_without_what_is_ignored() {
         let root = tempfile::tempdir().unwrap();
-        for file in ["b/x.yaml", "a/two/z", "a/one.json", "a-b", "README", "b/y.tmp", "c/deep/q.yaml"] {
+        for file in [
+            "b/x.yaml",
+            "a/two/z",
+            "a/one.json",
+            "a-b",
+            "README",
+            "b/y.tmp",
+            "c/deep/q.yaml",
+        ] {
             let path = root.path().join(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, "{}").unwrap();
@@ -145,9 +178,15 @@ mod tests {
     fn limits_hold() {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir_all(root.path().join("a/b/c")).unwrap();
-        let limits = WalkLimits { max_entries: 10, max_depth: 2 };
+        let limits = WalkLimits {
+            max_entries: 10,
+            max_depth: 2,
+        };
         assert!(walk(root.path(), &limits).is_err());
-        let limits = WalkLimits { max_entries: 2, max_depth: 20 };
+        let limits = WalkLimits {
+            max_entries: 2,
+            max_depth: 20,
+        };
         assert!(walk(root.path(), &limits).is_err());
     }
 }

@@ -31,8 +31,11 @@ pub(super) fn write(
     stored_at: impl FnOnce(&str) -> i64,
     interrupted: &dyn Fn() -> bool,
 ) -> Result<Manifest, StorageError> {
-    let (content_path, gzip_path, zstd_path) =
-        (target.join(CONTENT), target.join(CONTENT_GZIP), target.join(CONTENT_ZSTD));
+    let (content_path, gzip_path, zstd_path) = (
+        target.join(CONTENT),
+        target.join(CONTENT_GZIP),
+        target.join(CONTENT_ZSTD),
+    );
     let mut content = files::create(&content_path)?;
     let mut gzip = GzEncoder::new(files::create(&gzip_path)?, Compression::default());
     let mut zstd = zstd::Encoder::new(files::create(&zstd_path)?, ZSTD_LEVEL)
@@ -45,15 +48,25 @@ pub(super) fn write(
         }
         let file = fs::File::open(&path).map_err(StorageError::io("open", &path))?;
         for meta in olm_fbc::decode(file, &olm_fbc::Limits::default()) {
-            let meta = meta.map_err(|source| StorageError::Decode { file: name.clone(), source })?;
+            let meta = meta.map_err(|source| StorageError::Decode {
+                file: name.clone(),
+                source,
+            })?;
             size += meta.blob.len() as u64;
             if size > MAX_CONTENT {
-                return Err(StorageError::TooLarge { what: "bytes", limit: MAX_CONTENT });
+                return Err(StorageError::TooLarge {
+                    what: "bytes",
+                    limit: MAX_CONTENT,
+                });
             }
             index.add(&meta)?;
-            content.write_all(&meta.blob).map_err(StorageError::io("write", &content_path))?;
-            gzip.write_all(&meta.blob).map_err(StorageError::io("write", &gzip_path))?;
-            zstd.write_all(&meta.blob).map_err(StorageError::io("write", &zstd_path))?;
+            content
+                .write_all(&meta.blob)
+                .map_err(StorageError::io("write", &content_path))?;
+            gzip.write_all(&meta.blob)
+                .map_err(StorageError::io("write", &gzip_path))?;
+            zstd.write_all(&meta.blob)
+                .map_err(StorageError::io("write", &zstd_path))?;
         }
     }
     let mut infos = BTreeMap::new();

@@ -49,13 +49,21 @@ impl Builder {
         if self.records.len() as u64 >= MAX_METAS {
             return Err(too_large("objects", MAX_METAS));
         }
-        let length =
-            u32::try_from(meta.blob.len()).map_err(|_| too_large("bytes in one object", u64::from(u32::MAX)))?;
-        let keys = [self.key(&meta.schema), self.key(&meta.package), self.key(&meta.name)];
+        let length = u32::try_from(meta.blob.len())
+            .map_err(|_| too_large("bytes in one object", u64::from(u32::MAX)))?;
+        let keys = [
+            self.key(&meta.schema),
+            self.key(&meta.package),
+            self.key(&meta.name),
+        ];
         if self.text > MAX_TEXT {
             return Err(too_large("bytes of names", MAX_TEXT));
         }
-        self.records.push(Record { offset: self.end, length, keys });
+        self.records.push(Record {
+            offset: self.end,
+            length,
+            keys,
+        });
         self.end += u64::from(length);
         self.counts.metas += 1;
         match meta.schema.as_str() {
@@ -88,8 +96,11 @@ impl Builder {
     }
 
     fn write_to(self, file: &mut impl Write) -> io::Result<()> {
-        let layout =
-            Layout { metas: self.records.len() as u64, strings: self.strings.len() as u64, text: self.text };
+        let layout = Layout {
+            metas: self.records.len() as u64,
+            strings: self.strings.len() as u64,
+            text: self.text,
+        };
         let mut rank = vec![0_u32; self.strings.len()];
         for (sorted, &seen) in (0_u32..).zip(self.strings.values()) {
             if let Some(slot) = rank.get_mut(seen as usize) {
@@ -140,8 +151,10 @@ impl Builder {
             }
         }
         for field in Field::ALL {
-            let mut order: Vec<(u32, u32)> =
-                (0_u32..).zip(&self.records).map(|(number, record)| (ranked(record, field), number)).collect();
+            let mut order: Vec<(u32, u32)> = (0_u32..)
+                .zip(&self.records)
+                .map(|(number, record)| (ranked(record, field), number))
+                .collect();
             order.sort_unstable();
             for (_, number) in order {
                 file.write_all(&number.to_le_bytes())?;

@@ -64,13 +64,25 @@ impl Index {
         let file = File::open(path).map_err(StorageError::io("open", path))?;
         let size = file.metadata().map_err(StorageError::io("read", path))?.len();
         let mut header = [0; HEADER as usize];
-        file.read_exact_at(&mut header, 0).map_err(StorageError::io("read", path))?;
-        let layout =
-            Layout { metas: u64::from(u32_at(&header, 8)), strings: u64::from(u32_at(&header, 12)), text: u64_at(&header, 16) };
+        file.read_exact_at(&mut header, 0)
+            .map_err(StorageError::io("read", path))?;
+        let layout = Layout {
+            metas: u64::from(u32_at(&header, 8)),
+            strings: u64::from(u32_at(&header, 12)),
+            text: u64_at(&header, 16),
+        };
         if !header.starts_with(&MAGIC) || layout.text > size || layout.size() != size {
-            return Err(StorageError::Damaged { path: path.to_owned(), what: "the index is not readable" });
+            return Err(StorageError::Damaged {
+                path: path.to_owned(),
+                what: "the index is not readable",
+            });
         }
-        Ok(Self { file, path: path.to_owned(), layout, content })
+        Ok(Self {
+            file,
+            path: path.to_owned(),
+            layout,
+            content,
+        })
     }
 
     /// Starts a search. `None`: nothing can match. As upstream, blobs without a schema are in no
@@ -84,7 +96,9 @@ impl Index {
             (Field::Name, &filter.name),
         ]) {
             let Some(text) = text else { continue };
-            let Some(key) = self.find(text)? else { return Ok(None) };
+            let Some(key) = self.find(text)? else {
+                return Ok(None);
+            };
             let list = self.read::<8>(self.layout.lists(field) + u64::from(key) * LIST)?;
             let (start, count) = (u32_at(&list, 0), u32_at(&list, 4));
             if u64::from(start) + u64::from(count) > self.layout.metas {
@@ -100,12 +114,19 @@ impl Index {
             None => return Ok(None),
         };
         let next = self.layout.postings(field) + u64::from(start) * POSTING;
-        Ok(Some(Selection { wanted, next, left: count }))
+        Ok(Some(Selection {
+            wanted,
+            next,
+            left: count,
+        }))
     }
 
     /// The next sections of a search, in file order, neighbours joined; `None` at its end. May be
     /// empty before that.
-    pub(in crate::storage) fn next(&self, selection: &mut Selection) -> Result<Option<Vec<Section>>, StorageError> {
+    pub(in crate::storage) fn next(
+        &self,
+        selection: &mut Selection,
+    ) -> Result<Option<Vec<Section>>, StorageError> {
         if selection.left == 0 {
             return Ok(None);
         }
@@ -122,12 +143,22 @@ impl Index {
             }
             let record = self.read::<{ RECORD as usize }>(self.layout.records() + number * RECORD)?;
             let keys = [u32_at(&record, 12), u32_at(&record, 16), u32_at(&record, 20)];
-            let fits = keys.iter().zip(&selection.wanted).all(|(key, wanted)| wanted.is_none_or(|wanted| wanted == *key));
+            let fits = keys
+                .iter()
+                .zip(&selection.wanted)
+                .all(|(key, wanted)| wanted.is_none_or(|wanted| wanted == *key));
             if !fits || keys.first() == Some(&0) {
                 continue;
             }
-            let section = Section { offset: u64_at(&record, 0), length: u64::from(u32_at(&record, 8)) };
-            if section.offset.checked_add(section.length).is_none_or(|end| end > self.content) {
+            let section = Section {
+                offset: u64_at(&record, 0),
+                length: u64::from(u32_at(&record, 8)),
+            };
+            if section
+                .offset
+                .checked_add(section.length)
+                .is_none_or(|end| end > self.content)
+            {
                 return Err(self.damaged());
             }
             match sections.last_mut() {
@@ -171,14 +202,23 @@ impl Index {
     }
 
     fn damaged(&self) -> StorageError {
-        StorageError::Damaged { path: self.path.clone(), what: "the index contradicts itself" }
+        StorageError::Damaged {
+            path: self.path.clone(),
+            what: "the index contradicts itself",
+        }
     }
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    bytes.get(at..at + 4).and_then(|slice| slice.try_into().ok()).map_or(0, u32::from_le_bytes)
+    bytes
+        .get(at..at + 4)
+        .and_then(|slice| slice.try_into().ok())
+        .map_or(0, u32::from_le_bytes)
 }
 
 fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    bytes.get(at..at + 8).and_then(|slice| slice.try_into().ok()).map_or(0, u64::from_le_bytes)
+    bytes
+        .get(at..at + 8)
+        .and_then(|slice| slice.try_into().ok())
+        .map_or(0, u64::from_le_bytes)
 }

@@ -1,0 +1,18 @@
+//! Reconciles ClusterCatalogs: gather, decide (pure), act, report.
+//!
+//! The status is computed once, at the end, and written only when it says something new. One
+//! catalog that is slow or broken holds up no other.
+
+mod act;
+mod context;
+mod decide;
+mod follow;
+mod gather;
+mod images;
+mod reconcile;
+mod report;
+
+pub use context::Context;
+pub use decide::{Decision, Failure, Found, Memory, Poll, Stored, Wanted, decide};
+pub use follow::follow;
+pub use reconcile::run;

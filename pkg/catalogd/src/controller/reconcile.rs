@@ -1,0 +1,205 @@
+//! The controller itself: one catalog at a time through gather, decide, act and report.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::{FutureExt, StreamExt, future::BoxFuture};
+use jiff::Timestamp;
+use kube::{
+    Api, ResourceExt,
+    core::DeserializeGuard,
+    runtime::{
+        Controller,
+        controller::{Action, Config},
+        watcher,
+    },
+};
+use olm_api::ClusterCatalog;
+use olm_status::cluster_catalog::Outcome;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Context, Decision, Failure, Poll, act,
+    decide::{MAX_JITTER, decide},
+    gather::gather,
+    report::{self, ReportError},
+};
+use crate::storage::CatalogName;
+
+/// Catalogs that are reconciled at the same time. Most of that time is waiting for registries.
+const CONCURRENCY: u16 = 16;
+/// Gathers bursts of changes.
+const DEBOUNCE: Duration = Duration::from_millis(20);
+
+type Guarded = DeserializeGuard<ClusterCatalog>;
+
+/// Reconciles all ClusterCatalogs until `shutdown`.
+pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
+    let api = Api::<Guarded>::all(context.client.clone());
+    Controller::new(api, watcher::Config::default().any_semantic())
+        .with_config(Config::default().concurrency(CONCURRENCY).debounce(DEBOUNCE))
+        .graceful_shutdown_on(shutdown.cancelled_owned())
+        .run(boxed, retry, context)
+        .for_each(|result| {
+            if let Err(error) = result {
+                tracing::debug!(error = olm_runtime::telemetry::chain(&error), "reconcile ended");
+            }
+            std::future::ready(())
+        })
+        .await;
+}
+
+fn retry(catalog: Arc<Guarded>, error: &ReportError, context: Arc<Context>) -> Action {
+    let Ok(name) = CatalogName::new(catalog.name_any()) else {
+        return Action::await_change();
+    };
+    let wait = context.backoff.failed(name);
+    if error.overtaken() {
+        tracing::debug!(error = olm_runtime::telemetry::chain(error), "looking again");
+    } else {
+        tracing::warn!(error = olm_runtime::telemetry::chain(error), "trying again");
+    }
+    Action::requeue(wait)
+}
+
+/// Boxed: the compiler cannot show that the bare future is Send within the controller's stream.
+fn boxed(catalog: Arc<Guarded>, context: Arc<Context>) -> BoxFuture<'static, Result<Action, ReportError>> {
+    reconcile(catalog, context).boxed()
+}
+
+async fn reconcile(catalog: Arc<Guarded>, context: Arc<Context>) -> Result<Action, ReportError> {
+    let catalog = match &catalog.0 {
+        Ok(catalog) => catalog.clone(),
+        Err(error) => {
+            tracing::error!(catalog = catalog.name_any(), %error, "this object is no ClusterCatalog, left alone");
+            return Ok(Action::await_change());
+        }
+    };
+    let Ok(name) = CatalogName::new(catalog.name_any()) else {
+        return Ok(Action::await_change());
+    };
+    let found = gather(&context, &name, &catalog, Timestamp::now());
+    let generation = found.generation;
+    let decision = decide(name.as_str(), &found);
+    tracing::debug!(catalog = %name, ?decision, "decided");
+    let (outcome, again) = match decision {
+        Decision::Nothing => return Ok(Action::await_change()),
+        Decision::Prepare => {
+            let finalizer = found.finalizer || found.available;
+            report::metadata(&context, &name, &catalog, finalizer).await?;
+            return Ok(Action::await_change());
+        }
+        Decision::Remove => return leave(&context, &name, catalog, &Outcome::Deleting).await,
+        Decision::Withdraw => return leave(&context, &name, catalog, &Outcome::Unavailable).await,
+        Decision::Refuse(message) => failed(
+            &context,
+            &name,
+            Failure {
+                generation,
+                message,
+                retry: None,
+            },
+        ),
+        Decision::Wait(failure, again) => (failure_outcome(&context, &name, failure), again),
+        Decision::Keep(again) => match context.served_now(&name) {
+            Some(served) => (Outcome::Serving(served), again),
+            // Gone since we looked: come back at once.
+            None => return Ok(Action::requeue(Duration::ZERO)),
+        },
+        Decision::Pull => {
+            let requested = found
+                .wanted
+                .as_ref()
+                .map(|wanted| wanted.reference.clone())
+                .unwrap_or_default();
+            // A pull can take long; nobody waits for it at the end.
+            let pull = context
+                .shutdown
+                .run_until_cancelled(act::pull(&context, &name, &requested));
+            match pull.await.unwrap_or(Err(act::ActError::Interrupted)) {
+                Ok(stored) => {
+                    let served = context.served(&name, &stored);
+                    let poll = Poll {
+                        at: Timestamp::now(),
+                        jitter: rand::random_range(0.0..=MAX_JITTER),
+                    };
+                    context.remember(&name, |memory| {
+                        memory.poll = Some(poll);
+                        memory.failure = None;
+                    });
+                    let interval = found.wanted.as_ref().and_then(|wanted| wanted.poll);
+                    (
+                        Outcome::Serving(served),
+                        interval.map(|interval| interval.mul_f64(1.0 + poll.jitter)),
+                    )
+                }
+                Err(act::ActError::Interrupted) => return Ok(Action::await_change()),
+                Err(error) => {
+                    let retry = (!error.terminal()).then(|| {
+                        let wait = context.backoff.failed(name.clone());
+                        Timestamp::now().checked_add(wait).unwrap_or(Timestamp::MAX)
+                    });
+                    failed(
+                        &context,
+                        &name,
+                        Failure {
+                            generation,
+                            message: error.to_string(),
+                            retry,
+                        },
+                    )
+                }
+            }
+        }
+    };
+    let settled = matches!(outcome, Outcome::Serving(_));
+    report::status(&context, &name, catalog, &outcome).await?;
+    if settled {
+        context.backoff.clear(&name);
+    }
+    Ok(again.map_or_else(Action::await_change, Action::requeue))
+}
+
+/// Removes content and finalizer, saying so in between.
+async fn leave(
+    context: &Arc<Context>,
+    name: &CatalogName,
+    catalog: ClusterCatalog,
+    outcome: &Outcome,
+) -> Result<Action, ReportError> {
+    if let Err(error) = act::remove(context, name).await {
+        let wait = context.backoff.failed(name.clone());
+        let outcome = Outcome::Retrying {
+            message: error.to_string(),
+            served: context.served_now(name),
+        };
+        report::status(context, name, catalog, &outcome).await?;
+        return Ok(Action::requeue(wait));
+    }
+    let catalog = report::status(context, name, catalog, outcome).await?;
+    let finalizers = catalog.finalizers();
+    if finalizers
+        .iter()
+        .any(|finalizer| finalizer == olm_api::keys::CATALOG_FINALIZER)
+    {
+        report::metadata(context, name, &catalog, false).await?;
+    }
+    Ok(Action::await_change())
+}
+
+/// Remembers a failure.
+fn failed(context: &Context, name: &CatalogName, failure: Failure) -> (Outcome, Option<Duration>) {
+    tracing::warn!(catalog = %name, error = failure.message, "catalog content could not be brought up to date");
+    let again = failure
+        .retry
+        .map(|at| Duration::try_from(at.duration_since(Timestamp::now())).unwrap_or_default());
+    context.remember(name, |memory| memory.failure = Some(failure.clone()));
+    (failure_outcome(context, name, failure), again)
+}
+
+fn failure_outcome(context: &Context, name: &CatalogName, failure: Failure) -> Outcome {
+    let (message, served) = (failure.message, context.served_now(name));
+    match failure.retry {
+        Some(_) => Outcome::Retrying { message, served },
+        None => Outcome::Blocked { message, served },
+    }
+}

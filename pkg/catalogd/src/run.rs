@@ -1,0 +1,238 @@
+//! The process: everything started, and ended together.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use anyhow::Context as _;
+use kube::Client;
+use olm_image::{ImageConfig, Puller};
+use olm_runtime::{
+    health::{self, Health},
+    lease::{self, LeaseConfig},
+    metrics, serve,
+    tls::{CATALOGD_OWN_CERT, OwnCertificate, ServingCert},
+};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    args::Args,
+    controller::{self, Context},
+    gc::Collector,
+    server,
+    storage::Store,
+};
+
+/// Upstream's name of the lease.
+const LEASE: &str = "catalogd-operator-lock";
+/// Folder of served content below the cache directory.
+const CATALOGS: &str = "catalogs";
+/// Folder of unpacked images below the cache directory.
+const UNPACK: &str = "unpack";
+
+/// Runs catalogd until a signal ends it. The TLS provider must be installed.
+///
+/// # Errors
+/// Something could not be started, or ended by itself.
+pub async fn run(args: Args) -> anyhow::Result<()> {
+    let shutdown = olm_runtime::shutdown::token();
+    let ended = run_until(args, shutdown.clone()).await;
+    shutdown.cancel();
+    ended
+}
+
+/// Runs catalogd until `shutdown`, for tests and for [`run`].
+///
+/// # Errors
+/// Something could not be started, or ended by itself.
+pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Result<()> {
+    let client = olm_runtime::client(&args.common)
+        .await
+        .context("cannot reach a cluster")?;
+    let certificate = certificate(&args, &client, &shutdown).await?;
+    let health = Health::new();
+    let started = health.ready_flag("catalog-server", "catalog server not yet started");
+    let registry = metrics::Registry::new();
+    let requests = registry.register(server::Metrics::register);
+
+    // Probes answer while the content is still verified.
+    let mut tasks = JoinSet::new();
+    let probes = args.common.health_probe_bind_address;
+    spawn(&mut tasks, "health probes", {
+        let shutdown = shutdown.clone();
+        async move { Ok(health::serve(probes, health, shutdown).await?) }
+    });
+    let catalogs = args.cache_dir.join(CATALOGS);
+    let store = tokio::task::spawn_blocking(move || Store::open(catalogs))
+        .await
+        .context("the cache directory cannot be opened")?
+        .map_err(|error| anyhow::anyhow!(olm_runtime::telemetry::chain(&error)))?;
+    let store = Arc::new(store);
+
+    let listener = serve::listen("catalog content", args.catalogs_server_addr)?;
+    if let Some(listener) = listener {
+        let router = server::router(store.clone(), requests);
+        let (certificate, shutdown) = (certificate.clone(), shutdown.clone());
+        spawn(&mut tasks, "catalog server", async move {
+            Ok(server::serve(listener, router, &certificate, shutdown).await?)
+        });
+        started.set_ready();
+    }
+    let measured = args.common.metrics_bind_address;
+    spawn(&mut tasks, "metrics", {
+        let (client, shutdown) = (client.clone(), shutdown.clone());
+        async move { Ok(metrics::serve(measured, registry, client, &certificate, shutdown).await?) }
+    });
+    // One puller: it keeps the pulls of one owner apart.
+    let puller = Arc::new(puller(&args));
+    let collector = Collector {
+        client: client.clone(),
+        store: store.clone(),
+        puller: puller.clone(),
+        unpacked: args.cache_dir.join(UNPACK),
+    };
+    let (interval, collecting) = (args.gc_interval, shutdown.clone());
+    spawn(&mut tasks, "garbage collection", async move {
+        collector.run(interval, collecting).await;
+        Ok(())
+    });
+    let base_url = format!("https://{}", args.external_address);
+    let context = Context::new(client.clone(), store, puller, base_url, shutdown.clone());
+    let lease = args
+        .common
+        .leader_elect
+        .then(|| LeaseConfig::new(args.common.system_namespace(), LEASE));
+    spawn(
+        &mut tasks,
+        "controller",
+        lead(client, Arc::new(context), lease, shutdown.clone()),
+    );
+
+    all(tasks, shutdown).await
+}
+
+/// Follows the leader until leading, then reconciles.
+async fn lead(
+    client: Client,
+    context: Arc<Context>,
+    lease: Option<LeaseConfig>,
+    shutdown: CancellationToken,
+) -> anyhow::Result<()> {
+    let following = shutdown.child_token();
+    let follower = lease
+        .is_some()
+        .then(|| tokio::spawn(controller::follow(context.clone(), following.clone())));
+    lease::run_when_leader(client, lease, shutdown, |leading| async move {
+        following.cancel();
+        if let Some(follower) = follower {
+            let _ = follower.await;
+        }
+        controller::run(context, leading).await;
+    })
+    .await?;
+    Ok(())
+}
+
+fn puller(args: &Args) -> Puller {
+    let mut config = ImageConfig::new(&args.cache_dir);
+    config.plain_http.clone_from(&args.common.plain_http_registry);
+    config.ca_dir.clone_from(&args.common.pull_cas_dir);
+    Puller::new(config)
+}
+
+async fn certificate(
+    args: &Args,
+    client: &Client,
+    shutdown: &CancellationToken,
+) -> anyhow::Result<ServingCert> {
+    if let Some((certificate, key)) = args.common.tls_files()? {
+        return Ok(ServingCert::from_files(certificate, key, shutdown.clone()).await?);
+    }
+    let namespace = args.common.system_namespace();
+    let own = OwnCertificate {
+        names: names(&args.external_address, &namespace),
+        namespace,
+        secret: CATALOGD_OWN_CERT.to_owned(),
+        labels: BTreeMap::from([("app.kubernetes.io/name".to_owned(), "catalogd".to_owned())]),
+    };
+    ServingCert::own(client.clone(), own, shutdown.clone())
+        .await
+        .context("no serving certificate")
+}
+
+/// What the content is reached by.
+fn names(external: &str, namespace: &str) -> Vec<String> {
+    let host = match external.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && !host.ends_with(':') => host,
+        _ => external,
+    };
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let service = format!("catalogd-service.{namespace}.svc");
+    let mut names = vec![host.to_owned()];
+    for name in [
+        service.clone(),
+        format!("{service}.cluster.local"),
+        "localhost".to_owned(),
+    ] {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+type Ended = (&'static str, anyhow::Result<()>);
+
+fn spawn(
+    tasks: &mut JoinSet<Ended>,
+    what: &'static str,
+    task: impl Future<Output = anyhow::Result<()>> + Send + 'static,
+) {
+    tasks.spawn(async move { (what, task.await) });
+}
+
+/// Waits for all tasks; the first that fails ends the others.
+async fn all(mut tasks: JoinSet<Ended>, shutdown: CancellationToken) -> anyhow::Result<()> {
+    let mut first = Ok(());
+    while let Some(ended) = tasks.join_next().await {
+        let result = match ended {
+            Ok((what, result)) => result.with_context(|| format!("{what} ended")),
+            Err(error) => Err(error).context("a task ended abnormally"),
+        };
+        if let Err(error) = result {
+            shutdown.cancel();
+            if first.is_ok() {
+                first = Err(error);
+            }
+        }
+    }
+    first
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_the_certificate() {
+        assert_eq!(
+            names("catalogd-service.olmv1-system.svc", "olmv1-system"),
+            [
+                "catalogd-service.olmv1-system.svc",
+                "catalogd-service.olmv1-system.svc.cluster.local",
+                "localhost",
+            ]
+        );
+        for (external, host) in [
+            ("127.0.0.1:8443", "127.0.0.1"),
+            ("[::1]:8443", "::1"),
+            ("::1", "::1"),
+            ("localhost:1", "localhost"),
+        ] {
+            assert_eq!(
+                names(external, "ns").first().map(String::as_str),
+                Some(host),
+                "{external}"
+            );
+        }
+    }
+}
