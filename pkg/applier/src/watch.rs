@@ -66,10 +66,22 @@ pub struct Watches {
 impl Watches {
     /// No watcher yet, and the stream of revisions whose objects changed.
     #[must_use]
-    pub fn new(client: Client) -> (Self, impl Stream<Item = ObjectRef<ClusterObjectSet>> + Send + 'static) {
+    pub fn new(
+        client: Client,
+    ) -> (
+        Self,
+        impl Stream<Item = ObjectRef<ClusterObjectSet>> + Send + 'static,
+    ) {
         let (triggers, mut receiver) = mpsc::channel(PENDING);
         let stream = futures::stream::poll_fn(move |cx| receiver.poll_recv(cx));
-        (Self { client, triggers, watches: Mutex::new(HashMap::new()) }, stream)
+        (
+            Self {
+                client,
+                triggers,
+                watches: Mutex::new(HashMap::new()),
+            },
+            stream,
+        )
     }
 
     /// Watches `kind` on behalf of the revision with this uid.
@@ -80,7 +92,11 @@ impl Watches {
             let cache = Arc::new(Mutex::new(Cache::default()));
             let api = Api::all_with(self.client.clone(), resource);
             let task = tokio::spawn(follow(api, Arc::clone(&cache), self.triggers.clone()));
-            Watch { users: HashSet::new(), cache, task }
+            Watch {
+                users: HashSet::new(),
+                cache,
+                task,
+            }
         });
         watch.users.insert(user.to_owned());
     }
@@ -131,7 +147,11 @@ pub fn seen_of(meta: &ObjectMeta) -> Seen {
     for owner in meta.owner_references.iter().flatten() {
         (&owner.uid, owner.controller).hash(&mut hasher);
     }
-    Seen { uid: meta.uid.clone().unwrap_or_default(), version, fingerprint: hasher.finish() }
+    Seen {
+        uid: meta.uid.clone().unwrap_or_default(),
+        version,
+        fingerprint: hasher.finish(),
+    }
 }
 
 /// Whether `a` is an older version than `b`; versions that are no numbers are not comparable.
@@ -196,7 +216,10 @@ async fn follow(
 /// Remembers an object; gives the revisions to wake, none when nothing changed.
 fn note(cache: &Mutex<Cache>, meta: &ObjectMeta) -> (Key, Vec<String>) {
     let (key, seen, owners) = (key_of(meta), seen_of(meta), owners_of(meta));
-    let before = cache.lock().objects.insert(key.clone(), (seen.clone(), owners.clone()));
+    let before = cache
+        .lock()
+        .objects
+        .insert(key.clone(), (seen.clone(), owners.clone()));
     let wake = match before {
         Some((old, _)) if old == seen => Vec::new(),
         Some((_, old_owners)) => owners.into_iter().chain(old_owners).collect(),
@@ -206,10 +229,15 @@ fn note(cache: &Mutex<Cache>, meta: &ObjectMeta) -> (Key, Vec<String>) {
 }
 
 fn key_of(meta: &ObjectMeta) -> Key {
-    (meta.namespace.clone().unwrap_or_default(), meta.name.clone().unwrap_or_default())
+    (
+        meta.namespace.clone().unwrap_or_default(),
+        meta.name.clone().unwrap_or_default(),
+    )
 }
 
 fn owners_of(meta: &ObjectMeta) -> Vec<String> {
     let ours = meta.owner_references.iter().flatten();
-    ours.filter(|owner| owner.kind == "ClusterObjectSet").map(|owner| owner.name.clone()).collect()
+    ours.filter(|owner| owner.kind == "ClusterObjectSet")
+        .map(|owner| owner.name.clone())
+        .collect()
 }

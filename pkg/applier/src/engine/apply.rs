@@ -3,21 +3,19 @@
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::{Duration, Instant};
 
-use futures::{StreamExt as _, stream};
+use futures::FutureExt as _;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use olm_api::{CollisionProtection, keys};
 use serde_json::{Value, json};
 
-use super::call::{CallError, timed};
+use super::call::{CallError, timed, together};
 use super::{Applied, Engine, EngineError, Id, Remembered, Revision, RevisionPhase};
 use crate::ownership::{Claim, Identity, claim};
 use crate::plan::to_go_json;
 use crate::probe::Verdict;
 use crate::watch::{older, seen_of};
 
-/// Objects of one phase that are looked at or written at the same time.
-const PARALLEL: usize = 8;
 /// How often fields may be taken back from another field manager within [`FIGHT_WINDOW`].
 const FIGHTS: usize = 5;
 const FIGHT_WINDOW: Duration = Duration::from_secs(60);
@@ -51,7 +49,10 @@ struct Item<'a> {
 impl Engine {
     /// Applies as many phases as are ready for it.
     pub async fn apply(&self, revision: &Revision) -> Result<Applied, EngineError> {
-        let mut applied = Applied { complete: true, ..Applied::default() };
+        let mut applied = Applied {
+            complete: true,
+            ..Applied::default()
+        };
         for (index, phase) in revision.phases.iter().enumerate() {
             let outcome = self.phase(revision, phase).await?;
             applied.superseded |= outcome.superseded;
@@ -72,33 +73,56 @@ impl Engine {
 
     async fn phase(&self, revision: &Revision, phase: &RevisionPhase) -> Result<PhaseOutcome, EngineError> {
         let us = &revision.identity;
-        let items: Vec<Item<'_>> = phase.objects.iter().map(|(object, rule)| item(object, *rule, us)).collect();
-        let looks: Vec<Result<Look, EngineError>> =
-            stream::iter(&items).map(|item| self.look(revision, item)).buffered(PARALLEL).collect().await;
+        let items: Vec<Item<'_>> = phase
+            .objects
+            .iter()
+            .map(|(object, rule)| item(object, *rule, us))
+            .collect();
+        let looks = together(
+            items
+                .iter()
+                .map(|item| self.look(revision, item).boxed())
+                .collect(),
+        )
+        .await;
         let looks = all(looks)?;
 
         let collisions: Vec<String> = looks
             .iter()
-            .filter_map(|look| if let Look::Collision(report) = look { Some(report.clone()) } else { None })
+            .filter_map(|look| {
+                if let Look::Collision(report) = look {
+                    Some(report.clone())
+                } else {
+                    None
+                }
+            })
             .collect();
         let new = |look: &Look| matches!(look, Look::Absent | Look::Write(_, Claim::Adopt));
-        let checks: Vec<&Item<'_>> =
-            items.iter().zip(&looks).filter(|(_, look)| new(look)).map(|(item, _)| item).collect();
-        let checked: Vec<Result<(), EngineError>> =
-            stream::iter(checks).map(|item| self.preflight(item)).buffered(PARALLEL).collect().await;
+        let checks = items.iter().zip(&looks).filter(|(_, look)| new(look));
+        let checked = together(checks.map(|(item, _)| self.preflight(item).boxed()).collect()).await;
         let refused = all(checked).err();
 
         // What is ours already is kept right even when the rest of the phase has to wait.
         let blocked = refused.is_some() || !collisions.is_empty();
         let work = items.iter().zip(looks).map(|(item, look)| {
             let skip = blocked && new(&look);
-            async move { if skip { Ok(None) } else { self.write(revision, item, look).await.map(Some) } }
+            async move {
+                if skip {
+                    Ok(None)
+                } else {
+                    self.write(revision, item, look).await.map(Some)
+                }
+            }
+            .boxed()
         });
-        let written: Vec<_> = stream::iter(work).buffered(PARALLEL).collect().await;
+        let written = together(work.collect()).await;
         if let Some(error) = refused {
             return Err(error);
         }
-        let mut outcome = PhaseOutcome { collisions, ..PhaseOutcome::default() };
+        let mut outcome = PhaseOutcome {
+            collisions,
+            ..PhaseOutcome::default()
+        };
         for (item, result) in items.iter().zip(all(written)?) {
             match result {
                 Some(Written::Progressed) => outcome.superseded = true,
@@ -116,8 +140,12 @@ impl Engine {
         let us = &revision.identity;
         let (api, resource) = self.api(&item.id).await?;
         self.watches.need(&us.uid, &item.id.watch_kind(), &resource);
-        let known = self.recall(&us.uid, &item.id).filter(|known| known.desired == item.hash);
-        let seen = self.watches.seen(&item.id.watch_kind(), &item.id.namespace, &item.id.name);
+        let known = self
+            .recall(&us.uid, &item.id)
+            .filter(|known| known.desired == item.hash);
+        let seen = self
+            .watches
+            .seen(&item.id.watch_kind(), &item.id.namespace, &item.id.name);
         if let (Some(known), Some(seen)) = (&known, &seen)
             && known.uid == seen.uid
         {
@@ -175,7 +203,10 @@ impl Engine {
             Look::Progressed => return Ok(Written::Progressed),
             Look::Collision(_) => return Ok(Written::Collision),
             Look::Status(live) => {
-                let forced = self.recall(&revision.identity.uid, &item.id).map(|r| r.forced).unwrap_or_default();
+                let forced = self
+                    .recall(&revision.identity.uid, &item.id)
+                    .map(|r| r.forced)
+                    .unwrap_or_default();
                 return Ok(Written::Done(self.conclude(revision, item, &live, forced)));
             }
             Look::Absent => (None, "creating resource"),
@@ -184,8 +215,10 @@ impl Engine {
         };
         let (api, _) = self.api(&item.id).await?;
         let body = body_of(item, live.as_deref(), &revision.identity);
-        let mut forced =
-            self.recall(&revision.identity.uid, &item.id).map(|known| known.forced).unwrap_or_default();
+        let mut forced = self
+            .recall(&revision.identity.uid, &item.id)
+            .map(|known| known.forced)
+            .unwrap_or_default();
         let result = match apply(&api, &item.id, &body, false).await {
             // Only what is ours is taken back by force; a race on an absent object is looked at again.
             Err(error) if live.is_some() && !error.field_conflicts().is_empty() => {
@@ -195,7 +228,9 @@ impl Engine {
                     let conflicts = error.field_conflicts().join("; ");
                     return Err(EngineError::invalid(
                         &item.id,
-                        format!("another field manager keeps changing what this revision sets ({conflicts}); make it stop, or leave the field to this extension"),
+                        format!(
+                            "another field manager keeps changing what this revision sets ({conflicts}); make it stop, or leave the field to this extension"
+                        ),
                     ));
                 }
                 forced.push(now);
@@ -216,7 +251,13 @@ impl Engine {
     }
 
     /// Probes the object and remembers how it is now.
-    fn conclude(&self, revision: &Revision, item: &Item<'_>, object: &DynamicObject, forced: Vec<Instant>) -> Verdict {
+    fn conclude(
+        &self,
+        revision: &Revision,
+        item: &Item<'_>,
+        object: &DynamicObject,
+        forced: Vec<Instant>,
+    ) -> Verdict {
         let verdict = revision.prober.check(&value_of(object, &item.id));
         let seen = seen_of(&object.metadata);
         let remembered = Remembered {
@@ -263,7 +304,12 @@ fn all<T>(results: Vec<Result<T, EngineError>>) -> Result<Vec<T>, EngineError> {
     }
 }
 
-async fn apply(api: &Api<DynamicObject>, id: &Id, body: &Value, force: bool) -> Result<DynamicObject, CallError> {
+async fn apply(
+    api: &Api<DynamicObject>,
+    id: &Id,
+    body: &Value,
+    force: bool,
+) -> Result<DynamicObject, CallError> {
     let mut params = PatchParams::apply(keys::OBJECT_FIELD_MANAGER);
     params.force = force;
     timed(api.patch(&id.name, &params, &Patch::Apply(body))).await
@@ -285,7 +331,13 @@ fn item<'a>(object: &'a Value, protection: CollisionProtection, us: &Identity) -
     }
     let mut hasher = DefaultHasher::new();
     to_go_json(&desired).hash(&mut hasher);
-    Item { id: Id::of(object), hash: hasher.finish(), desired, protection, source: object }
+    Item {
+        id: Id::of(object),
+        hash: hasher.finish(),
+        desired,
+        protection,
+        source: object,
+    }
 }
 
 /// The object as it is applied: with our controller reference, other owners kept as plain ones, and bound to the state that was looked at.
@@ -338,7 +390,10 @@ fn collision_report(id: &Id, controller: Option<&OwnerReference>, probe: &Verdic
     } else {
         format!("Failed\n  - {}", probe.messages.join("\n  - "))
     };
-    let mut text = format!("Object {}\nAction: \"Collision\"\nProbes:\n- Progress: {progress}", id.report());
+    let mut text = format!(
+        "Object {}\nAction: \"Collision\"\nProbes:\n- Progress: {progress}",
+        id.report()
+    );
     match controller {
         Some(owner) => {
             text.push_str(&format!(

@@ -3,6 +3,12 @@
 use std::future::Future;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
+use futures::{StreamExt as _, stream};
+
+/// Objects of one phase that are looked at or written at the same time.
+const PARALLEL: usize = 8;
+
 /// No single call may take longer; it includes the client's own retries.
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -35,7 +41,9 @@ impl CallError {
 
     /// The field managers a server-side apply conflicts with, as the API server words it; empty when it is no such conflict.
     pub(super) fn field_conflicts(&self) -> Vec<String> {
-        let Some(status) = self.status().filter(|status| status.code == 409) else { return Vec::new() };
+        let Some(status) = self.status().filter(|status| status.code == 409) else {
+            return Vec::new();
+        };
         let causes = status.details.iter().flat_map(|details| &details.causes);
         causes
             .filter(|cause| cause.reason == "FieldManagerConflict")
@@ -45,12 +53,15 @@ impl CallError {
 }
 
 /// Runs a call for at most [`LIMIT`].
-pub(super) async fn timed<T>(
-    call: impl Future<Output = Result<T, kube::Error>>,
-) -> Result<T, CallError> {
+pub(super) async fn timed<T>(call: impl Future<Output = Result<T, kube::Error>>) -> Result<T, CallError> {
     match tokio::time::timeout(LIMIT, call).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(error)) => Err(CallError::Kube(Box::new(error))),
         Err(_) => Err(CallError::Timeout),
     }
+}
+
+/// Runs the futures, at most [`PARALLEL`] at a time; the answers are in their order.
+pub(super) async fn together<T>(futures: Vec<BoxFuture<'_, T>>) -> Vec<T> {
+    stream::iter(futures).buffered(PARALLEL).collect().await
 }

@@ -43,7 +43,11 @@ pub enum EngineError {
 }
 
 fn join(errors: &[EngineError]) -> String {
-    errors.iter().map(|error| chain(error)).collect::<Vec<_>>().join("\n")
+    errors
+        .iter()
+        .map(|error| chain(error))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 impl EngineError {
@@ -54,11 +58,18 @@ impl EngineError {
     }
 
     pub(super) fn object(id: &Id, step: &'static str, source: CallError) -> Self {
-        Self::Object { head: format!("reconciling {}", named(id)), step, source }
+        Self::Object {
+            head: format!("reconciling {}", named(id)),
+            step,
+            source,
+        }
     }
 
     pub(super) fn validating(id: &Id, source: CallError) -> Self {
-        Self::Kind { head: format!("validating: {}", named(id)), source }
+        Self::Kind {
+            head: format!("validating: {}", named(id)),
+            source,
+        }
     }
 
     pub(super) fn kind(id: &Id, source: CallError) -> Self {
@@ -74,17 +85,26 @@ impl EngineError {
     }
 
     pub(super) fn scope(id: &Id, why: &str) -> Self {
-        Self::Invalid { head: format!("validating: {}", named(id)), why: format!("the object {why}") }
+        Self::Invalid {
+            head: format!("validating: {}", named(id)),
+            why: format!("the object {why}"),
+        }
     }
 
     pub(super) fn invalid(id: &Id, why: String) -> Self {
-        Self::Invalid { head: format!("reconciling {}", named(id)), why }
+        Self::Invalid {
+            head: format!("reconciling {}", named(id)),
+            why,
+        }
     }
 
     /// Whether the kind itself is not served.
     pub(super) fn is_missing_kind(&self) -> bool {
         match self {
-            Self::Kind { source: CallError::Kube(error), .. } => match &**error {
+            Self::Kind {
+                source: CallError::Kube(error),
+                ..
+            } => match &**error {
                 kube::Error::Api(status) => status.code == 404,
                 kube::Error::Discovery(_) => true,
                 _ => false,

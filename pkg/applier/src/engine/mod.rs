@@ -13,10 +13,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
 
+use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject};
 use kube::core::GroupVersionKind;
 use kube::discovery::{self, Scope};
-use kube::Client;
 use olm_api::CollisionProtection;
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -77,17 +77,30 @@ pub(crate) struct Id {
 impl Id {
     pub(crate) fn of(object: &Value) -> Self {
         let (group, kind) = group_kind(object);
-        let api_version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+        let api_version = object
+            .get("apiVersion")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         let version = api_version.rsplit('/').next().unwrap_or_default().to_owned();
         let meta = |key: &str| {
             let value = object.get("metadata").and_then(|m| m.get(key));
             value.and_then(Value::as_str).unwrap_or_default().to_owned()
         };
-        Self { group, version, kind, namespace: meta("namespace"), name: meta("name") }
+        Self {
+            group,
+            version,
+            kind,
+            namespace: meta("namespace"),
+            name: meta("name"),
+        }
     }
 
     pub(crate) fn api_version(&self) -> String {
-        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+        if self.group.is_empty() {
+            self.version.clone()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
     }
 
     pub(crate) fn watch_kind(&self) -> Kind {
@@ -96,12 +109,22 @@ impl Id {
 
     /// `namespace/name`, or `name` alone for a cluster-scoped object.
     pub(crate) fn path(&self) -> String {
-        if self.namespace.is_empty() { self.name.clone() } else { format!("{}/{}", self.namespace, self.name) }
+        if self.namespace.is_empty() {
+            self.name.clone()
+        } else {
+            format!("{}/{}", self.namespace, self.name)
+        }
     }
 
     /// As in the reports on probes and collisions: `<Kind>.<group/version> <namespace>/<name>`.
     pub(crate) fn report(&self) -> String {
-        format!("{}.{} {}/{}", self.kind, self.api_version(), self.namespace, self.name)
+        format!(
+            "{}.{} {}/{}",
+            self.kind,
+            self.api_version(),
+            self.namespace,
+            self.name
+        )
     }
 }
 
@@ -131,7 +154,12 @@ impl Engine {
     /// An engine that remembers nothing yet.
     #[must_use]
     pub fn new(client: Client, watches: Arc<Watches>) -> Self {
-        Self { client, watches, kinds: Mutex::default(), memory: Mutex::default() }
+        Self {
+            client,
+            watches,
+            kinds: Mutex::default(),
+            memory: Mutex::default(),
+        }
     }
 
     /// Drops all that is kept for the revision with this uid: its watches and what was applied.
@@ -141,11 +169,19 @@ impl Engine {
     }
 
     fn recall(&self, uid: &str, id: &Id) -> Option<Remembered> {
-        self.memory.lock().get(uid)?.get(&(id.watch_kind(), id.path())).cloned()
+        self.memory
+            .lock()
+            .get(uid)?
+            .get(&(id.watch_kind(), id.path()))
+            .cloned()
     }
 
     fn remember(&self, uid: &str, id: &Id, what: Remembered) {
-        self.memory.lock().entry(uid.to_owned()).or_default().insert((id.watch_kind(), id.path()), what);
+        self.memory
+            .lock()
+            .entry(uid.to_owned())
+            .or_default()
+            .insert((id.watch_kind(), id.path()), what);
     }
 
     /// The API that serves the object, asked of the API server once per kind.
@@ -157,21 +193,23 @@ impl Engine {
             None => {
                 let gvk = GroupVersionKind::gvk(&id.group, &id.version, &id.kind);
                 let found = timed(discovery::pinned_kind(&self.client, &gvk)).await;
-                let (resource, capabilities) =
-                    found.map_err(|source| EngineError::kind(id, source))?;
+                let (resource, capabilities) = found.map_err(|source| EngineError::kind(id, source))?;
                 let found = (resource, capabilities.scope);
                 self.kinds.lock().insert(kind, found.clone());
                 found
             }
         };
         let api = match (&scope, id.namespace.is_empty()) {
-            (Scope::Namespaced, false) => {
-                Api::namespaced_with(self.client.clone(), &id.namespace, &resource)
-            }
+            (Scope::Namespaced, false) => Api::namespaced_with(self.client.clone(), &id.namespace, &resource),
             (Scope::Cluster, true) => Api::all_with(self.client.clone(), &resource),
-            (Scope::Namespaced, true) => return Err(EngineError::scope(id, "needs a namespace and has none")),
+            (Scope::Namespaced, true) => {
+                return Err(EngineError::scope(id, "needs a namespace and has none"));
+            }
             (Scope::Cluster, false) => {
-                return Err(EngineError::scope(id, "is cluster-scoped and must not have a namespace"));
+                return Err(EngineError::scope(
+                    id,
+                    "is cluster-scoped and must not have a namespace",
+                ));
             }
         };
         Ok((api, resource))

@@ -1,11 +1,11 @@
 //! Taking a revision down: phases in reverse order, objects of a phase in reverse order, only what is still this revision's.
 
-use futures::{StreamExt as _, stream};
+use futures::FutureExt as _;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use olm_api::keys;
 use serde_json::json;
 
-use super::call::timed;
+use super::call::{timed, together};
 use super::{Engine, EngineError, Id, Revision};
 use crate::ownership::{Release, marked_by, release};
 
@@ -28,9 +28,18 @@ impl Engine {
     /// after it, and what else lives in it may hold it for ever.
     pub async fn teardown(&self, revision: &Revision, orphan: bool) -> Result<Teardown, EngineError> {
         for phase in revision.phases.iter().rev() {
-            let ids: Vec<Id> = phase.objects.iter().rev().map(|(object, _)| Id::of(object)).collect();
-            let steps: Vec<_> =
-                stream::iter(&ids).map(|id| self.remove(revision, id, orphan)).buffered(8).collect().await;
+            let ids: Vec<Id> = phase
+                .objects
+                .iter()
+                .rev()
+                .map(|(object, _)| Id::of(object))
+                .collect();
+            let steps = together(
+                ids.iter()
+                    .map(|id| self.remove(revision, id, orphan).boxed())
+                    .collect(),
+            )
+            .await;
             let (mut waiting, mut errors) = (Vec::new(), Vec::new());
             for (id, step) in ids.iter().zip(steps) {
                 match step {
@@ -53,7 +62,9 @@ impl Engine {
     async fn remove(&self, revision: &Revision, id: &Id, orphan: bool) -> Result<bool, EngineError> {
         let api = match self.api(id).await {
             Ok((api, _)) => api,
-            Err(error) if error.is_missing_kind() || matches!(error, EngineError::Invalid { .. }) => return Ok(true),
+            Err(error) if error.is_missing_kind() || matches!(error, EngineError::Invalid { .. }) => {
+                return Ok(true);
+            }
             Err(error) => return Err(error),
         };
         let live = timed(api.get_opt(&id.name)).await;
@@ -61,7 +72,10 @@ impl Engine {
         let Some(live) = live else { return Ok(true) };
         let us = &revision.identity;
         let (uid, version) = (live.metadata.uid.clone(), live.metadata.resource_version.clone());
-        let manager = PatchParams { field_manager: Some(keys::OBJECT_FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+        let manager = PatchParams {
+            field_manager: Some(keys::OBJECT_FIELD_MANAGER.to_owned()),
+            ..PatchParams::default()
+        };
         let namespace = id.group.is_empty() && id.kind == "Namespace";
         let result = match release(&live.metadata, us) {
             _ if orphan => {
@@ -70,20 +84,38 @@ impl Engine {
                 }
                 let patch = json!({"metadata": {"uid": uid, "resourceVersion": version,
                     "labels": {keys::MANAGED_BY_LABEL: null}, "annotations": {keys::REVISION_ANNOTATION: null}}});
-                timed(api.patch_metadata(&id.name, &manager, &Patch::Merge(&patch))).await.map(|_| true)
+                timed(api.patch_metadata(&id.name, &manager, &Patch::Merge(&patch)))
+                    .await
+                    .map(|_| true)
             }
             Release::Leave => return Ok(true),
             Release::Delete if live.metadata.deletion_timestamp.is_some() => return Ok(namespace),
             Release::Delete => {
-                let preconditions = Preconditions { uid, resource_version: version };
-                let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
-                timed(api.delete(&id.name, &params)).await.map(|answer| answer.is_right() || namespace)
+                let preconditions = Preconditions {
+                    uid,
+                    resource_version: version,
+                };
+                let params = DeleteParams {
+                    preconditions: Some(preconditions),
+                    ..DeleteParams::background()
+                };
+                timed(api.delete(&id.name, &params))
+                    .await
+                    .map(|answer| answer.is_right() || namespace)
             }
             Release::Disown => {
-                let owners: Vec<_> =
-                    live.metadata.owner_references.iter().flatten().filter(|o| o.uid != us.uid).collect();
-                let patch = json!({"metadata": {"uid": uid, "resourceVersion": version, "ownerReferences": owners}});
-                timed(api.patch_metadata(&id.name, &manager, &Patch::Merge(&patch))).await.map(|_| true)
+                let owners: Vec<_> = live
+                    .metadata
+                    .owner_references
+                    .iter()
+                    .flatten()
+                    .filter(|o| o.uid != us.uid)
+                    .collect();
+                let patch =
+                    json!({"metadata": {"uid": uid, "resourceVersion": version, "ownerReferences": owners}});
+                timed(api.patch_metadata(&id.name, &manager, &Patch::Merge(&patch)))
+                    .await
+                    .map(|_| true)
             }
         };
         match result {

@@ -45,7 +45,11 @@ pub(super) struct Done {
 
 impl Done {
     fn new(outcome: Outcome, next: Next) -> Self {
-        Self { outcome: Some(outcome), observed_phases: None, next }
+        Self {
+            outcome: Some(outcome),
+            observed_phases: None,
+            next,
+        }
     }
 }
 
@@ -54,7 +58,11 @@ impl Context {
         match decide::course(set) {
             Course::Nothing => {
                 self.engine.forget(&set.uid().unwrap_or_default());
-                Ok(Done { outcome: None, observed_phases: None, next: Next::Settled })
+                Ok(Done {
+                    outcome: None,
+                    observed_phases: None,
+                    next: Next::Settled,
+                })
             }
             Course::Keep => self.keep(set, name).await,
             course @ (Course::Archive | Course::Remove) => Ok(self.take_down(set, course).await),
@@ -66,7 +74,11 @@ impl Context {
         let identity = decide::identity(set, all.iter().map(AsRef::as_ref));
         let probes = set.spec.progression_probes.as_deref().unwrap_or_default();
         let prober = Prober::new(probes).map_err(|error| format!("reading progressionProbes: {error}"))?;
-        Ok(Revision { identity, phases: content.into_revision(), prober })
+        Ok(Revision {
+            identity,
+            phases: content.into_revision(),
+            prober,
+        })
     }
 
     async fn keep(&self, set: &ClusterObjectSet, name: &str) -> Result<Done, Error> {
@@ -82,7 +94,11 @@ impl Context {
             Gathered::Missing(why) => return Ok(Done::new(Outcome::Retrying(why), Next::Backoff)),
         };
         let digests = decide::digests(&content.phases);
-        let observed = set.status.as_ref().and_then(|s| s.observed_phases.clone()).unwrap_or_default();
+        let observed = set
+            .status
+            .as_ref()
+            .and_then(|s| s.observed_phases.clone())
+            .unwrap_or_default();
         if let Some(text) = decide::changed(&observed, &digests) {
             return Ok(Done::new(Outcome::Blocked(text), Next::After(BLOCKED_RETRY)));
         }
@@ -91,7 +107,11 @@ impl Context {
         } else {
             // Held before anything is written, so that nothing is ever left behind. The change of the revision brings us back.
             if self.set_finalizer(set, name, true).await? {
-                return Ok(Done { outcome: None, observed_phases: None, next: Next::Settled });
+                return Ok(Done {
+                    outcome: None,
+                    observed_phases: None,
+                    next: Next::Settled,
+                });
             }
             match self.revision(set, content) {
                 Ok(revision) => self.apply(set, &revision).await,
@@ -108,7 +128,10 @@ impl Context {
             Err(error) => return Done::new(Outcome::Retrying(chain(&error)), Next::Backoff),
         };
         if let Some((phase, reports)) = applied.collision {
-            let text = format!("revision object collisions in phase {phase}\n{}", reports.join("\n\n"));
+            let text = format!(
+                "revision object collisions in phase {phase}\n{}",
+                reports.join("\n\n")
+            );
             return Done::new(Outcome::Retrying(text), Next::After(COLLISION_RETRY));
         }
         if applied.superseded {
@@ -128,10 +151,21 @@ impl Context {
 
     async fn archive_outdone(&self, set: &ClusterObjectSet) -> Result<(), Error> {
         let sets: Api<ClusterObjectSet> = Api::all(self.client.clone());
-        for other in self.store.state().iter().filter(|other| decide::outdone(set, other)) {
+        for other in self
+            .store
+            .state()
+            .iter()
+            .filter(|other| decide::outdone(set, other))
+        {
             let (name, patch) = (other.name_any(), json!({"spec": {"lifecycleState": "Archived"}}));
             let params = PatchParams::default();
-            match limited("archiving", &name, sets.patch(&name, &params, &Patch::Merge(&patch))).await {
+            match limited(
+                "archiving",
+                &name,
+                sets.patch(&name, &params, &Patch::Merge(&patch)),
+            )
+            .await
+            {
                 Ok(_) => {}
                 Err(Error::Call { source, .. }) if is_not_found(&source) => {}
                 Err(error) => return Err(error),
@@ -142,7 +176,10 @@ impl Context {
 
     async fn take_down(&self, set: &ClusterObjectSet, course: Course) -> Done {
         let Gathered::Objects(content) = self.gather(set, true).await else {
-            return Done::new(Outcome::Removing(REMOVING.to_owned()), Next::After(TEARDOWN_RETRY));
+            return Done::new(
+                Outcome::Removing(REMOVING.to_owned()),
+                Next::After(TEARDOWN_RETRY),
+            );
         };
         let orphan = course == Course::Remove && set.finalizers().iter().any(|f| f == "orphan");
         let revision = match self.revision(set, content) {
@@ -150,9 +187,11 @@ impl Context {
             Err(text) => return Done::new(Outcome::Retrying(text), Next::Backoff),
         };
         match self.engine.teardown(&revision, orphan).await {
-            Ok(Teardown::Complete) if course == Course::Remove => {
-                Done { outcome: None, observed_phases: None, next: Next::Release }
-            }
+            Ok(Teardown::Complete) if course == Course::Remove => Done {
+                outcome: None,
+                observed_phases: None,
+                next: Next::Release,
+            },
             Ok(Teardown::Complete) => Done::new(Outcome::Archived, Next::Release),
             Ok(Teardown::Waiting { objects }) => {
                 let text = format!("{REMOVING}; waiting until these are gone: {}", objects.join(", "));
@@ -181,7 +220,9 @@ impl Context {
         }
         let sets: Api<ClusterObjectSet> = Api::all(self.client.clone());
         // Read anew: the status may just have been written, and other finalizers must not be lost.
-        let Some(live) = limited("reading", name, sets.get_opt(name)).await? else { return Ok(true) };
+        let Some(live) = limited("reading", name, sets.get_opt(name)).await? else {
+            return Ok(true);
+        };
         if live.uid() != set.uid() {
             return Ok(true);
         }
@@ -190,9 +231,10 @@ impl Context {
         if wanted {
             finalizers.push(keys::TEARDOWN_FINALIZER.to_owned());
         }
-        let patch = json!({"metadata": {"resourceVersion": live.resource_version(), "finalizers": finalizers}});
-        let params = PatchParams::default();
-        let call = sets.patch_metadata(name, &params, &Patch::Merge(&patch));
+        let patch =
+            json!({"metadata": {"resourceVersion": live.resource_version(), "finalizers": finalizers}});
+        let (params, patch) = (PatchParams::default(), Patch::Merge(&patch));
+        let call = sets.patch_metadata(name, &params, &patch);
         match limited("keeping the finalizer of", name, call).await {
             Err(Error::Call { source, .. }) if is_not_found(&source) => Ok(true),
             other => other.map(|_| true),

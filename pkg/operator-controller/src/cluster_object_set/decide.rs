@@ -44,17 +44,24 @@ fn condition<'a>(set: &'a ClusterObjectSet, type_: &str) -> Option<(&'a str, &'a
 
 /// Version of the bundle, as messages name it.
 pub(super) fn version(set: &ClusterObjectSet) -> &str {
-    set.annotations().get(keys::BUNDLE_VERSION_ANNOTATION).map_or("", String::as_str)
+    set.annotations()
+        .get(keys::BUNDLE_VERSION_ANNOTATION)
+        .map_or("", String::as_str)
 }
 
 /// The owner-name label; empty when there is none.
 pub(super) fn owner_name(set: &ClusterObjectSet) -> &str {
-    set.labels().get(keys::OWNER_NAME_LABEL).map_or("", String::as_str)
+    set.labels()
+        .get(keys::OWNER_NAME_LABEL)
+        .map_or("", String::as_str)
 }
 
 /// Time left until the revision is overdue, zero when it is; `None` when no deadline applies.
 pub(super) fn remaining(set: &ClusterObjectSet, now: Timestamp) -> Option<Duration> {
-    let minutes = set.spec.progress_deadline_minutes.filter(|minutes| *minutes > 0)?;
+    let minutes = set
+        .spec
+        .progress_deadline_minutes
+        .filter(|minutes| *minutes > 0)?;
     let done = condition(set, "Succeeded").is_some_and(|(status, _)| status == "True");
     if done || course(set) != Course::Keep {
         return None;
@@ -71,7 +78,10 @@ pub(super) fn identity<'a>(
 ) -> Identity {
     let siblings = all
         .filter(|other| is_sibling(set, other))
-        .map(|other| Sibling { uid: other.uid().unwrap_or_default(), number: other.spec.revision })
+        .map(|other| Sibling {
+            uid: other.uid().unwrap_or_default(),
+            number: other.spec.revision,
+        })
         .collect();
     Identity {
         name: set.name_any(),
@@ -96,7 +106,13 @@ pub(super) fn outdone(set: &ClusterObjectSet, other: &ClusterObjectSet) -> bool 
 
 /// Digests of the phases, in order.
 pub(super) fn digests(phases: &[Phase]) -> Vec<ObservedPhase> {
-    phases.iter().map(|phase| ObservedPhase { name: phase.name.clone(), digest: phase.digest() }).collect()
+    phases
+        .iter()
+        .map(|phase| ObservedPhase {
+            name: phase.name.clone(),
+            digest: phase.digest(),
+        })
+        .collect()
 }
 
 /// Why the content is not what was observed first; `None` when it is.
@@ -116,7 +132,10 @@ pub(super) fn changed(observed: &[ObservedPhase], now: &[ObservedPhase]) -> Opti
         .zip(now)
         .filter(|(old, new)| old != new)
         .map(|(old, new)| {
-            format!("phase \"{}\" (expected digest {}, got {})", old.name, old.digest, new.digest)
+            format!(
+                "phase \"{}\" (expected digest {}, got {})",
+                old.name, old.digest, new.digest
+            )
         })
         .collect();
     if different.is_empty() {
@@ -136,14 +155,30 @@ pub(super) fn invalid(name: &str, number: i64, phases: &[Phase]) -> Option<Strin
     for (index, phase) in phases.iter().enumerate() {
         for object in &phase.objects {
             let meta = |key: &str| {
-                object.get("metadata").and_then(|m| m.get(key)).and_then(Value::as_str).unwrap_or_default()
+                object
+                    .get("metadata")
+                    .and_then(|m| m.get(key))
+                    .and_then(Value::as_str)
+                    .unwrap_or_default()
             };
             let (group, kind) = group_kind(object);
             if kind.is_empty() || meta("name").is_empty() {
-                return Some(format!("phase {index} validation error: an object has no kind or no name"));
+                return Some(format!(
+                    "phase {index} validation error: an object has no kind or no name"
+                ));
             }
-            for key in ["uid", "generation", "generateName", "finalizers", "ownerReferences", "resourceVersion"] {
-                if object.get("metadata").is_some_and(|m| m.get(key).is_some_and(|v| !v.is_null())) {
+            for key in [
+                "uid",
+                "generation",
+                "generateName",
+                "finalizers",
+                "ownerReferences",
+                "resourceVersion",
+            ] {
+                if object
+                    .get("metadata")
+                    .is_some_and(|m| m.get(key).is_some_and(|v| !v.is_null()))
+                {
                     return Some(format!(
                         "phase {index} validation error: {kind} {}: metadata.{key} must be empty",
                         meta("name")
@@ -191,9 +226,11 @@ mod tests {
     fn the_course_follows_state_and_finalizer() {
         let finalizers = json!([keys::TEARDOWN_FINALIZER]);
         assert_eq!(course(&set(&json!({}))), Course::Keep);
-        let archived = json!({"spec": {"lifecycleState": "Archived"}, "metadata": {"finalizers": finalizers}});
+        let archived =
+            json!({"spec": {"lifecycleState": "Archived"}, "metadata": {"finalizers": finalizers}});
         assert_eq!(course(&set(&archived)), Course::Archive);
-        let gone = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": finalizers}});
+        let gone =
+            json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": finalizers}});
         assert_eq!(course(&set(&gone)), Course::Remove);
         let gone = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}});
         assert_eq!(course(&set(&gone)), Course::Nothing);
@@ -204,8 +241,14 @@ mod tests {
         let spec = json!({"progressDeadlineMinutes": 10});
         let at = |text: &str| text.parse::<Timestamp>().unwrap();
         let running = set(&json!({"spec": spec}));
-        assert_eq!(remaining(&running, at("2026-01-01T00:04:00Z")), Some(Duration::from_mins(6)));
-        assert_eq!(remaining(&running, at("2026-01-01T00:14:00Z")), Some(Duration::ZERO));
+        assert_eq!(
+            remaining(&running, at("2026-01-01T00:04:00Z")),
+            Some(Duration::from_mins(6))
+        );
+        assert_eq!(
+            remaining(&running, at("2026-01-01T00:14:00Z")),
+            Some(Duration::ZERO)
+        );
         let done = json!([{"type": "Succeeded", "status": "True", "reason": "Succeeded", "message": "",
             "lastTransitionTime": "2026-01-01T00:00:00Z"}]);
         let done = set(&json!({"spec": spec, "status": {"conditions": done}}));
@@ -222,13 +265,21 @@ mod tests {
 
     #[test]
     fn changed_content_and_duplicates_are_told() {
-        let phase = |name: &str, objects: Vec<Value>| Phase { name: name.to_owned(), objects };
+        let phase = |name: &str, objects: Vec<Value>| Phase {
+            name: name.to_owned(),
+            objects,
+        };
         let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});
         let one = digests(&[phase("deploy", vec![object.clone()])]);
         let two = digests(&[phase("deploy", Vec::new())]);
         assert_eq!(changed(&one, &one), None);
-        assert!(changed(&one, &two).unwrap().starts_with("resolved content of 1 phase(s) has changed: phase \"deploy\" (expected digest sha256:"));
-        assert_eq!(changed(&one, &[]).unwrap(), "number of phases has changed (expected 1 phases, got 0)");
+        assert!(changed(&one, &two).unwrap().starts_with(
+            "resolved content of 1 phase(s) has changed: phase \"deploy\" (expected digest sha256:"
+        ));
+        assert_eq!(
+            changed(&one, &[]).unwrap(),
+            "number of phases has changed (expected 1 phases, got 0)"
+        );
         let twice = [phase("a", vec![object.clone()]), phase("b", vec![object])];
         assert_eq!(
             invalid("x-1", 1, &twice).unwrap(),

@@ -57,7 +57,10 @@ impl Context {
         if !mutable.is_empty() && !lenient {
             return Gathered::Mutable(mutable);
         }
-        let mut content = Content { phases: Vec::new(), protections: Vec::new() };
+        let mut content = Content {
+            phases: Vec::new(),
+            protections: Vec::new(),
+        };
         for phase in set.spec.phases.iter().flatten() {
             let (mut objects, mut rules) = (Vec::new(), Vec::new());
             for entry in &phase.objects {
@@ -74,19 +77,31 @@ impl Context {
                     }
                     Err(_) if lenient => {}
                     Err(why) => {
-                        return Gathered::Missing(format!("resolving ref in phase \"{}\": {why}", phase.name));
+                        return Gathered::Missing(format!(
+                            "resolving ref in phase \"{}\": {why}",
+                            phase.name
+                        ));
                     }
                 }
             }
-            content.phases.push(Phase { name: phase.name.clone(), objects });
+            content.phases.push(Phase {
+                name: phase.name.clone(),
+                objects,
+            });
             content.protections.push(rules);
         }
         Gathered::Objects(content)
     }
 
     fn place(&self, reference: &ObjectSourceRef) -> (String, String) {
-        let namespace = reference.namespace.clone().filter(|namespace| !namespace.is_empty());
-        (namespace.unwrap_or_else(|| self.system_namespace.clone()), reference.name.clone())
+        let namespace = reference
+            .namespace
+            .clone()
+            .filter(|namespace| !namespace.is_empty());
+        (
+            namespace.unwrap_or_else(|| self.system_namespace.clone()),
+            reference.name.clone(),
+        )
     }
 
     /// Reads every Secret the revision refers to once.
@@ -101,10 +116,13 @@ impl Context {
             }
             let api: Api<Secret> = Api::namespaced(self.client.clone(), &namespace);
             let answer = super::limited("reading a Secret of", &name, api.get_opt(&name)).await;
-            secrets.insert(key, answer.map_err(|error| match &error {
-                super::Error::Call { source, .. } => chain(source.as_ref()),
-                other => other.to_string(),
-            }));
+            secrets.insert(
+                key,
+                answer.map_err(|error| match &error {
+                    super::Error::Call { source, .. } => chain(source.as_ref()),
+                    other => other.to_string(),
+                }),
+            );
         }
         secrets
     }
@@ -115,7 +133,11 @@ impl Context {
         let secret = match secrets.get(&place) {
             Some(Ok(Some(secret))) => secret,
             Some(Err(why)) => return Err(format!("getting Secret {namespace}/{name}: {why}")),
-            _ => return Err(format!("getting Secret {namespace}/{name}: secrets \"{name}\" not found")),
+            _ => {
+                return Err(format!(
+                    "getting Secret {namespace}/{name}: secrets \"{name}\" not found"
+                ));
+            }
         };
         let key = &reference.key;
         let Some(stored) = secret.data.as_ref().and_then(|data| data.get(key)) else {
@@ -126,7 +148,9 @@ impl Context {
             Ok(None) => Err(format!(
                 "key \"{key}\" of Secret {namespace}/{name} exceeds maximum size ({UNPACKED_LIMIT} bytes)"
             )),
-            Err(error) => Err(format!("key \"{key}\" of Secret {namespace}/{name} holds no object: {error}")),
+            Err(error) => Err(format!(
+                "key \"{key}\" of Secret {namespace}/{name} holds no object: {error}"
+            )),
         }
     }
 }

@@ -130,7 +130,11 @@ async fn reconcile(set: Arc<ClusterObjectSet>, context: Arc<Context>) -> Result<
 impl Context {
     async fn step(&self, set: &ClusterObjectSet, name: &str) -> Result<Action, Error> {
         let now = jiff::Timestamp::now();
-        let act::Done { outcome, observed_phases, next } = self.act(set, name).await?;
+        let act::Done {
+            outcome,
+            observed_phases,
+            next,
+        } = self.act(set, name).await?;
         if let Some(outcome) = outcome {
             let old = set.status.clone().unwrap_or_default();
             let remaining = decide::remaining(set, now);
@@ -189,15 +193,20 @@ impl Context {
         // Bound to the state the status was computed from, so that a stale read never undoes a latched condition.
         let patch = json!({"metadata": {"resourceVersion": set.resource_version()}, "status": new});
         let sets: Api<ClusterObjectSet> = Api::all(self.client.clone());
-        let params = PatchParams::default();
-        let call = sets.patch_status(name, &params, &Patch::Merge(&patch));
+        let (params, patch) = (PatchParams::default(), Patch::Merge(&patch));
+        let call = sets.patch_status(name, &params, &patch);
         limited("writing the status of", name, call).await.map(drop)
     }
 
     /// Tells in an event when the progress changed its reason.
     fn announce(&self, set: &ClusterObjectSet, old: &ClusterObjectSetStatus, new: &ClusterObjectSetStatus) {
         let find = |status: &ClusterObjectSetStatus| {
-            status.conditions.iter().flatten().find(|c| c.type_ == "Progressing").cloned()
+            status
+                .conditions
+                .iter()
+                .flatten()
+                .find(|c| c.type_ == "Progressing")
+                .cloned()
         };
         let Some(now) = find(new) else { return };
         if find(old).is_some_and(|before| before.reason == now.reason) {
@@ -222,7 +231,14 @@ async fn limited<T>(
 ) -> Result<T, Error> {
     match tokio::time::timeout(CALL_LIMIT, call).await {
         Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(source)) => Err(Error::Call { step, name: name.to_owned(), source: Box::new(source) }),
-        Err(_) => Err(Error::Timeout { step, name: name.to_owned() }),
+        Ok(Err(source)) => Err(Error::Call {
+            step,
+            name: name.to_owned(),
+            source: Box::new(source),
+        }),
+        Err(_) => Err(Error::Timeout {
+            step,
+            name: name.to_owned(),
+        }),
     }
 }
