@@ -23,8 +23,14 @@ impl Cluster {
     }
 
     /// The API of `kind/name`'s kind, in `namespace` when the kind is namespaced, and the name.
-    pub async fn lookup(&self, reference: &str, namespace: &str) -> anyhow::Result<(Api<DynamicObject>, String)> {
-        let (kind, name) = reference.split_once('/').context("an object is named `kind/name`")?;
+    pub async fn lookup(
+        &self,
+        reference: &str,
+        namespace: &str,
+    ) -> anyhow::Result<(Api<DynamicObject>, String)> {
+        let (kind, name) = reference
+            .split_once('/')
+            .context("an object is named `kind/name`")?;
         let discovery = Discovery::new(self.client()).run_aggregated().await?;
         for group in discovery.groups() {
             for (resource, capabilities) in group.recommended_resources() {
@@ -53,17 +59,21 @@ impl Cluster {
     /// Applies one object as a user's `kubectl apply --server-side` does.
     pub async fn apply(&self, object: &Value) -> anyhow::Result<()> {
         let kind = object["kind"].as_str().context("the object has no kind")?;
-        let name = object["metadata"]["name"].as_str().context("the object has no name")?;
+        let name = object["metadata"]["name"]
+            .as_str()
+            .context("the object has no name")?;
         let namespace = object["metadata"]["namespace"].as_str().unwrap_or("default");
         let (api, name) = self.lookup(&format!("{kind}/{name}"), namespace).await?;
-        api.patch(&name, &PatchParams::apply("e2e").force(), &Patch::Apply(object)).await?;
+        api.patch(&name, &PatchParams::apply("e2e").force(), &Patch::Apply(object))
+            .await?;
         Ok(())
     }
 
     /// Merges `change` into `kind/name` as a user's `kubectl edit` does.
     pub async fn merge(&self, reference: &str, namespace: &str, change: &Value) -> anyhow::Result<()> {
         let (api, name) = self.lookup(reference, namespace).await?;
-        api.patch(&name, &PatchParams::default(), &Patch::Merge(change)).await?;
+        api.patch(&name, &PatchParams::default(), &Patch::Merge(change))
+            .await?;
         Ok(())
     }
 

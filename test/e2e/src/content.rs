@@ -5,7 +5,7 @@ mod bundle;
 mod catalog;
 mod word;
 
-pub use bundle::files as bundle_files;
+pub use bundle::{BAD_IMAGE, files as bundle_files};
 pub use catalog::{Row, catalog_file};
 pub use word::Word;
 

@@ -5,6 +5,7 @@ use olm_harness::{Catalogd, ControlPlane, OperatorController, PodStandIn, Regist
 use tokio::sync::OnceCell;
 
 use crate::cluster::Cluster;
+use crate::content::BAD_IMAGE;
 
 /// Everything that runs.
 pub struct Environment {
@@ -31,9 +32,15 @@ impl Environment {
         let registry = Registry::start().await?;
         olm_harness::install_crds(&control_plane.client()).await?;
         let pods = PodStandIn::start(control_plane.client());
+        pods.set_image_pulls(BAD_IMAGE, false).await;
         let catalogd = Catalogd::start(&control_plane, &registry).await?;
         let operator_controller = OperatorController::start(&control_plane, &registry).await?;
-        Ok(Self { control_plane, registry, pods, _controllers: (catalogd, operator_controller) })
+        Ok(Self {
+            control_plane,
+            registry,
+            pods,
+            _controllers: (catalogd, operator_controller),
+        })
     }
 
     /// The cluster's objects.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Row, Word, package_name};
 
-/// The label that the pod stand-in takes as "this image can never run".
+/// An image that no node can pull; the pod stand-in is told so.
 pub const BAD_IMAGE: &str = "registry.invalid/bad-image:v0";
 
 /// The bundle of `row`: path → content.
@@ -73,7 +73,13 @@ fn csv(row: &Row, package: &str, id: &str) -> Value {
     let mut modes: Vec<&str> = row
         .contents
         .iter()
-        .filter_map(|word| if let Word::InstallMode(mode) = word { Some(mode.as_str()) } else { None })
+        .filter_map(|word| {
+            if let Word::InstallMode(mode) = word {
+                Some(mode.as_str())
+            } else {
+                None
+            }
+        })
         .collect();
     if modes.is_empty() {
         modes.push("AllNamespaces");
@@ -84,18 +90,28 @@ fn csv(row: &Row, package: &str, id: &str) -> Value {
         json!([])
     };
     let install = if has(&Word::Deployment) || has(&Word::BadImage) {
-        let image = if has(&Word::BadImage) { BAD_IMAGE } else { "registry.invalid/operator:v1" };
+        let image = if has(&Word::BadImage) {
+            BAD_IMAGE
+        } else {
+            "registry.invalid/operator:v1"
+        };
         json!({"deployments": [deployment(image, id)], "permissions": [permission(id)]})
     } else {
         json!({})
     };
+    let install_modes = [
+        "OwnNamespace",
+        "SingleNamespace",
+        "MultiNamespace",
+        "AllNamespaces",
+    ]
+    .map(|mode| json!({"type": mode, "supported": modes.contains(&mode)}));
     json!({
         "apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion",
         "metadata": {"name": format!("{package}.v{}", row.version)},
         "spec": {
             "displayName": package, "version": row.version,
-            "installModes": ["OwnNamespace", "SingleNamespace", "MultiNamespace", "AllNamespaces"]
-                .map(|mode| json!({"type": mode, "supported": modes.contains(&mode)})),
+            "installModes": install_modes,
             "customresourcedefinitions": {"owned": owned},
             "install": {"strategy": "deployment", "spec": install},
         },

@@ -29,7 +29,11 @@ pub fn catalog_file(rows: &[Row], id: &str, registry: &str) -> String {
         let own: Vec<&Row> = rows.iter().filter(|row| row.package == local).collect();
         metas.extend(package_metas(&package_name(local, id), &own, registry));
     }
-    metas.iter().map(|meta| format!("{meta}\n")).collect()
+    metas
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 fn package_metas(package: &str, rows: &[&Row], registry: &str) -> Vec<Value> {
@@ -60,7 +64,8 @@ fn package_metas(package: &str, rows: &[&Row], registry: &str) -> Vec<Value> {
         );
     }
     let default_channel = rows.first().map_or("", |row| row.channel.as_str());
-    let mut metas = vec![json!({"schema": "olm.package", "name": package, "defaultChannel": default_channel})];
+    let mut metas =
+        vec![json!({"schema": "olm.package", "name": package, "defaultChannel": default_channel})];
     metas.extend(channels.into_iter().map(|(name, entries)| {
         json!({"schema": "olm.channel", "package": package, "name": name, "entries": entries})
     }));

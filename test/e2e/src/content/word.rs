@@ -11,9 +11,9 @@ pub enum Word {
     Deployment,
     /// A Deployment whose image can never become ready.
     BadImage,
-    /// ConfigMap `test-configmap-<id>` that holds the version.
+    /// `ConfigMap` `test-configmap-<id>` that holds the version.
     ConfigMap,
-    /// A second ConfigMap, `extra-configmap-<id>`.
+    /// A second `ConfigMap`, `extra-configmap-<id>`.
     ExtraConfigMap,
     /// An object of a kind that bundles must not hold.
     Ingress,
@@ -30,12 +30,19 @@ pub enum Word {
 impl Word {
     /// Parses a comma-separated list of words.
     pub fn parse_list(text: &str) -> anyhow::Result<Vec<Self>> {
-        text.split(',').map(str::trim).filter(|word| !word.is_empty()).map(Self::parse).collect()
+        text.split(',')
+            .map(str::trim)
+            .filter(|word| !word.is_empty())
+            .map(Self::parse)
+            .collect()
     }
 
     fn parse(word: &str) -> anyhow::Result<Self> {
         if let Some((name, rest)) = word.split_once('(') {
-            let argument = rest.strip_suffix(')').with_context(|| format!("`{word}` has no `)`"))?.to_owned();
+            let argument = rest
+                .strip_suffix(')')
+                .with_context(|| format!("`{word}` has no `)`"))?
+                .to_owned();
             return Ok(match name {
                 "Deprecated" => Self::Deprecated(argument),
                 "InstallMode" => Self::InstallMode(argument),

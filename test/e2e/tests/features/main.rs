@@ -2,6 +2,14 @@
 //!
 //! The closing line has the form of the standard test runner, so that totals over all suites can be summed.
 
+#![expect(
+    clippy::panic,
+    clippy::expect_used,
+    clippy::print_stdout,
+    clippy::unused_async,
+    reason = "a step fails by panicking, and every step is a future"
+)]
+
 mod steps;
 mod world;
 
@@ -26,7 +34,9 @@ async fn main() -> ExitCode {
             Box::pin(async move {
                 let failed = matches!(event, cucumber::event::ScenarioFinished::StepFailed(..));
                 if let Some(world) = world {
-                    world.finish(&format!("{}: {}", feature.name, scenario.name), failed).await;
+                    world
+                        .finish(&format!("{}: {}", feature.name, scenario.name), failed)
+                        .await;
                 }
             })
         })
@@ -35,6 +45,13 @@ async fn main() -> ExitCode {
         .await;
     let failed = result.failed_steps() + result.parsing_errors() + result.hook_errors();
     let verdict = if failed == 0 { "ok" } else { "FAILED" };
-    println!("test result: {verdict}. {} passed; {failed} failed; 0 ignored", result.passed_steps());
-    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    println!(
+        "test result: {verdict}. {} passed; {failed} failed; 0 ignored",
+        result.passed_steps()
+    );
+    if failed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }

@@ -9,6 +9,7 @@ use olm_e2e::cluster::Cluster;
 use olm_e2e::content::{self, Row, Word};
 use olm_e2e::environment::Environment;
 use olm_harness::ImageBuilder;
+use olm_harness::eventually;
 use serde_json::Value;
 
 /// How long a condition may take to come; generous, since a failure is what it delays.
@@ -33,7 +34,9 @@ pub(crate) struct OlmWorld {
 
 impl Debug for OlmWorld {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("OlmWorld").field("id", &self.id).finish_non_exhaustive()
+        f.debug_struct("OlmWorld")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
     }
 }
 
@@ -76,11 +79,17 @@ impl OlmWorld {
             .replace("${SCENARIO_ID}", &self.id)
             .replace("${REGISTRY}", &self.environment.registry.host());
         for (prefix, name) in [
-            ("${PACKAGE:", (|world: &Self, name: &str| content::package_name(name, &world.id)) as fn(&Self, &str) -> String),
+            (
+                "${PACKAGE:",
+                (|world: &Self, name: &str| content::package_name(name, &world.id))
+                    as fn(&Self, &str) -> String,
+            ),
             ("${CATALOG:", |world, name| world.catalog(name)),
         ] {
             while let Some((before, rest)) = out.split_once(prefix) {
-                let Some((local, after)) = rest.split_once('}') else { break };
+                let Some((local, after)) = rest.split_once('}') else {
+                    break;
+                };
                 out = format!("{before}{}{after}", name(self, local));
             }
         }
@@ -94,7 +103,12 @@ impl OlmWorld {
     }
 
     /// Pushes the bundles of `rows` and the catalog of them; returns the catalog image's reference.
-    pub(crate) async fn publish(&mut self, catalog: &str, version: &str, rows: &[Row]) -> anyhow::Result<String> {
+    pub(crate) async fn publish(
+        &mut self,
+        catalog: &str,
+        version: &str,
+        rows: &[Row],
+    ) -> anyhow::Result<String> {
         let registry = &self.environment.registry;
         for row in rows.iter().filter(|row| !row.contents.contains(&Word::NoImage)) {
             self.push_bundle(row).await?;
@@ -102,10 +116,14 @@ impl OlmWorld {
         let repository = format!("e2e/{}:{version}", self.catalog(catalog));
         let digest = ImageBuilder::new()
             .label("operators.operatorframework.io.index.configs.v1", "/configs")
-            .file("configs/catalog.json", content::catalog_file(rows, &self.id, &registry.host()))
+            .file(
+                "configs/catalog.json",
+                content::catalog_file(rows, &self.id, &registry.host()),
+            )
             .push(registry, &repository)
             .await?;
-        self.digests.insert((catalog.to_owned(), version.to_owned()), digest);
+        self.digests
+            .insert((catalog.to_owned(), version.to_owned()), digest);
         Ok(format!("{}/{repository}", registry.host()))
     }
 
@@ -115,14 +133,15 @@ impl OlmWorld {
         for (path, bytes) in content::bundle_files(row, &self.id) {
             image = image.file(path, bytes);
         }
-        let repository = content::bundle_repository(&content::package_name(&row.package, &self.id), &row.version);
+        let repository =
+            content::bundle_repository(&content::package_name(&row.package, &self.id), &row.version);
         image.push(&self.environment.registry, &repository).await?;
         Ok(())
     }
 
     /// Waits until `look` returns `Ok`; its error is what was seen last.
     pub(crate) async fn eventually<T>(&self, what: &str, look: impl AsyncFnMut() -> anyhow::Result<T>) -> T {
-        match olm_harness::wait::eventually(STEP_TIMEOUT, what, look).await {
+        match eventually(STEP_TIMEOUT, what, look).await {
             Ok(value) => value,
             Err(error) => panic!("{error:#}"),
         }
@@ -133,7 +152,10 @@ impl OlmWorld {
         let cluster = self.cluster();
         if failed {
             eprintln!("--- {title}: state of {}", self.name());
-            for reference in [format!("clusterextension/{}", self.name()), format!("clusterobjectset/{}-1", self.name())] {
+            for reference in [
+                format!("clusterextension/{}", self.name()),
+                format!("clusterobjectset/{}-1", self.name()),
+            ] {
                 if let Ok(Some(object)) = cluster.get(&reference, "").await {
                     eprintln!("{reference}: {}", object.data["status"]);
                 }

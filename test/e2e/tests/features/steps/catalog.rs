@@ -19,7 +19,10 @@ async fn environment(_: &mut OlmWorld) {
 #[when(regex = r#"^namespace "([^"]+)" is available$"#)]
 async fn namespace(world: &mut OlmWorld, name: String) -> anyhow::Result<()> {
     let name = world.expand(&name);
-    world.cluster().apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})).await
+    world
+        .cluster()
+        .apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}))
+        .await
 }
 
 #[given(regex = r#"^a catalog "([^"]+)" with packages:$"#)]
@@ -33,14 +36,23 @@ async fn catalog(world: &mut OlmWorld, step: &Step, name: String) -> anyhow::Res
 }
 
 #[given(regex = r#"^catalog "([^"]+)" version "([^"]+)" with packages:$"#)]
-async fn version(world: &mut OlmWorld, step: &Step, name: String, version: String) -> anyhow::Result<()> {
+async fn another_version(
+    world: &mut OlmWorld,
+    step: &Step,
+    name: String,
+    version: String,
+) -> anyhow::Result<()> {
     world.versions.insert((name, version), rows(step)?);
     Ok(())
 }
 
 #[when(regex = r#"^catalog "([^"]+)" is updated to version "([^"]+)"$"#)]
 async fn update(world: &mut OlmWorld, name: String, version: String) -> anyhow::Result<()> {
-    let rows = world.versions.get(&(name.clone(), version.clone())).context("no such version of the catalog")?.clone();
+    let rows = world
+        .versions
+        .get(&(name.clone(), version.clone()))
+        .context("no such version of the catalog")?
+        .clone();
     let reference = world.publish(&name, &version, &rows).await?;
     apply(world, &name, &reference).await
 }
@@ -49,13 +61,19 @@ async fn update(world: &mut OlmWorld, name: String, version: String) -> anyhow::
 async fn serving(world: &mut OlmWorld, name: String, version: String) {
     let cluster = world.cluster();
     let object = format!("clustercatalog/{}", world.catalog(&name));
-    let digest = world.digests.get(&(name, version.clone())).cloned().expect("the catalog's image was pushed");
+    let digest = world
+        .digests
+        .get(&(name, version.clone()))
+        .cloned()
+        .expect("the catalog's image was pushed");
     world
         .eventually(&format!("{object} to serve {version}"), async || {
             let object = cluster.get(&object, "").await?.context("not there")?;
             let status = &object.data["status"];
             let serving = condition(status, "Serving").is_some_and(|found| found["status"] == "True");
-            let reference = status["resolvedSource"]["image"]["ref"].as_str().unwrap_or_default();
+            let reference = status["resolvedSource"]["image"]["ref"]
+                .as_str()
+                .unwrap_or_default();
             anyhow::ensure!(serving && reference.ends_with(&digest), "its status is {status}");
             Ok(())
         })

@@ -29,9 +29,11 @@ async fn remove(world: &mut OlmWorld) -> anyhow::Result<()> {
     let (api, name) = cluster.lookup(&reference, "").await?;
     api.delete(&name, &DeleteParams::default()).await?;
     world
-        .eventually(&format!("{reference} to be gone"), async || match cluster.get(&reference, "").await? {
-            None => Ok(()),
-            Some(object) => anyhow::bail!("still there: {}", object.data["status"]),
+        .eventually(&format!("{reference} to be gone"), async || {
+            match cluster.get(&reference, "").await? {
+                None => Ok(()),
+                Some(object) => anyhow::bail!("still there: {}", object.data["status"]),
+            }
         })
         .await;
     Ok(())
@@ -45,8 +47,12 @@ async fn rolled_out(world: &mut OlmWorld) {
             let object = current(world, &reference).await?;
             expect_condition(&object["status"], "Progressing", "True", Some("Succeeded"), None)?;
             let generation = &object["metadata"]["generation"];
-            let observed = &super::condition(&object["status"], "Progressing").context("gone")?["observedGeneration"];
-            anyhow::ensure!(generation == observed, "generation {generation} is not observed yet ({observed})");
+            let observed =
+                &super::condition(&object["status"], "Progressing").context("gone")?["observedGeneration"];
+            anyhow::ensure!(
+                generation == observed,
+                "generation {generation} is not observed yet ({observed})"
+            );
             Ok(())
         })
         .await;
@@ -77,8 +83,12 @@ async fn active_revisions(world: &mut OlmWorld, names: String) {
         .eventually("the extension's active revisions", async || {
             let object = current(world, &reference).await?;
             let active = &object["status"]["activeRevisions"];
-            let names: Vec<&str> =
-                active.as_array().into_iter().flatten().filter_map(|revision| revision["name"].as_str()).collect();
+            let names: Vec<&str> = active
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(|revision| revision["name"].as_str())
+                .collect();
             anyhow::ensure!(names == wanted, "they are {active}");
             Ok(())
         })
@@ -92,7 +102,11 @@ async fn installed(world: &mut OlmWorld, bundle: String, version: String) {
     world
         .eventually(&format!("{wanted} to be installed"), async || {
             let object = current(world, &reference).await?;
-            anyhow::ensure!(is_installed(&object, &wanted), "the status is {}", object["status"]);
+            anyhow::ensure!(
+                is_installed(&object, &wanted),
+                "the status is {}",
+                object["status"]
+            );
             Ok(())
         })
         .await;
@@ -104,7 +118,11 @@ async fn stays_installed(world: &mut OlmWorld, bundle: String, version: String) 
     let reference = extension(world);
     tokio::time::sleep(STAYS).await;
     let object = current(world, &reference).await?;
-    anyhow::ensure!(is_installed(&object, &wanted), "it did not stay: the status is {}", object["status"]);
+    anyhow::ensure!(
+        is_installed(&object, &wanted),
+        "it did not stay: the status is {}",
+        object["status"]
+    );
     Ok(())
 }
 
@@ -129,16 +147,23 @@ fn is_installed(object: &Value, wanted: &Value) -> bool {
 }
 
 async fn current(world: &OlmWorld, reference: &str) -> anyhow::Result<Value> {
-    let object = world.cluster().get(reference, "").await?.with_context(|| format!("{reference} is not there"))?;
+    let object = world
+        .cluster()
+        .get(reference, "")
+        .await?
+        .with_context(|| format!("{reference} is not there"))?;
     Ok(serde_json::to_value(object)?)
 }
 
 async fn reports(world: &OlmWorld, type_: &str, state: &str, reason: Option<&str>, message: Option<&str>) {
     let reference = extension(world);
     world
-        .eventually(&format!("the extension to report {type_} as {state}"), async || {
-            let object = current(world, &reference).await?;
-            expect_condition(&object["status"], type_, state, reason, message)
-        })
+        .eventually(
+            &format!("the extension to report {type_} as {state}"),
+            async || {
+                let object = current(world, &reference).await?;
+                expect_condition(&object["status"], type_, state, reason, message)
+            },
+        )
         .await;
 }

@@ -9,7 +9,10 @@ use serde_json::Value;
 
 /// The condition of `type_` in a status.
 fn condition<'a>(status: &'a Value, type_: &str) -> Option<&'a Value> {
-    status["conditions"].as_array()?.iter().find(|condition| condition["type"] == type_)
+    status["conditions"]
+        .as_array()?
+        .iter()
+        .find(|condition| condition["type"] == type_)
 }
 
 /// Checks a status' condition; the error says what it is instead.

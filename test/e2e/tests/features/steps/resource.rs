@@ -53,7 +53,10 @@ async fn matches(world: &mut OlmWorld, step: &Step, reference: String) -> anyhow
 #[when(regex = r#"^resource "([^"]+)" is changed$"#)]
 async fn change(world: &mut OlmWorld, step: &Step, reference: String) -> anyhow::Result<()> {
     let change = world.document(step.docstring.as_deref().context("the step has no text block")?)?;
-    world.cluster().merge(&world.expand(&reference), &world.namespace(), &change).await
+    world
+        .cluster()
+        .merge(&world.expand(&reference), &world.namespace(), &change)
+        .await
 }
 
 #[when(regex = r#"^resource "([^"]+)" is removed$"#)]
@@ -69,7 +72,11 @@ async fn remove(world: &mut OlmWorld, reference: String) -> anyhow::Result<()> {
 #[then(regex = r#"^resource "([^"]+)" is eventually restored$"#)]
 async fn restored(world: &mut OlmWorld, reference: String) {
     let reference = world.expand(&reference);
-    let before = world.removed.get(&reference).cloned().expect("the scenario removed it");
+    let before = world
+        .removed
+        .get(&reference)
+        .cloned()
+        .expect("the scenario removed it");
     world
         .eventually(&format!("{reference} to come back"), async || {
             let object = current(world, &reference).await?;
@@ -82,7 +89,11 @@ async fn restored(world: &mut OlmWorld, reference: String) {
 #[when(regex = r#"^deployment "([^"]+)" reports as (not ready|ready)$"#)]
 async fn readiness(world: &mut OlmWorld, name: String, state: String) {
     let name = world.expand(&name);
-    world.environment.pods.set_ready(&world.namespace(), &name, state == "ready").await;
+    world
+        .environment
+        .pods
+        .set_ready(&world.namespace(), &name, state == "ready")
+        .await;
 }
 
 #[then(regex = r#"^operator "([^"]+)" target namespace is "([^"]+)"$"#)]
@@ -102,7 +113,10 @@ async fn target_namespace(world: &mut OlmWorld, name: String, namespace: String)
 #[then("ClusterExtension resources are created and labeled")]
 async fn labeled(world: &mut OlmWorld) -> anyhow::Result<()> {
     let found = owned(world).await?;
-    anyhow::ensure!(found.iter().any(|object| !object.starts_with("ClusterObjectSet")), "only {found:?}");
+    anyhow::ensure!(
+        found.iter().any(|object| !object.starts_with("ClusterObjectSet")),
+        "only {found:?}"
+    );
     world.labeled = found;
     Ok(())
 }
@@ -120,19 +134,24 @@ async fn nothing_left(world: &mut OlmWorld) {
 }
 
 async fn owned(world: &OlmWorld) -> anyhow::Result<Vec<String>> {
-    world.cluster().labeled(&format!("{}={}", olm_api::keys::OWNER_NAME_LABEL, world.name())).await
+    world
+        .cluster()
+        .labeled(&format!("{}={}", olm_api::keys::OWNER_NAME_LABEL, world.name()))
+        .await
 }
 
 async fn current(world: &OlmWorld, reference: &str) -> anyhow::Result<Value> {
     let found = world.cluster().get(reference, &world.namespace()).await?;
-    Ok(serde_json::to_value(found.with_context(|| format!("{reference} is not there"))?)?)
+    Ok(serde_json::to_value(
+        found.with_context(|| format!("{reference} is not there"))?,
+    )?)
 }
 
 fn uid(object: &Value) -> String {
     object["metadata"]["uid"].as_str().unwrap_or_default().to_owned()
 }
 
-/// ConfigMap data are strings: `1.0` in a text block is meant as one.
+/// `ConfigMap` data are strings: `1.0` in a text block is meant as one.
 fn strings(mut value: Value) -> Value {
     if let Some(data) = value.get_mut("data").and_then(Value::as_object_mut) {
         for entry in data.values_mut() {

@@ -1,4 +1,4 @@
-//! Steps about the revisions (ClusterObjectSets) of an extension.
+//! Steps about the revisions (`ClusterObjectSet`s) of an extension.
 
 use anyhow::Context as _;
 use cucumber::then;
@@ -19,7 +19,7 @@ async fn reports(world: &mut OlmWorld, name: String, type_: String, state: Strin
 }
 
 #[then(regex = r"^ClusterExtension has (\d+) revisions?$")]
-async fn count(world: &mut OlmWorld, count: usize) -> anyhow::Result<()> {
+async fn revisions(world: &mut OlmWorld, count: usize) -> anyhow::Result<()> {
     let api: Api<ClusterObjectSet> = Api::all(world.cluster().client());
     let owner = format!("{}={}", olm_api::keys::OWNER_NAME_LABEL, world.name());
     let found = api.list(&ListParams::default().labels(&owner)).await?.items.len();

@@ -1,0 +1,55 @@
+//! Which operators, in which versions and with which configuration.
+
+/// One operator's way through its life.
+pub(crate) struct Plan {
+    /// The package in the catalog.
+    pub(crate) package: &'static str,
+    /// The versions, each an edge of the catalog's graph after the first.
+    pub(crate) versions: &'static [&'static str],
+    /// Where it watches.
+    pub(crate) watch: Watch,
+}
+
+/// The install mode that is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Watch {
+    /// No configuration: AllNamespaces.
+    All,
+    /// The install namespace.
+    Own,
+    /// Another namespace.
+    Single,
+}
+
+const fn plan(package: &'static str, versions: &'static [&'static str], watch: Watch) -> Plan {
+    Plan {
+        package,
+        versions,
+        watch,
+    }
+}
+
+/// The ten operators with three consecutive versions each, then other shapes: install modes, several
+/// deployments, webhooks.
+pub(crate) const PLANS: [Plan; 16] = [
+    plan("argocd-operator", &["0.16.0", "0.17.0", "0.18.0"], Watch::All),
+    plan(
+        "rabbitmq-cluster-operator",
+        &["2.22.1", "2.22.2", "2.22.3"],
+        Watch::All,
+    ),
+    plan("strimzi-kafka-operator", &["1.0.1", "1.1.0", "1.2.0"], Watch::All),
+    plan("cert-utils-operator", &["1.3.12"], Watch::All),
+    plan("external-secrets-operator", &["0.11.0"], Watch::All),
+    plan("grafana-operator", &["5.24.0"], Watch::All),
+    plan("opentelemetry-operator", &["0.158.0"], Watch::All),
+    plan("prometheus-exporter-operator", &["0.7.0"], Watch::Single),
+    plan("shipwright-operator", &["0.15.2"], Watch::All),
+    plan("tempo-operator", &["0.22.0"], Watch::All),
+    plan("konveyor-operator", &["0.1.1"], Watch::Own),
+    plan("percona-xtradb-cluster-operator", &["1.9.0"], Watch::Single),
+    plan("patterns-operator", &["0.0.73"], Watch::Own),
+    plan("node-maintenance-operator", &["0.12.1"], Watch::All),
+    plan("service-binding-operator", &["0.10.0"], Watch::All),
+    plan("ack-rds-controller", &["1.4.11"], Watch::Own),
+];

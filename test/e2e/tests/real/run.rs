@@ -1,0 +1,181 @@
+//! One operator after the other, with what it took.
+
+use std::fmt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use kube::api::DeleteParams;
+use olm_e2e::cluster::Cluster;
+use olm_e2e::environment::Environment;
+use olm_harness::eventually;
+use serde_json::{Value, json};
+
+use crate::content;
+use crate::plan::{PLANS, Plan, Watch};
+
+const TIMEOUT: Duration = Duration::from_mins(2);
+
+/// What became of one operator.
+pub(crate) struct Outcome {
+    pub(crate) package: &'static str,
+    pub(crate) failure: Option<String>,
+    version: &'static str,
+    objects: usize,
+    install: Option<Duration>,
+    upgrades: Vec<Duration>,
+    delete: Option<Duration>,
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = |time: &Duration| format!("{:.1}", time.as_secs_f64());
+        let upgrades: Vec<String> = self.upgrades.iter().map(seconds).collect();
+        write!(
+            f,
+            "{:<34} {:<16} {:>8} {:>10} {:>10} {:>9}  {}",
+            self.package,
+            self.version,
+            self.objects,
+            self.install.as_ref().map_or_else(|| "-".to_owned(), seconds),
+            if upgrades.is_empty() {
+                "-".to_owned()
+            } else {
+                upgrades.join(" ")
+            },
+            self.delete.as_ref().map_or_else(|| "-".to_owned(), seconds),
+            self.failure.as_deref().unwrap_or("ok"),
+        )
+    }
+}
+
+/// Runs all plans against one environment.
+pub(crate) async fn all(vectors: &Path) -> anyhow::Result<Vec<Outcome>> {
+    let environment = Environment::start().await?;
+    let cluster = environment.cluster();
+    let registry = &environment.registry;
+    content::bundles(vectors, registry).await?;
+    let community = content::catalog(vectors, registry).await?;
+    let started = Instant::now();
+    catalog(&cluster, "community", &community).await?;
+    eprintln!(
+        "the real catalog is served after {:.1} s",
+        started.elapsed().as_secs_f64()
+    );
+    let extra = content::extra_catalog(vectors, registry, "shipwright-operator").await?;
+    catalog(&cluster, "extra", &extra).await?;
+
+    let mut outcomes = Vec::new();
+    for plan in &PLANS {
+        let mut outcome = Outcome {
+            package: plan.package,
+            failure: None,
+            version: plan.versions.last().copied().unwrap_or_default(),
+            objects: 0,
+            install: None,
+            upgrades: Vec::new(),
+            delete: None,
+        };
+        if let Err(error) = life(&cluster, plan, &mut outcome).await {
+            outcome.failure = Some(format!("{error:#}"));
+        }
+        outcomes.push(outcome);
+    }
+    Ok(outcomes)
+}
+
+async fn life(cluster: &Cluster, plan: &Plan, outcome: &mut Outcome) -> anyhow::Result<()> {
+    let name = format!("real-{}", plan.package);
+    for namespace in [name.clone(), format!("{name}-watched")] {
+        cluster
+            .apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}))
+            .await?;
+    }
+    for (index, version) in plan.versions.iter().enumerate() {
+        let started = Instant::now();
+        cluster.apply(&extension(plan, &name, version)).await?;
+        installed(cluster, &name, version).await?;
+        if index == 0 {
+            outcome.install = Some(started.elapsed());
+        } else {
+            outcome.upgrades.push(started.elapsed());
+        }
+    }
+    let owner = format!("{}={name}", olm_api::keys::OWNER_NAME_LABEL);
+    outcome.objects = cluster.labeled(&owner).await?.len();
+
+    let started = Instant::now();
+    let reference = format!("clusterextension/{name}");
+    let (api, object) = cluster.lookup(&reference, "").await?;
+    api.delete(&object, &DeleteParams::default()).await?;
+    eventually(TIMEOUT, "the extension to be gone", async || {
+        match cluster.get(&reference, "").await? {
+            None => Ok(()),
+            Some(object) => anyhow::bail!("{}", object.data["status"]),
+        }
+    })
+    .await?;
+    outcome.delete = Some(started.elapsed());
+    eventually(TIMEOUT, "all of its objects to be gone", async || {
+        let left = cluster.labeled(&owner).await?;
+        anyhow::ensure!(left.is_empty(), "left: {left:?}");
+        Ok(())
+    })
+    .await
+}
+
+async fn installed(cluster: &Cluster, name: &str, version: &str) -> anyhow::Result<()> {
+    let reference = format!("clusterextension/{name}");
+    eventually(TIMEOUT, &format!("{version} to be rolled out"), async || {
+        let object = cluster.get(&reference, "").await?.context("not there")?;
+        let status = &object.data["status"];
+        let progressing = status["conditions"].as_array().and_then(|conditions| {
+            conditions
+                .iter()
+                .find(|condition| condition["type"] == "Progressing")
+        });
+        let done = status["install"]["bundle"]["version"] == version
+            && progressing.is_some_and(|found| found["reason"] == "Succeeded");
+        anyhow::ensure!(done, "{}", progressing.unwrap_or(&Value::Null));
+        Ok(())
+    })
+    .await
+}
+
+async fn catalog(cluster: &Cluster, name: &str, reference: &str) -> anyhow::Result<()> {
+    cluster
+        .apply(&json!({
+            "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterCatalog", "metadata": {"name": name},
+            "spec": {"source": {"type": "Image", "image": {"ref": reference}}},
+        }))
+        .await?;
+    let object = format!("clustercatalog/{name}");
+    eventually(TIMEOUT, &format!("{object} to be served"), async || {
+        let object = cluster.get(&object, "").await?.context("not there")?;
+        let conditions = &object.data["status"]["conditions"];
+        let serving = conditions.as_array().is_some_and(|all| {
+            all.iter()
+                .any(|found| found["type"] == "Serving" && found["status"] == "True")
+        });
+        anyhow::ensure!(serving, "{conditions}");
+        Ok(())
+    })
+    .await
+}
+
+fn extension(plan: &Plan, name: &str, version: &str) -> Value {
+    let mut object = json!({
+        "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension", "metadata": {"name": name},
+        "spec": {
+            "namespace": name,
+            "source": {"sourceType": "Catalog", "catalog": {"packageName": plan.package, "version": version}},
+        },
+    });
+    let watch = match plan.watch {
+        Watch::All => return object,
+        Watch::Own => name.to_owned(),
+        Watch::Single => format!("{name}-watched"),
+    };
+    object["spec"]["config"] = json!({"configType": "Inline", "inline": {"watchNamespace": watch}});
+    object
+}
