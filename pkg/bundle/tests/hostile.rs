@@ -76,6 +76,8 @@ fn or_null() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn bundles(
         deployment in or_null(), pod in or_null(), permission in or_null(), webhook in or_null(),

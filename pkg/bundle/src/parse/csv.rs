@@ -37,15 +37,34 @@ pub(super) fn csv(value: &Value) -> Result<Csv, String> {
     })
 }
 
-/// A leading `v` is tolerated and dropped; anything but a semantic version is refused.
+/// A semantic version, read tolerantly: a leading `v`, leading zeros and missing parts are mended.
+/// Absent, it is empty.
 fn version(spec: Object<'_>) -> Result<String, String> {
-    let text = spec.text("version")?;
-    let bare = text.strip_prefix('v').unwrap_or(&text);
-    if bare.is_empty() {
+    let Some(text) = spec.optional_text("version")? else {
         return Ok(String::new());
+    };
+    let text = text.trim();
+    let text = text.strip_prefix('v').unwrap_or(text);
+    let mut parts: Vec<String> = text.splitn(3, '.').map(without_leading_zeros).collect();
+    if parts.len() < 3 && parts.last().is_some_and(|part| part.contains(['+', '-'])) {
+        return Err("Short version cannot contain PreRelease/Build meta data".to_owned());
     }
-    olm_version::VersionRelease::parse_legacy(bare).map_err(|error| error.to_string())?;
-    Ok(bare.to_owned())
+    parts.resize(3, "0".to_owned());
+    let version = parts.join(".");
+    olm_version::parse_version(&version).map_err(|error| error.to_string())?;
+    Ok(version)
+}
+
+fn without_leading_zeros(part: &str) -> String {
+    let bare = part.trim_start_matches('0');
+    if part.len() < 2 || bare.starts_with(|c: char| c.is_ascii_digit()) {
+        return if part.len() < 2 {
+            part.to_owned()
+        } else {
+            bare.to_owned()
+        };
+    }
+    format!("0{bare}")
 }
 
 fn deployment(value: &Value) -> Result<StrategyDeployment, String> {
@@ -150,4 +169,54 @@ fn webhook_rule(value: &Value) -> Result<WebhookRule, String> {
         resources: rule.texts("resources")?.unwrap_or_default(),
         value: Value::Object(out),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::csv;
+
+    #[test]
+    fn versions_are_read_tolerantly() {
+        let version = |text: &str| {
+            csv(&json!({"kind": "ClusterServiceVersion", "spec": {"version": text}})).map(|csv| csv.version)
+        };
+        for (text, expected) in [
+            ("1.2.3", "1.2.3"),
+            ("v1.2.3-rc.1+b", "1.2.3-rc.1+b"),
+            ("1.2", "1.2.0"),
+            ("01.002.0", "1.2.0"),
+            ("7", "7.0.0"),
+        ] {
+            assert_eq!(version(text).as_deref(), Ok(expected), "{text}");
+        }
+        assert!(version("one").is_err() && version("1.2-rc").is_err());
+        assert_eq!(csv(&json!({"spec": {}})).unwrap().version, "");
+    }
+
+    #[test]
+    fn fields_have_their_types() {
+        let error = |spec| csv(&json!({"spec": spec})).unwrap_err();
+        assert_eq!(error(json!({"description": 5})), "unrecognized type: string");
+        assert_eq!(
+            error(json!({"keywords": "one"})),
+            "cannot restore slice from string"
+        );
+        assert_eq!(
+            error(json!({"provider": []})),
+            "cannot restore struct from: slice"
+        );
+        assert_eq!(
+            error(json!({"webhookdefinitions": [{"timeoutSeconds": "5"}]})),
+            "unrecognized type: int32"
+        );
+        let deployment = json!({"spec": {"progressDeadlineSeconds": "x"}});
+        assert_eq!(
+            error(json!({"install": {"spec": {"deployments": [deployment]}}})),
+            "unrecognized type: int32"
+        );
+        csv(&json!({"spec": {"nobody": {"knows": "this"}, "icon": [{"base64data": "", "mediatype": "x"}]}}))
+            .unwrap();
+    }
 }

@@ -58,21 +58,31 @@ fn difference(row: &Row) -> Option<String> {
     let theirs: BTreeSet<String> = messages.iter().map(|message| place_of(message)).collect();
     let extra: Vec<_> = ours.difference(&theirs).collect();
     let missing: Vec<_> = theirs.difference(&ours).collect();
-    let verdict = if row.ok == findings.is_empty() { "" } else { "verdict differs, " };
+    let verdict = if row.ok == findings.is_empty() {
+        ""
+    } else {
+        "verdict differs, "
+    };
     (!verdict.is_empty() || !extra.is_empty() || !missing.is_empty())
         .then(|| format!("{verdict}ours only {extra:?}, recorded only {missing:?}"))
 }
 
 /// Path and rule of a finding.
 fn place(finding: &Finding) -> String {
-    if finding.path.is_empty() { finding.to_string() } else { format!("{}: {}", finding.path, finding.rule) }
+    if finding.path.is_empty() {
+        finding.to_string()
+    } else {
+        format!("{}: {}", finding.path, finding.rule)
+    }
 }
 
 /// Path and rule of a recorded message; the whole message where it has no path.
 fn place_of(message: &str) -> String {
     let mut parts = message.splitn(4, ": ");
     match (parts.next(), parts.next(), parts.next()) {
-        (Some(version), Some(path), Some(rule)) if path.starts_with('^') => format!("{version}: {path}: {rule}"),
+        (Some(version), Some(path), Some(rule)) if path.starts_with('^') => {
+            format!("{version}: {path}: {rule}")
+        }
         _ => message.to_owned(),
     }
 }
