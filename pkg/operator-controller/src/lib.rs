@@ -6,6 +6,7 @@
 mod args;
 mod cluster_catalog;
 mod cluster_extension;
+mod cluster_object_set;
 mod shared;
 
 use std::path::Path;
@@ -24,7 +25,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 pub use args::Args;
-pub use shared::Shared;
+use shared::Shared;
 
 /// The Lease of the leader, as upstream names it, so that two versions do not lead at once during a switch.
 const LEASE: &str = "9c4404e7.operatorframework.io";
@@ -130,10 +131,16 @@ async fn controllers(client: kube::Client, args: Args, shutdown: CancellationTok
         args.catalogd_cas_dir.as_deref(),
     );
     let catalogs = Arc::new(CatalogClient::new(trust));
-    let changes = cluster_catalog::changes(client, catalogs.clone());
+    let changes = cluster_catalog::changes(client.clone(), catalogs.clone());
     let context =
         cluster_extension::Context::new(shared.clone(), Arc::new(puller), catalogs, common.features());
-    tokio::join!(cluster_extension::run(context, changes, shutdown.clone()),);
+    let options = cluster_object_set::Options {
+        system_namespace: common.system_namespace(),
+        concurrency: CONCURRENCY,
+    };
+    let revisions = cluster_object_set::run(client, options, shutdown.clone());
+    let extensions = cluster_extension::run(context, changes, shutdown);
+    tokio::try_join!(async { Ok(extensions.await) }, revisions)?;
     Ok(())
 }
 

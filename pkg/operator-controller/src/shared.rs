@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 /// Handed to every controller's `run`; cheap to clone.
 #[derive(Clone)]
-pub struct Shared {
+pub(crate) struct Shared {
     /// The API server, with this process's own identity.
     pub client: kube::Client,
     /// Namespace of this process: revisions' object Secrets, leases and own certificates live there.

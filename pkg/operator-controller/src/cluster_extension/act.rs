@@ -13,7 +13,7 @@ use kube::{Api, Resource as _, ResourceExt as _};
 use olm_api::{ClusterExtension, ClusterObjectSet, keys};
 use olm_applier::plan::{self, Stamp};
 use olm_bundle::{Bundle, Certificates, RenderOptions};
-use olm_image::{CanonicalRef, Filter};
+use olm_image::CanonicalRef;
 use serde_json::{Value, json};
 
 use super::call::call;
@@ -23,7 +23,7 @@ use super::identity::{Inputs, Provider};
 use super::model::{
     BundleRef, CATALOG_ANNOTATION, CERTIFICATES_ANNOTATION, History, IDENTITY_ANNOTATION, RENEWAL_ANNOTATION,
 };
-use super::{Context, certificates, crds, files};
+use super::{Context, certificates, crds, files, pull};
 
 /// What is to be made.
 pub(crate) struct Order<'a> {
@@ -87,11 +87,7 @@ async fn check_namespace(context: &Context, order: &Order<'_>) -> Result<(), Fai
 
 async fn load(context: &Context, order: &Order<'_>) -> Result<Bundle, Failure> {
     let owner = order.extension.name_any();
-    let unpacked = context
-        .puller
-        .fetch(&owner, order.image, Filter::All)
-        .await
-        .map_err(Failure::image)?;
+    let unpacked = pull::fetch(&context.puller, owner, order.image.clone()).await?;
     let read = tokio::task::spawn_blocking(move || {
         let files = files::read(&unpacked.root)?;
         olm_bundle::parse(&files).map_err(Failure::Parse)

@@ -159,7 +159,7 @@ mod tests {
             let name = rustls::pki_types::ServerName::try_from(name).unwrap();
             verifier.verify_server_cert(&leaf, &[], &name, &[], at(time))
         };
-        verify("svc.ns.svc", "2026-02-03T00:00:00Z").unwrap();
+        verify("svc.ns.svc", "2026-02-03T04:00:00Z").unwrap();
         verify("svc.ns", "2027-06-01T00:00:00Z").unwrap();
         verify("other.ns.svc", "2026-02-03T05:00:00Z").unwrap_err();
         verify("svc.ns.svc", "2028-03-03T00:00:00Z").unwrap_err();

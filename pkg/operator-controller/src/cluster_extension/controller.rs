@@ -108,7 +108,7 @@ pub(crate) async fn run(
 async fn one(extension: Arc<Watched>, context: Arc<Context>) -> Result<Action, Never> {
     let name = extension.name_any();
     tracing::info!(ClusterExtension = name, "reconcile starting");
-    let work = AssertUnwindSafe(reconcile(&context, &name)).catch_unwind();
+    let work = AssertUnwindSafe(reconcile(&context, &name).boxed()).catch_unwind();
     let action = match tokio::time::timeout(RECONCILE_LIMIT, work).await {
         Ok(Ok(Ok(action))) => action,
         Ok(Ok(Err(error))) => {

@@ -5,8 +5,9 @@
 
 use jiff::Timestamp;
 use olm_api::{ClusterExtensionSpec, UpgradeConstraintPolicy};
-use olm_resolve::{CatalogInput, Installed, Request, Resolution, Selection};
+use olm_resolve::{CatalogInput, Installed, Request, Resolution, Selection, Trouble};
 use olm_status::cluster_extension::Deprecations;
+use olm_version::{VersionRange, VersionRelease};
 
 use super::identity::{Inputs, Provider};
 use super::model::{BundleRef, History, Revision};
@@ -100,25 +101,47 @@ pub(crate) fn choose(
             deprecations: Some(deprecations(&resolution, &request)),
             bundle: bundle(&resolution, &request.package, release_support),
         }),
-        Err(error) => stand_in(&request, history, any_selected)
-            .map(|bundle| Choice {
-                bundle,
-                deprecations: None,
-            })
-            .ok_or_else(|| Refusal::retry(error.to_string())),
+        Err(error) => {
+            let unread = matches!(error.trouble, Trouble::Waiting { .. });
+            stand_in(&request, history, any_selected, unread)
+                .map(|bundle| Choice {
+                    bundle,
+                    deprecations: None,
+                })
+                .ok_or_else(|| Refusal::retry(error.to_string()))
+        }
     }
 }
 
-/// What is there may stand in for an answer of the catalogs only when there is no catalog left to give one, and the spec does
-/// not ask for another version.
-fn stand_in(request: &Request, history: &History, any_selected: bool) -> Option<BundleRef> {
-    let installed = history.installed.as_ref()?;
+/// What is there stands in for an answer of the catalogs when there is no catalog left to give one and the spec does not ask
+/// for another version. A rollout in progress also stands in while a catalog cannot be read: nothing speaks against it.
+fn stand_in(request: &Request, history: &History, any_selected: bool, unread: bool) -> Option<BundleRef> {
     if any_selected {
-        return None;
+        let rolling_out = history.rolling_out.last().filter(|_| unread)?;
+        return admits(request, &rolling_out.bundle).then(|| rolling_out.bundle.clone());
     }
-    match &request.version {
-        Some(version) if *version != installed.bundle.version => None,
-        _ => Some(installed.bundle.clone()),
+    let wanted = |revision: &&Revision| {
+        request
+            .version
+            .as_ref()
+            .is_none_or(|version| *version == revision.bundle.version)
+    };
+    [history.newest(), history.installed.as_ref()]
+        .into_iter()
+        .flatten()
+        .find(wanted)
+        .map(|revision| revision.bundle.clone())
+}
+
+/// Whether the requested range, if any, admits `bundle`.
+fn admits(request: &Request, bundle: &BundleRef) -> bool {
+    let Some(range) = &request.version else {
+        return true;
+    };
+    let version = VersionRelease::parse_legacy(&bundle.version);
+    match (range.parse::<VersionRange>(), version) {
+        (Ok(range), Ok(version)) => range.matches(&version),
+        _ => false,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use futures::stream::{self, StreamExt as _};
 use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt as _};
@@ -75,7 +76,7 @@ pub(crate) async fn market(context: &Context, spec: &ClusterExtensionSpec) -> Ma
         .into_iter()
         .filter(|catalog| catalog.spec.availability_mode != Some(AvailabilityMode::Unavailable));
     let answers = stream::iter(available)
-        .map(|catalog| answer(context, catalog, &wanted.package_name))
+        .map(|catalog| answer(context, catalog, &wanted.package_name).boxed())
         .buffered(CATALOGS_AT_ONCE)
         .collect()
         .await;

@@ -13,6 +13,7 @@ mod files;
 mod gather;
 mod identity;
 mod model;
+mod pull;
 mod reconcile;
 mod remove;
 mod report;
@@ -26,6 +27,7 @@ use olm_catalog_client::CatalogClient;
 use olm_image::Puller;
 use olm_runtime::FeatureGates;
 use olm_runtime::backoff::Backoff;
+use olm_runtime::events::Events;
 
 pub(crate) use call::chain;
 pub(crate) use controller::run;
@@ -41,6 +43,7 @@ pub(crate) struct Context {
     features: FeatureGates,
     backoff: Backoff<String>,
     waiting: Waiting,
+    events: Events,
 }
 
 impl Context {
@@ -52,6 +55,7 @@ impl Context {
         features: FeatureGates,
     ) -> Self {
         Self {
+            events: Events::new(shared.client.clone(), "operator-controller"),
             shared,
             puller,
             catalogs,

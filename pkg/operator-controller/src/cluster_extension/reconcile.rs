@@ -21,7 +21,7 @@ use super::gather;
 use super::identity::{Inputs, Provider};
 use super::model::{BundleRef, History};
 use super::remove::{self, Removal};
-use super::{Context, report};
+use super::{Context, pull, report};
 
 /// Both are upstream's; what they stand for there is done before either goes.
 const FINALIZERS: [&str; 2] = [keys::CLEANUP_UNPACK_FINALIZER, keys::CLEANUP_CONTENT_FINALIZER];
@@ -29,8 +29,8 @@ const FINALIZERS: [&str; 2] = [keys::CLEANUP_UNPACK_FINALIZER, keys::CLEANUP_CON
 const REMOVAL_RECHECK: Duration = Duration::from_secs(30);
 /// How soon something that only a change can mend is tried again all the same.
 const BLOCKED_RECHECK: Duration = Duration::from_secs(1000);
-/// How soon certificates made here are looked at again.
-const CERTIFICATES_RECHECK: Duration = Duration::from_secs(6 * 3600);
+/// How soon all is looked at again although nothing is known to have changed: events can be lost, and certificates made here end.
+const RESYNC: Duration = Duration::from_secs(6 * 3600);
 
 /// Brings the extension `name` one step further and says when to look again.
 pub(crate) async fn reconcile(context: &Context, name: &str) -> Result<Action, CallError> {
@@ -50,7 +50,7 @@ pub(crate) async fn reconcile(context: &Context, name: &str) -> Result<Action, C
     warn_of_ignored(&extension);
     let now = Timestamp::now();
     let (outcome, action) = pass(context, &extension, now).await;
-    report::write(&context.shared.client, &extension, &outcome, &Time(now)).await?;
+    report::write(context, &extension, &outcome, &Time(now)).await?;
     Ok(action)
 }
 
@@ -85,15 +85,7 @@ async fn pass(context: &Context, extension: &ClusterExtension, now: Timestamp) -
     let (progress, action) = match progress {
         Ok(()) => {
             context.backoff.clear(&name);
-            let recheck = history
-                .newest()
-                .is_some_and(|revision| revision.renewal.is_some());
-            let action = if recheck {
-                Action::requeue(CERTIFICATES_RECHECK)
-            } else {
-                Action::await_change()
-            };
-            (Progress::Mirrored, action)
+            (Progress::Mirrored, Action::requeue(RESYNC))
         }
         Err(progress) => {
             let action = match &progress {
@@ -194,7 +186,7 @@ async fn locate(context: &Context, bundle: &BundleRef) -> Result<CanonicalRef, F
         .image
         .parse()
         .map_err(|error: ReferenceError| Failure::image(error.into()))?;
-    context.puller.resolve(&reference).await.map_err(Failure::image)
+    pull::resolve(&context.puller, reference).await
 }
 
 /// Whether the newest revision is of this very bundle.
@@ -260,13 +252,7 @@ async fn delete(
                 progress: Progress::Removing(text),
                 deprecations: None,
             };
-            report::write(
-                &context.shared.client,
-                extension,
-                &outcome,
-                &Time(Timestamp::now()),
-            )
-            .await?;
+            report::write(context, extension, &outcome, &Time(Timestamp::now())).await?;
             Ok(Action::requeue(REMOVAL_RECHECK))
         }
     }

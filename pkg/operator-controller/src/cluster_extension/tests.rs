@@ -1,1 +1,445 @@
+//! Deciding, in tables: spec, revisions and catalogs in; a bundle, a refusal, a step out.
 
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use olm_api::{ClusterExtensionSpec, ClusterObjectSet};
+use olm_fbc::{Meta, PackageContent};
+use olm_resolve::{CatalogInput, CatalogLookup};
+use serde_json::{Value, json};
+
+use super::decide::{self, Choice, Market, Refusal, Step};
+use super::identity::{Inputs, Provider};
+use super::model::{BundleRef, History};
+
+/// What the graph of the package is in all these tests: 1.0.0 ← 1.0.1 ← 1.1.0.
+const GRAPH: [(&str, &str); 3] = [("1.0.0", ""), ("1.0.1", "1.0.0"), ("1.1.0", "1.0.1")];
+
+fn content(deprecations: &Value) -> PackageContent {
+    let name = |version: &str| format!("argocd.v{version}");
+    let mut metas = vec![meta(
+        "olm.package",
+        "",
+        "argocd",
+        json!({"schema": "olm.package", "name": "argocd", "defaultChannel": "alpha"}),
+    )];
+    let entries: Vec<Value> = GRAPH
+        .iter()
+        .map(|(version, replaces)| {
+            let mut entry = json!({"name": name(version)});
+            if !replaces.is_empty() {
+                entry["replaces"] = name(replaces).into();
+            }
+            entry
+        })
+        .collect();
+    metas.push(meta(
+        "olm.channel",
+        "argocd",
+        "alpha",
+        json!({"schema": "olm.channel", "package": "argocd", "name": "alpha", "entries": entries}),
+    ));
+    for (version, _) in GRAPH {
+        metas.push(meta(
+            "olm.bundle",
+            "argocd",
+            &name(version),
+            json!({"schema": "olm.bundle", "package": "argocd", "name": name(version),
+                "image": format!("registry.example/argocd:{version}"),
+                "properties": [{"type": "olm.package", "value": {"packageName": "argocd", "version": version}}]}),
+        ));
+    }
+    if !deprecations.is_null() {
+        metas.push(meta(
+            "olm.deprecations",
+            "argocd",
+            "",
+            json!({"schema": "olm.deprecations", "package": "argocd", "entries": deprecations}),
+        ));
+    }
+    PackageContent::from_metas("argocd", metas).unwrap()
+}
+
+fn meta(schema: &str, package: &str, name: &str, value: Value) -> Meta {
+    Meta {
+        schema: schema.into(),
+        package: package.into(),
+        name: name.into(),
+        blob: format!("{value}\n").into_bytes(),
+    }
+}
+
+fn market(answers: Vec<(&str, CatalogLookup)>) -> Market {
+    let answers: Vec<CatalogInput> = answers
+        .into_iter()
+        .map(|(name, lookup)| CatalogInput {
+            name: name.into(),
+            priority: 0,
+            lookup,
+        })
+        .collect();
+    Market::Asked {
+        any_selected: !answers.is_empty(),
+        answers,
+    }
+}
+
+fn serving() -> Market {
+    market(vec![(
+        "operatorhub",
+        CatalogLookup::Found(Arc::new(content(&Value::Null))),
+    )])
+}
+
+fn spec(catalog: Value) -> ClusterExtensionSpec {
+    let mut wanted = json!({"packageName": "argocd"});
+    wanted
+        .as_object_mut()
+        .unwrap()
+        .extend(catalog.as_object().unwrap().clone());
+    serde_json::from_value(json!({
+        "namespace": "argocd", "source": {"sourceType": "Catalog", "catalog": wanted},
+    }))
+    .unwrap()
+}
+
+fn revision(number: i64, version: &str, state: &str) -> ClusterObjectSet {
+    let conditions = match state {
+        "installed" => json!([{"type": "Succeeded", "status": "True", "reason": "Succeeded", "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z"}]),
+        _ => json!([]),
+    };
+    let lifecycle = if state == "archived" { "Archived" } else { "Active" };
+    serde_json::from_value(json!({
+        "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet",
+        "metadata": {"name": format!("argo-{number}"), "annotations": {
+            "olm.operatorframework.io/bundle-name": format!("argocd.v{version}"),
+            "olm.operatorframework.io/bundle-version": version,
+            "olm.operatorframework.io/package-name": "argocd",
+            "olm.operatorframework.io/bundle-reference": format!("registry.example/argocd:{version}"),
+        }},
+        "spec": {"lifecycleState": lifecycle, "revision": number, "collisionProtection": "Prevent"},
+        "status": {"conditions": conditions},
+    }))
+    .unwrap()
+}
+
+fn history(revisions: &[(i64, &str, &str)]) -> History {
+    let objects: Vec<ClusterObjectSet> = revisions
+        .iter()
+        // In no order: listing promises none.
+        .rev()
+        .map(|(number, version, state)| revision(*number, version, state))
+        .collect();
+    History::read(&objects)
+}
+
+fn choose(catalog: Value, revisions: &[(i64, &str, &str)], market: &Market) -> Result<Choice, Refusal> {
+    decide::choose(&spec(catalog), &history(revisions), market, false)
+}
+
+fn version(choice: Result<Choice, Refusal>) -> String {
+    match choice {
+        Ok(choice) => choice.bundle.version,
+        Err(refusal) => {
+            assert!(!refusal.terminal);
+            format!("refused: {}", refusal.message)
+        }
+    }
+}
+
+#[test]
+fn the_bundle_follows_from_spec_and_what_is_installed() {
+    let installed: &[(i64, &str, &str)] = &[(1, "1.0.0", "installed")];
+    let upgrading: &[(i64, &str, &str)] = &[(1, "1.0.0", "installed"), (2, "1.0.1", "rolling")];
+    for (wish, revisions, expected) in [
+        (json!({}), &[][..], "1.1.0"),
+        (json!({"version": "1.0.x"}), &[][..], "1.0.1"),
+        // Only an edge leads on.
+        (json!({}), installed, "1.0.1"),
+        (json!({"version": "1.0.0"}), installed, "1.0.0"),
+        (
+            json!({"version": "1.1.0", "upgradeConstraintPolicy": "SelfCertified"}),
+            installed,
+            "1.1.0",
+        ),
+        // A rollout in progress is no base to go on from, but stays what is wanted...
+        (json!({}), upgrading, "1.0.1"),
+        // ...until the spec says otherwise.
+        (json!({"version": "1.0.0"}), upgrading, "1.0.0"),
+        (json!({"channels": ["alpha"]}), installed, "1.0.1"),
+    ] {
+        assert_eq!(
+            version(choose(wish.clone(), revisions, &serving())),
+            expected,
+            "{wish} {revisions:?}"
+        );
+    }
+}
+
+#[test]
+fn refusals_begin_with_upstreams_sentence() {
+    let installed: &[(i64, &str, &str)] = &[(1, "1.0.0", "installed")];
+    for (wish, revisions, head) in [
+        (
+            json!({"version": "1.1.0"}),
+            installed,
+            "refused: error upgrading from currently installed version \"1.0.0\": no bundles found for package \
+             \"argocd\" matching version \"1.1.0\"",
+        ),
+        (
+            json!({"version": "9.0.0"}),
+            &[][..],
+            "refused: no bundles found for package \"argocd\" matching version \"9.0.0\"",
+        ),
+        (
+            json!({"channels": ["nope"]}),
+            &[][..],
+            "refused: no bundles found for package \"argocd\" in channels [nope]",
+        ),
+        (
+            json!({"version": "not a range"}),
+            &[][..],
+            "refused: desired version range \"not a range\" is invalid: ",
+        ),
+    ] {
+        let told = version(choose(wish.clone(), revisions, &serving()));
+        assert!(told.starts_with(head), "{wish}: {told}");
+    }
+    let none = version(choose(
+        json!({}),
+        &[],
+        &market(vec![("a", CatalogLookup::NoSuchPackage)]),
+    ));
+    assert!(
+        none.starts_with("refused: no bundles found for package \"argocd\""),
+        "{none}"
+    );
+    let unserved = version(choose(
+        json!({}),
+        &[],
+        &market(vec![("a", CatalogLookup::NotServing)]),
+    ));
+    assert!(
+        unserved.contains("catalog \"a\" is not being served"),
+        "{unserved}"
+    );
+    let bad = version(choose(json!({}), &[], &Market::BadSelector("x".into())));
+    assert_eq!(bad, "refused: desired catalog selector is invalid: x");
+}
+
+#[test]
+fn what_is_installed_stands_in_only_when_there_is_no_catalog() {
+    let installed: &[(i64, &str, &str)] = &[(1, "1.0.0", "installed")];
+    let none = market(vec![]);
+    assert_eq!(version(choose(json!({}), installed, &none)), "1.0.0");
+    assert_eq!(
+        version(choose(json!({"version": "1.0.0"}), installed, &none)),
+        "1.0.0"
+    );
+    // A range is another wish than the version that is installed, as upstream reads it.
+    assert!(version(choose(json!({"version": "1.0.x"}), installed, &none)).starts_with("refused: "));
+    assert!(version(choose(json!({}), &[], &none)).starts_with("refused: "));
+    let there = market(vec![("a", CatalogLookup::NotServing)]);
+    assert!(version(choose(json!({}), installed, &there)).starts_with("refused: "));
+    let choice = choose(json!({}), installed, &none).unwrap();
+    assert_eq!(choice.deprecations, None);
+}
+
+#[test]
+fn a_rollout_in_progress_is_kept_while_nothing_speaks_against_it() {
+    let upgrading: &[(i64, &str, &str)] = &[(1, "1.0.0", "installed"), (2, "1.0.1", "rolling")];
+    let none = market(vec![]);
+    assert_eq!(version(choose(json!({}), upgrading, &none)), "1.0.1");
+    assert_eq!(
+        version(choose(json!({"version": "1.0.0"}), upgrading, &none)),
+        "1.0.0"
+    );
+    let unread = market(vec![("a", CatalogLookup::NotServing)]);
+    assert_eq!(version(choose(json!({}), upgrading, &unread)), "1.0.1");
+    assert_eq!(
+        version(choose(json!({"version": "1.0.x"}), upgrading, &unread)),
+        "1.0.1"
+    );
+    assert!(version(choose(json!({"version": "1.0.0"}), upgrading, &unread)).starts_with("refused: "));
+    // A catalog that has been read and does not offer it speaks against it.
+    let gone = market(vec![("a", CatalogLookup::NoSuchPackage)]);
+    assert!(version(choose(json!({}), upgrading, &gone)).starts_with("refused: "));
+}
+
+#[test]
+fn deprecations_are_those_of_the_installed_bundle_and_the_named_channels() {
+    let entries = json!([
+        {"reference": {"schema": "olm.package"}, "message": "package gone"},
+        {"reference": {"schema": "olm.channel", "name": "alpha"}, "message": "alpha gone"},
+        {"reference": {"schema": "olm.bundle", "name": "argocd.v1.0.0"}, "message": "1.0.0 gone"},
+        {"reference": {"schema": "olm.bundle", "name": "argocd.v1.0.1"}, "message": "1.0.1 gone"},
+    ]);
+    let market = market(vec![("a", CatalogLookup::Found(Arc::new(content(&entries))))]);
+    let choice = choose(json!({}), &[(1, "1.0.0", "installed")], &market).unwrap();
+    let told = choice.deprecations.unwrap();
+    assert_eq!(told.package, ["package gone"]);
+    assert!(told.channels.is_empty(), "no channel is named");
+    assert_eq!(told.bundles, ["1.0.0 gone"]);
+    let choice = choose(json!({"channels": ["alpha"]}), &[], &market).unwrap();
+    let told = choice.deprecations.unwrap();
+    assert_eq!(told.channels, ["alpha gone"]);
+    assert!(told.bundles.is_empty(), "nothing is installed");
+}
+
+fn bundle(version: &str) -> BundleRef {
+    BundleRef {
+        name: format!("argocd.v{version}"),
+        version: version.into(),
+        release: None,
+        package: "argocd".into(),
+        image: format!("registry.example/argocd:{version}"),
+        catalog: Some("operatorhub".into()),
+    }
+}
+
+fn inputs<'a>(bundle: &'a BundleRef, config: Option<&'a Value>, provider: Provider) -> Inputs<'a> {
+    Inputs {
+        bundle,
+        canonical_image: "registry.example/argocd@sha256:1",
+        namespace: "argocd",
+        config,
+        provider,
+    }
+}
+
+/// A history whose newest revision was made from `inputs`, with `certificates`.
+fn made_from(inputs: &Inputs<'_>, certificates: Provider) -> History {
+    let mut history = history(&[(3, "1.0.0", "rolling"), (1, "0.9.0", "archived")]);
+    let identity = Inputs {
+        provider: certificates,
+        ..inputs.clone()
+    }
+    .identity();
+    let newest = history.rolling_out.last_mut().unwrap();
+    newest.identity = Some(identity);
+    newest.certificates = Some(certificates.as_str().into());
+    history
+}
+
+fn now() -> Timestamp {
+    "2026-06-01T00:00:00Z".parse().unwrap()
+}
+
+#[test]
+fn the_same_inputs_need_no_new_revision() {
+    let bundle = bundle("1.0.0");
+    let wanted = inputs(&bundle, None, Provider::CertManager);
+    let keep = |differs| Step::Keep {
+        revision: "argo-3".into(),
+        deadline_differs: differs,
+    };
+    let with_webhooks = made_from(&wanted, Provider::CertManager);
+    assert_eq!(
+        decide::step("argo", None, &wanted, &with_webhooks, now()),
+        Ok(keep(false))
+    );
+    assert_eq!(
+        decide::step("argo", Some(10), &wanted, &with_webhooks, now()),
+        Ok(keep(true))
+    );
+    // Without webhooks it does not matter who makes certificates.
+    let without = made_from(&wanted, Provider::None);
+    assert_eq!(
+        decide::step("argo", None, &wanted, &without, now()),
+        Ok(keep(false))
+    );
+}
+
+#[test]
+fn anything_else_does() {
+    let bundle = bundle("1.0.0");
+    let config = json!({"watchNamespace": "other"});
+    let wanted = inputs(&bundle, None, Provider::CertManager);
+    let history = made_from(&wanted, Provider::CertManager);
+    let newer = self::bundle("1.0.1");
+    let roll = Step::Roll {
+        name: "argo-4".into(),
+        number: 4,
+    };
+    for other in [
+        Inputs {
+            bundle: &newer,
+            ..wanted.clone()
+        },
+        Inputs {
+            config: Some(&config),
+            ..wanted.clone()
+        },
+        Inputs {
+            canonical_image: "registry.example/argocd@sha256:2",
+            ..wanted.clone()
+        },
+        Inputs {
+            namespace: "elsewhere",
+            ..wanted.clone()
+        },
+        Inputs {
+            provider: Provider::Own,
+            ..wanted.clone()
+        },
+    ] {
+        assert_eq!(
+            decide::step("argo", None, &other, &history, now()),
+            Ok(roll.clone()),
+            "{other:?}"
+        );
+    }
+    assert_eq!(
+        decide::step("argo", None, &wanted, &History::default(), now()),
+        Ok(Step::Roll {
+            name: "argo-1".into(),
+            number: 1
+        })
+    );
+}
+
+#[test]
+fn own_certificates_are_renewed_by_a_new_revision() {
+    let bundle = bundle("1.0.0");
+    let wanted = inputs(&bundle, None, Provider::Own);
+    let mut history = made_from(&wanted, Provider::Own);
+    for (due, keeps) in [("2026-06-02T00:00:00Z", true), ("2026-06-01T00:00:00Z", false)] {
+        history.rolling_out.last_mut().unwrap().renewal = Some(due.into());
+        let step = decide::step("argo", None, &wanted, &history, now()).unwrap();
+        assert_eq!(matches!(step, Step::Keep { .. }), keeps, "{due}");
+    }
+}
+
+#[test]
+fn a_name_that_is_too_long_is_refused_in_words() {
+    let bundle = bundle("1.0.0");
+    let wanted = inputs(&bundle, None, Provider::None);
+    let name = "x".repeat(62);
+    let refusal = decide::step(&name, None, &wanted, &History::default(), now()).unwrap_err();
+    assert!(refusal.terminal);
+    assert!(refusal.message.contains("shorter name"), "{}", refusal.message);
+    assert!(decide::step(&name[..61], None, &wanted, &History::default(), now()).is_ok());
+}
+
+#[test]
+fn revisions_are_read_in_the_order_of_their_numbers() {
+    let history = history(&[
+        (1, "1.0.0", "archived"),
+        (2, "1.0.1", "installed"),
+        (9, "1.1.0", "rolling"),
+        (10, "1.1.0", "rolling"),
+    ]);
+    assert_eq!(history.highest, 10);
+    assert_eq!(history.installed.as_ref().map(|r| r.number), Some(2));
+    assert_eq!(history.newest().map(|r| r.number), Some(10));
+    assert_eq!(history.archived, ["argo-1"]);
+    let empty: &[String] = &[];
+    assert_eq!(decide::superfluous(&history), empty);
+}
+
+#[test]
+fn five_archived_revisions_are_kept() {
+    let revisions: Vec<(i64, &str, &str)> = (1..=7).map(|number| (number, "1.0.0", "archived")).collect();
+    assert_eq!(decide::superfluous(&history(&revisions)), ["argo-1", "argo-2"]);
+}

@@ -1,0 +1,255 @@
+//! Revisions against a real API server: rolling out, halting, repairing, handing over, colliding, going.
+
+#[path = "../src/cluster_object_set/mod.rs"]
+mod cluster_object_set;
+
+use std::time::Duration;
+
+use anyhow::{Result, bail, ensure};
+use cluster_object_set::Options;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::{Api, Client, ResourceExt as _};
+use olm_api::{ClusterObjectSet, keys};
+use olm_applier::plan;
+use olm_harness::{ControlPlane, PodStandIn, eventually, install_crds};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+const LIMIT: Duration = Duration::from_secs(60);
+const NAMESPACE: &str = "workload";
+
+struct World {
+    client: Client,
+    pods: PodStandIn,
+    shutdown: CancellationToken,
+    _plane: ControlPlane,
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.shutdown.cancel();
+    }
+}
+
+impl World {
+    async fn start() -> Result<Self> {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let plane = ControlPlane::start().await?;
+        let client = plane.client();
+        install_crds(&client).await?;
+        let pods = PodStandIn::start(client.clone());
+        let shutdown = CancellationToken::new();
+        for name in ["olmv1-system", NAMESPACE] {
+            let namespace = serde_json::from_value(json!({"metadata": {"name": name}}))?;
+            Api::<Namespace>::all(client.clone()).create(&PostParams::default(), &namespace).await?;
+        }
+        let options = Options { system_namespace: "olmv1-system".to_owned(), concurrency: 4 };
+        let (runner, token) = (client.clone(), shutdown.clone());
+        tokio::spawn(async move { cluster_object_set::run(runner, options, token).await });
+        Ok(Self { client, pods, shutdown, _plane: plane })
+    }
+
+    fn sets(&self) -> Api<ClusterObjectSet> {
+        Api::all(self.client.clone())
+    }
+
+    fn maps(&self) -> Api<ConfigMap> {
+        Api::namespaced(self.client.clone(), NAMESPACE)
+    }
+
+    fn deployments(&self) -> Api<Deployment> {
+        Api::namespaced(self.client.clone(), NAMESPACE)
+    }
+
+    async fn create(&self, owner: &str, revision: i64, objects: Vec<Value>) -> Result<String> {
+        let name = format!("{owner}-{revision}");
+        let phases = plan::phases(objects, &plan::Stamp::default());
+        let packed = plan::pack(&name, "olmv1-system", owner, phases)?;
+        for secret in &packed.secrets {
+            let api: Api<Secret> = Api::namespaced(self.client.clone(), "olmv1-system");
+            api.create(&PostParams::default(), secret).await?;
+        }
+        let set = json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet",
+            "metadata": {"name": name, "labels": {keys::OWNER_NAME_LABEL: owner},
+                "annotations": {keys::BUNDLE_VERSION_ANNOTATION: format!("{revision}.0.0")}},
+            "spec": {"lifecycleState": "Active", "revision": revision, "collisionProtection": "Prevent",
+                "phases": packed.phases, "progressionProbes": plan::default_probes()}});
+        self.sets().create(&PostParams::default(), &serde_json::from_value(set)?).await?;
+        Ok(name)
+    }
+
+    async fn until(&self, name: &str, type_: &str, status: &str, reason: &str, text: &str) -> Result<()> {
+        let what = format!("{name}: {type_} {status} {reason} {text}");
+        eventually(LIMIT, &what, async || {
+            let set = self.sets().get(name).await?;
+            let conditions = set.status.and_then(|s| s.conditions).unwrap_or_default();
+            let told = conditions.iter().find(|c| c.type_ == type_);
+            match told {
+                Some(c) if c.status == status && c.reason == reason && c.message.contains(text) => Ok(()),
+                _ => bail!("{conditions:#?}"),
+            }
+        })
+        .await
+    }
+
+    async fn gone(&self, name: &str) -> Result<()> {
+        eventually(LIMIT, &format!("{name} is gone"), async || {
+            match self.sets().get_opt(name).await? {
+                None => Ok(()),
+                Some(set) => bail!("{:#?}", set.status),
+            }
+        })
+        .await
+    }
+}
+
+fn map(name: &str, value: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": NAMESPACE}, "data": {"key": value}})
+}
+
+fn crd() -> Value {
+    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "things.example.com"},
+        "spec": {"group": "example.com", "scope": "Namespaced",
+            "names": {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"},
+            "versions": [{"name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]}})
+}
+
+fn thing() -> Value {
+    json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "thing", "namespace": NAMESPACE}, "spec": {"a": 1}})
+}
+
+fn deployment() -> Value {
+    json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "manager", "namespace": NAMESPACE},
+        "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "manager"}}, "template": {
+            "metadata": {"labels": {"app": "manager"}},
+            "spec": {"containers": [{"name": "manager", "image": "example.com/manager:v1"}]}}}})
+}
+
+fn webhook() -> Value {
+    json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": "sample"}, "webhooks": []})
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rolls_out_halts_repairs_hands_over_and_goes() -> Result<()> {
+    let world = World::start().await?;
+    world.pods.set_ready(NAMESPACE, "manager", false).await;
+    let objects = vec![map("kept", "1"), map("dropped", "1"), crd(), thing(), deployment(), webhook()];
+    let first = world.create("sample", 1, objects).await?;
+
+    // The deployment is not ready: what comes after it is not begun.
+    let line = "Object Deployment.apps/v1 workload/manager: ";
+    world.until(&first, "Available", "False", "ProbeFailure", line).await?;
+    let hooks: Api<k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration> =
+        Api::all(world.client.clone());
+    ensure!(hooks.get_opt("sample").await?.is_none(), "a phase was begun before the one before it was ready");
+    world.pods.set_ready(NAMESPACE, "manager", true).await;
+    world.until(&first, "Progressing", "True", "Succeeded", "Revision 1.0.0 has rolled out.").await?;
+    world.until(&first, "Succeeded", "True", "Succeeded", "Revision succeeded rolling out.").await?;
+    ensure!(hooks.get_opt("sample").await?.is_some());
+
+    // Nothing is written any more.
+    let version = async || anyhow::Ok(world.sets().get(&first).await?.resource_version());
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let before = (version().await?, world.deployments().get("manager").await?.resource_version());
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let after = (version().await?, world.deployments().get("manager").await?.resource_version());
+    ensure!(before == after, "something is written again and again: {before:?} {after:?}");
+
+    // A changed object and a deleted one come back; a user's own fields stay.
+    let patch = json!({"data": {"key": "changed", "mine": "kept"}, "metadata": {"annotations": {"mine": "kept"}}});
+    world.maps().patch("kept", &PatchParams::default(), &Patch::Merge(&patch)).await?;
+    world.maps().delete("dropped", &DeleteParams::default()).await?;
+    let start = std::time::Instant::now();
+    eventually(LIMIT, "drift is repaired", async || {
+        let kept = world.maps().get("kept").await?;
+        let data = kept.data.clone().unwrap_or_default();
+        ensure!(data.get("key").map(String::as_str) == Some("1"), "{data:?}");
+        ensure!(data.contains_key("mine") && kept.annotations().contains_key("mine"), "{data:?}");
+        ensure!(world.maps().get_opt("dropped").await?.is_some(), "not back");
+        Ok(())
+    })
+    .await?;
+    ensure!(start.elapsed() < Duration::from_secs(2), "drift took {:?}", start.elapsed());
+
+    // The second revision drops one object, changes one, adds one; a Secret makes it refer to Secrets.
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "secret", "namespace": NAMESPACE},
+        "stringData": {"password": "x"}});
+    let objects = vec![map("kept", "2"), secret, crd(), thing(), deployment(), webhook()];
+    let second = world.create("sample", 2, objects).await?;
+    world.until(&second, "Progressing", "True", "Succeeded", "Revision 2.0.0 has rolled out.").await?;
+    world.until(&first, "Progressing", "False", "Archived", "revision is archived").await?;
+    world.until(&first, "Available", "Unknown", "Archived", "revision is archived").await?;
+    ensure!(world.maps().get_opt("dropped").await?.is_none(), "the leftover of the first revision is still there");
+    let kept = world.maps().get("kept").await?;
+    ensure!(kept.annotations().get(keys::REVISION_ANNOTATION).map(String::as_str) == Some("2"));
+    ensure!(kept.data.unwrap_or_default().get("key").map(String::as_str) == Some("2"));
+    world.sets().delete(&first, &DeleteParams::default()).await?;
+    world.gone(&first).await?;
+    ensure!(world.maps().get_opt("kept").await?.is_some());
+
+    // All goes, and what is not ours stays.
+    let foreign: ConfigMap = serde_json::from_value(map("foreign", "1"))?;
+    world.maps().create(&PostParams::default(), &foreign).await?;
+    world.sets().delete(&second, &DeleteParams::default()).await?;
+    world.gone(&second).await?;
+    let crds: Api<CustomResourceDefinition> = Api::all(world.client.clone());
+    eventually(LIMIT, "the CRD is gone", async || {
+        ensure!(crds.get_opt("things.example.com").await?.is_none());
+        Ok(())
+    })
+    .await?;
+    ensure!(world.deployments().get_opt("manager").await?.is_none());
+    ensure!(world.maps().get_opt("kept").await?.is_none());
+    ensure!(world.maps().get_opt("foreign").await?.is_some());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn refuses_before_writing() -> Result<()> {
+    let world = World::start().await?;
+
+    // Somebody else's object is left alone, and nothing else of the phase is made.
+    let foreign: ConfigMap = serde_json::from_value(map("taken", "theirs"))?;
+    world.maps().create(&PostParams::default(), &foreign).await?;
+    let set = world.create("collides", 1, vec![map("another", "1"), map("taken", "ours")]).await?;
+    let text = "revision object collisions in phase 0\nObject ConfigMap.v1 workload/taken\nAction: \"Collision\"";
+    world.until(&set, "Progressing", "True", "Retrying", text).await?;
+    ensure!(world.maps().get_opt("another").await?.is_none());
+    ensure!(world.maps().get("taken").await?.data.unwrap_or_default().get("key").map(String::as_str) == Some("theirs"));
+    world.sets().delete(&set, &DeleteParams::default()).await?;
+    world.gone(&set).await?;
+    ensure!(world.maps().get_opt("taken").await?.is_some(), "an object of somebody else was deleted");
+
+    // An unknown kind stops its phase, and goes on when the kind comes.
+    let set = world.create("early", 1, vec![thing(), map("early", "1")]).await?;
+    let text = "no matches for kind \"Thing\" in version \"example.com/v1\"";
+    world.until(&set, "Progressing", "True", "Retrying", text).await?;
+    let crds: Api<CustomResourceDefinition> = Api::all(world.client.clone());
+    crds.create(&PostParams::default(), &serde_json::from_value(crd())?).await?;
+    world.until(&set, "Progressing", "True", "Succeeded", "has rolled out").await?;
+
+    // The API goes away: taking down does not hang.
+    crds.delete("things.example.com", &DeleteParams::default()).await?;
+    world.sets().delete(&set, &DeleteParams::default()).await?;
+    world.gone(&set).await?;
+
+    // A Secret that may change blocks.
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "secret", "namespace": NAMESPACE}});
+    let phases = plan::phases(vec![secret], &plan::Stamp::default());
+    let mut packed = plan::pack("blocked-1", "olmv1-system", "blocked", phases)?;
+    packed.secrets[0].immutable = None;
+    let name = packed.secrets[0].name_any();
+    let secrets: Api<Secret> = Api::namespaced(world.client.clone(), "olmv1-system");
+    secrets.create(&PostParams::default(), &packed.secrets[0]).await?;
+    let set = json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet", "metadata": {"name": "blocked-1"},
+        "spec": {"lifecycleState": "Active", "revision": 1, "collisionProtection": "Prevent", "phases": packed.phases}});
+    world.sets().create(&PostParams::default(), &serde_json::from_value(set)?).await?;
+    let text = format!("the following secrets are not immutable (referenced secrets must have immutable set to true): olmv1-system/{name}");
+    world.until("blocked-1", "Progressing", "False", "Blocked", &text).await?;
+    Ok(())
+}
