@@ -20,13 +20,9 @@ use crate::schema::{parts, reference, rules};
     derive = "Default",
     derive = "PartialEq",
     annotation("olm.operatorframework.io/generator", "experimental"),
-    printcolumn(name = "LastUnpacked", type_ = "date", json_path = ".status.lastUnpacked"),
-    printcolumn(
-        name = "Serving",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Serving\")].status"
-    ),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+    printcolumn = r#"{"name": "LastUnpacked", "type": "date", "jsonPath": ".status.lastUnpacked"}"#,
+    printcolumn = r#"{"name": "Serving", "type": "string", "jsonPath": ".status.conditions[?(@.type==\"Serving\")].status"}"#,
+    printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#
 )]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterCatalogSpec {

@@ -21,27 +21,11 @@ use crate::schema::{parts, rules};
     derive = "Default",
     derive = "PartialEq",
     annotation("olm.operatorframework.io/generator", "experimental"),
-    printcolumn(
-        name = "Installed Bundle",
-        type_ = "string",
-        json_path = ".status.install.bundle.name"
-    ),
-    printcolumn(
-        name = "Version",
-        type_ = "string",
-        json_path = ".status.install.bundle.version"
-    ),
-    printcolumn(
-        name = "Installed",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type=='Installed')].status"
-    ),
-    printcolumn(
-        name = "Progressing",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type=='Progressing')].status"
-    ),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+    printcolumn = r#"{"name": "Installed Bundle", "type": "string", "jsonPath": ".status.install.bundle.name"}"#,
+    printcolumn = r#"{"name": "Version", "type": "string", "jsonPath": ".status.install.bundle.version"}"#,
+    printcolumn = r#"{"name": "Installed", "type": "string", "jsonPath": ".status.conditions[?(@.type=='Installed')].status"}"#,
+    printcolumn = r#"{"name": "Progressing", "type": "string", "jsonPath": ".status.conditions[?(@.type=='Progressing')].status"}"#,
+    printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#
 )]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterExtensionSpec {
@@ -181,7 +165,7 @@ pub struct PreflightConfig {
     pub crd_upgrade_safety: CrdUpgradeSafety,
 }
 
-/// The check of changes to CustomResourceDefinitions.
+/// The check of changes to custom resource definitions.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 pub struct CrdUpgradeSafety {
@@ -189,7 +173,7 @@ pub struct CrdUpgradeSafety {
     pub enforcement: CrdUpgradeSafetyEnforcement,
 }
 
-/// How strictly changes to CustomResourceDefinitions are checked.
+/// How strictly changes to custom resource definitions are checked.
 #[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CrdUpgradeSafetyEnforcement {
     /// No check.

@@ -22,17 +22,9 @@ use crate::schema::{parts, rules};
     derive = "Default",
     derive = "PartialEq",
     annotation("olm.operatorframework.io/generator", "experimental"),
-    printcolumn(
-        name = "Available",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type=='Available')].status"
-    ),
-    printcolumn(
-        name = "Progressing",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type=='Progressing')].status"
-    ),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+    printcolumn = r#"{"name": "Available", "type": "string", "jsonPath": ".status.conditions[?(@.type=='Available')].status"}"#,
+    printcolumn = r#"{"name": "Progressing", "type": "string", "jsonPath": ".status.conditions[?(@.type=='Progressing')].status"}"#,
+    printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#
 )]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterObjectSetSpec {

@@ -52,7 +52,7 @@ pub const CATALOG_FINALIZER: &str = "olm.operatorframework.io/delete-server-cach
 
 /// Field manager of the objects of a bundle, and of status.
 pub const OBJECT_FIELD_MANAGER: &str = "olm.operatorframework.io";
-/// Field manager of the ClusterObjectSets of a ClusterExtension.
+/// Field manager of the revisions of a ClusterExtension.
 pub const EXTENSION_FIELD_MANAGER: &str = "olm.operatorframework.io/clusterextension-controller";
 
 /// Type of the Secrets that hold large objects of a revision.

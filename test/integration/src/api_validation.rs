@@ -107,7 +107,7 @@ pub async fn run_at(client: &Client, dir: &Path) -> Result<Report> {
         );
     }
     if elsewhere > 0 {
-        println!("{KIND}: {elsewhere} rows left out: their channel lacks fields that ours has");
+        eprintln!("{KIND}: {elsewhere} rows left out: their channel lacks fields that ours has");
     }
     for case in version_fields(&dir)? {
         report.count(
