@@ -9,6 +9,7 @@ use std::{
     time::{Instant, SystemTime},
 };
 
+use futures::{FutureExt as _, future::BoxFuture};
 use olm_runtime::tls;
 use parking_lot::Mutex;
 
@@ -96,8 +97,9 @@ impl Puller {
         };
         let around = self.surroundings(reference.repository(), false).await?;
         let digest = self
-            .from_sources(&around, async |session| {
-                Ok(session.digest_of(tag, &self.config.limits).await?)
+            .from_sources(&around, |session| {
+                let limits = &self.config.limits;
+                async move { Ok(session.digest_of(tag, limits).await?) }.boxed()
             })
             .await
             .map_err(|failure| match failure {
@@ -169,8 +171,8 @@ impl Puller {
         let limit = self.config.limits.pull;
         let budget = Budget::until(Instant::now() + limit);
         let guard = budget.guard();
-        let pull = self.from_sources(&around, async |session| {
-            self.pull_from(&session, shelf, reference, label, &budget).await
+        let pull = self.from_sources(&around, |session| {
+            self.pull_from(session, shelf, reference, label, &budget).boxed()
         });
         let pulled = tokio::time::timeout(limit, pull)
             .await
@@ -190,7 +192,7 @@ impl Puller {
 
     async fn pull_from(
         &self,
-        session: &Session,
+        session: Session,
         shelf: &Shelf,
         reference: &CanonicalRef,
         label: Option<&'static str>,
@@ -271,10 +273,12 @@ impl Puller {
     }
 
     /// Tries every source, in the schemes it allows; the last one's failure is reported.
-    async fn from_sources<T>(
+    ///
+    /// `work` is boxed: the compiler cannot see that the future of a borrowing `AsyncFn` may move between threads.
+    async fn from_sources<'w, T>(
         &self,
         around: &Surroundings,
-        work: impl AsyncFn(Session) -> Result<T, Failure>,
+        work: impl Fn(Session) -> BoxFuture<'w, Result<T, Failure>>,
     ) -> Result<T, Failure> {
         let limits = &self.config.limits;
         let mut last = None;
