@@ -8,7 +8,10 @@ use olm_bundle::{
 };
 use serde_json::{Value, json};
 
-#[expect(clippy::disallowed_methods, reason = "the crate does no IO, its tests read files")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the crate does no IO, its tests read files"
+)]
 #[expect(clippy::unwrap_used, reason = "a helper of tests")]
 fn bundle(name: &str) -> Bundle {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -2,6 +2,9 @@
 
 use serde_json::Value;
 
+/// Most characters of a value that a finding repeats.
+const MAX_SHOWN: usize = 200;
+
 /// The value of the schema field `key`, short: complex ones are only named.
 pub(super) fn show(key: &str, value: Option<&Value>) -> String {
     let pointer = matches!(
@@ -17,9 +20,19 @@ pub(super) fn show(key: &str, value: Option<&Value>) -> String {
             let items: Vec<String> = items.iter().map(ToString::to_string).collect();
             format!("[]string{{{}}}", items.join(", "))
         }
+        // What a rule or an example says tells more than that it is there.
+        Some(value) if matches!(key, "x-kubernetes-validations" | "example") => shortened(value),
         Some(Value::Array(_) | Value::Object(_)) => "<complex value>".to_owned(),
         Some(other) if pointer => format!("&{other}"),
         Some(other) => other.to_string(),
+    }
+}
+
+fn shortened(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(MAX_SHOWN) {
+        Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
+        None => text,
     }
 }
 
@@ -49,4 +62,31 @@ fn capitalized(word: &str) -> String {
     chars.next().map_or_else(String::new, |first| {
         format!("{}{}", first.to_ascii_uppercase(), chars.as_str())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{field_name, show};
+
+    #[test]
+    fn values_are_short() {
+        assert_eq!(field_name("x-kubernetes-map-type"), "XMapType");
+        assert_eq!(field_name("$ref"), "Ref");
+        assert_eq!(
+            show("x-kubernetes-map-type", Some(&json!("atomic"))),
+            "&\"atomic\""
+        );
+        assert_eq!(
+            show("x-kubernetes-list-map-keys", Some(&json!(["name"]))),
+            "[]string{\"name\"}"
+        );
+        assert_eq!(show("additionalProperties", Some(&json!({}))), "<complex value>");
+        assert_eq!(
+            show("example", Some(&json!("ä".repeat(500)))).chars().count(),
+            203
+        );
+        assert_eq!(show("format", None), "\"\"");
+    }
 }

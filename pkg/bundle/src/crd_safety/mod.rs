@@ -180,3 +180,6 @@ fn pairs(versions: &BTreeMap<&str, &Value>) -> BTreeMap<String, BTreeSet<Finding
     }
     out
 }
+
+#[cfg(test)]
+mod tests;
