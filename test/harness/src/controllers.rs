@@ -258,6 +258,8 @@ impl Controller {
         let mut spawn = Spawn::new(self.kind.name(), &self.program)
             .args(&self.args)
             .env_remove("KUBECONFIG")
+            // Logs are read by people and by tests, in files.
+            .env("NO_COLOR", "1")
             .grace_seconds(GRACE_SECONDS);
         for (key, value) in &self.envs {
             spawn = spawn.env(key, value);
