@@ -1,0 +1,226 @@
+//! Content on real disks: stored, found again, damaged, left over, searched.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use olm_catalogd::storage::{CatalogName, Encoding, Filter, Generation, Origin, Store};
+use tempfile::TempDir;
+
+const CATALOG: &str = r#"{"schema":"olm.package","name":"a","defaultChannel":"s"}
+{"schema":"olm.channel","package":"a","name":"s","entries":[{"name":"a.v1"}]}
+{"schema":"olm.bundle","package":"a","name":"a.v1","image":"registry.example/a:1"}
+{"schema":"olm.package","name":"b","defaultChannel":"s"}
+{"schema":"olm.channel","package":"b","name":"s","entries":[{"name":"b.v1"}]}
+{"schema":"olm.bundle","package":"b","name":"b.v1","image":"registry.example/b:1"}
+{"package":"a","name":"bare"}
+"#;
+
+struct Disk {
+    folder: TempDir,
+    name: CatalogName,
+}
+
+impl Disk {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap(), name: CatalogName::new("c").unwrap() }
+    }
+
+    fn root(&self) -> PathBuf {
+        self.folder.path().join("catalogs")
+    }
+
+    fn open(&self) -> Store {
+        Store::open(self.root()).unwrap()
+    }
+
+    fn source(&self, text: &str) -> PathBuf {
+        let source = tempfile::tempdir_in(self.folder.path()).unwrap().keep();
+        fs::write(source.join("catalog.json"), text).unwrap();
+        source
+    }
+
+    fn put(&self, store: &Store, text: &str, digest: &str, now: i64) -> Arc<Generation> {
+        store.store(&self.name, &self.source(text), origin(digest), now, &|| false).unwrap()
+    }
+
+    fn entries(&self) -> Vec<String> {
+        let mut names: Vec<_> = fs::read_dir(self.root().join("c"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+fn origin(digest: &str) -> Origin {
+    Origin {
+        requested: "registry.example/catalog:v1".to_owned(),
+        resolved: format!("registry.example/catalog@sha256:{digest}"),
+        unpacked_at: 7,
+    }
+}
+
+fn content(generation: &Generation) -> String {
+    let mut bytes = vec![0; usize::try_from(generation.size(Encoding::Identity)).unwrap()];
+    generation.read_at(Encoding::Identity, &mut bytes, 0).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+fn selected(generation: &Generation, schema: &str, package: &str, name: &str) -> Vec<String> {
+    let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    let filter = Filter { schema: given(schema), package: given(package), name: given(name) };
+    let Some(mut selection) = generation.select(&filter).unwrap() else { return Vec::new() };
+    let length = generation.length_of(&selection).unwrap();
+    let mut text = String::new();
+    while let Some(sections) = generation.next_sections(&mut selection).unwrap() {
+        for section in sections {
+            let mut bytes = vec![0; usize::try_from(section.length).unwrap()];
+            generation.read_at(Encoding::Identity, &mut bytes, section.offset).unwrap();
+            text.push_str(&String::from_utf8(bytes).unwrap());
+        }
+    }
+    assert_eq!(text.len() as u64, length);
+    text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn content_is_canonical_compressed_and_searchable() {
+    let disk = Disk::new();
+    let store = disk.open();
+    let stored = disk.put(&store, CATALOG, "aa", 100);
+    let text = content(&stored);
+    assert!(text.starts_with("{\"defaultChannel\":\"s\",\"name\":\"a\",\"schema\":\"olm.package\"}\n"), "{text}");
+    assert_eq!((stored.manifest().counts.metas, stored.manifest().counts.bundles), (7, 2));
+    let mut gzip = vec![0; usize::try_from(stored.size(Encoding::Gzip)).unwrap()];
+    stored.read_at(Encoding::Gzip, &mut gzip, 0).unwrap();
+    let mut decoded = String::new();
+    std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(gzip.as_slice()), &mut decoded).unwrap();
+    assert_eq!(decoded, text);
+    let mut zstd = vec![0; usize::try_from(stored.size(Encoding::Zstd)).unwrap()];
+    stored.read_at(Encoding::Zstd, &mut zstd, 0).unwrap();
+    assert_eq!(zstd::decode_all(zstd.as_slice()).unwrap(), text.as_bytes());
+
+    assert_eq!(selected(&stored, "olm.package", "", ""), ["a", "b"]);
+    assert_eq!(selected(&stored, "", "a", ""), ["s", "a.v1"], "what has no schema is in no filtered answer");
+    assert_eq!(selected(&stored, "olm.channel", "b", "s"), ["s"]);
+    assert_eq!(selected(&stored, "", "", "a.v1"), ["a.v1"]);
+    assert!(selected(&stored, "olm.package", "a", "").is_empty());
+    assert!(selected(&stored, "nope", "", "").is_empty());
+}
+
+#[test]
+fn new_content_takes_over_while_readers_keep_what_they_opened() {
+    let disk = Disk::new();
+    let store = disk.open();
+    let old = disk.put(&store, CATALOG, "aa", 100);
+    let before = content(&old);
+    let new = disk.put(&store, "{\"schema\":\"x\",\"name\":\"only\"}", "bb", 200);
+    assert_eq!(content(&old), before);
+    assert_eq!(content(&new), "{\"name\":\"only\",\"schema\":\"x\"}\n");
+    assert_eq!(store.get(&disk.name).unwrap().manifest().digest, new.manifest().digest);
+    assert_eq!(disk.entries(), ["current", "sha256-bb"]);
+    // The same again: another generation, but as old as before.
+    let again = disk.put(&store, "{\"name\":\"only\",\"schema\":\"x\"}", "bb", 300);
+    assert_eq!(again.manifest().stored_at, 200);
+    assert_eq!(disk.entries(), ["current", "sha256-bb.1"]);
+}
+
+#[test]
+fn a_bad_catalog_names_its_file_and_changes_nothing() {
+    let disk = Disk::new();
+    let store = disk.open();
+    let old = disk.put(&store, CATALOG, "aa", 100);
+    let source = disk.source("{}");
+    fs::create_dir(source.join("deep")).unwrap();
+    fs::write(source.join("deep/broken.yaml"), "a: [").unwrap();
+    let error = store.store(&disk.name, &source, origin("bb"), 200, &|| false).unwrap_err().to_string();
+    assert!(error.starts_with("error walking FBC root: ") && error.contains("deep/broken.yaml"), "{error}");
+    assert_eq!(store.get(&disk.name).unwrap().manifest(), old.manifest());
+    assert_eq!(disk.entries(), ["current", "sha256-aa"]);
+}
+
+#[test]
+fn a_restart_serves_what_is_there_and_clears_what_a_crash_left() {
+    let disk = Disk::new();
+    let old = disk.put(&disk.open(), CATALOG, "aa", 100);
+    let folder = disk.root().join("c");
+    fs::create_dir(folder.join(".tmp-x")).unwrap();
+    fs::write(folder.join(".tmp-x/catalog.jsonl"), "half").unwrap();
+    fs::create_dir(folder.join("sha256-unpublished")).unwrap();
+    std::os::unix::fs::symlink("sha256-unpublished", folder.join(".next")).unwrap();
+    fs::write(disk.root().join("stray"), "x").unwrap();
+    fs::create_dir(disk.root().join("Not_a_name")).unwrap();
+    fs::create_dir(disk.root().join("empty")).unwrap();
+
+    let store = disk.open();
+    let found = store.get(&disk.name).unwrap();
+    assert_eq!(found.manifest(), old.manifest());
+    assert_eq!(content(&found), content(&old));
+    assert_eq!(disk.entries(), ["current", "sha256-aa"]);
+    assert_eq!(store.names().unwrap(), [disk.name.clone()]);
+    assert_eq!(fs::read_dir(disk.root()).unwrap().count(), 1);
+}
+
+#[test]
+fn damaged_content_is_not_served() {
+    type Damage = fn(&Path);
+    let damages: [(&str, Damage); 6] = [
+        ("changed", |folder| {
+            let path = folder.join("current/catalog.jsonl");
+            let text = fs::read_to_string(&path).unwrap().replace("a.v1", "a.v2");
+            fs::write(path, text).unwrap();
+        }),
+        ("shorter", |folder| fs::write(folder.join("current/catalog.jsonl"), "x").unwrap()),
+        ("no index", |folder| fs::remove_file(folder.join("current/index")).unwrap()),
+        ("index", |folder| {
+            let path = folder.join("current/index");
+            let mut bytes = fs::read(&path).unwrap();
+            bytes[30] ^= 1;
+            fs::write(path, bytes).unwrap();
+        }),
+        ("manifest", |folder| fs::write(folder.join("current/manifest.json"), "{").unwrap()),
+        ("elsewhere", |folder| {
+            fs::remove_file(folder.join("current")).unwrap();
+            std::os::unix::fs::symlink("../../", folder.join("current")).unwrap();
+        }),
+    ];
+    for (what, damage) in damages {
+        let disk = Disk::new();
+        disk.put(&disk.open(), CATALOG, "aa", 100);
+        damage(&disk.root().join("c"));
+        let store = disk.open();
+        assert!(store.get(&disk.name).is_none(), "{what}");
+        // And it heals.
+        disk.put(&store, CATALOG, "aa", 200);
+        assert!(disk.open().get(&disk.name).is_some(), "{what}");
+    }
+}
+
+#[test]
+fn adopting_and_removing() {
+    let disk = Disk::new();
+    let store = disk.open();
+    disk.put(&store, CATALOG, "aa", 100);
+    let renamed = Origin { requested: "registry.example/catalog:v2".to_owned(), ..origin("aa") };
+    store.adopt(&disk.name, renamed.clone()).unwrap();
+    assert_eq!(disk.open().get(&disk.name).unwrap().manifest().origin, renamed);
+    store.remove(&disk.name).unwrap();
+    assert!(store.get(&disk.name).is_none());
+    assert!(store.names().unwrap().is_empty());
+    store.remove(&disk.name).unwrap();
+}
+
+#[tokio::test]
+async fn one_at_a_time() {
+    let disk = Disk::new();
+    let store = disk.open();
+    let guard = store.lock(&disk.name).await;
+    assert!(store.try_lock(&disk.name).is_none());
+    assert!(store.try_lock(&CatalogName::new("other").unwrap()).is_some());
+    drop(guard);
+    assert!(store.try_lock(&disk.name).is_some());
+}
