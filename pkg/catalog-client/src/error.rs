@@ -1,8 +1,9 @@
 //! Why a package could not be had.
 
-use std::{error::Error as StdError, io};
+use std::error::Error as StdError;
 
 use olm_fbc::{ContentError, DecodeError};
+use olm_runtime::connect::ConnectFailure;
 use reqwest::StatusCode;
 
 /// What to do about a [`ClientError`].
@@ -170,29 +171,14 @@ impl ClientError {
         if error.is_timeout() {
             return Self::Timeout { catalog };
         }
-        let mut cause: Option<&(dyn StdError + 'static)> = Some(&error);
-        while let Some(current) = cause {
-            let io = current.downcast_ref::<io::Error>();
-            if io.is_some_and(|io| io.kind() == io::ErrorKind::ConnectionRefused) {
-                return Self::Refused { catalog, host };
-            }
-            let tls = io
-                .and_then(|io| io.get_ref()?.downcast_ref::<rustls::Error>())
-                .or_else(|| current.downcast_ref::<rustls::Error>());
-            if let Some(tls) = tls {
-                return Self::Tls {
-                    catalog,
-                    cause: tls.to_string(),
-                };
-            }
-            if current.to_string().starts_with("dns error") {
-                return Self::Dns { catalog, host };
-            }
-            cause = current.source();
-        }
-        Self::Transfer {
-            catalog,
-            source: error,
+        match ConnectFailure::of(&error) {
+            Some(ConnectFailure::Dns) => Self::Dns { catalog, host },
+            Some(ConnectFailure::Refused) => Self::Refused { catalog, host },
+            Some(ConnectFailure::Tls(cause)) => Self::Tls { catalog, cause },
+            None => Self::Transfer {
+                catalog,
+                source: error,
+            },
         }
     }
 }

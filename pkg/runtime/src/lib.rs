@@ -8,6 +8,7 @@ pub mod address;
 pub mod args;
 pub mod backoff;
 pub mod client;
+pub mod connect;
 pub mod events;
 pub mod features;
 pub mod health;

@@ -2,6 +2,7 @@
 
 use std::{error::Error as StdError, io};
 
+use olm_runtime::connect::ConnectFailure;
 use reqwest::StatusCode;
 
 /// A failed request to a registry; each cause has its own sentence.
@@ -194,37 +195,15 @@ impl RegistryError {
         if error.is_timeout() {
             return Self::Timeout { host, what };
         }
-        let mut cause: Option<&(dyn StdError + 'static)> = Some(&error);
-        while let Some(current) = cause {
-            if let Some(io) = current.downcast_ref::<io::Error>() {
-                if io.kind() == io::ErrorKind::ConnectionRefused {
-                    return Self::Refused { host };
-                }
-                let inner = io
-                    .get_ref()
-                    .and_then(|inner| inner.downcast_ref::<rustls::Error>());
-                if let Some(tls) = inner {
-                    return Self::Tls {
-                        host,
-                        cause: tls.to_string(),
-                    };
-                }
-            }
-            if let Some(tls) = current.downcast_ref::<rustls::Error>() {
-                return Self::Tls {
-                    host,
-                    cause: tls.to_string(),
-                };
-            }
-            if current.to_string().starts_with("dns error") {
-                return Self::Dns { host };
-            }
-            cause = current.source();
-        }
-        Self::Transfer {
-            host,
-            what,
-            source: error,
+        match ConnectFailure::of(&error) {
+            Some(ConnectFailure::Dns) => Self::Dns { host },
+            Some(ConnectFailure::Refused) => Self::Refused { host },
+            Some(ConnectFailure::Tls(cause)) => Self::Tls { host, cause },
+            None => Self::Transfer {
+                host,
+                what,
+                source: error,
+            },
         }
     }
 
