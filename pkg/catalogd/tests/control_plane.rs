@@ -45,7 +45,9 @@ impl Catalogd {
 
     async fn stop(self) -> Result<()> {
         self.stop.cancel();
-        tokio::time::timeout(PATIENCE, self.running).await.context("catalogd does not stop")??
+        tokio::time::timeout(PATIENCE, self.running)
+            .await
+            .context("catalogd does not stop")??
     }
 }
 
@@ -65,10 +67,15 @@ impl World {
         let client = plane.client();
         install_crds(&client).await?;
         let namespace = Namespace {
-            metadata: ObjectMeta { name: Some(NAMESPACE.to_owned()), ..ObjectMeta::default() },
+            metadata: ObjectMeta {
+                name: Some(NAMESPACE.to_owned()),
+                ..ObjectMeta::default()
+            },
             ..Namespace::default()
         };
-        Api::all(client.clone()).create(&PostParams::default(), &namespace).await?;
+        Api::all(client.clone())
+            .create(&PostParams::default(), &namespace)
+            .await?;
         Ok(Self {
             catalogs: Api::all(client.clone()),
             client,
@@ -96,21 +103,38 @@ impl World {
         for (key, value) in spec.as_object().into_iter().flatten() {
             object["spec"][key] = value.clone();
         }
-        self.catalogs.patch(name, &PatchParams::apply("test").force(), &Patch::Apply(object)).await?;
+        self.catalogs
+            .patch(name, &PatchParams::apply("test").force(), &Patch::Apply(object))
+            .await?;
         Ok(())
     }
 
     /// Waits for a condition, `Type=Status/Reason` and a part of its message.
     async fn condition(&self, name: &str, wanted: &str, part: &str) -> Result<ClusterCatalog> {
-        eventually(PATIENCE, &format!("{wanted} of {name} with {part:?}"), async || {
-            let catalog = self.catalogs.get(name).await?;
-            let status = catalog.status.clone().unwrap_or_default();
-            let conditions = status.conditions.unwrap_or_default();
-            let seen: Vec<_> =
-                conditions.iter().map(|c| (format!("{}={}/{}", c.type_, c.status, c.reason), c.message.clone())).collect();
-            ensure!(seen.iter().any(|(own, text)| own == wanted && text.contains(part)), "{seen:?}");
-            Ok(catalog)
-        })
+        eventually(
+            PATIENCE,
+            &format!("{wanted} of {name} with {part:?}"),
+            async || {
+                let catalog = self.catalogs.get(name).await?;
+                let status = catalog.status.clone().unwrap_or_default();
+                let conditions = status.conditions.unwrap_or_default();
+                let seen: Vec<_> = conditions
+                    .iter()
+                    .map(|c| {
+                        (
+                            format!("{}={}/{}", c.type_, c.status, c.reason),
+                            c.message.clone(),
+                        )
+                    })
+                    .collect();
+                ensure!(
+                    seen.iter()
+                        .any(|(own, text)| own == wanted && text.contains(part)),
+                    "{seen:?}"
+                );
+                Ok(catalog)
+            },
+        )
         .await
     }
 
@@ -118,18 +142,35 @@ impl World {
     async fn fetch(&self, path: &str) -> Result<(u16, String)> {
         let secrets = Api::<Secret>::namespaced(self.client.clone(), NAMESPACE);
         let secret = secrets.get("catalogd-service-own-cert").await?;
-        let ca = &secret.data.as_ref().and_then(|data| data.get("ca.crt")).context("no ca.crt")?.0;
-        let client =
-            reqwest::Client::builder().tls_certs_only(reqwest::Certificate::from_pem_bundle(ca)?).build()?;
-        let answer = client.get(format!("https://{}{path}", self.port.address())).send().await?;
-        ensure!(answer.version() == http::Version::HTTP_2, "{:?}", answer.version());
+        let ca = &secret
+            .data
+            .as_ref()
+            .and_then(|data| data.get("ca.crt"))
+            .context("no ca.crt")?
+            .0;
+        let client = reqwest::Client::builder()
+            .tls_certs_only(reqwest::Certificate::from_pem_bundle(ca)?)
+            .build()?;
+        let answer = client
+            .get(format!("https://{}{path}", self.port.address()))
+            .send()
+            .await?;
+        ensure!(
+            answer.version() == http::Version::HTTP_2,
+            "{:?}",
+            answer.version()
+        );
         Ok((answer.status().as_u16(), answer.text().await?))
     }
 
     async fn serves(&self, name: &str, package: &str) -> Result<()> {
         eventually(PATIENCE, &format!("{name} serves {package}"), async || {
-            let answer = self.fetch(&format!("/catalogs/{name}/api/v1/metas?schema=olm.package")).await?;
-            let line = format!("{{\"defaultChannel\":\"stable\",\"name\":\"{package}\",\"schema\":\"olm.package\"}}\n");
+            let answer = self
+                .fetch(&format!("/catalogs/{name}/api/v1/metas?schema=olm.package"))
+                .await?;
+            let line = format!(
+                "{{\"defaultChannel\":\"stable\",\"name\":\"{package}\",\"schema\":\"olm.package\"}}\n"
+            );
             ensure!(answer == (200, line), "{answer:?}");
             Ok(())
         })
@@ -138,7 +179,9 @@ impl World {
 }
 
 fn image(text: &str) -> ImageBuilder {
-    ImageBuilder::new().label(CONFIGS, "/configs").file("configs/a/catalog.yaml", text.as_bytes().to_vec())
+    ImageBuilder::new()
+        .label(CONFIGS, "/configs")
+        .file("configs/a/catalog.yaml", text.as_bytes().to_vec())
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -149,16 +192,36 @@ async fn from_an_image_to_served_content_and_back() -> Result<()> {
     world.apply("sample", "test/catalog:v1", json!({})).await?;
 
     // Served, and said so in upstream's words.
-    world.condition("sample", "Serving=True/Available", "Serving desired content from resolved source").await?;
-    let catalog = world.condition("sample", "Progressing=True/Succeeded", "Successfully unpacked and stored").await?;
+    world
+        .condition(
+            "sample",
+            "Serving=True/Available",
+            "Serving desired content from resolved source",
+        )
+        .await?;
+    let catalog = world
+        .condition(
+            "sample",
+            "Progressing=True/Succeeded",
+            "Successfully unpacked and stored",
+        )
+        .await?;
     let status = catalog.status.clone().unwrap_or_default();
     let resolved = format!("{}/test/catalog@{first}", world.registry.host());
-    assert_eq!(status.resolved_source.map(|source| source.image.ref_), Some(resolved));
+    assert_eq!(
+        status.resolved_source.map(|source| source.image.ref_),
+        Some(resolved)
+    );
     let base = format!("https://{}/catalogs/sample", world.port.address());
     assert_eq!(status.urls.map(|urls| urls.base), Some(base));
     assert!(status.last_unpacked.is_some());
     let labels = catalog.metadata.labels.clone().unwrap_or_default();
-    assert_eq!(labels.get("olm.operatorframework.io/metadata.name").map(String::as_str), Some("sample"));
+    assert_eq!(
+        labels
+            .get("olm.operatorframework.io/metadata.name")
+            .map(String::as_str),
+        Some("sample")
+    );
     assert_eq!(
         catalog.metadata.finalizers.as_deref(),
         Some(["olm.operatorframework.io/delete-server-cache".to_owned()].as_slice())
@@ -168,24 +231,47 @@ async fn from_an_image_to_served_content_and_back() -> Result<()> {
     // A broken image keeps what is served, names its file, and heals.
     image("a: [").push(&world.registry, "test/catalog:broken").await?;
     world.apply("sample", "test/catalog:broken", json!({})).await?;
-    world.condition("sample", "Progressing=True/Retrying", "a/catalog.yaml").await?;
+    world
+        .condition("sample", "Progressing=True/Retrying", "a/catalog.yaml")
+        .await?;
     world.condition("sample", "Serving=True/Available", "").await?;
     world.serves("sample", "one").await?;
     world.push("test/catalog:broken", "two").await?;
-    world.condition("sample", "Progressing=True/Succeeded", "").await?;
+    world
+        .condition("sample", "Progressing=True/Succeeded", "")
+        .await?;
     world.serves("sample", "two").await?;
 
     // What cannot help is not tried again; another catalog is not held up by it.
-    let plain = ImageBuilder::new().file("x", b"x".to_vec()).push(&world.registry, "test/plain:v1").await?;
-    world.apply("blocked", &format!("test/plain@{plain}"), json!({})).await?;
+    let plain = ImageBuilder::new()
+        .file("x", b"x".to_vec())
+        .push(&world.registry, "test/plain:v1")
+        .await?;
+    world
+        .apply("blocked", &format!("test/plain@{plain}"), json!({}))
+        .await?;
     let text = format!("terminal error: catalog image is missing the required label \"{CONFIGS}\"");
-    world.condition("blocked", "Progressing=False/Blocked", &text).await?;
+    world
+        .condition("blocked", "Progressing=False/Blocked", &text)
+        .await?;
     world.apply("missing", "test/nothing:v1", json!({})).await?;
-    let missing = world.condition("missing", "Progressing=True/Retrying", "source catalog content: ").await?;
-    assert_eq!(missing.status.unwrap_or_default().conditions.unwrap_or_default().len(), 1);
+    let missing = world
+        .condition("missing", "Progressing=True/Retrying", "source catalog content: ")
+        .await?;
+    assert_eq!(
+        missing
+            .status
+            .unwrap_or_default()
+            .conditions
+            .unwrap_or_default()
+            .len(),
+        1
+    );
 
     // A restart without the registry serves at once and writes nothing new.
-    let before = world.condition("sample", "Progressing=True/Succeeded", "").await?;
+    let before = world
+        .condition("sample", "Progressing=True/Succeeded", "")
+        .await?;
     catalogd.stop().await?;
     world.registry.stop();
     let catalogd = world.catalogd()?;
@@ -196,19 +282,36 @@ async fn from_an_image_to_served_content_and_back() -> Result<()> {
 
     // Not wanted for now: content, finalizer and addresses go; then it comes back.
     world.registry.restart().await?;
-    world.apply("sample", "test/catalog:broken", json!({"availabilityMode": "Unavailable"})).await?;
+    world
+        .apply(
+            "sample",
+            "test/catalog:broken",
+            json!({"availabilityMode": "Unavailable"}),
+        )
+        .await?;
     let text = "Catalog availability mode is set to Unavailable";
-    world.condition("sample", "Serving=False/UserSpecifiedUnavailable", text).await?;
+    world
+        .condition("sample", "Serving=False/UserSpecifiedUnavailable", text)
+        .await?;
     eventually(PATIENCE, "finalizer and content gone", async || {
         let catalog = world.catalogs.get("sample").await?;
-        ensure!(catalog.metadata.finalizers.unwrap_or_default().is_empty(), "finalizer");
+        ensure!(
+            catalog.metadata.finalizers.unwrap_or_default().is_empty(),
+            "finalizer"
+        );
         ensure!(catalog.status.unwrap_or_default().urls.is_none(), "urls");
         let answer = world.fetch("/catalogs/sample/api/v1/all").await?;
         ensure!(answer == (404, "404 Not Found\n".to_owned()), "{answer:?}");
         Ok(())
     })
     .await?;
-    world.apply("sample", "test/catalog:broken", json!({"availabilityMode": "Available"})).await?;
+    world
+        .apply(
+            "sample",
+            "test/catalog:broken",
+            json!({"availabilityMode": "Available"}),
+        )
+        .await?;
     world.serves("sample", "two").await?;
 
     // Deleted: nothing stays.
@@ -217,7 +320,10 @@ async fn from_an_image_to_served_content_and_back() -> Result<()> {
         if world.catalogs.get_opt("sample").await?.is_some() {
             bail!("still there");
         }
-        ensure!(!world.cache.path().join("catalogs/sample").exists(), "content still there");
+        ensure!(
+            !world.cache.path().join("catalogs/sample").exists(),
+            "content still there"
+        );
         Ok(())
     })
     .await?;

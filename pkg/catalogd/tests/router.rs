@@ -25,26 +25,62 @@ impl Api {
         let folder = tempfile::tempdir().unwrap();
         let source = folder.path().join("source");
         std::fs::create_dir(&source).unwrap();
-        let text: String =
-            (0..5000).map(|n| format!("{{\"schema\":\"olm.bundle\",\"package\":\"p{}\",\"name\":\"b{n}\"}}\n", n % 3)).collect();
+        let text: String = (0..5000)
+            .map(|n| {
+                format!(
+                    "{{\"schema\":\"olm.bundle\",\"package\":\"p{}\",\"name\":\"b{n}\"}}\n",
+                    n % 3
+                )
+            })
+            .collect();
         std::fs::write(source.join("catalog.json"), text).unwrap();
         let store = Store::open(folder.path().join("catalogs")).unwrap();
-        let origin = Origin { requested: "r".to_owned(), resolved: "r@sha256:a".to_owned(), unpacked_at: 0 };
-        store.store(&CatalogName::new("c").unwrap(), &source, origin, 1_767_323_045, &|| false).unwrap();
+        let origin = Origin {
+            requested: "r".to_owned(),
+            resolved: "r@sha256:a".to_owned(),
+            unpacked_at: 0,
+        };
+        store
+            .store(
+                &CatalogName::new("c").unwrap(),
+                &source,
+                origin,
+                1_767_323_045,
+                &|| false,
+            )
+            .unwrap();
         let mut registry = prometheus_client::registry::Registry::default();
         let router = router(Arc::new(store), Metrics::register(&mut registry));
-        Self { router, registry, _folder: folder }
+        Self {
+            router,
+            registry,
+            _folder: folder,
+        }
     }
 
-    async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> (StatusCode, HeaderMap, Vec<u8>) {
+    async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+    ) -> (StatusCode, HeaderMap, Vec<u8>) {
         let mut request = Request::builder().method(method).uri(path);
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let response = self.router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
+        let response = self
+            .router
+            .clone()
+            .oneshot(request.body(Body::empty()).unwrap())
+            .await
+            .unwrap();
         let (parts, body) = response.into_parts();
         assert_eq!(parts.headers["vary"], "Accept-Encoding");
-        (parts.status, parts.headers, body.collect().await.unwrap().to_bytes().to_vec())
+        (
+            parts.status,
+            parts.headers,
+            body.collect().await.unwrap().to_bytes().to_vec(),
+        )
     }
 }
 
@@ -61,7 +97,10 @@ async fn tags_are_strong_and_of_one_form() {
     assert_eq!((status, body.len()), (StatusCode::NOT_MODIFIED, 0));
     assert_eq!(headers["etag"], tag);
     assert!(!headers.contains_key("content-type"));
-    assert_eq!(api.send("GET", ALL, &[("if-match", &tag)]).await.0, StatusCode::OK);
+    assert_eq!(
+        api.send("GET", ALL, &[("if-match", &tag)]).await.0,
+        StatusCode::OK
+    );
 
     for coding in ["gzip", "zstd"] {
         let (_, headers, body) = api.send("GET", ALL, &[("accept-encoding", coding)]).await;
@@ -69,7 +108,13 @@ async fn tags_are_strong_and_of_one_form() {
         assert_ne!(headers["etag"], tag);
         assert!(body.len() < whole.len());
         // A copy in one form is no copy in the other.
-        let other = api.send("GET", ALL, &[("accept-encoding", coding), ("if-none-match", &tag)]).await;
+        let other = api
+            .send(
+                "GET",
+                ALL,
+                &[("accept-encoding", coding), ("if-none-match", &tag)],
+            )
+            .await;
         assert_eq!(other.0, StatusCode::OK);
     }
     let (_, a, _) = api.send("GET", "/catalogs/c/api/v1/metas?package=p1", &[]).await;
@@ -82,13 +127,27 @@ async fn ranges_resume_a_download() {
     let api = Api::new();
     let (_, headers, whole) = api.send("GET", ALL, &[]).await;
     let tag = headers["etag"].to_str().unwrap().to_owned();
-    let (status, headers, part) =
-        api.send("GET", ALL, &[("range", "bytes=100-"), ("if-range", &tag), ("accept-encoding", "gzip")]).await;
+    let (status, headers, part) = api
+        .send(
+            "GET",
+            ALL,
+            &[
+                ("range", "bytes=100-"),
+                ("if-range", &tag),
+                ("accept-encoding", "gzip"),
+            ],
+        )
+        .await;
     assert_eq!(status, StatusCode::PARTIAL_CONTENT);
-    assert_eq!(headers["content-range"], format!("bytes 100-{}/{}", whole.len() - 1, whole.len()));
+    assert_eq!(
+        headers["content-range"],
+        format!("bytes 100-{}/{}", whole.len() - 1, whole.len())
+    );
     assert_eq!(part, whole[100..]);
     assert!(!headers.contains_key("content-encoding"));
-    let (status, _, body) = api.send("GET", ALL, &[("range", "bytes=100-"), ("if-range", "\"other\"")]).await;
+    let (status, _, body) = api
+        .send("GET", ALL, &[("range", "bytes=100-"), ("if-range", "\"other\"")])
+        .await;
     assert_eq!((status, body.len()), (StatusCode::OK, whole.len()));
     let (status, headers, _) = api.send("GET", ALL, &[("range", "bytes=999999999-")]).await;
     assert_eq!(status, StatusCode::RANGE_NOT_SATISFIABLE);
@@ -104,9 +163,17 @@ async fn scattered_metas_come_whole_and_in_order() {
     let names: Vec<String> = String::from_utf8(body)
         .unwrap()
         .lines()
-        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["name"].as_str().unwrap().to_owned())
+        .map(|line| {
+            serde_json::from_str::<serde_json::Value>(line).unwrap()["name"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        })
         .collect();
-    let expected: Vec<String> = (0..5000).filter(|n| n % 3 == 1).map(|n| format!("b{n}")).collect();
+    let expected: Vec<String> = (0..5000)
+        .filter(|n| n % 3 == 1)
+        .map(|n| format!("b{n}"))
+        .collect();
     assert_eq!(names, expected);
     let (_, headers, body) = api.send("HEAD", "/catalogs/c/api/v1/metas?package=p1", &[]).await;
     assert!(body.is_empty() && headers["content-length"] != "0");
@@ -116,19 +183,35 @@ async fn scattered_metas_come_whole_and_in_order() {
 async fn refusals_and_the_histogram() {
     let api = Api::new();
     let (status, headers, body) = api.send("POST", ALL, &[]).await;
-    assert_eq!((status, body.as_slice()), (StatusCode::METHOD_NOT_ALLOWED, b"Method Not Allowed\n".as_slice()));
+    assert_eq!(
+        (status, body.as_slice()),
+        (StatusCode::METHOD_NOT_ALLOWED, b"Method Not Allowed\n".as_slice())
+    );
     assert_eq!(headers["allow"], "GET, HEAD");
-    for path in ["/catalogs/%2e%2e/api/v1/all", "/catalogs/a%2fb/api/v1/all", "/catalogs/BAD_name/api/v1/metas"] {
+    for path in [
+        "/catalogs/%2e%2e/api/v1/all",
+        "/catalogs/a%2fb/api/v1/all",
+        "/catalogs/BAD_name/api/v1/metas",
+    ] {
         let (status, _, body) = api.send("GET", path, &[]).await;
         assert_eq!(status, StatusCode::BAD_REQUEST, "{path}");
         assert!(body.starts_with(b"invalid catalog name: "), "{path}");
     }
-    assert_eq!(api.send("GET", "/catalogs/nope/api/v1/all", &[]).await.0, StatusCode::NOT_FOUND);
+    assert_eq!(
+        api.send("GET", "/catalogs/nope/api/v1/all", &[]).await.0,
+        StatusCode::NOT_FOUND
+    );
     let (status, headers, _) = api.send("GET", "//catalogs/c/../c/api/v1/all?a=b", &[]).await;
     assert_eq!(status, StatusCode::TEMPORARY_REDIRECT);
     assert_eq!(headers["location"], "/catalogs/c/api/v1/all?a=b");
     let mut text = String::new();
     prometheus_client::encoding::text::encode(&mut text, &api.registry).unwrap();
-    assert!(text.contains("catalogd_http_request_duration_seconds_count{code=\"405\"} 1"), "{text}");
-    assert!(text.contains("catalogd_http_request_duration_seconds_count{code=\"400\"} 3"), "{text}");
+    assert!(
+        text.contains("catalogd_http_request_duration_seconds_count{code=\"405\"} 1"),
+        "{text}"
+    );
+    assert!(
+        text.contains("catalogd_http_request_duration_seconds_count{code=\"400\"} 3"),
+        "{text}"
+    );
 }

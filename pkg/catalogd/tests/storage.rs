@@ -25,7 +25,10 @@ struct Disk {
 
 impl Disk {
     fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap(), name: CatalogName::new("c").unwrap() }
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            name: CatalogName::new("c").unwrap(),
+        }
     }
 
     fn root(&self) -> PathBuf {
@@ -43,7 +46,9 @@ impl Disk {
     }
 
     fn put(&self, store: &Store, text: &str, digest: &str, now: i64) -> Arc<Generation> {
-        store.store(&self.name, &self.source(text), origin(digest), now, &|| false).unwrap()
+        store
+            .store(&self.name, &self.source(text), origin(digest), now, &|| false)
+            .unwrap()
     }
 
     fn entries(&self) -> Vec<String> {
@@ -72,19 +77,34 @@ fn content(generation: &Generation) -> String {
 
 fn selected(generation: &Generation, schema: &str, package: &str, name: &str) -> Vec<String> {
     let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-    let filter = Filter { schema: given(schema), package: given(package), name: given(name) };
-    let Some(mut selection) = generation.select(&filter).unwrap() else { return Vec::new() };
+    let filter = Filter {
+        schema: given(schema),
+        package: given(package),
+        name: given(name),
+    };
+    let Some(mut selection) = generation.select(&filter).unwrap() else {
+        return Vec::new();
+    };
     let length = generation.length_of(&selection).unwrap();
     let mut text = String::new();
     while let Some(sections) = generation.next_sections(&mut selection).unwrap() {
         for section in sections {
             let mut bytes = vec![0; usize::try_from(section.length).unwrap()];
-            generation.read_at(Encoding::Identity, &mut bytes, section.offset).unwrap();
+            generation
+                .read_at(Encoding::Identity, &mut bytes, section.offset)
+                .unwrap();
             text.push_str(&String::from_utf8(bytes).unwrap());
         }
     }
     assert_eq!(text.len() as u64, length);
-    text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["name"].as_str().unwrap().to_owned()).collect()
+    text.lines()
+        .map(|line| {
+            serde_json::from_str::<serde_json::Value>(line).unwrap()["name"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        })
+        .collect()
 }
 
 #[test]
@@ -93,8 +113,14 @@ fn content_is_canonical_compressed_and_searchable() {
     let store = disk.open();
     let stored = disk.put(&store, CATALOG, "aa", 100);
     let text = content(&stored);
-    assert!(text.starts_with("{\"defaultChannel\":\"s\",\"name\":\"a\",\"schema\":\"olm.package\"}\n"), "{text}");
-    assert_eq!((stored.manifest().counts.metas, stored.manifest().counts.bundles), (7, 2));
+    assert!(
+        text.starts_with("{\"defaultChannel\":\"s\",\"name\":\"a\",\"schema\":\"olm.package\"}\n"),
+        "{text}"
+    );
+    assert_eq!(
+        (stored.manifest().counts.metas, stored.manifest().counts.bundles),
+        (7, 2)
+    );
     let mut gzip = vec![0; usize::try_from(stored.size(Encoding::Gzip)).unwrap()];
     stored.read_at(Encoding::Gzip, &mut gzip, 0).unwrap();
     let mut decoded = String::new();
@@ -105,7 +131,11 @@ fn content_is_canonical_compressed_and_searchable() {
     assert_eq!(zstd::decode_all(zstd.as_slice()).unwrap(), text.as_bytes());
 
     assert_eq!(selected(&stored, "olm.package", "", ""), ["a", "b"]);
-    assert_eq!(selected(&stored, "", "a", ""), ["s", "a.v1"], "what has no schema is in no filtered answer");
+    assert_eq!(
+        selected(&stored, "", "a", ""),
+        ["s", "a.v1"],
+        "what has no schema is in no filtered answer"
+    );
     assert_eq!(selected(&stored, "olm.channel", "b", "s"), ["s"]);
     assert_eq!(selected(&stored, "", "", "a.v1"), ["a.v1"]);
     assert!(selected(&stored, "olm.package", "a", "").is_empty());
@@ -121,7 +151,10 @@ fn new_content_takes_over_while_readers_keep_what_they_opened() {
     let new = disk.put(&store, "{\"schema\":\"x\",\"name\":\"only\"}", "bb", 200);
     assert_eq!(content(&old), before);
     assert_eq!(content(&new), "{\"name\":\"only\",\"schema\":\"x\"}\n");
-    assert_eq!(store.get(&disk.name).unwrap().manifest().digest, new.manifest().digest);
+    assert_eq!(
+        store.get(&disk.name).unwrap().manifest().digest,
+        new.manifest().digest
+    );
     assert_eq!(disk.entries(), ["current", "sha256-bb"]);
     // The same again: another generation, but as old as before.
     let again = disk.put(&store, "{\"name\":\"only\",\"schema\":\"x\"}", "bb", 300);
@@ -137,8 +170,14 @@ fn a_bad_catalog_names_its_file_and_changes_nothing() {
     let source = disk.source("{}");
     fs::create_dir(source.join("deep")).unwrap();
     fs::write(source.join("deep/broken.yaml"), "a: [").unwrap();
-    let error = store.store(&disk.name, &source, origin("bb"), 200, &|| false).unwrap_err().to_string();
-    assert!(error.starts_with("error walking FBC root: ") && error.contains("deep/broken.yaml"), "{error}");
+    let error = store
+        .store(&disk.name, &source, origin("bb"), 200, &|| false)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.starts_with("error walking FBC root: ") && error.contains("deep/broken.yaml"),
+        "{error}"
+    );
     assert_eq!(store.get(&disk.name).unwrap().manifest(), old.manifest());
     assert_eq!(disk.entries(), ["current", "sha256-aa"]);
 }
@@ -174,15 +213,21 @@ fn damaged_content_is_not_served() {
             let text = fs::read_to_string(&path).unwrap().replace("a.v1", "a.v2");
             fs::write(path, text).unwrap();
         }),
-        ("shorter", |folder| fs::write(folder.join("current/catalog.jsonl"), "x").unwrap()),
-        ("no index", |folder| fs::remove_file(folder.join("current/index")).unwrap()),
+        ("shorter", |folder| {
+            fs::write(folder.join("current/catalog.jsonl"), "x").unwrap()
+        }),
+        ("no index", |folder| {
+            fs::remove_file(folder.join("current/index")).unwrap()
+        }),
         ("index", |folder| {
             let path = folder.join("current/index");
             let mut bytes = fs::read(&path).unwrap();
             bytes[30] ^= 1;
             fs::write(path, bytes).unwrap();
         }),
-        ("manifest", |folder| fs::write(folder.join("current/manifest.json"), "{").unwrap()),
+        ("manifest", |folder| {
+            fs::write(folder.join("current/manifest.json"), "{").unwrap()
+        }),
         ("elsewhere", |folder| {
             fs::remove_file(folder.join("current")).unwrap();
             std::os::unix::fs::symlink("../../", folder.join("current")).unwrap();
@@ -205,7 +250,10 @@ fn adopting_and_removing() {
     let disk = Disk::new();
     let store = disk.open();
     disk.put(&store, CATALOG, "aa", 100);
-    let renamed = Origin { requested: "registry.example/catalog:v2".to_owned(), ..origin("aa") };
+    let renamed = Origin {
+        requested: "registry.example/catalog:v2".to_owned(),
+        ..origin("aa")
+    };
     store.adopt(&disk.name, renamed.clone()).unwrap();
     assert_eq!(disk.open().get(&disk.name).unwrap().manifest().origin, renamed);
     store.remove(&disk.name).unwrap();

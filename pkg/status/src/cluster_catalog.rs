@@ -75,7 +75,12 @@ pub fn status(
         }
         Outcome::Unavailable => {
             set(Type::Progressing, true, Reason::Succeeded, USER_SPECIFIED);
-            set(Type::Serving, false, Reason::UserSpecifiedUnavailable, USER_SPECIFIED);
+            set(
+                Type::Serving,
+                false,
+                Reason::UserSpecifiedUnavailable,
+                USER_SPECIFIED,
+            );
             None
         }
         Outcome::Retrying { message, served } => {
@@ -92,8 +97,14 @@ pub fn status(
         }
     };
     if served.is_some() {
-        set(Type::Serving, true, Reason::Available, "Serving desired content from resolved source");
-    } else if !matches!(outcome, Outcome::Unavailable | Outcome::Deleting) && is_true(&status_of(&conditions)) {
+        set(
+            Type::Serving,
+            true,
+            Reason::Available,
+            "Serving desired content from resolved source",
+        );
+    } else if !matches!(outcome, Outcome::Unavailable | Outcome::Deleting) && is_true(&status_of(&conditions))
+    {
         // What was served by a process whose disk is gone: say so rather than repeat that it is.
         let new = NewCondition {
             type_: Type::Serving.into(),
@@ -107,15 +118,21 @@ pub fn status(
     status.conditions = Some(conditions);
     status.resolved_source = served.map(|served| ResolvedCatalogSource {
         type_: CatalogSourceType::Image,
-        image: ResolvedImageSource { ref_: served.reference.clone() },
+        image: ResolvedImageSource {
+            ref_: served.reference.clone(),
+        },
     });
-    status.urls = served.map(|served| ClusterCatalogUrls { base: served.base_url.clone() });
+    status.urls = served.map(|served| ClusterCatalogUrls {
+        base: served.base_url.clone(),
+    });
     status.last_unpacked = served.map(|served| served.unpacked.clone());
     status
 }
 
 fn status_of(conditions: &[Condition]) -> Option<String> {
-    let serving = conditions.iter().find(|condition| condition.type_ == Type::Serving.as_str());
+    let serving = conditions
+        .iter()
+        .find(|condition| condition.type_ == Type::Serving.as_str());
     serving.map(|condition| condition.status.clone())
 }
 
@@ -126,9 +143,15 @@ fn is_true(status: &Option<String>) -> bool {
 /// Whether two statuses say the same, whenever their conditions came to say it.
 pub fn same(a: Option<&ClusterCatalogStatus>, b: &ClusterCatalogStatus) -> bool {
     let Some(a) = a else { return false };
-    let (left, right) = (a.conditions.as_deref().unwrap_or_default(), b.conditions.as_deref().unwrap_or_default());
+    let (left, right) = (
+        a.conditions.as_deref().unwrap_or_default(),
+        b.conditions.as_deref().unwrap_or_default(),
+    );
     left.len() == right.len()
-        && left.iter().zip(right).all(|(left, right)| condition::same_ignoring_time(left, right))
+        && left
+            .iter()
+            .zip(right)
+            .all(|(left, right)| condition::same_ignoring_time(left, right))
         && a.resolved_source == b.resolved_source
         && a.urls == b.urls
         && a.last_unpacked == b.last_unpacked
@@ -152,7 +175,10 @@ mod tests {
 
     fn rows(status: &ClusterCatalogStatus) -> Vec<String> {
         let conditions = status.conditions.as_deref().unwrap_or_default();
-        conditions.iter().map(|c| format!("{}={}/{}: {}", c.type_, c.status, c.reason, c.message)).collect()
+        conditions
+            .iter()
+            .map(|c| format!("{}={}/{}: {}", c.type_, c.status, c.reason, c.message))
+            .collect()
     }
 
     const SERVING: &str = "Serving=True/Available: Serving desired content from resolved source";
@@ -161,7 +187,12 @@ mod tests {
 
     #[test]
     fn serving_names_source_address_and_time() {
-        let status = status(None, 2, &Outcome::Serving(served()), &time("2026-01-02T03:04:06Z"));
+        let status = status(
+            None,
+            2,
+            &Outcome::Serving(served()),
+            &time("2026-01-02T03:04:06Z"),
+        );
         assert_eq!(rows(&status), [SUCCEEDED, SERVING]);
         assert_eq!(status.resolved_source.unwrap().image.ref_, served().reference);
         assert_eq!(status.urls.unwrap().base, served().base_url);
@@ -170,7 +201,10 @@ mod tests {
 
     #[test]
     fn a_first_failure_has_no_serving_condition() {
-        let outcome = Outcome::Retrying { message: "no".to_owned(), served: None };
+        let outcome = Outcome::Retrying {
+            message: "no".to_owned(),
+            served: None,
+        };
         let status = status(None, 1, &outcome, &time("2026-01-02T03:04:06Z"));
         assert_eq!(rows(&status), ["Progressing=True/Retrying: no"]);
         assert!(status.resolved_source.is_none());
@@ -180,13 +214,22 @@ mod tests {
     fn a_later_failure_keeps_serving() {
         let now = time("2026-01-02T03:04:06Z");
         let before = status(None, 1, &Outcome::Serving(served()), &now);
-        let outcome = Outcome::Blocked { message: "never".to_owned(), served: Some(served()) };
+        let outcome = Outcome::Blocked {
+            message: "never".to_owned(),
+            served: Some(served()),
+        };
         let after = status(Some(&before), 2, &outcome, &now);
         assert_eq!(rows(&after), ["Progressing=False/Blocked: never", SERVING]);
         assert_eq!(after.resolved_source, before.resolved_source);
-        let lost = Outcome::Retrying { message: "no".to_owned(), served: None };
+        let lost = Outcome::Retrying {
+            message: "no".to_owned(),
+            served: None,
+        };
         let after = status(Some(&before), 2, &lost, &now);
-        assert!(rows(&after)[1].starts_with("Serving=False/Unavailable: "), "{after:?}");
+        assert!(
+            rows(&after)[1].starts_with("Serving=False/Unavailable: "),
+            "{after:?}"
+        );
         assert!(after.urls.is_none());
     }
 
@@ -195,10 +238,13 @@ mod tests {
         let now = time("2026-01-02T03:04:06Z");
         let before = status(None, 1, &Outcome::Serving(served()), &now);
         let after = status(Some(&before), 2, &Outcome::Unavailable, &now);
-        assert_eq!(rows(&after), [
-            "Progressing=True/Succeeded: Catalog availability mode is set to Unavailable",
-            "Serving=False/UserSpecifiedUnavailable: Catalog availability mode is set to Unavailable",
-        ]);
+        assert_eq!(
+            rows(&after),
+            [
+                "Progressing=True/Succeeded: Catalog availability mode is set to Unavailable",
+                "Serving=False/UserSpecifiedUnavailable: Catalog availability mode is set to Unavailable",
+            ]
+        );
         assert!(after.urls.is_none() && after.resolved_source.is_none() && after.last_unpacked.is_none());
         let after = status(Some(&before), 2, &Outcome::Deleting, &now);
         assert_eq!(rows(&after)[1], "Serving=False/Unavailable: ");
@@ -208,7 +254,12 @@ mod tests {
     fn foreign_conditions_go_and_nothing_changes_twice() {
         let now = time("2026-01-02T03:04:06Z");
         let mut before = status(None, 1, &Outcome::Serving(served()), &now);
-        let again = status(Some(&before), 1, &Outcome::Serving(served()), &time("2026-02-02T03:04:06Z"));
+        let again = status(
+            Some(&before),
+            1,
+            &Outcome::Serving(served()),
+            &time("2026-02-02T03:04:06Z"),
+        );
         assert!(same(Some(&before), &again));
         assert_eq!(before, again);
         let mut foreign = before.conditions.clone().unwrap()[0].clone();

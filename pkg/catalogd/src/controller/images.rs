@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use olm_image::{CanonicalRef, Error, Filter, Puller, Reference, Unpacked};
-use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use crate::storage::CatalogName;
@@ -11,8 +10,7 @@ use crate::storage::CatalogName;
 /// The image label that names the folder of the catalog.
 const CONFIGS: Filter = Filter::LabelDir(olm_api::keys::CATALOG_CONFIGS_IMAGE_LABEL);
 
-/// Pulls on threads of its own: the puller's futures do not move between threads.
-#[derive(Clone)]
+/// A puller that stops with the process.
 pub(super) struct Images {
     puller: Arc<Puller>,
     shutdown: CancellationToken,
@@ -32,15 +30,10 @@ impl Images {
         &self,
         reference: &Reference,
     ) -> Result<Result<CanonicalRef, Error>, Stopped> {
-        let reference = reference.clone();
-        self.apart(move |images| {
-            Handle::current().block_on(
-                images
-                    .shutdown
-                    .run_until_cancelled(images.puller.resolve(&reference)),
-            )
-        })
-        .await
+        self.shutdown
+            .run_until_cancelled(self.puller.resolve(reference))
+            .await
+            .ok_or(Stopped)
     }
 
     /// The unpacked catalog of an image.
@@ -49,28 +42,12 @@ impl Images {
         owner: &CatalogName,
         reference: &CanonicalRef,
     ) -> Result<Result<Unpacked, Error>, Stopped> {
-        let (owner, reference) = (owner.clone(), reference.clone());
-        self.apart(move |images| {
-            let fetch = images.puller.fetch(owner.as_str(), &reference, CONFIGS);
-            Handle::current().block_on(images.shutdown.run_until_cancelled(fetch))
-        })
-        .await
+        let fetch = self.puller.fetch(owner.as_str(), reference, CONFIGS);
+        self.shutdown.run_until_cancelled(fetch).await.ok_or(Stopped)
     }
 
     /// Removes what is unpacked of a catalog.
     pub(super) async fn forget(&self, owner: &CatalogName) -> Result<(), Error> {
         self.puller.forget(owner.as_str()).await
-    }
-
-    async fn apart<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&Self) -> Option<T> + Send + 'static,
-    ) -> Result<T, Stopped> {
-        let images = self.clone();
-        tokio::task::spawn_blocking(move || work(&images))
-            .await
-            .ok()
-            .flatten()
-            .ok_or(Stopped)
     }
 }

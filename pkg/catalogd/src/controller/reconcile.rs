@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use futures::{FutureExt, StreamExt, future::BoxFuture};
+use futures::StreamExt;
 use jiff::Timestamp;
 use kube::{
     Api, ResourceExt,
@@ -38,7 +38,7 @@ pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
     Controller::new(api, watcher::Config::default().any_semantic())
         .with_config(Config::default().concurrency(CONCURRENCY).debounce(DEBOUNCE))
         .graceful_shutdown_on(shutdown.cancelled_owned())
-        .run(boxed, retry, context)
+        .run(reconcile, retry, context)
         .for_each(|result| {
             if let Err(error) = result {
                 tracing::debug!(error = olm_runtime::telemetry::chain(&error), "reconcile ended");
@@ -59,11 +59,6 @@ fn retry(catalog: Arc<Guarded>, error: &ReportError, context: Arc<Context>) -> A
         tracing::warn!(error = olm_runtime::telemetry::chain(error), "trying again");
     }
     Action::requeue(wait)
-}
-
-/// Boxed: the compiler cannot show that the bare future is Send within the controller's stream.
-fn boxed(catalog: Arc<Guarded>, context: Arc<Context>) -> BoxFuture<'static, Result<Action, ReportError>> {
-    reconcile(catalog, context).boxed()
 }
 
 async fn reconcile(catalog: Arc<Guarded>, context: Arc<Context>) -> Result<Action, ReportError> {
@@ -111,11 +106,7 @@ async fn reconcile(catalog: Arc<Guarded>, context: Arc<Context>) -> Result<Actio
                 .as_ref()
                 .map(|wanted| wanted.reference.clone())
                 .unwrap_or_default();
-            // A pull can take long; nobody waits for it at the end.
-            let pull = context
-                .shutdown
-                .run_until_cancelled(act::pull(&context, &name, &requested));
-            match pull.await.unwrap_or(Err(act::ActError::Interrupted)) {
+            match act::pull(&context, &name, &requested).await {
                 Ok(stored) => {
                     let served = context.served(&name, &stored);
                     let poll = Poll {

@@ -64,7 +64,10 @@ pub fn run(dir: &Path) -> Report {
         .collect();
     // On a thread of its own: callers may be within a runtime.
     let compared = std::thread::scope(|scope| {
-        scope.spawn(|| compare(dir, &cases)).join().unwrap_or_else(|_| Err(anyhow::anyhow!("the runner panicked")))
+        scope
+            .spawn(|| compare(dir, &cases))
+            .join()
+            .unwrap_or_else(|_| Err(anyhow::anyhow!("the runner panicked")))
     });
     match compared {
         Ok(answers) => judge(&cases, answers, &mut report),
@@ -77,21 +80,33 @@ fn judge(cases: &[Row], answers: Vec<Option<Answer>>, report: &mut Report) {
     let listed = deviations::listed("content-api");
     for (row, answer) in cases.iter().zip(answers) {
         let Some(answer) = answer else { continue };
-        let (difference, ours) = (row.differs(&answer), format!("{} {} bytes", answer.status, answer.length));
+        let (difference, ours) = (
+            row.differs(&answer),
+            format!("{} {} bytes", answer.status, answer.length),
+        );
         match listed.get(row.id.to_string().as_str()) {
             None => report.count(difference.map(|text| format!("{}: {text}", row.id))),
             Some(expected) if difference.is_some() && *expected == ours => {
                 report.cases += 1;
                 report.deviating += 1;
             }
-            Some(expected) => report.count(Some(format!("{}: listed as {expected:?}, ours is {ours:?}", row.id))),
+            Some(expected) => report.count(Some(format!(
+                "{}: listed as {expected:?}, ours is {ours:?}",
+                row.id
+            ))),
         }
     }
 }
 
 impl Row {
     fn differs(&self, answer: &Answer) -> Option<String> {
-        let header = |name: &str| answer.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let header = |name: &str| {
+            answer
+                .headers
+                .get(name)
+                .and_then(|value| value.to_str().ok())
+                .unwrap_or_default()
+        };
         let mut faults = Vec::new();
         let mut check = |what: &str, theirs: &str, ours: &str| {
             if theirs != ours {
@@ -108,7 +123,14 @@ impl Row {
             if name.eq_ignore_ascii_case("content-length") {
                 // What is compressed has another length than what was recorded uncompressed.
                 if !answer.encoded {
-                    check(name, theirs, &answer.declared.map(|length| length.to_string()).unwrap_or_default());
+                    check(
+                        name,
+                        theirs,
+                        &answer
+                            .declared
+                            .map(|length| length.to_string())
+                            .unwrap_or_default(),
+                    );
                 }
             } else {
                 check(name, theirs, header(name));
@@ -132,14 +154,21 @@ fn compare(dir: &Path, cases: &[Row]) -> anyhow::Result<Vec<Option<Answer>>> {
         ("a.b-c", small),
     ] {
         if source.is_dir() {
-            let origin = Origin { requested: name.to_owned(), resolved: name.to_owned(), unpacked_at: STORED_AT };
+            let origin = Origin {
+                requested: name.to_owned(),
+                resolved: name.to_owned(),
+                unpacked_at: STORED_AT,
+            };
             store.store(&CatalogName::new(name)?, &source, origin, STORED_AT, &|| false)?;
             there.push(name);
         }
     }
     let metrics = Metrics::register(&mut prometheus_client::registry::Registry::default());
     let router = router(Arc::new(store), metrics);
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()?;
     cases
         .iter()
         .map(|row| {
@@ -154,7 +183,9 @@ fn compare(dir: &Path, cases: &[Row]) -> anyhow::Result<Vec<Option<Answer>>> {
                 request = request.header(name, value);
             }
             let request = request.body(String::new())?;
-            runtime.block_on(async { read(router.clone().oneshot(request).await?).await }).map(Some)
+            runtime
+                .block_on(async { read(router.clone().oneshot(request).await?).await })
+                .map(Some)
         })
         .collect()
 }
@@ -165,9 +196,15 @@ where
 {
     let (parts, body) = response.into_parts();
     let exact = body.size_hint().exact();
-    let declared = parts.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    let declared = parts
+        .headers
+        .get(header::CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok()?.parse().ok());
     let raw = body.collect().await?.to_bytes();
-    let encoding = parts.headers.get(header::CONTENT_ENCODING).and_then(|value| value.to_str().ok());
+    let encoding = parts
+        .headers
+        .get(header::CONTENT_ENCODING)
+        .and_then(|value| value.to_str().ok());
     let mut decoded = Vec::new();
     match encoding {
         Some("gzip") => flate2::read::GzDecoder::new(raw.as_ref()).read_to_end(&mut decoded)?,
@@ -177,7 +214,10 @@ where
             0
         }
     };
-    let sha256 = Sha256::digest(&decoded).iter().map(|byte| format!("{byte:02x}")).collect();
+    let sha256 = Sha256::digest(&decoded)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     Ok(Answer {
         status: parts.status.as_u16(),
         encoded: encoding.is_some(),
