@@ -1,0 +1,278 @@
+//! Reads packages from an HTTPS server on loopback that behaves as catalogd does.
+
+use std::{
+    collections::HashMap,
+    net::TcpListener,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, SystemTime},
+};
+
+use axum::{
+    Router,
+    extract::{Path, Query, State},
+    http::StatusCode,
+    response::{IntoResponse, Response},
+    routing::get,
+};
+use olm_catalog_client::{CatalogClient, CatalogRef, ClientError, Limits, Trust};
+use olm_runtime::{
+    serve,
+    tls::{Issued, ServingCert, issue},
+};
+use tokio_util::sync::CancellationToken;
+
+const ALL: &str = concat!(
+    r#"{"defaultChannel":"stable","name":"app","schema":"olm.package"}"#,
+    "\n",
+    r#"{"entries":[{"name":"app.v1.0.0"}],"name":"stable","package":"app","schema":"olm.channel"}"#,
+    "\n",
+    r#"{"image":"quay.io/a/app@sha256:0","name":"app.v1.0.0","package":"app","properties":[{"type":"olm.package","value":{"packageName":"app","version":"1.0.0"}}],"schema":"olm.bundle"}"#,
+    "\n",
+    r#"{"name":"other","schema":"olm.package"}"#,
+    "\n",
+);
+
+/// What the server does next, and how often it was asked.
+#[derive(Clone)]
+struct Server(Arc<Inner>);
+
+struct Inner {
+    metas: Mutex<StatusCode>,
+    all: Mutex<StatusCode>,
+    content: Mutex<String>,
+    asked: AtomicUsize,
+}
+
+impl Server {
+    fn set(&self, metas: u16, all: u16) {
+        *self.0.metas.lock().unwrap() = StatusCode::from_u16(metas).unwrap();
+        *self.0.all.lock().unwrap() = StatusCode::from_u16(all).unwrap();
+    }
+
+    fn asked(&self) -> usize {
+        self.0.asked.swap(0, Ordering::SeqCst)
+    }
+}
+
+async fn metas(
+    State(server): State<Server>,
+    Path(_): Path<String>,
+    Query(query): Query<HashMap<String, String>>,
+) -> Response {
+    server.0.asked.fetch_add(1, Ordering::SeqCst);
+    let status = *server.0.metas.lock().unwrap();
+    if status != StatusCode::OK {
+        return (status, "404 page not found\n").into_response();
+    }
+    let content = server.0.content.lock().unwrap().clone();
+    let lines = content.lines().filter(|line| {
+        query
+            .iter()
+            .all(|(key, value)| line.contains(&format!("\"{key}\":\"{value}\"")))
+    });
+    lines
+        .map(|line| format!("{line}\n"))
+        .collect::<String>()
+        .into_response()
+}
+
+async fn all(State(server): State<Server>, Path(_): Path<String>) -> Response {
+    server.0.asked.fetch_add(1, Ordering::SeqCst);
+    let status = *server.0.all.lock().unwrap();
+    (status, server.0.content.lock().unwrap().clone()).into_response()
+}
+
+fn certificate() -> Issued {
+    issue(
+        "localhost",
+        &["localhost".to_owned(), "127.0.0.1".to_owned()],
+        SystemTime::now(),
+        Duration::from_secs(3600),
+    )
+    .unwrap()
+}
+
+/// The server's port, and the token that ends it.
+async fn start(server: &Server, issued: &Issued) -> (u16, CancellationToken) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let router = Router::new()
+        .route("/catalogs/{catalog}/api/v1/metas", get(metas))
+        .route("/catalogs/{catalog}/api/v1/all", get(all))
+        .with_state(server.clone());
+    let serving = ServingCert::fixed(issued.certificate_pem.as_bytes(), issued.key_pem.as_bytes()).unwrap();
+    let ends = CancellationToken::new();
+    let token = ends.clone();
+    tokio::spawn(async move { serve::tls_on("test", listener, router, &serving, token).await });
+    (port, ends)
+}
+
+fn server() -> Server {
+    Server(Arc::new(Inner {
+        metas: Mutex::new(StatusCode::OK),
+        all: Mutex::new(StatusCode::OK),
+        content: Mutex::new(ALL.to_owned()),
+        asked: AtomicUsize::new(0),
+    }))
+}
+
+fn catalog(port: u16, digest: &str) -> CatalogRef {
+    CatalogRef {
+        name: "cat".to_owned(),
+        base_url: format!("https://localhost:{port}/catalogs/cat"),
+        digest: digest.to_owned(),
+    }
+}
+
+fn trusting(issued: &Issued) -> Trust {
+    let pem = issued.ca_pem.clone();
+    Trust::provider(move || {
+        let pem = pem.clone();
+        async move { Ok(Some(pem)) }
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_package_is_read_once_per_content() {
+    let (server, issued) = (server(), certificate());
+    let (port, _ends) = start(&server, &issued).await;
+    let client = CatalogClient::new(trusting(&issued));
+    let first = catalog(port, "sha256:1");
+
+    let app = client.package(&first, "app").await.unwrap().unwrap();
+    assert_eq!((app.bundles.len(), app.channels.len()), (1, 1));
+    assert!(app.package.is_some());
+    assert_eq!(server.asked(), 2);
+    assert!(Arc::ptr_eq(
+        &app,
+        &client.package(&first, "app").await.unwrap().unwrap()
+    ));
+    assert!(client.package(&first, "none").await.unwrap().is_none());
+    assert_eq!(server.asked(), 2);
+    assert!(client.package(&first, "none").await.unwrap().is_none());
+    assert_eq!(server.asked(), 0);
+
+    // Other content is read anew; many at once ask once.
+    let second = catalog(port, "sha256:2");
+    let together = futures::future::join_all((0..8).map(|_| client.package(&second, "app"))).await;
+    assert!(together.iter().all(Result::is_ok));
+    assert_eq!(server.asked(), 2);
+    client.forget("cat");
+    client.package(&second, "app").await.unwrap();
+    assert_eq!(server.asked(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn falls_back_to_the_whole_catalog_and_never_keeps_a_404() {
+    let (server, issued) = (server(), certificate());
+    let (port, _ends) = start(&server, &issued).await;
+    let client = CatalogClient::new(trusting(&issued));
+    let catalog = catalog(port, "sha256:1");
+
+    server.set(404, 404);
+    let error = client.package(&catalog, "app").await.unwrap_err();
+    assert!(
+        matches!(error, ClientError::NoContent { .. }),
+        "{}",
+        error.message()
+    );
+    server.set(404, 200);
+    let app = client.package(&catalog, "app").await.unwrap().unwrap();
+    assert_eq!(app.bundles.len(), 1);
+    assert!(app.package.is_some());
+    assert!(client.package(&catalog, "none").await.unwrap().is_none());
+    server.set(404, 503);
+    let error = client.package(&catalog, "other").await.unwrap_err();
+    assert_eq!(
+        error.message(),
+        "error populating cache for catalog \"cat\": error: received unexpected response status code 503"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failing_catalog_keeps_its_last_good_content() {
+    let (server, issued) = (server(), certificate());
+    let (port, ends) = start(&server, &issued).await;
+    let client = CatalogClient::new(trusting(&issued));
+    let app = client
+        .package(&catalog(port, "sha256:1"), "app")
+        .await
+        .unwrap()
+        .unwrap();
+    client.package(&catalog(port, "sha256:1"), "none").await.unwrap();
+
+    server.set(500, 500);
+    let newer = catalog(port, "sha256:2");
+    assert!(Arc::ptr_eq(
+        &app,
+        &client.package(&newer, "app").await.unwrap().unwrap()
+    ));
+    // That a package was absent before says nothing about now.
+    client.package(&newer, "none").await.unwrap_err();
+    client.package(&newer, "other").await.unwrap_err();
+    server.set(200, 200);
+    assert!(!Arc::ptr_eq(
+        &app,
+        &client.package(&newer, "app").await.unwrap().unwrap()
+    ));
+
+    ends.cancel();
+    let nowhere = catalog(1, "sha256:3");
+    let error = client.package(&nowhere, "other").await.unwrap_err();
+    assert!(
+        matches!(error, ClientError::Refused { .. }),
+        "{}",
+        error.message()
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn authorities_are_read_again_when_tls_fails() {
+    let (server, old, new) = (server(), certificate(), certificate());
+    let (port, _ends) = start(&server, &new).await;
+    let trusted = Arc::new(Mutex::new(None));
+    let provided = trusted.clone();
+    let client = CatalogClient::new(Trust::provider(move || {
+        let now = provided.lock().unwrap().clone();
+        async move { Ok(now) }
+    }));
+    let catalog = catalog(port, "sha256:1");
+    for authority in [None, Some(old.ca_pem)] {
+        *trusted.lock().unwrap() = authority;
+        let error = client.package(&catalog, "app").await.unwrap_err();
+        assert!(matches!(error, ClientError::Tls { .. }), "{}", error.message());
+    }
+    *trusted.lock().unwrap() = Some(new.ca_pem);
+    assert!(client.package(&catalog, "app").await.unwrap().is_some());
+
+    let broken = CatalogClient::new(Trust::provider(|| async { Err("no Secret".to_owned()) }));
+    let error = broken.package(&catalog, "app").await.unwrap_err();
+    assert!(matches!(error, ClientError::Trust { .. }), "{}", error.message());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_are_capped_and_must_decode() {
+    let (server, issued) = (server(), certificate());
+    let (port, _ends) = start(&server, &issued).await;
+    let limits = Limits {
+        package: 100,
+        ..Limits::default()
+    };
+    let client = CatalogClient::with_limits(trusting(&issued), limits);
+    let error = client.package(&catalog(port, "1"), "app").await.unwrap_err();
+    assert!(
+        matches!(error, ClientError::TooLarge { limit: 100, .. }),
+        "{}",
+        error.message()
+    );
+
+    let client = CatalogClient::new(trusting(&issued));
+    "{\"schema\":\"olm.package\",\"name\":\"app\"".clone_into(&mut server.0.content.lock().unwrap());
+    let error = client.package(&catalog(port, "1"), "app").await.unwrap_err();
+    assert!(matches!(error, ClientError::Decode { .. }), "{}", error.message());
+    assert!(!error.terminal());
+}
