@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::model::{Csv, StrategyDeployment};
 use crate::{Bundle, ParseError, yaml};
 
 /// Most bytes in one file; the largest real manifest has 2.5 MB.
@@ -20,6 +21,10 @@ const MAX_FILES: usize = 4096;
 /// Most objects in all manifests.
 const MAX_OBJECTS: usize = 10_000;
 
+/// Most containers in all deployments: the user's configuration is copied into each.
+const MAX_CONTAINERS: usize = 500;
+/// Most bytes of annotations in all deployments: each carries those of the CSV.
+const MAX_COPIED_ANNOTATIONS: usize = 64 << 20;
 /// Most characters of an object that an error repeats.
 const MAX_QUOTED: usize = 4096;
 
@@ -66,12 +71,42 @@ pub fn parse(files: &BTreeMap<String, Vec<u8>>) -> Result<Bundle, ParseError> {
     if let Some(bytes) = files.get(PROPERTIES) {
         properties::merge(&mut csv, PROPERTIES, bytes)?;
     }
+    check_copies(&csv)?;
     Ok(Bundle {
         package,
         csv,
         crds,
         others,
     })
+}
+
+/// What is small in the CSV may become huge when it is copied into everything that a CSV lists.
+fn check_copies(csv: &Csv) -> Result<(), ParseError> {
+    let containers = |deployment: &StrategyDeployment| {
+        let list = deployment
+            .spec
+            .pointer("/template/spec/containers")
+            .and_then(Value::as_array);
+        list.map_or(0, Vec::len)
+    };
+    let containers: usize = csv.deployments.iter().map(containers).sum();
+    if containers > MAX_CONTAINERS {
+        return Err(too_large("the number of containers", containers, MAX_CONTAINERS));
+    }
+    let annotations: usize = csv
+        .annotations
+        .iter()
+        .map(|(key, text)| key.len() + text.len())
+        .sum();
+    let copied = annotations.saturating_mul(csv.deployments.len());
+    if copied > MAX_COPIED_ANNOTATIONS {
+        return Err(too_large(
+            "the size of all deployments' annotations",
+            copied,
+            MAX_COPIED_ANNOTATIONS,
+        ));
+    }
+    Ok(())
 }
 
 fn manifests(files: &BTreeMap<String, Vec<u8>>) -> impl Iterator<Item = (&String, &Vec<u8>)> {

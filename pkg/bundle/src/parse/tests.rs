@@ -63,6 +63,26 @@ fn names_what_is_wrong() {
     );
 }
 
+#[test]
+fn copies_are_bounded() {
+    let deployment = serde_json::json!({"name": "d", "spec": {"template": {"spec": {"containers": vec![serde_json::json!({}); 501]}}}});
+    let csv = |annotation: String, deployments: Vec<Value>| {
+        serde_json::json!({"kind": "ClusterServiceVersion", "metadata": {"annotations": {"a": annotation}},
+            "spec": {"install": {"spec": {"deployments": deployments}}}})
+        .to_string()
+    };
+    let many = error(&[
+        META,
+        ("manifests/csv.yaml", &csv(String::new(), vec![deployment])),
+    ]);
+    assert_eq!(
+        many,
+        "bundle is too large: the number of containers is 501, at most 500 is accepted"
+    );
+    let long = csv("x".repeat(1 << 20), vec![serde_json::json!({}); 65]);
+    assert!(error(&[META, ("manifests/csv.yaml", &long)]).contains("annotations"));
+}
+
 proptest! {
     #[test]
     fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {

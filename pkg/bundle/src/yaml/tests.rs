@@ -1,3 +1,5 @@
+use std::fmt::Write as _;
+
 use serde_json::json;
 
 use super::*;
@@ -38,7 +40,7 @@ fn alias_bombs_and_depth_are_refused() {
     let mut bomb = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n".to_owned();
     for level in 1..12 {
         let before = format!("*a{}", level - 1);
-        bomb += &format!("a{level}: &a{level} [{}]\n", vec![before; 10].join(","));
+        writeln!(bomb, "a{level}: &a{level} [{}]", vec![before; 10].join(",")).unwrap();
     }
     assert!(documents(bomb.as_bytes()).unwrap_err().contains("aliasing"));
     assert!(documents("[".repeat(100_000).as_bytes()).is_err());
@@ -46,7 +48,7 @@ fn alias_bombs_and_depth_are_refused() {
     // Every level is shallow by itself, the chain of aliases is not.
     let mut tower = "a0: &a0 x\n".to_owned();
     for level in 1..500 {
-        tower += &format!("a{level}: &a{level} [[[[[[[[*a{}]]]]]]]]\n", level - 1);
+        writeln!(tower, "a{level}: &a{level} [[[[[[[[*a{}]]]]]]]]", level - 1).unwrap();
     }
     assert_eq!(
         documents(tower.as_bytes()).unwrap_err(),
