@@ -114,11 +114,23 @@ impl PackageBuilder {
             schema::PACKAGE if is_package => self.package = Some(typed(meta, &self.name)?),
             schema::CHANNEL => {
                 let channel: Channel = typed(meta, &self.name)?;
-                self.channels.insert(key, Channel { name: meta.name.clone(), ..channel });
+                self.channels.insert(
+                    key,
+                    Channel {
+                        name: meta.name.clone(),
+                        ..channel
+                    },
+                );
             }
             schema::BUNDLE => {
                 let bundle: Bundle = typed(meta, &self.name)?;
-                self.bundles.insert(key, Bundle { name: meta.name.clone(), ..bundle });
+                self.bundles.insert(
+                    key,
+                    Bundle {
+                        name: meta.name.clone(),
+                        ..bundle
+                    },
+                );
             }
             schema::DEPRECATIONS => drop(self.deprecations.insert(key, typed(meta, &self.name)?)),
             _ => return Ok(false),

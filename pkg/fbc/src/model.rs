@@ -50,13 +50,25 @@ pub struct Entry {
     #[serde(default, deserialize_with = "or_default")]
     pub name: String,
     /// The bundle it replaces; may name one that is no longer in the channel.
-    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "String::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "or_default",
+        skip_serializing_if = "String::is_empty"
+    )]
     pub replaces: String,
     /// Further bundles it replaces.
-    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "or_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub skips: Vec<String>,
     /// The versions it replaces, as written; see `olm_version::SkipRange`.
-    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "String::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "or_default",
+        skip_serializing_if = "String::is_empty"
+    )]
     pub skip_range: String,
 }
 

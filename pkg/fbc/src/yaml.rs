@@ -10,6 +10,8 @@ use granit_parser::{Event, Parser, StrInput};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
+/// Most merge keys in one mapping; each goes through the whole mapping.
+const MAX_MERGES: usize = 64;
 /// Cost of a node beside its text, in bytes; about what it takes as canonical JSON.
 const NODE: usize = 4;
 
@@ -96,12 +98,14 @@ impl<'a> Composer<'a> {
         }
     }
 
-    /// The pairs of a mapping whose start was read. What a merge key brings in gives way to what is
-    /// written.
+    /// The pairs of a mapping whose start was read. A merge key takes effect where it stands: it overrides
+    /// what is written before it, and what is written after it overrides what it brought.
     fn pairs(&mut self, anchor: usize) -> Result<Vec<(String, Value)>, DecodeError> {
         self.deeper()?;
-        let mut pairs = Vec::new();
-        let mut merged = Map::new();
+        let mut pairs: Vec<(String, Value)> = Vec::new();
+        // Where the fields stand that a merge key brought and that may be written once more.
+        let mut brought: HashMap<String, usize> = HashMap::new();
+        let mut merges = 0;
         loop {
             let event = match self.event()? {
                 Event::MappingEnd => break,
@@ -112,14 +116,21 @@ impl<'a> Composer<'a> {
             let event = self.event()?;
             let value = self.value(event)?;
             if merging {
-                merge(value, &mut merged)?;
-            } else {
-                pairs.push((key_text(key)?, value));
+                merges += 1;
+                if merges > MAX_MERGES {
+                    let reason = format!("more than {MAX_MERGES} merge keys in one mapping");
+                    return Err(DecodeError::Yaml { reason });
+                }
+                brought.extend(merge_into(&mut pairs, value)?);
+                continue;
+            }
+            let key = key_text(key)?;
+            match brought.remove(&key).and_then(|at| pairs.get_mut(at)) {
+                Some((_, old)) => *old = value,
+                None => pairs.push((key, value)),
             }
         }
         self.depth -= 1;
-        merged.retain(|key, _| pairs.iter().all(|(written, _)| written != key));
-        pairs.extend(merged);
         if anchor > 0 {
             let whole = Value::Object(pairs.iter().cloned().collect());
             self.remember(anchor, &whole)?;
@@ -178,22 +189,45 @@ impl<'a> Composer<'a> {
     }
 }
 
-/// Adds the fields of `value`, a mapping or a list of mappings; earlier ones have precedence.
-fn merge(value: Value, into: &mut Map<String, Value>) -> Result<(), DecodeError> {
+/// The fields that a merge key brings in: those of a mapping, or of a list of mappings in which earlier ones
+/// have precedence.
+fn merge_fields(value: Value) -> Result<Map<String, Value>, DecodeError> {
+    let unfit = || DecodeError::Yaml {
+        reason: "map merge requires map or sequence of maps as the value".to_owned(),
+    };
     match value {
-        Value::Object(fields) => {
-            for (key, value) in fields {
-                into.entry(key).or_insert(value);
+        Value::Object(fields) => Ok(fields),
+        Value::Array(items) => {
+            let mut all = Map::new();
+            for item in items.into_iter().rev() {
+                let Value::Object(fields) = item else {
+                    return Err(unfit());
+                };
+                all.extend(fields);
             }
-            Ok(())
+            Ok(all)
         }
-        Value::Array(items) if items.iter().all(Value::is_object) => {
-            items.into_iter().try_for_each(|item| merge(item, into))
-        }
-        _ => Err(DecodeError::Yaml {
-            reason: "map merge requires map or sequence of maps as the value".to_owned(),
-        }),
+        _ => Err(unfit()),
     }
+}
+
+/// Sets the fields that a merge key brings in; returns those that were not there before, with their places.
+fn merge_into(pairs: &mut Vec<(String, Value)>, value: Value) -> Result<Vec<(String, usize)>, DecodeError> {
+    let places: HashMap<String, usize> = pairs
+        .iter()
+        .enumerate()
+        .map(|(at, (key, _))| (key.clone(), at))
+        .collect();
+    let mut new = Vec::new();
+    for (key, value) in merge_fields(value)? {
+        if let Some((_, old)) = places.get(&key).and_then(|at| pairs.get_mut(*at)) {
+            *old = value;
+        } else {
+            new.push((key.clone(), pairs.len()));
+            pairs.push((key, value));
+        }
+    }
+    Ok(new)
 }
 
 /// A key as text: JSON knows no other keys.

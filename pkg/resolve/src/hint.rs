@@ -13,7 +13,7 @@ pub(crate) fn sentence(request: &Request, field: &Field<'_>, trouble: &Trouble) 
     match trouble {
         Trouble::NotOne { tied, .. } if tied.is_empty() => nothing(request, field),
         Trouble::NotOne { .. } => {
-            "give the catalogs different priorities, or select one of them with spec.source.catalog.selector"
+            "Give the catalogs different priorities, or select one of them with spec.source.catalog.selector"
                 .to_owned()
         }
         Trouble::Waiting { catalog, .. } => waiting(field, catalog),
@@ -30,11 +30,11 @@ fn waiting(field: &Field<'_>, catalog: &str) -> String {
     let name = go_quote(catalog);
     match best {
         Some((judged, best)) => format!(
-            "waiting for catalog {name}, which could go before {} of catalog {}",
+            "Waiting for catalog {name}, which could go before {} of catalog {}",
             version(best),
             go_quote(&judged.catalog.name)
         ),
-        None => format!("waiting for catalog {name}: no other catalog has a suitable bundle"),
+        None => format!("Waiting for catalog {name}: no other catalog has a suitable bundle"),
     }
 }
 
@@ -48,9 +48,9 @@ fn others(field: &Field<'_>) -> String {
         .filter(|candidate| candidate.rule().is_none())
         .skip(1);
     match list(suitable.map(version)) {
-        None => "no other version is suitable".to_owned(),
+        None => "No other version is suitable".to_owned(),
         Some(versions) => {
-            format!("other suitable versions, to be named in spec.source.catalog.version: {versions}")
+            format!("Other suitable versions, to be named in spec.source.catalog.version: {versions}")
         }
     }
 }
@@ -58,17 +58,17 @@ fn others(field: &Field<'_>) -> String {
 fn nothing(request: &Request, field: &Field<'_>) -> String {
     if field.judged.is_empty() {
         return match list(field.without.iter().map(|catalog| go_quote(&catalog.name))) {
-            None => "there is no catalog to choose from".to_owned(),
-            Some(names) => format!("catalogs without the package: {names}"),
+            None => "There is no catalog to choose from".to_owned(),
+            Some(names) => format!("Catalogs without the package: {names}"),
         };
     }
     // The first test that says something is about the bundle that came closest.
     let tests: [fn(&Request, &Judged<'_>) -> Option<String>; 4] =
-        [no_successor, other_channel, missing_channel, out_of_range];
+        [no_successor, missing_channel, other_channel, out_of_range];
     tests
         .iter()
         .find_map(|test| field.judged.iter().find_map(|judged| test(request, judged)))
-        .unwrap_or_else(|| "the package has no bundles".to_owned())
+        .unwrap_or_else(|| "The package has no bundles".to_owned())
 }
 
 fn no_successor(request: &Request, judged: &Judged<'_>) -> Option<String> {
@@ -123,7 +123,7 @@ fn missing_channel(request: &Request, judged: &Judged<'_>) -> Option<String> {
     let present =
         list(channels.iter().map(|channel| channel.name.clone())).unwrap_or_else(|| "none".to_owned());
     Some(format!(
-        "catalog {} has no channel {} of the package; its channels: {present}",
+        "Catalog {} has no channel {} of the package; its channels: {present}",
         go_quote(&judged.catalog.name),
         go_quote(missing),
     ))
@@ -136,7 +136,7 @@ fn out_of_range(request: &Request, judged: &Judged<'_>) -> Option<String> {
     let reachable = list(visible().filter(|candidate| candidate.may_follow).map(version));
     if let (true, Some(reachable)) = (from_installed, &reachable) {
         return Some(format!(
-            "no version in catalog {catalog} is in that range; reachable: {reachable}"
+            "No version in catalog {catalog} is in that range; reachable: {reachable}"
         ));
     }
     let versions = list(visible().map(version))?;
@@ -152,7 +152,7 @@ fn out_of_range(request: &Request, judged: &Judged<'_>) -> Option<String> {
         ""
     };
     Some(format!(
-        "no version in catalog {catalog} is in that range; it has: {versions}{rule}"
+        "No version in catalog {catalog} is in that range; it has: {versions}{rule}"
     ))
 }
 

@@ -1,0 +1,73 @@
+//! Which files `.indexignore` leaves out.
+#![expect(clippy::expect_used, reason = "tests fail by panicking")]
+
+use olm_fbc::IndexIgnore;
+
+fn ignored(files: &[(&str, &str)], paths: &[&str]) -> Vec<bool> {
+    let rules = IndexIgnore::new(files.iter().copied()).expect("sound patterns");
+    paths.iter().map(|path| rules.is_ignored(path)).collect()
+}
+
+#[test]
+fn the_last_matching_pattern_decides() {
+    let rules = [("", "  # a comment\n\n*.md\n!keep.md\n")];
+    assert_eq!(
+        ignored(&rules, &["a.md", "x/a.md", "keep.md", "x/keep.md", "a.yaml"]),
+        [true, true, false, false, false]
+    );
+}
+
+#[test]
+fn a_leading_slash_ties_a_pattern_to_its_folder() {
+    let rules = [("", "/top.yaml\na/*.yaml")];
+    assert_eq!(
+        ignored(&rules, &["top.yaml", "x/top.yaml", "a/b.yaml", "x/a/b.yaml"]),
+        [true, false, true, false]
+    );
+}
+
+#[test]
+fn a_pattern_for_a_folder_holds_for_all_below() {
+    let rules = [("", "skip/\nold")];
+    assert_eq!(
+        ignored(
+            &rules,
+            &["skip/a.yaml", "x/skip/y/a.yaml", "skip", "old", "old/a"]
+        ),
+        [true, true, false, true, true]
+    );
+}
+
+#[test]
+fn two_stars_cross_folders() {
+    assert_eq!(
+        ignored(
+            &[("", "a/**/z.yaml\n**/b/")],
+            &["a/z.yaml", "a/x/y/z.yaml", "q/b/c", "z.yaml"]
+        ),
+        [true, true, true, false]
+    );
+}
+
+#[test]
+fn a_file_speaks_for_its_folder_and_has_the_last_word_there() {
+    let rules = [("x", "*.yaml"), ("", "*.json"), ("y", "!k.json")];
+    assert_eq!(
+        ignored(
+            &rules,
+            &["x/a.yaml", "a.yaml", "x/a.json", "y/k.json", "xx/a.yaml"]
+        ),
+        [true, false, true, false, false]
+    );
+}
+
+#[test]
+fn hostile_patterns_are_refused_or_harmless() {
+    assert!(IndexIgnore::new([("", "a\n".repeat(10_001))]).is_err());
+    assert!(IndexIgnore::new([("", "x".repeat(1024 * 1024 + 1))]).is_err());
+    let odd = ["../x", "/", "!", "[", "***", "\\"];
+    for pattern in odd {
+        let _ = IndexIgnore::new([("", pattern)]).map(|rules| rules.is_ignored("../../etc/passwd"));
+    }
+    assert!(!IndexIgnore::default().is_ignored("anything"));
+}
