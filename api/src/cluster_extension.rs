@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::absent::default_when_absent;
 use crate::schema::{parts, rules};
 
 /// What the user wants installed.
@@ -27,7 +28,7 @@ use crate::schema::{parts, rules};
     printcolumn = r#"{"name": "Progressing", "type": "string", "jsonPath": ".status.conditions[?(@.type=='Progressing')].status"}"#,
     printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#
 )]
-#[serde(rename_all = "camelCase")]
+#[serde(remote = "Self", rename_all = "camelCase")]
 pub struct ClusterExtensionSpec {
     /// Namespace the extension's namespaced objects are installed in. It must exist; it cannot be
     /// changed later.
@@ -59,6 +60,8 @@ pub struct ClusterExtensionSpec {
     #[schemars(range(min = 10, max = 720))]
     pub progress_deadline_minutes: Option<i32>,
 }
+
+default_when_absent!(ClusterExtensionSpec);
 
 /// A service account by name, in the extension's namespace.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]

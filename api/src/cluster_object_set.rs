@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::absent::default_when_absent;
 use crate::probe::ProgressionProbe;
 use crate::schema::{parts, rules};
 
@@ -26,7 +27,7 @@ use crate::schema::{parts, rules};
     printcolumn = r#"{"name": "Progressing", "type": "string", "jsonPath": ".status.conditions[?(@.type=='Progressing')].status"}"#,
     printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#
 )]
-#[serde(rename_all = "camelCase")]
+#[serde(remote = "Self", rename_all = "camelCase")]
 pub struct ClusterObjectSetSpec {
     /// `Active` revisions are applied and kept; `Archived` ones keep nothing but the record of what they
     /// were. There is no way back from the archive.
@@ -64,6 +65,8 @@ pub struct ClusterObjectSetSpec {
     #[schemars(length(min = 1, max = 20), extend("x-kubernetes-list-type" = "atomic"))]
     pub progression_probes: Option<Vec<ProgressionProbe>>,
 }
+
+default_when_absent!(ClusterObjectSetSpec);
 
 /// Whether a revision is in force.
 #[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
