@@ -1,6 +1,6 @@
 //! Who may read the metrics: asked of the API server by `TokenReview` and `SubjectAccessReview`.
 //!
-//! Answers are kept for [`KEEP`], by the token's digest, so that a busy scraper costs the API
+//! Answers are kept for a while, by the token's digest, so that a busy scraper costs the API
 //! server little and the token itself is not held.
 
 use std::{
@@ -24,8 +24,10 @@ use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use tokio::{sync::Semaphore, time::timeout};
 
-/// How long an answer is believed.
+/// How long a permission is believed.
 const KEEP: Duration = Duration::from_secs(60);
+/// How long a refusal is believed; a new role should count soon.
+const KEEP_REFUSAL: Duration = Duration::from_secs(10);
 /// How many answers are kept; beyond it all are asked for again.
 const KEPT: usize = 256;
 /// How long each of the two calls may take.
@@ -85,7 +87,12 @@ impl Access {
     fn kept(&self, key: &[u8; 32]) -> Option<Verdict> {
         let answers = self.answers.lock();
         let (asked, verdict) = answers.get(key)?;
-        (asked.elapsed() < KEEP).then_some(*verdict)
+        let keep = if *verdict == Verdict::Allowed {
+            KEEP
+        } else {
+            KEEP_REFUSAL
+        };
+        (asked.elapsed() < keep).then_some(*verdict)
     }
 
     async fn user(&self, token: &str) -> Result<Option<UserInfo>, kube::Error> {

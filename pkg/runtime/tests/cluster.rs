@@ -1,0 +1,260 @@
+//! Against a real API server: leases, the own certificate, access to metrics, events.
+
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use k8s_openapi::{
+    ByteString,
+    api::{
+        coordination::v1::Lease,
+        core::v1::{Namespace, ObjectReference, Secret},
+        events::v1::Event,
+    },
+};
+use kube::{
+    Api, Client,
+    api::{ListParams, Patch, PatchParams, PostParams},
+};
+use olm_harness::ControlPlane;
+use olm_runtime::{
+    events::Events,
+    lease::{LeaseConfig, LeaseError, run_when_leader},
+    metrics,
+    tls::{CATALOGD_OWN_CERT, OwnCertificate, ServingCert, own_ca},
+};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+const NAMESPACE: &str = "olmv1-system";
+
+async fn cluster() -> (ControlPlane, Client) {
+    let control_plane = ControlPlane::start().await.unwrap();
+    let client = control_plane.client();
+    let namespace: Namespace = serde_json::from_value(json!({"metadata": {"name": NAMESPACE}})).unwrap();
+    Api::all(client.clone())
+        .create(&PostParams::default(), &namespace)
+        .await
+        .unwrap();
+    (control_plane, client)
+}
+
+fn quick(name: &str) -> LeaseConfig {
+    LeaseConfig {
+        lease_duration: Duration::from_secs(3),
+        renew_deadline: Duration::from_secs(2),
+        retry_period: Duration::from_millis(300),
+        ..LeaseConfig::new(NAMESPACE, name)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_leads_at_a_time() {
+    let (_control_plane, client) = cluster().await;
+    let leaders = Arc::new(AtomicUsize::new(0));
+    let lead = |shutdown: CancellationToken| {
+        let (client, leaders) = (client.clone(), leaders.clone());
+        tokio::spawn(run_when_leader(
+            client,
+            Some(quick("lock")),
+            shutdown,
+            async move |until: CancellationToken| {
+                assert_eq!(leaders.fetch_add(1, Ordering::SeqCst), 0, "two lead at once");
+                until.cancelled().await;
+                leaders.fetch_sub(1, Ordering::SeqCst);
+            },
+        ))
+    };
+    let (first_ends, second_ends) = (CancellationToken::new(), CancellationToken::new());
+    let first = lead(first_ends.clone());
+    let leads = || async { leaders.load(Ordering::SeqCst) == 1 };
+    wait("the first leads", leads).await;
+    let second = lead(second_ends.clone());
+    // Well beyond the lease's duration: the first renews it.
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    assert_eq!(leaders.load(Ordering::SeqCst), 1);
+
+    first_ends.cancel();
+    first.await.unwrap().unwrap();
+    wait("the second leads after the release", leads).await;
+
+    // Somebody takes the lease away: who led must stop, and say so.
+    let api: Api<Lease> = Api::namespaced(client.clone(), NAMESPACE);
+    let patch = json!({"spec": {"holderIdentity": "thief", "leaseDurationSeconds": 60}});
+    api.patch("lock", &PatchParams::default(), &Patch::Merge(patch))
+        .await
+        .unwrap();
+    let lost = second.await.unwrap().unwrap_err();
+    assert!(matches!(lost, LeaseError::Lost { .. }));
+    assert_eq!(leaders.load(Ordering::SeqCst), 0);
+    let spec = api.get("lock").await.unwrap().spec.unwrap();
+    assert_eq!(spec.holder_identity.as_deref(), Some("thief"));
+
+    // Shutdown before leading: nothing ran, nothing is held.
+    let ends = CancellationToken::new();
+    let waiting = lead(ends.clone());
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    ends.cancel();
+    assert!(waiting.await.unwrap().unwrap().is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn replicas_agree_on_one_certificate_and_metrics_ask_who_reads() {
+    let (control_plane, client) = cluster().await;
+    assert!(own_ca(&client, NAMESPACE).await.unwrap().is_none());
+    let ends = CancellationToken::new();
+    let own = OwnCertificate {
+        namespace: NAMESPACE.to_owned(),
+        secret: CATALOGD_OWN_CERT.to_owned(),
+        names: vec!["localhost".to_owned()],
+        labels: BTreeMap::new(),
+    };
+    let replicas = futures::future::join_all(
+        (0..4).map(|_| ServingCert::own(client.clone(), own.clone(), ends.clone())),
+    )
+    .await;
+    let serving = replicas.into_iter().map(Result::unwrap).next().unwrap();
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), NAMESPACE);
+    let before = secrets.get(CATALOGD_OWN_CERT).await.unwrap();
+    let ca = own_ca(&client, NAMESPACE).await.unwrap().unwrap();
+    assert_eq!(
+        ca.matches("BEGIN CERTIFICATE").count(),
+        1,
+        "one was made, the others adopted it"
+    );
+
+    let port = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let address: SocketAddr = ([127, 0, 0, 1], port).into();
+    let (registry, metrics_client, token) = (metrics::Registry::new(), client.clone(), ends.clone());
+    let served = tokio::spawn(async move {
+        let address = address.to_string().parse().unwrap();
+        metrics::serve(address, registry, metrics_client, &serving, token).await
+    });
+    let http = olm_harness::tls::http_client(Some(&ca)).unwrap();
+    let url = format!("https://localhost:{port}/metrics");
+    let answer = async |token: Option<&str>| {
+        let mut request = http.get(&url);
+        if let Some(token) = token {
+            request = request.bearer_auth(token);
+        }
+        request
+            .send()
+            .await
+            .map(|answer| answer.status().as_u16())
+            .unwrap_or_default()
+    };
+    wait("metrics are served", || async { answer(None).await == 401 }).await;
+    assert_eq!(answer(Some("nonsense")).await, 401);
+
+    let reader = token_of(&client, "reader").await;
+    assert_eq!(answer(Some(&reader)).await, 403);
+    let scraper = token_of(&client, "scraper").await;
+    let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+        "metadata": {"name": "scraper"}, "rules": [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]});
+    let binding = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+        "metadata": {"name": "scraper"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "scraper"},
+        "subjects": [{"kind": "ServiceAccount", "name": "scraper", "namespace": NAMESPACE}]});
+    let params = PostParams::default();
+    let _: k8s_openapi::api::rbac::v1::ClusterRole = Api::all(client.clone())
+        .create(&params, &serde_json::from_value(role).unwrap())
+        .await
+        .unwrap();
+    let _: k8s_openapi::api::rbac::v1::ClusterRoleBinding = Api::all(client.clone())
+        .create(&params, &serde_json::from_value(binding).unwrap())
+        .await
+        .unwrap();
+    wait_for_access(&http, &url, &scraper).await;
+
+    // A Secret that somebody broke is mended, and the former authority stays trusted.
+    let mut broken = before.clone();
+    broken
+        .data
+        .as_mut()
+        .unwrap()
+        .insert("tls.key".to_owned(), ByteString(b"broken".to_vec()));
+    secrets
+        .replace(CATALOGD_OWN_CERT, &params, &broken)
+        .await
+        .unwrap();
+    ServingCert::own(client.clone(), own, ends.clone()).await.unwrap();
+    let both = own_ca(&client, NAMESPACE).await.unwrap().unwrap();
+    assert_eq!(both.matches("BEGIN CERTIFICATE").count(), 2);
+    assert!(both.contains(ca.trim()));
+
+    ends.cancel();
+    served.await.unwrap().unwrap();
+    drop(control_plane);
+}
+
+async fn wait_for_access(http: &reqwest::Client, url: &str, token: &str) {
+    // The refusal is believed for some seconds.
+    for _ in 0..100 {
+        let answer = http.get(url).bearer_auth(token).send().await.unwrap();
+        if answer.status().is_success() {
+            let text = answer.text().await.unwrap();
+            assert!(text.contains("process_start_time_seconds"), "{text}");
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(700)).await;
+    }
+    panic!("the scraper never got access");
+}
+
+async fn token_of(client: &Client, name: &str) -> String {
+    use k8s_openapi::api::{
+        authentication::v1::{TokenRequest, TokenRequestSpec},
+        core::v1::ServiceAccount,
+    };
+    let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), NAMESPACE);
+    let account = serde_json::from_value(json!({"metadata": {"name": name}})).unwrap();
+    accounts.create(&PostParams::default(), &account).await.unwrap();
+    let request = TokenRequest {
+        spec: Some(TokenRequestSpec::default()),
+        ..TokenRequest::default()
+    };
+    let issued = accounts
+        .create_token_request(name, &PostParams::default(), &request)
+        .await
+        .unwrap();
+    issued.status.unwrap().token.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_reach_the_object() {
+    let (_control_plane, client) = cluster().await;
+    let object = ObjectReference {
+        api_version: Some("v1".to_owned()),
+        kind: Some("Namespace".to_owned()),
+        name: Some(NAMESPACE.to_owned()),
+        ..ObjectReference::default()
+    };
+    Events::new(client.clone(), "test-controller").warning(object, "Blocked", "Resolve", "no such package");
+    let api: Api<Event> = Api::all(client);
+    wait("the event is there", || async {
+        let list = api.list(&ListParams::default()).await.unwrap();
+        list.items
+            .iter()
+            .any(|event| event.reason.as_deref() == Some("Blocked"))
+    })
+    .await;
+}
+
+async fn wait<Fut: Future<Output = bool>>(what: &str, ready: impl Fn() -> Fut) {
+    for _ in 0..200 {
+        if ready().await {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    panic!("not in time: {what}");
+}
