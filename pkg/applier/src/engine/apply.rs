@@ -157,8 +157,12 @@ impl Engine {
                 return Ok(Look::Idle(known.verdict.clone()));
             }
         }
-        let live = timed(api.get_opt(&item.id.name)).await;
-        let live = live.map_err(|source| EngineError::object(&item.id, "getting resource", source))?;
+        let live = timed(api.get_opt(&item.id.name)).await.map_err(|source| {
+            if source.code() == 404 {
+                self.forget_kind(&item.id);
+            }
+            EngineError::object(&item.id, "getting resource", source)
+        })?;
         let Some(live) = live else { return Ok(Look::Absent) };
         if let Some(known) = &known {
             let now = seen_of(&live.metadata);

@@ -67,9 +67,16 @@ impl Engine {
             }
             Err(error) => return Err(error),
         };
-        let live = timed(api.get_opt(&id.name)).await;
-        let live = live.map_err(|source| EngineError::object(id, "getting resource", source))?;
-        let Some(live) = live else { return Ok(true) };
+        let live = match timed(api.get_opt(&id.name)).await {
+            Ok(Some(live)) => live,
+            Ok(None) => return Ok(true),
+            // The API itself went since it was discovered: a plain 404 rather than a Status.
+            Err(error) if error.code() == 404 => {
+                self.forget_kind(id);
+                return Ok(true);
+            }
+            Err(source) => return Err(EngineError::object(id, "getting resource", source)),
+        };
         let us = &revision.identity;
         let (uid, version) = (live.metadata.uid.clone(), live.metadata.resource_version.clone());
         let manager = PatchParams {

@@ -18,7 +18,7 @@ use kube::runtime::reflector::Store;
 use kube::runtime::watcher;
 use kube::{Client, Resource as _, ResourceExt as _};
 use olm_api::{ClusterObjectSet, ClusterObjectSetStatus};
-use olm_applier::engine::{Engine, EngineError};
+use olm_applier::engine::Engine;
 use olm_applier::watch::Watches;
 use olm_runtime::backoff::Backoff;
 use olm_runtime::events::Events;
@@ -40,7 +40,7 @@ pub struct Options {
     pub concurrency: u16,
 }
 
-/// What fails in a reconcile outside the engine.
+/// What fails in a reconcile outside the engine. All of it is retried.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -63,17 +63,6 @@ pub enum Error {
         /// Name of the revision.
         name: String,
     },
-    /// Objects could not be applied or removed.
-    #[error("cannot reconcile the objects of a revision")]
-    Engine(#[source] EngineError),
-}
-
-impl Error {
-    /// Whether trying again is pointless.
-    #[must_use]
-    pub fn terminal(&self) -> bool {
-        false
-    }
 }
 
 struct Context {

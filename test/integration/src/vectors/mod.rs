@@ -9,8 +9,10 @@ pub mod canonical;
 mod catalogs;
 pub mod crdsafety;
 pub mod deviations;
+pub mod metas;
 pub mod render;
 pub mod resolution;
+pub mod revision;
 pub mod skip_ranges;
 pub mod version_ranges;
 
@@ -62,6 +64,11 @@ pub const KINDS: &[Kind] = &[
         run: canonical::run,
     },
     Kind {
+        name: "content-api",
+        path: "metas.jsonl",
+        run: metas::run,
+    },
+    Kind {
         name: "resolution",
         path: "resolution.jsonl",
         run: resolution::run,
@@ -70,6 +77,11 @@ pub const KINDS: &[Kind] = &[
         name: "render",
         path: "render",
         run: render::run,
+    },
+    Kind {
+        name: "revision",
+        path: "render",
+        run: revision::run,
     },
     Kind {
         name: "crdsafety",
