@@ -1,4 +1,4 @@
-//! catalogd: serves the content of ClusterCatalogs.
+//! catalogd: serves the content of every ClusterCatalog.
 
 use std::{io::Write, process::ExitCode};
 

@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn defaults_are_upstreams() {
         let args = Args::try_parse_from(["catalogd"]).unwrap();
-        assert_eq!(args.gc_interval, Duration::from_secs(12 * 3600));
+        assert_eq!(args.gc_interval, Duration::from_hours(12));
         assert_eq!(args.external_address, "catalogd-service.olmv1-system.svc");
         assert_eq!(args.cache_dir, PathBuf::from("/var/cache/catalogd"));
         assert_eq!(
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn durations_as_in_go() {
-        assert_eq!(duration("1h30m"), Ok(Duration::from_secs(5400)));
+        assert_eq!(duration("1h30m"), Ok(Duration::from_mins(90)));
         assert_eq!(duration("1.5s"), Ok(Duration::from_millis(1500)));
         assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
         for bad in ["", "12", "h", "-1h", "1d", "1h 5m", "0s"] {

@@ -79,7 +79,7 @@ impl Collector {
             match removed.await {
                 Ok(Ok(())) => tracing::info!(catalog = %name, "content of a catalog that is gone removed"),
                 Ok(Err(error)) => {
-                    tracing::warn!(catalog = %name, error = olm_runtime::telemetry::chain(&error), "content stays")
+                    tracing::warn!(catalog = %name, error = olm_runtime::telemetry::chain(&error), "content stays");
                 }
                 Err(error) => tracing::warn!(catalog = %name, %error, "content stays"),
             }

@@ -1,5 +1,11 @@
 //! The content API without a socket.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::format_collect,
+    reason = "a test stops at the first surprise"
+)]
+
 use std::sync::Arc;
 
 use axum::{Router, body::Body};

@@ -1,5 +1,7 @@
 //! Content on real disks: stored, found again, damaged, left over, searched.
 
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -200,7 +202,7 @@ fn a_restart_serves_what_is_there_and_clears_what_a_crash_left() {
     assert_eq!(found.manifest(), old.manifest());
     assert_eq!(content(&found), content(&old));
     assert_eq!(disk.entries(), ["current", "sha256-aa"]);
-    assert_eq!(store.names().unwrap(), [disk.name.clone()]);
+    assert_eq!(store.names().unwrap(), std::slice::from_ref(&disk.name));
     assert_eq!(fs::read_dir(disk.root()).unwrap().count(), 1);
 }
 
@@ -214,10 +216,10 @@ fn damaged_content_is_not_served() {
             fs::write(path, text).unwrap();
         }),
         ("shorter", |folder| {
-            fs::write(folder.join("current/catalog.jsonl"), "x").unwrap()
+            fs::write(folder.join("current/catalog.jsonl"), "x").unwrap();
         }),
         ("no index", |folder| {
-            fs::remove_file(folder.join("current/index")).unwrap()
+            fs::remove_file(folder.join("current/index")).unwrap();
         }),
         ("index", |folder| {
             let path = folder.join("current/index");
@@ -226,7 +228,7 @@ fn damaged_content_is_not_served() {
             fs::write(path, bytes).unwrap();
         }),
         ("manifest", |folder| {
-            fs::write(folder.join("current/manifest.json"), "{").unwrap()
+            fs::write(folder.join("current/manifest.json"), "{").unwrap();
         }),
         ("elsewhere", |folder| {
             fs::remove_file(folder.join("current")).unwrap();

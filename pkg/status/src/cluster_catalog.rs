@@ -103,7 +103,7 @@ pub fn status(
             Reason::Available,
             "Serving desired content from resolved source",
         );
-    } else if !matches!(outcome, Outcome::Unavailable | Outcome::Deleting) && is_true(&status_of(&conditions))
+    } else if !matches!(outcome, Outcome::Unavailable | Outcome::Deleting) && is_true(status_of(&conditions))
     {
         // What was served by a process whose disk is gone: say so rather than repeat that it is.
         let new = NewCondition {
@@ -129,15 +129,15 @@ pub fn status(
     status
 }
 
-fn status_of(conditions: &[Condition]) -> Option<String> {
+fn status_of(conditions: &[Condition]) -> Option<&str> {
     let serving = conditions
         .iter()
         .find(|condition| condition.type_ == Type::Serving.as_str());
-    serving.map(|condition| condition.status.clone())
+    serving.map(|condition| condition.status.as_str())
 }
 
-fn is_true(status: &Option<String>) -> bool {
-    status.as_deref() == Some("True")
+fn is_true(status: Option<&str>) -> bool {
+    status == Some("True")
 }
 
 /// Whether two statuses say the same, whenever their conditions came to say it.

@@ -9,6 +9,7 @@ pub(super) const MAX_JITTER: f64 = 0.01;
 
 /// What is known of a catalog at the begin of a reconcile.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, each read once")]
 pub struct Found {
     /// `metadata.generation`.
     pub generation: i64,
@@ -283,7 +284,7 @@ mod tests {
     #[test]
     fn polls_when_due_with_jitter() {
         let mut found = found();
-        found.wanted.as_mut().unwrap().poll = Some(Duration::from_secs(600));
+        found.wanted.as_mut().unwrap().poll = Some(Duration::from_mins(10));
         found.memory.poll = Some(Poll {
             at: at(-500),
             jitter: 0.01,

@@ -1,4 +1,4 @@
-//! Reconciles ClusterCatalogs: gather, decide (pure), act, report.
+//! The controller of ClusterCatalog: gather, decide (pure), act, report.
 //!
 //! The status is computed once, at the end, and written only when it says something new. One
 //! catalog that is slow or broken holds up no other.

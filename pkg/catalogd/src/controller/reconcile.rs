@@ -32,7 +32,7 @@ const DEBOUNCE: Duration = Duration::from_millis(20);
 
 type Guarded = DeserializeGuard<ClusterCatalog>;
 
-/// Reconciles all ClusterCatalogs until `shutdown`.
+/// Reconciles every ClusterCatalog until `shutdown`.
 pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
     let api = Api::<Guarded>::all(context.client.clone());
     Controller::new(api, watcher::Config::default().any_semantic())
@@ -48,6 +48,7 @@ pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
         .await;
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the signature kube asks for")]
 fn retry(catalog: Arc<Guarded>, error: &ReportError, context: Arc<Context>) -> Action {
     let Ok(name) = CatalogName::new(catalog.name_any()) else {
         return Action::await_change();

@@ -70,7 +70,10 @@ impl Reader {
                 break;
             }
             let Some(section) = self.sections.front_mut() else {
-                if self.refill()? { continue } else { break }
+                if self.refill()? {
+                    continue;
+                }
+                break;
             };
             let take = section.length.min(room);
             let old = piece.len();

@@ -1,6 +1,6 @@
 //! Answers with content.
 
-use std::sync::Arc;
+use std::{fmt::Write as _, sync::Arc};
 
 use axum::{
     body::Body,
@@ -38,9 +38,10 @@ pub(super) fn all(generation: Arc<Generation>, method: &Method, headers: &Header
     let size = generation.size(form);
     let mut out = described(&validators, form);
     out.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
-    let range = match wants_range && conditional::range_applies(headers, &validators) {
-        true => range::requested(headers, size),
-        false => Range::Whole,
+    let range = if wants_range && conditional::range_applies(headers, &validators) {
+        range::requested(headers, size)
+    } else {
+        Range::Whole
     };
     match range {
         Range::Whole => sized(StatusCode::OK, out, method, size, || {
@@ -128,7 +129,7 @@ fn validators(generation: &Generation, form: Encoding, filter: Option<&Filter>) 
         }
         etag.push('-');
         for byte in hash.finalize().iter().take(8) {
-            etag.push_str(&format!("{byte:02x}"));
+            let _ = write!(etag, "{byte:02x}");
         }
     }
     if let Some(token) = encoding::token(form) {

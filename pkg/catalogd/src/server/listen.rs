@@ -28,7 +28,7 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 /// How long a request's head may take, also the idle time between two requests.
 const HEAD: Duration = Duration::from_secs(30);
 /// How long a client may take no byte of an answer.
-const STALL: Duration = Duration::from_secs(60);
+const STALL: Duration = Duration::from_mins(1);
 /// How often an HTTP/2 peer is asked whether it is there, and how long it may take to answer.
 const PING: Duration = Duration::from_secs(20);
 /// Most answers at once on one HTTP/2 connection.

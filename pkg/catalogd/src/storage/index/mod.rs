@@ -54,12 +54,12 @@ struct Layout {
 }
 
 impl Layout {
-    fn records(self) -> u64 {
+    fn records() -> u64 {
         HEADER
     }
 
     fn strings(self) -> u64 {
-        self.records() + self.metas * RECORD
+        Self::records() + self.metas * RECORD
     }
 
     fn text(self) -> u64 {

@@ -7,11 +7,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Field, HEADER, LIST, Layout, MAGIC, POSTING, RECORD, STRING};
+use super::{Field, LIST, Layout, MAGIC, POSTING, RECORD, STRING};
 use crate::storage::StorageError;
 
 /// How many records are looked at between two reads of the index.
 const BATCH: u32 = 1024;
+const HEADER_BYTES: usize = 24;
+const RECORD_BYTES: usize = 24;
+const POSTING_BYTES: usize = 4;
 
 /// Which blobs are wanted; all filters must hold, exactly.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -63,7 +66,7 @@ impl Index {
     pub(in crate::storage) fn open(path: &Path, content: u64) -> Result<Self, StorageError> {
         let file = File::open(path).map_err(StorageError::io("open", path))?;
         let size = file.metadata().map_err(StorageError::io("read", path))?.len();
-        let mut header = [0; HEADER as usize];
+        let mut header = [0; HEADER_BYTES];
         file.read_exact_at(&mut header, 0)
             .map_err(StorageError::io("read", path))?;
         let layout = Layout {
@@ -109,9 +112,8 @@ impl Index {
                 shortest = Some((field, start, count));
             }
         }
-        let (field, start, count) = match shortest {
-            Some(found) => found,
-            None => return Ok(None),
+        let Some((field, start, count)) = shortest else {
+            return Ok(None);
         };
         let next = self.layout.postings(field) + u64::from(start) * POSTING;
         Ok(Some(Selection {
@@ -131,17 +133,17 @@ impl Index {
             return Ok(None);
         }
         let batch = selection.left.min(BATCH);
-        let mut postings = vec![0; batch as usize * POSTING as usize];
+        let mut postings = vec![0; batch as usize * POSTING_BYTES];
         self.read_into(&mut postings, selection.next)?;
         selection.next += u64::from(batch) * POSTING;
         selection.left -= batch;
         let mut sections: Vec<Section> = Vec::new();
-        for posting in postings.chunks_exact(POSTING as usize) {
+        for posting in postings.chunks_exact(POSTING_BYTES) {
             let number = u64::from(u32_at(posting, 0));
             if number >= self.layout.metas {
                 return Err(self.damaged());
             }
-            let record = self.read::<{ RECORD as usize }>(self.layout.records() + number * RECORD)?;
+            let record = self.read::<RECORD_BYTES>(Layout::records() + number * RECORD)?;
             let keys = [u32_at(&record, 12), u32_at(&record, 16), u32_at(&record, 20)];
             let fits = keys
                 .iter()
