@@ -63,7 +63,7 @@ fn upstreams(root: &Path, integer: &str) -> anyhow::Result<String> {
     let damaged = format!("{}000", integer.get(..integer.len() - 3).unwrap_or_default());
     let mut hash = Sha256::new();
     blobs(root, |blob| {
-        hash.update(String::from_utf8_lossy(blob).replace(integer, &damaged))
+        hash.update(String::from_utf8_lossy(blob).replace(integer, &damaged));
     })?;
     hex(hash)
 }
