@@ -57,7 +57,9 @@ pub fn same_ignoring_time(a: &Condition, b: &Condition) -> bool {
 
 /// The wire format has whole seconds: what is compared must not have more.
 fn whole_second(time: &Time) -> Time {
-    let down = TimestampRound::new().smallest(Unit::Second).mode(RoundMode::Floor);
+    let down = TimestampRound::new()
+        .smallest(Unit::Second)
+        .mode(RoundMode::Floor);
     // Rounding down fails only at the very ends of time.
     Time(time.0.round(down).unwrap_or(time.0))
 }
@@ -92,7 +94,11 @@ mod tests {
     #[test]
     fn keeps_the_time_until_the_status_flips() {
         let mut conditions = Vec::new();
-        set(&mut conditions, new("True", "a"), &time("2026-01-02T03:04:05.999Z"));
+        set(
+            &mut conditions,
+            new("True", "a"),
+            &time("2026-01-02T03:04:05.999Z"),
+        );
         assert_eq!(conditions[0].last_transition_time, time("2026-01-02T03:04:05Z"));
         let before = conditions[0].clone();
 
