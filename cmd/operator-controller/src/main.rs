@@ -1,4 +1,4 @@
-//! operator-controller: installs ClusterExtensions.
+//! `operator-controller`: installs extensions.
 
 use std::process::ExitCode;
 
@@ -12,7 +12,7 @@ async fn main() -> ExitCode {
         report(&error.into());
         return ExitCode::FAILURE;
     }
-    match olm_operator_controller::run(args).await {
+    match Box::pin(olm_operator_controller::run(args)).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             report(&error);

@@ -39,7 +39,7 @@ const CONCURRENCY: u16 = 4;
 /// Errors: bad flags, an API server that cannot be reached at the start, a port that is taken, a lost lease.
 pub async fn run(args: Args) -> anyhow::Result<()> {
     let shutdown = shutdown::token();
-    run_until(args, shutdown).await
+    Box::pin(run_until(args, shutdown)).await
 }
 
 /// As [`run`], until `shutdown` is cancelled.
@@ -140,7 +140,11 @@ async fn controllers(client: kube::Client, args: Args, shutdown: CancellationTok
     };
     let revisions = cluster_object_set::run(client, options, shutdown.clone());
     let extensions = cluster_extension::run(context, changes, shutdown);
-    tokio::try_join!(async { Ok(extensions.await) }, revisions)?;
+    let extensions = async {
+        extensions.await;
+        Ok(())
+    };
+    tokio::try_join!(extensions, revisions)?;
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
-use kube::{Api, Client, ResourceExt as _};
+use kube::{Api, Client, ResourceExt};
 use olm_api::{ClusterCatalog, ClusterExtension, ClusterObjectSet};
 use olm_harness::{
     Catalogd, ControlPlane, ImageBuilder, OperatorController, PodStandIn, Registry, eventually, install_crds,
@@ -17,6 +17,7 @@ const LIMIT: Duration = Duration::from_secs(90);
 const PACKAGE: &str = "sample";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[expect(clippy::too_many_lines, reason = "one story")]
 async fn installs_upgrades_and_removes() -> Result<()> {
     let world = World::start().await?;
     world.publish("catalog:v1", &[("1.0.0", "")]).await?;
@@ -184,10 +185,14 @@ impl World {
                 .push(&self.registry, &format!("bundles/sample:{version}"))
                 .await?;
         }
-        let text: String = catalog(&self.registry.host(), versions)
+        let metas: Vec<String> = catalog(&self.registry.host(), versions)
             .iter()
-            .map(|m| format!("{m}\n"))
+            .map(ToString::to_string)
             .collect();
+        let text = metas.join(
+            "
+",
+        );
         ImageBuilder::new()
             .label("operators.operatorframework.io.index.configs.v1", "/configs")
             .file("configs/catalog.json", text)
@@ -301,12 +306,12 @@ impl World {
     async fn versions(&self) -> Result<Vec<Option<String>>> {
         let extensions: Api<ClusterExtension> = Api::all(self.client.clone());
         let list = extensions.list(&ListParams::default()).await?;
-        let mut versions: Vec<_> = list.items.iter().map(|e| e.resource_version()).collect();
-        versions.extend(self.revisions().await?.iter().map(|r| r.resource_version()));
+        let mut versions: Vec<_> = list.items.iter().map(ResourceExt::resource_version).collect();
+        versions.extend(self.revisions().await?.iter().map(ResourceExt::resource_version));
         Ok(versions)
     }
 
-    /// The version the installed ConfigMap names.
+    /// The version that the installed `ConfigMap` names.
     async fn config_map(&self) -> Result<Option<String>> {
         let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), "sample-ns");
         let found = api.get_opt("sample-config").await?;

@@ -259,12 +259,13 @@ fn report_progress(
     rolling_out: &[RevisionView],
 ) {
     match progress {
-        Progress::Retrying(message) => conditions.put(PROGRESSING, "True", RETRYING, message),
+        Progress::Retrying(message) | Progress::Removing(message) => {
+            conditions.put(PROGRESSING, "True", RETRYING, message);
+        }
         Progress::Blocked(message) => conditions.put(PROGRESSING, "False", "Blocked", message),
         Progress::InvalidConfiguration(message) => {
             conditions.put(PROGRESSING, "False", "InvalidConfiguration", message);
         }
-        Progress::Removing(message) => conditions.put(PROGRESSING, "True", RETRYING, message),
         Progress::Mirrored => match rolling_out.last().or(installed) {
             None => {}
             Some(newest) => match find(newest, PROGRESSING) {

@@ -1,4 +1,4 @@
-//! What of ClusterCatalogs matters to extensions: a stream of the moments at which a resolution may come out differently.
+//! What of catalogs matters to extensions: a stream of the moments at which a resolution may come out differently.
 //!
 //! Polls that find nothing new, and everything else a catalog's status says, pass silently.
 
@@ -32,7 +32,9 @@ pub(crate) fn changes(
             let told = match event {
                 Ok(event) => {
                     let (changed, gone) = seen.take(event);
-                    gone.iter().for_each(|catalog| catalogs.forget(catalog));
+                    for catalog in &gone {
+                        catalogs.forget(catalog);
+                    }
                     changed.then_some(())
                 }
                 Err(error) => {

@@ -212,12 +212,12 @@ async fn write(
     let made = call(what, sets.patch(order.name, &params, &Patch::Apply(&revision))).await?;
 
     // From here on the Secrets go with the revision.
-    let owned = json!({ "metadata": { "ownerReferences": [reference::<ClusterObjectSet>(&made)] } });
+    let ownership = json!({ "metadata": { "ownerReferences": [reference::<ClusterObjectSet>(&made)] } });
     for name in names {
         let what = format!("making ref Secret \"{name}\" go with its revision");
         call(
             what,
-            secrets.patch_metadata(&name, &PatchParams::default(), &Patch::Merge(&owned)),
+            secrets.patch_metadata(&name, &PatchParams::default(), &Patch::Merge(&ownership)),
         )
         .await?;
     }

@@ -17,7 +17,7 @@ use thiserror::Error;
 use super::call::{CallError, call};
 use super::model::Revision;
 
-const DAY: Duration = Duration::from_secs(24 * 3600);
+const DAY: Duration = Duration::from_hours(24);
 /// How long a certificate is valid.
 const VALID: Duration = DAY.saturating_mul(730);
 /// When it is renewed: well before it ends, as renewing takes a rollout.
@@ -151,7 +151,7 @@ mod tests {
             .unwrap();
         let at = |text: &str| {
             let seconds = text.parse::<Timestamp>().unwrap().as_second();
-            let since = std::time::Duration::from_secs(seconds.unsigned_abs());
+            let since = Duration::from_secs(seconds.unsigned_abs());
             rustls::pki_types::UnixTime::since_unix_epoch(since)
         };
         let verify = |name: &'static str, time: &str| {

@@ -1,6 +1,6 @@
 //! Triggers and the queue.
 //!
-//! Everything watched is watched as metadata, except ClusterCatalogs, of which only what matters to a resolution is compared
+//! Everything watched is watched as metadata, except catalogs, of which only what matters to a resolution is compared
 //! (see [`cluster_catalog`](crate::cluster_catalog)). Children are mapped by label here: kube's `owns` would queue a
 //! cluster-scoped owner a second time, under the child's namespace.
 
@@ -25,7 +25,7 @@ use super::{Context, chain};
 /// Events within this time are one reconcile.
 const DEBOUNCE: Duration = Duration::from_millis(50);
 /// Longest one reconcile may take: a large image over a slow line is the longest step.
-const RECONCILE_LIMIT: Duration = Duration::from_secs(15 * 60);
+const RECONCILE_LIMIT: Duration = Duration::from_mins(15);
 
 type Watched = PartialObjectMeta<ClusterExtension>;
 
@@ -91,7 +91,7 @@ pub(crate) async fn run(
         .graceful_shutdown_on(async move { shutdown.cancelled().await })
         .run(
             one,
-            |_, _: &Never, _| Action::requeue(Duration::from_secs(60)),
+            |_, _: &Never, _| Action::requeue(Duration::from_mins(1)),
             context,
         )
         .for_each(|result| async move {

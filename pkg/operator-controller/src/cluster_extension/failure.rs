@@ -58,11 +58,13 @@ impl Failure {
     pub(crate) fn terminal(&self) -> bool {
         match self {
             Self::Image(error) => error.terminal(),
-            // Without a change of the image these stay; but a tag may move, and upstream retries them, too.
-            Self::Files(_) | Self::Parse(_) | Self::CrdSafety(_) => false,
             Self::Pack(error) => error.terminal(),
             Self::Render(error) => error.terminal(),
-            Self::NamespaceMissing(_)
+            // Without a change of the image some of these stay; but a tag may move, and upstream retries them, too.
+            Self::Files(_)
+            | Self::Parse(_)
+            | Self::CrdSafety(_)
+            | Self::NamespaceMissing(_)
             | Self::NamespaceGoing(_)
             | Self::Certificates(_)
             | Self::Call(_)

@@ -19,9 +19,9 @@ use super::identity::Provider;
 /// How many catalogs are asked at the same time.
 const CATALOGS_AT_ONCE: usize = 4;
 /// How long one catalog may take to hand over a package.
-const CATALOG_LIMIT: Duration = Duration::from_secs(120);
+const CATALOG_LIMIT: Duration = Duration::from_mins(2);
 
-/// The ClusterObjectSets of the extension `name`, in no particular order.
+/// The revisions of the extension `name`, in no particular order.
 ///
 /// One that another extension object controls is left out: that was an earlier extension of the same name.
 pub(crate) async fn revisions(
@@ -111,7 +111,7 @@ async fn answer(context: &Context, catalog: ClusterCatalog, package: &str) -> Ca
         Ok(reference) => {
             let asked = context.catalogs.package(&reference, package);
             match tokio::time::timeout(CATALOG_LIMIT, asked).await {
-                Ok(Ok(Some(content))) => CatalogLookup::Found(content),
+                Ok(Ok(Some(found))) => CatalogLookup::Found(found),
                 Ok(Ok(None)) => CatalogLookup::NoSuchPackage,
                 Ok(Err(error)) => CatalogLookup::Failed(error.message()),
                 Err(_) => {

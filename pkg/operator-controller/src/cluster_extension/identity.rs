@@ -1,5 +1,7 @@
 //! What the objects of a revision follow from, as one digest. Pure.
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -66,7 +68,10 @@ impl Inputs<'_> {
         })
         .to_string();
         let digest = Sha256::digest(text.as_bytes());
-        let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("sha256:{hex}")
+        digest.iter().fold("sha256:".to_owned(), |mut text, byte| {
+            // Writing into a String cannot fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
     }
 }

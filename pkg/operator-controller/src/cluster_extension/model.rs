@@ -119,7 +119,7 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Reads the revisions from the ClusterObjectSets of one extension, in any order.
+    /// Reads the revisions of one extension, in any order.
     pub(crate) fn read(objects: &[ClusterObjectSet]) -> Self {
         let mut sorted: Vec<&ClusterObjectSet> = objects.iter().collect();
         sorted.sort_by_key(|object| object.spec.revision);

@@ -13,10 +13,13 @@ use super::failure::Failure;
 /// The image that `reference` names now.
 pub(crate) async fn resolve(puller: &Arc<Puller>, reference: Reference) -> Result<CanonicalRef, Failure> {
     let (puller, runtime) = (puller.clone(), Handle::current());
-    let work = move || runtime.block_on(puller.resolve(&reference));
+    let work = move || {
+        runtime
+            .block_on(puller.resolve(&reference))
+            .map_err(Failure::image)
+    };
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|_| Failure::Interrupted("finding the image"))?
-        .map_err(Failure::image)
 }
 
 /// The unpacked content of `image`, kept for `owner`.
@@ -26,8 +29,11 @@ pub(crate) async fn fetch(
     image: CanonicalRef,
 ) -> Result<Unpacked, Failure> {
     let (puller, runtime) = (puller.clone(), Handle::current());
-    let work = move || runtime.block_on(puller.fetch(&owner, &image, Filter::All));
+    let work = move || {
+        runtime
+            .block_on(puller.fetch(&owner, &image, Filter::All))
+            .map_err(Failure::image)
+    };
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|_| Failure::Interrupted("pulling the image"))?
-        .map_err(Failure::image)
 }

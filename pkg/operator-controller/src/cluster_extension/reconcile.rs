@@ -30,7 +30,7 @@ const REMOVAL_RECHECK: Duration = Duration::from_secs(30);
 /// How soon something that only a change can mend is tried again all the same.
 const BLOCKED_RECHECK: Duration = Duration::from_secs(1000);
 /// How soon all is looked at again although nothing is known to have changed: events can be lost, and certificates made here end.
-const RESYNC: Duration = Duration::from_secs(6 * 3600);
+const RESYNC: Duration = Duration::from_hours(6);
 
 /// Brings the extension `name` one step further and says when to look again.
 pub(crate) async fn reconcile(context: &Context, name: &str) -> Result<Action, CallError> {

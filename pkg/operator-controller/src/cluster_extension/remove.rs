@@ -91,7 +91,9 @@ fn waiting(left: &[ClusterObjectSet]) -> String {
         names.join(", ")
     );
     if more > 0 {
-        text.push_str(&format!(" and {more} more"));
+        text.push_str(" and ");
+        text.push_str(&more.to_string());
+        text.push_str(" more");
     }
     // What its own controller says of the newest tells what it is held up by.
     let newest = left.iter().max_by_key(|revision| revision.spec.revision);

@@ -1,4 +1,5 @@
 //! Deciding, in tables: spec, revisions and catalogs in; a bundle, a refusal, a step out.
+#![expect(clippy::needless_pass_by_value, reason = "calls read better with literals")]
 
 use std::sync::Arc;
 
