@@ -205,7 +205,11 @@ fn condition_failure(wanted: &ConditionEqual, object: &Value) -> Option<String> 
     (status != wanted.status).then(|| format!(".status.condition[\"{type_}\"] is {status}"))
 }
 
-/// Kubernetes sets no condition on a StatefulSet: it is available when as many replicas as wanted are.
+/// Kubernetes sets no condition on a `StatefulSet`: it is available when as many replicas as wanted are.
+#[expect(
+    clippy::option_option,
+    reason = "outer: whether it is answered here; inner: what is missing"
+)]
 fn stateful_set_available(wanted: &ConditionEqual, object: &Value) -> Option<Option<String>> {
     if group_kind(object) != ("apps".to_owned(), "StatefulSet".to_owned())
         || wanted.type_ != "Available"
@@ -253,21 +257,19 @@ fn value_failure(wanted: &FieldValue, object: &Value) -> Option<String> {
 fn field(object: &Value, path: &str) -> Option<Value> {
     let mut value = object;
     for key in path.split('.') {
-        match value.get(key) {
-            Some(next) => value = next,
-            None => {
-                let count = matches!(
-                    path,
-                    "status.replicas"
-                        | "status.updatedReplicas"
-                        | "status.readyReplicas"
-                        | "status.availableReplicas"
-                );
-                let workload =
-                    group_kind(object).0 == "apps" && object.pointer("/status/observedGeneration").is_some();
-                return (count && workload).then(|| Value::from(0));
-            }
-        }
+        let Some(next) = value.get(key) else {
+            let count = matches!(
+                path,
+                "status.replicas"
+                    | "status.updatedReplicas"
+                    | "status.readyReplicas"
+                    | "status.availableReplicas"
+            );
+            let workload =
+                group_kind(object).0 == "apps" && object.pointer("/status/observedGeneration").is_some();
+            return (count && workload).then(|| Value::from(0));
+        };
+        value = next;
     }
     Some(value.clone())
 }

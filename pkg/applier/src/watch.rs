@@ -60,12 +60,11 @@ impl Drop for Watch {
 pub struct Watches {
     client: Client,
     triggers: mpsc::Sender<ObjectRef<ClusterObjectSet>>,
-    watches: Mutex<HashMap<Kind, Watch>>,
+    kinds: Mutex<HashMap<Kind, Watch>>,
 }
 
 impl Watches {
     /// No watcher yet, and the stream of revisions whose objects changed.
-    #[must_use]
     pub fn new(
         client: Client,
     ) -> (
@@ -78,7 +77,7 @@ impl Watches {
             Self {
                 client,
                 triggers,
-                watches: Mutex::new(HashMap::new()),
+                kinds: Mutex::new(HashMap::new()),
             },
             stream,
         )
@@ -86,7 +85,7 @@ impl Watches {
 
     /// Watches `kind` on behalf of the revision with this uid.
     pub fn need(&self, user: &str, kind: &Kind, resource: &ApiResource) {
-        let mut watches = self.watches.lock();
+        let mut watches = self.kinds.lock();
         let watch = watches.entry(kind.clone()).or_insert_with(|| {
             tracing::debug!(group = kind.0, version = kind.1, kind = kind.2, "watch starts");
             let cache = Arc::new(Mutex::new(Cache::default()));
@@ -103,7 +102,7 @@ impl Watches {
 
     /// Ends what only this revision needed.
     pub fn release(&self, user: &str) {
-        self.watches.lock().retain(|_, watch| {
+        self.kinds.lock().retain(|_, watch| {
             watch.users.remove(user);
             !watch.users.is_empty()
         });
@@ -112,7 +111,7 @@ impl Watches {
     /// How many kinds are watched.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.watches.lock().len()
+        self.kinds.lock().len()
     }
 
     /// Whether nothing is watched.
@@ -124,10 +123,9 @@ impl Watches {
     /// What is known of an object; `None` when it was deleted, was not seen yet, or its kind is not watched.
     #[must_use]
     pub fn seen(&self, kind: &Kind, namespace: &str, name: &str) -> Option<Seen> {
-        let cache = Arc::clone(&self.watches.lock().get(kind)?.cache);
+        let cache = Arc::clone(&self.kinds.lock().get(kind)?.cache);
         let key = (namespace.to_owned(), name.to_owned());
-        let seen = cache.lock().objects.get(&key).map(|(seen, _)| seen.clone());
-        seen
+        cache.lock().objects.get(&key).map(|(seen, _)| seen.clone())
     }
 }
 

@@ -18,7 +18,7 @@ use crate::watch::{older, seen_of};
 
 /// How often fields may be taken back from another field manager within [`FIGHT_WINDOW`].
 const FIGHTS: usize = 5;
-const FIGHT_WINDOW: Duration = Duration::from_secs(60);
+const FIGHT_WINDOW: Duration = Duration::from_mins(1);
 /// The field manager of dry runs, so that they never meet a conflict with ourselves.
 const DRY_RUN_MANAGER: &str = "dummy";
 
@@ -400,7 +400,7 @@ fn collision_report(id: &Id, controller: Option<&OwnerReference>, probe: &Verdic
     );
     match controller {
         Some(owner) => {
-            text.push_str(&format!(
+            let _ = std::fmt::Write::write_fmt(&mut text, format_args!(
                 "\nConflicting Owner: {}, Kind={} {} (uid {})",
                 owner.api_version, owner.kind, owner.name, owner.uid
             ));

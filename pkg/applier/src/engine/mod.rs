@@ -188,16 +188,15 @@ impl Engine {
     async fn api(&self, id: &Id) -> Result<(Api<DynamicObject>, ApiResource), EngineError> {
         let kind = id.watch_kind();
         let known = self.kinds.lock().get(&kind).cloned();
-        let (resource, scope) = match known {
-            Some(known) => known,
-            None => {
-                let gvk = GroupVersionKind::gvk(&id.group, &id.version, &id.kind);
-                let found = timed(discovery::pinned_kind(&self.client, &gvk)).await;
-                let (resource, capabilities) = found.map_err(|source| EngineError::kind(id, source))?;
-                let found = (resource, capabilities.scope);
-                self.kinds.lock().insert(kind, found.clone());
-                found
-            }
+        let (resource, scope) = if let Some(known) = known {
+            known
+        } else {
+            let gvk = GroupVersionKind::gvk(&id.group, &id.version, &id.kind);
+            let found = timed(discovery::pinned_kind(&self.client, &gvk)).await;
+            let (resource, capabilities) = found.map_err(|source| EngineError::kind(id, source))?;
+            let found = (resource, capabilities.scope);
+            self.kinds.lock().insert(kind, found.clone());
+            found
         };
         let api = match (&scope, id.namespace.is_empty()) {
             (Scope::Namespaced, false) => Api::namespaced_with(self.client.clone(), &id.namespace, &resource),

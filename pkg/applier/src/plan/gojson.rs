@@ -95,7 +95,7 @@ fn write_float(out: &mut String, float: f64) {
             _ => out.push_str(&text),
         }
     } else {
-        out.push_str(&format!("{float}"));
+        out.push_str(&float.to_string());
     }
 }
 

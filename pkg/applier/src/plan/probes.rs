@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 /// For `spec.progressionProbes`: what must be true of the kinds that take time.
 ///
-/// The StatefulSet's probe asks for a condition Kubernetes never sets; it stays, as upstream's clients read it, and
+/// The `StatefulSet`'s probe asks for a condition Kubernetes never sets; it stays, as upstream's clients read it, and
 /// [`crate::probe`] answers it from the replica counts.
 #[must_use]
 pub fn default_probes() -> Vec<ProgressionProbe> {
