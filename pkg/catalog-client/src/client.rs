@@ -6,7 +6,7 @@ use olm_fbc::PackageContent;
 use parking_lot::Mutex;
 use reqwest::{
     Client, Response, StatusCode,
-    header::{ETAG, HeaderValue},
+    header::{HeaderName, HeaderValue},
     redirect,
 };
 use url::Url;
@@ -18,12 +18,14 @@ use crate::{
     trust::Trust,
 };
 
+/// Our catalogd's name for the content that an answer is of.
+const CONTENT_DIGEST: HeaderName = HeaderName::from_static("olm-content-digest");
 /// To open a connection.
 const CONNECT: Duration = Duration::from_secs(10);
 /// Silence in the middle of an answer.
 const SILENCE: Duration = Duration::from_secs(30);
 /// One whole request.
-const REQUEST: Duration = Duration::from_secs(5 * 60);
+const REQUEST: Duration = Duration::from_mins(5);
 
 /// A catalog as its status shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,12 +165,10 @@ impl CatalogClient {
         // 404 also where the endpoint is switched off; then the whole catalog tells which it is.
         let response = match self.get(catalog, by_package).await {
             Err(ClientError::NoContent { .. }) => return self.load_from_all(catalog, package).await,
-            Err(ClientError::Status { status, .. })
-                if matches!(
-                    status,
-                    StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED
-                ) =>
-            {
+            Err(ClientError::Status {
+                status: StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED,
+                ..
+            }) => {
                 return self.load_from_all(catalog, package).await;
             }
             response => response?,
@@ -242,9 +242,9 @@ impl CatalogClient {
     }
 }
 
-/// What tells one content from another; not every catalogd says.
+/// What tells one content of a catalog from another; not every catalogd says. (An `ETag` is of one selection only.)
 fn version(response: &Response) -> Option<HeaderValue> {
-    response.headers().get(ETAG).cloned()
+    response.headers().get(CONTENT_DIGEST).cloned()
 }
 
 fn url(catalog: &CatalogRef, endpoint: &str, query: &[(&str, &str)]) -> Result<Url, ClientError> {

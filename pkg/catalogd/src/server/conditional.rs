@@ -9,6 +9,8 @@ use axum::http::{HeaderMap, HeaderName, header};
 pub(super) struct Validators {
     /// A strong entity tag, with its quotes.
     pub(super) etag: String,
+    /// The digest of the whole catalog, the same for every form and selection of it.
+    pub(super) content: String,
     /// Since when the content is what it is, whole seconds.
     pub(super) modified: SystemTime,
 }
@@ -100,6 +102,7 @@ mod tests {
             &headers,
             &Validators {
                 etag: "\"a\"".to_owned(),
+                content: "sha256:a".to_owned(),
                 modified,
             },
         )

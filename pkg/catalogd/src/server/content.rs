@@ -18,6 +18,9 @@ use super::{
 };
 use crate::storage::{Encoding, Filter, Generation, Selection};
 
+/// Says which content of the catalog an answer is of, the same for every selection and form: a client that asks
+/// twice can tell whether it saw one content.
+const CONTENT_DIGEST: header::HeaderName = header::HeaderName::from_static("olm-content-digest");
 const JSON_LINES: HeaderValue = HeaderValue::from_static("application/jsonl");
 
 /// Answers `/all`.
@@ -139,6 +142,7 @@ fn validators(generation: &Generation, form: Encoding, filter: Option<&Filter>) 
     etag.push('"');
     Validators {
         etag,
+        content: manifest.digest.clone(),
         modified: conditional::time(manifest.stored_at),
     }
 }
@@ -146,6 +150,7 @@ fn validators(generation: &Generation, form: Encoding, filter: Option<&Filter>) 
 fn identified(validators: &Validators) -> HeaderMap {
     let mut headers = HeaderMap::new();
     set(&mut headers, header::ETAG, &validators.etag);
+    set(&mut headers, CONTENT_DIGEST, &validators.content);
     set(
         &mut headers,
         header::LAST_MODIFIED,

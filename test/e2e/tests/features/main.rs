@@ -40,7 +40,6 @@ async fn main() -> ExitCode {
                 }
             })
         })
-        .with_default_cli()
         .run(features)
         .await;
     let failed = result.failed_steps() + result.parsing_errors() + result.hook_errors();
