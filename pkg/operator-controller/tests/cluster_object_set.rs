@@ -44,12 +44,22 @@ impl World {
         let shutdown = CancellationToken::new();
         for name in ["olmv1-system", NAMESPACE] {
             let namespace = serde_json::from_value(json!({"metadata": {"name": name}}))?;
-            Api::<Namespace>::all(client.clone()).create(&PostParams::default(), &namespace).await?;
+            Api::<Namespace>::all(client.clone())
+                .create(&PostParams::default(), &namespace)
+                .await?;
         }
-        let options = Options { system_namespace: "olmv1-system".to_owned(), concurrency: 4 };
+        let options = Options {
+            system_namespace: "olmv1-system".to_owned(),
+            concurrency: 4,
+        };
         let (runner, token) = (client.clone(), shutdown.clone());
         tokio::spawn(async move { cluster_object_set::run(runner, options, token).await });
-        Ok(Self { client, pods, shutdown, _plane: plane })
+        Ok(Self {
+            client,
+            pods,
+            shutdown,
+            _plane: plane,
+        })
     }
 
     fn sets(&self) -> Api<ClusterObjectSet> {
@@ -77,7 +87,9 @@ impl World {
                 "annotations": {keys::BUNDLE_VERSION_ANNOTATION: format!("{revision}.0.0")}},
             "spec": {"lifecycleState": "Active", "revision": revision, "collisionProtection": "Prevent",
                 "phases": packed.phases, "progressionProbes": plan::default_probes()}});
-        self.sets().create(&PostParams::default(), &serde_json::from_value(set)?).await?;
+        self.sets()
+            .create(&PostParams::default(), &serde_json::from_value(set)?)
+            .await?;
         Ok(name)
     }
 
@@ -138,55 +150,123 @@ fn webhook() -> Value {
 async fn rolls_out_halts_repairs_hands_over_and_goes() -> Result<()> {
     let world = World::start().await?;
     world.pods.set_ready(NAMESPACE, "manager", false).await;
-    let objects = vec![map("kept", "1"), map("dropped", "1"), crd(), thing(), deployment(), webhook()];
+    let objects = vec![
+        map("kept", "1"),
+        map("dropped", "1"),
+        crd(),
+        thing(),
+        deployment(),
+        webhook(),
+    ];
     let first = world.create("sample", 1, objects).await?;
 
     // The deployment is not ready: what comes after it is not begun.
     let line = "Object Deployment.apps/v1 workload/manager: ";
-    world.until(&first, "Available", "False", "ProbeFailure", line).await?;
+    world
+        .until(&first, "Available", "False", "ProbeFailure", line)
+        .await?;
     let hooks: Api<k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration> =
         Api::all(world.client.clone());
-    ensure!(hooks.get_opt("sample").await?.is_none(), "a phase was begun before the one before it was ready");
+    ensure!(
+        hooks.get_opt("sample").await?.is_none(),
+        "a phase was begun before the one before it was ready"
+    );
     world.pods.set_ready(NAMESPACE, "manager", true).await;
-    world.until(&first, "Progressing", "True", "Succeeded", "Revision 1.0.0 has rolled out.").await?;
-    world.until(&first, "Succeeded", "True", "Succeeded", "Revision succeeded rolling out.").await?;
+    world
+        .until(
+            &first,
+            "Progressing",
+            "True",
+            "Succeeded",
+            "Revision 1.0.0 has rolled out.",
+        )
+        .await?;
+    world
+        .until(
+            &first,
+            "Succeeded",
+            "True",
+            "Succeeded",
+            "Revision succeeded rolling out.",
+        )
+        .await?;
     ensure!(hooks.get_opt("sample").await?.is_some());
 
     // Nothing is written any more.
     let version = async || anyhow::Ok(world.sets().get(&first).await?.resource_version());
     tokio::time::sleep(Duration::from_millis(500)).await;
-    let before = (version().await?, world.deployments().get("manager").await?.resource_version());
+    let before = (
+        version().await?,
+        world.deployments().get("manager").await?.resource_version(),
+    );
     tokio::time::sleep(Duration::from_secs(2)).await;
-    let after = (version().await?, world.deployments().get("manager").await?.resource_version());
-    ensure!(before == after, "something is written again and again: {before:?} {after:?}");
+    let after = (
+        version().await?,
+        world.deployments().get("manager").await?.resource_version(),
+    );
+    ensure!(
+        before == after,
+        "something is written again and again: {before:?} {after:?}"
+    );
 
     // A changed object and a deleted one come back; a user's own fields stay.
-    let patch = json!({"data": {"key": "changed", "mine": "kept"}, "metadata": {"annotations": {"mine": "kept"}}});
-    world.maps().patch("kept", &PatchParams::default(), &Patch::Merge(&patch)).await?;
+    let patch =
+        json!({"data": {"key": "changed", "mine": "kept"}, "metadata": {"annotations": {"mine": "kept"}}});
+    world
+        .maps()
+        .patch("kept", &PatchParams::default(), &Patch::Merge(&patch))
+        .await?;
     world.maps().delete("dropped", &DeleteParams::default()).await?;
     let start = std::time::Instant::now();
     eventually(LIMIT, "drift is repaired", async || {
         let kept = world.maps().get("kept").await?;
         let data = kept.data.clone().unwrap_or_default();
         ensure!(data.get("key").map(String::as_str) == Some("1"), "{data:?}");
-        ensure!(data.contains_key("mine") && kept.annotations().contains_key("mine"), "{data:?}");
+        ensure!(
+            data.contains_key("mine") && kept.annotations().contains_key("mine"),
+            "{data:?}"
+        );
         ensure!(world.maps().get_opt("dropped").await?.is_some(), "not back");
         Ok(())
     })
     .await?;
-    ensure!(start.elapsed() < Duration::from_secs(2), "drift took {:?}", start.elapsed());
+    ensure!(
+        start.elapsed() < Duration::from_secs(2),
+        "drift took {:?}",
+        start.elapsed()
+    );
 
     // The second revision drops one object, changes one, adds one; a Secret makes it refer to Secrets.
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "secret", "namespace": NAMESPACE},
         "stringData": {"password": "x"}});
     let objects = vec![map("kept", "2"), secret, crd(), thing(), deployment(), webhook()];
     let second = world.create("sample", 2, objects).await?;
-    world.until(&second, "Progressing", "True", "Succeeded", "Revision 2.0.0 has rolled out.").await?;
-    world.until(&first, "Progressing", "False", "Archived", "revision is archived").await?;
-    world.until(&first, "Available", "Unknown", "Archived", "revision is archived").await?;
-    ensure!(world.maps().get_opt("dropped").await?.is_none(), "the leftover of the first revision is still there");
+    world
+        .until(
+            &second,
+            "Progressing",
+            "True",
+            "Succeeded",
+            "Revision 2.0.0 has rolled out.",
+        )
+        .await?;
+    world
+        .until(&first, "Progressing", "False", "Archived", "revision is archived")
+        .await?;
+    world
+        .until(&first, "Available", "Unknown", "Archived", "revision is archived")
+        .await?;
+    ensure!(
+        world.maps().get_opt("dropped").await?.is_none(),
+        "the leftover of the first revision is still there"
+    );
     let kept = world.maps().get("kept").await?;
-    ensure!(kept.annotations().get(keys::REVISION_ANNOTATION).map(String::as_str) == Some("2"));
+    ensure!(
+        kept.annotations()
+            .get(keys::REVISION_ANNOTATION)
+            .map(String::as_str)
+            == Some("2")
+    );
     ensure!(kept.data.unwrap_or_default().get("key").map(String::as_str) == Some("2"));
     world.sets().delete(&first, &DeleteParams::default()).await?;
     world.gone(&first).await?;
@@ -216,30 +296,51 @@ async fn refuses_before_writing() -> Result<()> {
     // Somebody else's object is left alone, and nothing else of the phase is made.
     let foreign: ConfigMap = serde_json::from_value(map("taken", "theirs"))?;
     world.maps().create(&PostParams::default(), &foreign).await?;
-    let set = world.create("collides", 1, vec![map("another", "1"), map("taken", "ours")]).await?;
-    let text = "revision object collisions in phase 0\nObject ConfigMap.v1 workload/taken\nAction: \"Collision\"";
+    let set = world
+        .create("collides", 1, vec![map("another", "1"), map("taken", "ours")])
+        .await?;
+    let text =
+        "revision object collisions in phase 0\nObject ConfigMap.v1 workload/taken\nAction: \"Collision\"";
     world.until(&set, "Progressing", "True", "Retrying", text).await?;
     ensure!(world.maps().get_opt("another").await?.is_none());
-    ensure!(world.maps().get("taken").await?.data.unwrap_or_default().get("key").map(String::as_str) == Some("theirs"));
+    ensure!(
+        world
+            .maps()
+            .get("taken")
+            .await?
+            .data
+            .unwrap_or_default()
+            .get("key")
+            .map(String::as_str)
+            == Some("theirs")
+    );
     world.sets().delete(&set, &DeleteParams::default()).await?;
     world.gone(&set).await?;
-    ensure!(world.maps().get_opt("taken").await?.is_some(), "an object of somebody else was deleted");
+    ensure!(
+        world.maps().get_opt("taken").await?.is_some(),
+        "an object of somebody else was deleted"
+    );
 
     // An unknown kind stops its phase, and goes on when the kind comes.
     let set = world.create("early", 1, vec![thing(), map("early", "1")]).await?;
     let text = "no matches for kind \"Thing\" in version \"example.com/v1\"";
     world.until(&set, "Progressing", "True", "Retrying", text).await?;
     let crds: Api<CustomResourceDefinition> = Api::all(world.client.clone());
-    crds.create(&PostParams::default(), &serde_json::from_value(crd())?).await?;
-    world.until(&set, "Progressing", "True", "Succeeded", "has rolled out").await?;
+    crds.create(&PostParams::default(), &serde_json::from_value(crd())?)
+        .await?;
+    world
+        .until(&set, "Progressing", "True", "Succeeded", "has rolled out")
+        .await?;
 
     // The API goes away: taking down does not hang.
-    crds.delete("things.example.com", &DeleteParams::default()).await?;
+    crds.delete("things.example.com", &DeleteParams::default())
+        .await?;
     world.sets().delete(&set, &DeleteParams::default()).await?;
     world.gone(&set).await?;
 
     // A Secret that may change blocks.
-    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "secret", "namespace": NAMESPACE}});
+    let secret =
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "secret", "namespace": NAMESPACE}});
     let phases = plan::phases(vec![secret], &plan::Stamp::default());
     let mut packed = plan::pack("blocked-1", "olmv1-system", "blocked", phases)?;
     packed.secrets[0].immutable = None;
@@ -248,8 +349,15 @@ async fn refuses_before_writing() -> Result<()> {
     secrets.create(&PostParams::default(), &packed.secrets[0]).await?;
     let set = json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet", "metadata": {"name": "blocked-1"},
         "spec": {"lifecycleState": "Active", "revision": 1, "collisionProtection": "Prevent", "phases": packed.phases}});
-    world.sets().create(&PostParams::default(), &serde_json::from_value(set)?).await?;
-    let text = format!("the following secrets are not immutable (referenced secrets must have immutable set to true): olmv1-system/{name}");
-    world.until("blocked-1", "Progressing", "False", "Blocked", &text).await?;
+    world
+        .sets()
+        .create(&PostParams::default(), &serde_json::from_value(set)?)
+        .await?;
+    let text = format!(
+        "the following secrets are not immutable (referenced secrets must have immutable set to true): olmv1-system/{name}"
+    );
+    world
+        .until("blocked-1", "Progressing", "False", "Blocked", &text)
+        .await?;
     Ok(())
 }

@@ -71,9 +71,24 @@ pub fn object_set(
         Outcome::RolledOut => {
             let done = format!("Revision {} has rolled out.", facts.version);
             progressing("True", "Succeeded", &done, true);
-            put("Available", "True", "ProbesSucceeded", "Objects are available and pass all probes.");
-            if !old.conditions.iter().flatten().any(|c| c.type_ == "Succeeded" && c.status == "True") {
-                put("Succeeded", "True", "Succeeded", "Revision succeeded rolling out.");
+            put(
+                "Available",
+                "True",
+                "ProbesSucceeded",
+                "Objects are available and pass all probes.",
+            );
+            if !old
+                .conditions
+                .iter()
+                .flatten()
+                .any(|c| c.type_ == "Succeeded" && c.status == "True")
+            {
+                put(
+                    "Succeeded",
+                    "True",
+                    "Succeeded",
+                    "Revision succeeded rolling out.",
+                );
             }
         }
         Outcome::NotReady(lines) => {
@@ -103,13 +118,19 @@ pub fn object_set(
         Some(phases) if !phases.is_empty() => Some(phases.clone()),
         _ => facts.observed_phases.clone(),
     };
-    ClusterObjectSetStatus { conditions: Some(conditions), observed_phases }
+    ClusterObjectSetStatus {
+        conditions: Some(conditions),
+        observed_phases,
+    }
 }
 
 /// Whether writing `new` over `old` would tell a reader anything; transition times alone do not.
 #[must_use]
 pub fn same(old: &ClusterObjectSetStatus, new: &ClusterObjectSetStatus) -> bool {
-    let (a, b) = (old.conditions.as_deref().unwrap_or_default(), new.conditions.as_deref().unwrap_or_default());
+    let (a, b) = (
+        old.conditions.as_deref().unwrap_or_default(),
+        new.conditions.as_deref().unwrap_or_default(),
+    );
     old.observed_phases == new.observed_phases
         && a.len() == b.len()
         && a.iter().zip(b).all(|(a, b)| condition::same_ignoring_time(a, b))
@@ -123,12 +144,22 @@ mod tests {
         serde_json::from_str("\"2026-01-01T00:00:00Z\"").unwrap()
     }
 
-    fn run(old: &ClusterObjectSetStatus, outcome: &Outcome, overdue: Option<i32>) -> (ClusterObjectSetStatus, String) {
-        let facts = Facts { version: "1.2.3", overdue, observed_phases: None, generation: 4 };
+    fn run(
+        old: &ClusterObjectSetStatus,
+        outcome: &Outcome,
+        overdue: Option<i32>,
+    ) -> (ClusterObjectSetStatus, String) {
+        let facts = Facts {
+            version: "1.2.3",
+            overdue,
+            observed_phases: None,
+            generation: 4,
+        };
         let new = object_set(old, outcome, &facts, &now());
         let text = new.conditions.iter().flatten();
-        let text: Vec<String> =
-            text.map(|c| format!("{} {} {} {}", c.type_, c.status, c.reason, c.message)).collect();
+        let text: Vec<String> = text
+            .map(|c| format!("{} {} {} {}", c.type_, c.status, c.reason, c.message))
+            .collect();
         (new, text.join(" | "))
     }
 
@@ -136,11 +167,23 @@ mod tests {
     fn success_is_latched() {
         let empty = ClusterObjectSetStatus::default();
         let (done, text) = run(&empty, &Outcome::RolledOut, None);
-        assert!(text.contains("Progressing True Succeeded Revision 1.2.3 has rolled out."), "{text}");
-        assert!(text.contains("Succeeded True Succeeded Revision succeeded rolling out."), "{text}");
+        assert!(
+            text.contains("Progressing True Succeeded Revision 1.2.3 has rolled out."),
+            "{text}"
+        );
+        assert!(
+            text.contains("Succeeded True Succeeded Revision succeeded rolling out."),
+            "{text}"
+        );
         let (_, text) = run(&done, &Outcome::NotReady(vec!["Object A: x".to_owned()]), None);
-        assert!(text.contains("Available False ProbeFailure Object A: x"), "{text}");
-        assert!(text.contains("Succeeded True Succeeded Revision succeeded rolling out."), "{text}");
+        assert!(
+            text.contains("Available False ProbeFailure Object A: x"),
+            "{text}"
+        );
+        assert!(
+            text.contains("Succeeded True Succeeded Revision succeeded rolling out."),
+            "{text}"
+        );
     }
 
     #[test]
@@ -161,7 +204,12 @@ mod tests {
     fn times_alone_are_no_difference() {
         let (one, _) = run(&ClusterObjectSetStatus::default(), &Outcome::RolledOut, None);
         let later: Time = serde_json::from_str("\"2027-01-01T00:00:00Z\"").unwrap();
-        let facts = Facts { version: "1.2.3", overdue: None, observed_phases: None, generation: 4 };
+        let facts = Facts {
+            version: "1.2.3",
+            overdue: None,
+            observed_phases: None,
+            generation: 4,
+        };
         assert!(same(&one, &object_set(&one, &Outcome::RolledOut, &facts, &later)));
     }
 }

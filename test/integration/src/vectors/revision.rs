@@ -48,10 +48,22 @@ struct Stored {
 /// Runs every `revision-*` entry below `dir`, the folder of recorded renderings.
 pub fn run(dir: &Path) -> Report {
     let mut report = Report::new("revision");
-    let dir = if dir.join("render").is_dir() { dir.join("render") } else { dir.to_owned() };
-    let mut folders: Vec<_> = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path()).collect();
+    let dir = if dir.join("render").is_dir() {
+        dir.join("render")
+    } else {
+        dir.to_owned()
+    };
+    let mut folders: Vec<_> = std::fs::read_dir(dir)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|e| e.path())
+        .collect();
     folders.sort();
-    for folder in folders.iter().filter(|folder| folder.join("cases.json").is_file()) {
+    for folder in folders
+        .iter()
+        .filter(|folder| folder.join("cases.json").is_file())
+    {
         if let Err(error) = bundle(folder, &mut report) {
             report.count(Some(format!("{}: {error:#}", folder.display())));
         }
@@ -70,7 +82,9 @@ fn bundle(folder: &Path, report: &mut Report) -> anyhow::Result<()> {
         }
     }
     for case in ["default", "singleown-own"] {
-        let Some(phases) = file.get(format!("revision-{case}")).and_then(|r| r.get("phases")) else { continue };
+        let Some(phases) = file.get(format!("revision-{case}")).and_then(|r| r.get("phases")) else {
+            continue;
+        };
         if phases.is_null() {
             continue;
         }
@@ -118,22 +132,39 @@ fn compare(rendered: &[Entry], want: &[Phase], store: &BTreeMap<String, Value>) 
         Some((head, number)) if number.parse::<u32>().is_ok() => head.to_owned(),
         _ => name.to_owned(),
     };
-    let got: Vec<(String, &Value)> =
-        got.iter().flat_map(|p| p.objects.iter().map(move |o| (base(&p.name), o))).collect();
-    let want: Vec<(&str, &Entry)> =
-        want.iter().flat_map(|p| p.objects.iter().map(move |o| (p.name.as_str(), o))).collect();
+    let got: Vec<(String, &Value)> = got
+        .iter()
+        .flat_map(|p| p.objects.iter().map(move |o| (base(&p.name), o)))
+        .collect();
+    let want: Vec<(&str, &Entry)> = want
+        .iter()
+        .flat_map(|p| p.objects.iter().map(move |o| (p.name.as_str(), o)))
+        .collect();
     if got.len() != want.len() {
         return Some(format!("{} objects instead of {}", got.len(), want.len()));
     }
     for ((phase, object), (want_phase, entry)) in got.iter().zip(&want) {
-        let meta = |key: &str| object.pointer(&format!("/metadata/{key}")).and_then(Value::as_str).unwrap_or_default();
+        let meta = |key: &str| {
+            object
+                .pointer(&format!("/metadata/{key}"))
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
         let gvk = format!(
             "{}/{}",
-            object.get("apiVersion").and_then(Value::as_str).unwrap_or_default(),
+            object
+                .get("apiVersion")
+                .and_then(Value::as_str)
+                .unwrap_or_default(),
             object.get("kind").and_then(Value::as_str).unwrap_or_default()
         );
         let place = (phase.as_str(), gvk.as_str(), meta("namespace"), meta("name"));
-        let want_place = (*want_phase, entry.gvk.as_str(), entry.namespace.as_str(), entry.name.as_str());
+        let want_place = (
+            *want_phase,
+            entry.gvk.as_str(),
+            entry.namespace.as_str(),
+            entry.name.as_str(),
+        );
         if place != want_place {
             return Some(format!("{place:?} instead of {want_place:?}"));
         }
@@ -146,7 +177,12 @@ fn compare(rendered: &[Entry], want: &[Phase], store: &BTreeMap<String, Value>) 
 
 /// What upstream was told to put on the objects when the revisions were recorded.
 fn stamp() -> Stamp {
-    let map = |pairs: &[(&str, &str)]| pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    let map = |pairs: &[(&str, &str)]| {
+        pairs
+            .iter()
+            .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+            .collect()
+    };
     Stamp {
         labels: map(&[
             ("olm.operatorframework.io/owner-kind", "ClusterExtension"),
@@ -165,5 +201,8 @@ fn digest(object: &Value) -> String {
         .replace("\\u003c", "<")
         .replace("\\u003e", ">")
         .replace("\\u0026", "&");
-    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(text)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
