@@ -106,21 +106,21 @@ mod tests {
         ("catalog".to_owned(), package.to_owned())
     }
 
-    fn some() -> Option<Arc<PackageContent>> {
-        Some(Arc::default())
+    fn some() -> Arc<PackageContent> {
+        Arc::default()
     }
 
     #[test]
     fn least_recently_used_goes_first() {
         let mut cache = Cache::new(2 * (OVERHEAD + 100));
-        cache.put(key("a"), "1", some(), 100);
-        cache.put(key("b"), "1", some(), 100);
+        cache.put(key("a"), "1", Some(some()), 100);
+        cache.put(key("b"), "1", Some(some()), 100);
         assert!(matches!(cache.get(&key("a"), "1"), Known::Current(Some(_))));
-        cache.put(key("c"), "1", some(), 100);
+        cache.put(key("c"), "1", Some(some()), 100);
         assert!(matches!(cache.get(&key("b"), "1"), Known::Nothing));
         assert!(matches!(cache.get(&key("a"), "1"), Known::Current(Some(_))));
         assert_eq!(cache.bytes, 2 * (OVERHEAD + 100));
-        cache.put(key("a"), "2", some(), 5000);
+        cache.put(key("a"), "2", Some(some()), 5000);
         assert!(matches!(cache.get(&key("a"), "2"), Known::Nothing));
         assert_eq!(cache.bytes, OVERHEAD + 100);
     }
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn another_digest_is_only_a_former_content() {
         let mut cache = Cache::new(10_000);
-        cache.put(key("a"), "1", some(), 1);
+        cache.put(key("a"), "1", Some(some()), 1);
         cache.put(key("gone"), "1", None, 0);
         assert!(matches!(cache.get(&key("a"), "2"), Known::Former(_)));
         assert!(matches!(cache.get(&key("gone"), "1"), Known::Current(None)));

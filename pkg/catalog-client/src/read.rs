@@ -70,12 +70,13 @@ impl Reading {
             }
         };
         drop(metas);
-        Err(match reader.exceeded {
-            true => self.too_large(reader.limit),
-            false => ClientError::Decode {
+        Err(if reader.exceeded {
+            self.too_large(reader.limit)
+        } else {
+            ClientError::Decode {
                 catalog: self.catalog,
                 source: failed,
-            },
+            }
         })
     }
 

@@ -1,4 +1,13 @@
 //! Reads packages from an HTTPS server on loopback that behaves as catalogd does.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::format_collect,
+    clippy::similar_names,
+    clippy::unused_async,
+    clippy::too_many_lines,
+    reason = "tests may fail loudly"
+)]
 
 use std::{
     collections::HashMap,
@@ -90,7 +99,7 @@ fn certificate() -> Issued {
         "localhost",
         &["localhost".to_owned(), "127.0.0.1".to_owned()],
         SystemTime::now(),
-        Duration::from_secs(3600),
+        Duration::from_hours(1),
     )
     .unwrap()
 }

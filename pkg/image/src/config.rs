@@ -83,8 +83,8 @@ impl Default for Limits {
             ratio_floor: 64 * MIB,
             connect: Duration::from_secs(15),
             read: Duration::from_secs(30),
-            request: Duration::from_secs(60),
-            pull: Duration::from_secs(15 * 60),
+            request: Duration::from_mins(1),
+            pull: Duration::from_mins(15),
         }
     }
 }

@@ -49,7 +49,7 @@ pub enum Error {
         reference: Reference,
         /// What the last source answered.
         #[source]
-        source: RegistryError,
+        source: Box<RegistryError>,
     },
     /// An image could not be transferred.
     #[error("error copying image: {reference} cannot be pulled")]
@@ -58,7 +58,7 @@ pub enum Error {
         reference: CanonicalRef,
         /// What the last source answered.
         #[source]
-        source: RegistryError,
+        source: Box<RegistryError>,
     },
     /// A pull took too long as a whole.
     #[error("error copying image: {reference} was not pulled within {limit:?}")]

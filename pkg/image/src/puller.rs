@@ -95,17 +95,17 @@ impl Puller {
             TagOrDigest::Digest(digest) => return Ok(reference.repository().at(digest.clone())),
             TagOrDigest::Tag(tag) => tag,
         };
-        let around = self.surroundings(reference.repository(), false).await?;
+        let given = self.surroundings(reference.repository(), false).await?;
         let digest = self
-            .from_sources(&around, |session| {
+            .first_source(&given, |session| {
                 let limits = &self.config.limits;
                 async move { Ok(session.digest_of(tag, limits).await?) }.boxed()
             })
             .await
             .map_err(|failure| match failure {
-                Failure::Source(source) => Error::Resolve {
+                Failure::Source(error) => Error::Resolve {
                     reference: reference.clone(),
-                    source,
+                    source: Box::new(error),
                 },
                 Failure::Final(error) => error,
             })?;
@@ -123,21 +123,25 @@ impl Puller {
         reference: &CanonicalRef,
         filter: Filter,
     ) -> Result<Unpacked, Error> {
-        let shelf = Shelf::of(&self.config.cache_dir, owner)?;
+        let place = Shelf::of(&self.config.cache_dir, owner)?;
         let lock = self.owners.lock().entry(owner.to_owned()).or_default().clone();
         let _alone = lock.lock().await;
         let label = match filter {
             Filter::All => None,
             Filter::LabelDir(label) => Some(label),
         };
-        let (looking, digest) = (shelf.clone(), reference.digest().clone());
+        let (looking, digest) = (place.clone(), reference.digest().clone());
         let found = blocking(move || looking.find(&digest, label)).await?;
         let cached = match found {
             Some(cached) => cached,
-            None => self.pull(&shelf, reference, label).await?,
+            None => self.pull(&place, reference, label).await?,
         };
-        let (keeping, digest) = (shelf, reference.digest().clone());
-        blocking(move || Ok(keeping.keep_only(&digest))).await?;
+        let (keeping, digest) = (place, reference.digest().clone());
+        blocking(move || {
+            keeping.keep_only(&digest);
+            Ok(())
+        })
+        .await?;
         let root = match &cached.marker.filter {
             None => cached.root,
             Some((_, directory)) => cached.root.join(directory),
@@ -155,24 +159,24 @@ impl Puller {
     /// # Errors
     /// The cache directory cannot be changed.
     pub async fn forget(&self, owner: &str) -> Result<(), Error> {
-        let shelf = Shelf::of(&self.config.cache_dir, owner)?;
+        let place = Shelf::of(&self.config.cache_dir, owner)?;
         let lock = self.owners.lock().remove(owner).unwrap_or_default();
         let _alone = lock.lock().await;
-        blocking(move || shelf.clear()).await
+        blocking(move || place.clear()).await
     }
 
     async fn pull(
         &self,
-        shelf: &Shelf,
+        place: &Shelf,
         reference: &CanonicalRef,
         label: Option<&'static str>,
     ) -> Result<Cached, Error> {
-        let around = self.surroundings(reference.repository(), true).await?;
+        let given = self.surroundings(reference.repository(), true).await?;
         let limit = self.config.limits.pull;
         let budget = Budget::until(Instant::now() + limit);
         let guard = budget.guard();
-        let pull = self.from_sources(&around, |session| {
-            self.pull_from(session, shelf, reference, label, &budget).boxed()
+        let pull = self.first_source(&given, |session| {
+            self.pull_from(session, place, reference, label, &budget).boxed()
         });
         let pulled = tokio::time::timeout(limit, pull)
             .await
@@ -182,9 +186,9 @@ impl Puller {
             })?;
         drop(guard);
         pulled.map_err(|failure| match failure {
-            Failure::Source(source) => Error::Pull {
+            Failure::Source(error) => Error::Pull {
                 reference: reference.clone(),
-                source,
+                source: Box::new(error),
             },
             Failure::Final(error) => error,
         })
@@ -193,7 +197,7 @@ impl Puller {
     async fn pull_from(
         &self,
         session: Session,
-        shelf: &Shelf,
+        place: &Shelf,
         reference: &CanonicalRef,
         label: Option<&'static str>,
         budget: &Budget,
@@ -204,7 +208,7 @@ impl Puller {
             .map(|label| directory(label, &image))
             .transpose()
             .map_err(Failure::Final)?;
-        let placing = shelf.clone();
+        let placing = place.clone();
         let temporary = blocking(move || placing.temporary())
             .await
             .map_err(Failure::Final)?;
@@ -217,8 +221,8 @@ impl Puller {
             layers.push((file, layer.size));
         }
         tracing::debug!(%reference, registry = session.host(), layers = layers.len(), "transferred");
-        let (shelf, digest, budget, limits) = (
-            shelf.clone(),
+        let (place, digest, budget, limits) = (
+            place.clone(),
             reference.digest().clone(),
             budget.clone(),
             limits.clone(),
@@ -251,16 +255,17 @@ impl Puller {
                     let directory: PathBuf = parts.iter().collect();
                     let shown = directory.display().to_string();
                     // The directory itself must not be a link to elsewhere in the image.
-                    match real_directory(&root, &parts) {
-                        true => Ok((label.to_owned(), shown)),
-                        false => Err(Error::LabelDirectory {
+                    if real_directory(&root, &parts) {
+                        Ok((label.to_owned(), shown))
+                    } else {
+                        Err(Error::LabelDirectory {
                             label,
                             directory: shown,
-                        }),
+                        })
                     }
                 })
                 .transpose()?;
-            shelf.publish(
+            place.publish(
                 &content,
                 &digest,
                 &Marker {
@@ -275,19 +280,18 @@ impl Puller {
     /// Tries every source, in the schemes it allows; the last one's failure is reported.
     ///
     /// `work` is boxed: the compiler cannot see that the future of a borrowing `AsyncFn` may move between threads.
-    async fn from_sources<'w, T>(
+    async fn first_source<'w, T>(
         &self,
-        around: &Surroundings,
+        given: &Surroundings,
         work: impl Fn(Session) -> BoxFuture<'w, Result<T, Failure>>,
     ) -> Result<T, Failure> {
         let limits = &self.config.limits;
         let mut last = None;
-        for source in &around.sources {
+        for source in &given.sources {
             let repository = &source.repository;
-            let credentials = around.auth.find(repository.domain(), repository.path());
+            let credentials = given.auth.find(repository.domain(), repository.path());
             for scheme in self.schemes(source) {
-                let session =
-                    Session::new(&around.clients, *scheme, repository, credentials.cloned(), limits);
+                let session = Session::new(&given.clients, *scheme, repository, credentials.cloned(), limits);
                 match work(session).await {
                     Err(Failure::Source(error)) => {
                         tracing::debug!(%repository, ?scheme, %error, "source failed");

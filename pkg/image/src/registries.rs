@@ -74,8 +74,8 @@ struct Mirror {
     location: String,
     #[serde(default)]
     insecure: bool,
-    #[serde(default)]
-    pull_from_mirror: PullFromMirror,
+    #[serde(default, rename = "pull-from-mirror")]
+    pull: PullFromMirror,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
@@ -174,7 +174,7 @@ impl Registries {
                 blocked: None,
             };
         };
-        let wanted = |mirror: &&Mirror| match mirror.pull_from_mirror {
+        let wanted = |mirror: &&Mirror| match mirror.pull {
             PullFromMirror::All => by_digest || !rule.mirror_by_digest_only,
             PullFromMirror::DigestOnly => by_digest,
             PullFromMirror::TagOnly => !by_digest,

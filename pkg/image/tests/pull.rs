@@ -1,4 +1,13 @@
 //! Pulls from a real registry.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::format_collect,
+    clippy::similar_names,
+    clippy::unused_async,
+    clippy::too_many_lines,
+    reason = "tests may fail loudly"
+)]
 
 use std::{fs, path::Path, time::Duration};
 
@@ -51,7 +60,7 @@ fn catalog() -> ImageBuilder {
 
 fn cause(error: Error) -> RegistryError {
     match error {
-        Error::Resolve { source, .. } | Error::Pull { source, .. } => source,
+        Error::Resolve { source, .. } | Error::Pull { source, .. } => *source,
         other => panic!("{}", other.message()),
     }
 }

@@ -3,7 +3,7 @@
 //! `/healthz` says that the process runs. `/readyz` runs every named check; `?verbose` lists them,
 //! `?exclude=NAME` leaves one out, `/readyz/NAME` asks for one alone.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, fmt::Write as _, sync::Arc};
 
 use axum::{
     Router,
@@ -130,24 +130,26 @@ fn report(what: &str, checks: Vec<(String, Check)>, query: Option<&str>) -> Resp
     let mut failed = false;
     for (name, check) in checks {
         if excluded(&name) {
-            lines.push_str(&format!("[+]{name} excluded: ok\n"));
+            let _ = writeln!(lines, "[+]{name} excluded: ok");
             continue;
         }
         match check() {
-            Ok(()) => lines.push_str(&format!("[+]{name} ok\n")),
+            Ok(()) => {
+                let _ = writeln!(lines, "[+]{name} ok");
+            }
             Err(reason) => {
                 failed = true;
                 tracing::debug!(check = name, reason, "probe check failed");
-                lines.push_str(&format!("[-]{name} failed: reason withheld\n"));
+                let _ = writeln!(lines, "[-]{name} failed: reason withheld");
             }
         }
     }
     if failed {
-        lines.push_str(&format!("{what} check failed\n"));
+        let _ = writeln!(lines, "{what} check failed");
         return plain(StatusCode::INTERNAL_SERVER_ERROR, lines);
     }
     if verbose {
-        lines.push_str(&format!("{what} check passed\n"));
+        let _ = writeln!(lines, "{what} check passed");
         return plain(StatusCode::OK, lines);
     }
     plain(StatusCode::OK, "ok".to_owned())

@@ -31,6 +31,10 @@ pub fn token() -> CancellationToken {
         cancelled.cancel();
         let (name, code) = next().await;
         tracing::warn!(signal = name, "stopping at once");
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the user asked twice; nothing is left to wait for"
+        )]
         std::process::exit(code);
     });
     token

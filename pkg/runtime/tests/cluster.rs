@@ -1,4 +1,13 @@
 //! Against a real API server: leases, the own certificate, access to metrics, events.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::format_collect,
+    clippy::similar_names,
+    clippy::unused_async,
+    clippy::too_many_lines,
+    reason = "tests may fail loudly"
+)]
 
 use std::{
     collections::BTreeMap,

@@ -64,7 +64,7 @@ impl Tree {
             .filter(|part| !part.is_empty())
             .map(OsString::from)
             .collect();
-        let budget = Budget::until(Instant::now() + Duration::from_secs(60));
+        let budget = Budget::until(Instant::now() + Duration::from_mins(1));
         Self {
             outer,
             unpacker: Unpacker::new(root, below, limits, budget),

@@ -25,7 +25,7 @@ use sha2::{Digest, Sha256};
 use tokio::{sync::Semaphore, time::timeout};
 
 /// How long a permission is believed.
-const KEEP: Duration = Duration::from_secs(60);
+const KEEP: Duration = Duration::from_mins(1);
 /// How long a refusal is believed; a new role should count soon.
 const KEEP_REFUSAL: Duration = Duration::from_secs(10);
 /// How many answers are kept; beyond it all are asked for again.
@@ -37,10 +37,13 @@ const AT_ONCE: usize = 4;
 /// Longer bearer tokens are not looked at.
 const TOKEN_BYTES: usize = 16 * 1024;
 
+/// When it was asked and what was said, by the digest of path and token.
+type Answers = HashMap<[u8; 32], (Instant, Verdict)>;
+
 #[derive(Clone)]
 pub(super) struct Access {
     client: Client,
-    answers: Arc<Mutex<HashMap<[u8; 32], (Instant, Verdict)>>>,
+    answers: Arc<Mutex<Answers>>,
     reviews: Arc<Semaphore>,
 }
 

@@ -13,7 +13,7 @@ use rcgen::{
 use super::TlsError;
 
 /// Certificates are valid from a little earlier on, for clocks that are behind.
-const SKEW: Duration = Duration::from_secs(60 * 60);
+const SKEW: Duration = Duration::from_hours(1);
 
 /// A serving certificate with the authority that vouches for it; all PEM.
 #[derive(Clone)]

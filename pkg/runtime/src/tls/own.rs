@@ -30,11 +30,11 @@ use super::{
 pub const CATALOGD_OWN_CERT: &str = "catalogd-service-own-cert";
 
 /// How long a certificate is valid.
-const VALIDITY: Duration = Duration::from_secs(365 * 24 * 3600);
+const VALIDITY: Duration = Duration::from_hours(365 * 24);
 /// A certificate with less than this left is replaced.
-const RENEW_BEFORE: Duration = Duration::from_secs(120 * 24 * 3600);
+const RENEW_BEFORE: Duration = Duration::from_hours(120 * 24);
 /// How often the Secret is looked at.
-const POLL: Duration = Duration::from_secs(60);
+const POLL: Duration = Duration::from_mins(1);
 /// How long one call to the API server may take.
 const CALL: Duration = Duration::from_secs(15);
 /// Races lost in a row before giving up for now.
@@ -289,8 +289,8 @@ mod tests {
         let (own, now) = (own(), SystemTime::now());
         let (secret, stored) = own.renewed(None, None, now).unwrap();
         assert!(Stored::of(&secret).unwrap().good(&own.names, now + RENEW_BEFORE));
-        assert!(stored.good(&own.names, now + VALIDITY - Duration::from_secs(60)));
-        assert!(!stored.good(&own.names, now + VALIDITY + Duration::from_secs(60)));
+        assert!(stored.good(&own.names, now + VALIDITY - Duration::from_mins(1)));
+        assert!(!stored.good(&own.names, now + VALIDITY + Duration::from_mins(1)));
         assert!(!stored.good(&["other.svc".to_owned()], now));
     }
 
