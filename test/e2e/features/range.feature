@@ -39,7 +39,7 @@ Feature: A range of versions
       | >=1.0.0 <1.4.0   | 1.0.0      |
       | ~1.4             | 1.4.2      |
       | ^2               | 2.1.0      |
-      | <1.1 \|\| >2     | 2.1.0      |
+      | <1.1 \|\| >=2    | 2.1.0      |
       | 1.5.0-rc.1       | 1.5.0-rc.1 |
 
   Scenario: A successor outside the range is not taken

@@ -91,7 +91,7 @@ impl Cluster {
                 let list = match api.list_metadata(&params).await {
                     Ok(list) => list,
                     // A kind may go while we look: its CRD is being removed.
-                    Err(kube::Error::Api(status)) if status.is_not_found() => continue,
+                    Err(kube::Error::Api(status)) if status.is_not_found() || status.code == 405 => continue,
                     Err(error) => return Err(error).context(format!("cannot list {}", resource.plural)),
                 };
                 found.extend(list.items.into_iter().map(|item| {

@@ -26,8 +26,6 @@ pub(crate) struct OlmWorld {
     pub(crate) versions: BTreeMap<(String, String), Vec<Row>>,
     /// Digests of published catalogs: (catalog, version) → digest.
     pub(crate) digests: BTreeMap<(String, String), String>,
-    /// Objects with our labels, as last seen.
-    pub(crate) labeled: Vec<String>,
     /// `kind/name` → uid of objects that the scenario removed.
     pub(crate) removed: BTreeMap<String, String>,
 }
@@ -48,7 +46,6 @@ impl OlmWorld {
             id: olm_harness::unique_id(),
             versions: BTreeMap::new(),
             digests: BTreeMap::new(),
-            labeled: Vec::new(),
             removed: BTreeMap::new(),
         })
     }

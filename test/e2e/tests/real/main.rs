@@ -22,15 +22,6 @@ async fn real_operators_install_upgrade_and_go() -> anyhow::Result<()> {
         return Ok(());
     };
     let outcomes = run::all(&vectors).await?;
-    let mut out = std::io::stderr();
-    writeln!(
-        out,
-        "{:<34} {:<16} {:>8} {:>10} {:>10} {:>9}  result",
-        "package", "version", "objects", "install", "upgrades", "delete"
-    )?;
-    for outcome in &outcomes {
-        writeln!(out, "{outcome}")?;
-    }
     let failed: Vec<_> = outcomes
         .iter()
         .filter(|outcome| outcome.failure.is_some())

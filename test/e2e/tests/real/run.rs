@@ -1,6 +1,7 @@
 //! One operator after the other, with what it took.
 
 use std::fmt;
+use std::io::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -14,7 +15,11 @@ use serde_json::{Value, json};
 use crate::content;
 use crate::plan::{PLANS, Plan, Watch};
 
-const TIMEOUT: Duration = Duration::from_mins(2);
+const TIMEOUT: Duration = Duration::from_mins(1);
+
+/// The columns of an [`Outcome`]'s line.
+const HEADER: &str =
+    "package                            version           objects    install   upgrades    delete  result";
 
 /// What became of one operator.
 pub(crate) struct Outcome {
@@ -58,15 +63,21 @@ pub(crate) async fn all(vectors: &Path) -> anyhow::Result<Vec<Outcome>> {
     let community = content::catalog(vectors, registry).await?;
     let started = Instant::now();
     catalog(&cluster, "community", &community).await?;
-    eprintln!(
-        "the real catalog is served after {:.1} s",
+    writeln!(
+        std::io::stderr(),
+        "the real catalog is served after {:.1} s\n{HEADER}",
         started.elapsed().as_secs_f64()
-    );
+    )?;
     let extra = content::extra_catalog(vectors, registry, "shipwright-operator").await?;
     catalog(&cluster, "extra", &extra).await?;
 
     let mut outcomes = Vec::new();
-    for plan in &PLANS {
+    // A developer's way to look at some of them only.
+    let only = std::env::var("OLM_REAL_ONLY").unwrap_or_default();
+    for plan in PLANS
+        .iter()
+        .filter(|plan| only.is_empty() || only.split(',').any(|name| name == plan.package))
+    {
         let mut outcome = Outcome {
             package: plan.package,
             failure: None,
@@ -79,6 +90,7 @@ pub(crate) async fn all(vectors: &Path) -> anyhow::Result<Vec<Outcome>> {
         if let Err(error) = life(&cluster, plan, &mut outcome).await {
             outcome.failure = Some(format!("{error:#}"));
         }
+        writeln!(std::io::stderr(), "{outcome}")?;
         outcomes.push(outcome);
     }
     Ok(outcomes)
@@ -171,6 +183,9 @@ fn extension(plan: &Plan, name: &str, version: &str) -> Value {
             "source": {"sourceType": "Catalog", "catalog": {"packageName": plan.package, "version": version}},
         },
     });
+    if plan.unsafe_crds {
+        object["spec"]["install"] = json!({"preflight": {"crdUpgradeSafety": {"enforcement": "None"}}});
+    }
     let watch = match plan.watch {
         Watch::All => return object,
         Watch::Own => name.to_owned(),

@@ -111,14 +111,18 @@ async fn target_namespace(world: &mut OlmWorld, name: String, namespace: String)
 }
 
 #[then("ClusterExtension resources are created and labeled")]
-async fn labeled(world: &mut OlmWorld) -> anyhow::Result<()> {
-    let found = owned(world).await?;
-    anyhow::ensure!(
-        found.iter().any(|object| !object.starts_with("ClusterObjectSet")),
-        "only {found:?}"
-    );
-    world.labeled = found;
-    Ok(())
+async fn labeled(world: &mut OlmWorld) {
+    // Eventually: a kind that its CRD has just brought is not listed at once.
+    world
+        .eventually("the extension's labeled objects", async || {
+            let found = owned(world).await?;
+            anyhow::ensure!(
+                found.iter().any(|object| !object.starts_with("ClusterObjectSet")),
+                "only {found:?}"
+            );
+            Ok(())
+        })
+        .await;
 }
 
 #[then("the ClusterExtension's constituent resources are removed")]
