@@ -190,7 +190,7 @@ impl Engine {
     async fn preflight(&self, item: &Item<'_>) -> Result<(), EngineError> {
         let (api, _) = self.api(&item.id).await?;
         let params = PatchParams::apply(DRY_RUN_MANAGER).dry_run().force();
-        match timed(api.patch(&item.id.name, &params, &Patch::Apply(item.source))).await {
+        match timed(api.patch(&item.id.name, &params, &Patch::Apply(&item.desired))).await {
             Ok(_) => Ok(()),
             Err(source) => {
                 if source.code() == 404 {
@@ -320,8 +320,14 @@ async fn apply(
 }
 
 fn item<'a>(object: &'a Value, protection: CollisionProtection, us: &Identity) -> Item<'a> {
+    let id = Id::of(object);
     let mut desired = object.clone();
     if let Some(meta) = desired.get_mut("metadata") {
+        if id.namespace.is_empty()
+            && let Some(meta) = meta.as_object_mut()
+        {
+            meta.remove("namespace");
+        }
         // Indexing a JSON object by a key that is missing makes it.
         if !meta.get("labels").is_some_and(Value::is_object) {
             meta["labels"] = json!({});
@@ -336,7 +342,7 @@ fn item<'a>(object: &'a Value, protection: CollisionProtection, us: &Identity) -
     let mut hasher = DefaultHasher::new();
     to_go_json(&desired).hash(&mut hasher);
     Item {
-        id: Id::of(object),
+        id,
         hash: hasher.finish(),
         desired,
         protection,

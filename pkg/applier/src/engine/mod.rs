@@ -86,12 +86,17 @@ impl Id {
             let value = object.get("metadata").and_then(|m| m.get(key));
             value.and_then(Value::as_str).unwrap_or_default().to_owned()
         };
+        // Bundles give their webhook configurations a namespace, which means nothing there: the whole group is cluster-scoped.
+        let namespace = match group.as_str() {
+            "admissionregistration.k8s.io" => String::new(),
+            _ => meta("namespace"),
+        };
         Self {
+            name: meta("name"),
             group,
             version,
             kind,
-            namespace: meta("namespace"),
-            name: meta("name"),
+            namespace,
         }
     }
 

@@ -59,6 +59,7 @@ pub(crate) async fn all(vectors: &Path) -> anyhow::Result<Vec<Outcome>> {
     let environment = Environment::start().await?;
     let cluster = environment.cluster();
     let registry = &environment.registry;
+    monitoring_kinds(&cluster).await?;
     content::bundles(vectors, registry).await?;
     let community = content::catalog(vectors, registry).await?;
     let started = Instant::now();
@@ -134,6 +135,28 @@ async fn life(cluster: &Cluster, plan: &Plan, outcome: &mut Outcome) -> anyhow::
         Ok(())
     })
     .await
+}
+
+/// Several operators bring objects of the Prometheus operator's kinds; the cluster serves those, without a schema.
+async fn monitoring_kinds(cluster: &Cluster) -> anyhow::Result<()> {
+    const GROUP: &str = "monitoring.coreos.com";
+    for (kind, plural) in [("ServiceMonitor", "servicemonitors"), ("PodMonitor", "podmonitors"), ("PrometheusRule", "prometheusrules")] {
+        cluster
+            .apply(&json!({
+                "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+                "metadata": {"name": format!("{plural}.{GROUP}")},
+                "spec": {
+                    "group": GROUP, "scope": "Namespaced",
+                    "names": {"kind": kind, "plural": plural, "singular": kind.to_lowercase(), "listKind": format!("{kind}List")},
+                    "versions": [{
+                        "name": "v1", "served": true, "storage": true,
+                        "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+                    }],
+                },
+            }))
+            .await?;
+    }
+    Ok(())
 }
 
 async fn installed(cluster: &Cluster, name: &str, version: &str) -> anyhow::Result<()> {
