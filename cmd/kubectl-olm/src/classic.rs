@@ -1,0 +1,199 @@
+//! What OLM Classic would choose, for comparison.
+//!
+//! Classic subscribes to one channel and sees only its replaces chain: from the head, back by `replaces`.
+//! Of the entries on it that replace or skip what is installed, or whose `skipRange` has its version, it takes
+//! the one nearest the head. Ranges of versions, deprecation and several catalogs mean nothing to it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use olm_fbc::{Channel, Entry, PackageContent};
+use olm_version::{SkipRange, Version, VersionRelease};
+use serde::Serialize;
+
+/// Classic's choice in one channel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Choice {
+    /// The channel.
+    pub(crate) channel: String,
+    /// Its replaces chain, head first; empty when the channel has not exactly one head.
+    pub(crate) chain: Vec<String>,
+    /// The bundle; none when there is nothing to move to.
+    pub(crate) bundle: Option<String>,
+    /// Why that one, or none, in one phrase.
+    pub(crate) reason: String,
+}
+
+/// The entries that no other entry of the channel replaces or skips.
+pub(crate) fn heads(channel: &Channel) -> Vec<&str> {
+    let passed: BTreeSet<&str> = channel
+        .entries
+        .iter()
+        .flat_map(|entry| {
+            let others = std::iter::once(&entry.replaces).chain(&entry.skips);
+            others.filter(|other| **other != entry.name)
+        })
+        .map(String::as_str)
+        .collect();
+    let mut heads: Vec<&str> = channel.entries.iter().map(|entry| entry.name.as_str()).collect();
+    heads.retain(|name| !passed.contains(name));
+    heads.dedup();
+    heads
+}
+
+/// What Classic chooses from `channel` with (name, version) installed.
+pub(crate) fn choose(channel: &Channel, installed: Option<(&str, &str)>) -> Choice {
+    let answer = |chain: &[&Entry], bundle: Option<&str>, reason: String| Choice {
+        channel: channel.name.clone(),
+        chain: chain.iter().map(|entry| entry.name.clone()).collect(),
+        bundle: bundle.map(str::to_owned),
+        reason,
+    };
+    let heads = heads(channel);
+    let [head] = heads.as_slice() else {
+        let reason = format!("the channel has {} heads, Classic wants one", heads.len());
+        return answer(&[], None, reason);
+    };
+    let chain = chain(channel, head);
+    let Some((name, version)) = installed else {
+        return answer(&chain, Some(head), "the channel's head".to_owned());
+    };
+    if name == *head {
+        return answer(&chain, None, "it is the channel's head already".to_owned());
+    }
+    let version = VersionRelease::parse_legacy(version).ok();
+    let successor = chain
+        .iter()
+        .find_map(|entry| Some((entry.name.as_str(), edge(entry, name, version.as_ref().map(|v| &v.version))?)));
+    match successor {
+        Some((bundle, why)) if bundle == *head => {
+            answer(&chain, Some(bundle), format!("the channel's head {why} it"))
+        }
+        Some((bundle, why)) => answer(&chain, Some(bundle), format!("it {why} it, on the replaces chain")),
+        None => answer(
+            &chain,
+            None,
+            "nothing on the replaces chain replaces or skips it".to_owned(),
+        ),
+    }
+}
+
+/// The channel that Classic would follow: the one asked for, or the default.
+///
+/// # Errors
+/// A sentence that says which channel is missing.
+pub(crate) fn channel<'a>(content: &'a PackageContent, wanted: Option<&str>) -> Result<&'a Channel, String> {
+    let default = content.package.as_ref().map(|package| package.default_channel.as_str());
+    let Some(name) = wanted.or(default).filter(|name| !name.is_empty()) else {
+        return Err("the package has no default channel: name one with --channel".to_owned());
+    };
+    let found = content.channels.iter().find(|channel| channel.name == name);
+    found.ok_or_else(|| format!("the package has no channel {name:?}"))
+}
+
+/// The bundle's successors one after another, each by Classic's choice, the nearest first.
+pub(crate) fn path(channel: &Channel, from: (&str, &str), versions: &BTreeMap<&str, String>) -> Vec<String> {
+    let mut path: Vec<String> = Vec::new();
+    let mut at = (from.0.to_owned(), from.1.to_owned());
+    while let Some(next) = choose(channel, Some((&at.0, &at.1))).bundle {
+        // A chain that goes round would never end.
+        if next == from.0 || path.contains(&next) {
+            break;
+        }
+        let version = versions.get(next.as_str()).cloned().unwrap_or_default();
+        path.push(next.clone());
+        at = (next, version);
+    }
+    path
+}
+
+fn chain<'a>(channel: &'a Channel, head: &str) -> Vec<&'a Entry> {
+    let by_name: BTreeMap<&str, &Entry> = channel
+        .entries
+        .iter()
+        .map(|entry| (entry.name.as_str(), entry))
+        .collect();
+    let mut seen = BTreeSet::new();
+    let mut chain = Vec::new();
+    let mut at = by_name.get(head);
+    while let Some(entry) = at.filter(|entry| seen.insert(entry.name.as_str())) {
+        chain.push(*entry);
+        at = by_name.get(entry.replaces.as_str());
+    }
+    chain
+}
+
+fn edge(entry: &Entry, name: &str, version: Option<&Version>) -> Option<&'static str> {
+    let in_range = || {
+        let range: SkipRange = entry.skip_range.parse().ok()?;
+        Some(range.matches(version?))
+    };
+    if entry.replaces == name {
+        Some("replaces")
+    } else if entry.skips.iter().any(|skipped| skipped == name) {
+        Some("skips")
+    } else if !entry.skip_range.is_empty() && in_range() == Some(true) {
+        Some("has a skipRange with")
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(name: &str, replaces: &str, skips: &[&str], skip_range: &str) -> Entry {
+        Entry {
+            name: name.to_owned(),
+            replaces: replaces.to_owned(),
+            skips: skips.iter().map(|&skip| skip.to_owned()).collect(),
+            skip_range: skip_range.to_owned(),
+        }
+    }
+
+    fn channel(entries: Vec<Entry>) -> Channel {
+        Channel {
+            name: "stable".to_owned(),
+            entries,
+        }
+    }
+
+    #[test]
+    fn a_skipped_entry_is_not_seen() {
+        let channel = channel(vec![
+            entry("x.v3", "", &["x.v2"], ""),
+            entry("x.v2", "", &[], ">=1.0.0 <2.0.0"),
+        ]);
+        assert_eq!(heads(&channel), ["x.v3"]);
+        assert_eq!(choose(&channel, Some(("x.v1", "1.0.0"))).bundle, None);
+        assert_eq!(choose(&channel, Some(("x.v2", "2.0.0"))).bundle.as_deref(), Some("x.v3"));
+    }
+
+    #[test]
+    fn one_step_along_the_chain_or_straight_to_the_head() {
+        let mut entries = vec![
+            entry("x.v1", "", &[], ""),
+            entry("x.v2", "x.v1", &[], ""),
+            entry("x.v3", "x.v2", &[], ""),
+        ];
+        let slow = channel(entries.clone());
+        assert_eq!(choose(&slow, Some(("x.v1", "1.0.0"))).bundle.as_deref(), Some("x.v2"));
+        assert_eq!(choose(&slow, Some(("x.v3", "3.0.0"))).bundle, None);
+        assert_eq!(path(&slow, ("x.v1", "1.0.0"), &BTreeMap::new()), ["x.v2", "x.v3"]);
+        if let Some(head) = entries.last_mut() {
+            head.skip_range = ">=1.0.0 <3.0.0".to_owned();
+        }
+        let fast = channel(entries);
+        assert_eq!(choose(&fast, Some(("x.v1", "1.0.0"))).bundle.as_deref(), Some("x.v3"));
+        assert_eq!(choose(&fast, None).bundle.as_deref(), Some("x.v3"));
+    }
+
+    #[test]
+    fn a_chain_that_goes_round_ends() {
+        let mut entries = vec![entry("h", "a", &[], ""), entry("a", "b", &[], ""), entry("b", "a", &[], "")];
+        assert_eq!(choose(&channel(entries.clone()), None).chain, ["h", "a", "b"]);
+        entries.remove(0);
+        assert!(choose(&channel(entries), None).chain.is_empty());
+    }
+}

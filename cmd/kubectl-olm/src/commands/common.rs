@@ -1,0 +1,116 @@
+//! What several commands do alike.
+
+use std::io::Write as _;
+
+use olm_fbc::{PackageContent, schema};
+use olm_resolve::{CatalogInput, CatalogLookup, Selector};
+use olm_version::VersionRelease;
+
+use crate::cli::SourceArgs;
+use crate::failure::Failure;
+use crate::source::{SourceError, Sources};
+use crate::table::clean;
+
+/// A line on standard error.
+pub(crate) fn warn(text: &str) {
+    // There is nobody to tell that standard error is gone.
+    let _ = writeln!(std::io::stderr().lock(), "warning: {}", clean(text));
+}
+
+/// Names the catalogs that could not be read. When nothing else was found, that is the answer.
+///
+/// # Errors
+/// The first error, when `nothing` was found.
+pub(crate) fn warn_unread(unread: &mut Vec<(String, SourceError)>, nothing: bool) -> Result<(), Failure> {
+    if nothing && !unread.is_empty() {
+        return Err(unread.swap_remove(0).1.into());
+    }
+    for (catalog, error) in unread.drain(..) {
+        warn(&format!(
+            "catalog {catalog} is left out: {}",
+            Failure::from(error).message()
+        ));
+    }
+    Ok(())
+}
+
+/// What the catalogs have of a package.
+///
+/// # Errors
+/// No catalog can be read, or none has the package. Some that cannot are named on standard error.
+pub(crate) async fn package(source: &SourceArgs, package: &str) -> Result<Vec<CatalogInput>, Failure> {
+    let sources = Sources::open(source).await?;
+    let inputs = sources.lookup(package, &Selector::default()).await;
+    require(package, &inputs)?;
+    Ok(inputs)
+}
+
+/// That a catalog has the package.
+///
+/// # Errors
+/// As [`package`].
+pub(crate) fn require(package: &str, inputs: &[CatalogInput]) -> Result<(), Failure> {
+    let found = crate::installed::found(inputs).next().is_some();
+    for input in inputs {
+        let reason = match &input.lookup {
+            CatalogLookup::Failed(reason) => reason.clone(),
+            CatalogLookup::NotServing => "it is not being served".to_owned(),
+            _ => continue,
+        };
+        if !found {
+            return Err(SourceError::Unread {
+                catalog: input.name.clone(),
+                reason,
+            }
+            .into());
+        }
+        warn(&format!("catalog {} is left out: {reason}", input.name));
+    }
+    if found {
+        return Ok(());
+    }
+    let names: Vec<String> = inputs.iter().map(|input| input.name.clone()).collect();
+    Err(Failure::No(if names.is_empty() {
+        "there is no catalog to ask".to_owned()
+    } else {
+        format!(
+            "package {package:?} is in none of the catalogs: {}",
+            names.join(", ")
+        )
+    }))
+}
+
+/// The messages that deprecate `name` of `schema` in a package; none when it is not deprecated. The package
+/// itself has an empty name.
+pub(crate) fn deprecation(content: &PackageContent, schema: &str, name: &str) -> Option<String> {
+    let messages: Vec<&str> = content
+        .deprecations
+        .iter()
+        .take(1)
+        .flat_map(|list| &list.entries)
+        .filter(|entry| entry.reference.schema == schema)
+        .filter(|entry| schema == schema::PACKAGE || entry.reference.name == name)
+        .map(|entry| entry.message.trim())
+        .collect();
+    (!messages.is_empty()).then(|| messages.join("\n"))
+}
+
+/// The channels that list a bundle.
+pub(crate) fn channels_of(content: &PackageContent, bundle: &str) -> Vec<String> {
+    let listing = content
+        .channels
+        .iter()
+        .filter(|channel| channel.entries.iter().any(|entry| entry.name == bundle));
+    listing.map(|channel| channel.name.clone()).collect()
+}
+
+/// A bundle's version as it is shown; its name where there is none.
+pub(crate) fn version_text(content: &PackageContent, bundle: &str) -> String {
+    version(content, bundle).map_or_else(|| bundle.to_owned(), |version| version.to_string())
+}
+
+/// A bundle's version.
+pub(crate) fn version(content: &PackageContent, bundle: &str) -> Option<VersionRelease> {
+    let found = content.bundles.iter().find(|candidate| candidate.name == bundle)?;
+    found.version_release(false).ok()
+}

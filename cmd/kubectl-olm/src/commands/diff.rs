@@ -1,0 +1,257 @@
+//! `diff`: what a catalog update brings, and for which installed versions.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use olm_fbc::{PackageContent, schema};
+use olm_resolve::{CatalogInput, CatalogLookup, Installed, Request, resolve};
+use serde::Serialize;
+
+use super::common::{deprecation, version, version_text};
+use crate::classic::heads;
+use crate::cli::DiffArgs;
+use crate::failure::Failure;
+use crate::report::Report;
+use crate::source::Catalog;
+use crate::style::{Paint, Style};
+use crate::table::{Table, clean, list};
+
+/// Most versions that a line names.
+const NAMED: usize = 6;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PackageChange {
+    package: String,
+    change: &'static str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    added_bundles: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    removed_bundles: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    deprecated_bundles: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    channels: Vec<ChannelChange>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    updates: Vec<Update>,
+}
+
+#[derive(Serialize)]
+struct ChannelChange {
+    channel: String,
+    change: &'static str,
+    before: Vec<String>,
+    after: Vec<String>,
+}
+
+/// What the update means to those who have one of `installed`.
+#[derive(Serialize)]
+struct Update {
+    installed: Vec<String>,
+    before: String,
+    after: String,
+}
+
+/// Compares two catalogs. Always positive: that they differ is no failure.
+pub(crate) async fn run(args: DiffArgs, style: Style) -> Result<Report, Failure> {
+    let old = Catalog::from_word(&args.old, &args.access).await?.everything().await?;
+    let new = Catalog::from_word(&args.new, &args.access).await?.everything().await?;
+    if let Some(missing) = args
+        .packages
+        .iter()
+        .find(|name| !old.contains_key(*name) && !new.contains_key(*name))
+    {
+        return Err(Failure::No(format!("package {missing:?} is in neither catalog")));
+    }
+    let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    let wanted = |name: &&&String| args.packages.is_empty() || args.packages.contains(**name);
+    let changes: Vec<PackageChange> = names
+        .iter()
+        .filter(wanted)
+        .filter_map(|name| compare(name, old.get(*name), new.get(*name), &args.channels))
+        .collect();
+    let mut text = String::new();
+    for change in &changes {
+        change.write(&mut text, style);
+    }
+    if changes.is_empty() {
+        text.push_str("No package differs.\n");
+    }
+    Ok(Report::new(serde_json::json!({"packages": changes}), text))
+}
+
+fn compare(
+    name: &str,
+    old: Option<&PackageContent>,
+    new: Option<&PackageContent>,
+    channels: &[String],
+) -> Option<PackageChange> {
+    let nothing = PackageContent::default();
+    let change = match (old, new) {
+        (Some(old), Some(new)) if old == new => return None,
+        (Some(_), Some(_)) => "changed",
+        (None, _) => "added",
+        (_, None) => "removed",
+    };
+    let (old, new) = (old.unwrap_or(&nothing), new.unwrap_or(&nothing));
+    let names = |content: &PackageContent| -> BTreeSet<String> {
+        content.bundles.iter().map(|bundle| bundle.name.clone()).collect()
+    };
+    let (before, after) = (names(old), names(new));
+    let shown = |content: &PackageContent, bundles: Vec<&String>| -> Vec<String> {
+        let mut bundles = bundles;
+        bundles.sort_by(|a, b| by_version(content, a, b));
+        bundles.iter().map(|bundle| version_text(content, bundle)).collect()
+    };
+    let is_deprecated =
+        |content: &PackageContent, bundle: &str| deprecation(content, schema::BUNDLE, bundle).is_some();
+    let newly_deprecated: Vec<&String> = after
+        .iter()
+        .filter(|bundle| is_deprecated(new, bundle) && !is_deprecated(old, bundle))
+        .collect();
+    Some(PackageChange {
+        package: name.to_owned(),
+        change,
+        added_bundles: shown(new, after.difference(&before).collect()),
+        removed_bundles: shown(old, before.difference(&after).collect()),
+        deprecated_bundles: shown(new, newly_deprecated),
+        channels: channel_changes(old, new),
+        updates: if change == "changed" { updates(name, old, new, channels) } else { Vec::new() },
+    })
+}
+
+fn by_version(content: &PackageContent, a: &str, b: &str) -> std::cmp::Ordering {
+    match (version(content, a), version(content, b)) {
+        (Some(a), Some(b)) => b.cmp_precedence(&a),
+        (a, b) => b.is_some().cmp(&a.is_some()),
+    }
+}
+
+fn channel_changes(old: &PackageContent, new: &PackageContent) -> Vec<ChannelChange> {
+    let heads = |content: &PackageContent| -> BTreeMap<String, Vec<String>> {
+        let channels = content.channels.iter();
+        channels
+            .map(|channel| {
+                let heads = heads(channel);
+                let heads = heads.iter().map(|head| version_text(content, head));
+                (channel.name.clone(), heads.collect())
+            })
+            .collect()
+    };
+    let (before, after) = (heads(old), heads(new));
+    let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    names
+        .into_iter()
+        .filter_map(|name| {
+            let (old, new) = (before.get(name), after.get(name));
+            let change = match (old, new) {
+                (Some(old), Some(new)) if old == new => return None,
+                (Some(_), Some(_)) => "head moved",
+                (None, _) => "added",
+                (_, None) => "removed",
+            };
+            Some(ChannelChange {
+                channel: name.clone(),
+                change,
+                before: old.cloned().unwrap_or_default(),
+                after: new.cloned().unwrap_or_default(),
+            })
+        })
+        .collect()
+}
+
+/// For every bundle of the old catalog: what would be chosen with it installed, before and after.
+fn updates(name: &str, old: &PackageContent, new: &PackageContent, channels: &[String]) -> Vec<Update> {
+    let input = |content: &PackageContent| {
+        [CatalogInput {
+            name: "catalog".to_owned(),
+            priority: 0,
+            lookup: CatalogLookup::Found(Arc::new(content.clone())),
+        }]
+    };
+    let (old_input, new_input) = (input(old), input(new));
+    let mut bundles: Vec<&str> = old.bundles.iter().map(|bundle| bundle.name.as_str()).collect();
+    bundles.sort_by(|a, b| by_version(old, a, b));
+    let mut updates: Vec<Update> = Vec::new();
+    for bundle in bundles {
+        let Some(installed) = version(old, bundle) else { continue };
+        let installed = installed.to_string();
+        let request = Request {
+            package: name.to_owned(),
+            channels: channels.to_vec(),
+            installed: Some(Installed {
+                name: bundle.to_owned(),
+                version: installed.clone(),
+                ..Installed::default()
+            }),
+            ..Request::default()
+        };
+        let choice = |input: &[CatalogInput]| match resolve(&request, input) {
+            Ok(found) if found.bundle == bundle => "stays".to_owned(),
+            Ok(found) => found.version.to_string(),
+            Err(_) => "nothing".to_owned(),
+        };
+        let (before, after) = (choice(&old_input), choice(&new_input));
+        if before == after {
+            continue;
+        }
+        match updates.iter_mut().find(|update| update.before == before && update.after == after) {
+            Some(update) => update.installed.push(installed),
+            None => updates.push(Update {
+                installed: vec![installed],
+                before,
+                after,
+            }),
+        }
+    }
+    updates
+}
+
+impl PackageChange {
+    fn write(&self, text: &mut String, style: Style) {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        let title = style.paint(Paint::Bold, &clean(&self.package));
+        let paint = match self.change {
+            "added" => Paint::Good,
+            "removed" => Paint::Bad,
+            _ => Paint::Plain,
+        };
+        let _ = writeln!(text, "{title}: {}", style.paint(paint, self.change));
+        for (what, paint, versions) in [
+            ("new", Paint::Good, &self.added_bundles),
+            ("gone", Paint::Bad, &self.removed_bundles),
+            ("newly deprecated", Paint::Warn, &self.deprecated_bundles),
+        ] {
+            if !versions.is_empty() {
+                let line = clean(&list(versions, NAMED));
+                let _ = writeln!(text, "  {what}: {}", style.paint(paint, &line));
+            }
+        }
+        let mut table = Table::new(&["CHANNEL", "CHANGE", "HEAD BEFORE", "HEAD AFTER"]);
+        for channel in &self.channels {
+            table.row(
+                Paint::Plain,
+                [
+                    channel.channel.as_str(),
+                    channel.change,
+                    &list(&channel.before, 3),
+                    &list(&channel.after, 3),
+                ],
+            );
+        }
+        if !table.is_empty() {
+            text.push_str(&table.text(style, "  "));
+        }
+        let mut table = Table::new(&["INSTALLED", "UPDATE BEFORE", "UPDATE AFTER"]);
+        for update in &self.updates {
+            let paint = if update.after == "nothing" { Paint::Bad } else { Paint::Plain };
+            table.row(paint, [&list(&update.installed, NAMED), &update.before, &update.after]);
+        }
+        if !table.is_empty() {
+            text.push_str(&table.text(style, "  "));
+        }
+    }
+}

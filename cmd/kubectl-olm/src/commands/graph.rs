@@ -1,0 +1,113 @@
+//! `graph`: the upgrade graph of a package.
+
+use std::collections::BTreeMap;
+
+use olm_fbc::PackageContent;
+use olm_resolve::{CatalogInput, Installed, Request, resolve};
+
+use super::common::package;
+use crate::classic;
+use crate::cli::{Drawing, Format, GraphArgs, Semantics};
+use crate::failure::Failure;
+use crate::graph::{Graph, Start, build, dot, mermaid, svg, text};
+use crate::installed::{found, read};
+use crate::report::Report;
+use crate::style::Style;
+
+/// Draws the graph of the package in one catalog.
+pub(crate) async fn run(args: GraphArgs, output: Format, style: Style) -> Result<Report, Failure> {
+    if output != Format::Table && args.format != Drawing::Text {
+        return Err(Failure::Usage(
+            "-o json and -o yaml give the graph as data: leave out --format".to_owned(),
+        ));
+    }
+    let inputs = package(&args.source, &args.package).await?;
+    let mut catalogs = found(&inputs);
+    let (Some((catalog, content)), None) = (catalogs.next(), catalogs.next()) else {
+        let names: Vec<&str> = found(&inputs).map(|(name, _)| name).collect();
+        return Err(Failure::Usage(format!(
+            "several catalogs have the package: name one with --catalog: {}",
+            names.join(", ")
+        )));
+    };
+    if let Some(missing) = args
+        .channels
+        .iter()
+        .find(|name| content.channels.iter().all(|channel| channel.name != **name))
+    {
+        return Err(Failure::No(format!("the package has no channel {missing:?}")));
+    }
+    let mut graph = build(catalog, content, &args.channels);
+    if let Some(from) = &args.from {
+        let installed = read(from, &inputs)?;
+        match args.semantics {
+            Semantics::V1 => by_v1(&mut graph, &args, installed, &inputs),
+            Semantics::Classic => by_classic(&mut graph, &args, installed, content)?,
+        }
+    }
+    let drawn = match args.format {
+        Drawing::Text => text(&graph, style),
+        Drawing::Mermaid => mermaid(&graph),
+        Drawing::Dot => dot(&graph),
+        Drawing::Svg => svg(&graph),
+    };
+    Ok(Report::new(serde_json::json!(graph), drawn))
+}
+
+fn by_v1(graph: &mut Graph, args: &GraphArgs, installed: Installed, inputs: &[CatalogInput]) {
+    let mut start = Start {
+        bundle: installed.name.clone(),
+        version: installed.version.clone(),
+        next: None,
+        semantics: "v1",
+        trouble: None,
+    };
+    let request = Request {
+        package: args.package.clone(),
+        channels: args.channels.clone(),
+        installed: Some(installed),
+        ..Request::default()
+    };
+    match resolve(&request, inputs) {
+        Ok(found) => {
+            start.next = Some(found.bundle);
+            graph.explain(start, &found.explanation);
+        }
+        Err(error) => {
+            start.trouble = Some(error.to_string());
+            graph.explain(start, &error.explanation);
+        }
+    }
+}
+
+fn by_classic(
+    graph: &mut Graph,
+    args: &GraphArgs,
+    installed: Installed,
+    content: &PackageContent,
+) -> Result<(), Failure> {
+    if args.channels.len() > 1 {
+        return Err(Failure::Usage(
+            "OLM Classic follows one channel: give --channel once".to_owned(),
+        ));
+    }
+    let wanted = args.channels.first().map(String::as_str);
+    let channel = classic::channel(content, wanted).map_err(Failure::No)?;
+    let choice = classic::choose(channel, Some((&installed.name, &installed.version)));
+    let versions: BTreeMap<&str, String> = content
+        .bundles
+        .iter()
+        .filter_map(|bundle| Some((bundle.name.as_str(), bundle.version_release(false).ok()?.to_string())))
+        .collect();
+    let path = classic::path(channel, (&installed.name, &installed.version), &versions);
+    let trouble = choice.bundle.is_none().then_some(choice.reason);
+    let start = Start {
+        bundle: installed.name,
+        version: installed.version,
+        next: choice.bundle,
+        semantics: "classic",
+        trouble,
+    };
+    graph.follow(start, &path);
+    Ok(())
+}

@@ -1,0 +1,13 @@
+//! One module a command.
+
+pub(crate) mod common;
+pub(crate) mod completion;
+pub(crate) mod diff;
+pub(crate) mod graph;
+pub(crate) mod range;
+pub(crate) mod resolve;
+pub(crate) mod search;
+pub(crate) mod show;
+pub(crate) mod validate;
+pub(crate) mod versions;
+pub(crate) mod why;

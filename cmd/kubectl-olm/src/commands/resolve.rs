@@ -1,0 +1,103 @@
+//! `resolve`: the bundle that would be installed; with `--semantics classic`, OLM Classic's beside it.
+
+use serde_json::{Value, json};
+
+use super::common::{package, version_text};
+use crate::classic::{self, Choice};
+use crate::cli::{Policy, ResolveArgs, Semantics};
+use crate::failure::Failure;
+use crate::installed::found;
+use crate::report::Report;
+use crate::style::{Paint, Style};
+use crate::table::Table;
+use crate::wish::{Asked, request};
+
+/// Resolves; positive when there is a bundle by the semantics that were asked for.
+pub(crate) async fn run(args: ResolveArgs, style: Style) -> Result<Report, Failure> {
+    if args.semantics == Semantics::Classic {
+        suits_classic(&args)?;
+    }
+    let inputs = package(&args.source, &args.package).await?;
+    let request = request(&args.package, &args.wish, &inputs)?;
+    let asked = Asked::new(request, &inputs, None);
+    let mut value = asked.value();
+    if args.semantics == Semantics::V1 {
+        let text = format!("{}{}", asked.text(style), asked.suggestion_text(None, style));
+        let positive = asked.answer.is_ok();
+        return Ok(Report::new(value, text).positive(positive));
+    }
+    let mut catalogs = found(&inputs);
+    let (Some((catalog, content)), None) = (catalogs.next(), catalogs.next()) else {
+        return Err(Failure::Usage(
+            "OLM Classic asks one catalog: name it with --catalog".to_owned(),
+        ));
+    };
+    let wanted = args.wish.channels.first().map(String::as_str);
+    let channel = classic::channel(content, wanted).map_err(Failure::No)?;
+    let installed = asked.request.installed.as_ref();
+    let choice = classic::choose(channel, installed.map(|it| (it.name.as_str(), it.version.as_str())));
+    let version = choice.bundle.as_deref().map(|bundle| version_text(content, bundle));
+    let same = same_choice(&asked, &choice);
+    if let Value::Object(map) = &mut value {
+        map.insert("classic".to_owned(), json!(choice));
+        map.insert("classicVersion".to_owned(), json!(version));
+        map.insert("same".to_owned(), json!(same));
+    }
+    let mut table = Table::new(&["SEMANTICS", "VERSION", "BUNDLE", "WHY"]);
+    let channel_name = format!("channel {}", choice.channel);
+    table.row(
+        if choice.bundle.is_some() { Paint::Plain } else { Paint::Bad },
+        [
+            "classic",
+            version.as_deref().unwrap_or("none"),
+            choice.bundle.as_deref().unwrap_or_default(),
+            &format!("{channel_name}: {}", choice.reason),
+        ],
+    );
+    match &asked.answer {
+        Ok(ours) => table.row(
+            Paint::Plain,
+            ["v1", &ours.version.to_string(), &ours.bundle, v1_reason(&asked, ours.bundle.as_str())],
+        ),
+        Err(error) => table.row(Paint::Bad, ["v1", "none", "", &error.to_string()]),
+    }
+    let text = format!(
+        "{}\n{}",
+        table.text(style, ""),
+        if same {
+            "Both choose the same.\n".to_owned()
+        } else {
+            format!("They differ in catalog {catalog}.\n")
+        }
+    );
+    let positive = choice.bundle.is_some();
+    Ok(Report::new(value, text).positive(positive))
+}
+
+fn suits_classic(args: &ResolveArgs) -> Result<(), Failure> {
+    let wrong = if args.wish.range.is_some() {
+        "OLM Classic knows no range of versions: leave out --range"
+    } else if args.wish.policy == Policy::SelfCertified {
+        "OLM Classic always follows the catalog: leave out --policy SelfCertified"
+    } else if args.wish.channels.len() > 1 {
+        "OLM Classic follows one channel: give --channel once"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::Usage(wrong.to_owned()))
+}
+
+/// That Classic has nothing to move to is the same as staying.
+fn same_choice(asked: &Asked, choice: &Choice) -> bool {
+    let installed = asked.request.installed.as_ref().map(|it| it.name.as_str());
+    let ours = asked.answer.as_ref().ok().map(|found| found.bundle.as_str());
+    choice.bundle.as_deref().or(installed) == ours.or(installed)
+}
+
+fn v1_reason(asked: &Asked, bundle: &str) -> &'static str {
+    match &asked.request.installed {
+        None => "the highest version",
+        Some(installed) if installed.name == bundle => "it stays: no edge leads to a higher version",
+        Some(_) => "the highest version that an edge leads to",
+    }
+}

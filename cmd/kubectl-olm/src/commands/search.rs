@@ -1,0 +1,68 @@
+//! `search`: packages by words.
+
+use serde::Serialize;
+
+use crate::cli::SearchArgs;
+use crate::failure::Failure;
+use crate::report::Report;
+use crate::source::{Listed, Sources};
+use crate::style::{Paint, Style};
+use crate::table::{Table, brief};
+
+/// Widest description of the table, in characters.
+const DESCRIPTION: usize = 72;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Hit<'a> {
+    catalog: &'a str,
+    #[serde(flatten)]
+    package: Listed,
+}
+
+/// The packages of all catalogs that have every word in their name or description.
+pub(crate) async fn run(args: SearchArgs, style: Style) -> Result<Report, Failure> {
+    let sources = Sources::open(&args.source).await?;
+    let words: Vec<String> = args.words.iter().map(|word| word.to_lowercase()).collect();
+    let mut hits = Vec::new();
+    let mut unread = Vec::new();
+    for catalog in &sources.catalogs {
+        match catalog.packages().await {
+            Ok(packages) => {
+                let found = packages.into_iter().filter(|package| has(package, &words));
+                hits.extend(found.map(|package| Hit {
+                    catalog: &catalog.name,
+                    package,
+                }));
+            }
+            Err(error) => unread.push((catalog.name.clone(), error)),
+        }
+    }
+    hits.sort_by(|a, b| (&a.package.name, a.catalog).cmp(&(&b.package.name, b.catalog)));
+    super::common::warn_unread(&mut unread, hits.is_empty())?;
+    let mut table = Table::new(&["PACKAGE", "CATALOG", "DEFAULT CHANNEL", "DESCRIPTION"]);
+    for hit in &hits {
+        let package = &hit.package;
+        table.row(
+            Paint::Plain,
+            [
+                package.name.as_str(),
+                hit.catalog,
+                &package.default_channel,
+                &brief(&package.description, DESCRIPTION),
+            ],
+        );
+    }
+    let text = if table.is_empty() {
+        "No package found.\n".to_owned()
+    } else {
+        table.text(style, "")
+    };
+    let value = serde_json::json!({"packages": hits});
+    Ok(Report::new(value, text).positive(!hits.is_empty()))
+}
+
+fn has(package: &Listed, words: &[String]) -> bool {
+    let text = format!("{}\n{}", package.name, package.description).to_lowercase();
+    words.iter().all(|word| text.contains(word))
+}

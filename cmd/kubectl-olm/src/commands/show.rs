@@ -1,0 +1,139 @@
+//! `show`: what a package is.
+
+use std::fmt::Write as _;
+
+use olm_fbc::{PackageContent, schema};
+use serde::Serialize;
+
+use super::common::{deprecation, package, version, version_text};
+use crate::classic::heads;
+use crate::cli::PackageArgs;
+use crate::failure::Failure;
+use crate::installed::found;
+use crate::report::Report;
+use crate::style::{Paint, Style};
+use crate::table::{Table, brief, clean, list};
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Shown<'a> {
+    catalog: &'a str,
+    description: &'a str,
+    default_channel: &'a str,
+    bundles: usize,
+    highest_version: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deprecated: Option<String>,
+    deprecated_bundles: usize,
+    channels: Vec<ShownChannel<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ShownChannel<'a> {
+    name: &'a str,
+    default: bool,
+    heads: Vec<&'a str>,
+    head_versions: Vec<String>,
+    entries: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deprecated: Option<String>,
+}
+
+impl<'a> Shown<'a> {
+    fn new(catalog: &'a str, content: &'a PackageContent) -> Self {
+        let package = content.package.as_ref();
+        let default_channel = package.map_or("", |package| package.default_channel.as_str());
+        let highest = content
+            .bundles
+            .iter()
+            .filter_map(|bundle| version(content, &bundle.name))
+            .max_by(olm_version::VersionRelease::cmp_precedence);
+        let is_deprecated =
+            |name: &str| deprecation(content, schema::BUNDLE, name).is_some();
+        Self {
+            catalog,
+            description: package.map_or("", |package| package.description.as_str()),
+            default_channel,
+            bundles: content.bundles.len(),
+            highest_version: highest.map(|version| version.to_string()),
+            deprecated: deprecation(content, schema::PACKAGE, ""),
+            deprecated_bundles: content.bundles.iter().filter(|bundle| is_deprecated(&bundle.name)).count(),
+            channels: content
+                .channels
+                .iter()
+                .map(|channel| {
+                    let heads = heads(channel);
+                    ShownChannel {
+                        name: &channel.name,
+                        default: channel.name == default_channel,
+                        head_versions: heads.iter().map(|head| version_text(content, head)).collect(),
+                        heads,
+                        entries: channel.entries.len(),
+                        deprecated: deprecation(content, schema::CHANNEL, &channel.name),
+                    }
+                })
+                .collect(),
+        }
+    }
+
+    fn write(&self, text: &mut String, style: Style) {
+        let title = style.paint(Paint::Bold, &format!("Catalog {}", clean(self.catalog)));
+        let _ = writeln!(text, "{title}");
+        let mut line = |name: &str, value: &str| {
+            if !value.is_empty() {
+                let _ = writeln!(text, "  {name:<17}{}", clean(value));
+            }
+        };
+        line("Description", &brief(self.description, 100));
+        line("Default channel", self.default_channel);
+        line("Highest version", self.highest_version.as_deref().unwrap_or("none"));
+        let bundles = match self.deprecated_bundles {
+            0 => self.bundles.to_string(),
+            count => format!("{}, {count} of them deprecated", self.bundles),
+        };
+        line("Bundles", &bundles);
+        if let Some(message) = &self.deprecated {
+            let value = if message.is_empty() { "yes" } else { message.as_str() };
+            line("Deprecated", value);
+        }
+        let mut table = Table::new(&["CHANNEL", "HEAD", "BUNDLES", "NOTES"]);
+        for channel in &self.channels {
+            let mut notes = Vec::new();
+            if channel.default {
+                notes.push("default".to_owned());
+            }
+            if channel.heads.len() != 1 {
+                notes.push(format!("{} heads", channel.heads.len()));
+            }
+            if let Some(message) = &channel.deprecated {
+                notes.push(format!("deprecated: {}", brief(message, 60)));
+            }
+            let paint = if channel.deprecated.is_some() { Paint::Warn } else { Paint::Plain };
+            table.row(
+                paint,
+                [
+                    channel.name,
+                    &list(&channel.head_versions, 3),
+                    &channel.entries.to_string(),
+                    &notes.join("; "),
+                ],
+            );
+        }
+        text.push('\n');
+        text.push_str(&table.text(style, "  "));
+    }
+}
+
+/// The package as each catalog has it.
+pub(crate) async fn run(args: PackageArgs, style: Style) -> Result<Report, Failure> {
+    let inputs = package(&args.source, &args.package).await?;
+    let shown: Vec<Shown<'_>> = found(&inputs).map(|(catalog, content)| Shown::new(catalog, content)).collect();
+    let mut text = format!("Package {}\n", style.paint(Paint::Bold, &clean(&args.package)));
+    for catalog in &shown {
+        text.push('\n');
+        catalog.write(&mut text, style);
+    }
+    let value = serde_json::json!({"package": args.package, "catalogs": shown});
+    Ok(Report::new(value, text))
+}

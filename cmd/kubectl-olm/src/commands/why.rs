@@ -1,0 +1,175 @@
+//! `why`: what ruled the other bundles out, and what to change.
+
+use std::fmt::Write as _;
+
+use olm_api::{CatalogFilter, UpgradeConstraintPolicy};
+use olm_resolve::{CandidateVerdict, CatalogExplanation, CatalogInput, Explanation, Request, Selector};
+use serde_json::{Value, json};
+
+use super::common::package;
+use crate::cli::WhyArgs;
+use crate::failure::Failure;
+use crate::installed::{found, matching};
+use crate::phrase;
+use crate::report::Report;
+use crate::source::{Cluster, Sources};
+use crate::style::{Paint, Style};
+use crate::table::{Table, clean};
+use crate::wish::{Asked, request};
+
+/// Most bundles of a catalog that the table names unless all are asked for.
+const NAMED: usize = 12;
+
+/// Explains; positive when there is a bundle, and it is the one hoped for.
+pub(crate) async fn run(args: WhyArgs, style: Style) -> Result<Report, Failure> {
+    let (request, inputs, reported) = match (&args.extension, &args.package) {
+        (Some(name), _) => of_extension(&args, name).await?,
+        (None, Some(name)) => {
+            let inputs = package(&args.source, name).await?;
+            let request = request(name, &args.wish, &inputs)?;
+            (request, inputs, Vec::new())
+        }
+        (None, None) => return Err(Failure::Usage("name an extension, or --package".to_owned())),
+    };
+    let want = args.want.as_deref();
+    let wanted = want.map(|want| matching(want, found(&inputs).map(|(_, content)| content)));
+    let asked = Asked::new(request, &inputs, want);
+    let explanation = match &asked.answer {
+        Ok(resolution) => &resolution.explanation,
+        Err(error) => &*error.explanation,
+    };
+    let mut value = asked.value();
+    if let Value::Object(map) = &mut value {
+        map.insert("explanation".to_owned(), json!(explanation));
+        if args.extension.is_some() {
+            map.insert("extension".to_owned(), json!({"name": args.extension, "conditions": reported}));
+        }
+        if want.is_some() {
+            map.insert("want".to_owned(), json!(want));
+        }
+    }
+    let is_wanted = |candidate: &CandidateVerdict| {
+        wanted
+            .as_ref()
+            .is_none_or(|wanted| wanted.iter().any(|(name, _)| *name == candidate.bundle))
+    };
+    let mut text = String::new();
+    if let Some(name) = &args.extension {
+        let _ = writeln!(text, "{:<11}{}", "Extension", clean(name));
+    }
+    text.push_str(&asked.text(style));
+    for condition in &reported {
+        let field = |key: &str| condition.get(key).and_then(Value::as_str).unwrap_or_default();
+        let line = format!("{}={} {}", field("type"), field("status"), field("reason"));
+        let _ = writeln!(text, "{:<11}{}", "Reported", clean(&line));
+    }
+    write_catalogs(&mut text, explanation, args.all || want.is_some(), is_wanted, style);
+    for note in &explanation.notes {
+        let _ = writeln!(text, "\n{}", style.paint(Paint::Warn, &format!("{}.", clean(&note.to_string()))));
+    }
+    let hint = asked.suggestion_text(want, style);
+    if !hint.is_empty() {
+        let _ = write!(text, "\n{hint}");
+    }
+    let chosen = asked.answer.as_ref().ok().map(|resolution| resolution.bundle.as_str());
+    let positive = chosen.is_some_and(|chosen| {
+        wanted
+            .as_ref()
+            .is_none_or(|wanted| wanted.iter().any(|(name, _)| name == chosen))
+    });
+    Ok(Report::new(value, text).positive(positive))
+}
+
+fn write_catalogs(
+    text: &mut String,
+    explanation: &Explanation,
+    all: bool,
+    is_wanted: impl Fn(&CandidateVerdict) -> bool,
+    style: Style,
+) {
+    for CatalogExplanation {
+        name,
+        priority,
+        outcome,
+        candidates,
+    } in &explanation.catalogs
+    {
+        let (paint, outcome) = phrase::outcome(outcome);
+        let title = style.paint(Paint::Bold, &format!("Catalog {}", clean(name)));
+        let outcome = style.paint(paint, &clean(&outcome));
+        let _ = writeln!(text, "\n{title} (priority {priority}): {outcome}");
+        let mut table = Table::new(&["VERSION", "BUNDLE", "RULED OUT", "REACHABLE"]);
+        let wanted: Vec<&CandidateVerdict> = candidates.iter().filter(|candidate| is_wanted(candidate)).collect();
+        let named = if all { wanted.len() } else { NAMED };
+        for candidate in wanted.iter().take(named) {
+            let (paint, verdict) = match candidate.ruled_out {
+                None => (Paint::Good, "chosen"),
+                Some(rule) => (Paint::Plain, phrase::rule(rule)),
+            };
+            let version = candidate.version.as_deref().unwrap_or("unreadable");
+            table.row(paint, [version, &candidate.bundle, verdict, &phrase::way(candidate)]);
+        }
+        if !table.is_empty() {
+            text.push_str(&table.text(style, "  "));
+        }
+        if wanted.len() > named {
+            let _ = writeln!(text, "  and {} more; --all names them", wanted.len() - named);
+        }
+    }
+}
+
+/// The question that an extension of the cluster puts, and the conditions it reports.
+async fn of_extension(
+    args: &WhyArgs,
+    name: &str,
+) -> Result<(Request, Vec<CatalogInput>, Vec<Value>), Failure> {
+    let cluster = Cluster::connect(&args.source.access).await?;
+    let Some((extension, installed)) = cluster.extension(name).await? else {
+        return Err(Failure::No(format!("there is no ClusterExtension {name:?}")));
+    };
+    let Some(filter) = &extension.spec.source.catalog else {
+        return Err(Failure::No(format!("ClusterExtension {name:?} has no spec.source.catalog")));
+    };
+    let selector = selector(filter)?;
+    let sources = Sources::open(&args.source).await?;
+    let inputs = sources.lookup(&filter.package_name, &selector).await;
+    let request = Request {
+        package: filter.package_name.clone(),
+        version: filter.version.clone().filter(|version| !version.is_empty()),
+        channels: filter.channels.clone().unwrap_or_default(),
+        self_certified: filter.upgrade_constraint_policy == Some(UpgradeConstraintPolicy::SelfCertified),
+        installed,
+        release_support: args.wish.release_support,
+        selection: args.wish.selection(),
+    };
+    let status = extension.status.unwrap_or_default();
+    let conditions = status.conditions.unwrap_or_default();
+    let conditions = conditions
+        .into_iter()
+        .filter(|condition| matches!(condition.type_.as_str(), "Installed" | "Progressing"))
+        .map(|condition| {
+            json!({
+                "type": condition.type_,
+                "status": condition.status,
+                "reason": condition.reason,
+                "message": condition.message,
+            })
+        });
+    Ok((request, inputs, conditions.collect()))
+}
+
+fn selector(filter: &CatalogFilter) -> Result<Selector, Failure> {
+    let labels = filter.selector.iter().flat_map(|selector| selector.match_labels.iter().flatten());
+    let expressions = filter
+        .selector
+        .iter()
+        .flat_map(|selector| selector.match_expressions.iter().flatten());
+    Selector::new(
+        labels.map(|(key, value)| (key.as_str(), value.as_str())),
+        expressions.map(|expression| {
+            let values = expression.values.as_deref().unwrap_or_default();
+            (expression.key.as_str(), expression.operator.as_str(), values)
+        }),
+    )
+    .map_err(|error| Failure::No(format!("spec.source.catalog.selector is invalid: {error}")))
+}

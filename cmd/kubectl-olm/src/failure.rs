@@ -1,0 +1,43 @@
+//! Why there is no answer, and the exit code that says so.
+
+use std::error::Error as _;
+use std::process::ExitCode;
+
+use crate::source::SourceError;
+
+/// Why a command has no answer to print.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// The answer is no: there is no such thing. Exit code 1.
+    #[error("{0}")]
+    No(String),
+    /// The question makes no sense as it was put. Exit code 2.
+    #[error("{0}")]
+    Usage(String),
+    /// What has to be known cannot be read. Exit code 3.
+    #[error(transparent)]
+    Ask(#[from] SourceError),
+}
+
+impl Failure {
+    /// The whole chain of causes in one line.
+    pub(crate) fn message(&self) -> String {
+        let mut text = self.to_string();
+        let mut cause = self.source();
+        while let Some(error) = cause {
+            text.push_str(": ");
+            text.push_str(&error.to_string());
+            cause = error.source();
+        }
+        text
+    }
+
+    /// The exit code.
+    pub(crate) fn code(&self) -> ExitCode {
+        ExitCode::from(match self {
+            Self::No(_) => 1,
+            Self::Usage(_) => 2,
+            Self::Ask(_) => 3,
+        })
+    }
+}

@@ -1,0 +1,79 @@
+//! A graph in Graphviz's language.
+
+use std::fmt::Write as _;
+
+use super::model::{Graph, Node, Standing};
+
+/// The graph as DOT; one cluster a channel.
+pub(crate) fn dot(graph: &Graph) -> String {
+    let mut text = format!(
+        "digraph \"{}\" {{\n  rankdir=LR;\n  node [shape=box, style=\"rounded,filled\", fillcolor=white, fontname=\"sans-serif\"];\n",
+        escape(&graph.package)
+    );
+    for (number, lane) in graph.channels.iter().enumerate() {
+        let default = if lane.default { " (default)" } else { "" };
+        let deprecated = if lane.deprecated.is_some() { " (deprecated)" } else { "" };
+        let _ = writeln!(
+            text,
+            "  subgraph cluster_{number} {{\n    label=\"{}{default}{deprecated}\";",
+            escape(&lane.name)
+        );
+        for stop in &lane.entries {
+            let Some(node) = graph.node(stop.bundle) else { continue };
+            let _ = writeln!(
+                text,
+                "    c{number}b{} [label=\"{}\", tooltip=\"{}\"{}{}];",
+                stop.bundle,
+                escape(&node.label),
+                escape(&node.name),
+                if stop.head { ", peripheries=2" } else { "" },
+                look(graph, node),
+            );
+        }
+        for stop in &lane.entries {
+            if let Some(from) = stop.replaces {
+                let _ = writeln!(text, "    c{number}b{from} -> c{number}b{};", stop.bundle);
+            }
+            for from in &stop.skips {
+                let _ = writeln!(
+                    text,
+                    "    c{number}b{from} -> c{number}b{} [style=dashed, color=gray50, constraint=false];",
+                    stop.bundle
+                );
+            }
+        }
+        text.push_str("  }\n");
+    }
+    text.push_str("}\n");
+    text
+}
+
+fn look(graph: &Graph, node: &Node) -> String {
+    let fill = match graph.standing(node) {
+        Standing::Free => "",
+        Standing::Start => ", fillcolor=lightblue",
+        Standing::Next => ", fillcolor=palegreen3",
+        Standing::Reachable => ", fillcolor=honeydew",
+        Standing::Unreachable => ", fillcolor=gray95, fontcolor=gray50",
+    };
+    let edge = match (node.present, &node.deprecated) {
+        (false, _) => ", color=gray50, fontcolor=gray50, style=\"rounded,dashed\"",
+        (true, Some(_)) => ", color=darkorange3, fontcolor=darkorange3",
+        (true, None) => "",
+    };
+    format!("{fill}{edge}")
+}
+
+/// Text inside double quotes.
+fn escape(text: &str) -> String {
+    let mut escaped = String::new();
+    for c in text.chars() {
+        match c {
+            '"' => escaped.push_str("\\\""),
+            '\\' => escaped.push_str("\\\\"),
+            c if c.is_control() => escaped.push(' '),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}

@@ -1,0 +1,226 @@
+//! Where everything of a picture goes.
+//!
+//! Columns are bundles in the order of their versions, so that one bundle stands below itself in every
+//! channel; rows are channels. Above a channel's line run the `replaces` that pass over other bundles, below
+//! it the `skips` and the head's `skipRange`, each as a bracket on the first level where it has room.
+
+use super::model::{Graph, Lane};
+
+/// Most levels of brackets below a channel; what is beyond is only in the tips.
+const LEVELS: usize = 10;
+
+/// A picture's measures, in pixels.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Layout {
+    pub(super) width: f64,
+    pub(super) height: f64,
+    /// Left edge of the first column.
+    pub(super) left: f64,
+    /// Where the labels of the columns end at the top.
+    pub(super) top: f64,
+    /// Below the last row.
+    pub(super) bottom: f64,
+    /// From one column to the next.
+    pub(super) pitch: f64,
+    /// Room for labels above, and again below when there are many rows.
+    pub(super) labels: f64,
+    /// Whether the labels are repeated below.
+    pub(super) labels_below: bool,
+    pub(super) rows: Vec<Row>,
+}
+
+/// A channel's row.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Row {
+    /// Upper edge.
+    pub(super) top: f64,
+    /// Height.
+    pub(super) height: f64,
+    /// The line on which the bundles stand.
+    pub(super) line: f64,
+    /// `replaces` over others: from, to, level.
+    pub(super) arcs: Vec<(usize, usize, usize)>,
+    /// Brackets below.
+    pub(super) brackets: Vec<Bracket>,
+    /// How many brackets there was no room for.
+    pub(super) left_out: usize,
+}
+
+/// What one bundle skips.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Bracket {
+    /// The bundle that skips.
+    pub(super) to: usize,
+    /// What it skips, lowest first.
+    pub(super) from: Vec<usize>,
+    /// Whether by its `skipRange`.
+    pub(super) range: bool,
+    /// The level below the line, from 0.
+    pub(super) level: usize,
+}
+
+pub(super) const RADIUS: f64 = 7.0;
+pub(super) const ARC: f64 = 9.0;
+pub(super) const LEVEL: f64 = 9.0;
+const TITLE: f64 = 64.0;
+const LEGEND: f64 = 54.0;
+const RIGHT: f64 = 70.0;
+/// Width of a character of a label.
+const CHARACTER: f64 = 6.4;
+
+impl Layout {
+    /// Lays a graph out.
+    pub(super) fn new(graph: &Graph) -> Self {
+        let columns = graph.bundles.len();
+        let pitch = match columns {
+            0..=12 => 64.0,
+            13..=30 => 44.0,
+            _ => 32.0,
+        };
+        let longest = graph.bundles.iter().map(|node| node.label.chars().count()).max();
+        // Labels stand at 60 degrees.
+        let labels = (float(longest.unwrap_or_default()) * CHARACTER * 0.87 + 16.0).min(220.0);
+        let names = graph.channels.iter().map(|lane| lane.name.chars().count()).max();
+        let left = (float(names.unwrap_or_default()) * 7.6 + 40.0).clamp(170.0, 320.0);
+        let top = TITLE + labels;
+        let labels_below = graph.channels.len() > 4;
+        let mut y = top;
+        let rows: Vec<Row> = graph
+            .channels
+            .iter()
+            .map(|lane| {
+                let row = Row::new(lane, y);
+                y += row.height;
+                row
+            })
+            .collect();
+        let below = if labels_below { labels } else { 0.0 };
+        Self {
+            width: (left + float(columns) * pitch + RIGHT).max(920.0),
+            height: y + below + LEGEND,
+            left,
+            top,
+            bottom: y,
+            pitch,
+            labels,
+            labels_below,
+            rows,
+        }
+    }
+
+    /// The middle of a column.
+    pub(super) fn x(&self, column: usize) -> f64 {
+        self.left + (float(column) + 0.5) * self.pitch
+    }
+}
+
+impl Row {
+    fn new(lane: &Lane, top: f64) -> Self {
+        let mut row = Self {
+            top,
+            ..Self::default()
+        };
+        let mut above = Levels::default();
+        let mut passing: Vec<(usize, usize)> = lane
+            .entries
+            .iter()
+            .filter_map(|stop| Some((stop.replaces?, stop.bundle)))
+            .filter(|(from, to)| passes_over(lane, *from, *to))
+            .collect();
+        passing.sort_by_key(|(from, to)| from.abs_diff(*to));
+        for (from, to) in passing {
+            let level = above.place(from.min(to), from.max(to));
+            row.arcs.push((from, to, level));
+        }
+        let mut below = Levels::default();
+        let mut brackets: Vec<Bracket> = Vec::new();
+        for stop in &lane.entries {
+            let mut add = |from: &Vec<usize>, range| {
+                if !from.is_empty() {
+                    brackets.push(Bracket {
+                        to: stop.bundle,
+                        from: from.clone(),
+                        range,
+                        level: 0,
+                    });
+                }
+            };
+            add(&stop.skips, false);
+            // Ranges of older entries only repeat what was once true.
+            if stop.head {
+                add(&stop.in_skip_range, true);
+            }
+        }
+        brackets.sort_by_key(|bracket| (bracket.range, bracket.span().1 - bracket.span().0));
+        for mut bracket in brackets {
+            let (low, high) = bracket.span();
+            bracket.level = below.place(low, high);
+            if bracket.level < LEVELS || bracket.range {
+                bracket.level = bracket.level.min(LEVELS);
+                row.brackets.push(bracket);
+            } else {
+                row.left_out += 1;
+            }
+        }
+        let lowest = row.brackets.iter().map(|bracket| bracket.level + 1).max().unwrap_or_default();
+        let highest = row.arcs.iter().map(|(_, _, level)| level + 1).max().unwrap_or_default();
+        let over = 20.0 + float(highest) * ARC;
+        row.line = top + over;
+        row.height = (over + 20.0 + float(lowest) * LEVEL).max(50.0);
+        row
+    }
+}
+
+impl Bracket {
+    /// The lowest and the highest column that it touches.
+    pub(super) fn span(&self) -> (usize, usize) {
+        let low = self.from.iter().copied().min().unwrap_or(self.to);
+        let high = self.from.iter().copied().max().unwrap_or(self.to);
+        (low.min(self.to), high.max(self.to))
+    }
+}
+
+/// Whether a straight line between two bundles would run through a third.
+fn passes_over(lane: &Lane, from: usize, to: usize) -> bool {
+    let (low, high) = (from.min(to), from.max(to));
+    lane.entries.iter().any(|stop| stop.bundle > low && stop.bundle < high)
+}
+
+/// Levels of intervals that do not overlap.
+#[derive(Debug, Default)]
+struct Levels {
+    taken: Vec<Vec<(usize, usize)>>,
+}
+
+impl Levels {
+    /// The first level with room; ends may meet.
+    fn place(&mut self, low: usize, high: usize) -> usize {
+        let free = |level: &Vec<(usize, usize)>| level.iter().all(|(a, b)| *b <= low || high <= *a);
+        let level = self.taken.iter().position(free).unwrap_or(self.taken.len());
+        match self.taken.get_mut(level) {
+            Some(taken) => taken.push((low, high)),
+            None => self.taken.push(vec![(low, high)]),
+        }
+        level
+    }
+}
+
+/// Counts of a picture are small.
+pub(super) fn float(count: usize) -> f64 {
+    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Levels;
+
+    #[test]
+    fn intervals_share_a_level_when_they_do_not_overlap() {
+        let mut levels = Levels::default();
+        assert_eq!(levels.place(0, 2), 0);
+        assert_eq!(levels.place(2, 4), 0);
+        assert_eq!(levels.place(1, 3), 1);
+        assert_eq!(levels.place(5, 9), 0);
+        assert_eq!(levels.place(0, 9), 2);
+    }
+}

@@ -1,0 +1,80 @@
+//! A graph as a Mermaid flowchart, for READMEs and issues.
+
+use std::fmt::Write as _;
+
+use super::model::{Graph, Node, Standing};
+
+/// The graph as a flowchart from left to right; one subgraph a channel.
+pub(crate) fn mermaid(graph: &Graph) -> String {
+    let mut text = format!(
+        "%% upgrade graph of package {}\nflowchart LR\n",
+        graph.package.replace(|c: char| c.is_control(), " ")
+    );
+    let mut classes = Vec::new();
+    for (number, lane) in graph.channels.iter().enumerate() {
+        let default = if lane.default { " (default)" } else { "" };
+        let deprecated = if lane.deprecated.is_some() { " (deprecated)" } else { "" };
+        let _ = writeln!(text, "  subgraph c{number}[\"{}{default}{deprecated}\"]", escape(&lane.name));
+        for stop in &lane.entries {
+            let Some(node) = graph.node(stop.bundle) else { continue };
+            let id = format!("c{number}b{}", stop.bundle);
+            let label = escape(&node.label);
+            // A head has double sides.
+            let _ = if stop.head {
+                writeln!(text, "    {id}[[\"{label}\"]]")
+            } else {
+                writeln!(text, "    {id}[\"{label}\"]")
+            };
+            if let Some(class) = class(graph, node) {
+                classes.push(format!("  class {id} {class}"));
+            }
+        }
+        for stop in &lane.entries {
+            let to = format!("c{number}b{}", stop.bundle);
+            if let Some(from) = stop.replaces {
+                let _ = writeln!(text, "    c{number}b{from} --> {to}");
+            }
+            for from in &stop.skips {
+                let _ = writeln!(text, "    c{number}b{from} -. skips .-> {to}");
+            }
+        }
+        text.push_str("  end\n");
+    }
+    text.push_str(
+        "  classDef deprecated stroke:#b45309,stroke-dasharray:4\n  classDef missing stroke-dasharray:2,color:#888\n  \
+         classDef start fill:#bfdbfe,stroke:#1d4ed8\n  classDef next fill:#4ade80,stroke:#15803d\n  \
+         classDef reachable fill:#dcfce7,stroke:#15803d\n  classDef unreachable fill:#f3f4f6,color:#888\n",
+    );
+    for class in classes {
+        text.push_str(&class);
+        text.push('\n');
+    }
+    text
+}
+
+fn class(graph: &Graph, node: &Node) -> Option<&'static str> {
+    Some(match graph.standing(node) {
+        Standing::Start => "start",
+        Standing::Next => "next",
+        _ if !node.present => "missing",
+        _ if node.deprecated.is_some() => "deprecated",
+        Standing::Reachable => "reachable",
+        Standing::Unreachable => "unreachable",
+        Standing::Free => return None,
+    })
+}
+
+/// Text inside double quotes; Mermaid knows HTML's entities with `#` for `&`.
+fn escape(text: &str) -> String {
+    let mut escaped = String::new();
+    for c in text.chars() {
+        match c {
+            '"' | '#' | '<' | '>' | '&' | '`' | '\\' => {
+                let _ = write!(escaped, "#{};", u32::from(c));
+            }
+            c if c.is_control() => escaped.push(' '),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}

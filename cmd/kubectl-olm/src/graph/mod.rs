@@ -1,0 +1,19 @@
+//! The upgrade graph of a package, and four ways to draw it.
+//!
+//! [`Graph`] is plain data made once; every drawing reads only that. All names are foreign: each drawing
+//! escapes them by the rules of its own language.
+
+mod build;
+mod dot;
+mod layout;
+mod mermaid;
+mod model;
+mod svg;
+mod text;
+
+pub(crate) use build::build;
+pub(crate) use dot::dot;
+pub(crate) use mermaid::mermaid;
+pub(crate) use model::{Graph, Start};
+pub(crate) use svg::svg;
+pub(crate) use text::text;

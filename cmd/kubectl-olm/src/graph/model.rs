@@ -1,0 +1,144 @@
+//! What a graph is made of.
+
+use serde::Serialize;
+
+/// The upgrade graph of one package in one catalog.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Graph {
+    /// The package.
+    pub(crate) package: String,
+    /// The catalog.
+    pub(crate) catalog: String,
+    /// What deprecates the whole package.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) deprecated: Option<String>,
+    /// What is installed, and what would be chosen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) start: Option<Start>,
+    /// Every bundle, lowest version first; edges name them by position.
+    pub(crate) bundles: Vec<Node>,
+    /// The channels: the default one first, then by their highest version, highest first.
+    pub(crate) channels: Vec<Lane>,
+}
+
+/// Where an upgrade starts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Start {
+    /// The installed bundle's name.
+    pub(crate) bundle: String,
+    /// Its version.
+    pub(crate) version: String,
+    /// The bundle that would be chosen; none when nothing could.
+    pub(crate) next: Option<String>,
+    /// Whose way of choosing: `v1` or `classic`.
+    pub(crate) semantics: &'static str,
+    /// Why nothing could be chosen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) trouble: Option<String>,
+}
+
+/// A bundle.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Node {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its version as it is shown: its name where there is none.
+    pub(crate) label: String,
+    /// Whether the catalog has the bundle itself, and not only entries of channels that name it.
+    pub(crate) present: bool,
+    /// What deprecates it; may be empty.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) deprecated: Option<String>,
+    /// How many upgrades lead to it from the start, at least.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) steps: Option<usize>,
+    /// The bundle before it on a shortest way from the start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) via: Option<String>,
+}
+
+/// A channel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Lane {
+    /// Its name.
+    pub(crate) name: String,
+    /// Whether older clients default to it.
+    pub(crate) default: bool,
+    /// What deprecates it; may be empty.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) deprecated: Option<String>,
+    /// Its bundles, lowest version first.
+    pub(crate) entries: Vec<Stop>,
+}
+
+/// A bundle in a channel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Stop {
+    /// The bundle, as a position in [`Graph::bundles`].
+    pub(crate) bundle: usize,
+    /// Whether no other entry replaces or skips it.
+    pub(crate) head: bool,
+    /// The bundle of the channel that it replaces.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) replaces: Option<usize>,
+    /// The bundles of the channel that it skips, lowest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) skips: Vec<usize>,
+    /// Its `skipRange` as written; may be empty.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) skip_range: String,
+    /// The bundles of the channel that its `skipRange` has, lowest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) in_skip_range: Vec<usize>,
+    /// Names of bundles outside of the channel that it replaces or skips.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) outside: Vec<String>,
+}
+
+/// How a bundle stands to the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// There is no start.
+    Free,
+    /// It is installed.
+    Start,
+    /// It would be chosen.
+    Next,
+    /// It can be reached.
+    Reachable,
+    /// It cannot.
+    Unreachable,
+}
+
+impl Graph {
+    /// A bundle by its position.
+    pub(crate) fn node(&self, position: usize) -> Option<&Node> {
+        self.bundles.get(position)
+    }
+
+    /// How a bundle stands to the start.
+    pub(crate) fn standing(&self, node: &Node) -> Standing {
+        match &self.start {
+            None => Standing::Free,
+            Some(start) if start.bundle == node.name => Standing::Start,
+            Some(start) if start.next.as_deref() == Some(&node.name) => Standing::Next,
+            Some(_) if node.steps.is_some() => Standing::Reachable,
+            Some(_) => Standing::Unreachable,
+        }
+    }
+}
+
+impl Lane {
+    /// The heads' labels.
+    pub(crate) fn heads<'a>(&'a self, graph: &'a Graph) -> Vec<&'a str> {
+        let heads = self.entries.iter().filter(|stop| stop.head);
+        heads
+            .filter_map(|stop| Some(graph.node(stop.bundle)?.label.as_str()))
+            .collect()
+    }
+}

@@ -1,0 +1,86 @@
+//! What is installed, from what was typed: a version, a bundle's name, or both.
+
+use std::collections::BTreeSet;
+
+use olm_fbc::PackageContent;
+use olm_resolve::{CatalogInput, CatalogLookup, Installed};
+use olm_version::VersionRelease;
+
+use crate::failure::Failure;
+
+/// The packages that were found, catalog by catalog.
+pub(crate) fn found(catalogs: &[CatalogInput]) -> impl Iterator<Item = (&str, &PackageContent)> {
+    catalogs.iter().filter_map(|catalog| match &catalog.lookup {
+        CatalogLookup::Found(content) => Some((catalog.name.as_str(), content.as_ref())),
+        _ => None,
+    })
+}
+
+/// Reads `BUNDLE@VERSION`, or finds the bundle of a name or version in the catalogs.
+///
+/// # Errors
+/// No catalog has it, or several bundles have that version.
+pub(crate) fn read(text: &str, catalogs: &[CatalogInput]) -> Result<Installed, Failure> {
+    let made = |name: &str, version: &str| Installed {
+        name: name.to_owned(),
+        version: version.to_owned(),
+        release: None,
+        catalog: None,
+    };
+    if let Some((name, version)) = text.split_once('@') {
+        return if name.is_empty() || version.is_empty() {
+            Err(Failure::Usage(format!("{text:?} is not BUNDLE@VERSION")))
+        } else {
+            Ok(made(name, version))
+        };
+    }
+    let wanted = matching(text, found(catalogs).map(|(_, content)| content));
+    let mut wanted = wanted.into_iter();
+    match (wanted.next(), wanted.next()) {
+        (Some((name, Some(version))), None) => Ok(made(&name, &version)),
+        (Some((name, None)), None) => Err(Failure::Usage(format!(
+            "bundle {name:?} has no readable version; write {name}@VERSION"
+        ))),
+        (Some((first, _)), Some((second, _))) => Err(Failure::Usage(format!(
+            "{text:?} is more than one bundle: name {first:?}, {second:?} or another"
+        ))),
+        (None, _) => Err(Failure::Usage(format!(
+            "no catalog has {text:?} of this package; write BUNDLE@VERSION to say what is installed"
+        ))),
+    }
+}
+
+/// The bundles that `text` means, by name, or else by version, each with its version.
+pub(crate) fn matching<'a>(
+    text: &str,
+    contents: impl Iterator<Item = &'a PackageContent>,
+) -> BTreeSet<(String, Option<String>)> {
+    let all: BTreeSet<(String, Option<String>)> = contents
+        .flat_map(|content| &content.bundles)
+        .map(|bundle| {
+            let version = bundle.version_release(false).ok();
+            (bundle.name.clone(), version.map(|version| version.to_string()))
+        })
+        .collect();
+    let with = |test: &dyn Fn(&(String, Option<String>)) -> bool| -> BTreeSet<_> {
+        all.iter().filter(|bundle| test(bundle)).cloned().collect()
+    };
+    let named = with(&|(name, _)| name == text);
+    if !named.is_empty() {
+        return named;
+    }
+    let bare = text.strip_prefix('v').unwrap_or(text);
+    let exact = with(&|(_, version)| version.as_deref() == Some(bare));
+    if !exact.is_empty() {
+        return exact;
+    }
+    let Ok(wanted) = VersionRelease::parse_legacy(bare) else {
+        return BTreeSet::new();
+    };
+    with(&|(_, version)| {
+        version
+            .as_deref()
+            .and_then(|version| VersionRelease::parse_legacy(version).ok())
+            .is_some_and(|version| version.version.cmp_precedence(&wanted.version).is_eq())
+    })
+}

@@ -1,0 +1,89 @@
+//! `kubectl olm`: questions about catalogs, asked of a directory, an image, a catalogd or a cluster.
+//!
+//! A command gathers what it needs through [`source`], lets the pure crates decide, and returns one
+//! [`Report`]: a value for programs and a text for people. Nothing but this file writes to standard output.
+//! Nothing here changes a cluster. Exit codes: 0 yes, 1 a negative answer, 2 usage, 3 could not ask.
+
+mod classic;
+mod cli;
+mod commands;
+mod failure;
+mod graph;
+mod installed;
+mod phrase;
+mod report;
+mod source;
+mod style;
+mod table;
+mod wish;
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::cli::{Cli, Command, Format};
+use crate::failure::Failure;
+use crate::report::Report;
+use crate::style::Style;
+
+/// Reads the command line, answers, and says how that went. The TLS provider must be installed.
+pub async fn main() -> ExitCode {
+    // clap ends the process itself: 0 for help, 2 for usage.
+    let cli = Cli::parse();
+    let format = cli.output;
+    let style = Style::of_stdout(format);
+    match Box::pin(answer(cli.command, format, style)).await {
+        Ok(report) => match write(&report, format) {
+            Ok(()) if report.positive => ExitCode::SUCCESS,
+            Ok(()) => ExitCode::from(1),
+            // Whoever reads has seen enough, as with `| head`.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+            Err(error) => {
+                say(&format!("error: cannot write the answer: {error}"));
+                ExitCode::from(3)
+            }
+        },
+        Err(failure) => {
+            say(&format!("error: {}", failure.message()));
+            failure.code()
+        }
+    }
+}
+
+async fn answer(command: Command, format: Format, style: Style) -> Result<Report, Failure> {
+    match command {
+        Command::Search(args) => commands::search::run(args, style).await,
+        Command::Show(args) => commands::show::run(args, style).await,
+        Command::Versions(args) => commands::versions::run(args, style).await,
+        Command::Resolve(args) => commands::resolve::run(args, style).await,
+        Command::Why(args) => commands::why::run(args, style).await,
+        Command::Graph(args) => commands::graph::run(args, format, style).await,
+        Command::Validate(args) => commands::validate::run(&args, style),
+        Command::Range(args) => commands::range::run(&args, style),
+        Command::Diff(args) => commands::diff::run(args, style).await,
+        Command::Completion(args) => Ok(commands::completion::run(&args)),
+    }
+}
+
+fn write(report: &Report, format: Format) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match format {
+        Format::Table => out.write_all(report.text.as_bytes())?,
+        Format::Json => {
+            serde_json::to_writer_pretty(&mut out, &report.value)?;
+            out.write_all(b"\n")?;
+        }
+        Format::Yaml => {
+            let text = serde_saphyr::to_string(&report.value).map_err(io::Error::other)?;
+            out.write_all(text.as_bytes())?;
+        }
+    }
+    out.flush()
+}
+
+/// A note for the person at the terminal; standard output is for the answer.
+fn say(text: &str) {
+    // There is nobody to tell that standard error is gone.
+    let _ = writeln!(io::stderr().lock(), "{}", table::clean(text));
+}

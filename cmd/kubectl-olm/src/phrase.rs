@@ -1,0 +1,56 @@
+//! The resolver's verdicts in the words of the table.
+
+use olm_resolve::{CandidateVerdict, CatalogOutcome, Rule};
+
+use crate::style::Paint;
+
+/// Why a bundle was ruled out.
+pub(crate) fn rule(rule: Rule) -> &'static str {
+    match rule {
+        Rule::NotInChannels => "in none of the requested channels",
+        Rule::OutOfRange => "outside of the requested range",
+        Rule::NotSuccessor => "no successor of what is installed",
+        Rule::Deprecated => "deprecated, another one is not",
+        Rule::Lower => "lower than another suitable one",
+        Rule::OtherCatalog => "the extension stays with another catalog",
+        Rule::Waiting => "waits for a catalog that cannot be read",
+        Rule::Outranked => "another catalog goes before",
+        Rule::Tied => "another catalog's is as good",
+        Rule::UnreadableVersion => "its version does not read",
+        Rule::Dependency => "needs what nothing provides",
+    }
+}
+
+/// What came of a catalog.
+pub(crate) fn outcome(outcome: &CatalogOutcome) -> (Paint, String) {
+    match outcome {
+        CatalogOutcome::NoSuchPackage => (Paint::Dim, "does not have the package".to_owned()),
+        CatalogOutcome::NothingSuitable => (Paint::Bad, "nothing suitable".to_owned()),
+        CatalogOutcome::LeftOut { reason } => (Paint::Warn, format!("left out: {reason}")),
+        CatalogOutcome::Waiting { reason } => (Paint::Bad, format!("waited for: {reason}")),
+        CatalogOutcome::Outranked { bundle, by } => {
+            (Paint::Dim, format!("its best, {bundle}, lost to catalog {by}"))
+        }
+        CatalogOutcome::Elsewhere { bundle, home } => (
+            Paint::Dim,
+            format!("its best, {bundle}, does not count: installed from catalog {home}"),
+        ),
+        CatalogOutcome::Held { bundle, by } => {
+            (Paint::Warn, format!("its best, {bundle}, waits for catalog {by}"))
+        }
+        CatalogOutcome::Tied { bundle } => (Paint::Bad, format!("its best, {bundle}, ties with another catalog's")),
+        CatalogOutcome::Refused { bundle } => (Paint::Bad, format!("{bundle} chosen, but cannot be installed")),
+        CatalogOutcome::Chosen { bundle } => (Paint::Good, format!("{bundle} chosen")),
+    }
+}
+
+/// How a bundle is reached from what is installed; empty when it is not, or nothing is installed.
+pub(crate) fn way(verdict: &CandidateVerdict) -> String {
+    match (verdict.steps, &verdict.via) {
+        (None, _) => String::new(),
+        (Some(0), _) => "installed".to_owned(),
+        (Some(1), _) => "at once".to_owned(),
+        (Some(steps), Some(via)) => format!("{steps} upgrades, last from {via}"),
+        (Some(steps), None) => format!("{steps} upgrades"),
+    }
+}

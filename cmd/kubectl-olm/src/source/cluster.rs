@@ -1,0 +1,332 @@
+//! The cluster: its ClusterCatalogs, its extensions, and the API server's proxy to catalogd.
+
+use std::fs::File;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::AsyncReadExt as _;
+use kube::api::ListParams;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Api, Client, Config, ResourceExt as _};
+use olm_api::{AvailabilityMode, ClusterCatalog, ClusterExtension, ClusterObjectSet, LifecycleState, keys};
+use olm_catalog_client::CatalogRef;
+use olm_resolve::Installed;
+use url::Url;
+
+use super::served::{Authorities, Direct, Served, Spool};
+use super::{Catalog, Place, SourceError};
+use crate::cli::AccessArgs;
+
+const CONNECT: Duration = Duration::from_secs(10);
+/// How long one call may take.
+const CALL: Duration = Duration::from_secs(30);
+/// How long one whole answer of catalogd may take.
+const DOWNLOAD: Duration = Duration::from_mins(5);
+/// catalogd's Service, unless a catalog's URL names another.
+const SERVICE: &str = "catalogd-service";
+/// The catalog that the controller remembers on a revision.
+const CATALOG_ANNOTATION: &str = "olm.operatorframework.io/catalog-name";
+
+/// A cluster to ask. Only reads.
+#[derive(Clone)]
+pub(crate) struct Cluster {
+    client: Client,
+    system_namespace: String,
+    ca_pem: Option<String>,
+}
+
+impl Cluster {
+    /// Reads the kubeconfig. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// There is no usable kubeconfig.
+    pub(crate) async fn connect(access: &AccessArgs) -> Result<Self, SourceError> {
+        let options = KubeConfigOptions {
+            context: access.context.clone(),
+            ..KubeConfigOptions::default()
+        };
+        let config = match &access.kubeconfig {
+            Some(path) => {
+                let file = Kubeconfig::read_from(path).map_err(no_kubeconfig)?;
+                Config::from_custom_kubeconfig(file, &options).await.map_err(no_kubeconfig)
+            }
+            None if access.context.is_some() => {
+                Config::from_kubeconfig(&options).await.map_err(no_kubeconfig)
+            }
+            None => Config::infer().await.map_err(no_kubeconfig),
+        };
+        let mut config = config?;
+        config.connect_timeout = Some(CONNECT);
+        config.read_timeout = Some(CALL);
+        config.write_timeout = Some(CALL);
+        let ca_pem = match &access.ca_file {
+            None => None,
+            Some(path) => Some(std::fs::read_to_string(path).map_err(|source| SourceError::Read {
+                path: path.clone(),
+                source,
+            })?),
+        };
+        Ok(Self {
+            client: Client::try_from(config).map_err(no_kubeconfig)?,
+            system_namespace: access.system_namespace.clone(),
+            ca_pem,
+        })
+    }
+
+    /// The ClusterCatalogs that are not made unavailable.
+    ///
+    /// # Errors
+    /// They cannot be listed.
+    pub(crate) async fn catalogs(&self) -> Result<Vec<Catalog>, SourceError> {
+        let api: Api<ClusterCatalog> = Api::all(self.client.clone());
+        let list = call("listing the ClusterCatalogs", api.list(&ListParams::default())).await?;
+        let proxy = Arc::new(Proxy {
+            client: self.client.clone(),
+            namespace: self.system_namespace.clone(),
+        });
+        let direct = Direct::new(match &self.ca_pem {
+            Some(pem) => Authorities::Given(Some(pem.clone())),
+            None => Authorities::Secret(proxy.clone()),
+        });
+        let available = list
+            .items
+            .into_iter()
+            .filter(|catalog| catalog.spec.availability_mode != Some(AvailabilityMode::Unavailable));
+        Ok(available
+            .map(|catalog| {
+                let place = match reference(&catalog) {
+                    Some(reference) => Place::Served(Box::new(Served::of_cluster(
+                        reference,
+                        direct.clone(),
+                        proxy.clone(),
+                    ))),
+                    None => Place::NotServing,
+                };
+                Catalog {
+                    name: catalog.name_any(),
+                    priority: catalog.spec.priority.unwrap_or_default(),
+                    labels: catalog.labels().clone(),
+                    place,
+                }
+            })
+            .collect())
+    }
+
+    /// The extension of a name, and what is installed for it: the newest revision that has rolled out, else
+    /// what its status says. None when there is no such extension.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(crate) async fn extension(
+        &self,
+        name: &str,
+    ) -> Result<Option<(ClusterExtension, Option<Installed>)>, SourceError> {
+        let api: Api<ClusterExtension> = Api::all(self.client.clone());
+        let what = format!("reading ClusterExtension \"{name}\"");
+        let Some(extension) = call(&what, api.get_opt(name)).await? else {
+            return Ok(None);
+        };
+        let revisions: Api<ClusterObjectSet> = Api::all(self.client.clone());
+        let selector = format!(
+            "{}={},{}={name}",
+            keys::OWNER_KIND_LABEL,
+            keys::OWNER_KIND_CLUSTER_EXTENSION,
+            keys::OWNER_NAME_LABEL
+        );
+        let what = format!("listing the ClusterObjectSets of ClusterExtension \"{name}\"");
+        let list = call(&what, revisions.list(&ListParams::default().labels(&selector))).await?;
+        let installed = list
+            .items
+            .iter()
+            .filter(|revision| counts(revision))
+            .max_by_key(|revision| revision.spec.revision)
+            .map(of_revision)
+            .or_else(|| of_status(&extension));
+        Ok(Some((extension, installed)))
+    }
+}
+
+fn counts(revision: &ClusterObjectSet) -> bool {
+    let succeeded = revision
+        .status
+        .iter()
+        .flat_map(|status| status.conditions.iter().flatten())
+        .any(|condition| condition.type_ == "Succeeded" && condition.status == "True");
+    succeeded
+        && revision.spec.lifecycle_state != LifecycleState::Archived
+        && revision.metadata.deletion_timestamp.is_none()
+}
+
+fn of_revision(revision: &ClusterObjectSet) -> Installed {
+    let annotation = |key: &str| revision.annotations().get(key).cloned();
+    Installed {
+        name: annotation(keys::BUNDLE_NAME_ANNOTATION).unwrap_or_default(),
+        version: annotation(keys::BUNDLE_VERSION_ANNOTATION).unwrap_or_default(),
+        release: annotation(keys::BUNDLE_RELEASE_ANNOTATION),
+        catalog: annotation(CATALOG_ANNOTATION),
+    }
+}
+
+fn of_status(extension: &ClusterExtension) -> Option<Installed> {
+    let bundle = &extension.status.as_ref()?.install.as_ref()?.bundle;
+    Some(Installed {
+        name: bundle.name.clone(),
+        version: bundle.version.clone(),
+        release: bundle.release.clone(),
+        catalog: None,
+    })
+}
+
+/// Where the catalog's present content is; none when it is not being served.
+fn reference(catalog: &ClusterCatalog) -> Option<CatalogRef> {
+    let status = catalog.status.as_ref()?;
+    let serving = status
+        .conditions
+        .iter()
+        .flatten()
+        .any(|condition| condition.type_ == "Serving" && condition.status == "True");
+    let source = status.resolved_source.as_ref().filter(|_| serving)?;
+    Some(CatalogRef {
+        name: catalog.name_any(),
+        base_url: status.urls.as_ref()?.base.clone(),
+        digest: source.image.ref_.clone(),
+    })
+}
+
+/// The API server's proxy to catalogd's Service.
+pub(super) struct Proxy {
+    client: Client,
+    namespace: String,
+}
+
+impl std::fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Proxy").field("namespace", &self.namespace).finish_non_exhaustive()
+    }
+}
+
+impl Proxy {
+    /// catalogd's own authorities; none when the Secret is absent or may not be read.
+    pub(super) async fn own_ca(&self) -> Result<Option<String>, SourceError> {
+        let asked = olm_runtime::tls::own_ca(&self.client, &self.namespace);
+        match tokio::time::timeout(CALL, asked).await {
+            Ok(Ok(pem)) => Ok(pem),
+            // The system's authorities may do; if not, the TLS failure says so.
+            Ok(Err(error)) => {
+                tracing::debug!(%error, "catalogd's own authorities cannot be read");
+                Ok(None)
+            }
+            Err(_) => Err(SourceError::Slow {
+                what: "reading catalogd's own authorities".to_owned(),
+            }),
+        }
+    }
+
+    /// Asks for what is at `url`, which names catalogd's Service by its address inside the cluster.
+    pub(super) async fn download(
+        &self,
+        catalog: &str,
+        url: &Url,
+        endpoint: &str,
+        limit: u64,
+    ) -> Result<File, SourceError> {
+        let what = format!("asking catalogd for catalog \"{catalog}\" through the API server");
+        let request = http::Request::get(self.path(url)).body(Vec::new());
+        let failed = |error| match error {
+            kube::Error::Api(status) if is_catalogds(&status) => SourceError::NotThere {
+                catalog: catalog.to_owned(),
+                endpoint: endpoint.to_owned(),
+            },
+            error => SourceError::Cluster {
+                what: what.clone(),
+                source: Box::new(error),
+            },
+        };
+        let request = request.map_err(|_| SourceError::Url { url: url.to_string() })?;
+        let work = async {
+            let mut stream = Box::pin(self.client.request_stream(request).await.map_err(failed)?);
+            let mut spool = Spool::new(catalog, limit)?;
+            let mut buffer = vec![0; 64 * 1024];
+            loop {
+                let count = stream.read(&mut buffer).await.map_err(|error| SourceError::Http {
+                    url: url.to_string(),
+                    cause: error.to_string(),
+                })?;
+                match buffer.get(..count) {
+                    Some(bytes) if count > 0 => spool.write(bytes)?,
+                    _ => return spool.finish(),
+                }
+            }
+        };
+        let done = tokio::time::timeout(DOWNLOAD, work).await;
+        done.map_err(|_| SourceError::Slow { what: what.clone() })?
+    }
+
+    fn path(&self, url: &Url) -> String {
+        // SERVICE.NAMESPACE.svc, as catalogd writes its own address.
+        let mut labels = url.host_str().unwrap_or_default().split('.');
+        let (service, namespace) = match (labels.next(), labels.next(), labels.next()) {
+            (Some(service), Some(namespace), Some("svc")) => (service, namespace),
+            _ => (SERVICE, self.namespace.as_str()),
+        };
+        let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
+        format!(
+            "/api/v1/namespaces/{namespace}/services/{scheme}:{service}:{port}/proxy{path}{query}",
+            scheme = url.scheme(),
+            port = if namespace == self.namespace && service == SERVICE { 443 } else {
+                url.port_or_known_default().unwrap_or(443)
+            },
+            path = url.path(),
+        )
+    }
+}
+
+/// Whether "not found" is catalogd's own answer: the API server's own are structured.
+fn is_catalogds(status: &kube::core::Status) -> bool {
+    matches!(status.code, 404 | 405 | 501) && status.details.is_none() && status.reason != "NotFound"
+}
+
+async fn call<T>(what: &str, work: impl Future<Output = kube::Result<T>>) -> Result<T, SourceError> {
+    match tokio::time::timeout(CALL, work).await {
+        Ok(done) => done.map_err(|source| SourceError::Cluster {
+            what: what.to_owned(),
+            source: Box::new(source),
+        }),
+        Err(_) => Err(SourceError::Slow { what: what.to_owned() }),
+    }
+}
+
+fn no_kubeconfig(error: impl std::error::Error + Send + Sync + 'static) -> SourceError {
+    SourceError::Kubeconfig {
+        source: Box::new(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_proxys_path() {
+        olm_runtime::tls::install_provider();
+        let config = Config::new("http://127.0.0.1:1".parse().unwrap());
+        let proxy = Proxy {
+            client: Client::try_from(config).unwrap(),
+            namespace: "olmv1-system".to_owned(),
+        };
+        let path = |url: &str| proxy.path(&Url::parse(url).unwrap());
+        assert_eq!(
+            path("https://catalogd-service.olmv1-system.svc/catalogs/c/api/v1/metas?package=p"),
+            "/api/v1/namespaces/olmv1-system/services/https:catalogd-service:443/proxy/catalogs/c/api/v1/metas?package=p"
+        );
+        assert_eq!(
+            path("https://127.0.0.1:9443/catalogs/c/api/v1/all"),
+            "/api/v1/namespaces/olmv1-system/services/https:catalogd-service:443/proxy/catalogs/c/api/v1/all"
+        );
+        assert_eq!(
+            path("http://other.elsewhere.svc:8080/catalogs/c/api/v1/all"),
+            "/api/v1/namespaces/elsewhere/services/http:other:8080/proxy/catalogs/c/api/v1/all"
+        );
+    }
+}

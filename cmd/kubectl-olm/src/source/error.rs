@@ -1,0 +1,93 @@
+//! Why a catalog cannot be read.
+
+use std::path::PathBuf;
+
+use olm_catalog_client::ClientError;
+use olm_catalogd::storage::StorageError;
+use olm_fbc::{ContentError, DecodeError};
+
+/// Why a catalog, or the cluster, cannot be asked.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SourceError {
+    #[error("{} is not a directory: give a file-based catalog's directory", path.display())]
+    NotADirectory { path: PathBuf },
+    #[error("there is no catalog {name:?} to ask; there is: {}", present.join(", "))]
+    NoSuchCatalog { name: String, present: Vec<String> },
+    #[error("catalog {catalog:?} is not being served")]
+    NotServing { catalog: String },
+    #[error("catalog {catalog:?} cannot be read: {reason}")]
+    Unread { catalog: String, reason: String },
+    #[error("cannot walk the catalog in {}", path.display())]
+    Walk {
+        path: PathBuf,
+        #[source]
+        source: StorageError,
+    },
+    #[error("cannot read {}", path.display())]
+    Read {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("{place} is no catalog")]
+    Decode {
+        place: String,
+        #[source]
+        source: DecodeError,
+    },
+    #[error("{place} is no usable catalog")]
+    Content {
+        place: String,
+        #[source]
+        source: ContentError,
+    },
+    #[error("{reference:?} is no image reference: write HOST/REPOSITORY:TAG or @DIGEST")]
+    Reference {
+        reference: String,
+        #[source]
+        source: olm_image::ReferenceError,
+    },
+    #[error("image {reference} cannot be had")]
+    Image {
+        reference: String,
+        #[source]
+        source: Box<olm_image::Error>,
+    },
+    #[error("{url:?} is no base URL of a catalog: write https://HOST/catalogs/NAME")]
+    Url { url: String },
+    #[error("the certificate authorities to trust cannot be used: {cause}")]
+    Trust { cause: String },
+    #[error("catalogd cannot be asked at {url}: {cause}")]
+    Http { url: String, cause: String },
+    #[error("catalogd has no {endpoint} of catalog {catalog:?}")]
+    NotThere { catalog: String, endpoint: String },
+    #[error("catalog {catalog:?}: the answer is longer than {limit} bytes")]
+    TooLong { catalog: String, limit: u64 },
+    #[error("catalog {catalog:?}: neither the API server's proxy ({proxy}) nor its own address leads to it")]
+    NoWay {
+        catalog: String,
+        proxy: String,
+        #[source]
+        source: Box<SourceError>,
+    },
+    #[error("the catalog cannot be asked")]
+    Client {
+        #[source]
+        source: Box<ClientError>,
+    },
+    #[error("no way to a cluster: give --kubeconfig, or ask offline with --dir, --image or --catalogd")]
+    Kubeconfig {
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    #[error("the cluster cannot be asked: {what}")]
+    Cluster {
+        what: String,
+        #[source]
+        source: Box<kube::Error>,
+    },
+    #[error("the cluster did not answer in time: {what}")]
+    Slow { what: String },
+    #[error("reading {place} was interrupted")]
+    Interrupted { place: String },
+}

@@ -1,0 +1,320 @@
+//! A catalog that catalogd serves, reached directly or through the API server's service proxy.
+
+use std::fs::File;
+use std::io::{Seek as _, SeekFrom, Write as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use olm_catalog_client::{CatalogClient, CatalogRef, Trust};
+use olm_fbc::{ContentError, Meta, PackageContent};
+use olm_runtime::tls;
+use reqwest::StatusCode;
+use tokio::sync::OnceCell;
+use url::Url;
+
+use super::cluster::Proxy;
+use super::{Query, SourceError, folder};
+use crate::cli::AccessArgs;
+
+/// Most bytes of one answer.
+const LONGEST: u64 = 4 << 30;
+/// One whole answer.
+const REQUEST: Duration = Duration::from_mins(5);
+const CONNECT: Duration = Duration::from_secs(10);
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// A served catalog.
+#[derive(Debug)]
+pub(super) struct Served {
+    catalog: CatalogRef,
+    direct: Arc<Direct>,
+    proxy: Option<Proxied>,
+}
+
+/// The way through the API server, as long as it works.
+#[derive(Debug)]
+struct Proxied {
+    proxy: Arc<Proxy>,
+    works: AtomicBool,
+}
+
+/// The way to catalogd's own address.
+#[derive(Debug)]
+pub(super) struct Direct {
+    trust: Authorities,
+    clients: OnceCell<(CatalogClient, reqwest::Client)>,
+}
+
+/// Authorities trusted besides the system's.
+#[derive(Debug)]
+pub(super) enum Authorities {
+    /// PEM text, if any.
+    Given(Option<String>),
+    /// Those of catalogd's own Secret.
+    Secret(Arc<Proxy>),
+}
+
+impl Direct {
+    pub(super) fn new(trust: Authorities) -> Arc<Self> {
+        Arc::new(Self {
+            trust,
+            clients: OnceCell::new(),
+        })
+    }
+
+    async fn clients(&self) -> Result<&(CatalogClient, reqwest::Client), SourceError> {
+        self.clients
+            .get_or_try_init(async || {
+                let pem = match &self.trust {
+                    Authorities::Given(pem) => pem.clone(),
+                    Authorities::Secret(proxy) => proxy.own_ca().await?,
+                };
+                let trouble = |error: tls::TlsError| SourceError::Trust {
+                    cause: olm_runtime::telemetry::chain(&error),
+                };
+                let extra = match &pem {
+                    Some(pem) => tls::authorities(pem.as_bytes()).map_err(trouble)?,
+                    None => Vec::new(),
+                };
+                let http = reqwest::Client::builder()
+                    .tls_backend_preconfigured(tls::client_config(&extra).map_err(trouble)?)
+                    .connect_timeout(CONNECT)
+                    .read_timeout(SILENCE)
+                    .timeout(REQUEST)
+                    .build()
+                    .map_err(|error| SourceError::Trust {
+                        cause: olm_runtime::telemetry::chain(&error),
+                    })?;
+                let trust = Trust::provider(move || {
+                    let pem = pem.clone();
+                    async move { Ok(pem) }
+                });
+                Ok((CatalogClient::new(trust), http))
+            })
+            .await
+    }
+}
+
+impl Served {
+    /// A catalog at a base URL.
+    ///
+    /// # Errors
+    /// It is no URL, or the file of authorities cannot be read.
+    pub(super) async fn direct(base_url: &str, access: &AccessArgs) -> Result<Self, SourceError> {
+        let wrong = || SourceError::Url {
+            url: base_url.to_owned(),
+        };
+        let url = Url::parse(base_url).map_err(|_| wrong())?;
+        let last = url.path_segments().ok_or_else(wrong)?.rfind(|part| !part.is_empty());
+        let name = last.unwrap_or("catalog").to_owned();
+        let pem = match &access.ca_file {
+            None => None,
+            Some(path) => Some(tokio::fs::read_to_string(path).await.map_err(|source| {
+                SourceError::Read {
+                    path: path.clone(),
+                    source,
+                }
+            })?),
+        };
+        let catalog = CatalogRef {
+            name,
+            base_url: base_url.to_owned(),
+            digest: String::new(),
+        };
+        Ok(Self {
+            catalog,
+            direct: Direct::new(Authorities::Given(pem)),
+            proxy: None,
+        })
+    }
+
+    /// A catalog of the cluster.
+    pub(super) fn of_cluster(catalog: CatalogRef, direct: Arc<Direct>, proxy: Arc<Proxy>) -> Self {
+        Self {
+            catalog,
+            direct,
+            proxy: Some(Proxied {
+                proxy,
+                works: AtomicBool::new(true),
+            }),
+        }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.catalog.name
+    }
+
+    /// Hands the metas that `query` needs to `take`.
+    pub(super) async fn fold<T: Send + 'static>(
+        &self,
+        query: &Query,
+        state: T,
+        take: fn(&mut T, Meta) -> Result<(), ContentError>,
+    ) -> Result<T, SourceError> {
+        let selections: &[Vec<(&str, &str)>] = match query {
+            Query::Everything => &[],
+            Query::Packages => &[vec![("schema", "olm.package")]],
+            Query::Package(name) => &[
+                vec![("package", name)],
+                vec![("schema", "olm.package"), ("name", name)],
+            ],
+        };
+        let mut files = Vec::new();
+        for selection in selections {
+            match self.download("metas", selection).await {
+                Ok(file) => files.push(file),
+                // The endpoint may be switched off; the whole catalog tells as well.
+                Err(SourceError::NotThere { .. }) => {
+                    files.clear();
+                    break;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        if files.is_empty() {
+            files.push(self.download("all", &[]).await?);
+        }
+        let place = format!("catalog \"{}\"", self.catalog.name);
+        let interrupted = SourceError::Interrupted { place: place.clone() };
+        let work = move || {
+            files
+                .into_iter()
+                .try_fold(state, |state, file| folder::each(file, &place, state, take))
+        };
+        let done = tokio::task::spawn_blocking(work).await;
+        done.map_err(|_| interrupted)?
+    }
+
+    /// Whether the API server's proxy is the way to it, as far as is known.
+    pub(super) fn by_proxy(&self) -> bool {
+        self.proxied().is_some()
+    }
+
+    /// A package, from catalogd's own address by the client that the controllers use.
+    pub(super) async fn package(&self, package: &str) -> Result<Option<Arc<PackageContent>>, SourceError> {
+        let (client, _) = self.direct.clients().await?;
+        let asked = client.package(&self.catalog, package).await;
+        asked.map_err(|source| SourceError::Client {
+            source: Box::new(source),
+        })
+    }
+
+    fn proxied(&self) -> Option<&Proxied> {
+        self.proxy
+            .as_ref()
+            .filter(|way| way.works.load(Ordering::Relaxed))
+    }
+
+    async fn download(&self, endpoint: &str, query: &[(&str, &str)]) -> Result<File, SourceError> {
+        let mut url = self.url(endpoint)?;
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        let Some(way) = self.proxied() else {
+            return self.download_directly(url, endpoint).await;
+        };
+        match way.proxy.download(&self.catalog.name, &url, endpoint, LONGEST).await {
+            Ok(file) => Ok(file),
+            Err(error @ (SourceError::NotThere { .. } | SourceError::TooLong { .. })) => Err(error),
+            Err(refused) => {
+                way.works.store(false, Ordering::Relaxed);
+                let direct = self.download_directly(url, endpoint).await;
+                direct.map_err(|source| match source {
+                    source @ SourceError::NotThere { .. } => source,
+                    source => SourceError::NoWay {
+                        catalog: self.catalog.name.clone(),
+                        proxy: crate::failure::Failure::from(refused).message(),
+                        source: Box::new(source),
+                    },
+                })
+            }
+        }
+    }
+
+    fn url(&self, endpoint: &str) -> Result<Url, SourceError> {
+        let wrong = || SourceError::Url {
+            url: self.catalog.base_url.clone(),
+        };
+        let mut url = Url::parse(&self.catalog.base_url).map_err(|_| wrong())?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(wrong());
+        }
+        url.path_segments_mut()
+            .map_err(|()| wrong())?
+            .pop_if_empty()
+            .extend(["api", "v1", endpoint]);
+        Ok(url)
+    }
+
+    async fn download_directly(&self, url: Url, endpoint: &str) -> Result<File, SourceError> {
+        let trouble = |error: reqwest::Error| SourceError::Http {
+            url: self.catalog.base_url.clone(),
+            cause: olm_runtime::telemetry::chain(&error.without_url()),
+        };
+        let (_, http) = self.direct.clients().await?;
+        let mut response = http.get(url).send().await.map_err(trouble)?;
+        match response.status() {
+            StatusCode::OK => {}
+            StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED => {
+                return Err(SourceError::NotThere {
+                    catalog: self.catalog.name.clone(),
+                    endpoint: endpoint.to_owned(),
+                });
+            }
+            status => {
+                return Err(SourceError::Http {
+                    url: self.catalog.base_url.clone(),
+                    cause: format!("it answers {status}"),
+                });
+            }
+        }
+        let mut spool = Spool::new(&self.catalog.name, LONGEST)?;
+        while let Some(bytes) = response.chunk().await.map_err(trouble)? {
+            spool.write(&bytes)?;
+        }
+        spool.finish()
+    }
+}
+
+/// An answer on disk, bounded: what is read may be larger than memory.
+pub(super) struct Spool {
+    catalog: String,
+    file: File,
+    written: u64,
+    limit: u64,
+}
+
+impl Spool {
+    pub(super) fn new(catalog: &str, limit: u64) -> Result<Self, SourceError> {
+        Ok(Self {
+            catalog: catalog.to_owned(),
+            file: tempfile::tempfile().map_err(Self::trouble)?,
+            written: 0,
+            limit,
+        })
+    }
+
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), SourceError> {
+        self.written = self.written.saturating_add(bytes.len() as u64);
+        if self.written > self.limit {
+            return Err(SourceError::TooLong {
+                catalog: self.catalog.clone(),
+                limit: self.limit,
+            });
+        }
+        self.file.write_all(bytes).map_err(Self::trouble)
+    }
+
+    pub(super) fn finish(mut self) -> Result<File, SourceError> {
+        self.file.seek(SeekFrom::Start(0)).map_err(Self::trouble)?;
+        Ok(self.file)
+    }
+
+    fn trouble(source: std::io::Error) -> SourceError {
+        SourceError::Read {
+            path: std::env::temp_dir(),
+            source,
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! A question to the resolver, and its answer in both forms.
+
+use std::fmt::Write as _;
+
+use olm_resolve::{CatalogInput, Change, Installed, Request, Resolution, ResolveError, resolve, suggest};
+use serde_json::{Value, json};
+
+use crate::cli::{Policy, WishArgs};
+use crate::failure::Failure;
+use crate::installed;
+use crate::style::{Paint, Style};
+use crate::table::clean;
+
+/// What is asked for, and the answer.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    /// The question.
+    pub(crate) request: Request,
+    /// The answer.
+    pub(crate) answer: Result<Resolution, ResolveError>,
+    /// The smallest change that gives what is wanted; empty when nothing has to change, none when no change
+    /// of the spec is enough.
+    pub(crate) suggestion: Option<Vec<Change>>,
+}
+
+/// The request that the flags put.
+///
+/// # Errors
+/// What is installed cannot be told.
+pub(crate) fn request(package: &str, wish: &WishArgs, catalogs: &[CatalogInput]) -> Result<Request, Failure> {
+    let installed = wish.installed.as_deref().map(|text| installed::read(text, catalogs));
+    Ok(Request {
+        package: package.to_owned(),
+        version: wish.range.clone().filter(|range| !range.is_empty()),
+        channels: wish.channels.clone(),
+        self_certified: wish.policy == Policy::SelfCertified,
+        installed: installed.transpose()?,
+        release_support: wish.release_support,
+        selection: wish.selection(),
+    })
+}
+
+impl Asked {
+    /// Asks the resolver; `want` is the version or bundle hoped for.
+    pub(crate) fn new(request: Request, catalogs: &[CatalogInput], want: Option<&str>) -> Self {
+        let answer = resolve(&request, catalogs);
+        let suggestion = match (&answer, want) {
+            (Ok(_), None) => Some(Vec::new()),
+            _ => suggest(&request, catalogs, want),
+        };
+        Self {
+            request,
+            answer,
+            suggestion,
+        }
+    }
+
+    /// The answer as a value: question, resolution or error, suggestion.
+    pub(crate) fn value(&self) -> Value {
+        let request = &self.request;
+        let mut value = json!({
+            "request": {
+                "package": request.package,
+                "version": request.version,
+                "channels": request.channels,
+                "upgradeConstraintPolicy": if request.self_certified { "SelfCertified" } else { "CatalogProvided" },
+                "installed": request.installed.as_ref().map(installed_value),
+            },
+            "suggestion": self.suggestion,
+        });
+        let (key, answer) = match &self.answer {
+            Ok(found) => ("resolution", resolution_value(found)),
+            Err(error) => ("error", json!(error.to_string())),
+        };
+        if let Some(map) = value.as_object_mut() {
+            map.insert(key.to_owned(), answer);
+        }
+        value
+    }
+
+    /// The answer as lines.
+    pub(crate) fn text(&self, style: Style) -> String {
+        let mut text = String::new();
+        let mut line = |paint, name: &str, value: &str| {
+            let _ = writeln!(text, "{name:<11}{}", style.paint(paint, &clean(value)));
+        };
+        line(Paint::Plain, "Package", &self.request.package);
+        if let Some(installed) = &self.request.installed {
+            line(Paint::Plain, "Installed", &installed_text(installed));
+        }
+        if let Some(range) = &self.request.version {
+            line(Paint::Plain, "Range", range);
+        }
+        if !self.request.channels.is_empty() {
+            line(Paint::Plain, "Channels", &self.request.channels.join(", "));
+        }
+        match &self.answer {
+            Ok(found) => {
+                line(Paint::Good, "Bundle", &found.bundle);
+                line(Paint::Good, "Version", &found.version.to_string());
+                line(Paint::Plain, "Catalog", &found.catalog);
+                line(Paint::Plain, "Image", &found.image);
+                for message in deprecations(found) {
+                    line(Paint::Warn, "Deprecated", &message);
+                }
+                for (catalog, reason) in &found.left_out {
+                    line(Paint::Warn, "Left out", &format!("catalog {catalog}: {reason}"));
+                }
+            }
+            Err(error) => line(Paint::Bad, "No bundle", &error.to_string()),
+        }
+        text
+    }
+
+    /// The suggestion as lines; empty when there is nothing to say.
+    pub(crate) fn suggestion_text(&self, want: Option<&str>, style: Style) -> String {
+        let goal = match want {
+            Some(want) => format!("To get {}", clean(want)),
+            None => "To get a bundle".to_owned(),
+        };
+        match self.suggestion.as_deref() {
+            Some([]) => String::new(),
+            Some(changes) => {
+                let steps: Vec<String> = changes.iter().map(|change| clean(&change.to_string())).collect();
+                format!("{} {}.\n", style.paint(Paint::Bold, &format!("{goal}:")), steps.join("; "))
+            }
+            None => format!("{goal}: no change of the spec is enough.\n"),
+        }
+    }
+}
+
+fn deprecations(found: &Resolution) -> Vec<String> {
+    let mut lines = Vec::new();
+    lines.extend(found.deprecation.package.iter().map(|message| format!("package: {message}")));
+    if let Some(message) = found.deprecation.bundles.get(&found.bundle) {
+        lines.push(format!("bundle: {message}"));
+    }
+    lines
+}
+
+/// `NAME (VERSION)`.
+pub(crate) fn installed_text(installed: &Installed) -> String {
+    match &installed.catalog {
+        Some(catalog) => format!("{} ({}) from catalog {catalog}", installed.name, installed.version),
+        None => format!("{} ({})", installed.name, installed.version),
+    }
+}
+
+fn installed_value(installed: &Installed) -> Value {
+    json!({
+        "name": installed.name,
+        "version": installed.version,
+        "release": installed.release,
+        "catalog": installed.catalog,
+    })
+}
+
+fn resolution_value(found: &Resolution) -> Value {
+    let left_out: Vec<Value> = found
+        .left_out
+        .iter()
+        .map(|(catalog, reason)| json!({"catalog": catalog, "reason": reason}))
+        .collect();
+    json!({
+        "catalog": found.catalog,
+        "bundle": found.bundle,
+        "image": found.image,
+        "version": found.version.version.to_string(),
+        "release": found.version.release.as_ref().map(|release| release.as_str().to_owned()),
+        "deprecation": {
+            "package": found.deprecation.package,
+            "channels": found.deprecation.channels,
+            "bundles": found.deprecation.bundles,
+        },
+        "leftOut": left_out,
+    })
+}
