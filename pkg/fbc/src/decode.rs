@@ -140,6 +140,19 @@ pub fn decode<R: Read>(reader: R, limits: &Limits) -> Decoder<R> {
     }
 }
 
+/// Like [`decode`], with the line, from 1, where each meta starts. The line of an error is told by
+/// [`Decoder::line`].
+pub fn decode_located<R: Read>(
+    reader: R,
+    limits: &Limits,
+) -> impl Iterator<Item = Result<(u64, Meta), DecodeError>> {
+    let mut decoder = decode(reader, limits);
+    std::iter::from_fn(move || {
+        let next = decoder.next()?;
+        Some(next.map(|meta| (decoder.line(), meta)))
+    })
+}
+
 /// Below the recursion limit of the JSON reader.
 const MAX_DEPTH: usize = 120;
 
@@ -153,6 +166,12 @@ pub struct Decoder<R> {
 }
 
 impl<R: Read> Decoder<R> {
+    /// The line, from 1, where the meta that was returned last starts; after an error, where the meta at
+    /// fault starts.
+    pub fn line(&self) -> u64 {
+        self.frames.line()
+    }
+
     fn advance(&mut self) -> Result<Option<Meta>, DecodeError> {
         loop {
             let fields = match self.frames.next()? {

@@ -22,6 +22,10 @@ pub(crate) struct Frames<R> {
     /// Whether the file is JSON; unknown before the first byte that is no space.
     json: Option<bool>,
     frame: Vec<u8>,
+    /// The line where the frame starts.
+    line: u64,
+    /// The line of the next byte to read.
+    ahead: u64,
 }
 
 impl<R: Read> Frames<R> {
@@ -31,12 +35,20 @@ impl<R: Read> Frames<R> {
             limits,
             json: None,
             frame: Vec::new(),
+            line: 1,
+            ahead: 1,
         }
+    }
+
+    /// The line where the last frame starts, from 1.
+    pub(crate) fn line(&self) -> u64 {
+        self.line
     }
 
     /// The next frame, or none at the end of the file.
     pub(crate) fn next(&mut self) -> Result<Option<Frame<'_>>, DecodeError> {
         self.frame.clear();
+        self.line = self.ahead;
         let json = match self.json {
             Some(json) => json,
             None => match self.leading_spaces()? {
@@ -75,9 +87,11 @@ impl<R: Read> Frames<R> {
                 .map_or(0, |at| at + 1);
             let indent = passed.get(line..).unwrap_or_default().to_vec();
             let count = passed.len();
+            self.ahead += lines(passed);
             if line > 0 {
                 self.frame.clear();
             }
+            self.line = self.ahead;
             self.frame.extend(indent);
             self.reader.consume(count);
             if self.frame.len() > limit {
@@ -107,8 +121,13 @@ impl<R: Read> Frames<R> {
             }
             let used = scan.advance(chunk);
             let (taken, skipped) = (chunk.get(..used).unwrap_or_default(), scan.skipped);
-            self.frame
-                .extend_from_slice(taken.get(skipped..).unwrap_or_default());
+            let (before, value) = taken.split_at_checked(skipped).unwrap_or_default();
+            if !before.is_empty() {
+                self.ahead += lines(before);
+                self.line = self.ahead;
+            }
+            self.ahead += lines(value);
+            self.frame.extend_from_slice(value);
             scan.skipped = 0;
             self.reader.consume(used);
             if self.frame.len() > limits.max_meta_bytes {
@@ -133,6 +152,7 @@ impl<R: Read> Frames<R> {
     /// Reads up to the next `---` line into the frame; false at the end of the file.
     fn yaml_document(&mut self) -> Result<bool, DecodeError> {
         let limit = self.limits.max_meta_bytes;
+        let mut placed = false;
         loop {
             let start = self.frame.len();
             // One byte over the limit tells a document that fits from one that does not.
@@ -146,7 +166,15 @@ impl<R: Read> Frames<R> {
             if count == 0 {
                 return Ok(start > 0);
             }
-            if is_separator(self.frame.get(start..).unwrap_or_default()) {
+            let line = self.frame.get(start..).unwrap_or_default();
+            let ends = is_separator(line);
+            if !placed && !ends && has_content(line) {
+                placed = true;
+                self.line = self.ahead;
+            }
+            // A read that the limit cuts short ends in an error, so that only whole lines count on.
+            self.ahead += 1;
+            if ends {
                 self.frame.truncate(start);
                 if start > 0 {
                     return Ok(true);
@@ -156,6 +184,17 @@ impl<R: Read> Frames<R> {
             }
         }
     }
+}
+
+/// Whether `line` is neither blank nor a comment.
+fn has_content(line: &[u8]) -> bool {
+    !matches!(line.trim_ascii_start().first(), None | Some(b'#'))
+}
+
+/// How many lines end in `bytes`.
+fn lines(bytes: &[u8]) -> u64 {
+    let count = bytes.iter().filter(|byte| **byte == b'\n').count();
+    u64::try_from(count).unwrap_or(u64::MAX)
 }
 
 /// Whether `line` ends a document: three dashes, then nothing but space or a comment.

@@ -2,7 +2,7 @@
 //!
 //! [`decode`] turns any catalog file into [`Meta`]s whose blob is canonical: what is stored, served, hashed
 //! and parsed later is always that one form. [`IndexIgnore`] says which files of a catalog are not read.
-//! [`PackageContent`] is the typed graph of one package.
+//! [`PackageContent`] is the typed graph of one package. [`validate()`] finds what authors of catalogs got wrong.
 //! Pure: readers come in as parameters, paths are only text.
 
 mod canonical;
@@ -14,13 +14,15 @@ mod json;
 mod meta;
 mod model;
 mod scalar;
+mod validate;
 mod yaml;
 
 pub use content::{ContentError, PackageBuilder, PackageContent};
-pub use decode::{DecodeError, Decoder, Limits, decode};
+pub use decode::{DecodeError, Decoder, Limits, decode, decode_located};
 pub use ignore_rules::{IgnoreError, IndexIgnore};
 pub use meta::Meta;
 pub use model::{
     Bundle, Channel, DeprecationEntry, Deprecations, Entry, Package, Property, Reference, VersionError,
     schema,
 };
+pub use validate::{Finding, Located, Rule, Severity, Validator, validate};

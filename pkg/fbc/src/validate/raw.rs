@@ -1,0 +1,126 @@
+//! The schemas as validation reads them: more of them than resolution needs, and forgiving, so that one
+//! fault does not hide the others. Everything large is borrowed and not kept.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+
+/// Reads `null` as the empty value, as Go's decoder does.
+fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// A string, borrowed when nothing in it is escaped; empty when absent or `null`.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Text<'a>(#[serde(borrow)] Option<Cow<'a, str>>);
+
+impl Text<'_> {
+    pub(super) fn as_str(&self) -> &str {
+        self.0.as_deref().unwrap_or_default()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.as_str().is_empty()
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RawPackage<'a> {
+    #[serde(default, borrow)]
+    pub(super) default_channel: Text<'a>,
+    #[serde(default, borrow)]
+    pub(super) icon: Option<RawIcon<'a>>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct RawIcon<'a> {
+    #[serde(default, borrow)]
+    pub(super) base64data: Text<'a>,
+    #[serde(default, borrow)]
+    pub(super) mediatype: Text<'a>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct RawChannel<'a> {
+    #[serde(default, borrow, deserialize_with = "or_default")]
+    pub(super) entries: Vec<RawEntry<'a>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RawEntry<'a> {
+    #[serde(default, borrow)]
+    pub(super) name: Text<'a>,
+    #[serde(default, borrow)]
+    pub(super) replaces: Text<'a>,
+    #[serde(default, borrow, deserialize_with = "or_default")]
+    pub(super) skips: Vec<Text<'a>>,
+    #[serde(default, borrow)]
+    pub(super) skip_range: Text<'a>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RawBundle<'a> {
+    #[serde(default, borrow)]
+    pub(super) image: Text<'a>,
+    #[serde(default, borrow, deserialize_with = "or_default")]
+    pub(super) properties: Vec<RawProperty<'a>>,
+    #[serde(default, borrow, deserialize_with = "or_default")]
+    pub(super) related_images: Vec<RawImage<'a>>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct RawProperty<'a> {
+    #[serde(rename = "type", default, borrow)]
+    pub(super) type_: Text<'a>,
+    #[serde(default, borrow)]
+    pub(super) value: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct RawImage<'a> {
+    #[serde(default, borrow)]
+    pub(super) name: Text<'a>,
+    #[serde(default, borrow)]
+    pub(super) image: Text<'a>,
+}
+
+/// The value of an `olm.package` property.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RawPackageProperty<'a> {
+    #[serde(default, borrow)]
+    pub(super) package_name: Text<'a>,
+    #[serde(default, borrow)]
+    pub(super) version: Text<'a>,
+    #[serde(default, borrow)]
+    pub(super) release: Text<'a>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct RawDeprecations<'a> {
+    #[serde(default, borrow, deserialize_with = "or_default")]
+    pub(super) entries: Vec<RawDeprecation<'a>>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct RawDeprecation<'a> {
+    #[serde(default, borrow)]
+    pub(super) reference: Option<RawReference<'a>>,
+    #[serde(default, borrow)]
+    pub(super) message: Text<'a>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct RawReference<'a> {
+    #[serde(default, borrow)]
+    pub(super) schema: Text<'a>,
+    #[serde(default, borrow)]
+    pub(super) name: Text<'a>,
+}
