@@ -69,7 +69,7 @@ pub(crate) fn choose(channel: &Channel, installed: Option<(&str, &str)>) -> Choi
         Some((bundle, why)) if bundle == *head => {
             answer(&chain, Some(bundle), format!("the channel's head {why} it"))
         }
-        Some((bundle, why)) => answer(&chain, Some(bundle), format!("it {why} it, on the replaces chain")),
+        Some((bundle, why)) => answer(&chain, Some(bundle), format!("the nearest to the head that {why} it")),
         None => answer(
             &chain,
             None,
@@ -133,7 +133,7 @@ fn edge(entry: &Entry, name: &str, version: Option<&Version>) -> Option<&'static
     } else if entry.skips.iter().any(|skipped| skipped == name) {
         Some("skips")
     } else if !entry.skip_range.is_empty() && in_range() == Some(true) {
-        Some("has a skipRange with")
+        Some("has a skipRange around")
     } else {
         None
     }

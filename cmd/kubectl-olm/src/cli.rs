@@ -55,7 +55,7 @@ pub(crate) enum Command {
     Completion(CompletionArgs),
 }
 
-/// Where catalogs are. Without any of --dir, --image and --catalogd: the cluster's ClusterCatalogs.
+/// Where catalogs are. Without any of --dir, --image and --catalogd: those of the cluster.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Catalogs")]
 pub(crate) struct SourceArgs {
@@ -91,7 +91,7 @@ pub(crate) struct AccessArgs {
     /// Registry credentials, a Docker config.json.
     #[arg(long, value_name = "FILE")]
     pub(crate) auth_file: Option<PathBuf>,
-    /// registries.conf; else CONTAINERS_REGISTRIES_CONF, else /etc/containers/registries.conf.
+    /// registries.conf; else that of the environment, else /etc/containers/registries.conf.
     #[arg(long, value_name = "FILE")]
     pub(crate) registries_conf: Option<PathBuf>,
     /// Kubeconfig file; else KUBECONFIG, else ~/.kube/config.
@@ -136,10 +136,10 @@ pub(crate) struct WishArgs {
     /// Whether the upgrade edges of the catalog bind.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) policy: Policy,
-    /// Let a bundle's release count on its own (feature gate BundleReleaseSupport).
+    /// Let a bundle's release count on its own (feature gate `BundleReleaseSupport`).
     #[arg(long)]
     pub(crate) release_support: bool,
-    /// Choose between catalogs as upstream does (feature gate UpstreamCatalogSelection).
+    /// Choose between catalogs as upstream does (feature gate `UpstreamCatalogSelection`).
     #[arg(long)]
     pub(crate) upstream_catalog_selection: bool,
 }
@@ -248,6 +248,12 @@ pub(crate) struct GraphArgs {
 pub(crate) struct ValidateArgs {
     /// The directory of the catalog.
     pub(crate) dir: PathBuf,
+    /// Show notes, too: what is worth knowing, though nothing is wrong.
+    #[arg(long)]
+    pub(crate) notes: bool,
+    /// Let warnings count like errors.
+    #[arg(long)]
+    pub(crate) strict: bool,
 }
 
 #[derive(Debug, Args)]

@@ -25,8 +25,12 @@ impl Failure {
         let mut text = self.to_string();
         let mut cause = self.source();
         while let Some(error) = cause {
-            text.push_str(": ");
-            text.push_str(&error.to_string());
+            let reason = error.to_string();
+            // Errors of libraries repeat their source; ours do not.
+            if !text.contains(&reason) {
+                text.push_str(": ");
+                text.push_str(&reason);
+            }
             cause = error.source();
         }
         text

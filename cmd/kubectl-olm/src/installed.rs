@@ -55,14 +55,15 @@ pub(crate) fn matching<'a>(
     text: &str,
     contents: impl Iterator<Item = &'a PackageContent>,
 ) -> BTreeSet<(String, Option<String>)> {
-    let all: BTreeSet<(String, Option<String>)> = contents
+    type Named = (String, Option<String>);
+    let all: BTreeSet<Named> = contents
         .flat_map(|content| &content.bundles)
         .map(|bundle| {
             let version = bundle.version_release(false).ok();
             (bundle.name.clone(), version.map(|version| version.to_string()))
         })
         .collect();
-    let with = |test: &dyn Fn(&(String, Option<String>)) -> bool| -> BTreeSet<_> {
+    let with = |test: &dyn Fn(&Named) -> bool| -> BTreeSet<Named> {
         all.iter().filter(|bundle| test(bundle)).cloned().collect()
     };
     let named = with(&|(name, _)| name == text);

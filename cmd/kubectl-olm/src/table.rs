@@ -111,7 +111,7 @@ mod tests {
         let text = table.text(Style::plain(), "  ");
         assert_eq!(
             text,
-            "  A           B           C\n  long cell   x\n  é           \u{fffd}[31mred   z\n"
+            "  A           B          C\n  long cell   x\n  é           \u{fffd}[31mred   z\n"
         );
     }
 

@@ -118,8 +118,14 @@ impl Asked {
             Some(want) => format!("To get {}", clean(want)),
             None => "To get a bundle".to_owned(),
         };
+        let said = match &self.answer {
+            Ok(_) => String::new(),
+            Err(error) => error.to_string(),
+        };
         match self.suggestion.as_deref() {
             Some([]) => String::new(),
+            // The resolver's own message may have it already.
+            Some(changes) if changes.iter().all(|change| said.contains(&change.to_string())) => String::new(),
             Some(changes) => {
                 let steps: Vec<String> = changes.iter().map(|change| clean(&change.to_string())).collect();
                 format!("{} {}.\n", style.paint(Paint::Bold, &format!("{goal}:")), steps.join("; "))

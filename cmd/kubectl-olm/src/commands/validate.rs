@@ -1,10 +1,136 @@
 //! `validate`: findings in a catalog directory.
 
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use olm_catalogd::storage::{WalkLimits, walk};
+use olm_fbc::{Finding, Limits, Located, Severity, Validator, decode};
+use serde::Serialize;
+
 use crate::cli::ValidateArgs;
 use crate::failure::Failure;
 use crate::report::Report;
-use crate::style::Style;
+use crate::source::SourceError;
+use crate::style::{Paint, Style};
+use crate::table::clean;
 
-pub(crate) fn run(args: &ValidateArgs, _style: Style) -> Result<Report, Failure> {
-    Err(Failure::Usage(format!("{}: not yet", args.dir.display())))
+/// A finding as it is shown: of a rule, or that a file is no catalog at all.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+struct Shown {
+    file: String,
+    line: u64,
+    severity: &'static str,
+    rule: &'static str,
+    package: String,
+    message: String,
+    hint: String,
+}
+
+/// Validates every file that catalogd would read; positive when there is no error.
+pub(crate) fn run(args: &ValidateArgs, style: Style) -> Result<Report, Failure> {
+    if !args.dir.is_dir() {
+        return Err(SourceError::NotADirectory { path: args.dir.clone() }.into());
+    }
+    let mut found = findings(&args.dir)?;
+    let count = |severity: Severity| found.iter().filter(|shown| shown.severity == severity.as_str()).count();
+    let (errors, warnings, notes) = (
+        count(Severity::Error),
+        count(Severity::Warning),
+        count(Severity::Note),
+    );
+    let positive = errors == 0 && (warnings == 0 || !args.strict);
+    if !args.notes {
+        found.retain(|shown| shown.severity != Severity::Note.as_str());
+    }
+    let mut text = String::new();
+    for shown in &found {
+        shown.write(&mut text, style);
+    }
+    let _ = write!(text, "{errors} errors, {warnings} warnings, {notes} notes");
+    text.push_str(if notes > 0 && !args.notes { "; --notes shows those\n" } else { "\n" });
+    let value = serde_json::json!({
+        "findings": found,
+        "errors": errors,
+        "warnings": warnings,
+        "notes": notes,
+    });
+    Ok(Report::new(value, text).positive(positive))
+}
+
+fn findings(root: &Path) -> Result<Vec<Shown>, SourceError> {
+    let files = walk(root, &WalkLimits::default()).map_err(|source| SourceError::Walk {
+        path: root.to_owned(),
+        source: Box::new(source),
+    })?;
+    let mut validator = Validator::default();
+    let mut shown = Vec::new();
+    for (path, name) in files {
+        let file = File::open(&path).map_err(|source| SourceError::Read { path, source })?;
+        let mut decoder = decode(BufReader::new(file), &Limits::default());
+        while let Some(meta) = decoder.next() {
+            let line = decoder.line();
+            match meta {
+                Ok(meta) => validator.add(Located {
+                    file: &name,
+                    line,
+                    meta: &meta,
+                }),
+                Err(error) => shown.push(Shown {
+                    file: name.clone(),
+                    line,
+                    severity: Severity::Error.as_str(),
+                    rule: "unreadable",
+                    package: String::new(),
+                    message: olm_runtime::telemetry::chain(&error),
+                    hint: "Write JSON objects or YAML documents, or leave the file out with .indexignore; what \
+                           follows in the file was not looked at."
+                        .to_owned(),
+                }),
+            }
+        }
+    }
+    shown.extend(validator.finish().into_iter().map(Shown::of));
+    shown.sort();
+    Ok(shown)
+}
+
+impl Shown {
+    fn of(finding: Finding) -> Self {
+        Self {
+            file: finding.file,
+            line: finding.line,
+            severity: finding.severity.as_str(),
+            rule: finding.rule.as_str(),
+            package: finding.package,
+            message: finding.message,
+            hint: finding.hint,
+        }
+    }
+
+    /// As compilers do: place, what, then what to do.
+    fn write(&self, text: &mut String, style: Style) {
+        let paint = match self.severity {
+            "error" => Paint::Bad,
+            "warning" => Paint::Warn,
+            _ => Paint::Dim,
+        };
+        let package = match self.package.as_str() {
+            "" => String::new(),
+            package => format!("package {}: ", clean(package)),
+        };
+        let _ = writeln!(
+            text,
+            "{}:{}: {} {package}{} [{}]",
+            clean(&self.file),
+            self.line,
+            style.paint(paint, &format!("{}:", self.severity)),
+            clean(&self.message),
+            self.rule
+        );
+        if !self.hint.is_empty() {
+            let _ = writeln!(text, "    {}", style.paint(Paint::Dim, &clean(&self.hint)));
+        }
+    }
 }

@@ -17,8 +17,10 @@ use crate::style::{Paint, Style};
 use crate::table::{Table, clean};
 use crate::wish::{Asked, request};
 
-/// Most bundles of a catalog that the table names unless all are asked for.
-const NAMED: usize = 12;
+/// Most bundles of a catalog that the table names for their rank alone, unless all are asked for.
+const BEST: usize = 8;
+/// Most that it names because they can be reached at once.
+const REACHABLE: usize = 8;
 
 /// Explains; positive when there is a bundle, and it is the one hoped for.
 pub(crate) async fn run(args: WhyArgs, style: Style) -> Result<Report, Failure> {
@@ -100,8 +102,15 @@ fn write_catalogs(
         let _ = writeln!(text, "\n{title} (priority {priority}): {outcome}");
         let mut table = Table::new(&["VERSION", "BUNDLE", "RULED OUT", "REACHABLE"]);
         let wanted: Vec<&CandidateVerdict> = candidates.iter().filter(|candidate| is_wanted(candidate)).collect();
-        let named = if all { wanted.len() } else { NAMED };
-        for candidate in wanted.iter().take(named) {
+        let mut reachable = 0;
+        let mut is_named = |(rank, candidate): &(usize, &&CandidateVerdict)| {
+            let near = candidate.ruled_out.is_none() || candidate.steps.is_some_and(|steps| steps <= 1);
+            reachable += usize::from(near);
+            all || *rank < BEST || (near && reachable <= REACHABLE)
+        };
+        let named: Vec<_> = wanted.iter().enumerate().filter(|item| is_named(item)).collect();
+        let left_out = wanted.len() - named.len();
+        for (_, candidate) in named {
             let (paint, verdict) = match candidate.ruled_out {
                 None => (Paint::Good, "chosen"),
                 Some(rule) => (Paint::Plain, phrase::rule(rule)),
@@ -112,8 +121,8 @@ fn write_catalogs(
         if !table.is_empty() {
             text.push_str(&table.text(style, "  "));
         }
-        if wanted.len() > named {
-            let _ = writeln!(text, "  and {} more; --all names them", wanted.len() - named);
+        if left_out > 0 {
+            let _ = writeln!(text, "  and {left_out} more; --all names them");
         }
     }
 }

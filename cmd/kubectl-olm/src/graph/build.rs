@@ -127,7 +127,7 @@ fn stops(
                 replaces: inside(&entry.replaces).filter(|replaced| *replaced != bundle),
                 skips,
                 skip_range: entry.skip_range.clone(),
-                in_skip_range: in_range(&entry.skip_range, bundle, &here, sorted),
+                in_skip_range: in_range(&entry.skip_range, bundle, sorted),
                 outside: outside.cloned().collect(),
             })
         })
@@ -137,21 +137,21 @@ fn stops(
     stops
 }
 
-fn in_range(
-    text: &str,
-    itself: usize,
-    here: &BTreeSet<usize>,
-    sorted: &[(&str, Option<VersionRelease>)],
-) -> Vec<usize> {
-    let range = Some(text).filter(|text| !text.is_empty()).and_then(|text| text.parse::<SkipRange>().ok());
-    let Some(range) = range else {
+/// Bundles of other channels count as well: a `skipRange` knows nothing of channels.
+fn in_range(text: &str, itself: usize, sorted: &[(&str, Option<VersionRelease>)]) -> Vec<usize> {
+    let range = Some(text).filter(|text| !text.is_empty());
+    let Some(Ok(range)) = range.map(str::parse::<SkipRange>) else {
         return Vec::new();
     };
-    let has = |position: &&usize| {
-        let version = sorted.get(**position).and_then(|(_, version)| version.as_ref());
-        **position != itself && version.is_some_and(|version| range.matches(&version.version))
+    let has = |version: &Option<VersionRelease>| {
+        version
+            .as_ref()
+            .is_some_and(|version| range.matches(&version.version))
     };
-    here.iter().filter(has).copied().collect()
+    let all = sorted.iter().enumerate();
+    all.filter(|(position, (_, version))| *position != itself && has(version))
+        .map(|(position, _)| position)
+        .collect()
 }
 
 /// Those without a version come last.

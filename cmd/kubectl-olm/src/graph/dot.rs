@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::model::{Graph, Node, Standing};
+use super::model::{Graph, Jump, Node, Standing};
 
 /// The graph as DOT; one cluster a channel.
 pub(crate) fn dot(graph: &Graph) -> String {
@@ -44,16 +44,25 @@ pub(crate) fn dot(graph: &Graph) -> String {
         }
         text.push_str("  }\n");
     }
+    for Jump { from, to, how } in graph.jumps() {
+        let ((lane, from), (to_lane, to)) = (from, to);
+        let _ = writeln!(
+            text,
+            "  c{lane}b{from} -> c{to_lane}b{to} [style=dotted, color=darkorange3, label=\"{how}\", constraint=false];"
+        );
+    }
     text.push_str("}\n");
     text
 }
 
 fn look(graph: &Graph, node: &Node) -> String {
-    let fill = match graph.standing(node) {
+    let standing = graph.standing(node);
+    let fill = match standing {
         Standing::Free => "",
         Standing::Start => ", fillcolor=lightblue",
         Standing::Next => ", fillcolor=palegreen3",
         Standing::Reachable => ", fillcolor=honeydew",
+        Standing::Unreachable if node.deprecated.is_some() => ", fillcolor=gray95",
         Standing::Unreachable => ", fillcolor=gray95, fontcolor=gray50",
     };
     let edge = match (node.present, &node.deprecated) {

@@ -75,7 +75,8 @@ impl Layout {
         let pitch = match columns {
             0..=12 => 64.0,
             13..=30 => 44.0,
-            _ => 32.0,
+            31..=80 => 32.0,
+            _ => 25.0,
         };
         let longest = graph.bundles.iter().map(|node| node.label.chars().count()).max();
         // Labels stand at 60 degrees.
@@ -84,12 +85,13 @@ impl Layout {
         let left = (float(names.unwrap_or_default()) * 7.6 + 40.0).clamp(170.0, 320.0);
         let top = TITLE + labels;
         let labels_below = graph.channels.len() > 4;
+        let start = graph.start_position();
         let mut y = top;
         let rows: Vec<Row> = graph
             .channels
             .iter()
             .map(|lane| {
-                let row = Row::new(lane, y);
+                let row = Row::new(lane, y, start);
                 y += row.height;
                 row
             })
@@ -115,7 +117,7 @@ impl Layout {
 }
 
 impl Row {
-    fn new(lane: &Lane, top: f64) -> Self {
+    fn new(lane: &Lane, top: f64, start: Option<usize>) -> Self {
         let mut row = Self {
             top,
             ..Self::default()
@@ -135,27 +137,32 @@ impl Row {
         let mut below = Levels::default();
         let mut brackets: Vec<Bracket> = Vec::new();
         for stop in &lane.entries {
-            let mut add = |from: &Vec<usize>, range| {
+            let mut add = |from: Vec<usize>, range| {
                 if !from.is_empty() {
                     brackets.push(Bracket {
                         to: stop.bundle,
-                        from: from.clone(),
+                        from,
                         range,
                         level: 0,
                     });
                 }
             };
-            add(&stop.skips, false);
-            // Ranges of older entries only repeat what was once true.
+            add(stop.skips.clone(), false);
+            let start = start.filter(|start| stop.in_skip_range.contains(start) && !stop.skips.contains(start));
+            // Ranges of older entries only repeat what was once true, unless it is asked for.
             if stop.head {
-                add(&stop.in_skip_range, true);
+                add(stop.in_skip_range.clone(), true);
+            } else if let Some(start) = start.filter(|start| stop.replaces != Some(*start)) {
+                add(vec![start], true);
             }
         }
-        brackets.sort_by_key(|bracket| (bracket.range, bracket.span().1 - bracket.span().0));
+        let is_head = |bracket: &Bracket| lane.entries.iter().any(|stop| stop.head && stop.bundle == bracket.to);
+        brackets.sort_by_key(|bracket| (bracket.range && !is_head(bracket), bracket.range, bracket.width()));
         for mut bracket in brackets {
             let (low, high) = bracket.span();
-            bracket.level = below.place(low, high);
-            if bracket.level < LEVELS || bracket.range {
+            // Brackets do not even touch: their ends have marks.
+            bracket.level = below.place(low, high + 1);
+            if bracket.level < LEVELS || (bracket.range && is_head(&bracket)) {
                 bracket.level = bracket.level.min(LEVELS);
                 row.brackets.push(bracket);
             } else {
@@ -166,12 +173,18 @@ impl Row {
         let highest = row.arcs.iter().map(|(_, _, level)| level + 1).max().unwrap_or_default();
         let over = 20.0 + float(highest) * ARC;
         row.line = top + over;
-        row.height = (over + 20.0 + float(lowest) * LEVEL).max(50.0);
+        let under = if lowest == 0 { 20.0 } else { 24.0 + float(lowest) * LEVEL };
+        row.height = over + under;
         row
     }
 }
 
 impl Bracket {
+    fn width(&self) -> usize {
+        let (low, high) = self.span();
+        high - low
+    }
+
     /// The lowest and the highest column that it touches.
     pub(super) fn span(&self) -> (usize, usize) {
         let low = self.from.iter().copied().min().unwrap_or(self.to);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::model::{Graph, Node, Standing};
+use super::model::{Graph, Jump, Node, Standing};
 
 /// The graph as a flowchart from left to right; one subgraph a channel.
 pub(crate) fn mermaid(graph: &Graph) -> String {
@@ -39,6 +39,10 @@ pub(crate) fn mermaid(graph: &Graph) -> String {
             }
         }
         text.push_str("  end\n");
+    }
+    for Jump { from, to, how } in graph.jumps() {
+        let ((lane, from), (to_lane, to)) = (from, to);
+        let _ = writeln!(text, "  c{lane}b{from} -. {how} .-> c{to_lane}b{to}");
     }
     text.push_str(
         "  classDef deprecated stroke:#b45309,stroke-dasharray:4\n  classDef missing stroke-dasharray:2,color:#888\n  \

@@ -92,12 +92,23 @@ pub(crate) struct Stop {
     /// Its `skipRange` as written; may be empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) skip_range: String,
-    /// The bundles of the channel that its `skipRange` has, lowest first.
+    /// The bundles, of any channel, that its `skipRange` has, lowest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) in_skip_range: Vec<usize>,
     /// Names of bundles outside of the channel that it replaces or skips.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) outside: Vec<String>,
+}
+
+/// An upgrade from the start; ends are positions of a channel and a bundle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Jump {
+    /// Where the start is drawn.
+    pub(crate) from: (usize, usize),
+    /// Where it leads.
+    pub(crate) to: (usize, usize),
+    /// By what.
+    pub(crate) how: &'static str,
 }
 
 /// How a bundle stands to the start.
@@ -119,6 +130,44 @@ impl Graph {
     /// A bundle by its position.
     pub(crate) fn node(&self, position: usize) -> Option<&Node> {
         self.bundles.get(position)
+    }
+
+    /// The position of the start.
+    pub(crate) fn start_position(&self) -> Option<usize> {
+        let start = self.start.as_ref()?;
+        self.bundles.iter().position(|node| node.name == start.bundle)
+    }
+
+    /// The upgrades from the start that no `replaces` or `skips` inside a channel shows: by a `skipRange`, or
+    /// from one channel to another.
+    pub(crate) fn jumps(&self) -> Vec<Jump> {
+        let (Some(start), Some(position)) = (&self.start, self.start_position()) else {
+            return Vec::new();
+        };
+        let has_start = |lane: &Lane| lane.entries.iter().any(|stop| stop.bundle == position);
+        let Some(first) = self.channels.iter().position(has_start) else {
+            return Vec::new();
+        };
+        let mut jumps = Vec::new();
+        for (number, lane) in self.channels.iter().enumerate() {
+            let from = if has_start(lane) { number } else { first };
+            for stop in lane.entries.iter().filter(|stop| stop.bundle != position) {
+                let shown = stop.replaces == Some(position) || stop.skips.contains(&position);
+                let how = if stop.outside.contains(&start.bundle) {
+                    "replaces"
+                } else if stop.in_skip_range.contains(&position) && !shown {
+                    "skipRange"
+                } else {
+                    continue;
+                };
+                jumps.push(Jump {
+                    from: (from, position),
+                    to: (number, stop.bundle),
+                    how,
+                });
+            }
+        }
+        jumps
     }
 
     /// How a bundle stands to the start.

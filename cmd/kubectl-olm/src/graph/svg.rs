@@ -19,8 +19,10 @@ pub(crate) fn svg(graph: &Graph) -> String {
     );
     let _ = writeln!(out, "<title>Upgrade graph of {}</title>", escape(&graph.package));
     out.push_str(
-        "<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"6\" markerHeight=\"6\" \
-         orient=\"auto\"><path d=\"M0 0 L8 4 L0 8 z\" fill=\"#64748b\"/></marker></defs>\n",
+        "<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"5\" markerHeight=\"5\" \
+         orient=\"auto\"><path d=\"M0 0 L8 4 L0 8 z\" fill=\"#64748b\"/></marker><marker id=\"faint\" viewBox=\"0 0 8 8\" \
+         refX=\"7\" refY=\"4\" markerWidth=\"5\" markerHeight=\"5\" orient=\"auto\"><path d=\"M0 0 L8 4 L0 8 z\" \
+         fill=\"#cbd5e1\"/></marker></defs>\n",
     );
     let _ = writeln!(
         out,
@@ -40,7 +42,7 @@ pub(crate) fn svg(graph: &Graph) -> String {
     }
     columns(&mut out, graph, &layout);
     for (lane, row) in graph.channels.iter().zip(&layout.rows) {
-        edges(&mut out, lane, row, &layout);
+        edges(&mut out, graph, lane, row, &layout);
         for stop in &lane.entries {
             if let Some(node) = graph.node(stop.bundle) {
                 bundle(&mut out, graph, node, stop, layout.x(stop.bundle), row.line);
@@ -59,10 +61,10 @@ fn title(out: &mut String, graph: &Graph) {
         escape(&graph.package)
     );
     let mut line = format!(
-        "catalog {} · {} bundles · {} channels",
+        "catalog {} · {} · {}",
         graph.catalog,
-        graph.bundles.len(),
-        graph.channels.len()
+        count(graph.bundles.len(), "bundle"),
+        count(graph.channels.len(), "channel")
     );
     if graph.deprecated.is_some() {
         line.push_str(" · package deprecated");
@@ -80,6 +82,10 @@ fn title(out: &mut String, graph: &Graph) {
         let _ = write!(line, " · from {}: {next} ({})", start.version, start.semantics);
     }
     let _ = writeln!(out, "<text x=\"16\" y=\"48\" fill=\"#64748b\">{}</text>", escape(&line));
+}
+
+fn count(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 fn lane_title(out: &mut String, graph: &Graph, lane: &Lane, row: &Row) {
@@ -143,18 +149,20 @@ fn columns(out: &mut String, graph: &Graph, layout: &Layout) {
     }
 }
 
-fn edges(out: &mut String, lane: &Lane, row: &Row, layout: &Layout) {
+fn edges(out: &mut String, graph: &Graph, lane: &Lane, row: &Row, layout: &Layout) {
     let arcs = |from: usize, to: usize| row.arcs.iter().find(|arc| (arc.0, arc.1) == (from, to));
     for stop in &lane.entries {
         let Some(from) = stop.replaces else { continue };
         let (start, end) = (layout.x(from), layout.x(stop.bundle));
         let direction = if end > start { 1.0 } else { -1.0 };
+        let (colour, marker) = if on_the_way(graph, from) { ("#64748b", "arrow") } else { ("#cbd5e1", "faint") };
+        let ring = if stop.head { RADIUS + 4.0 } else { RADIUS };
         let _ = match arcs(from, stop.bundle) {
             None => writeln!(
                 out,
-                "<line x1=\"{:.1}\" y1=\"{y:.1}\" x2=\"{:.1}\" y2=\"{y:.1}\" stroke=\"#64748b\" stroke-width=\"1.6\" marker-end=\"url(#arrow)\"/>",
+                "<line x1=\"{:.1}\" y1=\"{y:.1}\" x2=\"{:.1}\" y2=\"{y:.1}\" stroke=\"{colour}\" stroke-width=\"1.6\" marker-end=\"url(#{marker})\"/>",
                 start + direction * RADIUS,
-                end - direction * (RADIUS + 2.0),
+                end - direction * (ring + 1.0),
                 y = row.line
             ),
             Some((_, _, level)) => {
@@ -162,19 +170,20 @@ fn edges(out: &mut String, lane: &Lane, row: &Row, layout: &Layout) {
                 let lift = (8.0 + ARC * super::layout::float(level + 1)) / 0.75;
                 writeln!(
                     out,
-                    "<path d=\"M{:.1} {y:.1} C{:.1} {peak:.1} {:.1} {peak:.1} {:.1} {y:.1}\" fill=\"none\" stroke=\"#64748b\" stroke-width=\"1.4\" marker-end=\"url(#arrow)\"/>",
+                    "<path d=\"M{:.1} {y:.1} C{:.1} {peak:.1} {:.1} {peak:.1} {:.1} {foot:.1}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.4\" marker-end=\"url(#{marker})\"/>",
                     start + direction * 3.0,
                     start + direction * 14.0,
                     end - direction * 14.0,
                     end - direction * 3.0,
                     y = row.line - RADIUS - 1.0,
+                    foot = row.line - ring - 1.0,
                     peak = row.line - RADIUS - lift
                 )
             }
         };
     }
     for bracket in &row.brackets {
-        draw_bracket(out, bracket, row, layout);
+        draw_bracket(out, bracket, lane, row, layout);
     }
     if row.left_out > 0 {
         let _ = writeln!(
@@ -186,9 +195,14 @@ fn edges(out: &mut String, lane: &Lane, row: &Row, layout: &Layout) {
     }
 }
 
-fn draw_bracket(out: &mut String, bracket: &Bracket, row: &Row, layout: &Layout) {
+/// Whether an edge from a bundle can matter to the start.
+fn on_the_way(graph: &Graph, from: usize) -> bool {
+    graph.node(from).is_none_or(|node| graph.standing(node) != Standing::Unreachable)
+}
+
+fn draw_bracket(out: &mut String, bracket: &Bracket, lane: &Lane, row: &Row, layout: &Layout) {
     let (colour, dash) = if bracket.range { ("#d97706", "2 3") } else { ("#7c3aed", "5 3") };
-    let y = row.line + RADIUS + 6.0 + LEVEL * super::layout::float(bracket.level);
+    let y = row.line + RADIUS + 11.0 + LEVEL * super::layout::float(bracket.level);
     let (low, high) = bracket.span();
     let to = layout.x(bracket.to);
     let _ = writeln!(
@@ -196,19 +210,21 @@ fn draw_bracket(out: &mut String, bracket: &Bracket, row: &Row, layout: &Layout)
         "<path d=\"M{:.1} {y:.1} H{:.1} M{to:.1} {y:.1} V{:.1}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.2\" stroke-dasharray=\"{dash}\"/>",
         layout.x(low),
         layout.x(high),
-        row.line + RADIUS + 1.0
+        row.line + RADIUS + 5.0
     );
     let _ = writeln!(
         out,
-        "<path d=\"M{:.1} {:.1} l3.5 6 h-7 z\" fill=\"{colour}\"/>",
-        to,
-        row.line + RADIUS + 0.5
+        "<path d=\"M{to:.1} {:.1} l3 5 h-6 z\" fill=\"{colour}\"/>",
+        row.line + RADIUS + 4.5
     );
     for from in &bracket.from {
+        // Bundles of other channels are only outlined.
+        let inside = lane.entries.iter().any(|stop| stop.bundle == *from);
         let _ = writeln!(
             out,
-            "<circle cx=\"{:.1}\" cy=\"{y:.1}\" r=\"2.2\" fill=\"{colour}\"/>",
-            layout.x(*from)
+            "<circle cx=\"{:.1}\" cy=\"{y:.1}\" r=\"2.2\" fill=\"{}\" stroke=\"{colour}\" stroke-width=\"0.8\"/>",
+            layout.x(*from),
+            if inside { colour } else { "#ffffff" }
         );
     }
 }
@@ -315,11 +331,16 @@ fn legend(out: &mut String, graph: &Graph, layout: &Layout) {
         "<path d=\"M-8 0 H8\" stroke=\"#64748b\" stroke-width=\"1.6\" marker-end=\"url(#arrow)\"/>",
         "replaced by",
     );
-    item("<path d=\"M-8 0 H8\" stroke=\"#7c3aed\" stroke-width=\"1.2\" stroke-dasharray=\"5 3\"/>", "skips");
-    item(
-        "<path d=\"M-8 0 H8\" stroke=\"#d97706\" stroke-width=\"1.2\" stroke-dasharray=\"2 3\"/>",
-        "skipRange of the head",
-    );
+    let has = |range| layout.rows.iter().flat_map(|row| &row.brackets).any(|bracket| bracket.range == range);
+    if has(false) {
+        item("<path d=\"M-8 0 H8\" stroke=\"#7c3aed\" stroke-width=\"1.2\" stroke-dasharray=\"5 3\"/>", "skips");
+    }
+    if has(true) {
+        item(
+            "<path d=\"M-8 0 H8\" stroke=\"#d97706\" stroke-width=\"1.2\" stroke-dasharray=\"2 3\"/>",
+            if graph.start.is_some() { "skipRange" } else { "skipRange of the head" },
+        );
+    }
     item("<text x=\"-5\" y=\"4\">★</text>", "default channel");
 }
 

@@ -56,8 +56,8 @@ fn write_lane(text: &mut String, graph: &Graph, lane: &Lane, style: Style) {
     };
     let _ = writeln!(text, "\n{title}: {}", clean(&head));
     if let Some(message) = &lane.deprecated {
-        let line = format!("deprecated: {}", brief(message, 100));
-        let _ = writeln!(text, "  {}", style.paint(Paint::Warn, &clean(&line)));
+        let notice = format!("deprecated: {}", brief(message, 100));
+        let _ = writeln!(text, "  {}", style.paint(Paint::Warn, &clean(&notice)));
     }
     let mut table = Table::new(&["", "VERSION", "REPLACES", "SKIPS", "SKIP RANGE", "NOTES"]);
     for stop in lane.entries.iter().rev() {

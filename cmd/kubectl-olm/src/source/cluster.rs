@@ -1,4 +1,4 @@
-//! The cluster: its ClusterCatalogs, its extensions, and the API server's proxy to catalogd.
+//! The cluster: its `ClusterCatalog`s, its extensions, and the API server's proxy to catalogd.
 
 use std::fs::File;
 use std::future::Future;
@@ -74,7 +74,7 @@ impl Cluster {
         })
     }
 
-    /// The ClusterCatalogs that are not made unavailable.
+    /// The `ClusterCatalog`s that are not made unavailable.
     ///
     /// # Errors
     /// They cannot be listed.
@@ -307,14 +307,57 @@ fn no_kubeconfig(error: impl std::error::Error + Send + Sync + 'static) -> Sourc
 mod tests {
     use super::*;
 
+    fn proxy(server: &str) -> Proxy {
+        olm_runtime::tls::install_provider();
+        Proxy {
+            client: Client::try_from(Config::new(server.parse().unwrap())).unwrap(),
+            namespace: "olmv1-system".to_owned(),
+        }
+    }
+
+    /// The API server's proxy never leads to a loopback address, so a server with its paths and errors stands
+    /// in for it.
+    #[tokio::test]
+    async fn answers_and_errors_of_the_proxy() {
+        use axum::http::StatusCode;
+        use std::io::Read as _;
+
+        let service = "/api/v1/namespaces/olmv1-system/services/https:catalogd-service:443/proxy";
+        let not_found = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","reason":"NotFound","code":404,"message":"services \"x\" not found"}"#;
+        let app = axum::Router::new()
+            .route(
+                &format!("{service}/catalogs/c/api/v1/metas"),
+                axum::routing::get(async |uri: http::Uri| uri.query().unwrap_or_default().to_owned()),
+            )
+            .route(
+                &format!("{service}/catalogs/c/api/v1/all"),
+                axum::routing::get(async || (StatusCode::NOT_FOUND, "404 page not found")),
+            )
+            .fallback(async move || (StatusCode::NOT_FOUND, not_found));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let proxy = proxy(&format!("http://{}", listener.local_addr().unwrap()));
+        let server = tokio::spawn(async move { axum::serve(listener, app).await });
+        let ask = async |path: &str, limit: u64| {
+            let url = Url::parse(&format!("https://catalogd-service.olmv1-system.svc/{path}")).unwrap();
+            proxy.download("c", &url, "metas", limit).await
+        };
+        let mut text = String::new();
+        let mut file = ask("catalogs/c/api/v1/metas?package=a%26b", 100).await.unwrap();
+        file.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "package=a%26b");
+        let too_long = ask("catalogs/c/api/v1/metas?package=p", 3).await;
+        assert!(matches!(too_long, Err(SourceError::TooLong { .. })), "{too_long:?}");
+        let not_there = ask("catalogs/c/api/v1/all", 100).await;
+        assert!(matches!(not_there, Err(SourceError::NotThere { .. })), "{not_there:?}");
+        // No such Service: the way itself does not work.
+        let no_way = ask("elsewhere", 100).await;
+        assert!(matches!(no_way, Err(SourceError::Cluster { .. })), "{no_way:?}");
+        server.abort();
+    }
+
     #[tokio::test]
     async fn the_proxys_path() {
-        olm_runtime::tls::install_provider();
-        let config = Config::new("http://127.0.0.1:1".parse().unwrap());
-        let proxy = Proxy {
-            client: Client::try_from(config).unwrap(),
-            namespace: "olmv1-system".to_owned(),
-        };
+        let proxy = proxy("http://127.0.0.1:1");
         let path = |url: &str| proxy.path(&Url::parse(url).unwrap());
         assert_eq!(
             path("https://catalogd-service.olmv1-system.svc/catalogs/c/api/v1/metas?package=p"),

@@ -21,7 +21,7 @@ pub(crate) enum SourceError {
     Walk {
         path: PathBuf,
         #[source]
-        source: StorageError,
+        source: Box<StorageError>,
     },
     #[error("cannot read {}", path.display())]
     Read {
@@ -33,19 +33,19 @@ pub(crate) enum SourceError {
     Decode {
         place: String,
         #[source]
-        source: DecodeError,
+        source: Box<DecodeError>,
     },
     #[error("{place} is no usable catalog")]
     Content {
         place: String,
         #[source]
-        source: ContentError,
+        source: Box<ContentError>,
     },
     #[error("{reference:?} is no image reference: write HOST/REPOSITORY:TAG or @DIGEST")]
     Reference {
         reference: String,
         #[source]
-        source: olm_image::ReferenceError,
+        source: Box<olm_image::ReferenceError>,
     },
     #[error("image {reference} cannot be had")]
     Image {

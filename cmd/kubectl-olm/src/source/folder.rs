@@ -28,7 +28,7 @@ fn walk_and_take<T>(
 ) -> Result<T, SourceError> {
     let files = walk(root, &WalkLimits::default()).map_err(|source| SourceError::Walk {
         path: root.to_owned(),
-        source,
+        source: Box::new(source),
     })?;
     for (path, name) in files {
         let file = File::open(&path).map_err(|source| SourceError::Read { path, source })?;
@@ -47,11 +47,11 @@ pub(super) fn each<T>(
     for meta in decode(reader, &Limits::default()) {
         let meta = meta.map_err(|source| SourceError::Decode {
             place: place.to_owned(),
-            source,
+            source: Box::new(source),
         })?;
         take(&mut state, meta).map_err(|source| SourceError::Content {
             place: place.to_owned(),
-            source,
+            source: Box::new(source),
         })?;
     }
     Ok(state)

@@ -13,7 +13,7 @@ use crate::cli::AccessArgs;
 pub(super) async fn fetch(reference: &str, access: &AccessArgs) -> Result<(String, PathBuf), SourceError> {
     let parsed: Reference = reference.parse().map_err(|source| SourceError::Reference {
         reference: reference.to_owned(),
-        source,
+        source: Box::new(source),
     })?;
     let path = parsed.repository().path().to_owned();
     let name = path.rsplit('/').next().unwrap_or(&path).to_owned();

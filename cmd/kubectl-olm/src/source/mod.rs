@@ -1,4 +1,4 @@
-//! Where catalogs come from: directories, images, a catalogd, or the cluster's ClusterCatalogs.
+//! Where catalogs come from: directories, images, a catalogd, or the cluster's `ClusterCatalog`s.
 //!
 //! All of them are read as a stream of metas, one in memory at a time. Nothing is written but the cache
 //! of images.
@@ -72,7 +72,7 @@ impl Sources {
     /// Finds the catalogs that `args` names.
     ///
     /// # Errors
-    /// An image or the list of ClusterCatalogs cannot be had, or no catalog has the name asked for.
+    /// An image or the list of `ClusterCatalog`s cannot be had, or no catalog has the name asked for.
     pub(crate) async fn open(args: &SourceArgs) -> Result<Self, SourceError> {
         let offline = args.dir.len() + args.image.len() + args.catalogd.len() > 0;
         let mut catalogs = Vec::new();

@@ -1,0 +1,175 @@
+//! Every command on our own catalogs, by the real program.
+
+mod common;
+
+use common::run;
+use serde_json::Value;
+
+fn json(args: &[&str]) -> Value {
+    let said = run(&[args, &["-o", "json"]].concat());
+    serde_json::from_str(&said.out).unwrap_or_default()
+}
+
+#[test]
+fn search() {
+    insta::assert_snapshot!("search", run(&["search", "SHIPS", "--dir", "catalog"]));
+    insta::assert_snapshot!("search_nothing", run(&["search", "whale", "--dir", "catalog"]));
+    assert_eq!(json(&["search", "--dir", "catalog"])["packages"][1]["name"], "lantern");
+}
+
+#[test]
+fn show() {
+    insta::assert_snapshot!("show", run(&["show", "lantern", "--dir", "catalog"]));
+    insta::assert_snapshot!("show_json", run(&["show", "lantern", "--dir", "catalog", "-o", "json"]));
+    insta::assert_snapshot!("show_missing", run(&["show", "whale", "--dir", "catalog"]));
+}
+
+#[test]
+fn versions() {
+    insta::assert_snapshot!("versions", run(&["versions", "lantern", "--dir", "catalog"]));
+    insta::assert_snapshot!("versions_two", run(&["versions", "lantern", "--dir", "catalog", "--dir", "update", "--catalog", "update"]));
+    insta::assert_snapshot!("versions_yaml", run(&["versions", "anchor", "--dir", "catalog", "-o", "yaml"]));
+}
+
+#[test]
+fn resolve() {
+    insta::assert_snapshot!("resolve", run(&["resolve", "lantern", "--dir", "catalog"]));
+    insta::assert_snapshot!("resolve_json", run(&["resolve", "lantern", "--dir", "catalog", "-o", "json"]));
+    let upgrade = ["resolve", "lantern", "--dir", "catalog", "--installed", "1.0.0", "--channel", "stable"];
+    insta::assert_snapshot!("resolve_upgrade", run(&upgrade));
+    insta::assert_snapshot!("resolve_none", run(&[&upgrade[..], &["--range", ">=2"]].concat()));
+    insta::assert_snapshot!(
+        "resolve_self_certified",
+        run(&["resolve", "lantern", "--dir", "catalog", "--installed", "1.2.0", "--range", "1.0.0", "--policy", "SelfCertified"])
+    );
+    insta::assert_snapshot!("resolve_tie", run(&["resolve", "lantern", "--dir", "catalog", "--dir", "update"]));
+}
+
+#[test]
+fn what_is_installed() {
+    let with = |installed: &str| run(&["resolve", "lantern", "--dir", "catalog", "--channel", "stable", "--installed", installed]);
+    let same = with("lantern.v1.0.0").out;
+    assert_eq!(with("1.0.0").out, same);
+    assert_eq!(with("v1.0.0").out, same);
+    assert_eq!(with("lantern.v1.0.0@1.0.0").out, same);
+    insta::assert_snapshot!("installed_unknown", with("7.7.7"));
+    assert_eq!(with("lantern.v1.1.5@1.1.5").code, 0);
+    assert_eq!(with("@1").code, 2);
+}
+
+/// OLM Classic does not see 2.0.0, which 3.0.0 skips; v1 takes it for its skipRange.
+#[test]
+fn classic_beside_ours() {
+    let classic = ["resolve", "lantern", "--dir", "catalog", "--semantics", "classic", "--installed", "1.0.0"];
+    insta::assert_snapshot!("classic_differs", run(&[&classic[..], &["--channel", "fast"]].concat()));
+    insta::assert_snapshot!("classic_same", run(&[&classic[..], &["--channel", "stable"]].concat()));
+    assert_eq!(run(&[&classic[..], &["--range", "1"]].concat()).code, 2);
+    let graph = ["graph", "lantern", "--dir", "catalog", "--semantics", "classic", "--from", "1.0.0"];
+    insta::assert_snapshot!("classic_graph", run(&graph));
+}
+
+#[test]
+fn why() {
+    let why = ["why", "--package", "lantern", "--dir", "catalog", "--installed", "1.0.0", "--channel", "stable"];
+    insta::assert_snapshot!("why", run(&why));
+    insta::assert_snapshot!("why_none", run(&[&why[..], &["--range", ">=2"]].concat()));
+    insta::assert_snapshot!("why_want", run(&[&why[..], &["--want", "3.0.0"]].concat()));
+    insta::assert_snapshot!("why_json", run(&[&why[..], &["-o", "json"]].concat()));
+    assert_eq!(run(&["why"]).code, 2);
+}
+
+#[test]
+fn graph() {
+    let graph = ["graph", "lantern", "--dir", "catalog"];
+    insta::assert_snapshot!("graph", run(&graph));
+    let from = [&graph[..], &["--from", "1.0.0"]].concat();
+    insta::assert_snapshot!("graph_from", run(&from));
+    for format in ["mermaid", "dot", "svg"] {
+        let said = run(&[&from[..], &["--format", format]].concat());
+        insta::assert_snapshot!(format!("graph_{format}"), said);
+    }
+    insta::assert_snapshot!("graph_channel", run(&[&graph[..], &["--channel", "fast", "-o", "yaml"]].concat()));
+    assert_eq!(run(&[&graph[..], &["--channel", "none"]].concat()).code, 1);
+    assert_eq!(run(&[&graph[..], &["--format", "dot", "-o", "json"]].concat()).code, 2);
+}
+
+#[test]
+fn validate() {
+    insta::assert_snapshot!("validate", run(&["validate", "broken"]));
+    insta::assert_snapshot!("validate_json", run(&["validate", "broken", "-o", "json"]));
+    insta::assert_snapshot!("validate_good", run(&["validate", "catalog"]));
+    assert_eq!(run(&["validate", "nowhere"]).code, 3);
+}
+
+#[test]
+fn range() {
+    insta::assert_snapshot!("range", run(&["range", ">=1.2, <2 || ~3.1", "1.3.0", "2.0.0", "3.1.5", "1.3.0-rc.1", "x"]));
+    insta::assert_snapshot!("range_skip", run(&["range", "--skip-range", ">=1.0.0 <2.0.0", "1.5.0", "2.0.0"]));
+    insta::assert_snapshot!("range_malformed", run(&["range", ">=a", "1.0.0"]));
+    assert_eq!(run(&["range", "1.x", "1.0.0", "1.9.9"]).code, 0);
+    assert_eq!(run(&["range", "1.x"]).code, 2);
+}
+
+#[test]
+fn diff() {
+    insta::assert_snapshot!("diff", run(&["diff", "catalog", "update", "--channel", "stable"]));
+    insta::assert_snapshot!("diff_json", run(&["diff", "catalog", "update", "--package", "lantern", "-o", "json"]));
+    insta::assert_snapshot!("diff_same", run(&["diff", "catalog", "catalog"]));
+    assert_eq!(run(&["diff", "catalog", "./nowhere"]).code, 3);
+    assert_eq!(run(&["diff", "catalog", "update", "--package", "whale"]).code, 1);
+}
+
+#[test]
+fn completion() {
+    for shell in ["bash", "zsh", "fish"] {
+        let said = run(&["completion", shell]);
+        assert!(said.code == 0 && said.out.contains("kubectl-olm") && said.out.contains("resolve"), "{said}");
+    }
+    assert_eq!(run(&["completion", "cmd"]).code, 2);
+}
+
+#[test]
+fn exit_codes_and_help() {
+    let help = run(&["--help"]);
+    assert!(help.code == 0 && help.out.contains("Exit codes: 0 yes, 1 a negative answer"), "{help}");
+    assert_eq!(run(&["nonsense"]).code, 2);
+    // No cluster and no other source.
+    insta::assert_snapshot!("no_cluster", run(&["show", "lantern", "--kubeconfig", "/nonexistent"]));
+    insta::assert_snapshot!("no_such_catalog", run(&["show", "lantern", "--dir", "catalog", "--catalog", "x"]));
+    insta::assert_snapshot!("no_image", run(&["show", "lantern", "--image", "nonsense"]));
+    let unreachable = run(&["show", "lantern", "--catalogd", "http://127.0.0.1:1/catalogs/c"]);
+    assert_eq!(unreachable.code, 3, "{unreachable}");
+}
+
+/// What a catalog writes never steers the terminal, whatever the answer is printed as.
+#[test]
+fn foreign_text_is_harmless() {
+    let dir = std::env::temp_dir().join(format!("kubectl-olm-hostile-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let nasty = r#""\u001b[31m</title><script>\" --> x""#;
+    let catalog = format!(
+        r#"{{"schema":"olm.package","name":"p","defaultChannel":{nasty},"description":{nasty}}}
+{{"schema":"olm.channel","package":"p","name":{nasty},"entries":[{{"name":{nasty}}},{{"name":"p.v1.0.0","replaces":{nasty}}}]}}
+{{"schema":"olm.bundle","package":"p","name":"p.v1.0.0","image":"127.0.0.1:5000/p:v1","properties":[{{"type":"olm.package","value":{{"packageName":"p","version":"1.0.0"}}}}]}}"#
+    );
+    std::fs::write(dir.join("c.json"), catalog).unwrap();
+    let at = dir.to_str().unwrap();
+    for args in [
+        vec!["search", "--dir", at],
+        vec!["show", "p", "--dir", at],
+        vec!["versions", "p", "--dir", at],
+        vec!["graph", "p", "--dir", at],
+        vec!["graph", "p", "--dir", at, "--format", "svg"],
+        vec!["graph", "p", "--dir", at, "--format", "dot"],
+        vec!["graph", "p", "--dir", at, "--format", "mermaid"],
+        vec!["why", "--package", "p", "--dir", at],
+    ] {
+        let said = run(&args);
+        assert_eq!(said.code, 0, "{said}");
+        assert!(!said.out.contains('\u{1b}') && !said.err.contains('\u{1b}'), "{said}");
+        if args.contains(&"svg") {
+            assert!(!said.out.contains("<script>"), "{said}");
+        }
+    }
+    std::fs::remove_dir_all(&dir).unwrap();
+}
