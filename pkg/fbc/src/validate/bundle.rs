@@ -30,6 +30,9 @@ pub(super) fn add(facts: &mut PackageFacts, meta: &Meta, place: Place, report: &
     let version = raw.and_then(|raw| {
         let properties = property::check(&raw, meta, place, report);
         check_images(&raw, &properties, meta, place, report);
+        if image::by_tag(raw.image.as_str()) {
+            facts.by_tag.get_or_insert((place, 0)).1 += 1;
+        }
         properties.version
     });
     facts.bundles.push(BundleFacts { place, name, version });
@@ -56,13 +59,6 @@ fn check_images(
             go_quote(text)
         );
         add(Rule::ImageInvalid, message, hint);
-    } else if image::by_tag(text) {
-        let message = format!("the image {} of {of} has no digest", go_quote(text));
-        add(
-            Rule::ImageTag,
-            message,
-            "name it by digest, so that its content cannot change",
-        );
     }
     for related in &raw.related_images {
         if let Some(fault) = image::fault(related.image.as_str()) {
@@ -87,6 +83,11 @@ pub(super) fn check(facts: &PackageFacts, package: &str, report: &mut Report) {
         .iter()
         .flat_map(|channel| channel.entries.iter().copied())
         .collect();
+    if let Some((place, count)) = facts.by_tag {
+        let message = format!("the images of {count} bundles have no digest");
+        let hint = "name images by digest, so that their content cannot change";
+        report.add(place, package, Rule::ImageTag, message, hint);
+    }
     let mut seen: HashMap<Name, Place> = HashMap::new();
     let mut versions: BTreeMap<String, Vec<&BundleFacts>> = BTreeMap::new();
     for bundle in &facts.bundles {

@@ -112,7 +112,7 @@ rules! {
     /// An entry skips an empty name.
     EntrySkipsNothing = Error "entry-skips-nothing",
     /// A `skipRange` does not read; resolution ignores it.
-    SkipRangeInvalid = Error "skip-range-invalid",
+    SkipRangeInvalid = Warning "skip-range-invalid",
     /// Following `replaces` comes back to where it started.
     ReplacesCycle = Error "replaces-cycle",
     /// Following `replaces` and `skips` comes back to where it started.
@@ -151,10 +151,10 @@ rules! {
     ImageMissing = Error "image-missing",
     /// An image is no image reference.
     ImageInvalid = Error "image-invalid",
-    /// A bundle's image is named by a tag, whose content may change.
+    /// Bundles of a package name their image by a tag, whose content may change.
     ImageTag = Note "image-tag",
     /// A related image is empty or no image reference.
-    RelatedImageInvalid = Error "related-image-invalid",
+    RelatedImageInvalid = Warning "related-image-invalid",
     /// A package has several `olm.deprecations`; only the first counts.
     DeprecationsDuplicate = Error "deprecations-duplicate",
     /// A thing is deprecated twice.

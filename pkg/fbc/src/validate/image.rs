@@ -30,9 +30,9 @@ pub(super) fn fault(image: &str) -> Option<&'static str> {
     (!sound).then_some("its repository has other characters than a-z, 0-9 and separators within a part")
 }
 
-/// Whether only a tag, or nothing at all, says which content of the repository is meant.
+/// Whether `image` names no digest, only a tag or nothing that says which content is meant.
 pub(super) fn by_tag(image: &str) -> bool {
-    !image.contains('@')
+    !image.is_empty() && !image.contains('@')
 }
 
 fn split_tag(rest: &str) -> (&str, Option<&str>) {

@@ -64,6 +64,8 @@ pub(super) struct PackageFacts {
     pub(super) deprecations: Vec<DeprecationsFacts>,
     /// Where the package is named first.
     first: Option<Place>,
+    /// The first bundle whose image has no digest, and how many there are.
+    pub(super) by_tag: Option<(Place, usize)>,
     /// The schemas that are not known here, where each comes first, and how often.
     unknown: BTreeMap<String, (Place, usize)>,
 }
