@@ -62,14 +62,21 @@ pub(crate) fn choose(channel: &Channel, installed: Option<(&str, &str)>) -> Choi
         return answer(&chain, None, "it is the channel's head already".to_owned());
     }
     let version = VersionRelease::parse_legacy(version).ok();
-    let successor = chain
-        .iter()
-        .find_map(|entry| Some((entry.name.as_str(), edge(entry, name, version.as_ref().map(|v| &v.version))?)));
+    let successor = chain.iter().find_map(|entry| {
+        Some((
+            entry.name.as_str(),
+            edge(entry, name, version.as_ref().map(|v| &v.version))?,
+        ))
+    });
     match successor {
         Some((bundle, why)) if bundle == *head => {
             answer(&chain, Some(bundle), format!("the channel's head {why} it"))
         }
-        Some((bundle, why)) => answer(&chain, Some(bundle), format!("the nearest to the head that {why} it")),
+        Some((bundle, why)) => answer(
+            &chain,
+            Some(bundle),
+            format!("the nearest to the head that {why} it"),
+        ),
         None => answer(
             &chain,
             None,
@@ -83,7 +90,10 @@ pub(crate) fn choose(channel: &Channel, installed: Option<(&str, &str)>) -> Choi
 /// # Errors
 /// A sentence that says which channel is missing.
 pub(crate) fn channel<'a>(content: &'a PackageContent, wanted: Option<&str>) -> Result<&'a Channel, String> {
-    let default = content.package.as_ref().map(|package| package.default_channel.as_str());
+    let default = content
+        .package
+        .as_ref()
+        .map(|package| package.default_channel.as_str());
     let Some(name) = wanted.or(default).filter(|name| !name.is_empty()) else {
         return Err("the package has no default channel: name one with --channel".to_owned());
     };
@@ -167,7 +177,10 @@ mod tests {
         ]);
         assert_eq!(heads(&channel), ["x.v3"]);
         assert_eq!(choose(&channel, Some(("x.v1", "1.0.0"))).bundle, None);
-        assert_eq!(choose(&channel, Some(("x.v2", "2.0.0"))).bundle.as_deref(), Some("x.v3"));
+        assert_eq!(
+            choose(&channel, Some(("x.v2", "2.0.0"))).bundle.as_deref(),
+            Some("x.v3")
+        );
     }
 
     #[test]
@@ -178,20 +191,30 @@ mod tests {
             entry("x.v3", "x.v2", &[], ""),
         ];
         let slow = channel(entries.clone());
-        assert_eq!(choose(&slow, Some(("x.v1", "1.0.0"))).bundle.as_deref(), Some("x.v2"));
+        assert_eq!(
+            choose(&slow, Some(("x.v1", "1.0.0"))).bundle.as_deref(),
+            Some("x.v2")
+        );
         assert_eq!(choose(&slow, Some(("x.v3", "3.0.0"))).bundle, None);
         assert_eq!(path(&slow, ("x.v1", "1.0.0"), &BTreeMap::new()), ["x.v2", "x.v3"]);
         if let Some(head) = entries.last_mut() {
             head.skip_range = ">=1.0.0 <3.0.0".to_owned();
         }
         let fast = channel(entries);
-        assert_eq!(choose(&fast, Some(("x.v1", "1.0.0"))).bundle.as_deref(), Some("x.v3"));
+        assert_eq!(
+            choose(&fast, Some(("x.v1", "1.0.0"))).bundle.as_deref(),
+            Some("x.v3")
+        );
         assert_eq!(choose(&fast, None).bundle.as_deref(), Some("x.v3"));
     }
 
     #[test]
     fn a_chain_that_goes_round_ends() {
-        let mut entries = vec![entry("h", "a", &[], ""), entry("a", "b", &[], ""), entry("b", "a", &[], "")];
+        let mut entries = vec![
+            entry("h", "a", &[], ""),
+            entry("a", "b", &[], ""),
+            entry("b", "a", &[], ""),
+        ];
         assert_eq!(choose(&channel(entries.clone()), None).chain, ["h", "a", "b"]);
         entries.remove(0);
         assert!(choose(&channel(entries), None).chain.is_empty());

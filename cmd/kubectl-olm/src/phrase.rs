@@ -38,8 +38,13 @@ pub(crate) fn outcome(outcome: &CatalogOutcome) -> (Paint, String) {
         CatalogOutcome::Held { bundle, by } => {
             (Paint::Warn, format!("its best, {bundle}, waits for catalog {by}"))
         }
-        CatalogOutcome::Tied { bundle } => (Paint::Bad, format!("its best, {bundle}, ties with another catalog's")),
-        CatalogOutcome::Refused { bundle } => (Paint::Bad, format!("{bundle} chosen, but cannot be installed")),
+        CatalogOutcome::Tied { bundle } => (
+            Paint::Bad,
+            format!("its best, {bundle}, ties with another catalog's"),
+        ),
+        CatalogOutcome::Refused { bundle } => {
+            (Paint::Bad, format!("{bundle} chosen, but cannot be installed"))
+        }
         CatalogOutcome::Chosen { bundle } => (Paint::Good, format!("{bundle} chosen")),
     }
 }

@@ -20,8 +20,12 @@ impl Table {
 
     /// Adds a row in one colour.
     pub(crate) fn row<S: AsRef<str>>(&mut self, paint: Paint, cells: impl IntoIterator<Item = S>) {
-        self.rows
-            .push(cells.into_iter().map(|cell| (clean(cell.as_ref()), paint)).collect());
+        self.rows.push(
+            cells
+                .into_iter()
+                .map(|cell| (clean(cell.as_ref()), paint))
+                .collect(),
+        );
     }
 
     /// Whether there are no rows.
@@ -50,7 +54,10 @@ impl Table {
         let mut text = String::new();
         for line in &lines {
             text.push_str(indent);
-            let last = line.iter().rposition(|(cell, _)| !cell.is_empty()).unwrap_or_default();
+            let last = line
+                .iter()
+                .rposition(|(cell, _)| !cell.is_empty())
+                .unwrap_or_default();
             for ((index, (cell, paint)), width) in line.iter().enumerate().zip(&widths) {
                 if index > last {
                     break;
@@ -90,6 +97,16 @@ pub(crate) fn brief(text: &str, limit: usize) -> String {
     short
 }
 
+/// What a description says first, within `limit` characters: headings, pictures and markup say little.
+pub(crate) fn summary(text: &str, limit: usize) -> String {
+    let says = |line: &&str| !line.is_empty() && !line.starts_with(['#', '<', '!', '[', '=', '-', '*', '|']);
+    let prose = text.lines().map(str::trim).find(says);
+    brief(
+        prose.unwrap_or_else(|| text.trim().trim_start_matches(['#', ' '])),
+        limit,
+    )
+}
+
 /// The first `limit` of `items`, and how many more there are.
 pub(crate) fn list(items: &[String], limit: usize) -> String {
     let named = items.iter().take(limit).cloned().collect::<Vec<_>>().join(", ");
@@ -119,6 +136,8 @@ mod tests {
     fn long_texts_are_cut() {
         assert_eq!(brief("one two\nthree", 20), "one two");
         assert_eq!(brief("one two three", 8), "one two…");
+        assert_eq!(summary("# Title\n\nSays it.", 20), "Says it.");
+        assert_eq!(summary("## Title", 20), "Title");
         assert_eq!(list(&["a".into(), "b".into(), "c".into()], 2), "a, b and 1 more");
     }
 }

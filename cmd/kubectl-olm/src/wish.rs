@@ -28,7 +28,10 @@ pub(crate) struct Asked {
 /// # Errors
 /// What is installed cannot be told.
 pub(crate) fn request(package: &str, wish: &WishArgs, catalogs: &[CatalogInput]) -> Result<Request, Failure> {
-    let installed = wish.installed.as_deref().map(|text| installed::read(text, catalogs));
+    let installed = wish
+        .installed
+        .as_deref()
+        .map(|text| installed::read(text, catalogs));
     Ok(Request {
         package: package.to_owned(),
         version: wish.range.clone().filter(|range| !range.is_empty()),
@@ -128,7 +131,11 @@ impl Asked {
             Some(changes) if changes.iter().all(|change| said.contains(&change.to_string())) => String::new(),
             Some(changes) => {
                 let steps: Vec<String> = changes.iter().map(|change| clean(&change.to_string())).collect();
-                format!("{} {}.\n", style.paint(Paint::Bold, &format!("{goal}:")), steps.join("; "))
+                format!(
+                    "{} {}.\n",
+                    style.paint(Paint::Bold, &format!("{goal}:")),
+                    steps.join("; ")
+                )
             }
             None => format!("{goal}: no change of the spec is enough.\n"),
         }
@@ -137,7 +144,13 @@ impl Asked {
 
 fn deprecations(found: &Resolution) -> Vec<String> {
     let mut lines = Vec::new();
-    lines.extend(found.deprecation.package.iter().map(|message| format!("package: {message}")));
+    lines.extend(
+        found
+            .deprecation
+            .package
+            .iter()
+            .map(|message| format!("package: {message}")),
+    );
     if let Some(message) = found.deprecation.bundles.get(&found.bundle) {
         lines.push(format!("bundle: {message}"));
     }
@@ -147,7 +160,10 @@ fn deprecations(found: &Resolution) -> Vec<String> {
 /// `NAME (VERSION)`.
 pub(crate) fn installed_text(installed: &Installed) -> String {
     match &installed.catalog {
-        Some(catalog) => format!("{} ({}) from catalog {catalog}", installed.name, installed.version),
+        Some(catalog) => format!(
+            "{} ({}) from catalog {catalog}",
+            installed.name, installed.version
+        ),
         None => format!("{} ({})", installed.name, installed.version),
     }
 }

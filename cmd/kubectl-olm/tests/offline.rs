@@ -14,40 +14,98 @@ fn json(args: &[&str]) -> Value {
 fn search() {
     insta::assert_snapshot!("search", run(&["search", "SHIPS", "--dir", "catalog"]));
     insta::assert_snapshot!("search_nothing", run(&["search", "whale", "--dir", "catalog"]));
-    assert_eq!(json(&["search", "--dir", "catalog"])["packages"][1]["name"], "lantern");
+    assert_eq!(
+        json(&["search", "--dir", "catalog"])["packages"][1]["name"],
+        "lantern"
+    );
 }
 
 #[test]
 fn show() {
     insta::assert_snapshot!("show", run(&["show", "lantern", "--dir", "catalog"]));
-    insta::assert_snapshot!("show_json", run(&["show", "lantern", "--dir", "catalog", "-o", "json"]));
+    insta::assert_snapshot!(
+        "show_json",
+        run(&["show", "lantern", "--dir", "catalog", "-o", "json"])
+    );
     insta::assert_snapshot!("show_missing", run(&["show", "whale", "--dir", "catalog"]));
 }
 
 #[test]
 fn versions() {
     insta::assert_snapshot!("versions", run(&["versions", "lantern", "--dir", "catalog"]));
-    insta::assert_snapshot!("versions_two", run(&["versions", "lantern", "--dir", "catalog", "--dir", "update", "--catalog", "update"]));
-    insta::assert_snapshot!("versions_yaml", run(&["versions", "anchor", "--dir", "catalog", "-o", "yaml"]));
+    insta::assert_snapshot!(
+        "versions_two",
+        run(&[
+            "versions",
+            "lantern",
+            "--dir",
+            "catalog",
+            "--dir",
+            "update",
+            "--catalog",
+            "update"
+        ])
+    );
+    insta::assert_snapshot!(
+        "versions_yaml",
+        run(&["versions", "anchor", "--dir", "catalog", "-o", "yaml"])
+    );
 }
 
 #[test]
 fn resolve() {
     insta::assert_snapshot!("resolve", run(&["resolve", "lantern", "--dir", "catalog"]));
-    insta::assert_snapshot!("resolve_json", run(&["resolve", "lantern", "--dir", "catalog", "-o", "json"]));
-    let upgrade = ["resolve", "lantern", "--dir", "catalog", "--installed", "1.0.0", "--channel", "stable"];
+    insta::assert_snapshot!(
+        "resolve_json",
+        run(&["resolve", "lantern", "--dir", "catalog", "-o", "json"])
+    );
+    let upgrade = [
+        "resolve",
+        "lantern",
+        "--dir",
+        "catalog",
+        "--installed",
+        "1.0.0",
+        "--channel",
+        "stable",
+    ];
     insta::assert_snapshot!("resolve_upgrade", run(&upgrade));
     insta::assert_snapshot!("resolve_none", run(&[&upgrade[..], &["--range", ">=2"]].concat()));
     insta::assert_snapshot!(
         "resolve_self_certified",
-        run(&["resolve", "lantern", "--dir", "catalog", "--installed", "1.2.0", "--range", "1.0.0", "--policy", "SelfCertified"])
+        run(&[
+            "resolve",
+            "lantern",
+            "--dir",
+            "catalog",
+            "--installed",
+            "1.2.0",
+            "--range",
+            "1.0.0",
+            "--policy",
+            "SelfCertified"
+        ])
     );
-    insta::assert_snapshot!("resolve_tie", run(&["resolve", "lantern", "--dir", "catalog", "--dir", "update"]));
+    insta::assert_snapshot!(
+        "resolve_tie",
+        run(&["resolve", "lantern", "--dir", "catalog", "--dir", "update"])
+    );
 }
 
 #[test]
 fn what_is_installed() {
-    let with = |installed: &str| run(&["resolve", "lantern", "--dir", "catalog", "--channel", "stable", "--installed", installed]);
+    let with = |installed: &str| {
+        run(&[
+            "resolve",
+            "lantern",
+            "--dir",
+            "catalog",
+            "--channel",
+            "stable",
+            "--installed",
+            installed,
+        ])
+    };
     let same = with("lantern.v1.0.0").out;
     assert_eq!(with("1.0.0").out, same);
     assert_eq!(with("v1.0.0").out, same);
@@ -60,17 +118,51 @@ fn what_is_installed() {
 /// OLM Classic does not see 2.0.0, which 3.0.0 skips; v1 takes it for its skipRange.
 #[test]
 fn classic_beside_ours() {
-    let classic = ["resolve", "lantern", "--dir", "catalog", "--semantics", "classic", "--installed", "1.0.0"];
-    insta::assert_snapshot!("classic_differs", run(&[&classic[..], &["--channel", "fast"]].concat()));
-    insta::assert_snapshot!("classic_same", run(&[&classic[..], &["--channel", "stable"]].concat()));
+    let classic = [
+        "resolve",
+        "lantern",
+        "--dir",
+        "catalog",
+        "--semantics",
+        "classic",
+        "--installed",
+        "1.0.0",
+    ];
+    insta::assert_snapshot!(
+        "classic_differs",
+        run(&[&classic[..], &["--channel", "fast"]].concat())
+    );
+    insta::assert_snapshot!(
+        "classic_same",
+        run(&[&classic[..], &["--channel", "stable"]].concat())
+    );
     assert_eq!(run(&[&classic[..], &["--range", "1"]].concat()).code, 2);
-    let graph = ["graph", "lantern", "--dir", "catalog", "--semantics", "classic", "--from", "1.0.0"];
+    let graph = [
+        "graph",
+        "lantern",
+        "--dir",
+        "catalog",
+        "--semantics",
+        "classic",
+        "--from",
+        "1.0.0",
+    ];
     insta::assert_snapshot!("classic_graph", run(&graph));
 }
 
 #[test]
 fn why() {
-    let why = ["why", "--package", "lantern", "--dir", "catalog", "--installed", "1.0.0", "--channel", "stable"];
+    let why = [
+        "why",
+        "--package",
+        "lantern",
+        "--dir",
+        "catalog",
+        "--installed",
+        "1.0.0",
+        "--channel",
+        "stable",
+    ];
     insta::assert_snapshot!("why", run(&why));
     insta::assert_snapshot!("why_none", run(&[&why[..], &["--range", ">=2"]].concat()));
     insta::assert_snapshot!("why_want", run(&[&why[..], &["--want", "3.0.0"]].concat()));
@@ -88,23 +180,70 @@ fn graph() {
         let said = run(&[&from[..], &["--format", format]].concat());
         insta::assert_snapshot!(format!("graph_{format}"), said);
     }
-    insta::assert_snapshot!("graph_channel", run(&[&graph[..], &["--channel", "fast", "-o", "yaml"]].concat()));
+    insta::assert_snapshot!(
+        "graph_channel",
+        run(&[&graph[..], &["--channel", "fast", "-o", "yaml"]].concat())
+    );
     assert_eq!(run(&[&graph[..], &["--channel", "none"]].concat()).code, 1);
-    assert_eq!(run(&[&graph[..], &["--format", "dot", "-o", "json"]].concat()).code, 2);
+    assert_eq!(
+        run(&[&graph[..], &["--format", "dot", "-o", "json"]].concat()).code,
+        2
+    );
 }
 
+/// What the rules say is tested where they are; here, that every finding arrives with its place.
 #[test]
 fn validate() {
-    insta::assert_snapshot!("validate", run(&["validate", "broken"]));
-    insta::assert_snapshot!("validate_json", run(&["validate", "broken", "-o", "json"]));
-    insta::assert_snapshot!("validate_good", run(&["validate", "catalog"]));
+    let said = run(&["validate", "broken"]);
+    assert_eq!(said.code, 1, "{said}");
+    let value = json(&["validate", "broken"]);
+    let findings = value["findings"].as_array().unwrap();
+    let text = |finding: &Value, key: &str| finding[key].as_str().unwrap().to_owned();
+    let mut places: Vec<String> = findings
+        .iter()
+        .map(|finding| {
+            format!(
+                "{}:{} {}",
+                text(finding, "file"),
+                finding["line"],
+                text(finding, "rule")
+            )
+        })
+        .collect();
+    places.sort();
+    insta::assert_snapshot!("validate", places.join("\n"));
+    for finding in findings {
+        assert_ne!(finding["severity"], "note");
+        assert!(said.out.contains(&text(finding, "message")), "{said}");
+        assert!(said.out.contains(&text(finding, "hint")), "{said}");
+    }
+    let good = run(&["validate", "catalog"]);
+    assert!(good.code == 0 && good.out.starts_with("0 errors"), "{good}");
+    let notes = run(&["validate", "catalog", "--notes"]);
+    assert!(notes.code == 0 && notes.out.contains(": note: "), "{notes}");
+    let unreadable = run(&["validate", "../fbc"]);
+    assert_eq!(unreadable.code, 1, "{unreadable}");
     assert_eq!(run(&["validate", "nowhere"]).code, 3);
 }
 
 #[test]
 fn range() {
-    insta::assert_snapshot!("range", run(&["range", ">=1.2, <2 || ~3.1", "1.3.0", "2.0.0", "3.1.5", "1.3.0-rc.1", "x"]));
-    insta::assert_snapshot!("range_skip", run(&["range", "--skip-range", ">=1.0.0 <2.0.0", "1.5.0", "2.0.0"]));
+    insta::assert_snapshot!(
+        "range",
+        run(&[
+            "range",
+            ">=1.2, <2 || ~3.1",
+            "1.3.0",
+            "2.0.0",
+            "3.1.5",
+            "1.3.0-rc.1",
+            "x"
+        ])
+    );
+    insta::assert_snapshot!(
+        "range_skip",
+        run(&["range", "--skip-range", ">=1.0.0 <2.0.0", "1.5.0", "2.0.0"])
+    );
     insta::assert_snapshot!("range_malformed", run(&["range", ">=a", "1.0.0"]));
     assert_eq!(run(&["range", "1.x", "1.0.0", "1.9.9"]).code, 0);
     assert_eq!(run(&["range", "1.x"]).code, 2);
@@ -113,7 +252,10 @@ fn range() {
 #[test]
 fn diff() {
     insta::assert_snapshot!("diff", run(&["diff", "catalog", "update", "--channel", "stable"]));
-    insta::assert_snapshot!("diff_json", run(&["diff", "catalog", "update", "--package", "lantern", "-o", "json"]));
+    insta::assert_snapshot!(
+        "diff_json",
+        run(&["diff", "catalog", "update", "--package", "lantern", "-o", "json"])
+    );
     insta::assert_snapshot!("diff_same", run(&["diff", "catalog", "catalog"]));
     assert_eq!(run(&["diff", "catalog", "./nowhere"]).code, 3);
     assert_eq!(run(&["diff", "catalog", "update", "--package", "whale"]).code, 1);
@@ -123,7 +265,10 @@ fn diff() {
 fn completion() {
     for shell in ["bash", "zsh", "fish"] {
         let said = run(&["completion", shell]);
-        assert!(said.code == 0 && said.out.contains("kubectl-olm") && said.out.contains("resolve"), "{said}");
+        assert!(
+            said.code == 0 && said.out.contains("kubectl-olm") && said.out.contains("resolve"),
+            "{said}"
+        );
     }
     assert_eq!(run(&["completion", "cmd"]).code, 2);
 }
@@ -131,11 +276,20 @@ fn completion() {
 #[test]
 fn exit_codes_and_help() {
     let help = run(&["--help"]);
-    assert!(help.code == 0 && help.out.contains("Exit codes: 0 yes, 1 a negative answer"), "{help}");
+    assert!(
+        help.code == 0 && help.out.contains("Exit codes: 0 yes, 1 a negative answer"),
+        "{help}"
+    );
     assert_eq!(run(&["nonsense"]).code, 2);
     // No cluster and no other source.
-    insta::assert_snapshot!("no_cluster", run(&["show", "lantern", "--kubeconfig", "/nonexistent"]));
-    insta::assert_snapshot!("no_such_catalog", run(&["show", "lantern", "--dir", "catalog", "--catalog", "x"]));
+    insta::assert_snapshot!(
+        "no_cluster",
+        run(&["show", "lantern", "--kubeconfig", "/nonexistent"])
+    );
+    insta::assert_snapshot!(
+        "no_such_catalog",
+        run(&["show", "lantern", "--dir", "catalog", "--catalog", "x"])
+    );
     insta::assert_snapshot!("no_image", run(&["show", "lantern", "--image", "nonsense"]));
     let unreachable = run(&["show", "lantern", "--catalogd", "http://127.0.0.1:1/catalogs/c"]);
     assert_eq!(unreachable.code, 3, "{unreachable}");
@@ -166,7 +320,10 @@ fn foreign_text_is_harmless() {
     ] {
         let said = run(&args);
         assert_eq!(said.code, 0, "{said}");
-        assert!(!said.out.contains('\u{1b}') && !said.err.contains('\u{1b}'), "{said}");
+        assert!(
+            !said.out.contains('\u{1b}') && !said.err.contains('\u{1b}'),
+            "{said}"
+        );
         if args.contains(&"svg") {
             assert!(!said.out.contains("<script>"), "{said}");
         }

@@ -16,12 +16,16 @@ const PATIENCE: Duration = Duration::from_mins(2);
 
 async fn ask(args: &[&str], variables: &[(&str, &str)]) -> Result<Said> {
     let args: Vec<String> = args.iter().map(|&arg| arg.to_owned()).collect();
-    let variables: Vec<(String, String)> =
-        variables.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let variables: Vec<(String, String)> = variables
+        .iter()
+        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+        .collect();
     Ok(tokio::task::spawn_blocking(move || {
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
-        let variables: Vec<(&str, &str)> =
-            variables.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+        let variables: Vec<(&str, &str)> = variables
+            .iter()
+            .map(|(key, value)| (key.as_str(), value.as_str()))
+            .collect();
         run_with(&args, &variables)
     })
     .await?)
@@ -35,30 +39,62 @@ fn catalog(name: &str, reference: &str, priority: i32) -> Value {
     })
 }
 
+/// Everything that runs, with both catalogs served.
+struct World {
+    plane: ControlPlane,
+    registry: Registry,
+    server: Catalogd,
+}
+
+impl World {
+    async fn start() -> Result<Self> {
+        olm_harness::tls::install_provider();
+        let plane = ControlPlane::start().await?;
+        let registry = Registry::start().await?;
+        install_crds(&plane.client()).await?;
+        let server = Catalogd::start(&plane, &registry).await?;
+        let host = registry.host();
+        let catalogs: Api<ClusterCatalog> = Api::all(plane.client());
+        let apply = PatchParams::apply("test");
+        for (name, priority) in [("catalog", 0), ("update", 10)] {
+            catalog_image_from_dir(&testdata().join(name))
+                .push(&registry, &format!("catalogs/{name}:v1"))
+                .await?;
+            let object = catalog(name, &format!("{host}/catalogs/{name}:v1"), priority);
+            catalogs.patch(name, &apply, &Patch::Apply(object)).await?;
+        }
+        for name in ["catalog", "update"] {
+            eventually(PATIENCE, &format!("{name} is served"), async || {
+                let status = catalogs.get(name).await?.status.unwrap_or_default();
+                let conditions = status.conditions.unwrap_or_default();
+                ensure!(
+                    conditions
+                        .iter()
+                        .any(|c| c.type_ == "Serving" && c.status == "True"),
+                    "{conditions:?}"
+                );
+                Ok(())
+            })
+            .await?;
+        }
+        Ok(Self {
+            plane,
+            registry,
+            server,
+        })
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn asks_a_cluster_a_catalogd_and_a_registry() -> Result<()> {
-    olm_harness::tls::install_provider();
-    let plane = ControlPlane::start().await?;
-    let registry = Registry::start().await?;
-    install_crds(&plane.client()).await?;
-    let catalogd = Catalogd::start(&plane, &registry).await?;
-    let host = registry.host();
-    let catalogs: Api<ClusterCatalog> = Api::all(plane.client());
+    let world = World::start().await?;
+    of_the_cluster(&world).await?;
+    by_address(&world).await?;
+    of_an_image(&world).await
+}
+
+async fn of_the_cluster(World { plane, .. }: &World) -> Result<()> {
     let apply = PatchParams::apply("test");
-    for (name, priority) in [("catalog", 0), ("update", 10)] {
-        catalog_image_from_dir(&testdata().join(name)).push(&registry, &format!("catalogs/{name}:v1")).await?;
-        let object = catalog(name, &format!("{host}/catalogs/{name}:v1"), priority);
-        catalogs.patch(name, &apply, &Patch::Apply(object)).await?;
-    }
-    for name in ["catalog", "update"] {
-        eventually(PATIENCE, &format!("{name} is served"), async || {
-            let status = catalogs.get(name).await?.status.unwrap_or_default();
-            let conditions = status.conditions.unwrap_or_default();
-            ensure!(conditions.iter().any(|c| c.type_ == "Serving" && c.status == "True"), "{conditions:?}");
-            Ok(())
-        })
-        .await?;
-    }
     let extension = json!({
         "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension", "metadata": {"name": "lamp"},
         "spec": {"namespace": "default", "source": {"sourceType": "Catalog", "catalog": {
@@ -66,20 +102,34 @@ async fn asks_a_cluster_a_catalogd_and_a_registry() -> Result<()> {
             "selector": {"matchLabels": {"fleet": "catalog"}},
         }}},
     });
-    Api::<ClusterExtension>::all(plane.client()).patch("lamp", &apply, &Patch::Apply(extension)).await?;
+    Api::<ClusterExtension>::all(plane.client())
+        .patch("lamp", &apply, &Patch::Apply(extension))
+        .await?;
 
     let kubeconfig = plane.kubeconfig().display().to_string();
     let cluster = [("KUBECONFIG", kubeconfig.as_str())];
     insta::assert_snapshot!("online_search", ask(&["search"], &cluster).await?);
-    insta::assert_snapshot!("online_show", ask(&["show", "lantern", "--catalog", "update"], &cluster).await?);
+    insta::assert_snapshot!(
+        "online_show",
+        ask(&["show", "lantern", "--catalog", "update"], &cluster).await?
+    );
     let stable = ["resolve", "lantern", "--channel", "stable"];
     insta::assert_snapshot!("online_resolve", ask(&stable, &cluster).await?);
-    insta::assert_snapshot!("online_why", ask(&["why", "lamp", "--kubeconfig", &kubeconfig], &[]).await?);
-    insta::assert_snapshot!("online_why_want", ask(&["why", "lamp", "--want", "1.3.0"], &cluster).await?);
+    insta::assert_snapshot!(
+        "online_why",
+        ask(&["why", "lamp", "--kubeconfig", &kubeconfig], &[]).await?
+    );
+    insta::assert_snapshot!(
+        "online_why_want",
+        ask(&["why", "lamp", "--want", "1.3.0"], &cluster).await?
+    );
     insta::assert_snapshot!("online_why_missing", ask(&["why", "whale"], &cluster).await?);
+    Ok(())
+}
 
-    // A catalogd by its address. Its authority is its own: without the file it is not trusted.
-    let url = format!("{}/catalogs/update", catalogd.url());
+/// catalogd's authority is its own: without the file it is not trusted.
+async fn by_address(World { plane, server, .. }: &World) -> Result<()> {
+    let url = format!("{}/catalogs/update", server.url());
     let untrusted = ask(&["show", "lantern", "--catalogd", &url], &[]).await?;
     assert_eq!(untrusted.code, 3, "{untrusted}");
     let secrets: Api<k8s_openapi::api::core::v1::Secret> = Api::namespaced(plane.client(), "olmv1-system");
@@ -88,26 +138,63 @@ async fn asks_a_cluster_a_catalogd_and_a_registry() -> Result<()> {
     let file = tempfile::NamedTempFile::new()?;
     std::fs::write(file.path(), authority)?;
     let file = file.path().display().to_string();
-    let by_url = ask(&["versions", "lantern", "--catalogd", &url, "--ca-file", &file], &[]).await?;
+    let by_url = ask(
+        &["versions", "lantern", "--catalogd", &url, "--ca-file", &file],
+        &[],
+    )
+    .await?;
     let by_dir = ask(&["versions", "lantern", "--dir", "update"], &[]).await?;
     assert_eq!(by_url.out, by_dir.out, "{by_url}");
-    let search = ask(&["search", "--catalogd", &url, "--ca-file", &file, "-o", "json"], &[]).await?;
+    let search = ask(
+        &["search", "--catalogd", &url, "--ca-file", &file, "-o", "json"],
+        &[],
+    )
+    .await?;
     assert_eq!(search.code, 0, "{search}");
+    let diff = ask(
+        &["diff", "catalog", &url, "--ca-file", &file, "--channel", "stable"],
+        &[],
+    )
+    .await?;
+    let on_disk = ask(&["diff", "catalog", "update", "--channel", "stable"], &[]).await?;
+    assert_eq!(diff.out, on_disk.out, "{diff}");
+    Ok(())
+}
 
-    // An image; the second time out of the cache.
+/// The second time it comes out of the cache.
+async fn of_an_image(World { registry, .. }: &World) -> Result<()> {
+    let host = registry.host();
+    let by_dir = ask(&["versions", "lantern", "--dir", "update"], &[]).await?;
     let cache = tempfile::tempdir()?;
     let cache = [("XDG_CACHE_HOME", cache.path().to_str().unwrap_or_default())];
     let image = format!("{host}/catalogs/update:v1");
     for _ in 0..2 {
-        let args = ["versions", "lantern", "--image", &image, "--plain-http-registry", &host];
+        let args = [
+            "versions",
+            "lantern",
+            "--image",
+            &image,
+            "--plain-http-registry",
+            &host,
+        ];
         let by_image = ask(&args, &cache).await?;
         assert_eq!(by_image.out, by_dir.out, "{by_image}");
     }
     let old = format!("{host}/catalogs/catalog:v1");
-    let diff = ask(&["diff", &old, &image, "--plain-http-registry", &host, "--channel", "stable"], &cache).await?;
+    let diff = ask(
+        &[
+            "diff",
+            &old,
+            &image,
+            "--plain-http-registry",
+            &host,
+            "--channel",
+            "stable",
+        ],
+        &cache,
+    )
+    .await?;
     let on_disk = ask(&["diff", "catalog", "update", "--channel", "stable"], &[]).await?;
-    assert_eq!(diff.out, on_disk.out, "{diff}");
-    let diff = ask(&["diff", "catalog", &url, "--ca-file", &file, "--channel", "stable"], &[]).await?;
     assert_eq!(diff.out, on_disk.out, "{diff}");
     Ok(())
 }

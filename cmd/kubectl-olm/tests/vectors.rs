@@ -26,7 +26,11 @@ fn graphs_of_real_packages() {
         for (name, more) in [("", vec![]), ("-from", vec!["--from", from])] {
             for format in ["text", "mermaid", "dot", "svg"] {
                 let said = run(&[&["graph", package, "--dir", dir, "--format", format], &more[..]].concat());
-                assert!(said.code == 0 && said.err.is_empty(), "{package} {format}: {}", said.err);
+                assert!(
+                    said.code == 0 && said.err.is_empty(),
+                    "{package} {format}: {}",
+                    said.err
+                );
                 let file = graphs.join(format!("{package}{name}.{format}"));
                 std::fs::write(&file, &said.out).unwrap();
                 if format == "svg" {
@@ -35,7 +39,11 @@ fn graphs_of_real_packages() {
                 }
             }
         }
-        for (command, more) in [("show", vec![]), ("versions", vec![]), ("resolve", vec!["--installed", from])] {
+        for (command, more) in [
+            ("show", vec![]),
+            ("versions", vec![]),
+            ("resolve", vec!["--installed", from]),
+        ] {
             let said = run(&[&[command, package, "--dir", dir], &more[..]].concat());
             assert_eq!(said.code, 0, "{command} {package}: {said}");
         }

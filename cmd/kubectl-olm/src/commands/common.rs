@@ -111,6 +111,9 @@ pub(crate) fn version_text(content: &PackageContent, bundle: &str) -> String {
 
 /// A bundle's version.
 pub(crate) fn version(content: &PackageContent, bundle: &str) -> Option<VersionRelease> {
-    let found = content.bundles.iter().find(|candidate| candidate.name == bundle)?;
+    let found = content
+        .bundles
+        .iter()
+        .find(|candidate| candidate.name == bundle)?;
     found.version_release(false).ok()
 }

@@ -55,8 +55,14 @@ struct Update {
 
 /// Compares two catalogs. Always positive: that they differ is no failure.
 pub(crate) async fn run(args: DiffArgs, style: Style) -> Result<Report, Failure> {
-    let old = Catalog::from_word(&args.old, &args.access).await?.everything().await?;
-    let new = Catalog::from_word(&args.new, &args.access).await?.everything().await?;
+    let old = Catalog::from_word(&args.old, &args.access)
+        .await?
+        .everything()
+        .await?;
+    let new = Catalog::from_word(&args.new, &args.access)
+        .await?
+        .everything()
+        .await?;
     if let Some(missing) = args
         .packages
         .iter()
@@ -102,7 +108,10 @@ fn compare(
     let shown = |content: &PackageContent, bundles: Vec<&String>| -> Vec<String> {
         let mut bundles = bundles;
         bundles.sort_by(|a, b| by_version(content, a, b));
-        bundles.iter().map(|bundle| version_text(content, bundle)).collect()
+        bundles
+            .iter()
+            .map(|bundle| version_text(content, bundle))
+            .collect()
     };
     let is_deprecated =
         |content: &PackageContent, bundle: &str| deprecation(content, schema::BUNDLE, bundle).is_some();
@@ -117,7 +126,11 @@ fn compare(
         removed_bundles: shown(old, before.difference(&after).collect()),
         deprecated_bundles: shown(new, newly_deprecated),
         channels: channel_changes(old, new),
-        updates: if change == "changed" { updates(name, old, new, channels) } else { Vec::new() },
+        updates: if change == "changed" {
+            updates(name, old, new, channels)
+        } else {
+            Vec::new()
+        },
     })
 }
 
@@ -175,7 +188,9 @@ fn updates(name: &str, old: &PackageContent, new: &PackageContent, channels: &[S
     bundles.sort_by(|a, b| by_version(old, a, b));
     let mut updates: Vec<Update> = Vec::new();
     for bundle in bundles {
-        let Some(installed) = version(old, bundle) else { continue };
+        let Some(installed) = version(old, bundle) else {
+            continue;
+        };
         let installed = installed.to_string();
         let request = Request {
             package: name.to_owned(),
@@ -196,7 +211,10 @@ fn updates(name: &str, old: &PackageContent, new: &PackageContent, channels: &[S
         if before == after {
             continue;
         }
-        match updates.iter_mut().find(|update| update.before == before && update.after == after) {
+        match updates
+            .iter_mut()
+            .find(|update| update.before == before && update.after == after)
+        {
             Some(update) => update.installed.push(installed),
             None => updates.push(Update {
                 installed: vec![installed],
@@ -247,8 +265,15 @@ impl PackageChange {
         }
         let mut table = Table::new(&["INSTALLED", "UPDATE BEFORE", "UPDATE AFTER"]);
         for update in &self.updates {
-            let paint = if update.after == "nothing" { Paint::Bad } else { Paint::Plain };
-            table.row(paint, [&list(&update.installed, NAMED), &update.before, &update.after]);
+            let paint = if update.after == "nothing" {
+                Paint::Bad
+            } else {
+                Paint::Plain
+            };
+            table.row(
+                paint,
+                [&list(&update.installed, NAMED), &update.before, &update.after],
+            );
         }
         if !table.is_empty() {
             text.push_str(&table.text(style, "  "));

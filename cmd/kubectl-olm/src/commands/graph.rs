@@ -97,7 +97,12 @@ fn by_classic(
     let versions: BTreeMap<&str, String> = content
         .bundles
         .iter()
-        .filter_map(|bundle| Some((bundle.name.as_str(), bundle.version_release(false).ok()?.to_string())))
+        .filter_map(|bundle| {
+            Some((
+                bundle.name.as_str(),
+                bundle.version_release(false).ok()?.to_string(),
+            ))
+        })
         .collect();
     let path = classic::path(channel, (&installed.name, &installed.version), &versions);
     let trouble = choice.bundle.is_none().then_some(choice.reason);

@@ -21,16 +21,39 @@ struct Verdict<'a> {
 /// Tests every version; positive when all are admitted.
 pub(crate) fn run(args: &RangeArgs, style: Style) -> Result<Report, Failure> {
     let verdicts: Vec<Verdict<'_>> = if args.skip_range {
-        let range: SkipRange = args.range.parse().map_err(|error| malformed(&args.range, &error))?;
-        args.versions.iter().map(|version| by_skip_range(&range, version)).collect()
+        let range: SkipRange = args
+            .range
+            .parse()
+            .map_err(|error| malformed(&args.range, &error))?;
+        args.versions
+            .iter()
+            .map(|version| by_skip_range(&range, version))
+            .collect()
     } else {
-        let range: VersionRange = args.range.parse().map_err(|error| malformed(&args.range, &error))?;
-        args.versions.iter().map(|version| by_range(&range, version)).collect()
+        let range: VersionRange = args
+            .range
+            .parse()
+            .map_err(|error| malformed(&args.range, &error))?;
+        args.versions
+            .iter()
+            .map(|version| by_range(&range, version))
+            .collect()
     };
     let mut table = Table::new(&["VERSION", "MATCHES", "WHY NOT"]);
     for verdict in &verdicts {
-        let (paint, answer) = if verdict.matches { (Paint::Good, "yes") } else { (Paint::Bad, "no") };
-        table.row(paint, [verdict.version, answer, verdict.reason.as_deref().unwrap_or_default()]);
+        let (paint, answer) = if verdict.matches {
+            (Paint::Good, "yes")
+        } else {
+            (Paint::Bad, "no")
+        };
+        table.row(
+            paint,
+            [
+                verdict.version,
+                answer,
+                verdict.reason.as_deref().unwrap_or_default(),
+            ],
+        );
     }
     let positive = verdicts.iter().all(|verdict| verdict.matches);
     let value = serde_json::json!({"range": args.range, "versions": verdicts});

@@ -35,8 +35,14 @@ pub(crate) async fn run(args: ResolveArgs, style: Style) -> Result<Report, Failu
     let wanted = args.wish.channels.first().map(String::as_str);
     let channel = classic::channel(content, wanted).map_err(Failure::No)?;
     let installed = asked.request.installed.as_ref();
-    let choice = classic::choose(channel, installed.map(|it| (it.name.as_str(), it.version.as_str())));
-    let version = choice.bundle.as_deref().map(|bundle| version_text(content, bundle));
+    let choice = classic::choose(
+        channel,
+        installed.map(|it| (it.name.as_str(), it.version.as_str())),
+    );
+    let version = choice
+        .bundle
+        .as_deref()
+        .map(|bundle| version_text(content, bundle));
     let same = same_choice(&asked, &choice);
     if let Value::Object(map) = &mut value {
         map.insert("classic".to_owned(), json!(choice));
@@ -46,7 +52,11 @@ pub(crate) async fn run(args: ResolveArgs, style: Style) -> Result<Report, Failu
     let mut table = Table::new(&["SEMANTICS", "VERSION", "BUNDLE", "WHY"]);
     let channel_name = format!("channel {}", choice.channel);
     table.row(
-        if choice.bundle.is_some() { Paint::Plain } else { Paint::Bad },
+        if choice.bundle.is_some() {
+            Paint::Plain
+        } else {
+            Paint::Bad
+        },
         [
             "classic",
             version.as_deref().unwrap_or("none"),
@@ -57,7 +67,12 @@ pub(crate) async fn run(args: ResolveArgs, style: Style) -> Result<Report, Failu
     match &asked.answer {
         Ok(ours) => table.row(
             Paint::Plain,
-            ["v1", &ours.version.to_string(), &ours.bundle, v1_reason(&asked, ours.bundle.as_str())],
+            [
+                "v1",
+                &ours.version.to_string(),
+                &ours.bundle,
+                v1_reason(&asked, ours.bundle.as_str()),
+            ],
         ),
         Err(error) => table.row(Paint::Bad, ["v1", "none", "", &error.to_string()]),
     }

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::report::Report;
 use crate::source::{Listed, Sources};
 use crate::style::{Paint, Style};
-use crate::table::{Table, brief};
+use crate::table::{Table, summary};
 
 /// Widest description of the table, in characters.
 const DESCRIPTION: usize = 72;
@@ -49,7 +49,7 @@ pub(crate) async fn run(args: SearchArgs, style: Style) -> Result<Report, Failur
                 package.name.as_str(),
                 hit.catalog,
                 &package.default_channel,
-                &brief(&package.description, DESCRIPTION),
+                &summary(&package.description, DESCRIPTION),
             ],
         );
     }

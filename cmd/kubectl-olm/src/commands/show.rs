@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::installed::found;
 use crate::report::Report;
 use crate::style::{Paint, Style};
-use crate::table::{Table, brief, clean, list};
+use crate::table::{Table, brief, clean, list, summary};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -49,8 +49,7 @@ impl<'a> Shown<'a> {
             .iter()
             .filter_map(|bundle| version(content, &bundle.name))
             .max_by(olm_version::VersionRelease::cmp_precedence);
-        let is_deprecated =
-            |name: &str| deprecation(content, schema::BUNDLE, name).is_some();
+        let is_deprecated = |name: &str| deprecation(content, schema::BUNDLE, name).is_some();
         Self {
             catalog,
             description: package.map_or("", |package| package.description.as_str()),
@@ -58,7 +57,11 @@ impl<'a> Shown<'a> {
             bundles: content.bundles.len(),
             highest_version: highest.map(|version| version.to_string()),
             deprecated: deprecation(content, schema::PACKAGE, ""),
-            deprecated_bundles: content.bundles.iter().filter(|bundle| is_deprecated(&bundle.name)).count(),
+            deprecated_bundles: content
+                .bundles
+                .iter()
+                .filter(|bundle| is_deprecated(&bundle.name))
+                .count(),
             channels: content
                 .channels
                 .iter()
@@ -85,16 +88,23 @@ impl<'a> Shown<'a> {
                 let _ = writeln!(text, "  {name:<17}{}", clean(value));
             }
         };
-        line("Description", &brief(self.description, 100));
+        line("Description", &summary(self.description, 100));
         line("Default channel", self.default_channel);
-        line("Highest version", self.highest_version.as_deref().unwrap_or("none"));
+        line(
+            "Highest version",
+            self.highest_version.as_deref().unwrap_or("none"),
+        );
         let bundles = match self.deprecated_bundles {
             0 => self.bundles.to_string(),
             count => format!("{}, {count} of them deprecated", self.bundles),
         };
         line("Bundles", &bundles);
         if let Some(message) = &self.deprecated {
-            let value = if message.is_empty() { "yes" } else { message.as_str() };
+            let value = if message.is_empty() {
+                "yes"
+            } else {
+                message.as_str()
+            };
             line("Deprecated", value);
         }
         let mut table = Table::new(&["CHANNEL", "HEAD", "BUNDLES", "NOTES"]);
@@ -109,7 +119,11 @@ impl<'a> Shown<'a> {
             if let Some(message) = &channel.deprecated {
                 notes.push(format!("deprecated: {}", brief(message, 60)));
             }
-            let paint = if channel.deprecated.is_some() { Paint::Warn } else { Paint::Plain };
+            let paint = if channel.deprecated.is_some() {
+                Paint::Warn
+            } else {
+                Paint::Plain
+            };
             table.row(
                 paint,
                 [
@@ -128,7 +142,9 @@ impl<'a> Shown<'a> {
 /// The package as each catalog has it.
 pub(crate) async fn run(args: PackageArgs, style: Style) -> Result<Report, Failure> {
     let inputs = package(&args.source, &args.package).await?;
-    let shown: Vec<Shown<'_>> = found(&inputs).map(|(catalog, content)| Shown::new(catalog, content)).collect();
+    let shown: Vec<Shown<'_>> = found(&inputs)
+        .map(|(catalog, content)| Shown::new(catalog, content))
+        .collect();
     let mut text = format!("Package {}\n", style.paint(Paint::Bold, &clean(&args.package)));
     for catalog in &shown {
         text.push('\n');

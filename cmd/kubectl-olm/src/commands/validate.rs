@@ -31,10 +31,18 @@ struct Shown {
 /// Validates every file that catalogd would read; positive when there is no error.
 pub(crate) fn run(args: &ValidateArgs, style: Style) -> Result<Report, Failure> {
     if !args.dir.is_dir() {
-        return Err(SourceError::NotADirectory { path: args.dir.clone() }.into());
+        return Err(SourceError::NotADirectory {
+            path: args.dir.clone(),
+        }
+        .into());
     }
     let mut found = findings(&args.dir)?;
-    let count = |severity: Severity| found.iter().filter(|shown| shown.severity == severity.as_str()).count();
+    let count = |severity: Severity| {
+        found
+            .iter()
+            .filter(|shown| shown.severity == severity.as_str())
+            .count()
+    };
     let (errors, warnings, notes) = (
         count(Severity::Error),
         count(Severity::Warning),
@@ -49,7 +57,11 @@ pub(crate) fn run(args: &ValidateArgs, style: Style) -> Result<Report, Failure> 
         shown.write(&mut text, style);
     }
     let _ = write!(text, "{errors} errors, {warnings} warnings, {notes} notes");
-    text.push_str(if notes > 0 && !args.notes { "; --notes shows those\n" } else { "\n" });
+    text.push_str(if notes > 0 && !args.notes {
+        "; --notes shows those\n"
+    } else {
+        "\n"
+    });
     let value = serde_json::json!({
         "findings": found,
         "errors": errors,
@@ -84,9 +96,10 @@ fn findings(root: &Path) -> Result<Vec<Shown>, SourceError> {
                     rule: "unreadable",
                     package: String::new(),
                     message: olm_runtime::telemetry::chain(&error),
-                    hint: "Write JSON objects or YAML documents, or leave the file out with .indexignore; what \
+                    hint:
+                        "Write JSON objects or YAML documents, or leave the file out with .indexignore; what \
                            follows in the file was not looked at."
-                        .to_owned(),
+                            .to_owned(),
                 }),
             }
         }

@@ -62,7 +62,11 @@ pub(crate) async fn run(args: PackageArgs, style: Style) -> Result<Report, Failu
     rows.sort_by(Row::before);
     let mut table = Table::new(&["VERSION", "BUNDLE", "CATALOG", "CHANNELS", "DEPRECATED"]);
     for row in &rows {
-        let paint = if row.deprecated.is_some() { Paint::Warn } else { Paint::Plain };
+        let paint = if row.deprecated.is_some() {
+            Paint::Warn
+        } else {
+            Paint::Plain
+        };
         let deprecated = row.deprecated.as_deref().map(|message| match brief(message, 48) {
             empty if empty.is_empty() => "yes".to_owned(),
             message => message,
@@ -79,7 +83,11 @@ pub(crate) async fn run(args: PackageArgs, style: Style) -> Result<Report, Failu
         );
     }
     let positive = !rows.is_empty();
-    let text = if positive { table.text(style, "") } else { "No version.\n".to_owned() };
+    let text = if positive {
+        table.text(style, "")
+    } else {
+        "No version.\n".to_owned()
+    };
     let value = serde_json::json!({"package": args.package, "versions": rows});
     Ok(Report::new(value, text).positive(positive))
 }

@@ -24,12 +24,22 @@ const REACHABLE: usize = 8;
 
 /// Explains; positive when there is a bundle, and it is the one hoped for.
 pub(crate) async fn run(args: WhyArgs, style: Style) -> Result<Report, Failure> {
-    let (request, inputs, reported) = match (&args.extension, &args.package) {
+    let Question {
+        request,
+        inputs,
+        reported,
+        passed_over,
+    } = match (&args.extension, &args.package) {
         (Some(name), _) => of_extension(&args, name).await?,
         (None, Some(name)) => {
             let inputs = package(&args.source, name).await?;
             let request = request(name, &args.wish, &inputs)?;
-            (request, inputs, Vec::new())
+            Question {
+                request,
+                inputs,
+                reported: Vec::new(),
+                passed_over: Vec::new(),
+            }
         }
         (None, None) => return Err(Failure::Usage("name an extension, or --package".to_owned())),
     };
@@ -44,7 +54,14 @@ pub(crate) async fn run(args: WhyArgs, style: Style) -> Result<Report, Failure> 
     if let Value::Object(map) = &mut value {
         map.insert("explanation".to_owned(), json!(explanation));
         if args.extension.is_some() {
-            map.insert("extension".to_owned(), json!({"name": args.extension, "conditions": reported}));
+            map.insert(
+                "extension".to_owned(),
+                json!({
+                    "name": args.extension,
+                    "conditions": reported,
+                    "catalogsNotSelected": passed_over,
+                }),
+            );
         }
         if want.is_some() {
             map.insert("want".to_owned(), json!(want));
@@ -65,15 +82,36 @@ pub(crate) async fn run(args: WhyArgs, style: Style) -> Result<Report, Failure> 
         let line = format!("{}={} {}", field("type"), field("status"), field("reason"));
         let _ = writeln!(text, "{:<11}{}", "Reported", clean(&line));
     }
-    write_catalogs(&mut text, explanation, args.all || want.is_some(), is_wanted, style);
+    write_catalogs(
+        &mut text,
+        explanation,
+        args.all || want.is_some(),
+        is_wanted,
+        style,
+    );
+    if !passed_over.is_empty() {
+        let _ = writeln!(
+            text,
+            "\nNot selected: catalogs {}",
+            clean(&passed_over.join(", "))
+        );
+    }
     for note in &explanation.notes {
-        let _ = writeln!(text, "\n{}", style.paint(Paint::Warn, &format!("{}.", clean(&note.to_string()))));
+        let _ = writeln!(
+            text,
+            "\n{}",
+            style.paint(Paint::Warn, &format!("{}.", clean(&note.to_string())))
+        );
     }
     let hint = asked.suggestion_text(want, style);
     if !hint.is_empty() {
         let _ = write!(text, "\n{hint}");
     }
-    let chosen = asked.answer.as_ref().ok().map(|resolution| resolution.bundle.as_str());
+    let chosen = asked
+        .answer
+        .as_ref()
+        .ok()
+        .map(|resolution| resolution.bundle.as_str());
     let positive = chosen.is_some_and(|chosen| {
         wanted
             .as_ref()
@@ -101,7 +139,10 @@ fn write_catalogs(
         let outcome = style.paint(paint, &clean(&outcome));
         let _ = writeln!(text, "\n{title} (priority {priority}): {outcome}");
         let mut table = Table::new(&["VERSION", "BUNDLE", "RULED OUT", "REACHABLE"]);
-        let wanted: Vec<&CandidateVerdict> = candidates.iter().filter(|candidate| is_wanted(candidate)).collect();
+        let wanted: Vec<&CandidateVerdict> = candidates
+            .iter()
+            .filter(|candidate| is_wanted(candidate))
+            .collect();
         let mut reachable = 0;
         let mut is_named = |(rank, candidate): &(usize, &&CandidateVerdict)| {
             let near = candidate.ruled_out.is_none() || candidate.steps.is_some_and(|steps| steps <= 1);
@@ -116,7 +157,10 @@ fn write_catalogs(
                 Some(rule) => (Paint::Plain, phrase::rule(rule)),
             };
             let version = candidate.version.as_deref().unwrap_or("unreadable");
-            table.row(paint, [version, &candidate.bundle, verdict, &phrase::way(candidate)]);
+            table.row(
+                paint,
+                [version, &candidate.bundle, verdict, &phrase::way(candidate)],
+            );
         }
         if !table.is_empty() {
             text.push_str(&table.text(style, "  "));
@@ -127,17 +171,26 @@ fn write_catalogs(
     }
 }
 
-/// The question that an extension of the cluster puts, and the conditions it reports.
-async fn of_extension(
-    args: &WhyArgs,
-    name: &str,
-) -> Result<(Request, Vec<CatalogInput>, Vec<Value>), Failure> {
+/// What is asked, of which catalogs.
+struct Question {
+    request: Request,
+    inputs: Vec<CatalogInput>,
+    /// The conditions that the extension reports.
+    reported: Vec<Value>,
+    /// The catalogs that the extension's selector does not match.
+    passed_over: Vec<String>,
+}
+
+/// The question that an extension of the cluster puts.
+async fn of_extension(args: &WhyArgs, name: &str) -> Result<Question, Failure> {
     let cluster = Cluster::connect(&args.source.access).await?;
     let Some((extension, installed)) = cluster.extension(name).await? else {
         return Err(Failure::No(format!("there is no ClusterExtension {name:?}")));
     };
     let Some(filter) = &extension.spec.source.catalog else {
-        return Err(Failure::No(format!("ClusterExtension {name:?} has no spec.source.catalog")));
+        return Err(Failure::No(format!(
+            "ClusterExtension {name:?} has no spec.source.catalog"
+        )));
     };
     let selector = selector(filter)?;
     let sources = Sources::open(&args.source).await?;
@@ -164,11 +217,23 @@ async fn of_extension(
                 "message": condition.message,
             })
         });
-    Ok((request, inputs, conditions.collect()))
+    let passed_over = sources
+        .catalogs
+        .iter()
+        .filter(|catalog| !selector.matches(&catalog.labels));
+    Ok(Question {
+        request,
+        inputs,
+        reported: conditions.collect(),
+        passed_over: passed_over.map(|catalog| catalog.name.clone()).collect(),
+    })
 }
 
 fn selector(filter: &CatalogFilter) -> Result<Selector, Failure> {
-    let labels = filter.selector.iter().flat_map(|selector| selector.match_labels.iter().flatten());
+    let labels = filter
+        .selector
+        .iter()
+        .flat_map(|selector| selector.match_labels.iter().flatten());
     let expressions = filter
         .selector
         .iter()

@@ -26,15 +26,25 @@ pub(crate) fn build(catalog: &str, content: &PackageContent, only: &[String]) ->
             versions.insert(&bundle.name, bundle.version_release(false).ok());
         }
     }
-    let present: BTreeSet<&str> = content.bundles.iter().map(|bundle| bundle.name.as_str()).collect();
+    let present: BTreeSet<&str> = content
+        .bundles
+        .iter()
+        .map(|bundle| bundle.name.as_str())
+        .collect();
     for name in listed {
         versions.entry(name).or_insert_with(|| version_in(name));
     }
     let mut sorted: Vec<(&str, Option<VersionRelease>)> = versions.into_iter().collect();
     sorted.sort_by(|a, b| by_version(a.1.as_ref(), b.1.as_ref()).then_with(|| a.0.cmp(b.0)));
-    let positions: BTreeMap<&str, usize> =
-        sorted.iter().enumerate().map(|(position, (name, _))| (*name, position)).collect();
-    let default = content.package.as_ref().map(|package| package.default_channel.as_str());
+    let positions: BTreeMap<&str, usize> = sorted
+        .iter()
+        .enumerate()
+        .map(|(position, (name, _))| (*name, position))
+        .collect();
+    let default = content
+        .package
+        .as_ref()
+        .map(|package| package.default_channel.as_str());
     let mut lanes: Vec<Lane> = channels
         .into_iter()
         .map(|channel| Lane {
@@ -50,7 +60,9 @@ pub(crate) fn build(catalog: &str, content: &PackageContent, only: &[String]) ->
     });
     let nodes = sorted.iter().map(|(name, version)| Node {
         name: (*name).to_owned(),
-        label: version.as_ref().map_or_else(|| (*name).to_owned(), ToString::to_string),
+        label: version
+            .as_ref()
+            .map_or_else(|| (*name).to_owned(), ToString::to_string),
         present: present.contains(name),
         deprecated: deprecation(content, schema::BUNDLE, name),
         steps: None,
@@ -69,7 +81,10 @@ pub(crate) fn build(catalog: &str, content: &PackageContent, only: &[String]) ->
 impl Graph {
     /// Shows what can be reached from `start`, as the resolver found it.
     pub(crate) fn explain(&mut self, start: Start, explanation: &Explanation) {
-        let catalog = explanation.catalogs.iter().find(|asked| asked.name == self.catalog);
+        let catalog = explanation
+            .catalogs
+            .iter()
+            .find(|asked| asked.name == self.catalog);
         let verdicts: BTreeMap<&str, _> = catalog
             .into_iter()
             .flat_map(|asked| &asked.candidates)
@@ -115,7 +130,12 @@ fn stops(
         .iter()
         .filter_map(|entry| {
             let bundle = *positions.get(entry.name.as_str())?;
-            let inside = |name: &str| positions.get(name).copied().filter(|position| here.contains(position));
+            let inside = |name: &str| {
+                positions
+                    .get(name)
+                    .copied()
+                    .filter(|position| here.contains(position))
+            };
             let mut skips: Vec<usize> = entry.skips.iter().filter_map(|name| inside(name)).collect();
             skips.sort_unstable();
             skips.dedup();

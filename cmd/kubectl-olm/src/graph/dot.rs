@@ -12,14 +12,20 @@ pub(crate) fn dot(graph: &Graph) -> String {
     );
     for (number, lane) in graph.channels.iter().enumerate() {
         let default = if lane.default { " (default)" } else { "" };
-        let deprecated = if lane.deprecated.is_some() { " (deprecated)" } else { "" };
+        let deprecated = if lane.deprecated.is_some() {
+            " (deprecated)"
+        } else {
+            ""
+        };
         let _ = writeln!(
             text,
             "  subgraph cluster_{number} {{\n    label=\"{}{default}{deprecated}\";",
             escape(&lane.name)
         );
         for stop in &lane.entries {
-            let Some(node) = graph.node(stop.bundle) else { continue };
+            let Some(node) = graph.node(stop.bundle) else {
+                continue;
+            };
             let _ = writeln!(
                 text,
                 "    c{number}b{} [label=\"{}\", tooltip=\"{}\"{}{}];",

@@ -26,6 +26,8 @@ pub(super) struct Layout {
     pub(super) labels: f64,
     /// Whether the labels are repeated below.
     pub(super) labels_below: bool,
+    /// Whether the channels' names are repeated behind their last bundles.
+    pub(super) names_behind: bool,
     pub(super) rows: Vec<Row>,
 }
 
@@ -65,6 +67,8 @@ pub(super) const LEVEL: f64 = 9.0;
 const TITLE: f64 = 64.0;
 const LEGEND: f64 = 54.0;
 const RIGHT: f64 = 70.0;
+/// From this width on a channel's name stands behind its last bundle, too: the left edge is out of sight.
+const WIDE: f64 = 1600.0;
 /// Width of a character of a label.
 const CHARACTER: f64 = 6.4;
 
@@ -97,8 +101,11 @@ impl Layout {
             })
             .collect();
         let below = if labels_below { labels } else { 0.0 };
+        let width = left + float(columns) * pitch + RIGHT;
+        let names_behind = width > WIDE;
+        let behind = if names_behind { left - 40.0 } else { 0.0 };
         Self {
-            width: (left + float(columns) * pitch + RIGHT).max(920.0),
+            width: (width + behind).max(920.0),
             height: y + below + LEGEND,
             left,
             top,
@@ -106,6 +113,7 @@ impl Layout {
             pitch,
             labels,
             labels_below,
+            names_behind,
             rows,
         }
     }
@@ -148,7 +156,8 @@ impl Row {
                 }
             };
             add(stop.skips.clone(), false);
-            let start = start.filter(|start| stop.in_skip_range.contains(start) && !stop.skips.contains(start));
+            let start =
+                start.filter(|start| stop.in_skip_range.contains(start) && !stop.skips.contains(start));
             // Ranges of older entries only repeat what was once true, unless it is asked for.
             if stop.head {
                 add(stop.in_skip_range.clone(), true);
@@ -156,7 +165,11 @@ impl Row {
                 add(vec![start], true);
             }
         }
-        let is_head = |bracket: &Bracket| lane.entries.iter().any(|stop| stop.head && stop.bundle == bracket.to);
+        let is_head = |bracket: &Bracket| {
+            lane.entries
+                .iter()
+                .any(|stop| stop.head && stop.bundle == bracket.to)
+        };
         brackets.sort_by_key(|bracket| (bracket.range && !is_head(bracket), bracket.range, bracket.width()));
         for mut bracket in brackets {
             let (low, high) = bracket.span();
@@ -169,11 +182,25 @@ impl Row {
                 row.left_out += 1;
             }
         }
-        let lowest = row.brackets.iter().map(|bracket| bracket.level + 1).max().unwrap_or_default();
-        let highest = row.arcs.iter().map(|(_, _, level)| level + 1).max().unwrap_or_default();
+        let lowest = row
+            .brackets
+            .iter()
+            .map(|bracket| bracket.level + 1)
+            .max()
+            .unwrap_or_default();
+        let highest = row
+            .arcs
+            .iter()
+            .map(|(_, _, level)| level + 1)
+            .max()
+            .unwrap_or_default();
         let over = 20.0 + float(highest) * ARC;
         row.line = top + over;
-        let under = if lowest == 0 { 20.0 } else { 24.0 + float(lowest) * LEVEL };
+        let under = if lowest == 0 {
+            20.0
+        } else {
+            24.0 + float(lowest) * LEVEL
+        };
         row.height = over + under;
         row
     }
@@ -196,7 +223,9 @@ impl Bracket {
 /// Whether a straight line between two bundles would run through a third.
 fn passes_over(lane: &Lane, from: usize, to: usize) -> bool {
     let (low, high) = (from.min(to), from.max(to));
-    lane.entries.iter().any(|stop| stop.bundle > low && stop.bundle < high)
+    lane.entries
+        .iter()
+        .any(|stop| stop.bundle > low && stop.bundle < high)
 }
 
 /// Levels of intervals that do not overlap.

@@ -13,10 +13,20 @@ pub(crate) fn mermaid(graph: &Graph) -> String {
     let mut classes = Vec::new();
     for (number, lane) in graph.channels.iter().enumerate() {
         let default = if lane.default { " (default)" } else { "" };
-        let deprecated = if lane.deprecated.is_some() { " (deprecated)" } else { "" };
-        let _ = writeln!(text, "  subgraph c{number}[\"{}{default}{deprecated}\"]", escape(&lane.name));
+        let deprecated = if lane.deprecated.is_some() {
+            " (deprecated)"
+        } else {
+            ""
+        };
+        let _ = writeln!(
+            text,
+            "  subgraph c{number}[\"{}{default}{deprecated}\"]",
+            escape(&lane.name)
+        );
         for stop in &lane.entries {
-            let Some(node) = graph.node(stop.bundle) else { continue };
+            let Some(node) = graph.node(stop.bundle) else {
+                continue;
+            };
             let id = format!("c{number}b{}", stop.bundle);
             let label = escape(&node.label);
             // A head has double sides.

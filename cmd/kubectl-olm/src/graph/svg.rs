@@ -49,6 +49,9 @@ pub(crate) fn svg(graph: &Graph) -> String {
             }
         }
     }
+    if layout.names_behind {
+        names_behind(&mut out, graph, &layout);
+    }
     legend(&mut out, graph, &layout);
     out.push_str("</svg>\n");
     out
@@ -81,7 +84,11 @@ fn title(out: &mut String, graph: &Graph) {
         };
         let _ = write!(line, " · from {}: {next} ({})", start.version, start.semantics);
     }
-    let _ = writeln!(out, "<text x=\"16\" y=\"48\" fill=\"#64748b\">{}</text>", escape(&line));
+    let _ = writeln!(
+        out,
+        "<text x=\"16\" y=\"48\" fill=\"#64748b\">{}</text>",
+        escape(&line)
+    );
 }
 
 fn count(count: usize, what: &str) -> String {
@@ -89,7 +96,11 @@ fn count(count: usize, what: &str) -> String {
 }
 
 fn lane_title(out: &mut String, graph: &Graph, lane: &Lane, row: &Row) {
-    let colour = if lane.deprecated.is_some() { "#b45309" } else { "#1f2937" };
+    let colour = if lane.deprecated.is_some() {
+        "#b45309"
+    } else {
+        "#1f2937"
+    };
     let weight = if lane.default { "700" } else { "500" };
     let _ = writeln!(
         out,
@@ -113,6 +124,19 @@ fn lane_title(out: &mut String, graph: &Graph, lane: &Lane, row: &Row) {
         row.line + 12.0,
         escape(&notes)
     );
+}
+
+fn names_behind(out: &mut String, graph: &Graph, layout: &Layout) {
+    for (lane, row) in graph.channels.iter().zip(&layout.rows) {
+        let Some(last) = lane.entries.last() else { continue };
+        let _ = writeln!(
+            out,
+            "<text x=\"{:.1}\" y=\"{:.1}\" font-size=\"11\" fill=\"#94a3b8\">{}</text>",
+            layout.x(last.bundle) + RADIUS + 10.0,
+            row.line + 4.0,
+            escape(&lane.name)
+        );
+    }
 }
 
 fn columns(out: &mut String, graph: &Graph, layout: &Layout) {
@@ -155,7 +179,11 @@ fn edges(out: &mut String, graph: &Graph, lane: &Lane, row: &Row, layout: &Layou
         let Some(from) = stop.replaces else { continue };
         let (start, end) = (layout.x(from), layout.x(stop.bundle));
         let direction = if end > start { 1.0 } else { -1.0 };
-        let (colour, marker) = if on_the_way(graph, from) { ("#64748b", "arrow") } else { ("#cbd5e1", "faint") };
+        let (colour, marker) = if on_the_way(graph, from) {
+            ("#64748b", "arrow")
+        } else {
+            ("#cbd5e1", "faint")
+        };
         let ring = if stop.head { RADIUS + 4.0 } else { RADIUS };
         let _ = match arcs(from, stop.bundle) {
             None => writeln!(
@@ -197,11 +225,17 @@ fn edges(out: &mut String, graph: &Graph, lane: &Lane, row: &Row, layout: &Layou
 
 /// Whether an edge from a bundle can matter to the start.
 fn on_the_way(graph: &Graph, from: usize) -> bool {
-    graph.node(from).is_none_or(|node| graph.standing(node) != Standing::Unreachable)
+    graph
+        .node(from)
+        .is_none_or(|node| graph.standing(node) != Standing::Unreachable)
 }
 
 fn draw_bracket(out: &mut String, bracket: &Bracket, lane: &Lane, row: &Row, layout: &Layout) {
-    let (colour, dash) = if bracket.range { ("#d97706", "2 3") } else { ("#7c3aed", "5 3") };
+    let (colour, dash) = if bracket.range {
+        ("#d97706", "2 3")
+    } else {
+        ("#7c3aed", "5 3")
+    };
     let y = row.line + RADIUS + 11.0 + LEVEL * super::layout::float(bracket.level);
     let (low, high) = bracket.span();
     let to = layout.x(bracket.to);
@@ -314,7 +348,10 @@ fn legend(out: &mut String, graph: &Graph, layout: &Layout) {
         format!("<circle r=\"6\" fill=\"{fill}\" stroke=\"{stroke}\" stroke-width=\"1.8\"/>")
     };
     item(
-        &format!("<circle r=\"9\" fill=\"none\" stroke=\"#334155\" stroke-width=\"1.4\"/>{}", dot("#ffffff", "#334155")),
+        &format!(
+            "<circle r=\"9\" fill=\"none\" stroke=\"#334155\" stroke-width=\"1.4\"/>{}",
+            dot("#ffffff", "#334155")
+        ),
         "head",
     );
     item(
@@ -331,14 +368,27 @@ fn legend(out: &mut String, graph: &Graph, layout: &Layout) {
         "<path d=\"M-8 0 H8\" stroke=\"#64748b\" stroke-width=\"1.6\" marker-end=\"url(#arrow)\"/>",
         "replaced by",
     );
-    let has = |range| layout.rows.iter().flat_map(|row| &row.brackets).any(|bracket| bracket.range == range);
+    let has = |range| {
+        layout
+            .rows
+            .iter()
+            .flat_map(|row| &row.brackets)
+            .any(|bracket| bracket.range == range)
+    };
     if has(false) {
-        item("<path d=\"M-8 0 H8\" stroke=\"#7c3aed\" stroke-width=\"1.2\" stroke-dasharray=\"5 3\"/>", "skips");
+        item(
+            "<path d=\"M-8 0 H8\" stroke=\"#7c3aed\" stroke-width=\"1.2\" stroke-dasharray=\"5 3\"/>",
+            "skips",
+        );
     }
     if has(true) {
         item(
             "<path d=\"M-8 0 H8\" stroke=\"#d97706\" stroke-width=\"1.2\" stroke-dasharray=\"2 3\"/>",
-            if graph.start.is_some() { "skipRange" } else { "skipRange of the head" },
+            if graph.start.is_some() {
+                "skipRange"
+            } else {
+                "skipRange of the head"
+            },
         );
     }
     item("<text x=\"-5\" y=\"4\">★</text>", "default channel");

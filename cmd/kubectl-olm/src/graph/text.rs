@@ -25,7 +25,10 @@ pub(crate) fn text(graph: &Graph, style: Style) -> String {
             (None, Some(trouble)) => trouble.clone(),
             (None, None) => "nothing to move to".to_owned(),
         };
-        let line = format!("from {} ({}): {next}, by {} semantics", start.bundle, start.version, start.semantics);
+        let line = format!(
+            "from {} ({}): {next}, by {} semantics",
+            start.bundle, start.version, start.semantics
+        );
         let _ = writeln!(text, "{}", clean(&line));
     }
     for lane in &graph.channels {
@@ -38,7 +41,10 @@ pub(crate) fn text(graph: &Graph, style: Style) -> String {
     let _ = writeln!(
         text,
         "\n{}",
-        style.paint(Paint::Dim, "* head   o bundle   x deprecated   ? named, but not in the catalog")
+        style.paint(
+            Paint::Dim,
+            "* head   o bundle   x deprecated   ? named, but not in the catalog"
+        )
     );
     text
 }
@@ -61,7 +67,9 @@ fn write_lane(text: &mut String, graph: &Graph, lane: &Lane, style: Style) {
     }
     let mut table = Table::new(&["", "VERSION", "REPLACES", "SKIPS", "SKIP RANGE", "NOTES"]);
     for stop in lane.entries.iter().rev() {
-        let Some(node) = graph.node(stop.bundle) else { continue };
+        let Some(node) = graph.node(stop.bundle) else {
+            continue;
+        };
         let label = |position: usize| graph.node(position).map(|node| node.label.clone());
         let replaces = stop.replaces.and_then(label).unwrap_or_default();
         let skips: Vec<String> = stop.skips.iter().rev().filter_map(|skip| label(*skip)).collect();
@@ -74,7 +82,14 @@ fn write_lane(text: &mut String, graph: &Graph, lane: &Lane, style: Style) {
         };
         table.row(
             paint,
-            [sign, &node.label, &replaces, &list(&skips, NAMED), &stop.skip_range, &notes],
+            [
+                sign,
+                &node.label,
+                &replaces,
+                &list(&skips, NAMED),
+                &stop.skip_range,
+                &notes,
+            ],
         );
     }
     text.push_str(&table.text(style, "  "));
@@ -91,7 +106,11 @@ fn notes(graph: &Graph, stop: &Stop) -> (Paint, String) {
     if node.deprecated.is_some() {
         notes.push("deprecated".to_owned());
     }
-    let mut paint = if node.deprecated.is_some() { Paint::Warn } else { Paint::Plain };
+    let mut paint = if node.deprecated.is_some() {
+        Paint::Warn
+    } else {
+        Paint::Plain
+    };
     match graph.standing(node) {
         Standing::Free => {}
         Standing::Start => {
@@ -112,7 +131,10 @@ fn notes(graph: &Graph, stop: &Stop) -> (Paint, String) {
         }
     }
     if !stop.outside.is_empty() {
-        notes.push(format!("also from {} outside the channel", list(&stop.outside, NAMED)));
+        notes.push(format!(
+            "also from {} outside the channel",
+            list(&stop.outside, NAMED)
+        ));
     }
     (paint, notes.join(", "))
 }

@@ -49,7 +49,9 @@ impl Cluster {
         let config = match &access.kubeconfig {
             Some(path) => {
                 let file = Kubeconfig::read_from(path).map_err(no_kubeconfig)?;
-                Config::from_custom_kubeconfig(file, &options).await.map_err(no_kubeconfig)
+                Config::from_custom_kubeconfig(file, &options)
+                    .await
+                    .map_err(no_kubeconfig)
             }
             None if access.context.is_some() => {
                 Config::from_kubeconfig(&options).await.map_err(no_kubeconfig)
@@ -202,7 +204,9 @@ pub(super) struct Proxy {
 
 impl std::fmt::Debug for Proxy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Proxy").field("namespace", &self.namespace).finish_non_exhaustive()
+        f.debug_struct("Proxy")
+            .field("namespace", &self.namespace)
+            .finish_non_exhaustive()
     }
 }
 
@@ -249,10 +253,13 @@ impl Proxy {
             let mut spool = Spool::new(catalog, limit)?;
             let mut buffer = vec![0; 64 * 1024];
             loop {
-                let count = stream.read(&mut buffer).await.map_err(|error| SourceError::Http {
-                    url: url.to_string(),
-                    cause: error.to_string(),
-                })?;
+                let count = stream
+                    .read(&mut buffer)
+                    .await
+                    .map_err(|error| SourceError::Http {
+                        url: url.to_string(),
+                        cause: error.to_string(),
+                    })?;
                 match buffer.get(..count) {
                     Some(bytes) if count > 0 => spool.write(bytes)?,
                     _ => return spool.finish(),
@@ -274,7 +281,9 @@ impl Proxy {
         format!(
             "/api/v1/namespaces/{namespace}/services/{scheme}:{service}:{port}/proxy{path}{query}",
             scheme = url.scheme(),
-            port = if namespace == self.namespace && service == SERVICE { 443 } else {
+            port = if namespace == self.namespace && service == SERVICE {
+                443
+            } else {
                 url.port_or_known_default().unwrap_or(443)
             },
             path = url.path(),
@@ -293,7 +302,9 @@ async fn call<T>(what: &str, work: impl Future<Output = kube::Result<T>>) -> Res
             what: what.to_owned(),
             source: Box::new(source),
         }),
-        Err(_) => Err(SourceError::Slow { what: what.to_owned() }),
+        Err(_) => Err(SourceError::Slow {
+            what: what.to_owned(),
+        }),
     }
 }
 
@@ -346,9 +357,15 @@ mod tests {
         file.read_to_string(&mut text).unwrap();
         assert_eq!(text, "package=a%26b");
         let too_long = ask("catalogs/c/api/v1/metas?package=p", 3).await;
-        assert!(matches!(too_long, Err(SourceError::TooLong { .. })), "{too_long:?}");
+        assert!(
+            matches!(too_long, Err(SourceError::TooLong { .. })),
+            "{too_long:?}"
+        );
         let not_there = ask("catalogs/c/api/v1/all", 100).await;
-        assert!(matches!(not_there, Err(SourceError::NotThere { .. })), "{not_there:?}");
+        assert!(
+            matches!(not_there, Err(SourceError::NotThere { .. })),
+            "{not_there:?}"
+        );
         // No such Service: the way itself does not work.
         let no_way = ask("elsewhere", 100).await;
         assert!(matches!(no_way, Err(SourceError::Cluster { .. })), "{no_way:?}");

@@ -153,7 +153,10 @@ impl Catalog {
 
     async fn catalogd(url: &str, access: &AccessArgs) -> Result<Self, SourceError> {
         let served = Served::direct(url, access).await?;
-        Ok(Self::new(served.name().to_owned(), Place::Served(Box::new(served))))
+        Ok(Self::new(
+            served.name().to_owned(),
+            Place::Served(Box::new(served)),
+        ))
     }
 
     /// A catalog from one word: a directory that exists, a URL, or else an image.

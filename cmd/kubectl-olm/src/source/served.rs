@@ -106,16 +106,23 @@ impl Served {
             url: base_url.to_owned(),
         };
         let url = Url::parse(base_url).map_err(|_| wrong())?;
-        let last = url.path_segments().ok_or_else(wrong)?.rfind(|part| !part.is_empty());
+        let last = url
+            .path_segments()
+            .ok_or_else(wrong)?
+            .rfind(|part| !part.is_empty());
         let name = last.unwrap_or("catalog").to_owned();
         let pem = match &access.ca_file {
             None => None,
-            Some(path) => Some(tokio::fs::read_to_string(path).await.map_err(|source| {
-                SourceError::Read {
-                    path: path.clone(),
-                    source,
-                }
-            })?),
+            Some(path) => {
+                Some(
+                    tokio::fs::read_to_string(path)
+                        .await
+                        .map_err(|source| SourceError::Read {
+                            path: path.clone(),
+                            source,
+                        })?,
+                )
+            }
         };
         let catalog = CatalogRef {
             name,
@@ -214,7 +221,11 @@ impl Served {
         let Some(way) = self.proxied() else {
             return self.download_directly(url, endpoint).await;
         };
-        match way.proxy.download(&self.catalog.name, &url, endpoint, LONGEST).await {
+        match way
+            .proxy
+            .download(&self.catalog.name, &url, endpoint, LONGEST)
+            .await
+        {
             Ok(file) => Ok(file),
             Err(error @ (SourceError::NotThere { .. } | SourceError::TooLong { .. })) => Err(error),
             Err(refused) => {
