@@ -138,3 +138,93 @@ fn ranges_by_example() {
         assert!(!test(case), "{case:?}");
     }
 }
+
+/// A version without pre-release, close to the others.
+fn plain_text() -> impl Strategy<Value = String> {
+    "[0-3]\\.[0-3]\\.[0-3]"
+}
+
+/// A range of any form without pre-releases.
+fn range_text() -> impl Strategy<Value = String> {
+    "(=|!=|>|<|>=|<=|~|\\^|)[0-3](\\.[0-3](\\.[0-3])?)?"
+}
+
+fn inside(range: &str, version: &str) -> bool {
+    let version = VersionRelease::parse_legacy(version).expect("strict");
+    range.parse::<VersionRange>().expect("a range").matches(&version)
+}
+
+proptest! {
+    #[test]
+    fn and_is_the_intersection_and_or_the_union(a in range_text(), b in range_text(), v in plain_text()) {
+        let (in_a, in_b) = (inside(&a, &v), inside(&b, &v));
+        for and in [format!("{a} {b}"), format!("{a},{b}"), format!("{b}, {a}")] {
+            prop_assert_eq!(inside(&and, &v), in_a && in_b, "{} in {}", v, and);
+        }
+        for or in [format!("{a}||{b}"), format!("{b} || {a}")] {
+            prop_assert_eq!(inside(&or, &v), in_a || in_b, "{} in {}", v, or);
+        }
+    }
+
+    #[test]
+    fn opposite_comparators_exclude_each_other(base in "[0-3](\\.[0-3](\\.[0-3])?)?", v in plain_text()) {
+        for (one, other) in [("=", "!="), (">", "<="), ("<", ">=")] {
+            let (one, other) = (format!("{one}{base}"), format!("{other}{base}"));
+            prop_assert_ne!(inside(&one, &v), inside(&other, &v), "{} in {} and {}", v, one, other);
+        }
+    }
+
+    #[test]
+    fn caret_and_tilde_are_bounds(x in 0_u64..4, y in 0_u64..4, z in 0_u64..4, v in plain_text()) {
+        let caret = match (x, y) {
+            (0, 0) => format!("<0.0.{}", z + 1),
+            (0, _) => format!("<0.{}.0", y + 1),
+            _ => format!("<{}.0.0", x + 1),
+        };
+        let base = format!("{x}.{y}.{z}");
+        let explicit = format!(">={base} {caret}");
+        prop_assert_eq!(inside(&format!("^{base}"), &v), inside(&explicit, &v), "{} in {}", v, explicit);
+        // A tilde at zero admits everything, as upstream's does.
+        if (x, y, z) != (0, 0, 0) {
+            let explicit = format!(">={base} <{x}.{}.0", y + 1);
+            for tilde in ["~", "~>"] {
+                prop_assert_eq!(inside(&format!("{tilde}{base}"), &v), inside(&explicit, &v), "{} in {}", v, explicit);
+            }
+        }
+        let whole = format!(">={x}.0.0 <{}.0.0", x + 1);
+        for major in [format!("^{x}"), format!("~{x}"), format!("{x}.x"), format!("{x}")] {
+            prop_assert_eq!(inside(&major, &v), inside(&whole, &v), "{} in {}", v, major);
+        }
+    }
+
+    #[test]
+    fn hyphens_are_two_bounds(a in plain_text(), b in plain_text(), v in plain_text()) {
+        let explicit = format!(">={a} <={b}");
+        prop_assert_eq!(inside(&format!("{a} - {b}"), &v), inside(&explicit, &v));
+    }
+
+    #[test]
+    fn skip_ranges_intersect_and_unite(
+        a in "(=|!=|>|<|>=|<=)[0-3]\\.[0-3]\\.[0-3]",
+        b in "(=|!=|>|<|>=|<=)[0-3]\\.[0-3]\\.[0-3]",
+        v in plain_text(),
+    ) {
+        let version = parse_version(&v).expect("strict");
+        let inside = |text: &str| text.parse::<SkipRange>().expect("a skip range").matches(&version);
+        prop_assert_eq!(inside(&format!("{a} {b}")), inside(&a) && inside(&b));
+        prop_assert_eq!(inside(&format!("{a} || {b}")), inside(&a) || inside(&b));
+    }
+
+    #[test]
+    fn releases_read_back_and_are_totally_ordered(
+        a in "(0|[1-9]|rc|a1)(\\.(0|[1-9]|z))?",
+        b in "(0|[1-9]|rc|a1)(\\.(0|[1-9]|z))?",
+    ) {
+        let [one, other] = [&a, &b].map(|text| text.parse::<Release>().expect("a release"));
+        prop_assert_eq!(one.to_string(), a.clone());
+        prop_assert_eq!(one.cmp(&other), other.cmp(&one).reverse());
+        prop_assert_eq!(one == other, a == b);
+        let bundles = [a, b].map(|text| VersionRelease::parse("1.0.0", &text).expect("strict"));
+        prop_assert_eq!(bundles[0].cmp_precedence(&bundles[1]), one.cmp(&other));
+    }
+}

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Runs every fuzz target for a number of seconds each: hack/fuzz.sh [SECONDS] [CRATE...]
+# Needs cargo-fuzz and a nightly toolchain. Findings are under CRATE/fuzz/artifacts; add each as a test.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+seconds=${1:-60}
+shift || true
+crates=("$@")
+[ ${#crates[@]} -gt 0 ] || crates=(pkg/version pkg/fbc pkg/bundle pkg/image)
+export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target/fuzz}
+failed=()
+for crate in "${crates[@]}"; do
+  for target in "$crate"/fuzz/fuzz_targets/*.rs; do
+    name=$(basename "$target" .rs)
+    echo "== $crate $name, ${seconds}s"
+    (cd "$crate" && cargo +nightly fuzz run "$name" -- \
+      -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=4096 -print_final_stats=1) \
+      || failed+=("$crate/$name")
+  done
+done
+if [ ${#failed[@]} -gt 0 ]; then
+  echo "failed: ${failed[*]}" >&2
+  exit 1
+fi
