@@ -65,7 +65,7 @@ pub(crate) struct SourceArgs {
     /// Catalog image; may be repeated.
     #[arg(long, value_name = "REF")]
     pub(crate) image: Vec<String>,
-    /// Base URL of a served catalog, such as <https://HOST/catalogs/NAME>; may be repeated.
+    /// Base URL of a served catalog, as in status.urls.base of its object; may be repeated.
     #[arg(long, value_name = "URL")]
     pub(crate) catalogd: Vec<String>,
     /// Ask only the catalog of this name; may be repeated.

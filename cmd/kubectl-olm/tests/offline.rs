@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::run;
+use common::{run, run_with};
 use serde_json::Value;
 
 fn json(args: &[&str]) -> Value {
@@ -293,6 +293,14 @@ fn exit_codes_and_help() {
     insta::assert_snapshot!("no_image", run(&["show", "lantern", "--image", "nonsense"]));
     let unreachable = run(&["show", "lantern", "--catalogd", "http://127.0.0.1:1/catalogs/c"]);
     assert_eq!(unreachable.code, 3, "{unreachable}");
+}
+
+/// Standard output is no terminal here.
+#[test]
+fn colours_are_for_terminals() {
+    let args = ["show", "lantern", "--dir", "catalog"];
+    let said = run_with(&args, &[("NO_COLOR", ""), ("TERM", "xterm-256color")]);
+    assert!(!said.out.contains('\u{1b}'), "{said}");
 }
 
 /// What a catalog writes never steers the terminal, whatever the answer is printed as.

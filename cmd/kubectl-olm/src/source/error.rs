@@ -88,6 +88,8 @@ pub(crate) enum SourceError {
     },
     #[error("the cluster did not answer in time: {what}")]
     Slow { what: String },
+    #[error("another process has been pulling into {} for too long; end it, or set XDG_CACHE_HOME", path.display())]
+    Busy { path: PathBuf },
     #[error("reading {place} was interrupted")]
     Interrupted { place: String },
 }

@@ -1,6 +1,11 @@
 //! A catalog in an image: pulled into the user's cache, then read like a directory.
+//!
+//! Every digest has its own place, so that one can be read while another is pulled. Pulls of several
+//! processes go one after another. What was not asked for in a month is removed.
 
-use std::path::PathBuf;
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use olm_api::keys;
 use olm_image::{Filter, ImageConfig, Puller, Reference};
@@ -8,6 +13,14 @@ use sha2::{Digest as _, Sha256};
 
 use super::SourceError;
 use crate::cli::AccessArgs;
+
+/// How long a digest is kept after it was last asked for.
+const KEPT: Duration = Duration::from_hours(30 * 24);
+/// How long another process may pull.
+const OTHERS: Duration = Duration::from_mins(15);
+const PAUSE: Duration = Duration::from_millis(100);
+/// What the names of places in the cache start with.
+const OWNER: &str = "catalog-";
 
 /// Pulls the image unless the cache has it; gives a name for the catalog and its directory.
 pub(super) async fn fetch(reference: &str, access: &AccessArgs) -> Result<(String, PathBuf), SourceError> {
@@ -17,12 +30,15 @@ pub(super) async fn fetch(reference: &str, access: &AccessArgs) -> Result<(Strin
     })?;
     let path = parsed.repository().path().to_owned();
     let name = path.rsplit('/').next().unwrap_or(&path).to_owned();
+    let cache = cache_dir();
+    // Held to the end: a new puller takes the unfinished pulls of others for leftovers.
+    let _alone = alone(&cache).await?;
     let puller = Puller::new(ImageConfig {
         plain_http: access.plain_http.clone(),
         ca_dir: access.pull_cas_dir.clone(),
         registries_conf: access.registries_conf.clone(),
         auth_file: access.auth_file.clone(),
-        ..ImageConfig::new(cache_dir())
+        ..ImageConfig::new(&cache)
     });
     let failed = |source| SourceError::Image {
         reference: reference.to_owned(),
@@ -30,13 +46,70 @@ pub(super) async fn fetch(reference: &str, access: &AccessArgs) -> Result<(Strin
     };
     let canonical = puller.resolve(&parsed).await.map_err(failed)?;
     let filter = Filter::LabelDir(keys::CATALOG_CONFIGS_IMAGE_LABEL);
-    // One place for each digest: the puller keeps one digest for an owner, and another process may be
-    // reading the older one.
-    let content = puller
-        .fetch(&owner(&canonical.to_string()), &canonical, filter)
-        .await
-        .map_err(failed)?;
+    let owner = owner(&canonical.to_string());
+    let content = puller.fetch(&owner, &canonical, filter).await.map_err(failed)?;
+    let places = cache.join("unpack");
+    touch(&places.join(&owner));
+    for old in outdated(&places) {
+        // It is in nobody's way; the next pull tries again.
+        if let Err(error) = puller.forget(&old).await {
+            tracing::debug!(%error, old, "an old catalog stays in the cache");
+        }
+    }
     Ok((name, content.root))
+}
+
+/// Waits until no other process pulls into the cache.
+async fn alone(cache: &Path) -> Result<File, SourceError> {
+    let path = cache.join("lock");
+    let trouble = |source| SourceError::Read {
+        path: path.clone(),
+        source,
+    };
+    fs::create_dir_all(cache).map_err(trouble)?;
+    let file = File::options()
+        .create(true)
+        .append(true)
+        .open(&path)
+        .map_err(trouble)?;
+    let locked = tokio::time::timeout(OTHERS, async {
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(()),
+                Err(TryLockError::WouldBlock) => tokio::time::sleep(PAUSE).await,
+                Err(TryLockError::Error(error)) => return Err(trouble(error)),
+            }
+        }
+    });
+    locked.await.map_err(|_| SourceError::Busy {
+        path: cache.to_owned(),
+    })??;
+    Ok(file)
+}
+
+/// Notes that a place was asked for now.
+fn touch(place: &Path) {
+    let touched = File::open(place).and_then(|folder| folder.set_modified(SystemTime::now()));
+    if let Err(error) = touched {
+        tracing::debug!(%error, "the use of a cached catalog is not noted");
+    }
+}
+
+/// The places that were last asked for too long ago.
+fn outdated(places: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(places) else {
+        return Vec::new();
+    };
+    let is_old = |entry: &fs::DirEntry| {
+        let used = entry.metadata().and_then(|metadata| metadata.modified());
+        used.is_ok_and(|used| used.elapsed().is_ok_and(|age| age > KEPT))
+    };
+    entries
+        .flatten()
+        .filter(is_old)
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| name.starts_with(OWNER))
+        .collect()
 }
 
 /// A name that is valid as the owner of a place in the cache.
@@ -48,7 +121,7 @@ fn owner(reference: &str) -> String {
         .flat_map(|byte| [byte >> 4, byte & 15])
         .filter_map(|nibble| char::from_digit(u32::from(nibble), 16))
         .collect();
-    format!("catalog-{hex}")
+    format!("{OWNER}{hex}")
 }
 
 fn cache_dir() -> PathBuf {
@@ -58,4 +131,38 @@ fn cache_dir() -> PathBuf {
         .or_else(|| Some(PathBuf::from(variable("HOME")?).join(".cache")))
         .unwrap_or_else(std::env::temp_dir)
         .join("kubectl-olm")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_old_places_of_ours_are_removed() {
+        let places = tempfile::tempdir().unwrap();
+        for name in ["catalog-new", "catalog-old", "other-old"] {
+            fs::create_dir(places.path().join(name)).unwrap();
+            if name.ends_with("old") {
+                let old = SystemTime::now() - KEPT - Duration::from_mins(1);
+                File::open(places.path().join(name))
+                    .unwrap()
+                    .set_modified(old)
+                    .unwrap();
+            }
+        }
+        assert_eq!(outdated(places.path()), ["catalog-old"]);
+        touch(&places.path().join("catalog-old"));
+        assert!(outdated(places.path()).is_empty());
+    }
+
+    #[tokio::test]
+    async fn pulls_go_one_after_another() {
+        let cache = tempfile::tempdir().unwrap();
+        let first = alone(cache.path()).await.unwrap();
+        let second = alone(cache.path());
+        tokio::pin!(second);
+        assert!(tokio::time::timeout(PAUSE * 3, &mut second).await.is_err());
+        drop(first);
+        assert!(second.await.is_ok());
+    }
 }
