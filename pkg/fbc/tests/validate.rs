@@ -2,8 +2,7 @@
 #![expect(
     clippy::expect_used,
     clippy::disallowed_methods,
-    clippy::print_stderr,
-    reason = "tests fail by panicking, read files and say when they are skipped"
+    reason = "tests fail by panicking and read files"
 )]
 
 use olm_fbc::{Finding, Limits, Located, Meta, Rule, Severity, Validator, decode_located, validate};

@@ -1,5 +1,4 @@
 //! How long a range takes to read and to match.
-#![expect(missing_docs, reason = "criterion's macros make undocumented functions")]
 #![expect(clippy::expect_used, reason = "a bench fails by panicking")]
 
 use criterion::{Criterion, criterion_group, criterion_main};

@@ -136,8 +136,8 @@ fn csv_metadata(property: &RawProperty<'_>) -> Option<Fault> {
         description: Option<Cow<'a, str>>,
         install_modes: Option<Vec<Mode>>,
         keywords: Option<Vec<String>>,
-        maintainers: Option<Vec<BTreeMap<String, IgnoredAny>>>,
-        links: Option<Vec<BTreeMap<String, IgnoredAny>>>,
+        maintainers: Option<Vec<IgnoredAny>>,
+        links: Option<Vec<IgnoredAny>>,
     }
     #[derive(Deserialize)]
     #[expect(dead_code, reason = "only whether it reads matters")]

@@ -21,15 +21,13 @@ pub(super) struct Report {
 impl Report {
     /// The place `line` of `file`.
     pub(super) fn place(&mut self, file: &str, line: u64) -> Place {
-        let number = match self.numbers.get(file) {
-            Some(number) => *number,
-            None => {
-                let number = self.files.len();
-                self.files.push(file.to_owned());
-                self.numbers.insert(file.to_owned(), number);
-                number
-            }
-        };
+        let known = self.numbers.get(file).copied();
+        let number = known.unwrap_or_else(|| {
+            let number = self.files.len();
+            self.files.push(file.to_owned());
+            self.numbers.insert(file.to_owned(), number);
+            number
+        });
         Place { file: number, line }
     }
 
