@@ -104,8 +104,15 @@ impl IndexIgnore {
     }
 
     /// Whether the file `path`, relative to the root of the catalog with `/` between names, is not to be
-    /// read. The last matching pattern decides; a pattern that matches a folder holds for all below it.
+    /// read. The last matching pattern decides; a pattern that matches a folder holds for all below it. Empty
+    /// names and `.` in the path do not count.
     pub fn is_ignored(&self, path: &str) -> bool {
+        // The matcher underneath refuses by a panic what is left with a slash in front.
+        let names: Vec<&str> = path
+            .split('/')
+            .filter(|name| !matches!(*name, "" | "."))
+            .collect();
+        let path = names.join("/");
         self.rules
             .iter()
             .rev()

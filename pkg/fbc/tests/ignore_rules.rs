@@ -71,3 +71,14 @@ fn hostile_patterns_are_refused_or_harmless() {
     }
     assert!(!IndexIgnore::default().is_ignored("anything"));
 }
+
+#[test]
+fn paths_with_empty_names_are_those_without() {
+    let ignore = IndexIgnore::new([("", "b.yaml"), ("a", "c.yaml")]).expect("sound patterns");
+    for path in ["//", "", "/", ".//", "a//", "a/./x.yaml"] {
+        assert!(!ignore.is_ignored(path), "{path}");
+    }
+    for path in ["/b.yaml", ".//b.yaml", "a//c.yaml", "./a/./c.yaml"] {
+        assert!(ignore.is_ignored(path), "{path}");
+    }
+}
