@@ -1,6 +1,7 @@
 //! Why a bundle was chosen, and why the others were not: one value for conditions, tools and tests.
 
 use serde::Serialize;
+use std::fmt;
 
 /// The reasoning of one resolution.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -8,20 +9,8 @@ use serde::Serialize;
 pub struct Explanation {
     /// Every catalog that was asked, by priority, then name.
     pub catalogs: Vec<CatalogExplanation>,
-}
-
-impl Explanation {
-    /// Notes that `rule` ruled out `bundle` of `catalog` after all.
-    pub(crate) fn rule_out(&mut self, catalog: &str, bundle: &str, rule: Rule) {
-        let candidates = self
-            .catalogs
-            .iter_mut()
-            .filter(|c| c.name == catalog)
-            .flat_map(|c| &mut c.candidates);
-        for candidate in candidates.filter(|candidate| candidate.bundle == bundle) {
-            candidate.ruled_out = Some(rule);
-        }
-    }
+    /// What else is worth knowing, in the order of the catalogs.
+    pub notes: Vec<Note>,
 }
 
 /// The reasoning about one catalog.
@@ -63,9 +52,28 @@ pub enum CatalogOutcome {
         /// The catalog that won.
         by: String,
     },
+    /// Its best bundle is not looked at: the extension is installed from another catalog and stays with it.
+    Elsewhere {
+        /// Its best bundle.
+        bundle: String,
+        /// The catalog that the extension is installed from.
+        home: String,
+    },
+    /// Its best bundle waits until another catalog can be read.
+    Held {
+        /// Its best bundle.
+        bundle: String,
+        /// The catalog that is waited for.
+        by: String,
+    },
     /// Its best bundle is as good as another catalog's; nothing decides.
     Tied {
         /// Its best bundle.
+        bundle: String,
+    },
+    /// Its best bundle was chosen, but cannot be installed.
+    Refused {
+        /// The bundle.
         bundle: String,
     },
     /// Its best bundle was chosen.
@@ -75,7 +83,7 @@ pub enum CatalogOutcome {
     },
 }
 
-/// What came of a bundle inside its catalog.
+/// What came of a bundle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CandidateVerdict {
@@ -83,8 +91,33 @@ pub struct CandidateVerdict {
     pub bundle: String,
     /// Its version (with release) where it reads.
     pub version: Option<String>,
-    /// The first rule that ruled it out; none for the catalog's best.
+    /// The first rule that ruled it out; none for the bundle that was chosen, and only for that.
     pub ruled_out: Option<Rule>,
+    /// How many upgrades through the visible channels lead to it from what is installed, at least: 0 for
+    /// the installed bundle itself, 1 for what is reachable at once. None when it is not reachable, and when
+    /// nothing is installed.
+    pub steps: Option<usize>,
+    /// The bundle before it on a shortest way; none for what is reachable at once.
+    pub via: Option<String>,
+}
+
+impl CatalogExplanation {
+    /// The versions (names, where there is none) that are reachable at once, best first.
+    pub fn reachable(&self) -> impl Iterator<Item = &str> {
+        self.reached(|steps| steps <= 1)
+    }
+
+    /// The versions (names, where there is none) that are reachable through others, best first.
+    pub fn reachable_later(&self) -> impl Iterator<Item = &str> {
+        self.reached(|steps| steps > 1)
+    }
+
+    fn reached(&self, which: impl Fn(usize) -> bool) -> impl Iterator<Item = &str> {
+        let candidates = self.candidates.iter();
+        candidates
+            .filter(move |candidate| candidate.steps.is_some_and(&which))
+            .map(|candidate| candidate.version.as_deref().unwrap_or(&candidate.bundle))
+    }
 }
 
 /// What can rule a bundle out, in the order of the rules.
@@ -97,10 +130,79 @@ pub enum Rule {
     OutOfRange,
     /// No edge of the visible channels leads to it from the installed bundle.
     NotSuccessor,
-    /// It is deprecated, and another suitable bundle is not.
+    /// It is deprecated, and another suitable bundle of the catalog is not.
     Deprecated,
-    /// Another suitable bundle goes before it.
+    /// Another suitable bundle of the catalog goes before it.
     Lower,
+    /// It is the best of its catalog, but the extension is installed from another and stays with that.
+    OtherCatalog,
+    /// It is the best of its catalog, but a catalog that cannot be read could have a better one.
+    Waiting,
+    /// It is the best of its catalog, but another catalog goes before it.
+    Outranked,
+    /// It is the best of its catalog, but another catalog's is as good and nothing decides.
+    Tied,
+    /// It was chosen, but its version does not read.
+    UnreadableVersion,
     /// It was chosen, but needs something that nothing provides.
     Dependency,
+}
+
+/// What is worth knowing beside the verdicts. `Display` is one sentence without a full stop.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "note", rename_all = "camelCase")]
+pub enum Note {
+    /// The catalog that the extension was installed from is gone, is disabled or is no longer selected, so
+    /// that the extension may move to another.
+    Moved {
+        /// The catalog it was installed from.
+        from: String,
+        /// The catalog it is to be installed from; none when there is no bundle for it.
+        to: Option<String>,
+    },
+    /// A `skipRange` does not parse, so that it matches nothing.
+    UnreadableSkipRange {
+        /// The catalog.
+        catalog: String,
+        /// The channel.
+        channel: String,
+        /// The entry.
+        entry: String,
+        /// The range as written.
+        range: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use olm_version::go_quote as quote;
+        match self {
+            Self::Moved { from, to } => {
+                write!(
+                    f,
+                    "Catalog {}, which the installed bundle came from, is gone, disabled or no longer selected",
+                    quote(from)
+                )?;
+                match to {
+                    Some(to) => write!(f, ", so the extension moves to catalog {}", quote(to)),
+                    None => Ok(()),
+                }
+            }
+            Self::UnreadableSkipRange {
+                catalog,
+                channel,
+                entry,
+                range,
+                reason,
+            } => write!(
+                f,
+                "The skipRange {} of {entry} in channel {} of catalog {} does not parse and matches nothing: {reason}",
+                quote(range),
+                quote(channel),
+                quote(catalog)
+            ),
+        }
+    }
 }

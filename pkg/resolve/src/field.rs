@@ -1,48 +1,68 @@
-//! Everything that is known for one resolution, and the choice between catalogs.
+//! Everything that is known for one resolution, whatever is asked.
 
-use crate::candidates::{Candidate, Judged, Question};
+use crate::facts::{Fact, Facts};
+use crate::question::Question;
+use crate::successor::From;
 use crate::{CatalogInput, CatalogLookup, Request, Selection, Trouble};
 use olm_version::go_quote;
+use std::cmp::Reverse;
 
 /// A catalog that nobody could read.
 pub(crate) struct Unread<'a> {
     pub(crate) catalog: &'a CatalogInput,
+    /// Position of the catalog among those given.
+    pub(crate) position: usize,
     pub(crate) reason: String,
 }
 
 /// Everything that is known for one resolution.
 pub(crate) struct Field<'a> {
     /// Catalogs that have the package.
-    pub(crate) judged: Vec<Judged<'a>>,
+    pub(crate) facts: Vec<Facts<'a>>,
     /// Catalogs that do not have it.
     pub(crate) without: Vec<&'a CatalogInput>,
     /// Catalogs that could not be read.
     pub(crate) unread: Vec<Unread<'a>>,
 }
 
-/// The winner among the catalogs.
-pub(crate) struct Choice {
-    /// Position in [`Field::judged`].
-    pub(crate) winner: usize,
-    /// The one whose deprecations are shown.
-    pub(crate) deprecation: usize,
+/// The best bundle of a catalog.
+#[derive(Clone, Copy)]
+pub(crate) struct Offer<'f, 'a> {
+    /// Position in [`Field::facts`].
+    pub(crate) at: usize,
+    pub(crate) facts: &'f Facts<'a>,
+    /// Position in [`Facts::bundles`].
+    pub(crate) bundle: usize,
+    pub(crate) fact: &'f Fact<'a>,
 }
 
 impl<'a> Field<'a> {
-    pub(crate) fn new(question: &Question<'_>, catalogs: &[&'a CatalogInput]) -> Result<Self, Trouble> {
-        let upstream = question.request.selection == Selection::Upstream;
+    /// Looks at `catalogs`: in the order given as upstream does, else by priority and name.
+    pub(crate) fn new(request: &Request, catalogs: &'a [CatalogInput]) -> Self {
+        let mut ordered: Vec<&CatalogInput> = catalogs.iter().collect();
+        if request.selection == Selection::Ours {
+            ordered.sort_by_key(|catalog| (Reverse(catalog.priority), &catalog.name));
+        }
+        // One that does not read is reported when it matters; see `choose`.
+        let from = request
+            .installed
+            .as_ref()
+            .and_then(|installed| From::read(installed).ok());
         let mut field = Self {
-            judged: Vec::new(),
+            facts: Vec::new(),
             without: Vec::new(),
             unread: Vec::new(),
         };
-        for &catalog in catalogs {
+        for (position, catalog) in ordered.into_iter().enumerate() {
             let reason = match &catalog.lookup {
                 CatalogLookup::Found(content) if !content.is_empty() => {
-                    let from = question.from()?;
-                    field
-                        .judged
-                        .push(Judged::new(question, from.as_ref(), catalog, content));
+                    field.facts.push(Facts::new(
+                        catalog,
+                        content,
+                        position,
+                        from.as_ref(),
+                        request.release_support,
+                    ));
                     continue;
                 }
                 CatalogLookup::Found(_) | CatalogLookup::NoSuchPackage => {
@@ -54,156 +74,61 @@ impl<'a> Field<'a> {
                 }
                 CatalogLookup::Failed(reason) => reason.clone(),
             };
-            let unread = Unread { catalog, reason };
-            if upstream {
-                return Err(unread.trouble(&question.request.package));
-            }
-            field.unread.push(unread);
+            field.unread.push(Unread {
+                catalog,
+                position,
+                reason,
+            });
         }
-        Ok(field)
+        field
     }
 
-    pub(crate) fn choose(&self, request: &Request) -> Result<Choice, Trouble> {
-        match request.selection {
-            Selection::Ours => self.choose_ours(request),
-            Selection::Upstream => self.choose_upstream(request),
-        }
-    }
-
-    /// Catalogs that offer a bundle, with it, in the order given.
-    fn offers(&self) -> impl Iterator<Item = (usize, &Judged<'a>, &Candidate<'a>)> {
-        self.judged
-            .iter()
-            .enumerate()
-            .filter_map(|(at, judged)| Some((at, judged, judged.best()?)))
-    }
-
-    /// Priority decides, then deprecation; what could not be read must not be able to change the choice.
-    fn choose_ours(&self, request: &Request) -> Result<Choice, Trouble> {
-        let waiting = |unread: &Unread<'_>| unread.trouble(&request.package);
-        let top = self.offers().map(|(_, judged, _)| judged.catalog.priority).max();
-        let Some(top) = top else {
-            return Err(self.unread.first().map_or_else(|| not_one(request, &[]), waiting));
+    /// The catalogs that offer a bundle, with the best of each.
+    pub(crate) fn offers<'f>(&'f self, question: &Question<'_>) -> Vec<Offer<'f, 'a>> {
+        let offer = |(at, facts): (usize, &'f Facts<'a>)| {
+            let bundle = question.lens(facts).best(facts)?;
+            let fact = facts.bundles.get(bundle)?;
+            Some(Offer {
+                at,
+                facts,
+                bundle,
+                fact,
+            })
         };
-        let mut first: Vec<_> = self
-            .offers()
-            .filter(|(_, judged, _)| judged.catalog.priority == top)
-            .collect();
-        if first.iter().any(|(.., best)| !best.deprecated) {
-            first.retain(|(.., best)| !best.deprecated);
-        }
-        let winner = match first.as_slice() {
-            [(winner, judged, _)] => Ok((*winner, judged.name())),
-            several => Err(several.iter().any(|(.., best)| best.deprecated)),
-        };
-        let installed_from = request
-            .installed
-            .as_ref()
-            .and_then(|installed| installed.catalog.as_deref());
-        let settled = winner.is_ok_and(|(_, name)| Some(name) == installed_from);
-        let rival = self.unread.iter().find(|unread| unread.catalog.priority >= top);
-        if let Some(rival) = rival.filter(|_| !settled) {
-            return Err(waiting(rival));
-        }
-        match winner {
-            Ok((winner, _)) => Ok(Choice {
-                winner,
-                deprecation: winner,
-            }),
-            Err(deprecated) => {
-                let equals = self.offers().filter(|(.., best)| best.deprecated == deprecated);
-                Err(not_one(
-                    request,
-                    &equals.map(|(_, judged, _)| judged.name()).collect::<Vec<_>>(),
-                ))
-            }
-        }
+        let selected = self.facts.iter().enumerate();
+        selected
+            .filter(|(_, facts)| question.selects(facts.name()))
+            .filter_map(offer)
+            .collect()
     }
 
-    /// Deprecation decides while walking, then priority; the last catalog that had an offer lends its
-    /// deprecations.
-    fn choose_upstream(&self, request: &Request) -> Result<Choice, Trouble> {
-        let mut kept: Vec<(usize, &Judged<'a>, &Candidate<'a>)> = Vec::new();
-        let mut deprecation = 0;
-        for offer in self.offers() {
-            let (at, _, best) = offer;
-            if let Some((.., before)) = kept.last() {
-                if best.deprecated && !before.deprecated {
-                    continue;
-                }
-                if !best.deprecated {
-                    kept.retain(|(.., kept)| !kept.deprecated);
-                }
-            }
-            deprecation = at;
-            kept.push(offer);
-        }
-        let top = kept.iter().map(|(_, judged, _)| judged.catalog.priority).max();
-        let first: Vec<_> = kept
-            .iter()
-            .filter(|(_, judged, _)| Some(judged.catalog.priority) == top)
-            .collect();
-        match first.as_slice() {
-            [(winner, ..)] => Ok(Choice {
-                winner: *winner,
-                deprecation,
-            }),
-            _ => Err(not_one(
-                request,
-                &kept
-                    .iter()
-                    .map(|(_, judged, _)| judged.name())
-                    .collect::<Vec<_>>(),
-            )),
-        }
+    /// The catalog that the extension is installed from and stays with, if it is among those given.
+    pub(crate) fn home<'q>(&self, question: &Question<'q>) -> Option<&'q str> {
+        let request = question.request;
+        let home = request.installed.as_ref()?.catalog.as_deref()?;
+        let given = || {
+            let names = self.facts.iter().map(Facts::name);
+            let without = self.without.iter().map(|catalog| catalog.name.as_str());
+            let unread = self.unread.iter().map(|unread| unread.catalog.name.as_str());
+            names.chain(without).chain(unread).any(|name| name == home)
+        };
+        (request.selection == Selection::Ours && question.selects(home) && given()).then_some(home)
+    }
+
+    /// The catalog that the extension is installed from when it is not among those given any more.
+    pub(crate) fn left_home<'q>(&self, question: &Question<'q>) -> Option<&'q str> {
+        let home = question.request.installed.as_ref()?.catalog.as_deref()?;
+        let ours = question.request.selection == Selection::Ours;
+        (ours && self.home(question).is_none()).then_some(home)
     }
 }
 
 impl Unread<'_> {
-    fn trouble(&self, package: &str) -> Trouble {
+    pub(crate) fn trouble(&self, package: &str) -> Trouble {
         Trouble::Waiting {
             package: package.to_owned(),
             catalog: self.catalog.name.clone(),
             reason: self.reason.clone(),
         }
-    }
-}
-
-/// Upstream's sentence for no bundle, or for several.
-pub(crate) fn not_one(request: &Request, tied: &[&str]) -> Trouble {
-    let upgrading = request.installed.as_ref().map(|installed| {
-        format!(
-            "error upgrading from currently installed version {}: ",
-            go_quote(&installed.version)
-        )
-    });
-    let found = if tied.is_empty() {
-        "no bundles found"
-    } else {
-        "found bundles"
-    };
-    let range = request.version.as_deref().filter(|range| !range.is_empty());
-    let matching = range.map(|range| format!(" matching version {}", go_quote(range)));
-    let channels = &request.channels;
-    let within = (!channels.is_empty()).then(|| format!(" in channels [{}]", channels.join(" ")));
-    let mut names: Vec<String> = tied.iter().map(|&name| name.to_owned()).collect();
-    names.sort();
-    let several = (!names.is_empty()).then(|| {
-        format!(
-            " in multiple catalogs with the same priority [{}]",
-            names.join(" ")
-        )
-    });
-    let sentence = format!(
-        "{}{found} for package {}{}{}{}",
-        upgrading.unwrap_or_default(),
-        go_quote(&request.package),
-        matching.unwrap_or_default(),
-        within.unwrap_or_default(),
-        several.unwrap_or_default(),
-    );
-    Trouble::NotOne {
-        sentence,
-        tied: names,
     }
 }

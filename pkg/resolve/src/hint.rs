@@ -1,171 +1,337 @@
-//! The one sentence after upstream's: what exists, why it is not reachable, what would be.
+//! What follows upstream's sentence: what exists, why it was not chosen, what is reachable and what would be
+//! the smallest change. At most [`LIMIT`] bytes, the same for the same input.
 
-use crate::candidates::{Candidate, Judged};
+use crate::facts::{Fact, Facts};
 use crate::field::Field;
-use crate::{Request, Trouble};
+use crate::question::{Lens, Question};
+use crate::{Change, Note, Selection, Trouble, reach, suggest};
 use olm_version::go_quote;
 
-/// Most versions or channels that a sentence names.
+/// Most bytes of the text.
+pub(crate) const LIMIT: usize = 1024;
+/// Most versions or channels that are named at one place.
 const NAMED: usize = 5;
+/// Most characters of a name that a catalog has made up.
+const NAME: usize = 80;
 
-/// What to add to `trouble`; empty when there is nothing to add.
-pub(crate) fn sentence(request: &Request, field: &Field<'_>, trouble: &Trouble) -> String {
-    match trouble {
-        Trouble::NotOne { tied, .. } if tied.is_empty() => nothing(request, field),
-        Trouble::NotOne { .. } => {
+/// What to add to `trouble`; empty when there is nothing to add. Sentences without the last full stop.
+pub(crate) fn text(field: &Field<'_>, question: &Question<'_>, trouble: &Trouble) -> String {
+    let sentences = match trouble {
+        Trouble::NotOne { tied, .. } if tied.is_empty() => nothing(field, question),
+        Trouble::NotOne { .. } => vec![
             "Give the catalogs different priorities, or select one of them with spec.source.catalog.selector"
-                .to_owned()
-        }
-        Trouble::Waiting { catalog, .. } => waiting(field, catalog),
-        Trouble::Dependency { .. } | Trouble::BundleVersion { .. } => others(field),
-        Trouble::Selector { .. } | Trouble::Range { .. } | Trouble::InstalledVersion { .. } => String::new(),
-    }
-}
-
-fn waiting(field: &Field<'_>, catalog: &str) -> String {
-    let best = field
-        .judged
-        .iter()
-        .find_map(|judged| Some((judged, judged.best()?)));
-    let name = go_quote(catalog);
-    match best {
-        Some((judged, best)) => format!(
-            "Waiting for catalog {name}, which could go before {} of catalog {}",
-            version(best),
-            go_quote(&judged.catalog.name)
-        ),
-        None => format!("Waiting for catalog {name}: no other catalog has a suitable bundle"),
-    }
-}
-
-fn others(field: &Field<'_>) -> String {
-    let Some(judged) = field.judged.iter().find(|judged| judged.best().is_some()) else {
-        return String::new();
+                .to_owned(),
+        ],
+        Trouble::Waiting { catalog, .. } => waiting(field, question, catalog),
+        Trouble::Dependency { .. } | Trouble::BundleVersion { .. } => others(field, question),
+        Trouble::InstalledVersion { .. } => change(field, question, None).into_iter().collect(),
+        Trouble::Selector { .. } | Trouble::Range { .. } => Vec::new(),
     };
-    let suitable = judged
-        .candidates
+    cut(sentences.join(". "))
+}
+
+fn cut(mut text: String) -> String {
+    const MARK: &str = "...";
+    if text.len() > LIMIT {
+        let mut end = LIMIT - MARK.len();
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        text.truncate(end);
+        text.push_str(MARK);
+    }
+    text
+}
+
+fn waiting(field: &Field<'_>, question: &Question<'_>, catalog: &str) -> Vec<String> {
+    let name = quote(catalog);
+    if field.home(question) == Some(catalog) {
+        return vec![format!(
+            "The extension is installed from catalog {name} and waits for it; to move it to another catalog, exclude \
+             {name} in spec.source.catalog.selector"
+        )];
+    }
+    if question.request.selection == Selection::Upstream {
+        let all = format!("Waiting for catalog {name}: every selected catalog must be readable");
+        return [Some(all), change(field, question, None)]
+            .into_iter()
+            .flatten()
+            .collect();
+    }
+    let offers = field.offers(question);
+    let Some(best) = offers.first() else {
+        return vec![format!(
+            "Waiting for catalog {name}: no other catalog has a suitable bundle"
+        )];
+    };
+    let waiting = format!(
+        "Waiting for catalog {name}, which could go before {} of catalog {}",
+        best.fact.label(),
+        quote(best.facts.name())
+    );
+    [Some(waiting), change(field, question, None)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn others(field: &Field<'_>, question: &Question<'_>) -> Vec<String> {
+    let offers = field.offers(question);
+    let Some(offer) = offers.first() else {
+        return Vec::new();
+    };
+    let lens = question.lens(offer.facts);
+    let suitable = offer
+        .facts
+        .bundles
         .iter()
-        .filter(|candidate| candidate.rule().is_none())
+        .filter(|fact| lens.rule(fact).is_none())
         .skip(1);
-    match list(suitable.map(version)) {
+    let other = match list(suitable.map(Fact::label)) {
         None => "No other version is suitable".to_owned(),
         Some(versions) => {
             format!("Other suitable versions, to be named in spec.source.catalog.version: {versions}")
         }
-    }
+    };
+    [Some(other), change(field, question, None)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
-fn nothing(request: &Request, field: &Field<'_>) -> String {
-    if field.judged.is_empty() {
-        return match list(field.without.iter().map(|catalog| go_quote(&catalog.name))) {
+/// One catalog as a test looks at it.
+struct View<'v, 'a> {
+    facts: &'v Facts<'a>,
+    lens: Lens<'v>,
+    question: &'v Question<'v>,
+}
+
+/// What a test found: sentences, and the version that the user seems to want.
+type Finding = (Vec<String>, Option<String>);
+
+fn nothing(field: &Field<'_>, question: &Question<'_>) -> Vec<String> {
+    if field.facts.is_empty() {
+        let mut names: Vec<String> = field.without.iter().map(|catalog| quote(&catalog.name)).collect();
+        names.sort();
+        return vec![match list(names.into_iter()) {
             None => "There is no catalog to choose from".to_owned(),
             Some(names) => format!("Catalogs without the package: {names}"),
-        };
+        }];
     }
-    // The first test that says something is about the bundle that came closest.
-    let tests: [fn(&Request, &Judged<'_>) -> Option<String>; 4] =
-        [no_successor, missing_channel, other_channel, out_of_range];
-    tests
+    let home = field.home(question);
+    let mut sentences = Vec::new();
+    let mut elsewhere = None;
+    if let Some((sentence, bundle)) = home.and_then(|home| stays(field, question, home)) {
+        sentences.push(sentence);
+        elsewhere = Some(bundle);
+    } else if let Some(from) = field.left_home(question) {
+        let from = from.to_owned();
+        sentences.push(Note::Moved { from, to: None }.to_string());
+    }
+    let views: Vec<_> = field
+        .facts
         .iter()
-        .find_map(|test| field.judged.iter().find_map(|judged| test(request, judged)))
-        .unwrap_or_else(|| "The package has no bundles".to_owned())
+        .filter(|facts| home.is_none_or(|home| home == facts.name()))
+        .map(|facts| View {
+            facts,
+            lens: question.lens(facts),
+            question,
+        })
+        .collect();
+    // The first test that says something is about the bundle that came closest.
+    let tests: [fn(&View<'_, '_>) -> Option<Finding>; 5] = [
+        no_successor,
+        missing_channel,
+        other_channel,
+        unreachable_elsewhere,
+        out_of_range,
+    ];
+    let finding = tests.iter().find_map(|test| views.iter().find_map(test));
+    let (found, wanted) = finding.unwrap_or_else(|| {
+        let found = (!views.is_empty()).then(|| "The package has no bundles".to_owned());
+        (found.into_iter().collect(), None)
+    });
+    sentences.extend(found);
+    let wanted = elsewhere.or(wanted);
+    sentences.extend(change(field, question, wanted.as_deref()));
+    sentences
 }
 
-fn no_successor(request: &Request, judged: &Judged<'_>) -> Option<String> {
-    let from = request.installed.as_ref()?;
-    let wanted = judged
-        .candidates
+/// That the extension stays with its catalog although others offer something, and the best of that.
+fn stays(field: &Field<'_>, question: &Question<'_>, home: &str) -> Option<(String, String)> {
+    let mut offers = field.offers(question);
+    offers.retain(|offer| offer.facts.name() != home);
+    let best = offers.first()?.fact.bundle.name.clone();
+    let offers = offers
         .iter()
-        .find(|candidate| candidate.in_channels && candidate.in_range)?;
-    let reachable = judged
-        .candidates
+        .map(|offer| format!("{} of {}", offer.fact.label(), quote(offer.facts.name())));
+    let offers = list(offers)?;
+    let sentence = format!(
+        "The extension is installed from catalog {} and stays with it; other catalogs offer: {offers}",
+        quote(home)
+    );
+    Some((sentence, best))
+}
+
+fn no_successor(view: &View<'_, '_>) -> Option<Finding> {
+    let from = view.question.request.installed.as_ref()?;
+    let bundles = &view.facts.bundles;
+    let lens = &view.lens;
+    let suits = |fact: &Fact<'_>| lens.in_channels(fact) && lens.in_range(fact);
+    let (at, wanted) = bundles.iter().enumerate().find(|(_, fact)| suits(fact))?;
+    let reachable = bundles
         .iter()
-        .filter(|candidate| candidate.in_channels && candidate.may_follow);
-    let reachable = list(reachable.map(version)).unwrap_or_else(|| "nothing".to_owned());
-    Some(format!(
+        .filter(|fact| lens.in_channels(fact) && lens.may_follow(fact));
+    let reachable = list(reachable.map(Fact::label)).unwrap_or_else(|| "nothing".to_owned());
+    let mut sentences = vec![format!(
         "{} exists in catalog {} but is no successor of {}; reachable: {reachable}",
-        version(wanted),
-        go_quote(&judged.catalog.name),
+        wanted.label(),
+        quote(view.facts.name()),
         from.version,
+    )];
+    sentences.extend(way(view, at, &from.name));
+    let notes = view.facts.notes.iter();
+    let unread = notes.filter(
+        |note| matches!(note, Note::UnreadableSkipRange { entry, .. } if *entry == wanted.bundle.name),
+    );
+    sentences.extend(unread.take(1).map(ToString::to_string));
+    Some((sentences, Some(wanted.bundle.name.clone())))
+}
+
+/// How the bundle at `at` is reached in more than one upgrade.
+fn way(view: &View<'_, '_>, at: usize, installed: &str) -> Option<String> {
+    let steps = reach::steps(view.facts, &view.lens, Some(installed));
+    let step = |at: usize| steps.get(at).copied().flatten();
+    let count = step(at)?.count;
+    let mut passed = Vec::new();
+    let mut next = step(at)?.via;
+    while let Some(at) = next {
+        passed.push(view.facts.bundles.get(at)?.label());
+        next = step(at)?.via;
+    }
+    passed.reverse();
+    let wanted = view.facts.bundles.get(at)?.label();
+    let through = list(passed.into_iter())?;
+    Some(format!(
+        "{wanted} is reachable in {count} upgrades, one after another, through: {through}"
     ))
 }
 
-fn other_channel(_: &Request, judged: &Judged<'_>) -> Option<String> {
-    let wanted = judged
-        .candidates
-        .iter()
-        .find(|candidate| candidate.in_range && candidate.may_follow)?;
-    let name = &wanted.bundle.name;
-    let channels = judged
-        .content
-        .channels
-        .iter()
-        .filter(|channel| channel.entries.iter().any(|e| e.name == *name));
-    let catalog = go_quote(&judged.catalog.name);
-    Some(match list(channels.map(|channel| channel.name.clone())) {
+fn other_channel(view: &View<'_, '_>) -> Option<Finding> {
+    let mut bundles = view.facts.bundles.iter();
+    let wanted = bundles.find(|fact| view.lens.in_range(fact) && view.lens.may_follow(fact))?;
+    let channels = view.facts.channel_names(&wanted.channels);
+    let catalog = quote(view.facts.name());
+    let sentence = match list(channels.map(clip)) {
         Some(channels) => format!(
             "{} exists in catalog {catalog}, in channels: {channels}",
-            version(wanted)
+            wanted.label()
         ),
         None => format!(
             "{} exists in catalog {catalog}, but in no channel",
-            version(wanted)
+            wanted.label()
         ),
-    })
+    };
+    Some((vec![sentence], Some(wanted.bundle.name.clone())))
 }
 
-fn missing_channel(request: &Request, judged: &Judged<'_>) -> Option<String> {
-    let channels = &judged.content.channels;
-    let missing = request
-        .channels
+/// In the range, but neither in the channels asked for nor a successor.
+fn unreachable_elsewhere(view: &View<'_, '_>) -> Option<Finding> {
+    let from = view.question.request.installed.as_ref()?;
+    view.question.range.as_ref()?;
+    let bundles = &view.facts.bundles;
+    let wanted = bundles.iter().find(|fact| view.lens.in_range(fact))?;
+    let visible = bundles
         .iter()
-        .find(|name| channels.iter().all(|channel| channel.name != **name))?;
-    let present =
-        list(channels.iter().map(|channel| channel.name.clone())).unwrap_or_else(|| "none".to_owned());
-    Some(format!(
-        "Catalog {} has no channel {} of the package; its channels: {present}",
-        go_quote(&judged.catalog.name),
-        go_quote(missing),
-    ))
+        .filter(|fact| view.lens.in_channels(fact) && view.lens.may_follow(fact));
+    let reachable = list(visible.map(Fact::label)).unwrap_or_else(|| "nothing".to_owned());
+    let channels = list(view.facts.channel_names(&wanted.channels).map(clip));
+    let channels = channels.map_or_else(
+        || "in no channel".to_owned(),
+        |channels| format!("in channels: {channels}"),
+    );
+    let sentence = format!(
+        "{} exists in catalog {}, {channels}, but is no successor of {}; reachable: {reachable}",
+        wanted.label(),
+        quote(view.facts.name()),
+        from.version,
+    );
+    Some((vec![sentence], Some(wanted.bundle.name.clone())))
 }
 
-fn out_of_range(request: &Request, judged: &Judged<'_>) -> Option<String> {
-    let visible = || judged.candidates.iter().filter(|candidate| candidate.in_channels);
-    let catalog = go_quote(&judged.catalog.name);
-    let from_installed = request.installed.is_some() && !request.self_certified;
-    let reachable = list(visible().filter(|candidate| candidate.may_follow).map(version));
-    if let (true, Some(reachable)) = (from_installed, &reachable) {
-        return Some(format!(
-            "No version in catalog {catalog} is in that range; reachable: {reachable}"
-        ));
+fn missing_channel(view: &View<'_, '_>) -> Option<Finding> {
+    let channels = &view.facts.content.channels;
+    let mut asked = view.question.request.channels.iter();
+    let missing = asked.find(|name| channels.iter().all(|channel| channel.name != **name))?;
+    let present =
+        list(channels.iter().map(|channel| clip(&channel.name))).unwrap_or_else(|| "none".to_owned());
+    let sentence = format!(
+        "Catalog {} has no channel {} of the package; its channels: {present}",
+        quote(view.facts.name()),
+        quote(missing),
+    );
+    Some((vec![sentence], None))
+}
+
+fn out_of_range(view: &View<'_, '_>) -> Option<Finding> {
+    let bundles = view.facts.bundles.iter();
+    let visible = || bundles.clone().filter(|fact| view.lens.in_channels(fact));
+    let catalog = quote(view.facts.name());
+    let request = view.question.request;
+    let reachable = list(
+        visible()
+            .filter(|fact| view.lens.may_follow(fact))
+            .map(Fact::label),
+    );
+    if request.installed.is_some()
+        && !request.self_certified
+        && let Some(reachable) = &reachable
+    {
+        let sentence = format!("No version in catalog {catalog} is in that range; reachable: {reachable}");
+        return Some((vec![sentence], None));
     }
-    let versions = list(visible().map(version))?;
-    let pre = visible().all(|candidate| {
-        candidate
-            .version
-            .as_ref()
-            .is_ok_and(|v| !v.version.pre.is_empty())
-    });
+    let versions = list(visible().map(Fact::label))?;
+    let pre = visible().all(|fact| fact.version.as_ref().is_ok_and(|v| !v.version.pre.is_empty()));
     let rule = if pre {
         "; a pre-release is only in a range that names one, such as >=1.0.0-0"
     } else {
         ""
     };
-    Some(format!(
-        "No version in catalog {catalog} is in that range; it has: {versions}{rule}"
-    ))
+    let sentence = format!("No version in catalog {catalog} is in that range; it has: {versions}{rule}");
+    Some((vec![sentence], None))
 }
 
-fn version(candidate: &Candidate<'_>) -> String {
-    candidate
-        .version
-        .as_ref()
-        .map_or_else(|_| candidate.bundle.name.clone(), ToString::to_string)
+/// The smallest change by which the bundle `wanted` is chosen; by which any is, when that one cannot be or
+/// when none is wanted.
+fn change(field: &Field<'_>, question: &Question<'_>, wanted: Option<&str>) -> Option<String> {
+    let changes = |wanted| {
+        let changes = suggest::within(field, question.request, wanted)?;
+        let sure = !changes
+            .iter()
+            .any(|change| matches!(change, Change::WaitFor { .. }));
+        (sure && !changes.is_empty()).then_some(changes)
+    };
+    let changes = changes(wanted).or_else(|| wanted.and_then(|_| changes(None)))?;
+    let texts: Vec<String> = changes.iter().map(ToString::to_string).collect();
+    Some(format!("Smallest change: {}", texts.join(", and ")))
+}
+
+/// A foreign name, shortened and quoted.
+fn quote(name: &str) -> String {
+    go_quote(&clip(name))
+}
+
+fn clip(name: &str) -> String {
+    if name.chars().count() <= NAME {
+        return name.to_owned();
+    }
+    let head: String = name.chars().take(NAME).collect();
+    format!("{head}...")
 }
 
 /// The first few of `items`, and how many more there are; none when there are none.
 fn list(items: impl Iterator<Item = String>) -> Option<String> {
-    let items: Vec<String> = items.collect();
+    let items: Vec<String> = items.map(|item| clip(&item)).collect();
     let named = items
         .iter()
         .take(NAMED)

@@ -1,73 +1,166 @@
 //! From what is known to the explanation of it.
 
-use crate::candidates::Candidate;
+use crate::choose::Choice;
+use crate::facts::Facts;
 use crate::field::Field;
-use crate::{CatalogExplanation, CatalogInput, CatalogOutcome, Explanation, Trouble};
+use crate::question::Question;
+use crate::reach;
+use crate::{
+    CandidateVerdict, CatalogExplanation, CatalogInput, CatalogOutcome, Explanation, Note, Rule, Trouble,
+};
 use std::cmp::Reverse;
 
-/// What is to be said of the catalogs that have the package.
-pub(crate) enum Outcomes<'a> {
-    Chosen { catalog: &'a str },
-    Tied { catalogs: &'a [String] },
-    Undecided,
+/// How the choice between the catalogs went.
+pub(crate) enum Verdict<'t> {
+    /// This one can be installed.
+    Chosen(Choice),
+    /// This one would be, but the rule forbids it.
+    Refused(Choice, Rule),
+    /// There was none.
+    None(&'t Trouble),
 }
 
-impl<'a> Outcomes<'a> {
-    /// What `trouble` says of them.
-    pub(crate) fn of_trouble(trouble: &'a Trouble) -> Self {
-        match trouble {
-            Trouble::NotOne { tied, .. } if !tied.is_empty() => Self::Tied { catalogs: tied },
-            _ => Self::Undecided,
-        }
-    }
-
-    fn of(&self, name: &str, best: Option<&Candidate<'_>>) -> CatalogOutcome {
-        let Some(best) = best else {
-            return CatalogOutcome::NothingSuitable;
-        };
-        let bundle = best.bundle.name.clone();
-        match self {
-            Self::Chosen { catalog } if *catalog == name => CatalogOutcome::Chosen { bundle },
-            Self::Chosen { catalog } => CatalogOutcome::Outranked {
-                bundle,
-                by: (*catalog).to_owned(),
-            },
-            Self::Tied { catalogs } => match catalogs.first() {
-                Some(by) if !catalogs.iter().any(|tied| tied == name) => CatalogOutcome::Outranked {
-                    bundle,
-                    by: by.clone(),
+impl Verdict<'_> {
+    /// What came of a catalog whose best bundle is called `bundle`, and the rule by which that lost.
+    fn of(
+        &self,
+        field: &Field<'_>,
+        at: usize,
+        bundle: String,
+        home: Option<&str>,
+    ) -> (CatalogOutcome, Option<Rule>) {
+        let name = |at: usize| field.facts.get(at).map_or("", Facts::name).to_owned();
+        let elsewhere = home.filter(|home| *home != name(at)).map(ToOwned::to_owned);
+        let lost = |by: String| match elsewhere.clone() {
+            Some(home) => (
+                CatalogOutcome::Elsewhere {
+                    bundle: bundle.clone(),
+                    home,
                 },
-                _ => CatalogOutcome::Tied { bundle },
-            },
-            Self::Undecided => CatalogOutcome::Tied { bundle },
+                Some(Rule::OtherCatalog),
+            ),
+            None => (
+                CatalogOutcome::Outranked {
+                    bundle: bundle.clone(),
+                    by,
+                },
+                Some(Rule::Outranked),
+            ),
+        };
+        match self {
+            Self::Chosen(choice) if choice.winner == at => (CatalogOutcome::Chosen { bundle }, None),
+            Self::Refused(choice, rule) if choice.winner == at => {
+                (CatalogOutcome::Refused { bundle }, Some(*rule))
+            }
+            Self::Chosen(choice) | Self::Refused(choice, _) => lost(name(choice.winner)),
+            Self::None(_) if elsewhere.is_some() => lost(String::new()),
+            Self::None(Trouble::NotOne { tied, .. }) if !tied.contains(&name(at)) => {
+                lost(tied.first().cloned().unwrap_or_default())
+            }
+            Self::None(Trouble::Waiting { catalog, .. }) => (
+                CatalogOutcome::Held {
+                    bundle,
+                    by: catalog.clone(),
+                },
+                Some(Rule::Waiting),
+            ),
+            Self::None(_) => (CatalogOutcome::Tied { bundle }, Some(Rule::Tied)),
         }
     }
 }
 
 /// The reasoning about every catalog of `field`.
-pub(crate) fn explanation(field: &Field<'_>, outcomes: &Outcomes<'_>) -> Explanation {
+pub(crate) fn explanation(field: &Field<'_>, question: &Question<'_>, verdict: &Verdict<'_>) -> Explanation {
     let entry = |catalog: &CatalogInput, outcome, candidates| CatalogExplanation {
         name: catalog.name.clone(),
         priority: catalog.priority,
         outcome,
         candidates,
     };
+    let home = field.home(question);
     let mut catalogs = Vec::new();
-    for judged in &field.judged {
-        let outcome = outcomes.of(&judged.catalog.name, judged.best());
-        catalogs.push(entry(judged.catalog, outcome, judged.verdicts()));
+    for (at, facts) in field.facts.iter().enumerate() {
+        let best = question.lens(facts).best(facts);
+        let bundle = best
+            .and_then(|best| facts.bundles.get(best))
+            .map(|fact| fact.bundle.name.clone());
+        let (outcome, lost) = match bundle {
+            None => (CatalogOutcome::NothingSuitable, None),
+            Some(bundle) => verdict.of(field, at, bundle, home),
+        };
+        catalogs.push(entry(
+            facts.catalog,
+            outcome,
+            candidates(facts, question, best, lost),
+        ));
     }
     for catalog in &field.without {
         catalogs.push(entry(catalog, CatalogOutcome::NoSuchPackage, Vec::new()));
     }
+    let awaited = matches!(verdict, Verdict::None(_));
     for unread in &field.unread {
         let reason = unread.reason.clone();
-        let outcome = match outcomes {
-            Outcomes::Chosen { .. } => CatalogOutcome::LeftOut { reason },
-            _ => CatalogOutcome::Waiting { reason },
+        let outcome = if awaited && home.is_none_or(|home| home == unread.catalog.name) {
+            CatalogOutcome::Waiting { reason }
+        } else {
+            CatalogOutcome::LeftOut { reason }
         };
         catalogs.push(entry(unread.catalog, outcome, Vec::new()));
     }
     catalogs.sort_by(|a, b| (Reverse(a.priority), &a.name).cmp(&(Reverse(b.priority), &b.name)));
-    Explanation { catalogs }
+    Explanation {
+        catalogs,
+        notes: notes(field, question, verdict),
+    }
+}
+
+/// What came of every bundle of a catalog whose best one, at `best`, lost by the rule `lost`.
+fn candidates(
+    facts: &Facts<'_>,
+    question: &Question<'_>,
+    best: Option<usize>,
+    lost: Option<Rule>,
+) -> Vec<CandidateVerdict> {
+    let lens = question.lens(facts);
+    let installed = question.request.installed.as_ref();
+    let steps = reach::steps(facts, &lens, installed.map(|installed| installed.name.as_str()));
+    let best_deprecated = best
+        .and_then(|best| facts.bundles.get(best))
+        .is_some_and(|best| best.deprecated);
+    let verdict = |(at, fact): (usize, &crate::facts::Fact<'_>)| {
+        let step = steps.get(at).copied().flatten();
+        let inside = || match best {
+            Some(best) if best == at => lost,
+            _ if fact.deprecated && !best_deprecated => Some(Rule::Deprecated),
+            _ => Some(Rule::Lower),
+        };
+        CandidateVerdict {
+            bundle: fact.bundle.name.clone(),
+            version: fact.version.as_ref().ok().map(ToString::to_string),
+            ruled_out: lens.rule(fact).or_else(inside),
+            steps: step.map(|step| step.count),
+            via: step
+                .and_then(|step| facts.bundles.get(step.via?))
+                .map(|via| via.bundle.name.clone()),
+        }
+    };
+    facts.bundles.iter().enumerate().map(verdict).collect()
+}
+
+fn notes(field: &Field<'_>, question: &Question<'_>, verdict: &Verdict<'_>) -> Vec<Note> {
+    let mut notes = Vec::new();
+    if let Some(from) = field.left_home(question) {
+        let to = match verdict {
+            Verdict::Chosen(choice) | Verdict::Refused(choice, _) => field.facts.get(choice.winner),
+            Verdict::None(_) => None,
+        };
+        notes.push(Note::Moved {
+            from: from.to_owned(),
+            to: to.map(|facts| facts.name().to_owned()),
+        });
+    }
+    let mut catalogs: Vec<&Facts<'_>> = field.facts.iter().collect();
+    catalogs.sort_by_key(|facts| (Reverse(facts.catalog.priority), facts.name()));
+    notes.extend(catalogs.into_iter().flat_map(|facts| facts.notes.iter().cloned()));
+    notes
 }

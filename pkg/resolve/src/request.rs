@@ -33,14 +33,16 @@ pub struct Installed {
     pub version: String,
     /// Its release when it was recorded apart from the version; an empty one means that there is none.
     pub release: Option<String>,
-    /// The catalog it came from, where that is known.
+    /// The catalog it came from, where that is known. As long as that catalog is among those given, the
+    /// extension stays with it.
     pub catalog: Option<String>,
 }
 
 /// How to choose between catalogs; see `docs/deviations.md`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Selection {
-    /// Priority decides before deprecation; a catalog that cannot be read stops only what it could change.
+    /// Priority decides before deprecation; a catalog that cannot be read stops only what it could change; an
+    /// installed extension stays with its catalog.
     #[default]
     Ours,
     /// As upstream (gate `UpstreamCatalogSelection`).
@@ -89,6 +91,9 @@ pub struct Resolution {
     pub deprecation: DeprecationInfo,
     /// Catalogs that could not be read, which could not have changed the choice, each with the reason.
     pub left_out: Vec<(String, String)>,
+    /// The catalog that the installed bundle came from, when it is gone, disabled or no longer selected and the
+    /// extension therefore moves to another.
+    pub moved_from: Option<String>,
     /// Why this one and no other.
     pub explanation: Explanation,
 }

@@ -1,85 +1,106 @@
 //! One resolution from end to end.
 
-use crate::candidates::Question;
-use crate::field::{Choice, Field, not_one};
-use crate::outcome::{Outcomes, explanation};
+use crate::choose::{Choice, choose, dependency, not_one};
+use crate::facts::{Fact, Facts};
+use crate::field::Field;
+use crate::outcome::{Verdict, explanation};
+use crate::question::Question;
 use crate::{
-    CatalogInput, DeprecationInfo, Request, Resolution, ResolveError, Rule, Selection, Trouble, hint,
+    CatalogInput, CatalogOutcome, DeprecationInfo, Request, Resolution, ResolveError, Rule, Trouble, hint,
 };
-use std::cmp::Reverse;
-
-/// Properties by which a bundle says that it needs something that nothing here provides.
-const DEPENDENCIES: [&str; 3] = ["olm.package.required", "olm.gvk.required", "olm.constraint"];
+use olm_version::VersionRelease;
 
 /// Chooses the bundle for `request` from `catalogs`.
 ///
-/// With [`Selection::Ours`] the answer does not depend on the order of `catalogs`.
+/// With [`Selection::Ours`](crate::Selection::Ours) the answer does not depend on the order of `catalogs`.
 ///
 /// # Errors
 /// [`ResolveError`] when there is no bundle, more than one, or not enough known to choose.
 pub fn resolve(request: &Request, catalogs: &[CatalogInput]) -> Result<Resolution, ResolveError> {
-    let mut ordered: Vec<&CatalogInput> = catalogs.iter().collect();
-    if request.selection == Selection::Ours {
-        ordered.sort_by_key(|catalog| (Reverse(catalog.priority), &catalog.name));
-    }
-    let question = Question::new(request)?;
-    let field = Field::new(&question, &ordered)?;
-    match field.choose(request) {
-        Ok(choice) => resolution(request, &field, &choice),
+    let question = Question::new(request, None)?;
+    let field = Field::new(request, catalogs);
+    let choice = match choose(&field, &question) {
+        Ok(choice) => choice,
         Err(trouble) => {
-            let explanation = explanation(&field, &Outcomes::of_trouble(&trouble));
-            let hint = hint::sentence(request, &field, &trouble);
+            let explanation = explanation(&field, &question, &Verdict::None(&trouble));
+            let hint = hint::text(&field, &question, &trouble);
+            return Err(ResolveError::new(trouble, hint, explanation));
+        }
+    };
+    match installable(&field, &choice, request) {
+        Ok(found) => Ok(resolution(&field, &question, choice, &found)),
+        Err((trouble, rule)) => {
+            let explanation = explanation(&field, &question, &Verdict::Refused(choice, rule));
+            let hint = hint::text(&field, &question, &trouble);
             Err(ResolveError::new(trouble, hint, explanation))
         }
     }
 }
 
-/// What there is to say of the chosen bundle, unless it cannot be installed after all.
-fn resolution(request: &Request, field: &Field<'_>, choice: &Choice) -> Result<Resolution, ResolveError> {
+/// What was chosen.
+pub(crate) struct Found<'f, 'a> {
+    pub(crate) facts: &'f Facts<'a>,
+    pub(crate) fact: &'f Fact<'a>,
+    pub(crate) version: &'f VersionRelease,
+}
+
+/// What `choice` stands for, unless it cannot be installed after all.
+pub(crate) fn installable<'f, 'a>(
+    field: &'f Field<'a>,
+    choice: &Choice,
+    request: &Request,
+) -> Result<Found<'f, 'a>, (Trouble, Rule)> {
     let found = field
-        .judged
+        .facts
         .get(choice.winner)
-        .and_then(|judged| Some((judged, judged.best()?)));
-    let Some((judged, best)) = found else {
-        return Err(not_one(request, &[]).into());
+        .and_then(|facts| Some((facts, facts.bundles.get(choice.bundle)?)));
+    let Some((facts, fact)) = found else {
+        return Err((not_one(request, &[]), Rule::Lower));
     };
-    let bundle = best.bundle;
-    let catalog = judged.name().to_owned();
-    let mut explanation = explanation(field, &Outcomes::Chosen { catalog: &catalog });
-    let needs = bundle
-        .properties
-        .iter()
-        .find(|property| DEPENDENCIES.contains(&property.type_.as_str()));
-    let trouble = match (&best.version, needs) {
-        (Ok(version), None) => {
-            let lender = field.judged.get(choice.deprecation).unwrap_or(judged);
-            return Ok(Resolution {
-                bundle: bundle.name.clone(),
-                image: bundle.image.clone(),
-                version: version.clone(),
-                properties: bundle.properties.clone(),
-                deprecation: DeprecationInfo::of(lender.content),
-                left_out: field
-                    .unread
-                    .iter()
-                    .map(|unread| (unread.catalog.name.clone(), unread.reason.clone()))
-                    .collect(),
-                explanation,
-                catalog,
-            });
-        }
-        (Err(source), _) => Trouble::BundleVersion {
-            bundle: bundle.name.clone(),
-            source: source.clone(),
-        },
-        (Ok(_), Some(property)) => {
-            explanation.rule_out(&catalog, &bundle.name, Rule::Dependency);
+    let bundle = fact.bundle.name.clone();
+    match (&fact.version, dependency(&fact.bundle.properties)) {
+        (Ok(version), None) => Ok(Found { facts, fact, version }),
+        (Err(source), _) => Err((
+            Trouble::BundleVersion {
+                bundle,
+                source: source.clone(),
+            },
+            Rule::UnreadableVersion,
+        )),
+        (Ok(_), Some(property)) => Err((
             Trouble::Dependency {
-                bundle: bundle.name.clone(),
+                bundle,
                 property: property.type_.clone(),
-            }
-        }
-    };
-    let hint = hint::sentence(request, field, &trouble);
-    Err(ResolveError::new(trouble, hint, explanation))
+            },
+            Rule::Dependency,
+        )),
+    }
+}
+
+fn resolution(
+    field: &Field<'_>,
+    question: &Question<'_>,
+    choice: Choice,
+    found: &Found<'_, '_>,
+) -> Resolution {
+    let Found { facts, fact, version } = *found;
+    let lender = field.facts.get(choice.deprecation).unwrap_or(facts);
+    let explanation = explanation(field, question, &Verdict::Chosen(choice));
+    let left_out = explanation.catalogs.iter().filter_map(|catalog| {
+        let CatalogOutcome::LeftOut { reason } = &catalog.outcome else {
+            return None;
+        };
+        Some((catalog.name.clone(), reason.clone()))
+    });
+    Resolution {
+        catalog: facts.name().to_owned(),
+        bundle: fact.bundle.name.clone(),
+        image: fact.bundle.image.clone(),
+        version: version.clone(),
+        properties: fact.bundle.properties.clone(),
+        deprecation: DeprecationInfo::of(lender.content),
+        left_out: left_out.collect(),
+        moved_from: field.left_home(question).map(ToOwned::to_owned),
+        explanation,
+    }
 }

@@ -5,15 +5,14 @@
 //! the installed one may always stay, whatever its name.
 
 use crate::{Installed, Trouble};
-use olm_fbc::{Channel, Entry};
+use olm_fbc::Entry;
 use olm_version::{SkipRange, VersionRelease};
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
 
 /// The installed bundle, with its version read.
 #[derive(Debug, Clone)]
 pub(crate) struct From {
-    name: String,
+    pub(crate) name: String,
     version: VersionRelease,
 }
 
@@ -36,20 +35,10 @@ impl From {
         self.version.cmp_precedence(version) == Ordering::Equal
     }
 
-    /// The names of the bundles to which an edge of `channels` leads.
-    pub(crate) fn edges<'a>(&self, channels: impl Iterator<Item = &'a Channel>) -> BTreeSet<&'a str> {
-        channels
-            .flat_map(|channel| &channel.entries)
-            .filter(|entry| self.leads_to(entry))
-            .map(|entry| entry.name.as_str())
-            .collect()
-    }
-
-    fn leads_to(&self, entry: &Entry) -> bool {
+    /// Whether `entry`, whose `skipRange` reads as `range`, has an edge from the installed bundle.
+    pub(crate) fn leads_to(&self, entry: &Entry, range: Option<&SkipRange>) -> bool {
         entry.replaces == self.name
             || entry.skips.contains(&self.name)
-            // A range that does not parse contains nothing, as upstream has it.
-            || (!entry.skip_range.is_empty()
-                && entry.skip_range.parse::<SkipRange>().is_ok_and(|range| range.matches(&self.version.version)))
+            || range.is_some_and(|range| range.matches(&self.version.version))
     }
 }

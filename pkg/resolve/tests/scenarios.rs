@@ -7,7 +7,7 @@
 )]
 
 use olm_fbc::{Meta, PackageContent};
-use olm_resolve::{CatalogInput, CatalogLookup, Installed, Request, Selection, resolve};
+use olm_resolve::{CatalogInput, CatalogLookup, Installed, Request, Selection, resolve, suggest};
 use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -83,6 +83,8 @@ enum Expect {
         left_out: Vec<String>,
         #[serde(default)]
         deprecated: Vec<String>,
+        #[serde(default)]
+        moved_from: Option<String>,
     },
 }
 
@@ -182,6 +184,7 @@ fn outcome(scenario: &Scenario, catalogs: &[CatalogInput]) -> Expect {
                 .map(|(catalog, _)| catalog)
                 .collect(),
             deprecated: resolution.deprecation.bundles.into_keys().collect(),
+            moved_from: resolution.moved_from,
         },
     }
 }
@@ -225,4 +228,38 @@ fn scenarios_come_out_as_written() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The whole reasoning of every scenario, and the smallest change where nothing was chosen.
+#[test]
+fn explanations_are_as_recorded() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test/testdata/resolve");
+    for file in files(&root) {
+        let text = std::fs::read_to_string(&file).expect("a readable scenario");
+        let scenario: Scenario = serde_saphyr::from_str(&text).expect("a scenario");
+        let catalogs: Vec<_> = scenario.catalogs.iter().map(Catalog::input).collect();
+        let request = scenario.request.request();
+        let seen = match resolve(&request, &catalogs) {
+            Ok(resolution) => json!({
+                "chosen": resolution.bundle,
+                "catalog": resolution.catalog,
+                "explanation": resolution.explanation,
+            }),
+            Err(error) => json!({
+                "message": error.to_string(),
+                "suggestion": suggest(&request, &catalogs, None)
+                    .map(|changes| changes.iter().map(ToString::to_string).collect::<Vec<_>>()),
+                "explanation": error.explanation,
+            }),
+        };
+        let name = file
+            .strip_prefix(&root)
+            .expect("below the root")
+            .with_extension("");
+        let name = name.to_string_lossy().replace(['/', '-'], "_");
+        let mut settings = insta::Settings::clone_current();
+        settings.set_prepend_module_to_snapshot(false);
+        settings.set_omit_expression(true);
+        settings.bind(|| insta::assert_yaml_snapshot!(name, seen));
+    }
 }

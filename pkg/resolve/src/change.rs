@@ -1,0 +1,121 @@
+//! Changes of a spec that a suggestion is made of.
+
+use crate::{CatalogInput, Request};
+use olm_version::go_quote;
+use serde::Serialize;
+use std::fmt;
+
+/// One change of `spec.source.catalog`. `Display` is one line, in the imperative.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "change", rename_all = "camelCase")]
+pub enum Change {
+    /// Ask for this version.
+    Version {
+        /// The range to write.
+        version: String,
+    },
+    /// Choose from this channel, too.
+    AddChannel {
+        /// The channel.
+        channel: String,
+    },
+    /// Choose from this channel alone.
+    SetChannel {
+        /// The channel.
+        channel: String,
+    },
+    /// Choose from all channels and from what is in none.
+    AnyChannel,
+    /// Choose from this catalog alone.
+    SelectCatalog {
+        /// The catalog.
+        catalog: String,
+    },
+    /// Let any version follow the installed one.
+    SelfCertified,
+    /// Change nothing until this catalog can be read; nobody knows whether that is enough.
+    WaitFor {
+        /// The catalog.
+        catalog: String,
+    },
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Version { version } => {
+                write!(f, "set spec.source.catalog.version to {}", go_quote(version))
+            }
+            Self::AddChannel { channel } => {
+                write!(f, "add {} to spec.source.catalog.channels", go_quote(channel))
+            }
+            Self::SetChannel { channel } => {
+                write!(f, "set spec.source.catalog.channels to [{}]", go_quote(channel))
+            }
+            Self::AnyChannel => f.write_str("leave out spec.source.catalog.channels"),
+            Self::SelectCatalog { catalog } => write!(
+                f,
+                "select catalog {} alone in spec.source.catalog.selector (label \
+                 olm.operatorframework.io/metadata.name)",
+                go_quote(catalog)
+            ),
+            Self::SelfCertified => f.write_str(
+                "set spec.source.catalog.upgradeConstraintPolicy to SelfCertified, which vouches for an upgrade that \
+                 the catalog does not offer",
+            ),
+            Self::WaitFor { catalog } => write!(f, "wait until catalog {} can be read", go_quote(catalog)),
+        }
+    }
+}
+
+impl Change {
+    /// What `request` asks for with this change. The selection of catalogs is not part of a request.
+    pub(crate) fn amend(&self, request: &mut Request) {
+        match self {
+            Self::Version { version } => request.version = Some(version.clone()),
+            Self::AddChannel { channel } => request.channels.push(channel.clone()),
+            Self::SetChannel { channel } => request.channels = vec![channel.clone()],
+            Self::AnyChannel => request.channels.clear(),
+            Self::SelfCertified => request.self_certified = true,
+            Self::SelectCatalog { .. } | Self::WaitFor { .. } => {}
+        }
+    }
+
+    /// How much is given up by it: between changes that are equally many, the lightest are suggested.
+    pub(crate) fn weight(&self) -> usize {
+        match self {
+            Self::Version { .. } => 1,
+            Self::AddChannel { .. } => 2,
+            Self::SetChannel { .. } => 3,
+            Self::AnyChannel => 4,
+            Self::SelectCatalog { .. } => 10,
+            Self::SelfCertified => 30,
+            Self::WaitFor { .. } => 0,
+        }
+    }
+
+    /// The one catalog that this change leaves.
+    pub(crate) fn only(&self) -> Option<&str> {
+        match self {
+            Self::SelectCatalog { catalog } => Some(catalog),
+            _ => None,
+        }
+    }
+}
+
+/// The request and the catalogs as they are once `changes` have been made.
+pub fn apply(
+    changes: &[Change],
+    request: &Request,
+    catalogs: &[CatalogInput],
+) -> (Request, Vec<CatalogInput>) {
+    let mut request = request.clone();
+    for change in changes {
+        change.amend(&mut request);
+    }
+    let left = |catalog: &&CatalogInput| {
+        let mut only = changes.iter().filter_map(Change::only);
+        only.all(|only| only == catalog.name)
+    };
+    (request, catalogs.iter().filter(left).cloned().collect())
+}

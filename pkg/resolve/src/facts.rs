@@ -1,0 +1,158 @@
+//! What one catalog holds of the package, looked at once: everything that does not depend on the wishes of
+//! the request, so that other wishes can be tried cheaply.
+
+use crate::deprecation::deprecated_bundles;
+use crate::successor::From;
+use crate::{CatalogInput, Note};
+use olm_fbc::{Bundle, PackageContent, VersionError};
+use olm_version::{SkipRange, VersionRelease};
+use std::cmp::Ordering;
+use std::collections::HashMap;
+
+/// A bundle with what its catalog says of it. Channels are positions in the content's list.
+pub(crate) struct Fact<'a> {
+    pub(crate) bundle: &'a Bundle,
+    pub(crate) version: Result<VersionRelease, VersionError>,
+    pub(crate) deprecated: bool,
+    /// The channels that list it.
+    pub(crate) channels: Vec<usize>,
+    /// The channels that have an edge to it from the installed bundle.
+    pub(crate) edges: Vec<usize>,
+    /// Whether it is of the installed bundle's version and release.
+    pub(crate) stays: bool,
+}
+
+impl Fact<'_> {
+    /// Its version, or its name where the version does not read.
+    pub(crate) fn label(&self) -> String {
+        self.version
+            .as_ref()
+            .map_or_else(|_| self.bundle.name.clone(), ToString::to_string)
+    }
+
+    /// Better first: not deprecated, then higher version, then higher release, then those without a
+    /// readable version.
+    fn order(&self, other: &Self) -> Ordering {
+        let by_version = match (&self.version, &other.version) {
+            (Ok(mine), Ok(theirs)) => theirs.cmp_precedence(mine),
+            (mine, theirs) => theirs.is_ok().cmp(&mine.is_ok()),
+        };
+        self.deprecated.cmp(&other.deprecated).then(by_version)
+    }
+}
+
+/// An entry with a `skipRange` that reads.
+pub(crate) struct RangeEdge {
+    /// Position of its channel.
+    pub(crate) channel: usize,
+    /// Position of its bundle in [`Facts::bundles`].
+    pub(crate) to: usize,
+    pub(crate) range: SkipRange,
+}
+
+/// A catalog that has the package.
+pub(crate) struct Facts<'a> {
+    pub(crate) catalog: &'a CatalogInput,
+    pub(crate) content: &'a PackageContent,
+    /// Position of the catalog among those given.
+    pub(crate) position: usize,
+    /// Every bundle, best first.
+    pub(crate) bundles: Vec<Fact<'a>>,
+    /// Positions in [`Facts::bundles`] by name.
+    pub(crate) by_name: HashMap<&'a str, usize>,
+    pub(crate) ranges: Vec<RangeEdge>,
+    /// What is wrong with the content.
+    pub(crate) notes: Vec<Note>,
+}
+
+impl<'a> Facts<'a> {
+    pub(crate) fn new(
+        catalog: &'a CatalogInput,
+        content: &'a PackageContent,
+        position: usize,
+        from: Option<&From>,
+        release_support: bool,
+    ) -> Self {
+        let deprecated = deprecated_bundles(content);
+        let fact = |bundle: &'a Bundle| {
+            let version = bundle.version_release(release_support);
+            Fact {
+                bundle,
+                deprecated: deprecated.contains(bundle.name.as_str()),
+                channels: Vec::new(),
+                edges: Vec::new(),
+                stays: from.is_some_and(|from| version.as_ref().is_ok_and(|version| from.stays_at(version))),
+                version,
+            }
+        };
+        let mut bundles: Vec<_> = content.bundles.iter().map(fact).collect();
+        bundles.sort_by(Fact::order);
+        let by_name = bundles
+            .iter()
+            .enumerate()
+            .map(|(at, fact)| (fact.bundle.name.as_str(), at))
+            .collect();
+        let mut facts = Self {
+            catalog,
+            content,
+            position,
+            bundles,
+            by_name,
+            ranges: Vec::new(),
+            notes: Vec::new(),
+        };
+        facts.read_channels(from);
+        facts
+    }
+
+    fn read_channels(&mut self, from: Option<&From>) {
+        for (channel, listed) in self.content.channels.iter().enumerate() {
+            for entry in &listed.entries {
+                let range = match entry.skip_range.as_str() {
+                    "" => None,
+                    text => match text.parse::<SkipRange>() {
+                        Ok(range) => Some(range),
+                        // It contains nothing, as upstream has it; but somebody meant something by it.
+                        Err(error) => {
+                            self.notes.push(Note::UnreadableSkipRange {
+                                catalog: self.catalog.name.clone(),
+                                channel: listed.name.clone(),
+                                entry: entry.name.clone(),
+                                range: text.to_owned(),
+                                reason: error.to_string(),
+                            });
+                            None
+                        }
+                    },
+                };
+                let to = self.by_name.get(entry.name.as_str()).copied();
+                let Some((to, fact)) = to.and_then(|to| Some((to, self.bundles.get_mut(to)?))) else {
+                    continue;
+                };
+                if fact.channels.last() != Some(&channel) {
+                    fact.channels.push(channel);
+                }
+                if fact.edges.last() != Some(&channel)
+                    && from.is_some_and(|from| from.leads_to(entry, range.as_ref()))
+                {
+                    fact.edges.push(channel);
+                }
+                if let Some(range) = range {
+                    self.ranges.push(RangeEdge { channel, to, range });
+                }
+            }
+        }
+    }
+
+    /// The catalog's name.
+    pub(crate) fn name(&self) -> &'a str {
+        &self.catalog.name
+    }
+
+    /// The names of channels by position.
+    pub(crate) fn channel_names<'s>(&'s self, channels: &'s [usize]) -> impl Iterator<Item = &'a str> + 's {
+        channels
+            .iter()
+            .filter_map(|at| Some(self.content.channels.get(*at)?.name.as_str()))
+    }
+}

@@ -1,0 +1,108 @@
+//! What is asked of every catalog, and what the rules say of a bundle.
+
+use crate::facts::{Fact, Facts};
+use crate::successor::From;
+use crate::{Request, Rule, Trouble};
+use olm_version::VersionRange;
+
+/// A request with its texts read.
+pub(crate) struct Question<'a> {
+    pub(crate) request: &'a Request,
+    pub(crate) range: Option<VersionRange>,
+    /// The one catalog to look at; none for all.
+    pub(crate) only: Option<&'a str>,
+}
+
+impl<'a> Question<'a> {
+    pub(crate) fn new(request: &'a Request, only: Option<&'a str>) -> Result<Self, Trouble> {
+        let range = match request.version.as_deref() {
+            None | Some("") => None,
+            Some(range) => Some(range.parse().map_err(|source| Trouble::Range {
+                range: range.to_owned(),
+                source,
+            })?),
+        };
+        Ok(Self { request, range, only })
+    }
+
+    /// What a bundle must follow; none when anything may come next.
+    pub(crate) fn from(&self) -> Result<Option<From>, Trouble> {
+        let installed = self
+            .request
+            .installed
+            .as_ref()
+            .filter(|_| !self.request.self_certified);
+        installed.map(From::read).transpose()
+    }
+
+    /// Whether the catalog `name` is looked at.
+    pub(crate) fn selects(&self, name: &str) -> bool {
+        self.only.is_none_or(|only| only == name)
+    }
+
+    /// The question as it is put to one catalog.
+    pub(crate) fn lens<'q>(&'q self, facts: &Facts<'_>) -> Lens<'q> {
+        let wanted = &self.request.channels;
+        let visible = || {
+            let channels = facts.content.channels.iter();
+            channels.map(|channel| wanted.contains(&channel.name)).collect()
+        };
+        Lens {
+            visible: (!wanted.is_empty()).then(visible),
+            range: self.range.as_ref(),
+            anything_follows: self.request.self_certified || self.request.installed.is_none(),
+        }
+    }
+}
+
+/// The question as it is put to one catalog.
+pub(crate) struct Lens<'q> {
+    /// Which of the catalog's channels were asked for; none for all. They limit edges and bundles alike.
+    visible: Option<Vec<bool>>,
+    range: Option<&'q VersionRange>,
+    anything_follows: bool,
+}
+
+impl Lens<'_> {
+    /// Whether the channel at `position` was asked for.
+    pub(crate) fn sees(&self, position: usize) -> bool {
+        self.visible
+            .as_ref()
+            .is_none_or(|visible| visible.get(position).copied().unwrap_or_default())
+    }
+
+    fn sees_any(&self, positions: &[usize]) -> bool {
+        positions.iter().any(|at| self.sees(*at))
+    }
+
+    pub(crate) fn in_channels(&self, fact: &Fact<'_>) -> bool {
+        self.visible.is_none() || self.sees_any(&fact.channels)
+    }
+
+    pub(crate) fn in_range(&self, fact: &Fact<'_>) -> bool {
+        self.range
+            .is_none_or(|range| fact.version.as_ref().is_ok_and(|version| range.matches(version)))
+    }
+
+    pub(crate) fn may_follow(&self, fact: &Fact<'_>) -> bool {
+        self.anything_follows || fact.stays || self.sees_any(&fact.edges)
+    }
+
+    /// The first rule that rules it out.
+    pub(crate) fn rule(&self, fact: &Fact<'_>) -> Option<Rule> {
+        if !self.in_channels(fact) {
+            Some(Rule::NotInChannels)
+        } else if !self.in_range(fact) {
+            Some(Rule::OutOfRange)
+        } else if !self.may_follow(fact) {
+            Some(Rule::NotSuccessor)
+        } else {
+            None
+        }
+    }
+
+    /// The best suitable bundle: its position in [`Facts::bundles`].
+    pub(crate) fn best(&self, facts: &Facts<'_>) -> Option<usize> {
+        facts.bundles.iter().position(|fact| self.rule(fact).is_none())
+    }
+}

@@ -1,0 +1,230 @@
+//! The smallest change of the spec by which a wanted version is chosen.
+//!
+//! Every combination of changes that could matter for a wanted bundle is tried on what is known, the smallest
+//! first, and the first that succeeds is the answer. So it is sound, because it was tried, and minimal,
+//! because everything smaller was tried before.
+
+use crate::choose::{choose, dependency};
+use crate::facts::{Fact, Facts};
+use crate::field::Field;
+use crate::question::Question;
+use crate::select::installable;
+use crate::{CatalogInput, Change, Request};
+use olm_version::VersionRelease;
+
+/// Most bundles for which changes are tried.
+const TARGETS: usize = 32;
+/// Most channels that are tried for one bundle.
+const CHANNELS: usize = 4;
+
+/// The smallest change by which [`resolve`](crate::resolve) chooses the version `wanted` (or the bundle of that
+/// name; any when none): empty when it does so already, none when no change of the spec is enough.
+///
+/// Of changes that are equally small, one that keeps the upgrade graph and the catalog is preferred.
+/// [`Change::WaitFor`] alone means that only a catalog that cannot be read may have it.
+pub fn suggest(request: &Request, catalogs: &[CatalogInput], wanted: Option<&str>) -> Option<Vec<Change>> {
+    within(&Field::new(request, catalogs), request, wanted)
+}
+
+/// The same for what is known already.
+pub(crate) fn within(field: &Field<'_>, request: &Request, wanted: Option<&str>) -> Option<Vec<Change>> {
+    let wanted = Wanted::new(wanted);
+    if succeeds(field, request, &[], &wanted) {
+        return Some(Vec::new());
+    }
+    let targets = targets(field, request, &wanted);
+    let mut plans: Vec<(Vec<Change>, (&Facts<'_>, &Fact<'_>))> = targets
+        .iter()
+        .flat_map(|&(facts, fact)| {
+            let plans = plans(field, request, facts, fact).into_iter();
+            plans.map(move |plan| (plan, (facts, fact)))
+        })
+        .filter(|(plan, _)| !plan.is_empty())
+        .collect();
+    plans.sort_by_key(|(plan, _)| (plan.len(), plan.iter().map(Change::weight).sum::<usize>()));
+    let enough = |plan: &[Change]| succeeds(field, request, plan, &wanted);
+    let found = plans
+        .into_iter()
+        .find(|(plan, target)| suits(request, plan, *target) && enough(plan));
+    if let Some((plan, _)) = found {
+        // Another bundle than the one it was made for may need less of it.
+        let smaller = parts(&plan).into_iter().find(|part| enough(part));
+        return Some(smaller.unwrap_or(plan));
+    }
+    let unread = field.unread.first()?;
+    let catalog = unread.catalog.name.clone();
+    Some(vec![Change::WaitFor { catalog }])
+}
+
+/// What is to be chosen.
+enum Wanted<'a> {
+    Anything,
+    Version {
+        text: &'a str,
+        version: Option<VersionRelease>,
+    },
+}
+
+impl<'a> Wanted<'a> {
+    fn new(text: Option<&'a str>) -> Self {
+        text.map_or(Self::Anything, |text| Self::Version {
+            text,
+            version: VersionRelease::parse_legacy(text).ok(),
+        })
+    }
+
+    /// A version without a release stands for any release of it.
+    fn is(&self, fact: &Fact<'_>) -> bool {
+        let Self::Version { text, version } = self else {
+            return true;
+        };
+        let same = |wanted: &VersionRelease, found: &VersionRelease| {
+            wanted.version.cmp_precedence(&found.version).is_eq()
+                && (wanted.release.is_none() || wanted.release == found.release)
+        };
+        fact.bundle.name == *text
+            || version
+                .as_ref()
+                .zip(fact.version.as_ref().ok())
+                .is_some_and(|(wanted, found)| same(wanted, found))
+    }
+}
+
+/// Whether the wanted bundle is chosen once `changes` are made.
+fn succeeds(field: &Field<'_>, request: &Request, changes: &[Change], wanted: &Wanted<'_>) -> bool {
+    let mut amended = request.clone();
+    for change in changes {
+        change.amend(&mut amended);
+    }
+    let Ok(question) = Question::new(&amended, changes.iter().find_map(Change::only)) else {
+        return false;
+    };
+    choose(field, &question)
+        .is_ok_and(|choice| installable(field, &choice, &amended).is_ok_and(|found| wanted.is(found.fact)))
+}
+
+/// Whether the rules let the target pass once `changes` are made: cheaper than a whole choice.
+fn suits(request: &Request, changes: &[Change], (facts, fact): (&Facts<'_>, &Fact<'_>)) -> bool {
+    let mut amended = request.clone();
+    for change in changes {
+        change.amend(&mut amended);
+    }
+    Question::new(&amended, None).is_ok_and(|question| question.lens(facts).rule(fact).is_none())
+}
+
+/// Every choice of some but not all of `changes`, the smallest first.
+fn parts(changes: &[Change]) -> Vec<Vec<Change>> {
+    let whole = (1_usize << changes.len()) - 1;
+    let part = |chosen: usize| {
+        let kept = changes
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| chosen & (1 << at) != 0);
+        kept.map(|(_, change)| change.clone()).collect::<Vec<_>>()
+    };
+    let mut parts: Vec<_> = (1..whole).map(part).collect();
+    parts.sort_by_key(Vec::len);
+    parts
+}
+
+/// The bundles that could be chosen, those first that need the fewest changes.
+fn targets<'f, 'a>(
+    field: &'f Field<'a>,
+    request: &Request,
+    wanted: &Wanted<'_>,
+) -> Vec<(&'f Facts<'a>, &'f Fact<'a>)> {
+    let question = Question::new(request, None).ok();
+    let home = question.as_ref().and_then(|question| field.home(question));
+    let mut targets = Vec::new();
+    for facts in &field.facts {
+        let lens = question.as_ref().map(|question| question.lens(facts));
+        let fits = |fact: &&Fact<'a>| {
+            fact.version.is_ok() && dependency(&fact.bundle.properties).is_none() && wanted.is(fact)
+        };
+        for fact in facts.bundles.iter().filter(fits) {
+            let unmet = lens.as_ref().map_or(1, |lens| {
+                let unmet = [
+                    !lens.in_channels(fact),
+                    !lens.in_range(fact),
+                    !lens.may_follow(fact),
+                ];
+                unmet.into_iter().filter(|unmet| *unmet).count()
+            });
+            let away = home.is_some_and(|home| home != facts.name());
+            targets.push(((unmet, away), (facts, fact)));
+        }
+    }
+    targets.sort_by_key(|(order, _)| *order);
+    targets.truncate(TARGETS);
+    targets.into_iter().map(|(_, target)| target).collect()
+}
+
+/// Every combination of changes that could bring `fact` forward, those preferred first within one size.
+fn plans(field: &Field<'_>, request: &Request, facts: &Facts<'_>, fact: &Fact<'_>) -> Vec<Vec<Change>> {
+    let mut plans = Vec::new();
+    let version = fact
+        .version
+        .as_ref()
+        .ok()
+        .map(pin)
+        .filter(|pin| request.version.as_ref() != Some(pin));
+    let version = version.map(|version| Change::Version { version });
+    let certified = (request.installed.is_some() && !request.self_certified).then_some(Change::SelfCertified);
+    let several = field.facts.len() + field.without.len() + field.unread.len() > 1;
+    let select = several.then(|| Change::SelectCatalog {
+        catalog: facts.name().to_owned(),
+    });
+    let channels: Vec<Option<Change>> = std::iter::once(None)
+        .chain(channels(request, facts, fact).into_iter().map(Some))
+        .collect();
+    for certified in [None, certified].into_iter().filter(distinct()) {
+        for select in [None, select.clone()].into_iter().filter(distinct()) {
+            for channel in &channels {
+                for version in [None, version.clone()].into_iter().filter(distinct()) {
+                    let plan = [version, channel.clone(), select.clone(), certified.clone()];
+                    plans.push(plan.into_iter().flatten().collect());
+                }
+            }
+        }
+    }
+    plans
+}
+
+/// Lets the first none through, not a second.
+fn distinct() -> impl FnMut(&Option<Change>) -> bool {
+    let mut none = false;
+    move |change| change.is_some() || !std::mem::replace(&mut none, true)
+}
+
+/// The changes of the channels that show `fact`: those with an edge to it first, then by name.
+fn channels(request: &Request, facts: &Facts<'_>, fact: &Fact<'_>) -> Vec<Change> {
+    let with_edge: Vec<&str> = facts.channel_names(&fact.edges).collect();
+    let without = facts.channel_names(&fact.channels);
+    let without = without.filter(|name| !with_edge.contains(name));
+    let names: Vec<String> = with_edge
+        .iter()
+        .copied()
+        .chain(without)
+        .take(CHANNELS)
+        .map(ToOwned::to_owned)
+        .collect();
+    let mut changes = Vec::new();
+    if !request.channels.is_empty() {
+        let new = names.iter().filter(|name| !request.channels.contains(name));
+        changes.extend(new.map(|channel| Change::AddChannel {
+            channel: channel.clone(),
+        }));
+    }
+    changes.extend(names.into_iter().map(|channel| Change::SetChannel { channel }));
+    if !request.channels.is_empty() {
+        changes.push(Change::AnyChannel);
+    }
+    changes
+}
+
+/// The range that holds this version alone; releases and build metadata do not count in ranges.
+fn pin(version: &VersionRelease) -> String {
+    let mut bare = version.version.clone();
+    bare.build = semver::BuildMetadata::EMPTY;
+    bare.to_string()
+}
