@@ -1,6 +1,6 @@
 //! Feature gates: `--feature-gates A=true,B=false`.
 //!
-//! Names and defaults are upstream's. Gates that upstream once had and removed are taken and
+//! Names and defaults are upstream's, but for `UpstreamCatalogSelection`, which only we have. Gates that upstream once had and removed are taken and
 //! ignored, because manifests rendered for older versions still pass them.
 
 use std::{collections::BTreeMap, fmt, str::FromStr};
@@ -24,10 +24,12 @@ pub enum Feature {
     ApiV1MetasHandler,
     /// catalogd answers `/api/v1/graphql`.
     GraphQlCatalogQueries,
+    /// Catalogs are chosen between as upstream does; see docs/deviations.md. Ours alone.
+    UpstreamCatalogSelection,
 }
 
-/// Every gate with its name on the command line and upstream's default.
-const KNOWN: [(Feature, &str, bool); 8] = [
+/// Every gate with its name on the command line and its default, upstream's where upstream has it.
+const KNOWN: [(Feature, &str, bool); 9] = [
     (
         Feature::SingleOwnNamespaceInstallSupport,
         "SingleOwnNamespaceInstallSupport",
@@ -48,6 +50,11 @@ const KNOWN: [(Feature, &str, bool); 8] = [
     (Feature::BundleReleaseSupport, "BundleReleaseSupport", false),
     (Feature::ApiV1MetasHandler, "APIV1MetasHandler", false),
     (Feature::GraphQlCatalogQueries, "GraphQLCatalogQueries", false),
+    (
+        Feature::UpstreamCatalogSelection,
+        "UpstreamCatalogSelection",
+        false,
+    ),
 ];
 
 /// Gates of earlier versions: taken, without effect.

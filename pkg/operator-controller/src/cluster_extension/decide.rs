@@ -30,6 +30,8 @@ pub(crate) enum Market {
         any_selected: bool,
         /// The answers of those that are available.
         answers: Vec<CatalogInput>,
+        /// How to choose between them.
+        selection: Selection,
     },
 }
 
@@ -75,7 +77,7 @@ pub(crate) fn choose(
             terminal: true,
         });
     };
-    let (any_selected, answers) = match market {
+    let (any_selected, answers, selection) = match market {
         Market::Unreadable(why) => return Err(Refusal::retry(why.clone())),
         Market::BadSelector(why) => {
             return Err(Refusal::retry(format!(
@@ -85,7 +87,8 @@ pub(crate) fn choose(
         Market::Asked {
             any_selected,
             answers,
-        } => (*any_selected, answers),
+            selection,
+        } => (*any_selected, answers, *selection),
     };
     let request = Request {
         package: catalog.package_name.clone(),
@@ -94,7 +97,7 @@ pub(crate) fn choose(
         self_certified: catalog.upgrade_constraint_policy == Some(UpgradeConstraintPolicy::SelfCertified),
         installed: history.installed.as_ref().map(installed),
         release_support,
-        selection: Selection::default(),
+        selection,
     };
     match olm_resolve::resolve(&request, answers) {
         Ok(resolution) => Ok(Choice {

@@ -8,7 +8,7 @@ use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt as _};
 use olm_api::{AvailabilityMode, ClusterCatalog, ClusterExtensionSpec, ClusterObjectSet, keys};
 use olm_catalog_client::CatalogRef;
-use olm_resolve::{CatalogInput, CatalogLookup, Selector, SelectorError};
+use olm_resolve::{CatalogInput, CatalogLookup, Selection, Selector, SelectorError};
 use olm_runtime::Feature;
 
 use super::Context;
@@ -54,6 +54,7 @@ pub(crate) async fn market(context: &Context, spec: &ClusterExtensionSpec) -> Ma
         return Market::Asked {
             any_selected: false,
             answers: Vec::new(),
+            selection: Selection::default(),
         };
     };
     let selector = match selector(wanted.selector.as_ref()) {
@@ -83,6 +84,11 @@ pub(crate) async fn market(context: &Context, spec: &ClusterExtensionSpec) -> Ma
     Market::Asked {
         any_selected,
         answers,
+        selection: if context.features.enabled(Feature::UpstreamCatalogSelection) {
+            Selection::Upstream
+        } else {
+            Selection::Ours
+        },
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use olm_api::{ClusterExtensionSpec, ClusterObjectSet};
 use olm_fbc::{Meta, PackageContent};
-use olm_resolve::{CatalogInput, CatalogLookup};
+use olm_resolve::{CatalogInput, CatalogLookup, Selection};
 use serde_json::{Value, json};
 
 use super::decide::{self, Choice, Market, Refusal, Step};
@@ -82,6 +82,7 @@ fn market(answers: Vec<(&str, CatalogLookup)>) -> Market {
     Market::Asked {
         any_selected: !answers.is_empty(),
         answers,
+        selection: Selection::Ours,
     }
 }
 
@@ -266,6 +267,24 @@ fn a_rollout_in_progress_is_kept_while_nothing_speaks_against_it() {
     // A catalog that has been read and does not offer it speaks against it.
     let gone = market(vec![("a", CatalogLookup::NoSuchPackage)]);
     assert!(version(choose(json!({}), upgrading, &gone)).starts_with("refused: "));
+}
+
+#[test]
+fn the_gate_restores_upstreams_choice_between_catalogs() {
+    let found = CatalogLookup::Found(Arc::new(content(&Value::Null)));
+    let Market::Asked { mut answers, .. } = market(vec![("a", CatalogLookup::NotServing), ("b", found)])
+    else {
+        panic!("asked");
+    };
+    answers[1].priority = 1;
+    for (selection, refused) in [(Selection::Ours, false), (Selection::Upstream, true)] {
+        let market = Market::Asked {
+            any_selected: true,
+            answers: answers.clone(),
+            selection,
+        };
+        assert_eq!(choose(json!({}), &[], &market).is_err(), refused, "{selection:?}");
+    }
 }
 
 #[test]
