@@ -11,7 +11,15 @@ const CARGO_DENY: &str = "cargo-deny@0.20.2";
 /// Runs all checks in order of their cost; the first that fails ends the run.
 pub(crate) fn run() -> anyhow::Result<()> {
     shell::run(cargo().args(["fmt", "--all", "--check"]))?;
-    shell::run(cargo().args(["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]))?;
+    shell::run(cargo().args([
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--locked",
+        "--",
+        "-D",
+        "warnings",
+    ]))?;
     generate::run(true)?;
     purity::run()?;
     deny()
@@ -22,7 +30,11 @@ pub(crate) fn run() -> anyhow::Result<()> {
 fn deny() -> anyhow::Result<()> {
     let installed = shell::output(cargo().args(["deny", "--version"])).is_ok();
     if !installed {
-        shell::run(Command::new("cargo").current_dir(root()).args(["install", "--locked", CARGO_DENY]))?;
+        shell::run(
+            Command::new("cargo")
+                .current_dir(root())
+                .args(["install", "--locked", CARGO_DENY]),
+        )?;
     }
     shell::run(cargo().args(["deny", "--offline", "check", "bans", "licenses", "sources"]))
 }

@@ -8,13 +8,29 @@ use anyhow::bail;
 use crate::shell::{cargo, output};
 
 /// The crates below the line of docs/architecture.md.
-const PURE: [&str; 6] =
-    ["olm-api", "olm-version", "olm-fbc", "olm-resolve", "olm-bundle", "olm-status"];
+const PURE: [&str; 6] = [
+    "olm-api",
+    "olm-version",
+    "olm-fbc",
+    "olm-resolve",
+    "olm-bundle",
+    "olm-status",
+];
 
 /// Crates that do IO or bring a runtime for it.
 const FORBIDDEN: [&str; 12] = [
-    "tokio", "async-std", "mio", "hyper", "reqwest", "kube-client", "kube-runtime", "axum", "oci-client", "tar",
-    "rustls", "tempfile",
+    "tokio",
+    "async-std",
+    "mio",
+    "hyper",
+    "reqwest",
+    "kube-client",
+    "kube-runtime",
+    "axum",
+    "oci-client",
+    "tar",
+    "rustls",
+    "tempfile",
 ];
 
 /// Fails with every pair of a pure crate and a crate that it must not link.
@@ -22,12 +38,23 @@ pub(crate) fn run() -> anyhow::Result<()> {
     let mut found = Vec::new();
     for pure in PURE {
         let tree = output(cargo().args([
-            "tree", "--locked", "--edges", "normal", "--prefix", "none", "--format", "{p}", "--package", pure,
+            "tree",
+            "--locked",
+            "--edges",
+            "normal",
+            "--prefix",
+            "none",
+            "--format",
+            "{p}",
+            "--package",
+            pure,
         ]))?;
         for line in tree.lines() {
             let name = line.split(' ').next().unwrap_or_default();
             if FORBIDDEN.contains(&name) {
-                found.push(format!("{pure} links {name} (see `cargo tree -p {pure} -i {name}`)"));
+                found.push(format!(
+                    "{pure} links {name} (see `cargo tree -p {pure} -i {name}`)"
+                ));
             }
         }
     }

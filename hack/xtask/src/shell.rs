@@ -24,7 +24,9 @@ pub(crate) fn cargo() -> Command {
 pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
     let shown = show(command);
     eprintln!("$ {shown}");
-    let status = command.status().with_context(|| format!("cannot start `{shown}`"))?;
+    let status = command
+        .status()
+        .with_context(|| format!("cannot start `{shown}`"))?;
     if !status.success() {
         bail!("`{shown}` failed: {status}");
     }
@@ -34,7 +36,9 @@ pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
 /// Runs `command` and returns what it printed.
 pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
     let shown = show(command);
-    let output = command.output().with_context(|| format!("cannot start `{shown}`"))?;
+    let output = command
+        .output()
+        .with_context(|| format!("cannot start `{shown}`"))?;
     if !output.status.success() {
         bail!("`{shown}` failed: {}", String::from_utf8_lossy(&output.stderr));
     }
@@ -44,12 +48,16 @@ pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
 /// Builds and runs a binary of the workspace.
 pub(crate) fn cargo_run(package: &str, bin: &str, args: &[String]) -> anyhow::Result<()> {
     let mut command = cargo();
-    command.args(["run", "--quiet", "--package", package, "--bin", bin, "--"]).args(args);
+    command
+        .args(["run", "--quiet", "--package", package, "--bin", bin, "--"])
+        .args(args);
     run(&mut command)
 }
 
 fn show(command: &Command) -> String {
-    let name = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
+    let name = Path::new(command.get_program())
+        .file_name()
+        .unwrap_or(command.get_program());
     let mut shown = name.to_string_lossy().into_owned();
     for arg in command.get_args() {
         shown.push(' ');

@@ -18,12 +18,18 @@ struct Totals {
 impl Totals {
     /// Adds a suite's closing line, `test result: ok. 3 passed; 0 failed; 1 ignored; ...`; other lines count nothing.
     fn add(&mut self, line: &str) {
-        let Some(rest) = line.trim().strip_prefix("test result:") else { return };
+        let Some(rest) = line.trim().strip_prefix("test result:") else {
+            return;
+        };
         let counts = rest.split_once(". ").map_or("", |(_, counts)| counts);
         for part in counts.split(';') {
             let mut words = part.split_whitespace();
-            let (Some(number), Some(word)) = (words.next(), words.next()) else { continue };
-            let Ok(number) = number.parse::<u64>() else { continue };
+            let (Some(number), Some(word)) = (words.next(), words.next()) else {
+                continue;
+            };
+            let Ok(number) = number.parse::<u64>() else {
+                continue;
+            };
             match word {
                 "passed" => self.passed += number,
                 "failed" => self.failed += number,
@@ -37,12 +43,23 @@ impl Totals {
 /// Builds the two controllers, then runs `cargo test` with `args` (all crates when empty).
 ///
 /// A suite that fails does not stop the others; any failure makes this an error after the totals.
+#[expect(
+    clippy::print_stdout,
+    reason = "the suites' output and the totals are this chore's result"
+)]
 pub(crate) fn run(args: &[String]) -> anyhow::Result<()> {
-    
     if std::env::var_os("OLM_VECTORS").is_none() {
-        eprintln!("OLM_VECTORS is not set: the differential tests have nothing to compare with and are skipped");
+        eprintln!(
+            "OLM_VECTORS is not set: the differential tests have nothing to compare with and are skipped"
+        );
     }
-    shell::run(cargo().args(["build", "--package", "catalogd", "--package", "operator-controller"]))?;
+    shell::run(cargo().args([
+        "build",
+        "--package",
+        "catalogd",
+        "--package",
+        "operator-controller",
+    ]))?;
 
     let mut command = cargo();
     command.arg("test").arg("--no-fail-fast");
@@ -61,7 +78,10 @@ pub(crate) fn run(args: &[String]) -> anyhow::Result<()> {
         }
     }
     let status = child.wait().context("cannot wait for `cargo test`")?;
-    println!("{} passed, {} failed, {} skipped", totals.passed, totals.failed, totals.skipped);
+    println!(
+        "{} passed, {} failed, {} skipped",
+        totals.passed, totals.failed, totals.skipped
+    );
     if !status.success() || totals.failed > 0 {
         bail!("tests failed ({status})");
     }
@@ -78,9 +98,18 @@ mod tests {
     #[test]
     fn totals_add_up_over_suites() {
         let mut totals = Totals::default();
-        totals.add("test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.1s");
+        totals.add(
+            "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.1s",
+        );
         totals.add("running 12 tests");
         totals.add("test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out");
-        assert_eq!(totals, Totals { passed: 5, failed: 1, skipped: 1 });
+        assert_eq!(
+            totals,
+            Totals {
+                passed: 5,
+                failed: 1,
+                skipped: 1
+            }
+        );
     }
 }

@@ -6,7 +6,7 @@
 mod args;
 mod cluster_catalog;
 mod cluster_extension;
-mod cluster_object_set;
+pub mod cluster_object_set;
 mod shared;
 
 use std::path::Path;

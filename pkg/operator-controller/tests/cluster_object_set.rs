@@ -1,12 +1,8 @@
 //! Revisions against a real API server: rolling out, halting, repairing, handing over, colliding, going.
 
-#[path = "../src/cluster_object_set/mod.rs"]
-mod cluster_object_set;
-
 use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
-use cluster_object_set::Options;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -15,10 +11,11 @@ use kube::{Api, Client, ResourceExt as _};
 use olm_api::{ClusterObjectSet, keys};
 use olm_applier::plan;
 use olm_harness::{ControlPlane, PodStandIn, eventually, install_crds};
+use olm_operator_controller::cluster_object_set::{self, Options};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 const NAMESPACE: &str = "workload";
 
 struct World {
@@ -147,6 +144,7 @@ fn webhook() -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[expect(clippy::too_many_lines, reason = "one life, told in order")]
 async fn rolls_out_halts_repairs_hands_over_and_goes() -> Result<()> {
     let world = World::start().await?;
     world.pods.set_ready(NAMESPACE, "manager", false).await;

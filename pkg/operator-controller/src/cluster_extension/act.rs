@@ -125,13 +125,44 @@ async fn render(context: &Context, order: &Order<'_>, bundle: &Bundle) -> Result
             Certificates::Own(made.by_secret)
         }
     };
-    let objects = olm_bundle::render(bundle, &options).map_err(Failure::Render)?;
+    let objects = distinct(olm_bundle::render(bundle, &options).map_err(Failure::Render)?);
     Ok(Rendered {
         objects,
         properties: bundle.properties_annotation(),
         provider,
         renewal,
     })
+}
+
+/// One object of each identity, the later one: a bundle may bring a Service of the name that its webhooks' Service is
+/// rendered with, and a revision cannot hold both.
+fn distinct(objects: Vec<Value>) -> Vec<Value> {
+    let identity = |object: &Value| {
+        let text = |pointer: &str| {
+            object
+                .pointer(pointer)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        };
+        let group = text("/apiVersion")
+            .rsplit_once('/')
+            .map(|(group, _)| group.to_owned());
+        (
+            group,
+            text("/kind"),
+            text("/metadata/namespace"),
+            text("/metadata/name"),
+        )
+    };
+    let mut seen = std::collections::HashSet::new();
+    let mut kept: Vec<Value> = objects
+        .into_iter()
+        .rev()
+        .filter(|object| seen.insert(identity(object)))
+        .collect();
+    kept.reverse();
+    kept
 }
 
 /// What every object carries besides what its bundle says.
@@ -310,4 +341,22 @@ pub(crate) async fn adjust_deadline(
     let what = format!("patching {revision} Revision");
     call(what, sets.patch(revision, &params, &Patch::Merge(&patch))).await?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::distinct;
+
+    #[test]
+    fn the_later_of_two_services_of_one_name_is_kept() {
+        let service = |port: u16| json!({"apiVersion": "v1", "kind": "Service", "metadata": {"namespace": "a", "name": "webhook"}, "spec": port});
+        let other =
+            json!({"apiVersion": "v1", "kind": "Service", "metadata": {"namespace": "b", "name": "webhook"}});
+        assert_eq!(
+            distinct(vec![service(1), other.clone(), service(2)]),
+            vec![other, service(2)]
+        );
+    }
 }

@@ -73,11 +73,12 @@ impl Context {
         let all = self.store.state();
         let identity = decide::identity(set, all.iter().map(AsRef::as_ref));
         let probes = set.spec.progression_probes.as_deref().unwrap_or_default();
-        let prober = Prober::new(probes).map_err(|error| format!("reading progressionProbes: {error}"))?;
+        let progression =
+            Prober::new(probes).map_err(|error| format!("reading progressionProbes: {error}"))?;
         Ok(Revision {
             identity,
             phases: content.into_revision(),
-            prober,
+            prober: progression,
         })
     }
 

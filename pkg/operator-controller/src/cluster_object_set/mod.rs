@@ -103,6 +103,7 @@ pub async fn run(client: Client, options: Options, shutdown: CancellationToken) 
 }
 
 /// Writing the status or a finalizer failed: the object changed meanwhile, or the API server is away.
+#[expect(clippy::needless_pass_by_value, reason = "the signature is the runtime's")]
 fn retry(set: Arc<ClusterObjectSet>, error: &Error, context: Arc<Context>) -> Action {
     tracing::debug!(name = set.name_any(), %error, "a ClusterObjectSet is tried again");
     Action::requeue(context.backoff.failed(set.name_any()))

@@ -140,7 +140,11 @@ async fn life(cluster: &Cluster, plan: &Plan, outcome: &mut Outcome) -> anyhow::
 /// Several operators bring objects of the Prometheus operator's kinds; the cluster serves those, without a schema.
 async fn monitoring_kinds(cluster: &Cluster) -> anyhow::Result<()> {
     const GROUP: &str = "monitoring.coreos.com";
-    for (kind, plural) in [("ServiceMonitor", "servicemonitors"), ("PodMonitor", "podmonitors"), ("PrometheusRule", "prometheusrules")] {
+    for (kind, plural) in [
+        ("ServiceMonitor", "servicemonitors"),
+        ("PodMonitor", "podmonitors"),
+        ("PrometheusRule", "prometheusrules"),
+    ] {
         cluster
             .apply(&json!({
                 "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",

@@ -216,8 +216,7 @@ where
     };
     let sha256 = Sha256::digest(&decoded)
         .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+        .fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
     Ok(Answer {
         status: parts.status.as_u16(),
         encoded: encoding.is_some(),

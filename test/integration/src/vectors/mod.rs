@@ -89,6 +89,11 @@ pub const KINDS: &[Kind] = &[
         run: crdsafety::run,
     },
     Kind {
+        name: crate::api_validation::KIND,
+        path: crate::api_validation::KIND,
+        run: crate::api_validation::run,
+    },
+    Kind {
         name: "resolution-upstream",
         path: "resolution.jsonl",
         run: resolution::run_upstream,
