@@ -1,6 +1,8 @@
-//! Runs a folder of vectors and prints a table by kind; exit status 1 when any case is wrong.
+//! Runs a folder of vectors and prints a table by kind. Wrong cases go to a file, whose path is printed; exit
+//! status 1 when there are any.
 
 use clap::Parser;
+use olm_integration::vectors::{KINDS, Report};
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -8,9 +10,9 @@ use std::process::ExitCode;
 #[derive(Parser)]
 #[command(about = "Compares this project's answers with recorded ones of upstream")]
 struct Args {
-    /// The folder of vectors
+    /// The folder of vectors: any kinds, and of each any of its files and cases
     dir: PathBuf,
-    /// Write the wrong cases to this file instead of the first of them to the terminal
+    /// Write the wrong cases to this file
     #[arg(long)]
     wrong: Option<PathBuf>,
     /// Run only these kinds
@@ -19,10 +21,13 @@ struct Args {
 }
 
 /// How many wrong cases of a kind are shown.
-const SHOWN: usize = 20;
+const SHOWN: usize = 5;
+/// How many bytes of one are shown.
+const LINE: usize = 400;
 
 fn main() -> anyhow::Result<ExitCode> {
     let args = Args::parse();
+    anyhow::ensure!(args.dir.is_dir(), "{} is no folder", args.dir.display());
     let mut out = std::io::stdout().lock();
     writeln!(
         out,
@@ -30,18 +35,25 @@ fn main() -> anyhow::Result<ExitCode> {
         "kind", "cases", "equal", "deviating", "wrong"
     )?;
     let mut wrong = Vec::new();
-    for kind in olm_integration::vectors::KINDS {
-        let wanted = args.kind.is_empty() || args.kind.iter().any(|name| name == kind.name);
-        if !wanted || !args.dir.join(kind.path).exists() {
+    let mut all = Report::new("all");
+    let named = |name: &str| args.kind.is_empty() || args.kind.iter().any(|kind| kind == name);
+    for kind in KINDS.iter().filter(|kind| named(kind.name)) {
+        if !args.dir.join(kind.path).exists() {
+            writeln!(out, "{:<24} skipped: there is no {}", kind.name, kind.path)?;
             continue;
         }
         let report = (kind.run)(&args.dir);
         writeln!(out, "{report}")?;
-        if args.wrong.is_none() {
-            for line in report.wrong.iter().take(SHOWN) {
-                writeln!(out, "  {line}")?;
-            }
+        for (missing, count) in &report.skipped {
+            writeln!(out, "  skipped {count}: missing is {missing}")?;
         }
+        for line in report.wrong.iter().take(SHOWN) {
+            writeln!(out, "  {}", line.get(..LINE).unwrap_or(line))?;
+        }
+        all.cases += report.cases;
+        all.equal += report.equal;
+        all.deviating += report.deviating;
+        all.wrong.extend(report.wrong.iter().cloned());
         wrong.extend(
             report
                 .wrong
@@ -49,12 +61,14 @@ fn main() -> anyhow::Result<ExitCode> {
                 .map(|line| format!("{}: {line}\n", kind.name)),
         );
     }
-    if let Some(path) = &args.wrong {
-        std::fs::write(path, wrong.concat())?;
+    writeln!(out, "{all}")?;
+    if wrong.is_empty() {
+        return Ok(ExitCode::SUCCESS);
     }
-    Ok(if wrong.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    let path = args
+        .wrong
+        .unwrap_or_else(|| std::env::temp_dir().join("olm-vectors-wrong.txt"));
+    std::fs::write(&path, wrong.concat())?;
+    writeln!(out, "wrong cases: {}", path.display())?;
+    Ok(ExitCode::FAILURE)
 }

@@ -9,13 +9,22 @@ use std::sync::Arc;
 /// Packages by name; none for one that is not there.
 type Packages = BTreeMap<String, Arc<PackageContent>>;
 
+/// What a recorded catalog has of a package.
+pub(crate) enum Lookup {
+    Found(Arc<PackageContent>),
+    /// It does not have it.
+    Absent,
+    /// The recording is not here, or only in part; this is missing.
+    Missing(String),
+}
+
 /// The catalogs below one folder.
 pub(crate) struct Catalogs {
     root: PathBuf,
     /// Split catalogs by path, read whole.
     splits: BTreeMap<String, Packages>,
     /// Folders of the large catalog by package.
-    folders: Option<BTreeMap<String, PathBuf>>,
+    folders: Option<Folders>,
     /// Packages of the large catalog read so far.
     large: Packages,
 }
@@ -32,13 +41,12 @@ impl Catalogs {
     }
 
     /// A package of the catalog `content`: `large`, or a file of split metas.
-    pub(crate) fn package(
-        &mut self,
-        content: &str,
-        name: &str,
-    ) -> anyhow::Result<Option<Arc<PackageContent>>> {
+    pub(crate) fn package(&mut self, content: &str, name: &str) -> anyhow::Result<Lookup> {
         if content == "large" {
             return self.large_package(name);
+        }
+        if !self.root.join(content).exists() {
+            return Ok(Lookup::Missing(format!("catalogs/{content}")));
         }
         if !self.splits.contains_key(content) {
             let packages = split(&self.root.join(content))?;
@@ -48,18 +56,25 @@ impl Catalogs {
             .splits
             .get(content)
             .and_then(|packages| packages.get(name))
-            .cloned())
+            .map_or(Lookup::Absent, |package| Lookup::Found(package.clone())))
     }
 
-    fn large_package(&mut self, name: &str) -> anyhow::Result<Option<Arc<PackageContent>>> {
+    fn large_package(&mut self, name: &str) -> anyhow::Result<Lookup> {
         if let Some(package) = self.large.get(name) {
-            return Ok(Some(package.clone()));
+            return Ok(Lookup::Found(package.clone()));
         }
         if self.folders.is_none() {
             self.folders = Some(folders(&self.root)?);
         }
-        let Some(folder) = self.folders.as_ref().and_then(|folders| folders.get(name)) else {
-            return Ok(None);
+        let Some(folders) = &self.folders else {
+            return Ok(Lookup::Absent);
+        };
+        let Some(folder) = folders.by_package.get(name) else {
+            // In a part of the catalog nobody knows whether the whole has it.
+            return Ok(match &folders.missing {
+                Some(missing) => Lookup::Missing(missing.clone()),
+                None => Lookup::Absent,
+            });
         };
         let mut builder = PackageBuilder::new(name);
         for meta in metas(folder)? {
@@ -67,7 +82,7 @@ impl Catalogs {
         }
         let package = Arc::new(builder.finish());
         self.large.insert(name.to_owned(), package.clone());
-        Ok(Some(package))
+        Ok(Lookup::Found(package))
     }
 }
 
@@ -92,10 +107,63 @@ fn split(file: &Path) -> anyhow::Result<Packages> {
         .collect())
 }
 
-/// The folder of each package of the large catalog: not always named after it.
-fn folders(root: &Path) -> anyhow::Result<BTreeMap<String, PathBuf>> {
+/// The large catalog.
+struct Folders {
+    /// The folder of each package: not always named after it.
+    by_package: BTreeMap<String, PathBuf>,
+    /// The first part that is not here; none when it is whole.
+    missing: Option<String>,
+}
+
+const PARTS: [&str; 2] = ["medium", "rest"];
+
+/// How many folders `part` was recorded with.
+fn recorded(part: &str) -> usize {
+    if part == "medium" { 28 } else { 278 }
+}
+
+/// The first folder of the large catalog below `root` that should be there and is not.
+pub(crate) fn missing(root: &Path, parts: &[&str]) -> Option<String> {
+    let listed = std::fs::read(root.join("packages.json")).ok();
+    let listed: Option<serde_json::Value> = listed.and_then(|text| serde_json::from_slice(&text).ok());
+    let absent = |part: &&str| !root.join(part).is_dir();
+    if let Some(part) = parts.iter().find(|part| absent(part)) {
+        return Some(format!("catalogs/{part}"));
+    }
+    let names = |value: &serde_json::Value| match value {
+        serde_json::Value::Object(members) => members.keys().cloned().collect(),
+        serde_json::Value::Array(items) => items
+            .iter()
+            .filter_map(|item| Some(item.as_str()?.to_owned()))
+            .collect(),
+        _ => Vec::new(),
+    };
+    let key = if parts.len() == PARTS.len() {
+        "source"
+    } else {
+        "medium"
+    };
+    let names: Vec<String> = listed
+        .as_ref()
+        .and_then(|listed| listed.get(key))
+        .map(names)
+        .unwrap_or_default();
+    if listed.is_none() {
+        // Without the list, as many folders as were recorded.
+        let folders = |part: &str| std::fs::read_dir(root.join(part)).map_or(0, Iterator::count);
+        let short = parts.iter().find(|part| folders(part) < recorded(part));
+        return short.map(|part| format!("a part of catalogs/{part}"));
+    }
+    let there = |name: &String| parts.iter().any(|part| root.join(part).join(name).is_dir());
+    names
+        .into_iter()
+        .find(|name| !there(name))
+        .map(|name| format!("the folder {name} of the large catalog"))
+}
+
+fn folders(root: &Path) -> anyhow::Result<Folders> {
     let mut folders = BTreeMap::new();
-    for part in ["medium", "rest"]
+    for part in PARTS
         .map(|part| root.join(part))
         .iter()
         .filter(|part| part.exists())
@@ -111,7 +179,10 @@ fn folders(root: &Path) -> anyhow::Result<BTreeMap<String, PathBuf>> {
             }
         }
     }
-    Ok(folders)
+    Ok(Folders {
+        by_package: folders,
+        missing: missing(root, &PARTS),
+    })
 }
 
 /// The metas of the files in `folder`, by the names of the files.

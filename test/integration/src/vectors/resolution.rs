@@ -3,7 +3,7 @@
 //! Run twice: with our choice between catalogs, where the listed cases deviate, and with upstream's, where
 //! none may.
 
-use super::catalogs::Catalogs;
+use super::catalogs::{Catalogs, Lookup};
 use super::{Report, deviations, rows};
 use anyhow::Context as _;
 use olm_resolve::{
@@ -103,6 +103,10 @@ struct Expected {
 
 fn compare(dir: &Path, kind: &'static str, selection: Selection) -> Report {
     let mut report = Report::new(kind);
+    if !dir.join("resolution-sets.json").exists() {
+        report.skip("resolution-sets.json");
+        return report;
+    }
     let sets = std::fs::read(dir.join("resolution-sets.json"))
         .context("cannot read resolution-sets.json")
         .and_then(|text| Ok(serde_json::from_slice::<Sets>(&text)?.catalog_sets));
@@ -120,9 +124,16 @@ fn compare(dir: &Path, kind: &'static str, selection: Selection) -> Report {
     };
     let mut catalogs = Catalogs::new(&dir.join("catalogs"));
     for row in rows::<Row>(&dir.join("resolution.jsonl"), &mut report) {
-        let known = sets.get(&row.set).map(Vec::as_slice).unwrap_or_default();
+        let Some(known) = sets.get(&row.set) else {
+            report.skip(format!("set {} of resolution-sets.json", row.set));
+            continue;
+        };
         let answer = match answer(&row, known, &mut catalogs, selection) {
-            Ok(answer) => answer,
+            Ok(Outcome::Answer(answer)) => *answer,
+            Ok(Outcome::Missing(missing)) => {
+                report.skip(missing);
+                continue;
+            }
             Err(error) => {
                 report.count(Some(format!("{}: {error:#}", row.id)));
                 continue;
@@ -154,15 +165,21 @@ fn compare(dir: &Path, kind: &'static str, selection: Selection) -> Report {
     report
 }
 
+enum Outcome {
+    Answer(Box<Result<Resolution, ResolveError>>),
+    /// A catalog is not here, or not whole.
+    Missing(String),
+}
+
 fn answer(
     row: &Row,
     known: &[Catalog],
     catalogs: &mut Catalogs,
     selection: Selection,
-) -> anyhow::Result<Result<Resolution, ResolveError>> {
+) -> anyhow::Result<Outcome> {
     let selector = match selector(row.selector.as_ref()) {
         Ok(selector) => selector,
-        Err(error) => return Ok(Err(error)),
+        Err(error) => return Ok(Outcome::Answer(Box::new(Err(error)))),
     };
     let mut inputs = Vec::new();
     for catalog in known {
@@ -173,9 +190,11 @@ fn answer(
             continue;
         }
         let lookup = if catalog.serving {
-            catalogs
-                .package(&catalog.content, &row.package)?
-                .map_or(CatalogLookup::NoSuchPackage, CatalogLookup::Found)
+            match catalogs.package(&catalog.content, &row.package)? {
+                Lookup::Found(package) => CatalogLookup::Found(package),
+                Lookup::Absent => CatalogLookup::NoSuchPackage,
+                Lookup::Missing(missing) => return Ok(Outcome::Missing(missing)),
+            }
         } else {
             CatalogLookup::NotServing
         };
@@ -199,7 +218,7 @@ fn answer(
         release_support: row.bundle_release_support,
         selection,
     };
-    Ok(resolve(&request, &inputs))
+    Ok(Outcome::Answer(Box::new(resolve(&request, &inputs))))
 }
 
 fn selector(raw: Option<&RawSelector>) -> Result<Selector, ResolveError> {
