@@ -42,11 +42,12 @@ async fn main() -> ExitCode {
         })
         .run(features)
         .await;
-    let failed = result.failed_steps() + result.parsing_errors() + result.hook_errors();
+    let scenarios = result.scenarios_stats();
+    let failed = scenarios.failed + scenarios.skipped + result.parsing_errors() + result.hook_errors();
     let verdict = if failed == 0 { "ok" } else { "FAILED" };
     println!(
         "test result: {verdict}. {} passed; {failed} failed; 0 ignored",
-        result.passed_steps()
+        scenarios.passed
     );
     if failed == 0 {
         ExitCode::SUCCESS
