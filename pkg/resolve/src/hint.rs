@@ -27,13 +27,26 @@ pub(crate) fn text(field: &Field<'_>, question: &Question<'_>, trouble: &Trouble
         Trouble::InstalledVersion { .. } => change(field, question, None).into_iter().collect(),
         Trouble::Selector { .. } | Trouble::Range { .. } => Vec::new(),
     };
-    cut(sentences.join(". "))
+    fit(&sentences)
 }
 
-fn cut(mut text: String) -> String {
+/// The sentences in one text. When that is too long, what is cut is before the last: that says what to do.
+fn fit(sentences: &[String]) -> String {
+    const BETWEEN: &str = ". ";
+    let whole = sentences.join(BETWEEN);
+    match sentences.split_last() {
+        Some((last, before)) if whole.len() > LIMIT && last.len() <= LIMIT / 2 => {
+            let left = LIMIT - last.len() - BETWEEN.len();
+            format!("{}{BETWEEN}{last}", cut(before.join(BETWEEN), left))
+        }
+        _ => cut(whole, LIMIT),
+    }
+}
+
+fn cut(mut text: String, limit: usize) -> String {
     const MARK: &str = "...";
-    if text.len() > LIMIT {
-        let mut end = LIMIT - MARK.len();
+    if text.len() > limit {
+        let mut end = limit.saturating_sub(MARK.len());
         while !text.is_char_boundary(end) {
             end -= 1;
         }
@@ -309,11 +322,20 @@ fn change(field: &Field<'_>, question: &Question<'_>, wanted: Option<&str>) -> O
         let sure = !changes
             .iter()
             .any(|change| matches!(change, Change::WaitFor { .. }));
-        (sure && !changes.is_empty()).then_some(changes)
+        let texts: Vec<String> = changes.iter().map(ToString::to_string).collect();
+        (sure && !changes.is_empty()).then(|| texts.join(", and "))
     };
-    let changes = changes(wanted).or_else(|| wanted.and_then(|_| changes(None)))?;
-    let texts: Vec<String> = changes.iter().map(ToString::to_string).collect();
-    Some(format!("Smallest change: {}", texts.join(", and ")))
+    let label = |wanted| {
+        let mut facts = field.facts.iter();
+        facts.find_map(|facts| Some(facts.bundles.get(*facts.by_name.get(wanted)?)?.label()))
+    };
+    if let Some(wanted) = wanted
+        && let Some(changes) = changes(Some(wanted))
+    {
+        let label = label(wanted).unwrap_or_else(|| wanted.to_owned());
+        return Some(format!("Smallest change for {}: {changes}", clip(&label)));
+    }
+    Some(format!("Smallest change: {}", changes(None)?))
 }
 
 /// A foreign name, shortened and quoted.
@@ -342,5 +364,23 @@ fn list(items: impl Iterator<Item = String>) -> Option<String> {
         0 => None,
         count if count > NAMED => Some(format!("{named} and {} more", count - NAMED)),
         _ => Some(named),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LIMIT, fit};
+
+    #[test]
+    fn what_is_too_long_is_cut_before_the_last_sentence() {
+        let long = "\u{e4}".repeat(LIMIT);
+        let text = fit(&[long.clone(), "Smallest change: none".to_owned()]);
+        assert!(
+            text.len() <= LIMIT && text.ends_with("\u{e4}.... Smallest change: none"),
+            "{text}"
+        );
+        assert!(fit(&[long.clone(), long]).len() <= LIMIT);
+        assert_eq!(fit(&["a".to_owned(), "b".to_owned()]), "a. b");
+        assert_eq!(fit(&[]), "");
     }
 }
