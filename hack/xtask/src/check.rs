@@ -36,5 +36,7 @@ fn deny() -> anyhow::Result<()> {
                 .args(["install", "--locked", CARGO_DENY]),
         )?;
     }
+    // cargo-deny reads the manifests of every platform's crates; a build fetches only this platform's.
+    shell::run(cargo().args(["fetch", "--locked"]))?;
     shell::run(cargo().args(["deny", "--offline", "check", "bans", "licenses", "sources"]))
 }
