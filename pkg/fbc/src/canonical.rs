@@ -10,34 +10,55 @@ use serde_json::{Map, Number, Value};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Files `fields`, the top level of one object, under its schema, package and name.
-pub(crate) fn meta(fields: Vec<(String, Value)>) -> Result<Meta, DecodeError> {
-    let mut folded: BTreeMap<String, Vec<String>> = BTreeMap::new();
+/// Files `fields`, the top level of one object with the canonical text of each value, under its schema, package
+/// and name.
+pub(crate) fn meta(mut fields: Vec<(String, String)>) -> Result<Meta, DecodeError> {
+    let mut folded: BTreeMap<String, Vec<&String>> = BTreeMap::new();
     for (key, _) in &fields {
-        folded.entry(fold(key)).or_default().push(key.clone());
+        folded.entry(fold(key)).or_default().push(key);
     }
-    if let Some((key, mut keys)) = folded.into_iter().find(|(_, keys)| keys.len() > 1) {
+    if let Some((key, keys)) = folded.into_iter().find(|(_, keys)| keys.len() > 1) {
+        let mut keys: Vec<String> = keys.into_iter().cloned().collect();
         keys.sort();
         return Err(DecodeError::DuplicateKeys { key, keys });
     }
     let text = |wanted: &'static str| match fields.iter().find(|(key, _)| fold(key) == wanted) {
         None => Ok(String::new()),
-        Some((_, Value::String(text))) => Ok(text.clone()),
-        Some((_, other)) => Err(DecodeError::NotAString {
+        Some((_, value)) => serde_json::from_str(value).map_err(|_| DecodeError::NotAString {
             key: wanted,
-            found: kind(other),
+            found: kind(value),
         }),
     };
     let (schema, package, name) = (text("schema")?, text("package")?, text("name")?);
-    let mut blob = String::new();
-    object(&fields.into_iter().collect(), &mut blob);
-    blob.push('\n');
+    fields.sort();
+    let size: usize = fields
+        .iter()
+        .map(|(key, value)| key.len() + value.len() + 4)
+        .sum();
+    let mut blob = String::with_capacity(size + 3);
+    blob.push('{');
+    for (at, (key, value)) in fields.iter().enumerate() {
+        if at > 0 {
+            blob.push(',');
+        }
+        string(key, &mut blob);
+        blob.push(':');
+        blob.push_str(value);
+    }
+    blob.push_str("}\n");
     Ok(Meta {
         schema,
         package,
         name,
         blob: blob.into_bytes(),
     })
+}
+
+/// The canonical text of a value; its depth was limited when it was read.
+pub(crate) fn text(value: &Value) -> String {
+    let mut out = String::new();
+    write(value, &mut out);
+    out
 }
 
 /// Simple case folding, as Go compares the keys of JSON objects.
@@ -60,18 +81,18 @@ fn single(c: char, mut mapped: impl Iterator<Item = char>) -> char {
     }
 }
 
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
+/// What a canonical text is, in words.
+fn kind(value: &str) -> &'static str {
+    match value.as_bytes().first() {
+        Some(b'n') => "null",
+        Some(b't' | b'f') => "a boolean",
+        Some(b'"') => "a string",
+        Some(b'[') => "a list",
+        Some(b'{') => "an object",
+        _ => "a number",
     }
 }
 
-/// Writes `value`; its depth was limited when it was read.
 fn write(value: &Value, out: &mut String) {
     match value {
         Value::Null => out.push_str("null"),
@@ -127,31 +148,35 @@ pub(crate) fn number(value: &Number, out: &mut String) {
     }
 }
 
-fn string(text: &str, out: &mut String) {
+/// Writes a string.
+pub(crate) fn string(text: &str, out: &mut String) {
     out.push('"');
-    let mut start = 0;
-    for (at, c) in text.char_indices() {
-        let short = match c {
-            '"' => "\\\"",
-            '\\' => "\\\\",
-            '\n' => "\\n",
-            '\r' => "\\r",
-            '\t' => "\\t",
-            '\u{8}' => "\\b",
-            '\u{c}' => "\\f",
-            '\u{2028}' => "\\u2028",
-            '\u{2029}' => "\\u2029",
-            '\0'..'\u{20}' => "",
-            _ => continue,
-        };
-        out.push_str(text.get(start..at).unwrap_or_default());
-        if short.is_empty() {
-            let _ = write!(out, "\\u{:04x}", u32::from(c));
-        } else {
-            out.push_str(short);
+    let mut rest = text;
+    while let Some(at) = rest.bytes().position(may_need_escape) {
+        let (plain, from) = rest.split_at(at);
+        out.push_str(plain);
+        let mut chars = from.chars();
+        let c = chars.next().unwrap_or_default();
+        rest = chars.as_str();
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{c}' => out.push_str("\\f"),
+            '\0'..'\u{20}' | '\u{2028}' | '\u{2029}' => {
+                let _ = write!(out, "\\u{:04x}", u32::from(c));
+            }
+            c => out.push(c),
         }
-        start = at + c.len_utf8();
     }
-    out.push_str(text.get(start..).unwrap_or_default());
+    out.push_str(rest);
     out.push('"');
+}
+
+/// Whether a character that starts with this byte may have to be escaped; U+2028 and U+2029 start with 0xe2.
+fn may_need_escape(byte: u8) -> bool {
+    matches!(byte, 0..0x20 | b'"' | b'\\' | 0xe2)
 }

@@ -177,7 +177,10 @@ impl<R: Read> Decoder<R> {
             let fields = match self.frames.next()? {
                 None => return Ok(None),
                 Some(Frame::Json(text)) => Some(json::fields(text)?),
-                Some(Frame::Yaml(text)) => yaml::fields(text, &self.limits)?,
+                Some(Frame::Yaml(text)) => yaml::fields(text, &self.limits)?.map(|fields| {
+                    let canonical = |(key, value)| (key, canonical::text(&value));
+                    fields.into_iter().map(canonical).collect()
+                }),
             };
             let Some(fields) = fields else { continue };
             if self.documents >= self.limits.max_documents {

@@ -25,6 +25,8 @@ const GRACE_SECONDS: u32 = 5;
 /// What differs from the usual way to start a controller.
 #[derive(Clone, Debug, Default)]
 pub struct ControllerOptions {
+    /// Another program than the build's, such as a release build.
+    pub program: Option<PathBuf>,
     /// More arguments.
     pub args: Vec<String>,
     /// More variables of the environment.
@@ -205,7 +207,10 @@ impl Controller {
         options: ControllerOptions,
         mut args: Vec<String>,
     ) -> Result<Self> {
-        let program = build_controllers().await?.join(kind.name());
+        let program = match options.program {
+            Some(program) => program,
+            None => build_controllers().await?.join(kind.name()),
+        };
         ensure_namespace(control_plane).await?;
         let mut scratch = Scratch::new(kind.name())?;
         let cache = match options.cache {

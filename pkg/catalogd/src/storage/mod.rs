@@ -8,6 +8,7 @@
 
 mod error;
 mod files;
+mod forms;
 mod generation;
 mod index;
 mod manifest;

@@ -1,43 +1,65 @@
-//! Writing an index. Holds offsets and the distinct keys while storing, never blobs.
+//! Writing an index in memory that does not grow with the catalog: what must be sorted is sorted on disk
+//! when it is much.
 
 use std::{
-    collections::BTreeMap,
     io::{self, Write},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use olm_fbc::Meta;
 
-use super::{Field, Layout, MAGIC};
+use super::{
+    Field, Layout, MAGIC,
+    sort::{Scratch, Sorter},
+};
 use crate::storage::{Counts, StorageError};
 
-/// Most metas of a catalog: what 24 bytes each may cost while storing.
+/// Most metas of a catalog.
 const MAX_METAS: u64 = 4_000_000;
 /// Most bytes of distinct schemas, packages and names.
 const MAX_TEXT: u64 = 256 * 1024 * 1024;
 
-struct Record {
-    offset: u64,
-    length: u32,
-    /// In order of first sight until [`Builder::write`] sorts.
-    keys: [u32; 3],
-}
-
 /// Collects where each meta lies.
 pub(in crate::storage) struct Builder {
-    records: Vec<Record>,
-    strings: BTreeMap<String, u32>,
-    text: u64,
+    folder: PathBuf,
+    /// Where each meta lies: offset u64, length u32.
+    places: Scratch,
+    /// Every field of every meta by its text; the number is [`Occurrence`].
+    keys: Sorter,
+    metas: u32,
     end: u64,
     counts: Counts,
 }
 
+/// Which field of which meta, as one number that sorts by field first.
+#[derive(Clone, Copy)]
+struct Occurrence {
+    field: Field,
+    meta: u32,
+}
+
+impl Occurrence {
+    fn number(self) -> u64 {
+        (self.field.ordinal() << 32) | u64::from(self.meta)
+    }
+
+    fn of(number: u64) -> Option<Self> {
+        let field = Field::ALL
+            .into_iter()
+            .find(|field| field.ordinal() == number >> 32)?;
+        let meta = u32::try_from(number & u64::from(u32::MAX)).ok()?;
+        Some(Self { field, meta })
+    }
+}
+
 impl Builder {
-    pub(in crate::storage) fn new() -> Self {
+    /// `folder` is where temporary files may be made.
+    pub(in crate::storage) fn new(folder: &Path) -> Self {
         Self {
-            records: Vec::new(),
-            strings: BTreeMap::from([(String::new(), 0)]),
-            text: 0,
+            folder: folder.to_owned(),
+            places: Scratch::new(folder),
+            keys: Sorter::new(folder),
+            metas: 0,
             end: 0,
             counts: Counts::default(),
         }
@@ -46,24 +68,14 @@ impl Builder {
     /// Notes the next meta of the stream.
     pub(in crate::storage) fn add(&mut self, meta: &Meta) -> Result<(), StorageError> {
         let too_large = |what, limit| StorageError::TooLarge { what, limit };
-        if self.records.len() as u64 >= MAX_METAS {
+        if u64::from(self.metas) >= MAX_METAS {
             return Err(too_large("objects", MAX_METAS));
         }
         let length = u32::try_from(meta.blob.len())
             .map_err(|_| too_large("bytes in one object", u64::from(u32::MAX)))?;
-        let keys = [
-            self.key(&meta.schema),
-            self.key(&meta.package),
-            self.key(&meta.name),
-        ];
-        if self.text > MAX_TEXT {
-            return Err(too_large("bytes of names", MAX_TEXT));
-        }
-        self.records.push(Record {
-            offset: self.end,
-            length,
-            keys,
-        });
+        self.note(meta, length)
+            .map_err(StorageError::io("write an index in", &self.folder))?;
+        self.metas += 1;
         self.end += u64::from(length);
         self.counts.metas += 1;
         match meta.schema.as_str() {
@@ -75,90 +87,149 @@ impl Builder {
         Ok(())
     }
 
+    fn note(&mut self, meta: &Meta, length: u32) -> io::Result<()> {
+        self.places.write(&self.end.to_le_bytes())?;
+        self.places.write(&length.to_le_bytes())?;
+        for field in Field::ALL {
+            let text = match field {
+                Field::Schema => &meta.schema,
+                Field::Package => &meta.package,
+                Field::Name => &meta.name,
+            };
+            let occurrence = Occurrence {
+                field,
+                meta: self.metas,
+            };
+            // The same field of the meta before is as many items ago as there are fields.
+            self.keys
+                .push(text.as_bytes(), occurrence.number(), Field::ALL.len())?;
+        }
+        Ok(())
+    }
+
     pub(in crate::storage) fn counts(&self) -> Counts {
         self.counts
     }
 
-    fn key(&mut self, text: &str) -> u32 {
-        if let Some(&key) = self.strings.get(text) {
-            return key;
-        }
-        // No more than three a meta, and metas are limited.
-        let key = u32::try_from(self.strings.len()).unwrap_or(u32::MAX);
-        self.strings.insert(text.to_owned(), key);
-        self.text += text.len() as u64;
-        key
-    }
-
     /// Writes the file.
     pub(in crate::storage) fn write(self, file: &mut impl Write, path: &Path) -> Result<(), StorageError> {
-        self.write_to(file).map_err(StorageError::io("write", path))
+        let mut sections = Sections::new(&self.folder);
+        let failed = StorageError::io("write", path);
+        self.keys
+            .for_each(|text, number| sections.add(text, number))
+            .and_then(|()| sections.end_string())
+            .and_then(|()| sections.finish(u64::from(self.metas), self.places, file))
+            .map_err(|error| match error.kind() {
+                io::ErrorKind::FileTooLarge => StorageError::TooLarge {
+                    what: "bytes of names",
+                    limit: MAX_TEXT,
+                },
+                _ => failed(error),
+            })
+    }
+}
+
+/// The parts of the file behind the records, each written from its beginning to its end while the sorted keys
+/// go by.
+struct Sections {
+    strings: Scratch,
+    text: Scratch,
+    /// By field.
+    lists: [Scratch; 3],
+    /// By field.
+    postings: [Scratch; 3],
+    /// The string of every field of every meta, by meta.
+    records: Sorter,
+    /// Bytes of text so far, strings so far.
+    length: u64,
+    count: u32,
+    /// The string that goes by.
+    current: Vec<u8>,
+    /// Postings of each field before and up to the current string.
+    before: [u32; 3],
+    so_far: [u32; 3],
+}
+
+impl Sections {
+    fn new(folder: &Path) -> Self {
+        let scratch = || Scratch::new(folder);
+        Self {
+            strings: scratch(),
+            text: scratch(),
+            lists: std::array::from_fn(|_| scratch()),
+            postings: std::array::from_fn(|_| scratch()),
+            records: Sorter::new(folder),
+            length: 0,
+            count: 0,
+            // The empty string is the first one, also when nothing has it.
+            current: Vec::new(),
+            before: [0; 3],
+            so_far: [0; 3],
+        }
     }
 
-    fn write_to(self, file: &mut impl Write) -> io::Result<()> {
-        let layout = Layout {
-            metas: self.records.len() as u64,
-            strings: self.strings.len() as u64,
-            text: self.text,
-        };
-        let mut rank = vec![0_u32; self.strings.len()];
-        for (sorted, &seen) in (0_u32..).zip(self.strings.values()) {
-            if let Some(slot) = rank.get_mut(seen as usize) {
-                *slot = sorted;
-            }
+    fn add(&mut self, text: &[u8], number: u64) -> io::Result<()> {
+        if text != self.current {
+            self.end_string()?;
+            self.current.clear();
+            self.current.extend_from_slice(text);
         }
-        let ranked = |record: &Record, field: Field| {
-            let seen = match field {
-                Field::Schema => record.keys[0],
-                Field::Package => record.keys[1],
-                Field::Name => record.keys[2],
-            };
-            rank.get(seen as usize).copied().unwrap_or_default()
+        let Some(Occurrence { field, meta }) = Occurrence::of(number) else {
+            return Err(io::ErrorKind::InvalidData.into());
+        };
+        let by_meta = (u64::from(meta) * 4 + field.ordinal()) << 32;
+        self.records.push(b"", by_meta | u64::from(self.count), 1)?;
+        field.of_mut(&mut self.postings).write(&meta.to_le_bytes())?;
+        *field.of_mut(&mut self.so_far) += 1;
+        Ok(())
+    }
+
+    /// The current string has no more occurrences.
+    fn end_string(&mut self) -> io::Result<()> {
+        let length = self.current.len() as u64;
+        self.strings.write(&u32_of(self.length)?.to_le_bytes())?;
+        self.strings.write(&u32_of(length)?.to_le_bytes())?;
+        self.text.write(&self.current)?;
+        for field in Field::ALL {
+            let (before, so_far) = (field.of_mut(&mut self.before), *field.of_mut(&mut self.so_far));
+            let list = field.of_mut(&mut self.lists);
+            list.write(&before.to_le_bytes())?;
+            list.write(&(so_far - *before).to_le_bytes())?;
+            *before = so_far;
+        }
+        self.length += length;
+        self.count += 1;
+        if self.length > MAX_TEXT {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        Ok(())
+    }
+
+    fn finish(self, metas: u64, places: Scratch, file: &mut impl Write) -> io::Result<()> {
+        let layout = Layout {
+            metas,
+            strings: u64::from(self.count),
+            text: self.length,
         };
         file.write_all(&MAGIC)?;
         file.write_all(&u32_of(layout.metas)?.to_le_bytes())?;
         file.write_all(&u32_of(layout.strings)?.to_le_bytes())?;
         file.write_all(&layout.text.to_le_bytes())?;
-        for record in &self.records {
-            file.write_all(&record.offset.to_le_bytes())?;
-            file.write_all(&record.length.to_le_bytes())?;
-            for field in Field::ALL {
-                file.write_all(&ranked(record, field).to_le_bytes())?;
+        let mut places = places.read()?;
+        let mut place = [0; 12];
+        let mut field = 0;
+        self.records.for_each(|_, number| {
+            if field == 0 {
+                io::Read::read_exact(&mut places, &mut place)?;
+                file.write_all(&place)?;
             }
-        }
-        let mut start = 0_u32;
-        for text in self.strings.keys() {
-            let length = u32_of(text.len() as u64)?;
-            file.write_all(&start.to_le_bytes())?;
-            file.write_all(&length.to_le_bytes())?;
-            start = start.checked_add(length).ok_or(io::ErrorKind::FileTooLarge)?;
-        }
-        for text in self.strings.keys() {
-            file.write_all(text.as_bytes())?;
-        }
-        for field in Field::ALL {
-            let mut counts = vec![0_u32; self.strings.len()];
-            for record in &self.records {
-                if let Some(count) = counts.get_mut(ranked(record, field) as usize) {
-                    *count += 1;
-                }
-            }
-            let mut start = 0_u32;
-            for count in counts {
-                file.write_all(&start.to_le_bytes())?;
-                file.write_all(&count.to_le_bytes())?;
-                start += count;
-            }
-        }
-        for field in Field::ALL {
-            let mut order: Vec<(u32, u32)> = (0_u32..)
-                .zip(&self.records)
-                .map(|(number, record)| (ranked(record, field), number))
-                .collect();
-            order.sort_unstable();
-            for (_, number) in order {
-                file.write_all(&number.to_le_bytes())?;
-            }
+            field = (field + 1) % Field::ALL.len();
+            let string = u32::try_from(number & u64::from(u32::MAX)).unwrap_or_default();
+            file.write_all(&string.to_le_bytes())
+        })?;
+        let rest = [self.strings, self.text].into_iter();
+        for section in rest.chain(self.lists).chain(self.postings) {
+            io::copy(&mut section.read()?, file)?;
         }
         Ok(())
     }

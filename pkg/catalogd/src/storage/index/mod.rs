@@ -13,6 +13,7 @@
 
 mod build;
 mod read;
+mod sort;
 
 pub(super) use build::Builder;
 pub(super) use read::Index;
@@ -35,6 +36,15 @@ enum Field {
 
 impl Field {
     const ALL: [Self; 3] = [Self::Schema, Self::Package, Self::Name];
+
+    /// The one of three that is of this field.
+    fn of_mut<T>(self, [schema, package, name]: &mut [T; 3]) -> &mut T {
+        match self {
+            Self::Schema => schema,
+            Self::Package => package,
+            Self::Name => name,
+        }
+    }
 
     fn ordinal(self) -> u64 {
         match self {

@@ -1,0 +1,103 @@
+//! Reads under load.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use http::StatusCode;
+
+use super::{Sample, row};
+use crate::load::{Ask, Load, load};
+use crate::world::{Running, World};
+
+/// All rows of reads.
+pub(super) async fn run(running: &Running, sample: &Sample, time: Duration) -> Result<()> {
+    let target = &running.target;
+    let all = |catalog: &str| Ask::new(format!("/catalogs/{catalog}/api/v1/all"));
+    let gzip = |ask: Ask| ask.header("accept-encoding", "gzip");
+    let ok = StatusCode::OK;
+    say(
+        "`/all` x1, plain, 4 connections",
+        &load(target, &[all("x1")], 4, time, ok).await?,
+    );
+    say(
+        "`/all` x1, gzip, 4 connections",
+        &load(target, &[gzip(all("x1"))], 4, time, ok).await?,
+    );
+    say(
+        "`/all` x15, gzip, 1 connection",
+        &load(target, &[gzip(all("x15"))], 1, time, ok).await?,
+    );
+    for catalog in ["x1", "x15"] {
+        let asks = bundles(catalog, sample);
+        for connections in [1, 4, 16] {
+            say(
+                &format!("`/metas` one bundle, {catalog}, {connections} connections"),
+                &load(target, &asks, connections, time, ok).await?,
+            );
+        }
+    }
+    let package = Ask::new(format!(
+        "/catalogs/x1/api/v1/metas?schema=olm.bundle&package={}",
+        sample.package
+    ));
+    let plain = load(target, std::slice::from_ref(&package), 16, time, ok).await?;
+    say("`/metas` all bundles of a package, x1, 16 connections", &plain);
+    let compressed = load(target, &[gzip(package)], 16, time, ok).await?;
+    say("the same, gzip accepted", &compressed);
+    let answer = target.get(&all("x1")).await?;
+    for (asked, sent) in [("if-modified-since", "last-modified"), ("if-none-match", "etag")] {
+        let value = answer
+            .headers
+            .get(sent)
+            .and_then(|value| value.to_str().ok())
+            .with_context(|| format!("/all sends no {sent}"))?;
+        let ask = all("x1").header(asked, value);
+        let figures = load(target, &[ask], 16, time, StatusCode::NOT_MODIFIED).await?;
+        say(&format!("304 on `{asked}`, 16 connections"), &figures);
+    }
+    Ok(())
+}
+
+/// Reads of x1 while another x15 is unpacked.
+pub(super) async fn while_unpacking(
+    world: &World,
+    running: &Running,
+    sample: &Sample,
+    other: &Path,
+) -> Result<()> {
+    let (_, digest) = world.push(other, "bench/other:v1").await?;
+    let asks = bundles("x1", sample);
+    world.apply("other", &digest, None).await?;
+    let reads = load(&running.target, &asks, 4, Duration::from_secs(3), StatusCode::OK);
+    let figures = reads.await?;
+    world.serving("other", &digest).await?;
+    say(
+        "`/metas` one bundle, x1, 4 connections, in the first 3 s of unpacking x15",
+        &figures,
+    );
+    world.delete("other").await
+}
+
+fn bundles(catalog: &str, sample: &Sample) -> Vec<Ask> {
+    let path = |(package, name): &(String, String)| {
+        Ask::new(format!(
+            "/catalogs/{catalog}/api/v1/metas?schema=olm.bundle&package={package}&name={name}"
+        ))
+    };
+    sample.bundles.iter().map(path).collect()
+}
+
+fn say(work: &str, load: &Load) {
+    row(
+        work,
+        &format!(
+            "{:.0} req/s, {:.1} MB/s, p50 {:.2} ms, p99 {:.2} ms, worst {:.1} ms",
+            load.per_second,
+            load.bytes_per_second / 1e6,
+            load.p50.as_secs_f64() * 1e3,
+            load.p99.as_secs_f64() * 1e3,
+            load.worst.as_secs_f64() * 1e3
+        ),
+    );
+}

@@ -1,0 +1,166 @@
+//! Catalogs of any size: made up, or a real one whose packages are there several times.
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::{Value, json};
+
+/// Bundles of a package that is made up.
+const BUNDLES: u64 = 20;
+/// Packages in one file.
+const PACKAGES: u64 = 200;
+
+/// Writes about `bytes` of JSON below `target`, in objects of about `meta` bytes. The same every time.
+///
+/// # Errors
+/// When the folder cannot be written.
+pub fn made_up(target: &Path, bytes: u64, meta: usize) -> Result<()> {
+    let mut words = Words(0x9e37_79b9_7f4a_7c15);
+    let (mut written, mut package) = (0, 0);
+    while written < bytes {
+        let folder = target.join(format!("part-{:04}", package / PACKAGES));
+        fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+        let mut file = create(&folder.join("catalog.json"))?;
+        for _ in 0..PACKAGES {
+            if written >= bytes {
+                break;
+            }
+            for meta in package_of(package, meta, &mut words) {
+                let text = serde_json::to_string(&meta)?;
+                writeln!(file, "{text}")?;
+                written += text.len() as u64 + 1;
+            }
+            package += 1;
+        }
+        file.flush()?;
+    }
+    Ok(())
+}
+
+fn package_of(number: u64, size: usize, words: &mut Words) -> Vec<Value> {
+    let package = format!("made-up-{number:07}");
+    let bundle = |version: u64| format!("{package}.v{version}.0.0");
+    let entries: Vec<Value> = (0..BUNDLES)
+        .map(|version| match version {
+            0 => json!({"name": bundle(0)}),
+            _ => json!({"name": bundle(version), "replaces": bundle(version - 1)}),
+        })
+        .collect();
+    let mut metas = vec![
+        json!({"schema": "olm.package", "name": package, "defaultChannel": "stable"}),
+        json!({"schema": "olm.channel", "package": package, "name": "stable", "entries": entries}),
+    ];
+    for version in 0..BUNDLES {
+        metas.push(json!({
+            "schema": "olm.bundle", "package": package, "name": bundle(version),
+            "image": format!("registry.example/{package}@sha256:{:064x}", number * BUNDLES + version),
+            "properties": [
+                {"type": "olm.package", "value": {"packageName": package, "version": format!("{version}.0.0")}},
+                {"type": "olm.csv.metadata", "value": {"description": words.text(size.saturating_sub(300))}},
+            ],
+        }));
+    }
+    metas
+}
+
+/// Text that compresses about as descriptions do.
+struct Words(u64);
+
+impl Words {
+    fn text(&mut self, bytes: usize) -> String {
+        let mut text = String::with_capacity(bytes + 16);
+        while text.len() < bytes {
+            // A linear congruential generator: the text need not be random, only the same every time.
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let word = self.0 >> 33;
+            text.push_str("operator-");
+            let _ = write!(text, "{:x} ", word % 4096);
+        }
+        text
+    }
+}
+
+/// Writes the catalog below `source` `times` times below `target`, each time with packages of other names, in
+/// indented JSON.
+///
+/// # Errors
+/// When the catalog cannot be read or the folder cannot be written.
+pub fn cloned(source: &Path, target: &Path, times: u32) -> Result<()> {
+    let mut files = Vec::new();
+    find(source, &mut files)?;
+    files.sort();
+    if files.is_empty() {
+        bail!("no catalog below {}", source.display());
+    }
+    for time in 0..times {
+        for (number, path) in files.iter().enumerate() {
+            let folder = target.join(format!("{number:03}-{time:03}"));
+            fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+            let mut file = create(&folder.join("catalog.json"))?;
+            let source = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+            for meta in olm_fbc::decode(source, &olm_fbc::Limits::default()) {
+                let meta = meta.with_context(|| format!("in {}", path.display()))?;
+                let mut value: Value = serde_json::from_slice(&meta.blob)?;
+                if time > 0 {
+                    rename(&mut value, &format!("-copy{time}"));
+                }
+                serde_json::to_writer_pretty(&mut file, &value)?;
+                file.write_all(b"\n")?;
+            }
+            file.flush()?;
+        }
+    }
+    Ok(())
+}
+
+/// Appends to the package's name wherever the object says it.
+fn rename(meta: &mut Value, suffix: &str) {
+    let key = if meta["schema"] == "olm.package" {
+        "name"
+    } else {
+        "package"
+    };
+    let append = |value: &mut Value| {
+        if let Value::String(text) = value {
+            text.push_str(suffix);
+        }
+    };
+    if let Some(value) = meta.get_mut(key) {
+        append(value);
+    }
+    for property in meta
+        .get_mut("properties")
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
+    {
+        if property["type"] == "olm.package"
+            && let Some(name) = property.pointer_mut("/value/packageName")
+        {
+            append(name);
+        }
+    }
+}
+
+fn find(folder: &Path, files: &mut Vec<std::path::PathBuf>) -> Result<()> {
+    for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
+        let path = entry?.path();
+        if path.is_dir() {
+            find(&path, files)?;
+        } else if path
+            .extension()
+            .is_some_and(|end| end == "json" || end == "yaml" || end == "jsonl")
+        {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn create(path: &Path) -> Result<BufWriter<File>> {
+    let file = File::create(path).with_context(|| format!("cannot create {}", path.display()))?;
+    Ok(BufWriter::with_capacity(1 << 20, file))
+}

@@ -1,0 +1,201 @@
+//! A client of keep-alive connections over TLS, HTTP/1.1.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use bytes::Bytes;
+use http::{Request, StatusCode};
+use http_body_util::{BodyExt as _, Empty};
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper_util::rt::TokioIo;
+use rustls::{ClientConfig, RootCertStore};
+use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::{CertificateDer, ServerName};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+/// What is asked for, of whom.
+#[derive(Clone)]
+pub(crate) struct Target {
+    /// `host:port`.
+    pub(crate) address: String,
+    tls: TlsConnector,
+}
+
+/// One request.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ask {
+    pub(crate) path: String,
+    pub(crate) headers: Vec<(String, String)>,
+}
+
+impl Ask {
+    pub(crate) fn new(path: impl Into<String>) -> Self {
+        Self {
+            path: path.into(),
+            headers: Vec::new(),
+        }
+    }
+
+    pub(crate) fn header(mut self, key: &str, value: &str) -> Self {
+        self.headers.push((key.to_owned(), value.to_owned()));
+        self
+    }
+}
+
+/// An answer: its status, headers, and body unless only its length was wanted.
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: http::HeaderMap,
+    pub(crate) body: Vec<u8>,
+    pub(crate) length: u64,
+}
+
+/// An open connection.
+pub(crate) struct Connection {
+    sender: SendRequest<Empty<Bytes>>,
+    host: String,
+}
+
+impl Target {
+    /// Trusts the CA in `ca` (PEM) alone.
+    pub(crate) fn new(address: impl Into<String>, ca: &[u8]) -> Result<Self> {
+        let mut roots = RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(ca) {
+            roots.add(certificate.context("the CA is no PEM")?)?;
+        }
+        let mut config = ClientConfig::builder()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Self {
+            address: address.into(),
+            tls: TlsConnector::from(Arc::new(config)),
+        })
+    }
+
+    pub(crate) async fn connect(&self) -> Result<Connection> {
+        let stream = TcpStream::connect(&self.address)
+            .await
+            .with_context(|| format!("cannot connect to {}", self.address))?;
+        stream.set_nodelay(true)?;
+        let host = self
+            .address
+            .rsplit_once(':')
+            .map_or("", |(host, _)| host)
+            .to_owned();
+        let stream = self.tls.connect(ServerName::try_from(host)?, stream).await?;
+        let (sender, connection) = handshake(TokioIo::new(stream)).await?;
+        tokio::spawn(connection);
+        Ok(Connection {
+            sender,
+            host: self.address.clone(),
+        })
+    }
+
+    /// One answer over a connection of its own.
+    pub(crate) async fn get(&self, ask: &Ask) -> Result<Answer> {
+        self.connect().await?.get(ask, true).await
+    }
+}
+
+impl Connection {
+    pub(crate) async fn get(&mut self, ask: &Ask, keep: bool) -> Result<Answer> {
+        let mut request = Request::get(&ask.path).header("host", &self.host);
+        for (key, value) in &ask.headers {
+            request = request.header(key, value);
+        }
+        self.sender.ready().await?;
+        let answer = self.sender.send_request(request.body(Empty::new())?).await?;
+        let (parts, mut incoming) = answer.into_parts();
+        let (mut body, mut length) = (Vec::new(), 0);
+        while let Some(frame) = incoming.frame().await {
+            if let Ok(data) = frame?.into_data() {
+                length += data.len() as u64;
+                if keep {
+                    body.extend_from_slice(&data);
+                }
+            }
+        }
+        Ok(Answer {
+            status: parts.status,
+            headers: parts.headers,
+            body,
+            length,
+        })
+    }
+}
+
+/// What came of some load.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Load {
+    pub(crate) per_second: f64,
+    pub(crate) bytes_per_second: f64,
+    pub(crate) p50: Duration,
+    pub(crate) p99: Duration,
+    pub(crate) worst: Duration,
+    pub(crate) requests: usize,
+}
+
+/// Asks over `connections` at once for `time`; each ask in turn. Any other status than `wanted` is an error.
+pub(crate) async fn load(
+    target: &Target,
+    asks: &[Ask],
+    connections: usize,
+    time: Duration,
+    wanted: StatusCode,
+) -> Result<Load> {
+    let mut open = Vec::new();
+    for _ in 0..connections {
+        let mut connection = target.connect().await?;
+        // The handshake and the first look at the disk are not what is measured.
+        if let Some(ask) = asks.first() {
+            connection.get(ask, false).await?;
+        }
+        open.push(connection);
+    }
+    let (start, asks) = (Instant::now(), Arc::new(asks.to_vec()));
+    let mut tasks = Vec::new();
+    for (number, mut connection) in open.into_iter().enumerate() {
+        let asks = asks.clone();
+        tasks.push(tokio::spawn(async move {
+            let (mut times, mut bytes) = (Vec::new(), 0);
+            for ask in asks.iter().cycle().skip(number) {
+                if start.elapsed() >= time {
+                    break;
+                }
+                let before = Instant::now();
+                let answer = connection.get(ask, false).await?;
+                if answer.status != wanted {
+                    bail!("{} for {}", answer.status, ask.path);
+                }
+                times.push(before.elapsed());
+                bytes += answer.length;
+            }
+            Ok((times, bytes))
+        }));
+    }
+    let (mut times, mut bytes) = (Vec::new(), 0_u64);
+    for task in tasks {
+        let (own, length) = task.await??;
+        times.extend(own);
+        bytes += length;
+    }
+    let took = start.elapsed().as_secs_f64();
+    times.sort_unstable();
+    let at = |share: usize| times.get((times.len() * share / 100).min(times.len().saturating_sub(1)));
+    Ok(Load {
+        per_second: ratio(times.len() as u64, took),
+        bytes_per_second: ratio(bytes, took),
+        p50: at(50).copied().unwrap_or_default(),
+        p99: at(99).copied().unwrap_or_default(),
+        worst: times.last().copied().unwrap_or_default(),
+        requests: times.len(),
+    })
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+fn ratio(number: u64, seconds: f64) -> f64 {
+    number as f64 / seconds
+}

@@ -1,0 +1,206 @@
+//! A catalog far larger than the memory that catalogd may use.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::generate;
+use crate::kernel::{digest, size_of};
+use crate::load::Ask;
+use crate::world::{Running, World};
+
+/// How large a catalog, in how little memory.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    /// The catalogd to measure, a release build.
+    #[arg(long)]
+    catalogd: PathBuf,
+    /// Size of the catalog, in MB of JSON.
+    #[arg(long, default_value_t = 500)]
+    megabytes: u64,
+    /// Size of one object, in bytes. Small ones make a large index.
+    #[arg(long, default_value_t = 20_000)]
+    object: usize,
+    /// What catalogd may use, in MiB.
+    #[arg(long, default_value_t = 96)]
+    cap: u64,
+}
+
+/// Unpacks, serves, starts again, serves again.
+///
+/// # Errors
+/// When catalogd used more than the cap, ended, or served something else.
+pub async fn run(options: Options) -> Result<()> {
+    let work = tempfile::tempdir()?;
+    let source = work.path().join("source");
+    generate::made_up(&source, options.megabytes * 1_000_000, options.object)?;
+    println!(
+        "catalog: {} MB of JSON in objects of about {} bytes",
+        size_of(&source) / 1_000_000,
+        options.object
+    );
+    let world = World::start(&options.catalogd).await?;
+    let (_, digest) = world.push(&source, "bench/large:v1").await?;
+    fs::remove_dir_all(&source)?;
+    let cage = Cage::new(work.path(), options.cap)?;
+    println!("cap: {} MiB by {}", options.cap, cage.how);
+    let cache = work.path().join("cache");
+    let running = world.catalogd(&cache, Some(&cage.wrapper)).await?;
+    println!("idle: VmRSS {} KiB", running.kernel.kib("VmRSS")?);
+
+    let start = Instant::now();
+    world.apply("large", &digest, None).await?;
+    world.serving("large", &digest).await?;
+    println!("create to Serving: {:.1} s", start.elapsed().as_secs_f64());
+    report("after unpacking", &running)?;
+
+    serve(&running).await?;
+    report("after serving", &running)?;
+    println!("on disk: {} MB", size_of(&cache) / 1_000_000);
+    drop(running);
+
+    let running = world.catalogd(&cache, Some(&cage.wrapper)).await?;
+    println!("restart to ready: {:.2} s", running.ready_in.as_secs_f64());
+    serve(&running).await?;
+    report("after a restart and serving", &running)?;
+    cage.report();
+    ensure!(
+        running.kernel.kib("VmHWM")? < options.cap * 1024,
+        "more than the cap was used"
+    );
+    Ok(())
+}
+
+/// Everything whole, one object by its name, all of a package.
+async fn serve(running: &Running) -> Result<()> {
+    let all = running
+        .target
+        .get(&Ask::new("/catalogs/large/api/v1/all"))
+        .await?;
+    ensure!(all.status == 200, "{}", all.status);
+    let wanted = all
+        .headers
+        .get("olm-content-digest")
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    let digest = digest(&all.body);
+    ensure!(
+        wanted.is_empty() || wanted == digest,
+        "another content than it says"
+    );
+    for (path, metas) in [
+        (
+            "metas?schema=olm.bundle&package=made-up-0000007&name=made-up-0000007.v3.0.0",
+            1,
+        ),
+        ("metas?package=made-up-0000011", 21),
+        ("metas?name=made-up-0000011", 1),
+        ("metas?package=nothing", 0),
+    ] {
+        let answer = running
+            .target
+            .get(&Ask::new(format!("/catalogs/large/api/v1/{path}")))
+            .await?;
+        let lines = answer.body.split(|byte| *byte == b'\n').count() - 1;
+        ensure!(
+            answer.status == 200 && lines == metas,
+            "{path}: {} with {lines} lines",
+            answer.status
+        );
+    }
+    println!(
+        "served: /all ({} bytes, digest right), /metas by index",
+        all.length
+    );
+    Ok(())
+}
+
+fn report(when: &str, running: &Running) -> Result<()> {
+    let kernel = running.kernel;
+    println!(
+        "{when}: VmHWM {} KiB, VmRSS {} KiB, of these anonymous {} KiB, {} threads, {:.1} s CPU",
+        kernel.kib("VmHWM")?,
+        kernel.kib("VmRSS")?,
+        kernel.kib("RssAnon")?,
+        kernel.threads()?,
+        kernel.cpu()?.as_secs_f64(),
+    );
+    Ok(())
+}
+
+/// A limit of memory, and a program that starts catalogd below it.
+struct Cage {
+    wrapper: PathBuf,
+    how: String,
+    group: Option<PathBuf>,
+}
+
+impl Cage {
+    fn new(work: &Path, mib: u64) -> Result<Self> {
+        let bytes = mib * 1024 * 1024;
+        let name = format!("olm-bench-{}", std::process::id());
+        let groups = [
+            (Path::new("/sys/fs/cgroup/memory"), "memory.limit_in_bytes"),
+            (Path::new("/sys/fs/cgroup"), "memory.max"),
+        ];
+        let mut group = None;
+        for (root, file) in groups {
+            let path = root.join(&name);
+            if fs::create_dir(&path).is_err() {
+                continue;
+            }
+            if fs::write(path.join(file), bytes.to_string()).is_ok() {
+                group = Some((path, file));
+                break;
+            }
+            let _ = fs::remove_dir(&path);
+        }
+        let (enter, how) = match &group {
+            Some((path, file)) => (
+                format!(
+                    "echo $$ > '{0}/cgroup.procs' && exec \"$OLM_BENCH_PROGRAM\" \"$@\"",
+                    path.display()
+                ),
+                format!("cgroup {file} (counts the page cache, which the kernel takes back)"),
+            ),
+            None => (
+                format!("exec prlimit --data={bytes} \"$OLM_BENCH_PROGRAM\" \"$@\""),
+                "prlimit --data (cgroups cannot be written here)".to_owned(),
+            ),
+        };
+        let wrapper = work.join("capped");
+        fs::write(&wrapper, format!("#!/bin/sh\n{enter}\n"))?;
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(&wrapper, mode).context("cannot make the wrapper executable")?;
+        Ok(Self {
+            wrapper,
+            how,
+            group: group.map(|(path, _)| path),
+        })
+    }
+
+    /// What the kernel noted of the group.
+    fn report(&self) {
+        let Some(group) = &self.group else { return };
+        for file in [
+            "memory.max_usage_in_bytes",
+            "memory.peak",
+            "memory.oom_control",
+            "memory.events",
+        ] {
+            if let Ok(text) = fs::read_to_string(group.join(file)) {
+                println!("{file}: {}", text.trim().replace('\n', ", "));
+            }
+        }
+    }
+}
+
+impl Drop for Cage {
+    fn drop(&mut self) {
+        if let Some(group) = &self.group {
+            let _ = fs::remove_dir(group);
+        }
+    }
+}

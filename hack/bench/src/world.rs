@@ -1,0 +1,153 @@
+//! A control plane, a registry, and a catalogd that is measured.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{Api, DeleteParams, Patch, PatchParams};
+use kube::runtime::wait::await_condition;
+use olm_api::ClusterCatalog;
+use olm_harness::controllers::SYSTEM_NAMESPACE;
+use olm_harness::{
+    Catalogd, ControlPlane, ControllerOptions, Registry, catalog_image_from_dir, install_crds,
+};
+use serde_json::json;
+
+use crate::kernel::Kernel;
+use crate::load::Target;
+
+/// How long anything may take.
+const PATIENCE: Duration = Duration::from_mins(20);
+
+pub(crate) struct World {
+    pub(crate) plane: ControlPlane,
+    pub(crate) registry: Registry,
+    pub(crate) catalogs: Api<ClusterCatalog>,
+    /// The catalogd under test.
+    program: PathBuf,
+}
+
+impl World {
+    pub(crate) async fn start(program: &Path) -> Result<Self> {
+        let program = program
+            .canonicalize()
+            .with_context(|| format!("there is no {}", program.display()))?;
+        let plane = ControlPlane::start().await?;
+        install_crds(&plane.client()).await?;
+        Ok(Self {
+            registry: Registry::start().await?,
+            catalogs: Api::all(plane.client()),
+            plane,
+            program,
+        })
+    }
+
+    /// Pushes a folder as a catalog; returns its reference by tag and by digest.
+    pub(crate) async fn push(&self, folder: &Path, name: &str) -> Result<(String, String)> {
+        let digest = catalog_image_from_dir(folder).push(&self.registry, name).await?;
+        let host = self.registry.host();
+        let repository = name.split(':').next().unwrap_or(name);
+        Ok((format!("{host}/{name}"), format!("{host}/{repository}@{digest}")))
+    }
+
+    pub(crate) async fn apply(&self, name: &str, reference: &str, poll_minutes: Option<u32>) -> Result<()> {
+        let mut image = json!({ "ref": reference });
+        if let Some(minutes) = poll_minutes {
+            image["pollIntervalMinutes"] = json!(minutes);
+        }
+        let object = json!({
+            "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterCatalog", "metadata": {"name": name},
+            "spec": {"source": {"type": "Image", "image": image}},
+        });
+        self.catalogs
+            .patch(name, &PatchParams::apply("bench").force(), &Patch::Apply(object))
+            .await?;
+        Ok(())
+    }
+
+    /// Waits until the status says that `digest` (`repository@sha256:...`) is served.
+    pub(crate) async fn serving(&self, name: &str, digest: &str) -> Result<()> {
+        let wanted = digest.to_owned();
+        let serves = move |catalog: Option<&ClusterCatalog>| {
+            let status = catalog.and_then(|catalog| catalog.status.as_ref());
+            let source = status.and_then(|status| status.resolved_source.as_ref());
+            let serving = status
+                .and_then(|status| status.conditions.as_deref())
+                .unwrap_or_default()
+                .iter()
+                .any(|condition| condition.type_ == "Serving" && condition.status == "True");
+            serving && source.is_some_and(|source| source.image.ref_ == wanted)
+        };
+        let wait = await_condition(self.catalogs.clone(), name, serves);
+        if let Ok(seen) = tokio::time::timeout(PATIENCE, wait).await {
+            return seen.map(drop).context("cannot watch the catalog");
+        }
+        let status = self.catalogs.get(name).await?.status;
+        bail!("{name} does not serve {digest}: {status:?}")
+    }
+
+    pub(crate) async fn delete(&self, name: &str) -> Result<()> {
+        self.catalogs.delete(name, &DeleteParams::default()).await?;
+        let gone = await_condition(self.catalogs.clone(), name, |catalog: Option<&ClusterCatalog>| {
+            catalog.is_none()
+        });
+        tokio::time::timeout(PATIENCE, gone)
+            .await
+            .context("it is not deleted")??;
+        Ok(())
+    }
+
+    /// Starts catalogd over a cache directory; ready when this returns.
+    pub(crate) async fn catalogd(&self, cache: &Path, wrapper: Option<&Path>) -> Result<Running> {
+        let options = ControllerOptions {
+            program: Some(wrapper.unwrap_or(&self.program).to_owned()),
+            cache: Some(cache.to_owned()),
+            // Leads at once.
+            envs: vec![("OLM_BENCH_PROGRAM".to_owned(), self.program.display().to_string())],
+            ..ControllerOptions::default()
+        };
+        let start = Instant::now();
+        let mut catalogd = Catalogd::start_with(&self.plane, &self.registry, options).await?;
+        let ready_in = start.elapsed();
+        let pid = catalogd
+            .controller()
+            .process()
+            .and_then(|process| process.pid())
+            .context("catalogd has no process")?;
+        let secrets = Api::<Secret>::namespaced(self.plane.client(), SYSTEM_NAMESPACE);
+        let secret = secrets.get("catalogd-service-own-cert").await?;
+        let ca = secret
+            .data
+            .as_ref()
+            .and_then(|data| data.get("ca.crt"))
+            .context("catalogd's Secret has no ca.crt")?;
+        let address = catalogd.url().replace("https://", "");
+        Ok(Running {
+            target: Target::new(address, &ca.0)?,
+            kernel: Kernel { pid },
+            ready_in,
+            catalogd,
+        })
+    }
+}
+
+/// A catalogd that is ready.
+pub(crate) struct Running {
+    pub(crate) target: Target,
+    pub(crate) kernel: Kernel,
+    /// From the start of the process until it said that it is ready.
+    pub(crate) ready_in: Duration,
+    pub(crate) catalogd: Catalogd,
+}
+
+impl Running {
+    /// Ends it as `kill -9` does.
+    pub(crate) fn kill(mut self) -> Result<()> {
+        if let Some(process) = self.catalogd.controller().process() {
+            process.signal("KILL")?;
+            process.wait(Duration::from_secs(30))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,17 @@
+//! A few seconds of what `hack/bench/kill.sh` does two hundred times.
+
+use anyhow::Result;
+use olm_bench::kill::{self, Options};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_at_any_moment_it_serves_the_old_content_or_the_new() -> Result<()> {
+    olm_harness::tls::install_provider();
+    let catalogd = olm_harness::build_controllers().await?.join("catalogd");
+    kill::run(Options {
+        catalogd,
+        times: 200,
+        megabytes: 2,
+        seconds: Some(15),
+    })
+    .await
+}
