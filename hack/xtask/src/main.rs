@@ -4,6 +4,7 @@
 mod check;
 mod generate;
 mod purity;
+mod render_hash;
 mod shell;
 mod suites;
 
@@ -42,6 +43,8 @@ enum Chore {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Render bundle folders and print what came out: a line each, FOLDER, number of objects, hash of the list.
+    RenderHash(render_hash::Args),
     /// Compare with recorded answers: run every kind of vector that DIR holds.
     Vectors {
         /// The folder of vectors.
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         Chore::Purity => purity::run(),
         Chore::Test { args } => suites::run(&args),
         Chore::Demo { args } => shell::cargo_run("olm-harness", "demo", &args),
+        Chore::RenderHash(args) => render_hash::run(&args),
         Chore::Vectors { dir } => shell::cargo_run("olm-integration", "vectors", &[dir]),
     };
     match result {

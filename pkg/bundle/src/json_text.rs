@@ -1,25 +1,138 @@
-//! JSON text as it has always been hashed and stored.
+//! JSON text as it has always been hashed and stored: as Go's encoder writes it.
+//!
+//! Keys are sorted, there is no white space, U+2028 and U+2029 are escaped, and numbers have Go's form: an
+//! integer that does not fit 64 signed bits is a float there.
 
+use std::fmt::Write as _;
+use std::io;
+
+use serde::Serialize;
 use serde_json::Value;
+use serde_json::ser::{Formatter, Serializer};
+use sha2::{Digest, Sha256};
 
 /// Compact JSON in which the characters that matter to HTML and JavaScript are escaped too.
 pub(crate) fn escaped(value: &Value) -> String {
-    // These characters occur in strings only, so that replacing them in the whole text is safe.
-    value
-        .to_string()
-        .replace('<', "\\u003c")
-        .replace('>', "\\u003e")
-        .replace('&', "\\u0026")
-        .replace('\u{2028}', "\\u2028")
-        .replace('\u{2029}', "\\u2029")
+    write(value, true)
+}
+
+/// Canonical JSON: what equal objects have in common, byte for byte. `<`, `>` and `&` stay what they are.
+pub fn canonical_json(value: &Value) -> String {
+    write(value, false)
+}
+
+/// The hash of a rendered list, whatever its order: the hex SHA-256 of all objects' [`canonical_json`], sorted
+/// bytewise and joined by line feeds.
+pub fn list_hash(objects: &[Value]) -> String {
+    let mut texts: Vec<String> = objects.iter().map(canonical_json).collect();
+    texts.sort_unstable();
+    let mut hash = Sha256::new();
+    for (at, text) in texts.iter().enumerate() {
+        if at > 0 {
+            hash.update(b"\n");
+        }
+        hash.update(text);
+    }
+    hash.finalize().iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn write(value: &Value, html: bool) -> String {
+    let mut out = Vec::new();
+    // Writing to memory cannot fail, and neither can a value whose keys are texts.
+    let _ = value.serialize(&mut Serializer::with_formatter(&mut out, Go { html }));
+    String::from_utf8(out).unwrap_or_default()
+}
+
+struct Go {
+    html: bool,
+}
+
+impl Formatter for Go {
+    fn write_string_fragment<W: io::Write + ?Sized>(
+        &mut self,
+        out: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        let is_special =
+            |c| matches!(c, '\u{2028}' | '\u{2029}') || self.html && matches!(c, '<' | '>' | '&');
+        let mut rest = fragment;
+        while let Some(at) = rest.find(is_special) {
+            let (before, tail) = rest.split_at(at);
+            let mut chars = tail.chars();
+            let code = chars.next().map_or(0, u32::from);
+            write!(out, "{before}\\u{code:04x}")?;
+            rest = chars.as_str();
+        }
+        out.write_all(rest.as_bytes())
+    }
+
+    fn write_u64<W: io::Write + ?Sized>(&mut self, out: &mut W, value: u64) -> io::Result<()> {
+        if i64::try_from(value).is_ok() {
+            return write!(out, "{value}");
+        }
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "the loss is what Go's reader does to it"
+        )]
+        self.write_f64(out, value as f64)
+    }
+
+    /// The fewest digits that give the same float back; with an exponent below 1e-6 and from 1e21 on.
+    fn write_f64<W: io::Write + ?Sized>(&mut self, out: &mut W, value: f64) -> io::Result<()> {
+        let size = value.abs();
+        if size == 0.0 || (1e-6..1e21).contains(&size) {
+            return write!(out, "{value}");
+        }
+        let text = format!("{value:e}");
+        match text.split_once('e') {
+            Some((digits, exponent)) if !exponent.starts_with('-') => write!(out, "{digits}e+{exponent}"),
+            _ => out.write_all(text.as_bytes()),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::escaped;
+    use serde_json::json;
+
+    use super::*;
 
     #[test]
     fn escapes_markup() {
-        assert_eq!(escaped(&"<&>\u{2028}".into()), "\"\\u003c\\u0026\\u003e\\u2028\"");
+        let value = Value::from("a<&>\u{2028}\u{1}\u{8}b");
+        assert_eq!(escaped(&value), "\"a\\u003c\\u0026\\u003e\\u2028\\u0001\\bb\"");
+        assert_eq!(canonical_json(&value), "\"a<&>\\u2028\\u0001\\bb\"");
+    }
+
+    #[test]
+    fn numbers_have_gos_form() {
+        for (input, want) in [
+            ("-0.0", "-0"),
+            ("0.5", "0.5"),
+            ("0.00001", "0.00001"),
+            ("1e20", "100000000000000000000"),
+            ("1e21", "1e+21"),
+            ("0.0000001", "1e-7"),
+            ("-1.5e-9", "-1.5e-9"),
+            ("12345678901234567890", "12345678901234567000"),
+            ("9223372036854775807", "9223372036854775807"),
+            ("-9223372036854775808", "-9223372036854775808"),
+            ("1.7976931348623157e308", "1.7976931348623157e+308"),
+        ] {
+            let value: Value = serde_json::from_str(input).unwrap();
+            assert_eq!(canonical_json(&value), want, "{input}");
+        }
+    }
+
+    #[test]
+    fn a_list_has_no_order() {
+        let (one, two) = (json!({"b": 1, "a": 2}), json!({}));
+        assert_eq!(list_hash(&[one.clone(), two.clone()]), list_hash(&[two, one]));
+        // sha256 of nothing, and of `{}`.
+        assert!(list_hash(&[]).starts_with("e3b0c44298fc1c14"));
+        assert!(list_hash(&[json!({})]).starts_with("44136fa355b3678a"));
     }
 }

@@ -11,6 +11,7 @@ mod json_text;
 mod model;
 mod options;
 mod parse;
+pub mod permissions;
 mod quantity;
 mod render;
 mod shape;
@@ -18,6 +19,7 @@ mod validate;
 mod yaml;
 
 pub use error::{ParseError, RenderError};
+pub use json_text::{canonical_json, list_hash};
 pub use model::{Bundle, InstallMode};
 pub use options::{CertificateRequest, Certificates, OwnCertificate, RenderOptions};
 pub use parse::parse;

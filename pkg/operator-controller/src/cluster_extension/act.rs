@@ -23,7 +23,7 @@ use super::identity::{Inputs, Provider};
 use super::model::{
     BundleRef, CATALOG_ANNOTATION, CERTIFICATES_ANNOTATION, History, IDENTITY_ANNOTATION, RENEWAL_ANNOTATION,
 };
-use super::{Context, certificates, crds, files, pull};
+use super::{Context, certificates, crds, pull};
 
 /// What is to be made.
 pub(crate) struct Order<'a> {
@@ -89,7 +89,7 @@ async fn load(context: &Context, order: &Order<'_>) -> Result<Bundle, Failure> {
     let owner = order.extension.name_any();
     let unpacked = pull::fetch(&context.puller, owner, order.image.clone()).await?;
     let read = tokio::task::spawn_blocking(move || {
-        let files = files::read(&unpacked.root)?;
+        let files = olm_bundle_files::read(&unpacked.root)?;
         olm_bundle::parse(&files).map_err(Failure::Parse)
     });
     read.await

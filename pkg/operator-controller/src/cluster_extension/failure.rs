@@ -1,11 +1,11 @@
 //! Why a revision could not be made, and how the status says it.
 
+use olm_bundle_files::FilesError;
 use olm_status::cluster_extension::Progress;
 use thiserror::Error;
 
 use super::call::{CallError, chain};
 use super::certificates::CertificateError;
-use super::files::FilesError;
 use super::model::BundleRef;
 
 /// Why a revision could not be made.

@@ -9,7 +9,6 @@ mod controller;
 mod crds;
 mod decide;
 mod failure;
-mod files;
 mod gather;
 mod identity;
 mod model;

@@ -76,7 +76,7 @@ fn bundle(folder: &Path, recorded: &Recorded, report: &mut Report) {
         report.skip(format!("render/{}/bundle", recorded.bundle));
         return;
     }
-    let files = match files(&folder.join("bundle")) {
+    let files = match olm_bundle_files::read(&folder.join("bundle")) {
         Ok(files) => files,
         Err(error) => {
             report.wrong.push(format!("{}: {error}", recorded.bundle));
@@ -187,7 +187,7 @@ fn identify(object: &Value) -> Object {
             .unwrap_or_default()
             .to_owned()
     };
-    let hash = Sha256::digest(canonical(object).as_bytes());
+    let hash = Sha256::digest(olm_bundle::canonical_json(object));
     Object {
         gvk: format!("{}/{}", text("/apiVersion"), text("/kind")),
         namespace: text("/metadata/namespace"),
@@ -196,29 +196,4 @@ fn identify(object: &Value) -> Object {
             .iter()
             .fold(String::new(), |text, byte| text + &format!("{byte:02x}")),
     }
-}
-
-/// Sorted keys, no white space, the two separators escaped that JavaScript takes for line ends.
-fn canonical(object: &Value) -> String {
-    object
-        .to_string()
-        .replace('\u{2028}', "\\u2028")
-        .replace('\u{2029}', "\\u2029")
-}
-
-fn files(root: &Path) -> anyhow::Result<BTreeMap<String, Vec<u8>>> {
-    let mut out = BTreeMap::new();
-    let mut folders = vec![root.to_path_buf()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder)? {
-            let path = entry?.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                let name = path.strip_prefix(root)?.to_string_lossy().replace('\\', "/");
-                out.insert(name, std::fs::read(&path)?);
-            }
-        }
-    }
-    Ok(out)
 }

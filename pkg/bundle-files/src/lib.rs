@@ -1,4 +1,6 @@
-//! A bundle's files from the folder its image was unpacked to, bounded in number, size and depth.
+//! A bundle's files from a folder, be it unpacked from an image or an author's own, bounded in number, size and depth.
+//!
+//! What [`olm_bundle::parse`](../olm_bundle/fn.parse.html) takes: the parser itself reads no files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,9 +22,9 @@ const DEPTH_MAX: usize = 3;
 
 /// A bundle whose files cannot be read.
 #[derive(Debug, Error)]
-pub(crate) enum FilesError {
+pub enum FilesError {
     /// The disk failed.
-    #[error("reading {} of the unpacked bundle", path.display())]
+    #[error("reading {} of the bundle", path.display())]
     Read {
         /// Inside the bundle.
         path: PathBuf,
@@ -46,8 +48,13 @@ pub(crate) enum FilesError {
     },
 }
 
-/// Reads the bundle unpacked at `root`; keys are paths such as `manifests/csv.yaml`. Blocks on the disk.
-pub(crate) fn read(root: &Path) -> Result<BTreeMap<String, Vec<u8>>, FilesError> {
+/// Reads the bundle at `root`; keys are paths such as `manifests/csv.yaml`, an empty folder's ends in a slash. Folders
+/// that are not there are left out. Blocks on the disk.
+///
+/// # Errors
+/// The disk fails, there is more than any sensible bundle has, or something is neither a file nor a folder: links are
+/// not followed.
+pub fn read(root: &Path) -> Result<BTreeMap<String, Vec<u8>>, FilesError> {
     let mut found = Found::default();
     for folder in FOLDERS {
         let path = root.join(folder);
@@ -70,7 +77,9 @@ impl Found {
             path: PathBuf::from(key),
             source,
         };
+        let mut empty = true;
         for entry in fs::read_dir(folder).map_err(fail)? {
+            empty = false;
             let entry = entry.map_err(fail)?;
             // A name that is no text cannot be a manifest's.
             let Ok(name) = entry.file_name().into_string() else {
@@ -86,6 +95,10 @@ impl Found {
             } else {
                 return Err(FilesError::Odd { path: key.into() });
             }
+        }
+        if empty && depth > 0 {
+            // It has no file that would name it, and the parser is to know of it all the same.
+            self.files.insert(format!("{key}/"), Vec::new());
         }
         Ok(())
     }
@@ -157,6 +170,8 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir_all(root.path().join("manifests/sub")).unwrap();
         fs::write(root.path().join("manifests/sub/a.yaml"), "a").unwrap();
-        assert!(read(root.path()).unwrap().contains_key("manifests/sub/a.yaml"));
+        fs::create_dir_all(root.path().join("manifests/void")).unwrap();
+        let files = read(root.path()).unwrap();
+        assert!(files.contains_key("manifests/sub/a.yaml") && files.contains_key("manifests/void/"));
     }
 }

@@ -1,0 +1,73 @@
+//! From an object's kind to the resource that RBAC knows it by.
+
+use crate::validate::{Scope as KindScope, scope_of};
+
+/// A resource as the API serves it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resource {
+    /// The plural, as in the API's paths.
+    pub plural: String,
+    /// Whether its objects live in namespaces.
+    pub namespaced: bool,
+}
+
+impl Resource {
+    /// What is known of `kind` without asking a cluster: exact for the kinds that rendering makes or a
+    /// bundle may hold, else by the rules of the English plural, and in a namespace.
+    pub fn of_kind(kind: &str) -> Self {
+        let namespaced = match kind {
+            "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration" | "Namespace" => false,
+            // The autoscaler is rendered without a namespace, yet it lives in one.
+            "Deployment" | "Issuer" | "Certificate" | "VerticalPodAutoscaler" => true,
+            _ => scope_of(kind) != Some(KindScope::Cluster),
+        };
+        Self {
+            plural: plural(kind),
+            namespaced,
+        }
+    }
+}
+
+/// The plural of a kind, as `kubectl` and code generators guess it.
+fn plural(kind: &str) -> String {
+    let lower = kind.to_ascii_lowercase();
+    let ends = |suffixes: &[&str]| suffixes.iter().any(|suffix| lower.ends_with(suffix));
+    if lower == "endpoints" {
+        return lower;
+    }
+    if ends(&["s", "x", "z", "ch", "sh"]) {
+        return format!("{lower}es");
+    }
+    match lower.strip_suffix('y') {
+        Some(stem) if !ends(&["ay", "ey", "iy", "oy", "uy"]) => format!("{stem}ies"),
+        _ => format!("{lower}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Resource;
+
+    #[test]
+    fn plurals_and_scopes() {
+        for (kind, plural, namespaced) in [
+            ("Service", "services", true),
+            ("NetworkPolicy", "networkpolicies", true),
+            ("PriorityClass", "priorityclasses", false),
+            (
+                "ValidatingWebhookConfiguration",
+                "validatingwebhookconfigurations",
+                false,
+            ),
+            ("CustomResourceDefinition", "customresourcedefinitions", false),
+            ("ConsoleCLIDownload", "consoleclidownloads", false),
+            ("Gateway", "gateways", true),
+        ] {
+            let resource = Resource::of_kind(kind);
+            assert_eq!(
+                (resource.plural.as_str(), resource.namespaced),
+                (plural, namespaced)
+            );
+        }
+    }
+}

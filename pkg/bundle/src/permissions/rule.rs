@@ -1,0 +1,99 @@
+//! One right, in the form that RBAC writes it.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// A rule of a `Role` or `ClusterRole`. Everything is a set: order and repetition mean nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyRule {
+    /// API groups; the core group is the empty text, `*` is all.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub api_groups: BTreeSet<String>,
+    /// Resources by their plural, `pods/log` for a subresource, `*` for all.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub resources: BTreeSet<String>,
+    /// The objects meant; empty for all.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub resource_names: BTreeSet<String>,
+    /// Paths that are no resources; excludes the three above.
+    #[serde(rename = "nonResourceURLs", skip_serializing_if = "BTreeSet::is_empty")]
+    pub non_resource_urls: BTreeSet<String>,
+    /// What may be done, `*` for everything.
+    pub verbs: BTreeSet<String>,
+}
+
+impl PolicyRule {
+    /// `verbs` on `resource` of `group`, for the objects `names`; for all when `names` is empty.
+    pub(super) fn on<'a>(
+        group: &str,
+        resource: &str,
+        names: impl IntoIterator<Item = &'a str>,
+        verbs: &[&str],
+    ) -> Self {
+        Self {
+            api_groups: BTreeSet::from([group.to_owned()]),
+            resources: BTreeSet::from([resource.to_owned()]),
+            resource_names: names.into_iter().map(ToOwned::to_owned).collect(),
+            non_resource_urls: BTreeSet::new(),
+            verbs: verbs.iter().map(|verb| (*verb).to_owned()).collect(),
+        }
+    }
+
+    /// Reads a rule of a role's `rules`; what is no list of texts counts as absent.
+    pub(super) fn read(value: &Value) -> Self {
+        let set = |key: &str| {
+            let items = value.get(key).and_then(Value::as_array);
+            let texts = items.into_iter().flatten().filter_map(Value::as_str);
+            texts.map(ToOwned::to_owned).collect()
+        };
+        Self {
+            api_groups: set("apiGroups"),
+            resources: set("resources"),
+            resource_names: set("resourceNames"),
+            non_resource_urls: set("nonResourceURLs"),
+            verbs: set("verbs"),
+        }
+    }
+
+    /// Whether whoever has this right has all that `other` grants.
+    pub fn covers(&self, other: &Self) -> bool {
+        if !holds(&self.verbs, &other.verbs, |have, want| have == want) {
+            return false;
+        }
+        if !other.non_resource_urls.is_empty() {
+            return holds(&self.non_resource_urls, &other.non_resource_urls, url_covers);
+        }
+        holds(&self.api_groups, &other.api_groups, |have, want| have == want)
+            && holds(&self.resources, &other.resources, resource_covers)
+            && (self.resource_names.is_empty()
+                || !other.resource_names.is_empty() && other.resource_names.is_subset(&self.resource_names))
+    }
+
+    /// Whether it grants nothing at all.
+    pub(super) fn is_empty(&self) -> bool {
+        self.verbs.is_empty()
+            || self.non_resource_urls.is_empty() && (self.api_groups.is_empty() || self.resources.is_empty())
+    }
+}
+
+fn holds(have: &BTreeSet<String>, want: &BTreeSet<String>, covers: fn(&str, &str) -> bool) -> bool {
+    have.contains("*") || want.iter().all(|want| have.iter().any(|have| covers(have, want)))
+}
+
+/// `*/scale` is the subresource of every resource.
+fn resource_covers(have: &str, want: &str) -> bool {
+    have == want
+        || have
+            .strip_prefix("*/")
+            .is_some_and(|sub| want.split_once('/').is_some_and(|(_, wanted)| wanted == sub))
+}
+
+fn url_covers(have: &str, want: &str) -> bool {
+    have == want
+        || have
+            .strip_suffix('*')
+            .is_some_and(|prefix| want.starts_with(prefix))
+}
