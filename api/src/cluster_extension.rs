@@ -39,7 +39,8 @@ pub struct ClusterExtensionSpec {
     )]
     pub namespace: String,
 
-    /// Deprecated: read and ignored, unless the controller runs with a policy that says otherwise.
+    /// The service account, in `spec.namespace`, whose rights the extension's objects are applied and deleted with. When
+    /// absent, or when the controller runs with `--service-account-policy=Ignore`, the controller's own rights are used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_account: Option<ServiceAccountReference>,
 

@@ -18,6 +18,10 @@ pub const MANAGED_BY_LABEL: &str = "app.kubernetes.io/managed-by";
 /// Value of [`MANAGED_BY_LABEL`] on every applied object.
 pub const MANAGED_BY_VALUE: &str = "olm.operatorframework.io";
 
+/// Name of the service account a revision is applied and deleted with; without it, the controller's own identity.
+pub const SERVICE_ACCOUNT_NAME_ANNOTATION: &str = "olm.operatorframework.io/service-account-name";
+/// Namespace of that service account.
+pub const SERVICE_ACCOUNT_NAMESPACE_ANNOTATION: &str = "olm.operatorframework.io/service-account-namespace";
 /// Number of the revision that applied an object last.
 pub const REVISION_ANNOTATION: &str = "olm.operatorframework.io/revision";
 /// Name of the bundle of a revision.

@@ -8,6 +8,7 @@ use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, HashSet};
 use std::hash::{Hash as _, Hasher as _};
 use std::sync::Arc;
+use std::time::Instant;
 
 use futures::{Stream, StreamExt as _};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -22,6 +23,8 @@ use tokio::sync::mpsc;
 
 /// Triggers waiting to be read; a watcher waits when there are more.
 const PENDING: usize = 65_536;
+/// How many deleted objects of one kind are remembered.
+const GONE: usize = 10_000;
 
 /// Group, version and kind.
 pub type Kind = (String, String, String);
@@ -39,9 +42,36 @@ pub struct Seen {
     pub fingerprint: u64,
 }
 
+/// What a watch can say about one object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sight {
+    /// Nothing: the kind is not watched, or not everything of it has been listed yet.
+    Unknown,
+    /// It was not among what was listed at this time, nor was it heard of since.
+    Never(Instant),
+    /// It was there and was deleted.
+    Gone,
+    /// It is there.
+    Seen(Seen),
+}
+
 #[derive(Debug, Default)]
 struct Cache {
     objects: HashMap<Key, (Seen, Vec<String>)>,
+    /// What was deleted and has not come back.
+    gone: HashSet<Key>,
+    /// When everything had been listed first.
+    synced: Option<Instant>,
+}
+
+impl Cache {
+    fn bury(&mut self, key: Key) {
+        // Forgetting them all costs a look at the API server, no more.
+        if self.gone.len() >= GONE {
+            self.gone.clear();
+        }
+        self.gone.insert(key);
+    }
 }
 
 struct Watch {
@@ -120,12 +150,19 @@ impl Watches {
         self.len() == 0
     }
 
-    /// What is known of an object; `None` when it was deleted, was not seen yet, or its kind is not watched.
+    /// What is known of an object.
     #[must_use]
-    pub fn seen(&self, kind: &Kind, namespace: &str, name: &str) -> Option<Seen> {
-        let cache = Arc::clone(&self.kinds.lock().get(kind)?.cache);
+    pub fn sight(&self, kind: &Kind, namespace: &str, name: &str) -> Sight {
+        let cache = self.kinds.lock().get(kind).map(|watch| Arc::clone(&watch.cache));
+        let Some(cache) = cache else { return Sight::Unknown };
+        let cache = cache.lock();
         let key = (namespace.to_owned(), name.to_owned());
-        cache.lock().objects.get(&key).map(|(seen, _)| seen.clone())
+        match (cache.objects.get(&key), cache.synced) {
+            (Some((seen, _)), _) => Sight::Seen(seen.clone()),
+            (None, _) if cache.gone.contains(&key) => Sight::Gone,
+            (None, Some(since)) => Sight::Never(since),
+            (None, None) => Sight::Unknown,
+        }
     }
 }
 
@@ -176,9 +213,12 @@ async fn follow(
             }
             Ok(Event::Delete(object)) => {
                 let mut owners = owners_of(object.meta());
-                if let Some((_, known)) = cache.lock().objects.remove(&key_of(object.meta())) {
+                let key = key_of(object.meta());
+                let mut cache = cache.lock();
+                if let Some((_, known)) = cache.objects.remove(&key) {
                     owners.extend(known);
                 }
+                cache.bury(key);
                 owners
             }
             Ok(Event::Init) => {
@@ -186,16 +226,23 @@ async fn follow(
                 Vec::new()
             }
             Ok(Event::InitDone) => {
-                let mut gone = Vec::new();
-                cache.lock().objects.retain(|key, (_, owners)| {
-                    let there = listed.contains(key);
-                    if !there {
-                        gone.append(owners);
+                let mut cache = cache.lock();
+                let missed: Vec<Key> = cache
+                    .objects
+                    .keys()
+                    .filter(|key| !listed.contains(*key))
+                    .cloned()
+                    .collect();
+                let mut owners = Vec::new();
+                for key in missed {
+                    if let Some((_, known)) = cache.objects.remove(&key) {
+                        owners.extend(known);
                     }
-                    there
-                });
+                    cache.bury(key);
+                }
+                cache.synced.get_or_insert_with(Instant::now);
                 listed = HashSet::new();
-                gone
+                owners
             }
             Err(error) => {
                 tracing::debug!(%error, "watch of managed objects failed, it is tried again");
@@ -214,10 +261,9 @@ async fn follow(
 /// Remembers an object; gives the revisions to wake, none when nothing changed.
 fn note(cache: &Mutex<Cache>, meta: &ObjectMeta) -> (Key, Vec<String>) {
     let (key, seen, owners) = (key_of(meta), seen_of(meta), owners_of(meta));
-    let before = cache
-        .lock()
-        .objects
-        .insert(key.clone(), (seen.clone(), owners.clone()));
+    let mut cache = cache.lock();
+    cache.gone.remove(&key);
+    let before = cache.objects.insert(key.clone(), (seen.clone(), owners.clone()));
     let wake = match before {
         Some((old, _)) if old == seen => Vec::new(),
         Some((_, old_owners)) => owners.into_iter().chain(old_owners).collect(),

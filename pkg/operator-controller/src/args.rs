@@ -4,6 +4,17 @@ use std::path::PathBuf;
 
 use olm_runtime::CommonArgs;
 
+/// What `spec.serviceAccount` of an extension means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+#[value(rename_all = "PascalCase")]
+pub enum ServiceAccountPolicy {
+    /// Objects are applied and deleted as that service account, with its rights.
+    #[default]
+    Impersonate,
+    /// Nothing: everything is done with the controller's own rights.
+    Ignore,
+}
+
 /// Installs and upgrades operators from catalogs.
 #[derive(Clone, Debug, clap::Parser)]
 #[command(name = "operator-controller", version)]
@@ -17,6 +28,10 @@ pub struct Args {
     /// A folder of CAs (PEM) that vouch for catalogd; without it, the CA that catalogd itself keeps in a Secret.
     #[arg(long, value_name = "DIR")]
     pub catalogd_cas_dir: Option<PathBuf>,
+    /// What spec.serviceAccount of a ClusterExtension means: its objects are applied and deleted as that service account
+    /// (Impersonate), or with the controller's own rights as if it were not set (Ignore).
+    #[arg(long, value_enum, ignore_case = true, default_value_t, value_name = "POLICY")]
+    pub service_account_policy: ServiceAccountPolicy,
 }
 
 #[cfg(test)]
@@ -38,5 +53,17 @@ mod tests {
         assert_eq!(args.cache_path, PathBuf::from("/tmp/c"));
         assert_eq!(args.catalogd_cas_dir, Some(PathBuf::from("/var/certs")));
         assert!(args.common.leader_elect);
+        assert_eq!(args.service_account_policy, ServiceAccountPolicy::Impersonate);
+    }
+
+    #[test]
+    fn service_accounts_can_be_ignored() {
+        let policy = |value: &str| {
+            let flag = format!("--service-account-policy={value}");
+            Args::try_parse_from(["operator-controller", &flag]).map(|args| args.service_account_policy)
+        };
+        assert_eq!(policy("Ignore").unwrap(), ServiceAccountPolicy::Ignore);
+        assert_eq!(policy("Impersonate").unwrap(), ServiceAccountPolicy::Impersonate);
+        assert!(policy("").is_err());
     }
 }

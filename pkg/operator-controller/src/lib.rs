@@ -24,7 +24,7 @@ use olm_runtime::tls::ServingCert;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-pub use args::Args;
+pub use args::{Args, ServiceAccountPolicy};
 use shared::Shared;
 
 /// The Lease of the leader, as upstream names it, so that two versions do not lead at once during a switch.
@@ -120,6 +120,7 @@ async fn controllers(client: kube::Client, args: Args, shutdown: CancellationTok
         client: client.clone(),
         system_namespace: common.system_namespace().into(),
         concurrency: CONCURRENCY,
+        impersonate: args.service_account_policy == ServiceAccountPolicy::Impersonate,
     };
     let mut images = ImageConfig::new(args.cache_path.join("unpack"));
     images.plain_http.clone_from(&common.plain_http_registry);
@@ -131,15 +132,22 @@ async fn controllers(client: kube::Client, args: Args, shutdown: CancellationTok
         args.catalogd_cas_dir.as_deref(),
     );
     let catalogs = Arc::new(CatalogClient::new(trust));
-    let changes = cluster_catalog::changes(client.clone(), catalogs.clone());
-    let context =
-        cluster_extension::Context::new(shared.clone(), Arc::new(puller), catalogs, common.features());
+    let listing = Arc::new(cluster_catalog::Listing::default());
+    let changes = cluster_catalog::changes(client.clone(), catalogs.clone(), listing.clone());
+    let (context, writers) = cluster_extension::Context::new(
+        shared.clone(),
+        Arc::new(puller),
+        catalogs,
+        listing,
+        common.features(),
+    );
     let options = cluster_object_set::Options {
         system_namespace: common.system_namespace(),
         concurrency: CONCURRENCY,
+        impersonate: shared.impersonate,
     };
     let revisions = cluster_object_set::run(client, options, shutdown.clone());
-    let extensions = cluster_extension::run(context, changes, shutdown);
+    let extensions = cluster_extension::run(context, writers, changes, shutdown);
     let extensions = async {
         extensions.await;
         Ok(())

@@ -11,4 +11,6 @@ pub(crate) struct Shared {
     pub system_namespace: Arc<str>,
     /// How many objects of one kind are reconciled at the same time; at least 1.
     pub concurrency: u16,
+    /// Whether `spec.serviceAccount` is acted as; else it is ignored.
+    pub impersonate: bool,
 }

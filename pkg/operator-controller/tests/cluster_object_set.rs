@@ -48,6 +48,7 @@ impl World {
         let options = Options {
             system_namespace: "olmv1-system".to_owned(),
             concurrency: 4,
+            impersonate: true,
         };
         let (runner, token) = (client.clone(), shutdown.clone());
         tokio::spawn(async move { cluster_object_set::run(runner, options, token).await });

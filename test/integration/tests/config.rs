@@ -118,6 +118,15 @@ async fn the_api_server_takes_all_of_config() {
     let taken = apply(kubeconfig, &manifests.join("\n---\n"), true).unwrap();
     assert_eq!(taken.lines().count(), objects, "{taken}");
 
+    // The warning comes as a policy and its binding.
+    let manifests = render("config/overlays/ignore-service-accounts").unwrap();
+    assert!(
+        manifests.contains("- --service-account-policy=Ignore"),
+        "{manifests}"
+    );
+    let taken = apply(kubeconfig, &manifests, true).unwrap();
+    assert_eq!(taken.lines().count(), objects + 2, "{taken}");
+
     // The policy does what it is for, as soon as it is in force.
     apply(kubeconfig, &render("config/admission").unwrap(), false).unwrap();
     let catalogs: Api<ClusterCatalog> = Api::all(client);

@@ -9,12 +9,14 @@ use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use olm_api::{CollisionProtection, keys};
 use serde_json::{Value, json};
 
+use super::actor::Writer;
 use super::call::{CallError, timed, together};
 use super::{Applied, Engine, EngineError, Id, Remembered, Revision, RevisionPhase};
 use crate::ownership::{Claim, Identity, claim};
 use crate::plan::to_go_json;
 use crate::probe::Verdict;
-use crate::watch::{older, seen_of};
+use crate::same::is_applied;
+use crate::watch::seen_of;
 
 /// How often fields may be taken back from another field manager within [`FIGHT_WINDOW`].
 const FIGHTS: usize = 5;
@@ -26,7 +28,7 @@ const DRY_RUN_MANAGER: &str = "dummy";
 enum Look {
     /// Unchanged since it was applied.
     Idle(Verdict),
-    /// Unchanged but for its status.
+    /// Nothing to write, but its status may have changed.
     Status(Box<DynamicObject>),
     /// Not there.
     Absent,
@@ -49,12 +51,14 @@ struct Item<'a> {
 impl Engine {
     /// Applies as many phases as are ready for it.
     pub async fn apply(&self, revision: &Revision) -> Result<Applied, EngineError> {
+        self.settle(revision, false);
         let mut applied = Applied {
             complete: true,
             ..Applied::default()
         };
+        let writer = Writer::new(self, revision);
         for (index, phase) in revision.phases.iter().enumerate() {
-            let outcome = self.phase(revision, phase).await?;
+            let outcome = self.phase(revision, phase, &writer).await?;
             applied.superseded |= outcome.superseded;
             if let Some(line) = outcome.failing {
                 applied.failing.push(line);
@@ -68,10 +72,16 @@ impl Engine {
                 break;
             }
         }
+        self.settle(revision, applied.complete && !applied.superseded);
         Ok(applied)
     }
 
-    async fn phase(&self, revision: &Revision, phase: &RevisionPhase) -> Result<PhaseOutcome, EngineError> {
+    async fn phase(
+        &self,
+        revision: &Revision,
+        phase: &RevisionPhase,
+        writer: &Writer<'_>,
+    ) -> Result<PhaseOutcome, EngineError> {
         let us = &revision.identity;
         let items: Vec<Item<'_>> = phase
             .objects
@@ -98,8 +108,23 @@ impl Engine {
             })
             .collect();
         let new = |look: &Look| matches!(look, Look::Absent | Look::Write(_, Claim::Adopt));
-        let checks = items.iter().zip(&looks).filter(|(_, look)| new(look));
-        let checked = together(checks.map(|(item, _)| self.preflight(item).boxed()).collect()).await;
+        let fresh: Vec<&Item<'_>> = items
+            .iter()
+            .zip(&looks)
+            .filter_map(|(item, look)| new(look).then_some(item))
+            .collect();
+        // One object is written whole or not at all anyway.
+        let checked = match fresh.as_slice() {
+            [_] if collisions.is_empty() => Vec::new(),
+            all => {
+                together(
+                    all.iter()
+                        .map(|item| self.preflight(writer, item).boxed())
+                        .collect(),
+                )
+                .await
+            }
+        };
         let refused = all(checked).err();
 
         // What is ours already is kept right even when the rest of the phase has to wait.
@@ -110,7 +135,7 @@ impl Engine {
                 if skip {
                     Ok(None)
                 } else {
-                    self.write(revision, item, look).await.map(Some)
+                    self.write(revision, writer, item, look).await.map(Some)
                 }
             }
             .boxed()
@@ -143,17 +168,10 @@ impl Engine {
         let known = self
             .recall(&us.uid, &item.id)
             .filter(|known| known.desired == item.hash);
-        let seen = self
-            .watches
-            .seen(&item.id.watch_kind(), &item.id.namespace, &item.id.name);
-        if let (Some(known), Some(seen)) = (&known, &seen)
-            && known.uid == seen.uid
-        {
-            let same = known.version == seen.version || older(&seen.version, &known.version);
-            let settled = known.fingerprint == seen.fingerprint
-                && known.verdict.ready
-                && !revision.prober.selects(item.source);
-            if same || settled {
+        if let Some(known) = &known {
+            let id = &item.id;
+            let sight = self.watches.sight(&id.watch_kind(), &id.namespace, &id.name);
+            if known.stands(&sight) {
                 return Ok(Look::Idle(known.verdict.clone()));
             }
         }
@@ -182,13 +200,15 @@ impl Engine {
                 let probe = revision.prober.check(&value_of(&live, &item.id));
                 Look::Collision(collision_report(&item.id, controller.as_ref(), &probe))
             }
+            // After a restart, mostly: all is as it was applied.
+            Claim::Ours if is_applied(&live, &item.desired) => Look::Status(Box::new(live)),
             claim => Look::Write(Box::new(live), claim),
         })
     }
 
     /// Asks the API server whether it would take the object. Nothing is written.
-    async fn preflight(&self, item: &Item<'_>) -> Result<(), EngineError> {
-        let (api, _) = self.api(&item.id).await?;
+    async fn preflight(&self, writer: &Writer<'_>, item: &Item<'_>) -> Result<(), EngineError> {
+        let (api, _) = self.api_of(writer.client().await?, &item.id).await?;
         let params = PatchParams::apply(DRY_RUN_MANAGER).dry_run().force();
         match timed(api.patch(&item.id.name, &params, &Patch::Apply(&item.desired))).await {
             Ok(_) => Ok(()),
@@ -201,7 +221,13 @@ impl Engine {
         }
     }
 
-    async fn write(&self, revision: &Revision, item: &Item<'_>, look: Look) -> Result<Written, EngineError> {
+    async fn write(
+        &self,
+        revision: &Revision,
+        writer: &Writer<'_>,
+        item: &Item<'_>,
+        look: Look,
+    ) -> Result<Written, EngineError> {
         let (live, step) = match look {
             Look::Idle(verdict) => return Ok(Written::Done(verdict)),
             Look::Progressed => return Ok(Written::Progressed),
@@ -217,7 +243,7 @@ impl Engine {
             Look::Write(live, Claim::Adopt) => (Some(live), "patching (owner change)"),
             Look::Write(live, _) => (Some(live), "patching (modified)"),
         };
-        let (api, _) = self.api(&item.id).await?;
+        let (api, _) = self.api_of(writer.client().await?, &item.id).await?;
         let body = body_of(item, live.as_deref(), &revision.identity);
         let mut forced = self
             .recall(&revision.identity.uid, &item.id)
@@ -270,6 +296,8 @@ impl Engine {
             version: seen.version,
             fingerprint: seen.fingerprint,
             verdict: verdict.clone(),
+            probed: revision.prober.selects(item.source),
+            at: Instant::now(),
             forced,
         };
         self.remember(&revision.identity.uid, &item.id, remembered);

@@ -4,6 +4,7 @@ use std::error::Error;
 
 use super::Id;
 use super::call::CallError;
+use crate::account::Account;
 
 /// Why a revision could not be applied or taken down. All of it may pass by itself or by a change on the cluster, so all is retried.
 #[derive(Debug, thiserror::Error)]
@@ -37,17 +38,44 @@ pub enum EngineError {
         /// What is wrong with it.
         why: String,
     },
+    /// The service account to act as is not there.
+    #[error(
+        "service account \"{}\" not found in namespace \"{}\": unable to authenticate with the Kubernetes cluster; create it again, or \
+         clear spec.serviceAccount of the ClusterExtension to go on with the controller's own rights", .0.name(), .0.namespace()
+    )]
+    NoAccount(Account),
+    /// Whether the service account exists cannot be told, or it cannot be acted as.
+    #[error("reading {account}")]
+    Account {
+        /// The account.
+        account: Account,
+        /// What the API server said.
+        #[source]
+        source: CallError,
+    },
     /// Several objects failed.
     #[error("{}", join(.0))]
     Many(Vec<EngineError>),
 }
 
+/// How many errors of one phase are told one by one.
+const TOLD: usize = 20;
+
+/// A line each; what several objects have in common is said once.
 fn join(errors: &[EngineError]) -> String {
-    errors
-        .iter()
-        .map(|error| chain(error))
-        .collect::<Vec<_>>()
-        .join("\n")
+    let mut lines: Vec<String> = Vec::new();
+    for error in errors {
+        let line = chain(error);
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    let more = lines.len().saturating_sub(TOLD);
+    lines.truncate(TOLD);
+    if more > 0 {
+        lines.push(format!("and {more} more errors"));
+    }
+    lines.join("\n")
 }
 
 impl EngineError {

@@ -4,6 +4,7 @@
 //! before is ready; what is unchanged since it was applied is neither read nor written again; nothing is deleted that is not this
 //! revision's.
 
+mod actor;
 mod apply;
 mod call;
 mod error;
@@ -21,25 +22,34 @@ use olm_api::CollisionProtection;
 use parking_lot::Mutex;
 use serde_json::Value;
 
+pub use actor::acting_as;
 pub use call::CallError;
 pub use error::{EngineError, chain};
 pub use teardown::Teardown;
 
+use crate::account::Account;
 use crate::ownership::Identity;
 use crate::plan::group_kind;
 use crate::probe::{Prober, Verdict};
-use crate::watch::{Kind, Watches};
+use crate::watch::{Kind, Sight, Watches, older};
 use call::timed;
+
+/// How many clients of service accounts are kept.
+const ACTORS: usize = 256;
 
 /// A revision with all its objects at hand.
 #[derive(Clone, Debug)]
 pub struct Revision {
     /// Who acts.
     pub identity: Identity,
+    /// Generation of the ClusterObjectSet that all this is of.
+    pub generation: i64,
     /// The phases in order.
-    pub phases: Vec<RevisionPhase>,
+    pub phases: Arc<Vec<RevisionPhase>>,
     /// When an object is ready.
     pub prober: Prober,
+    /// Whose rights are used to write; the controller's own when there is none.
+    pub account: Option<Account>,
 }
 
 /// A phase of a revision.
@@ -141,11 +151,42 @@ struct Remembered {
     version: String,
     fingerprint: u64,
     verdict: Verdict,
+    /// Whether a probe looks at its status.
+    probed: bool,
+    /// When this was found.
+    at: Instant,
     /// When fields were taken back from another field manager.
     forced: Vec<Instant>,
 }
 
-type Memory = HashMap<String, BTreeMap<(Kind, String), Remembered>>;
+impl Remembered {
+    /// Whether nothing that matters has changed, going by what the watch knows.
+    fn stands(&self, sight: &Sight) -> bool {
+        let seen = match sight {
+            Sight::Seen(seen) => seen,
+            Sight::Gone => return false,
+            // Written after the listing: its event is on the way.
+            Sight::Never(listed) => return self.at > *listed,
+            Sight::Unknown => return self.verdict.ready,
+        };
+        if self.uid != seen.uid {
+            return false;
+        }
+        let same = self.version == seen.version || older(&seen.version, &self.version);
+        same || self.fingerprint == seen.fingerprint && self.verdict.ready && !self.probed
+    }
+}
+
+/// What is remembered of a revision.
+#[derive(Debug, Default)]
+struct Kept {
+    /// By kind and path.
+    objects: BTreeMap<(Kind, String), Remembered>,
+    /// The generation at which all of it was found applied and ready.
+    settled: Option<i64>,
+}
+
+type Memory = HashMap<String, Kept>;
 
 /// Applies revisions and takes them down.
 pub struct Engine {
@@ -153,6 +194,7 @@ pub struct Engine {
     watches: Arc<Watches>,
     kinds: Mutex<HashMap<Kind, (ApiResource, Scope)>>,
     memory: Mutex<Memory>,
+    actors: Mutex<HashMap<Account, Client>>,
 }
 
 impl Engine {
@@ -164,7 +206,22 @@ impl Engine {
             watches,
             kinds: Mutex::default(),
             memory: Mutex::default(),
+            actors: Mutex::default(),
         }
+    }
+
+    /// The client that speaks as `account`; made once.
+    fn actor(&self, account: &Account) -> Result<Client, EngineError> {
+        let mut actors = self.actors.lock();
+        if let Some(client) = actors.get(account) {
+            return Ok(client.clone());
+        }
+        let client = acting_as(&self.client, account).map_err(|_| EngineError::NoAccount(account.clone()))?;
+        if actors.len() >= ACTORS {
+            actors.clear();
+        }
+        actors.insert(account.clone(), client.clone());
+        Ok(client)
     }
 
     /// Drops all that is kept for the revision with this uid: its watches and what was applied.
@@ -173,10 +230,31 @@ impl Engine {
         self.watches.release(uid);
     }
 
+    /// Whether the revision with this uid was found complete at `generation` and nothing of it has changed since, going by the watches.
+    /// Asks the API server nothing.
+    #[must_use]
+    pub fn idle(&self, uid: &str, generation: i64) -> bool {
+        let memory = self.memory.lock();
+        let Some(kept) = memory.get(uid).filter(|kept| kept.settled == Some(generation)) else {
+            return false;
+        };
+        kept.objects.iter().all(|((kind, path), known)| {
+            let (namespace, name) = path.split_once('/').unwrap_or(("", path));
+            known.stands(&self.watches.sight(kind, namespace, name))
+        })
+    }
+
+    fn settle(&self, revision: &Revision, complete: bool) {
+        let mut memory = self.memory.lock();
+        let kept = memory.entry(revision.identity.uid.clone()).or_default();
+        kept.settled = complete.then_some(revision.generation);
+    }
+
     fn recall(&self, uid: &str, id: &Id) -> Option<Remembered> {
         self.memory
             .lock()
             .get(uid)?
+            .objects
             .get(&(id.watch_kind(), id.path()))
             .cloned()
     }
@@ -186,11 +264,21 @@ impl Engine {
             .lock()
             .entry(uid.to_owned())
             .or_default()
+            .objects
             .insert((id.watch_kind(), id.path()), what);
     }
 
-    /// The API that serves the object, asked of the API server once per kind.
+    /// The API that serves the object, with the controller's own rights: for reading.
     async fn api(&self, id: &Id) -> Result<(Api<DynamicObject>, ApiResource), EngineError> {
+        self.api_of(&self.client, id).await
+    }
+
+    /// The API that serves the object, spoken to by `client`. How a kind is served is asked of the API server once.
+    async fn api_of(
+        &self,
+        client: &Client,
+        id: &Id,
+    ) -> Result<(Api<DynamicObject>, ApiResource), EngineError> {
         let kind = id.watch_kind();
         let known = self.kinds.lock().get(&kind).cloned();
         let (resource, scope) = if let Some(known) = known {
@@ -204,8 +292,8 @@ impl Engine {
             found
         };
         let api = match (&scope, id.namespace.is_empty()) {
-            (Scope::Namespaced, false) => Api::namespaced_with(self.client.clone(), &id.namespace, &resource),
-            (Scope::Cluster, true) => Api::all_with(self.client.clone(), &resource),
+            (Scope::Namespaced, false) => Api::namespaced_with(client.clone(), &id.namespace, &resource),
+            (Scope::Cluster, true) => Api::all_with(client.clone(), &resource),
             (Scope::Namespaced, true) => {
                 return Err(EngineError::scope(id, "needs a namespace and has none"));
             }

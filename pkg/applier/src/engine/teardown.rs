@@ -5,6 +5,7 @@ use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use olm_api::keys;
 use serde_json::json;
 
+use super::actor::Writer;
 use super::call::{timed, together};
 use super::{Engine, EngineError, Id, Revision};
 use crate::ownership::{Release, marked_by, release};
@@ -27,6 +28,7 @@ impl Engine {
     /// A kind that is not served any more, and an object that is gone, are done. A namespace is not waited for: nothing of ours comes
     /// after it, and what else lives in it may hold it for ever.
     pub async fn teardown(&self, revision: &Revision, orphan: bool) -> Result<Teardown, EngineError> {
+        let writer = Writer::new(self, revision);
         for phase in revision.phases.iter().rev() {
             let ids: Vec<Id> = phase
                 .objects
@@ -36,7 +38,7 @@ impl Engine {
                 .collect();
             let steps = together(
                 ids.iter()
-                    .map(|id| self.remove(revision, id, orphan).boxed())
+                    .map(|id| self.remove(revision, &writer, id, orphan).boxed())
                     .collect(),
             )
             .await;
@@ -59,7 +61,13 @@ impl Engine {
     }
 
     /// Whether nothing is left to do for the object.
-    async fn remove(&self, revision: &Revision, id: &Id, orphan: bool) -> Result<bool, EngineError> {
+    async fn remove(
+        &self,
+        revision: &Revision,
+        writer: &Writer<'_>,
+        id: &Id,
+        orphan: bool,
+    ) -> Result<bool, EngineError> {
         let api = match self.api(id).await {
             Ok((api, _)) => api,
             Err(error) if error.is_missing_kind() || matches!(error, EngineError::Invalid { .. }) => {
@@ -84,19 +92,27 @@ impl Engine {
             ..PatchParams::default()
         };
         let namespace = id.group.is_empty() && id.kind == "Namespace";
-        let result = match release(&live.metadata, us) {
+        let action = release(&live.metadata, us);
+        let settled = match action {
+            _ if orphan => !marked_by(&live.metadata, us),
+            Release::Leave => true,
+            // On its way already: nothing is written, only waited.
+            Release::Delete if live.metadata.deletion_timestamp.is_some() => return Ok(namespace),
+            Release::Delete | Release::Disown => false,
+        };
+        if settled {
+            return Ok(true);
+        }
+        let (api, _) = self.api_of(writer.client().await?, id).await?;
+        let result = match action {
             _ if orphan => {
-                if !marked_by(&live.metadata, us) {
-                    return Ok(true);
-                }
                 let patch = json!({"metadata": {"uid": uid, "resourceVersion": version,
                     "labels": {keys::MANAGED_BY_LABEL: null}, "annotations": {keys::REVISION_ANNOTATION: null}}});
                 timed(api.patch_metadata(&id.name, &manager, &Patch::Merge(&patch)))
                     .await
                     .map(|_| true)
             }
-            Release::Leave => return Ok(true),
-            Release::Delete if live.metadata.deletion_timestamp.is_some() => return Ok(namespace),
+            Release::Leave => Ok(true),
             Release::Delete => {
                 let preconditions = Preconditions {
                     uid,

@@ -2,6 +2,8 @@
 //!
 //! Polls that find nothing new, and everything else a catalog's status says, pass silently.
 
+mod listing;
+
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
@@ -17,10 +19,14 @@ use serde_json::Value;
 
 use olm_catalog_client::CatalogClient;
 
-/// Watches the catalogs: an item for each change that matters; content of a catalog that is gone is dropped from `catalogs`.
+pub(crate) use listing::Listing;
+
+/// Watches the catalogs: an item for each change that matters; `listing` follows, content of a catalog that is gone is dropped from
+/// `catalogs`.
 pub(crate) fn changes(
     client: Client,
     catalogs: Arc<CatalogClient>,
+    listing: Arc<Listing>,
 ) -> impl Stream<Item = ()> + Send + 'static {
     // Untyped, so that one odd catalog cannot stop the watch of all.
     let kind = ApiResource::erase::<ClusterCatalog>(&());
@@ -31,6 +37,8 @@ pub(crate) fn changes(
         .filter_map(move |event| {
             let told = match event {
                 Ok(event) => {
+                    // Before anybody is told to look.
+                    listing.take(&event);
                     let (changed, gone) = seen.take(event);
                     for catalog in &gone {
                         catalogs.forget(catalog);

@@ -23,7 +23,7 @@ use super::identity::{Inputs, Provider};
 use super::model::{
     BundleRef, CATALOG_ANNOTATION, CERTIFICATES_ANNOTATION, History, IDENTITY_ANNOTATION, RENEWAL_ANNOTATION,
 };
-use super::{Context, certificates, crds, pull};
+use super::{Context, account, certificates, crds, pull, rights};
 
 /// What is to be made.
 pub(crate) struct Order<'a> {
@@ -59,6 +59,9 @@ pub(crate) async fn roll(context: &Context, order: &Order<'_>) -> Result<Cluster
     let bundle = load(context, order).await?;
     let rendered = render(context, order, &bundle).await?;
     crds::check(context, order.extension, &rendered.objects).await?;
+    if let Some(account) = account::wanted(context, order.extension)? {
+        rights::check(&context.shared.client, &account, &rendered.objects).await?;
+    }
     write(context, order, rendered).await
 }
 
@@ -235,6 +238,8 @@ async fn write(
             "labels": { keys::OWNER_KIND_LABEL: keys::OWNER_KIND_CLUSTER_EXTENSION, keys::OWNER_NAME_LABEL: owner },
             "annotations": annotations,
             "ownerReferences": [owner_of(order.extension)],
+            // Held from the start: nothing of it may ever be left behind.
+            "finalizers": [keys::TEARDOWN_FINALIZER],
         },
         "spec": spec(order, &packed.phases),
     });
@@ -303,8 +308,9 @@ fn annotations(order: &Order<'_>, rendered: &Rendered) -> BTreeMap<&'static str,
         (RENEWAL_ANNOTATION, rendered.renewal.map(|due| due.to_string())),
     ];
     annotations.extend(
-        optional
+        account::annotations(order.extension)
             .into_iter()
+            .chain(optional)
             .filter_map(|(key, value)| Some((key, value?))),
     );
     annotations

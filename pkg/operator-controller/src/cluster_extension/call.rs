@@ -34,6 +34,11 @@ impl CallError {
         matches!(self, Self::Api { source, .. } if matches!(&**source, kube::Error::Api(status) if status.is_not_found()))
     }
 
+    /// Whether the API server says that it is not allowed.
+    pub(crate) fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Api { source, .. } if matches!(&**source, kube::Error::Api(status) if status.is_forbidden()))
+    }
+
     /// Whether the API server says that it is there already.
     pub(crate) fn is_already_exists(&self) -> bool {
         matches!(self, Self::Api { source, .. } if matches!(&**source, kube::Error::Api(status) if status.is_already_exists()))

@@ -1,7 +1,8 @@
 //! Triggers and the queue.
 //!
-//! Everything watched is watched as metadata, except catalogs, of which only what matters to a resolution is compared
-//! (see [`cluster_catalog`](crate::cluster_catalog)). Children are mapped by label here: kube's `owns` would queue a
+//! Extensions and revisions are watched untyped, so that one that cannot be read does not stop the watch of all, and kept without
+//! what is not needed (see [`stores`](super::stores)); of catalogs only what matters to a resolution is compared (see
+//! [`cluster_catalog`](crate::cluster_catalog)). Children are mapped by label here: kube's `owns` would queue a
 //! cluster-scoped owner a second time, under the child's namespace.
 
 use std::panic::AssertUnwindSafe;
@@ -10,24 +11,28 @@ use std::time::Duration;
 
 use futures::{FutureExt as _, Stream, StreamExt as _};
 use k8s_openapi::api::core::v1::Namespace;
-use kube::core::PartialObjectMeta;
+use kube::core::{DynamicObject, PartialObjectMeta};
 use kube::runtime::controller::{Action, Config};
-use kube::runtime::reflector::{self, ObjectRef};
+use kube::runtime::reflector::ObjectRef;
 use kube::runtime::{Controller, Predicate as _, PredicateConfig, WatchStreamExt as _, predicates, watcher};
 use kube::{Api, ResourceExt as _};
 use olm_api::{ClusterExtension, ClusterObjectSet, keys};
+use serde_json::Value;
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
 use super::reconcile::reconcile;
+use super::stores::{self, Writers};
 use super::{Context, chain};
 
 /// Events within this time are one reconcile.
-const DEBOUNCE: Duration = Duration::from_millis(50);
+const DEBOUNCE: Duration = Duration::from_millis(10);
+/// Repeats the whole object, so it is not kept.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// Longest one reconcile may take: a large image over a slow line is the longest step.
 const RECONCILE_LIMIT: Duration = Duration::from_mins(15);
 
-type Watched = PartialObjectMeta<ClusterExtension>;
+type Watched = DynamicObject;
 
 /// The queue's error type; a failed reconcile is handled where it fails, so there is none.
 #[derive(Debug, Error)]
@@ -37,6 +42,7 @@ struct Never;
 /// Runs the controller until `shutdown`. Every item of `catalog_changes` looks at all extensions anew.
 pub(crate) async fn run(
     context: Context,
+    writers: Writers,
     catalog_changes: impl Stream<Item = ()> + Send + 'static,
     shutdown: CancellationToken,
 ) {
@@ -46,45 +52,62 @@ pub(crate) async fn run(
         .debounce(DEBOUNCE);
     let context = Arc::new(context);
 
-    let (reader, writer) = reflector::store::<Watched>();
-    let extensions = watcher(Api::<Watched>::all(client.clone()), watcher::Config::default())
-        .default_backoff()
-        .modify(|extension| {
-            extension.managed_fields_mut().clear();
-            extension.annotations_mut().clear();
-        })
-        .reflect(writer)
-        .touched_objects()
-        // Our own writes of the status change neither.
-        .predicate_filter(
-            predicates::generation.combine(predicates::finalizers),
-            PredicateConfig::default(),
-        );
+    let extension = stores::kind::<ClusterExtension>();
+    let extensions = watcher(
+        Api::<Watched>::all_with(client.clone(), &extension),
+        watcher::Config::default(),
+    )
+    .default_backoff()
+    .modify(|extension| {
+        extension.managed_fields_mut().clear();
+        extension.annotations_mut().remove(LAST_APPLIED);
+    })
+    .reflect(writers.extensions)
+    .touched_objects()
+    // Our own writes of the status change neither.
+    .predicate_filter(
+        predicates::generation.combine(predicates::finalizers),
+        PredicateConfig::default(),
+    );
 
-    let revisions = watcher::Config::default().labels(&format!(
+    let revision = stores::kind::<ClusterObjectSet>();
+    let ours = watcher::Config::default().labels(&format!(
         "{}={}",
         keys::OWNER_KIND_LABEL,
         keys::OWNER_KIND_CLUSTER_EXTENSION
     ));
+    let revisions = watcher(Api::<DynamicObject>::all_with(client.clone(), &revision), ours)
+        .default_backoff()
+        .modify(|revision| {
+            revision.managed_fields_mut().clear();
+            // The objects are the business of the revisions' own controller.
+            if let Some(spec) = revision.data.get_mut("spec").and_then(Value::as_object_mut) {
+                spec.remove("phases");
+            }
+        })
+        .reflect(writers.revisions)
+        .touched_objects();
     let waiting = context.clone();
-    Controller::for_stream(extensions, reader)
+    let (owner_kind, waiter_kind) = (extension.clone(), extension.clone());
+    Controller::for_stream_with(extensions, context.stores.of_extensions(), extension)
         .with_config(config)
-        .watches(
-            Api::<PartialObjectMeta<ClusterObjectSet>>::all(client.clone()),
+        .watches_stream_with(
             revisions,
-            |revision| {
+            move |revision| {
                 let owner = revision.labels().get(keys::OWNER_NAME_LABEL);
-                owner.map(|name| ObjectRef::<Watched>::new(name))
+                owner.map(|name| ObjectRef::<Watched>::new_with(name, owner_kind.clone()))
             },
+            revision,
         )
         .watches(
             Api::<PartialObjectMeta<Namespace>>::all(client),
             watcher::Config::default(),
             move |namespace| {
                 let extensions = waiting.waiting.on(&namespace.name_any());
+                let kind = waiter_kind.clone();
                 extensions
                     .into_iter()
-                    .map(|name| ObjectRef::<Watched>::new(&name))
+                    .map(move |name| ObjectRef::<Watched>::new_with(&name, kind.clone()))
             },
         )
         .reconcile_all_on(catalog_changes)

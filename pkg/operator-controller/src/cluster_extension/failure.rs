@@ -1,6 +1,10 @@
 //! Why a revision could not be made, and how the status says it.
 
+use std::time::Duration;
+
+use olm_applier::account::{Account, AccountError};
 use olm_bundle_files::FilesError;
+use olm_image::Reference;
 use olm_status::cluster_extension::Progress;
 use thiserror::Error;
 
@@ -19,6 +23,27 @@ pub(crate) enum Failure {
         "namespace \"{0}\" is being deleted: nothing can be installed there until it is gone and created again"
     )]
     NamespaceGoing(String),
+    /// The service account is not there.
+    #[error(
+        "operation cannot proceed due to the following validation error(s): service account \"{}\" not found in namespace \"{}\"; \
+         create it, or clear spec.serviceAccount to use the controller's own rights", .0.name(), .0.namespace()
+    )]
+    AccountMissing(Account),
+    /// `spec.serviceAccount` cannot be one.
+    #[error(transparent)]
+    Account(#[from] AccountError),
+    /// The service account lacks rights; a line for each rule.
+    #[error(
+        "pre-authorization failed: service account requires the following permissions to manage cluster extension:\n  {}\n\
+         Grant them to the {account}; nothing is applied before. Instead of the rights that the bundle's own roles grant, escalate \
+         and bind on these roles will do.", .rules.join("\n  ")
+    )]
+    Rights {
+        /// Whose.
+        account: Account,
+        /// What is missing.
+        rules: Vec<String>,
+    },
     /// The image cannot be had.
     #[error("{}", chain(.0.as_ref()))]
     Image(Box<olm_image::Error>),
@@ -48,24 +73,48 @@ pub(crate) enum Failure {
     Interrupted(&'static str),
 }
 
+/// Rights are granted without a word to us.
+const RIGHTS_RECHECK: Duration = Duration::from_secs(10);
+/// An image that is pushed, a tag that moves, a CRD that changes: none of it says a word to us.
+const CONTENT_RECHECK: Duration = Duration::from_mins(2);
+
+fn fixed(bundle: &BundleRef) -> bool {
+    bundle
+        .image
+        .parse::<Reference>()
+        .is_ok_and(|reference| reference.by_digest())
+}
+
 impl Failure {
     /// The image cannot be had.
     pub(crate) fn image(error: olm_image::Error) -> Self {
         Self::Image(Box::new(error))
     }
 
-    /// Whether only another spec, or another catalog, helps.
-    pub(crate) fn terminal(&self) -> bool {
+    /// The longest to wait before it is tried again; `None` leaves it to the usual delays.
+    pub(crate) fn patience(&self) -> Option<Duration> {
+        match self {
+            Self::Rights { .. } | Self::AccountMissing(_) => Some(RIGHTS_RECHECK),
+            Self::Image(_) | Self::Files(_) | Self::Parse(_) | Self::CrdSafety(_) => Some(CONTENT_RECHECK),
+            _ => None,
+        }
+    }
+
+    /// Whether only another spec, or another catalog, helps; `fixed` when the image is given by digest, so that it cannot change.
+    pub(crate) fn terminal(&self, fixed: bool) -> bool {
         match self {
             Self::Image(error) => error.terminal(),
             Self::Pack(error) => error.terminal(),
             Self::Render(error) => error.terminal(),
-            // Without a change of the image some of these stay; but a tag may move, and upstream retries them, too.
-            Self::Files(_)
-            | Self::Parse(_)
-            | Self::CrdSafety(_)
+            Self::Account(_) => true,
+            // What a digest names stays as it is; a tag may mean something better tomorrow.
+            Self::Files(error) => fixed && !matches!(error, FilesError::Read { .. }),
+            Self::Parse(_) => fixed,
+            Self::CrdSafety(_)
             | Self::NamespaceMissing(_)
             | Self::NamespaceGoing(_)
+            | Self::AccountMissing(_)
+            | Self::Rights { .. }
             | Self::Certificates(_)
             | Self::Call(_)
             | Self::Interrupted(_) => false,
@@ -74,6 +123,10 @@ impl Failure {
 
     /// How the status says it.
     pub(crate) fn progress(&self, bundle: &BundleRef) -> Progress {
+        if let Self::AccountMissing(_) = self {
+            // It is about the extension, not about the bundle.
+            return Progress::Retrying(self.to_string());
+        }
         let message = format!(
             "error for resolved bundle \"{}\" with version \"{}\": {}",
             bundle.name,
@@ -82,7 +135,7 @@ impl Failure {
         );
         match self {
             Self::Render(error) if error.is_configuration() => Progress::InvalidConfiguration(message),
-            _ if self.terminal() => Progress::Blocked(message),
+            _ if self.terminal(fixed(bundle)) => Progress::Blocked(message),
             _ => Progress::Retrying(message),
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use futures::stream::{self, StreamExt as _};
 use kube::api::ListParams;
-use kube::{Api, Client, ResourceExt as _};
+use kube::{Api, ResourceExt as _};
 use olm_api::{AvailabilityMode, ClusterCatalog, ClusterExtensionSpec, ClusterObjectSet, keys};
 use olm_catalog_client::CatalogRef;
 use olm_resolve::{CatalogInput, CatalogLookup, Selection, Selector, SelectorError};
@@ -25,11 +25,21 @@ const CATALOG_LIMIT: Duration = Duration::from_mins(2);
 ///
 /// One that another extension object controls is left out: that was an earlier extension of the same name.
 pub(crate) async fn revisions(
-    client: &Client,
+    context: &Context,
     name: &str,
     uid: Option<&str>,
 ) -> Result<Vec<ClusterObjectSet>, CallError> {
-    let api: Api<ClusterObjectSet> = Api::all(client.clone());
+    let ours = |object: &ClusterObjectSet| {
+        let controller = object
+            .owner_references()
+            .iter()
+            .find(|owner| owner.controller == Some(true));
+        controller.is_none_or(|owner| uid.is_none_or(|uid| owner.uid == uid))
+    };
+    if let Some(known) = context.stores.revisions(name) {
+        return Ok(known.into_iter().filter(ours).collect());
+    }
+    let api: Api<ClusterObjectSet> = Api::all(context.shared.client.clone());
     let selector = format!(
         "{}={},{}={name}",
         keys::OWNER_KIND_LABEL,
@@ -38,13 +48,7 @@ pub(crate) async fn revisions(
     );
     let what = format!("listing the ClusterObjectSets of ClusterExtension \"{name}\"");
     let list = call(what, api.list(&ListParams::default().labels(&selector))).await?;
-    let ours = |object: &ClusterObjectSet| {
-        let controller = object
-            .owner_references()
-            .iter()
-            .find(|owner| owner.controller == Some(true));
-        controller.is_none_or(|owner| uid.is_none_or(|uid| owner.uid == uid))
-    };
+    context.stores.listed(name, &list.items);
     Ok(list.items.into_iter().filter(ours).collect())
 }
 
@@ -61,11 +65,8 @@ pub(crate) async fn market(context: &Context, spec: &ClusterExtensionSpec) -> Ma
         Ok(selector) => selector,
         Err(error) => return Market::BadSelector(error.to_string()),
     };
-    let api: Api<ClusterCatalog> = Api::all(context.shared.client.clone());
-    let catalogs = match call("listing the ClusterCatalogs", api.list(&ListParams::default())).await {
-        Ok(list) => list.items,
-        // Without the kind there are no catalogs.
-        Err(error) if error.is_not_found() => Vec::new(),
+    let catalogs = match catalogs(context).await {
+        Ok(catalogs) => catalogs,
         Err(error) => return Market::Unreadable(chain(&error)),
     };
     let selected: Vec<ClusterCatalog> = catalogs
@@ -89,6 +90,20 @@ pub(crate) async fn market(context: &Context, spec: &ClusterExtensionSpec) -> Ma
         } else {
             Selection::Ours
         },
+    }
+}
+
+/// All catalogs, as the watch knows them; asked for when it does not know yet.
+async fn catalogs(context: &Context) -> Result<Vec<ClusterCatalog>, CallError> {
+    if let Some(known) = context.listing.all() {
+        return Ok(known);
+    }
+    let api: Api<ClusterCatalog> = Api::all(context.shared.client.clone());
+    match call("listing the ClusterCatalogs", api.list(&ListParams::default())).await {
+        Ok(list) => Ok(list.items),
+        // Without the kind there are no catalogs.
+        Err(error) if error.is_not_found() => Ok(Vec::new()),
+        Err(error) => Err(error),
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! [`controller`] wires the triggers, [`reconcile`] runs one pass: gather, decide, act, report.
 
+mod account;
 mod act;
 mod call;
 mod certificates;
@@ -16,6 +17,9 @@ mod pull;
 mod reconcile;
 mod remove;
 mod report;
+mod rights;
+mod stores;
+mod tags;
 #[cfg(test)]
 mod tests;
 mod waiting;
@@ -30,9 +34,12 @@ use olm_runtime::events::Events;
 
 pub(crate) use call::chain;
 pub(crate) use controller::run;
+use stores::{Stores, Writers};
+use tags::Tags;
 use waiting::Waiting;
 
 use crate::Shared;
+use crate::cluster_catalog::Listing;
 
 /// What this controller works with.
 pub(crate) struct Context {
@@ -43,17 +50,22 @@ pub(crate) struct Context {
     backoff: Backoff<String>,
     waiting: Waiting,
     events: Events,
+    listing: Arc<Listing>,
+    stores: Stores,
+    tags: Tags,
 }
 
 impl Context {
-    /// A context for one process.
+    /// A context for one process, and where its watches write to.
     pub(crate) fn new(
         shared: Shared,
         puller: Arc<Puller>,
         catalogs: Arc<CatalogClient>,
+        listing: Arc<Listing>,
         features: FeatureGates,
-    ) -> Self {
-        Self {
+    ) -> (Self, Writers) {
+        let (stores, writers) = Stores::new();
+        let context = Self {
             events: Events::new(shared.client.clone(), "operator-controller"),
             shared,
             puller,
@@ -61,13 +73,19 @@ impl Context {
             features,
             backoff: Backoff::default(),
             waiting: Waiting::default(),
-        }
+            listing,
+            stores,
+            tags: Tags::default(),
+        };
+        (context, writers)
     }
 
     /// Drops what is kept for an extension that is gone.
     async fn forget(&self, extension: &str) {
         self.backoff.clear(&extension.to_owned());
         self.waiting.clear(extension);
+        self.stores.forget(extension);
+        self.tags.forget(extension);
         if let Err(error) = self.puller.forget(extension).await {
             // The cache is bounded anyway; a leftover folder is no reason to keep an extension from going.
             tracing::warn!(

@@ -1,6 +1,6 @@
 //! One pass over one extension.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -21,7 +21,8 @@ use super::gather;
 use super::identity::{Inputs, Provider};
 use super::model::{BundleRef, History};
 use super::remove::{self, Removal};
-use super::{Context, pull, report};
+use super::tags::TAG_INTERVAL;
+use super::{Context, account, pull, report};
 
 /// Both are upstream's; what they stand for there is done before either goes.
 const FINALIZERS: [&str; 2] = [keys::CLEANUP_UNPACK_FINALIZER, keys::CLEANUP_CONTENT_FINALIZER];
@@ -35,9 +36,7 @@ const RESYNC: Duration = Duration::from_hours(6);
 /// Brings the extension `name` one step further and says when to look again.
 pub(crate) async fn reconcile(context: &Context, name: &str) -> Result<Action, CallError> {
     let api: Api<ClusterExtension> = Api::all(context.shared.client.clone());
-    // Read anew: the watch's copy may be older than our own last write of the status.
-    let what = format!("reading ClusterExtension \"{name}\"");
-    let Some(mut extension) = call(what, api.get_opt(name)).await? else {
+    let Some(mut extension) = read(context, &api, name).await? else {
         context.forget(name).await;
         return Ok(Action::await_change());
     };
@@ -46,19 +45,37 @@ pub(crate) async fn reconcile(context: &Context, name: &str) -> Result<Action, C
     }
     if let Some(missing) = with_finalizers(&extension) {
         extension = set_finalizers(&api, &extension, missing).await?;
+        context.stores.wrote(&extension);
     }
-    warn_of_ignored(&extension);
+    warn_of_ignored(context, &extension);
     let now = Timestamp::now();
     let (outcome, action) = pass(context, &extension, now).await;
     report::write(context, &extension, &outcome, &Time(now)).await?;
     Ok(action)
 }
 
+/// The extension, from the watch where that is as new as our own last write.
+async fn read(
+    context: &Context,
+    api: &Api<ClusterExtension>,
+    name: &str,
+) -> Result<Option<ClusterExtension>, CallError> {
+    match context.stores.extension(name) {
+        Some(known) => Ok(Some(known)),
+        None => call(format!("reading ClusterExtension \"{name}\""), api.get_opt(name)).await,
+    }
+}
+
 /// Everything between reading the extension and writing its status.
 async fn pass(context: &Context, extension: &ClusterExtension, now: Timestamp) -> (Outcome, Action) {
     let name = extension.name_any();
     let uid = extension.metadata.uid.as_deref();
-    let mut history = match gather::revisions(&context.shared.client, &name, uid).await {
+    let revisions = async {
+        let objects = gather::revisions(context, &name, uid).await?;
+        account::follow(context, extension, &objects).await?;
+        Ok::<_, CallError>(objects)
+    };
+    let mut history = match revisions.await {
         Ok(objects) => History::read(&objects),
         Err(error) => {
             let text = chain(&error);
@@ -85,11 +102,21 @@ async fn pass(context: &Context, extension: &ClusterExtension, now: Timestamp) -
     let (progress, action) = match progress {
         Ok(()) => {
             context.backoff.clear(&name);
-            (Progress::Mirrored, Action::requeue(RESYNC))
+            let again = if context.tags.knows(&name) {
+                TAG_INTERVAL
+            } else {
+                RESYNC
+            };
+            (Progress::Mirrored, Action::requeue(again))
         }
-        Err(progress) => {
+        Err(Setback { progress, patience }) => {
+            // A tag may mean something better by then.
+            context.tags.forget(&name);
             let action = match &progress {
-                Progress::Retrying(_) => retry(context, &name),
+                Progress::Retrying(_) => {
+                    let delay = context.backoff.failed(name.clone());
+                    Action::requeue(patience.map_or(delay, |most| delay.min(most)))
+                }
                 _ => Action::requeue(BLOCKED_RECHECK),
             };
             tracing::warn!(ClusterExtension = name, ?progress, "not progressing");
@@ -106,6 +133,13 @@ async fn pass(context: &Context, extension: &ClusterExtension, now: Timestamp) -
     )
 }
 
+/// Why a reconcile came no further.
+struct Setback {
+    progress: Progress,
+    /// The longest to wait before the next try, where the usual delay may grow beyond it.
+    patience: Option<Duration>,
+}
+
 /// Makes the newest revision what `choice` wants. `history` gains the revision made.
 async fn advance(
     context: &Context,
@@ -113,14 +147,18 @@ async fn advance(
     choice: &Choice,
     history: &mut History,
     now: Timestamp,
-) -> Result<(), Progress> {
-    let told = |failure: Failure| failure.progress(&choice.bundle);
-    let image = match locate(context, &choice.bundle).await {
+) -> Result<(), Setback> {
+    let name = extension.name_any();
+    let told = |failure: Failure| Setback {
+        progress: failure.progress(&choice.bundle),
+        patience: failure.patience(),
+    };
+    let image = match locate(context, &name, &choice.bundle).await {
         Ok(image) => image,
         Err(failure) if present(history, &choice.bundle) => {
             // What is there already is kept up by its own controller and needs no image.
             tracing::warn!(
-                ClusterExtension = extension.name_any(),
+                ClusterExtension = name,
                 error = chain(&failure),
                 "the bundle's image cannot be found; what is installed is kept"
             );
@@ -128,17 +166,25 @@ async fn advance(
         }
         Err(failure) => return Err(told(failure)),
     };
-    let provider: Provider = gather::provider(context)
-        .await
-        .map_err(|error| told(Failure::Call(error)))?;
-    let name = extension.name_any();
+    let provider = async || {
+        gather::provider(context)
+            .await
+            .map_err(|error| told(Failure::Call(error)))
+    };
+    // Asked for only where it matters: most bundles have no webhooks, and the newest revision remembers.
+    let without = history.newest().and_then(|r| r.certificates.as_deref()) == Some(Provider::None.as_str());
+    let assumed = if without {
+        Provider::None
+    } else {
+        provider().await?
+    };
     let config = act::config(extension);
     let inputs = Inputs {
         bundle: &choice.bundle,
         canonical_image: &image.to_string(),
         namespace: &extension.spec.namespace,
         config: config.as_ref(),
-        provider,
+        provider: assumed,
     };
     match decide::step(&name, act::deadline(extension), &inputs, history, now).map_err(refused)? {
         Step::Keep {
@@ -167,26 +213,38 @@ async fn advance(
                 extension,
                 choice,
                 image: &image,
-                provider,
+                provider: if without { provider().await? } else { assumed },
                 history,
                 name: &revision,
                 number,
                 now,
             };
             let made = act::roll(context, &order).await.map_err(told)?;
+            context.stores.made(&name, &made);
             history.add(&made);
         }
     }
     Ok(())
 }
 
-/// The bundle's image by digest; asks the registry only when the catalog names a tag.
-async fn locate(context: &Context, bundle: &BundleRef) -> Result<CanonicalRef, Failure> {
+/// The bundle's image by digest; asks the registry only when the catalog names a tag, and not each time.
+async fn locate(context: &Context, extension: &str, bundle: &BundleRef) -> Result<CanonicalRef, Failure> {
     let reference: Reference = bundle
         .image
         .parse()
         .map_err(|error: ReferenceError| Failure::image(error.into()))?;
-    pull::resolve(&context.puller, reference).await
+    if let Some(image) = reference.canonical() {
+        context.tags.forget(extension);
+        return Ok(image);
+    }
+    if let Some(known) = context.tags.recall(extension, &bundle.image, Instant::now()) {
+        return Ok(known);
+    }
+    let image = pull::resolve(&context.puller, reference).await?;
+    context
+        .tags
+        .learn(extension, &bundle.image, &image, Instant::now());
+    Ok(image)
 }
 
 /// Whether the newest revision is of this very bundle.
@@ -196,11 +254,15 @@ fn present(history: &History, bundle: &BundleRef) -> bool {
         .is_some_and(|newest| newest.bundle.same_bundle(bundle))
 }
 
-fn refused(refusal: Refusal) -> Progress {
-    if refusal.terminal {
+fn refused(refusal: Refusal) -> Setback {
+    let progress = if refusal.terminal {
         Progress::Blocked(refusal.message)
     } else {
         Progress::Retrying(refusal.message)
+    };
+    Setback {
+        progress,
+        patience: None,
     }
 }
 
@@ -246,7 +308,7 @@ async fn delete(
         Removal::Waiting(text) => {
             let name = extension.name_any();
             let uid = extension.metadata.uid.as_deref();
-            let objects = gather::revisions(&context.shared.client, &name, uid).await?;
+            let objects = gather::revisions(context, &name, uid).await?;
             let outcome = Outcome {
                 revisions: known(&History::read(&objects)),
                 progress: Progress::Removing(text),
@@ -288,7 +350,10 @@ async fn set_finalizers(
     .await
 }
 
-fn warn_of_ignored(extension: &ClusterExtension) {
+fn warn_of_ignored(context: &Context, extension: &ClusterExtension) {
+    if context.shared.impersonate {
+        return;
+    }
     let named = extension
         .spec
         .service_account
@@ -298,7 +363,7 @@ fn warn_of_ignored(extension: &ClusterExtension) {
         tracing::info!(
             ClusterExtension = extension.name_any(),
             account,
-            "spec.serviceAccount is deprecated and ignored; everything is done with the controller's own rights"
+            "spec.serviceAccount is ignored by --service-account-policy=Ignore; everything is done with the controller's own rights"
         );
     }
 }

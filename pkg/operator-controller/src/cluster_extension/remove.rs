@@ -5,9 +5,9 @@ use kube::api::{DeleteParams, ListParams, Preconditions};
 use kube::{Api, ResourceExt};
 use olm_api::{ClusterExtension, ClusterObjectSet, keys};
 
-use super::Context;
 use super::call::{CallError, call};
 use super::gather;
+use super::{Context, account};
 
 /// The finalizer by which `kubectl delete --cascade=orphan` asks to leave everything where it is.
 const ORPHAN: &str = "orphan";
@@ -27,8 +27,9 @@ pub(crate) enum Removal {
 pub(crate) async fn remove(context: &Context, extension: &ClusterExtension) -> Result<Removal, CallError> {
     let name = extension.name_any();
     if !extension.finalizers().iter().any(|finalizer| finalizer == ORPHAN) {
-        let left =
-            gather::revisions(&context.shared.client, &name, extension.metadata.uid.as_deref()).await?;
+        let left = gather::revisions(context, &name, extension.metadata.uid.as_deref()).await?;
+        // The spec may have been changed since, so that the removal can go on.
+        account::follow(context, extension, &left).await?;
         for revision in left.iter().filter(|r| r.metadata.deletion_timestamp.is_none()) {
             delete(context, revision).await?;
         }

@@ -33,8 +33,8 @@ pub(crate) async fn write(
     let what = format!("writing the status of ClusterExtension \"{name}\"");
     match call(what, api.patch_status(&name, &params, &patch)).await {
         Err(error) if error.is_not_found() => return Ok(()),
-        written => written?,
-    };
+        written => context.stores.wrote(&written?),
+    }
     for news in news(&old, &new) {
         let object = extension.object_ref(&());
         if news.warning {

@@ -5,13 +5,14 @@ use std::time::Duration;
 use kube::ResourceExt as _;
 use kube::api::{Api, Patch, PatchParams};
 use olm_api::{ClusterObjectSet, ObservedPhase, keys};
+use olm_applier::account::Account;
 use olm_applier::engine::{Revision, Teardown, chain};
 use olm_applier::probe::Prober;
 use olm_status::cluster_object_set::Outcome;
 use serde_json::json;
 
 use super::decide::{self, Course};
-use super::gather::{Content, Gathered};
+use super::gather::{Gathered, Prepared};
 use super::{Context, Error, limited};
 
 const COLLISION_RETRY: Duration = Duration::from_secs(10);
@@ -57,7 +58,7 @@ impl Context {
     pub(super) async fn act(&self, set: &ClusterObjectSet, name: &str) -> Result<Done, Error> {
         match decide::course(set) {
             Course::Nothing => {
-                self.engine.forget(&set.uid().unwrap_or_default());
+                self.forget(set);
                 Ok(Done {
                     outcome: None,
                     observed_phases: None,
@@ -69,20 +70,36 @@ impl Context {
         }
     }
 
-    fn revision(&self, set: &ClusterObjectSet, content: Content) -> Result<Revision, String> {
+    fn revision(&self, set: &ClusterObjectSet, content: &Prepared) -> Result<Revision, String> {
         let all = self.store.state();
         let identity = decide::identity(set, all.iter().map(AsRef::as_ref));
+        let account = if self.impersonate {
+            Account::of(set).map_err(|error| error.to_string())?
+        } else {
+            None
+        };
         let probes = set.spec.progression_probes.as_deref().unwrap_or_default();
         let progression =
             Prober::new(probes).map_err(|error| format!("reading progressionProbes: {error}"))?;
         Ok(Revision {
             identity,
-            phases: content.into_revision(),
+            generation: set.metadata.generation.unwrap_or_default(),
+            phases: content.phases.clone(),
             prober: progression,
+            account,
         })
     }
 
     async fn keep(&self, set: &ClusterObjectSet, name: &str) -> Result<Done, Error> {
+        let uid = set.uid().unwrap_or_default();
+        let held = set.finalizers().iter().any(|f| f == keys::TEARDOWN_FINALIZER);
+        if held
+            && self
+                .engine
+                .idle(&uid, set.metadata.generation.unwrap_or_default())
+        {
+            return Ok(self.rolled_out(set).await);
+        }
         let content = match self.gather(set, false).await {
             Gathered::Objects(content) => content,
             Gathered::Mutable(secrets) => {
@@ -94,17 +111,16 @@ impl Context {
             }
             Gathered::Missing(why) => return Ok(Done::new(Outcome::Retrying(why), Next::Backoff)),
         };
-        let digests = decide::digests(&content.phases);
         let observed = set
             .status
             .as_ref()
             .and_then(|s| s.observed_phases.clone())
             .unwrap_or_default();
-        if let Some(text) = decide::changed(&observed, &digests) {
+        if let Some(text) = decide::changed(&observed, &content.digests) {
             return Ok(Done::new(Outcome::Blocked(text), Next::After(BLOCKED_RETRY)));
         }
-        let mut done = if let Some(text) = decide::invalid(name, set.spec.revision, &content.phases) {
-            Done::new(Outcome::Retrying(text), Next::After(COLLISION_RETRY))
+        let mut done = if let Some(text) = &content.invalid {
+            Done::new(Outcome::Retrying(text.clone()), Next::After(COLLISION_RETRY))
         } else {
             // Held before anything is written, so that nothing is ever left behind. The change of the revision brings us back.
             if self.set_finalizer(set, name, true).await? {
@@ -114,12 +130,12 @@ impl Context {
                     next: Next::Settled,
                 });
             }
-            match self.revision(set, content) {
+            match self.revision(set, &content) {
                 Ok(revision) => self.apply(set, &revision).await,
                 Err(text) => Done::new(Outcome::Retrying(text), Next::After(COLLISION_RETRY)),
             }
         };
-        done.observed_phases = Some(digests);
+        done.observed_phases = Some(content.digests.clone());
         Ok(done)
     }
 
@@ -141,6 +157,12 @@ impl Context {
         if !applied.complete {
             return Done::new(Outcome::NotReady(applied.failing), Next::Deadline);
         }
+        self.contents.drop(&revision.identity.uid);
+        self.rolled_out(set).await
+    }
+
+    /// Everything is applied and ready.
+    async fn rolled_out(&self, set: &ClusterObjectSet) -> Done {
         match self.archive_outdone(set).await {
             Ok(()) => Done::new(Outcome::RolledOut, Next::Settled),
             Err(error) => {
@@ -183,7 +205,7 @@ impl Context {
             );
         };
         let orphan = course == Course::Remove && set.finalizers().iter().any(|f| f == "orphan");
-        let revision = match self.revision(set, content) {
+        let revision = match self.revision(set, &content) {
             Ok(revision) => revision,
             Err(text) => return Done::new(Outcome::Retrying(text), Next::Backoff),
         };

@@ -1,44 +1,87 @@
 //! The objects of a revision: inline, or read from the Secrets it refers to.
+//!
+//! They are kept while the revision rolls out, and dropped when it has: from then on they are needed only when something changes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::Api;
-use olm_api::{ClusterObjectSet, CollisionProtection, ObjectSourceRef};
+use kube::api::{Api, Patch, PatchParams};
+use kube::{Resource as _, ResourceExt as _};
+use olm_api::{ClusterObjectSet, CollisionProtection, ObjectSourceRef, ObservedPhase, keys};
 use olm_applier::engine::{RevisionPhase, chain};
 use olm_applier::plan::{self, Phase};
-use serde_json::Value;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
 
-use super::Context;
+use super::{Context, decide};
 
 /// Largest size of an object that a Secret may unpack to, in bytes; see [`plan::unpack`].
 const UNPACKED_LIMIT: u64 = 10 * 1024 * 1024;
 
+/// All that is known of the content of a revision.
+pub(super) struct Prepared {
+    /// In order, ready to be applied.
+    pub(super) phases: Arc<Vec<RevisionPhase>>,
+    /// A digest of each phase.
+    pub(super) digests: Vec<ObservedPhase>,
+    /// What is wrong with the objects.
+    pub(super) invalid: Option<String>,
+}
+
 /// What could be gathered.
 pub(super) enum Gathered {
     /// All objects.
-    Objects(Content),
+    Objects(Arc<Prepared>),
     /// Secrets that may still change, as `namespace/name`.
     Mutable(Vec<String>),
     /// Some object could not be had; the text says which and why.
     Missing(String),
 }
 
-/// The objects, with and without what is needed to apply them.
-pub(super) struct Content {
-    pub(super) phases: Vec<Phase>,
-    pub(super) protections: Vec<Vec<CollisionProtection>>,
+/// The content of revisions that are not at rest, by uid, with the generation it is of.
+#[derive(Default)]
+pub(super) struct Contents(Mutex<HashMap<String, (i64, Arc<Prepared>)>>);
+
+impl Contents {
+    fn get(&self, uid: &str, generation: i64) -> Option<Arc<Prepared>> {
+        let contents = self.0.lock();
+        let (of, content) = contents.get(uid)?;
+        (*of == generation).then(|| content.clone())
+    }
+
+    fn keep(&self, uid: String, generation: i64, content: Arc<Prepared>) {
+        self.0.lock().insert(uid, (generation, content));
+    }
+
+    /// Drops what is kept of the revision.
+    pub(super) fn drop(&self, uid: &str) {
+        self.0.lock().remove(uid);
+    }
+}
+
+/// The objects, with what is to be done when they exist already.
+struct Content {
+    phases: Vec<Phase>,
+    protections: Vec<Vec<CollisionProtection>>,
 }
 
 impl Content {
-    pub(super) fn into_revision(self) -> Vec<RevisionPhase> {
+    fn prepare(self, name: &str, number: i64) -> Prepared {
+        let digests = decide::digests(&self.phases);
+        let invalid = decide::invalid(name, number, &self.phases);
         let pairs = self.phases.into_iter().zip(self.protections);
-        pairs
+        let phases = pairs
             .map(|(phase, rules)| RevisionPhase {
                 name: phase.name,
                 objects: phase.objects.into_iter().zip(rules).collect(),
             })
-            .collect()
+            .collect();
+        Prepared {
+            phases: Arc::new(phases),
+            digests,
+            invalid,
+        }
     }
 }
 
@@ -48,6 +91,11 @@ impl Context {
     /// Reads the objects. With `lenient`, for a teardown, what cannot be had any more is left out: its owner reference leaves it to the
     /// garbage collector.
     pub(super) async fn gather(&self, set: &ClusterObjectSet, lenient: bool) -> Gathered {
+        let uid = set.uid().unwrap_or_default();
+        let generation = set.metadata.generation.unwrap_or_default();
+        if let Some(known) = self.contents.get(&uid, generation) {
+            return Gathered::Objects(known);
+        }
         let secrets = self.secrets(set).await;
         let mutable: Vec<String> = secrets
             .iter()
@@ -90,7 +138,36 @@ impl Context {
             });
             content.protections.push(rules);
         }
+        let content = Arc::new(content.prepare(&set.name_any(), set.spec.revision));
+        if !lenient {
+            self.adopt_secrets(set, &secrets).await;
+            self.contents.keep(uid, generation, content.clone());
+        }
         Gathered::Objects(content)
+    }
+
+    /// Makes the Secrets that were made for this revision go with it, where a crash came in between.
+    async fn adopt_secrets(&self, set: &ClusterObjectSet, secrets: &Secrets) {
+        let name = set.name_any();
+        let Some(owner) = set.controller_owner_ref(&()) else {
+            return;
+        };
+        for ((namespace, secret_name), secret) in secrets {
+            let Ok(Some(secret)) = secret else { continue };
+            let labels = secret.labels();
+            let made_for_us = labels.get(keys::REVISION_NAME_LABEL) == Some(&name);
+            if !made_for_us || secret.owner_references().iter().any(|o| o.uid == owner.uid) {
+                continue;
+            }
+            let api: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
+            let patch = json!({"metadata": {"uid": secret.metadata.uid, "ownerReferences": [owner]}});
+            let (params, patch) = (PatchParams::default(), Patch::Merge(&patch));
+            let call = api.patch_metadata(secret_name, &params, &patch);
+            if let Err(error) = super::limited("making a Secret go with", &name, call).await {
+                // The next time the objects are read is early enough.
+                tracing::warn!(name, secret_name, %error, "a Secret is left without its owner");
+            }
+        }
     }
 
     fn place(&self, reference: &ObjectSourceRef) -> (String, String) {

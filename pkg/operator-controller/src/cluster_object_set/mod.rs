@@ -11,11 +11,12 @@ mod gather;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt as _;
+use futures::{Stream, StreamExt as _, future};
 use kube::api::{Api, Patch, PatchParams};
+use kube::core::DeserializeGuard;
 use kube::runtime::controller::{self, Action, Controller};
-use kube::runtime::reflector::Store;
-use kube::runtime::watcher;
+use kube::runtime::reflector::{self, Store};
+use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Client, Resource as _, ResourceExt as _};
 use olm_api::{ClusterObjectSet, ClusterObjectSetStatus};
 use olm_applier::engine::Engine;
@@ -27,9 +28,13 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use act::Next;
+use gather::Contents;
 
 /// Limit of a call of the controller itself.
 const CALL_LIMIT: Duration = Duration::from_secs(30);
+
+/// How soon a revision that changed while it was reconciled is looked at again, should its event be lost.
+const CONFLICT_RETRY: Duration = Duration::from_secs(1);
 
 /// How the controller runs.
 #[derive(Clone, Debug)]
@@ -38,6 +43,9 @@ pub struct Options {
     pub system_namespace: String,
     /// How many revisions are reconciled at the same time.
     pub concurrency: u16,
+    /// Whether a revision is applied and deleted as the service account it names; else, and where it names none, with the
+    /// controller's own rights.
+    pub impersonate: bool,
 }
 
 /// What fails in a reconcile outside the engine. All of it is retried.
@@ -72,13 +80,15 @@ struct Context {
     backoff: Backoff<String>,
     events: Events,
     system_namespace: String,
+    impersonate: bool,
+    contents: Contents,
 }
 
 /// Runs the controller until `shutdown`.
 pub async fn run(client: Client, options: Options, shutdown: CancellationToken) -> Result<(), Error> {
     let (watches, triggers) = Watches::new(client.clone());
-    let sets: Api<ClusterObjectSet> = Api::all(client.clone());
-    let controller = Controller::new(sets, watcher::Config::default())
+    let (reader, writer) = reflector::store();
+    let controller = Controller::for_stream(sets(client.clone()).reflect(writer).touched_objects(), reader)
         .with_config(controller::Config::default().concurrency(options.concurrency.max(1)))
         .reconcile_on(triggers)
         .graceful_shutdown_on(async move { shutdown.cancelled().await });
@@ -88,6 +98,8 @@ pub async fn run(client: Client, options: Options, shutdown: CancellationToken) 
         backoff: Backoff::default(),
         events: Events::new(client.clone(), "clusterobjectset-controller"),
         system_namespace: options.system_namespace,
+        impersonate: options.impersonate,
+        contents: Contents::default(),
         client,
     });
     controller
@@ -100,6 +112,43 @@ pub async fn run(client: Client, options: Options, shutdown: CancellationToken) 
         })
         .await;
     Ok(())
+}
+
+/// The watch of revisions. One that cannot be read is passed over: it must not stop the others.
+fn sets(
+    client: Client,
+) -> impl Stream<Item = Result<watcher::Event<ClusterObjectSet>, watcher::Error>> + Send + 'static {
+    let api: Api<DeserializeGuard<ClusterObjectSet>> = Api::all(client);
+    let events = watcher(api, watcher::Config::default()).default_backoff();
+    events.filter_map(|event| future::ready(event.map(readable).transpose()))
+}
+
+fn readable(
+    event: watcher::Event<DeserializeGuard<ClusterObjectSet>>,
+) -> Option<watcher::Event<ClusterObjectSet>> {
+    use watcher::Event::{Apply, Delete, Init, InitApply, InitDone};
+    let read = |guarded: DeserializeGuard<ClusterObjectSet>| {
+        guarded
+            .0
+            .inspect_err(|invalid| {
+                let name = invalid.metadata.name.as_deref().unwrap_or_default();
+                tracing::warn!(name, error = %invalid.error, "a ClusterObjectSet cannot be read and is passed over");
+            })
+            .ok()
+            .map(slim)
+    };
+    Some(match event {
+        Apply(set) => Apply(read(set)?),
+        Delete(set) => Delete(read(set)?),
+        InitApply(set) => InitApply(read(set)?),
+        Init => Init,
+        InitDone => InitDone,
+    })
+}
+
+fn slim(mut set: ClusterObjectSet) -> ClusterObjectSet {
+    set.metadata.managed_fields = None;
+    set
 }
 
 /// Writing the status or a finalizer failed: the object changed meanwhile, or the API server is away.
@@ -118,6 +167,13 @@ async fn reconcile(set: Arc<ClusterObjectSet>, context: Arc<Context>) -> Result<
 }
 
 impl Context {
+    /// Drops all that is kept for a revision.
+    fn forget(&self, set: &ClusterObjectSet) {
+        let uid = set.uid().unwrap_or_default();
+        self.engine.forget(&uid);
+        self.contents.drop(&uid);
+    }
+
     async fn step(&self, set: &ClusterObjectSet, name: &str) -> Result<Action, Error> {
         let now = jiff::Timestamp::now();
         let act::Done {
@@ -140,7 +196,10 @@ impl Context {
             let time = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(now);
             let new = status::object_set(&old, &outcome, &facts, &time);
             if !status::same(&old, &new) {
-                self.write_status(set, name, &new).await?;
+                if !self.write_status(set, name, &new).await? {
+                    // It was changed meanwhile; the change brings us back.
+                    return Ok(Action::requeue(CONFLICT_RETRY));
+                }
                 self.announce(set, &old, &new);
             }
         }
@@ -167,7 +226,7 @@ impl Context {
                 Action::requeue(remaining.map_or(delay, |left| delay.min(left)))
             }
             Next::Release => {
-                self.engine.forget(&set.uid().unwrap_or_default());
+                self.forget(set);
                 self.set_finalizer(set, name, false).await?;
                 Action::await_change()
             }
@@ -179,13 +238,16 @@ impl Context {
         set: &ClusterObjectSet,
         name: &str,
         new: &ClusterObjectSetStatus,
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
         // Bound to the state the status was computed from, so that a stale read never undoes a latched condition.
         let patch = json!({"metadata": {"resourceVersion": set.resource_version()}, "status": new});
         let sets: Api<ClusterObjectSet> = Api::all(self.client.clone());
         let (params, patch) = (PatchParams::default(), Patch::Merge(&patch));
         let call = sets.patch_status(name, &params, &patch);
-        limited("writing the status of", name, call).await.map(drop)
+        match limited("writing the status of", name, call).await {
+            Err(Error::Call { source, .. }) if is_stale(&source) => Ok(false),
+            other => other.map(|_| true),
+        }
     }
 
     /// Tells in an event when the progress changed its reason.
@@ -211,6 +273,11 @@ impl Context {
             _ => self.events.normal(reference, &now.reason, "RollOut", &note),
         }
     }
+}
+
+/// Whether what was written about has changed, or gone, since it was read.
+fn is_stale(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 409 || status.code == 404)
 }
 
 /// A call of the controller itself, for at most [`CALL_LIMIT`].

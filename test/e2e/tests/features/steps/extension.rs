@@ -24,10 +24,22 @@ async fn apply(world: &mut OlmWorld, step: &Step) -> anyhow::Result<()> {
 
 #[when("ClusterExtension is removed")]
 async fn remove(world: &mut OlmWorld) -> anyhow::Result<()> {
-    let cluster = world.cluster();
-    let reference = format!("clusterextension/{}", world.name());
-    let (api, name) = cluster.lookup(&reference, "").await?;
+    ask_to_go(world).await?;
+    gone(world).await;
+    Ok(())
+}
+
+#[when("ClusterExtension is asked to go")]
+async fn ask_to_go(world: &mut OlmWorld) -> anyhow::Result<()> {
+    let (api, name) = world.cluster().lookup(&extension(world), "").await?;
     api.delete(&name, &DeleteParams::default()).await?;
+    Ok(())
+}
+
+#[then("ClusterExtension is gone")]
+async fn gone(world: &mut OlmWorld) {
+    let cluster = world.cluster();
+    let reference = extension(world);
     world
         .eventually(&format!("{reference} to be gone"), async || {
             match cluster.get(&reference, "").await? {
@@ -36,7 +48,6 @@ async fn remove(world: &mut OlmWorld) -> anyhow::Result<()> {
             }
         })
         .await;
-    Ok(())
 }
 
 #[then("ClusterExtension is rolled out")]

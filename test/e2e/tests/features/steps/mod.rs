@@ -4,6 +4,7 @@ mod catalog;
 mod extension;
 mod resource;
 mod revision;
+mod rights;
 
 use serde_json::Value;
 
