@@ -6,6 +6,7 @@
 mod args;
 pub mod controller;
 pub mod gc;
+pub mod metrics;
 mod run;
 pub mod server;
 pub mod storage;

@@ -1,6 +1,12 @@
 //! The process: everything started, and ended together.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use anyhow::Context as _;
 use kube::Client;
@@ -16,8 +22,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     args::Args,
-    controller::{self, Context},
+    controller::{self, Claims, Context},
     gc::Collector,
+    metrics::Metrics,
     server,
     storage::Store,
 };
@@ -58,7 +65,7 @@ pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Resul
     let mut tasks = JoinSet::new();
     let probes = args.common.health_probe_bind_address;
     spawn(&mut tasks, "health probes", {
-        let shutdown = shutdown.clone();
+        let (health, shutdown) = (health.clone(), shutdown.clone());
         async move { Ok(health::serve(probes, health, shutdown).await?) }
     });
     let catalogs = args.cache_dir.join(CATALOGS);
@@ -67,6 +74,7 @@ pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Resul
         .context("the cache directory cannot be opened")?
         .map_err(|error| anyhow::anyhow!(olm_runtime::telemetry::chain(&error)))?;
     let store = Arc::new(store);
+    let figures = registry.register(|registry| Metrics::register(registry, store.clone()));
 
     let listener = serve::listen("catalog content", args.catalogs_server_addr)?;
     if let Some(listener) = listener {
@@ -75,7 +83,6 @@ pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Resul
         spawn(&mut tasks, "catalog server", async move {
             Ok(server::serve(listener, router, &certificate, shutdown).await?)
         });
-        started.set_ready();
     }
     let measured = args.common.metrics_bind_address;
     spawn(&mut tasks, "metrics", {
@@ -96,7 +103,21 @@ pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Resul
         Ok(())
     });
     let base_url = format!("https://{}", args.external_address);
-    let context = Context::new(client.clone(), store, puller, base_url, shutdown.clone());
+    let claims = Claims::default();
+    let leading = Arc::new(AtomicBool::new(false));
+    health.ready_check("catalog-content", {
+        let (claims, store, leading) = (claims.clone(), store.clone(), leading.clone());
+        move || claims.met(&store, leading.load(Ordering::Relaxed))
+    });
+    started.set_ready();
+    spawn(&mut tasks, "watch of catalogs", {
+        let (claims, client, shutdown) = (claims.clone(), client.clone(), shutdown.clone());
+        async move {
+            claims.watch(client, shutdown).await;
+            Ok(())
+        }
+    });
+    let context = Context::new(client.clone(), store, puller, figures, base_url, shutdown.clone());
     let lease = args
         .common
         .leader_elect
@@ -104,7 +125,14 @@ pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Resul
     spawn(
         &mut tasks,
         "controller",
-        lead(client, Arc::new(context), lease, shutdown.clone()),
+        lead(
+            client,
+            Arc::new(context),
+            claims,
+            leading,
+            lease,
+            shutdown.clone(),
+        ),
     );
 
     all(tasks, shutdown).await
@@ -114,18 +142,21 @@ pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Resul
 async fn lead(
     client: Client,
     context: Arc<Context>,
+    claims: Claims,
+    leads: Arc<AtomicBool>,
     lease: Option<LeaseConfig>,
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
     let following = shutdown.child_token();
     let follower = lease
         .is_some()
-        .then(|| tokio::spawn(controller::follow(context.clone(), following.clone())));
+        .then(|| tokio::spawn(controller::follow(context.clone(), claims, following.clone())));
     lease::run_when_leader(client, lease, shutdown, |leading| async move {
         following.cancel();
         if let Some(follower) = follower {
             let _ = follower.await;
         }
+        leads.store(true, Ordering::Relaxed);
         controller::run(context, leading).await;
     })
     .await?;

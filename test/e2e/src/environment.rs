@@ -1,6 +1,8 @@
 //! The one environment that all scenarios of a run share: a control plane, a registry, the pod stand-in and both
 //! controllers as the real binaries. It ends with the process.
 
+use std::path::PathBuf;
+
 use olm_harness::{Catalogd, ControlPlane, OperatorController, PodStandIn, Registry};
 use tokio::sync::OnceCell;
 
@@ -15,6 +17,10 @@ pub struct Environment {
     pub registry: Registry,
     /// Marks pods ready, or not.
     pub pods: PodStandIn,
+    /// Where catalogd serves, `https://127.0.0.1:PORT`.
+    pub catalogd_url: String,
+    /// The folder of what catalogd keeps.
+    pub catalogd_cache: PathBuf,
     /// The controllers; kept for their lifetime only.
     _controllers: (Catalogd, OperatorController),
 }
@@ -33,12 +39,14 @@ impl Environment {
         olm_harness::install_crds(&control_plane.client()).await?;
         let pods = PodStandIn::start(control_plane.client());
         pods.set_image_pulls(BAD_IMAGE, false).await;
-        let catalogd = Catalogd::start(&control_plane, &registry).await?;
+        let mut catalogd = Catalogd::start(&control_plane, &registry).await?;
         let operator_controller = OperatorController::start(&control_plane, &registry).await?;
         Ok(Self {
             control_plane,
             registry,
             pods,
+            catalogd_url: catalogd.url(),
+            catalogd_cache: catalogd.controller().directory().join("cache"),
             _controllers: (catalogd, operator_controller),
         })
     }

@@ -18,22 +18,22 @@ pub(super) async fn run(running: &Running, sample: &Sample, time: Duration) -> R
     let ok = StatusCode::OK;
     say(
         "`/all` x1, plain, 4 connections",
-        &load(target, &[all("x1")], 4, time, ok).await?,
+        &measured(running, &[all("x1")], 4, time, ok).await?,
     );
     say(
         "`/all` x1, gzip, 4 connections",
-        &load(target, &[gzip(all("x1"))], 4, time, ok).await?,
+        &measured(running, &[gzip(all("x1"))], 4, time, ok).await?,
     );
     say(
         "`/all` x15, gzip, 1 connection",
-        &load(target, &[gzip(all("x15"))], 1, time, ok).await?,
+        &measured(running, &[gzip(all("x15"))], 1, time, ok).await?,
     );
     for catalog in ["x1", "x15"] {
         let asks = bundles(catalog, sample);
         for connections in [1, 4, 16] {
             say(
                 &format!("`/metas` one bundle, {catalog}, {connections} connections"),
-                &load(target, &asks, connections, time, ok).await?,
+                &measured(running, &asks, connections, time, ok).await?,
             );
         }
     }
@@ -41,9 +41,9 @@ pub(super) async fn run(running: &Running, sample: &Sample, time: Duration) -> R
         "/catalogs/x1/api/v1/metas?schema=olm.bundle&package={}",
         sample.package
     ));
-    let plain = load(target, std::slice::from_ref(&package), 16, time, ok).await?;
+    let plain = measured(running, std::slice::from_ref(&package), 16, time, ok).await?;
     say("`/metas` all bundles of a package, x1, 16 connections", &plain);
-    let compressed = load(target, &[gzip(package)], 16, time, ok).await?;
+    let compressed = measured(running, &[gzip(package)], 16, time, ok).await?;
     say("the same, gzip accepted", &compressed);
     let answer = target.get(&all("x1")).await?;
     for (asked, sent) in [("if-modified-since", "last-modified"), ("if-none-match", "etag")] {
@@ -53,7 +53,7 @@ pub(super) async fn run(running: &Running, sample: &Sample, time: Duration) -> R
             .and_then(|value| value.to_str().ok())
             .with_context(|| format!("/all sends no {sent}"))?;
         let ask = all("x1").header(asked, value);
-        let figures = load(target, &[ask], 16, time, StatusCode::NOT_MODIFIED).await?;
+        let figures = measured(running, &[ask], 16, time, StatusCode::NOT_MODIFIED).await?;
         say(&format!("304 on `{asked}`, 16 connections"), &figures);
     }
     Ok(())
@@ -69,7 +69,7 @@ pub(super) async fn while_unpacking(
     let (_, digest) = world.push(other, "bench/other:v1").await?;
     let asks = bundles("x1", sample);
     world.apply("other", &digest, None).await?;
-    let reads = load(&running.target, &asks, 4, Duration::from_secs(3), StatusCode::OK);
+    let reads = measured(running, &asks, 4, Duration::from_secs(3), StatusCode::OK);
     let figures = reads.await?;
     world.serving("other", &digest).await?;
     say(
@@ -88,16 +88,40 @@ fn bundles(catalog: &str, sample: &Sample) -> Vec<Ask> {
     sample.bundles.iter().map(path).collect()
 }
 
-fn say(work: &str, load: &Load) {
+/// A load, and what it cost the server.
+struct Measured {
+    load: Load,
+    cpu: Duration,
+}
+
+async fn measured(
+    running: &Running,
+    asks: &[Ask],
+    connections: usize,
+    time: Duration,
+    wanted: StatusCode,
+) -> Result<Measured> {
+    let before = running.kernel.cpu()?;
+    let load = load(&running.target, asks, connections, time, wanted).await?;
+    let cpu = running.kernel.cpu()?.saturating_sub(before);
+    Ok(Measured { load, cpu })
+}
+
+/// The CPU of one answer does not depend on what else the machine does, as the rate does.
+fn say(work: &str, measured: &Measured) {
+    let load = &measured.load;
+    let each =
+        measured.cpu.as_secs_f64() / f64::from(u32::try_from(load.requests.max(1)).unwrap_or(u32::MAX));
     row(
         work,
         &format!(
-            "{:.0} req/s, {:.1} MB/s, p50 {:.2} ms, p99 {:.2} ms, worst {:.1} ms",
+            "{:.0} req/s, {:.1} MB/s, p50 {:.2} ms, p99 {:.2} ms, worst {:.1} ms; {:.3} ms of the server's CPU each",
             load.per_second,
             load.bytes_per_second / 1e6,
             load.p50.as_secs_f64() * 1e3,
             load.p99.as_secs_f64() * 1e3,
-            load.worst.as_secs_f64() * 1e3
+            load.worst.as_secs_f64() * 1e3,
+            each * 1e3,
         ),
     );
 }

@@ -2,12 +2,13 @@
 
 use std::{
     sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use olm_image::{CanonicalRef, Reference};
 
 use super::{Context, images::Stopped};
+use crate::metrics::{PullResult, Step};
 use crate::storage::{CatalogName, Generation, Origin, StorageError};
 
 /// Why there is no new content. Its text is the condition's message.
@@ -41,6 +42,26 @@ impl ActError {
         matches!(self, Self::Terminal(_))
     }
 
+    /// The reason of the event that tells of it.
+    pub(super) fn reason(&self) -> &'static str {
+        match self {
+            Self::Terminal(_) | Self::Source(_) => "PullFailed",
+            Self::Store(_) => "UnpackFailed",
+            Self::Remove(_) => "RemoveFailed",
+            Self::Interrupted => "Interrupted",
+        }
+    }
+
+    fn result(&self) -> Option<PullResult> {
+        match self {
+            Self::Terminal(_) => Some(PullResult::Blocked),
+            Self::Source(_) => Some(PullResult::Registry),
+            Self::Store(StorageError::Io { .. } | StorageError::Damaged { .. }) => Some(PullResult::Disk),
+            Self::Store(_) => Some(PullResult::Content),
+            Self::Remove(_) | Self::Interrupted => None,
+        }
+    }
+
     fn of(error: &olm_image::Error, reference: &Reference) -> Self {
         let (terminal, message) = (error.terminal_for(reference), error.message());
         // Upstream's mark goes where its cause begins: behind the step for a missing label.
@@ -57,37 +78,29 @@ impl ActError {
     }
 }
 
+/// What is served after a pull.
+#[derive(Debug)]
+pub(super) struct Pulled {
+    pub(super) generation: Arc<Generation>,
+    /// How long it took, when it was not there already.
+    pub(super) new: Option<Took>,
+}
+
+/// How long new content took.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Took {
+    pub(super) pull: Duration,
+    pub(super) store: Duration,
+}
+
 /// Asks the registry what `requested` is and stores it when it is not what is stored. Nothing is
 /// written when it is.
 pub(super) async fn pull(
     context: &Arc<Context>,
     name: &CatalogName,
     requested: &str,
-) -> Result<Arc<Generation>, ActError> {
-    let reference: Reference = requested
-        .parse()
-        .map_err(|error| ActError::Terminal(format!("terminal error: {error}")))?;
-    let image_error = |error: olm_image::Error| ActError::of(&error, &reference);
-    let resolved = context.images.resolve(&reference).await?.map_err(image_error)?;
-    if let Some(stored) = context.store.get(name) {
-        let origin = &stored.manifest().origin;
-        if origin.resolved == resolved.to_string() {
-            if origin.requested == requested {
-                return Ok(stored);
-            }
-            let origin = Origin {
-                requested: requested.to_owned(),
-                ..origin.clone()
-            };
-            let guard = context.store.lock(name).await;
-            return blocking(context, name, move |context, name| {
-                let _guard = guard;
-                context.store.adopt(name, origin)
-            })
-            .await;
-        }
-    }
-    fetch(context, name, &reference, &resolved, requested).await
+) -> Result<Pulled, ActError> {
+    counted(context, bring(context, name, requested).await)
 }
 
 /// Stores what another replica found `requested` to be.
@@ -96,7 +109,64 @@ pub(super) async fn pull_resolved(
     name: &CatalogName,
     requested: &str,
     resolved: &str,
-) -> Result<Arc<Generation>, ActError> {
+) -> Result<Pulled, ActError> {
+    counted(context, bring_resolved(context, name, requested, resolved).await)
+}
+
+fn counted(context: &Context, ended: Result<Pulled, ActError>) -> Result<Pulled, ActError> {
+    let result = match &ended {
+        Ok(Pulled { new: None, .. }) => Some(PullResult::Unchanged),
+        Ok(_) => Some(PullResult::Stored),
+        Err(error) => error.result(),
+    };
+    if let Some(result) = result {
+        context.metrics.ended(result);
+    }
+    ended
+}
+
+async fn bring(context: &Arc<Context>, name: &CatalogName, requested: &str) -> Result<Pulled, ActError> {
+    let reference: Reference = requested
+        .parse()
+        .map_err(|error| ActError::Terminal(format!("terminal error: {error}")))?;
+    let image_error = |error: olm_image::Error| ActError::of(&error, &reference);
+    let asked = Instant::now();
+    let resolved = context.images.resolve(&reference).await?.map_err(image_error)?;
+    context.metrics.took(Step::Resolve, asked.elapsed());
+    if let Some(stored) = context.store.get(name) {
+        let origin = &stored.manifest().origin;
+        if origin.resolved == resolved.to_string() {
+            if origin.requested == requested {
+                return Ok(Pulled {
+                    generation: stored,
+                    new: None,
+                });
+            }
+            let origin = Origin {
+                requested: requested.to_owned(),
+                ..origin.clone()
+            };
+            let guard = context.store.lock(name).await;
+            let generation = blocking(context, name, move |context, name| {
+                let _guard = guard;
+                context.store.adopt(name, origin)
+            })
+            .await?;
+            return Ok(Pulled {
+                generation,
+                new: None,
+            });
+        }
+    }
+    fetch(context, name, &reference, &resolved, requested).await
+}
+
+async fn bring_resolved(
+    context: &Arc<Context>,
+    name: &CatalogName,
+    requested: &str,
+    resolved: &str,
+) -> Result<Pulled, ActError> {
     let reference: Reference = resolved
         .parse()
         .map_err(|error| ActError::Terminal(format!("terminal error: {error}")))?;
@@ -114,10 +184,13 @@ async fn fetch(
     reference: &Reference,
     resolved: &CanonicalRef,
     requested: &str,
-) -> Result<Arc<Generation>, ActError> {
+) -> Result<Pulled, ActError> {
     let image_error = |error: olm_image::Error| ActError::of(&error, reference);
     let guard = context.store.lock(name).await;
+    let pulling = Instant::now();
     let unpacked = context.images.fetch(name, resolved).await?.map_err(image_error)?;
+    let pull = pulling.elapsed();
+    context.metrics.took(Step::Pull, pull);
     let origin = Origin {
         requested: requested.to_owned(),
         resolved: resolved.to_string(),
@@ -128,6 +201,7 @@ async fn fetch(
         .acquire()
         .await
         .map_err(|_| ActError::Interrupted)?;
+    let storing = Instant::now();
     let stored = blocking(context, name, move |context, name| {
         let _guard = guard;
         let interrupted = || context.shutdown.is_cancelled();
@@ -140,13 +214,25 @@ async fn fetch(
         )
     })
     .await?;
+    let store = storing.elapsed();
+    context.metrics.took(Step::Store, store);
     // What is served was copied; the unpacked image would only take room.
     if let Err(error) = context.images.forget(name).await {
         tracing::warn!(catalog = %name, error = error.message(), "unpacked image stays for now");
     }
     let manifest = stored.manifest();
-    tracing::info!(catalog = %name, image = manifest.origin.resolved, metas = manifest.counts.metas, "stored");
-    Ok(stored)
+    tracing::info!(
+        catalog = %name,
+        image = manifest.origin.resolved,
+        metas = manifest.counts.metas,
+        pull_ms = pull.as_millis(),
+        store_ms = store.as_millis(),
+        "stored"
+    );
+    Ok(Pulled {
+        generation: stored,
+        new: Some(Took { pull, store }),
+    })
 }
 
 /// Stops serving a catalog and removes all that is kept of it.

@@ -12,6 +12,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::{Memory, images::Images};
+use crate::metrics::Metrics;
 use crate::storage::{CatalogName, Generation, Store};
 
 /// Catalogs that are parsed and written to disk at the same time.
@@ -23,6 +24,7 @@ pub struct Context {
     pub(super) store: Arc<Store>,
     pub(super) images: Images,
     pub(super) events: Events,
+    pub(super) metrics: Metrics,
     pub(super) backoff: Backoff<CatalogName>,
     pub(super) memory: Mutex<HashMap<CatalogName, Memory>>,
     pub(super) storing: Semaphore,
@@ -36,12 +38,14 @@ impl Context {
         client: Client,
         store: Arc<Store>,
         puller: Arc<Puller>,
+        metrics: Metrics,
         base_url: String,
         shutdown: CancellationToken,
     ) -> Self {
         Self {
             events: Events::new(client.clone(), "catalogd"),
             client,
+            metrics,
             store,
             images: Images::new(puller, shutdown.clone()),
             backoff: Backoff::default(),

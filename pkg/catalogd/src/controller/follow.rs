@@ -1,91 +1,102 @@
 //! What a replica does while another one leads: it pulls what the leader resolved, so that every
 //! replica serves the same, and writes nothing to the API.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
 
-use kube::{Api, ResourceExt, api::ListParams};
-use olm_api::{AvailabilityMode, ClusterCatalog};
-use tokio::time::timeout;
+use tokio::{task::JoinSet, time::sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::{Context, act};
+use super::{
+    Context, act,
+    claims::{Claim, Claims, Known},
+};
 use crate::storage::CatalogName;
 
-/// How often the catalogs are looked at.
-const INTERVAL: Duration = Duration::from_secs(10);
-/// How long the API server may take to list them.
-const CALL: Duration = Duration::from_secs(30);
-/// Catalogs asked for in one answer.
-const PAGE: u32 = 200;
+/// Longest pause before what failed is tried again: the leader had it, so it should be there.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// Keeps up with the leader until `stop`.
-pub async fn follow(context: Arc<Context>, stop: CancellationToken) {
+/// Keeps up with the leader until `stop`. One catalog that is slow or broken holds up no other.
+pub async fn follow(context: Arc<Context>, claims: Claims, stop: CancellationToken) {
+    let mut known = claims.subscribe();
+    let mut tasks = JoinSet::new();
+    let mut at_work: HashSet<CatalogName> = HashSet::new();
     loop {
-        if let Some(done) = stop.run_until_cancelled(round(&context)).await {
-            if let Err(error) = done {
-                tracing::warn!(error, "catalogs cannot be listed");
+        let now = known.borrow_and_update().clone();
+        for (name, task) in due(&context, &now) {
+            if at_work.insert(name.clone()) {
+                tasks.spawn(keep_up(context.clone(), name, task));
             }
-        } else {
-            return;
         }
-        if stop
-            .run_until_cancelled(tokio::time::sleep(INTERVAL))
-            .await
-            .is_none()
-        {
-            return;
+        tokio::select! {
+            () = stop.cancelled() => return,
+            changed = known.changed() => if changed.is_err() { return },
+            Some(done) = tasks.join_next() => match done {
+                Ok(name) => {
+                    at_work.remove(&name);
+                }
+                // Whose work it was is not known any more; the next round sees what is left to do.
+                Err(_) if tasks.is_empty() => at_work.clear(),
+                Err(_) => {}
+            },
         }
     }
 }
 
-async fn round(context: &Arc<Context>) -> Result<(), String> {
-    let api = Api::<ClusterCatalog>::all(context.client.clone());
-    let mut params = ListParams::default().limit(PAGE);
-    loop {
-        let page = timeout(CALL, api.list(&params))
-            .await
-            .map_err(|_| "the API server did not answer in time".to_owned())?
-            .map_err(|error| olm_runtime::telemetry::chain(&error))?;
-        for catalog in &page.items {
-            keep_up(context, catalog).await;
-        }
-        match page.metadata.continue_.filter(|token| !token.is_empty()) {
-            Some(token) => params = params.continue_token(&token),
-            None => return Ok(()),
-        }
-    }
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Task {
+    Pull { requested: String, resolved: String },
+    Remove,
 }
 
-async fn keep_up(context: &Arc<Context>, catalog: &ClusterCatalog) {
-    let Ok(name) = CatalogName::new(catalog.name_any()) else {
-        return;
+/// What is not as the API says.
+fn due(context: &Context, known: &Known) -> Vec<(CatalogName, Task)> {
+    let Some(claims) = known else {
+        return Vec::new();
     };
-    let stored = context.store.get(&name);
-    let gone = catalog.metadata.deletion_timestamp.is_some()
-        || catalog.spec.availability_mode == Some(AvailabilityMode::Unavailable);
-    let resolved = catalog
-        .status
-        .as_ref()
-        .and_then(|status| Some(&status.resolved_source.as_ref()?.image.ref_));
-    let done = match resolved {
-        _ if gone && stored.is_some() => act::remove(context, &name).await,
-        Some(resolved) if !gone => {
-            if stored.is_some_and(|stored| stored.manifest().origin.resolved == *resolved) {
-                return;
-            }
-            let requested = catalog
-                .spec
-                .source
-                .image
-                .as_ref()
-                .map_or(resolved, |image| &image.ref_);
-            act::pull_resolved(context, &name, requested, resolved)
-                .await
-                .map(drop)
-        }
-        _ => return,
-    };
-    if let Err(error) = done {
-        tracing::warn!(catalog = %name, error = olm_runtime::telemetry::chain(&error), "not following the leader yet");
+    let stored = context.store.names().unwrap_or_default();
+    let gone = stored
+        .into_iter()
+        .filter(|name| !claims.contains_key(name))
+        .map(|name| (name, Task::Remove));
+    let kept: BTreeMap<_, _> = claims
+        .iter()
+        .filter_map(|(name, claim)| Some((name.clone(), task(context, name, claim)?)))
+        .collect();
+    gone.chain(kept).collect()
+}
+
+fn task(context: &Context, name: &CatalogName, claim: &Claim) -> Option<Task> {
+    let stored = context.store.get(name);
+    if claim.withdrawn {
+        return stored.map(|_| Task::Remove);
     }
+    let resolved = claim.served.clone()?;
+    let own = stored.map(|stored| stored.manifest().origin.resolved.clone());
+    (own.as_ref() != Some(&resolved)).then(|| Task::Pull {
+        requested: claim.requested.clone(),
+        resolved,
+    })
+}
+
+/// Does the task, or waits before it is tried again.
+async fn keep_up(context: Arc<Context>, name: CatalogName, task: Task) -> CatalogName {
+    let done = match &task {
+        Task::Pull { requested, resolved } => act::pull_resolved(&context, &name, requested, resolved)
+            .await
+            .map(drop),
+        Task::Remove => act::remove(&context, &name).await,
+    };
+    match done {
+        Ok(()) => context.backoff.clear(&name),
+        Err(error) => {
+            let error = olm_runtime::telemetry::chain(&error);
+            tracing::warn!(catalog = %name, error, "not following the leader yet");
+            sleep(context.backoff.failed(name.clone()).min(LONGEST_PAUSE)).await;
+        }
+    }
+    name
 }

@@ -4,6 +4,7 @@
 //! catalog that is slow or broken holds up no other.
 
 mod act;
+mod claims;
 mod context;
 mod decide;
 mod follow;
@@ -12,6 +13,7 @@ mod images;
 mod reconcile;
 mod report;
 
+pub use claims::{Claim, Claims};
 pub use context::Context;
 pub use decide::{Decision, Failure, Found, Memory, Poll, Stored, Wanted, decide};
 pub use follow::follow;

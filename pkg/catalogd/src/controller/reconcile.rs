@@ -108,8 +108,9 @@ async fn reconcile(catalog: Arc<Guarded>, context: Arc<Context>) -> Result<Actio
                 .map(|wanted| wanted.reference.clone())
                 .unwrap_or_default();
             match act::pull(&context, &name, &requested).await {
-                Ok(stored) => {
-                    let served = context.served(&name, &stored);
+                Ok(pulled) => {
+                    report::tell_new(&context, &catalog, &pulled);
+                    let served = context.served(&name, &pulled.generation);
                     let poll = Poll {
                         at: Timestamp::now(),
                         jitter: rand::random_range(0.0..=MAX_JITTER),
@@ -126,6 +127,7 @@ async fn reconcile(catalog: Arc<Guarded>, context: Arc<Context>) -> Result<Actio
                 }
                 Err(act::ActError::Interrupted) => return Ok(Action::await_change()),
                 Err(error) => {
+                    report::tell_failed(&context, &catalog, &error);
                     let retry = (!error.terminal()).then(|| {
                         let wait = context.backoff.failed(name.clone());
                         Timestamp::now().checked_add(wait).unwrap_or(Timestamp::MAX)
@@ -159,6 +161,7 @@ async fn leave(
     outcome: &Outcome,
 ) -> Result<Action, ReportError> {
     if let Err(error) = act::remove(context, name).await {
+        report::tell_failed(context, &catalog, &error);
         let wait = context.backoff.failed(name.clone());
         let outcome = Outcome::Retrying {
             message: error.to_string(),

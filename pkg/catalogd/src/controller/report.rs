@@ -13,7 +13,10 @@ use olm_status::cluster_catalog::{self, Outcome};
 use serde_json::json;
 use tokio::time::timeout;
 
-use super::Context;
+use super::{
+    Context,
+    act::{ActError, Pulled},
+};
 use crate::storage::CatalogName;
 
 /// How long one call to the API server may take.
@@ -133,24 +136,54 @@ impl ReportError {
     }
 }
 
-/// An event beside each status that says something new.
+/// Events of new content: what was pulled, what was stored.
+pub(super) fn tell_new(context: &Context, catalog: &ClusterCatalog, pulled: &Pulled) {
+    let Some(took) = pulled.new else { return };
+    let manifest = pulled.generation.manifest();
+    let image = &manifest.origin.resolved;
+    let note = format!("Pulled image {image} in {:.1} s", took.pull.as_secs_f64());
+    context
+        .events
+        .normal(catalog.object_ref(&()), "Pulled", "Pull", &note);
+    let note = format!(
+        "Unpacked {} objects, of these {} packages and {} bundles, in {:.1} s from {image}",
+        manifest.counts.metas,
+        manifest.counts.packages,
+        manifest.counts.bundles,
+        took.store.as_secs_f64(),
+    );
+    context
+        .events
+        .normal(catalog.object_ref(&()), "Unpacked", "Unpack", &note);
+}
+
+/// An event of a failed try; the same failure again is counted on the same event.
+pub(super) fn tell_failed(context: &Context, catalog: &ClusterCatalog, error: &ActError) {
+    let action = match error {
+        ActError::Store(_) => "Unpack",
+        ActError::Remove(_) => "Remove",
+        _ => "Pull",
+    };
+    context.events.warning(
+        catalog.object_ref(&()),
+        error.reason(),
+        action,
+        &error.to_string(),
+    );
+}
+
+/// Events of statuses that say something new and that no other event tells.
 fn tell(context: &Context, catalog: &ClusterCatalog, outcome: &Outcome) {
     let object = catalog.object_ref(&());
     match outcome {
         Outcome::Serving(served) => {
             let note = format!("Serving the content of {}", served.reference);
-            context.events.normal(object, "Serving", "Unpack", &note);
+            context.events.normal(object, "Serving", "Serve", &note);
         }
-        Outcome::Retrying { message, .. } => context.events.warning(object, "Retrying", "Unpack", message),
-        Outcome::Blocked { message, .. } => context.events.warning(object, "Blocked", "Unpack", message),
         Outcome::Unavailable => {
-            context.events.normal(
-                object,
-                "Unavailable",
-                "Withdraw",
-                "The content is not served any more",
-            );
+            let note = "The content is not served any more";
+            context.events.normal(object, "Unavailable", "Withdraw", note);
         }
-        Outcome::Deleting => {}
+        Outcome::Retrying { .. } | Outcome::Blocked { .. } | Outcome::Deleting => {}
     }
 }

@@ -1,7 +1,7 @@
 //! The content of all catalogs: what is served, and how it changes.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     fs,
     os::unix::fs::{DirBuilderExt, symlink},
     path::{Path, PathBuf},
@@ -85,6 +85,15 @@ impl Store {
     /// What is served for a catalog now.
     pub fn get(&self, name: &CatalogName) -> Option<Arc<Generation>> {
         self.serving.read().get(name).cloned()
+    }
+
+    /// What is served now, by name.
+    pub fn serving(&self) -> BTreeMap<CatalogName, Arc<Generation>> {
+        let serving = self.serving.read();
+        serving
+            .iter()
+            .map(|(name, generation)| (name.clone(), generation.clone()))
+            .collect()
     }
 
     /// Waits for the right to change a catalog's content.

@@ -118,7 +118,7 @@ async fn apply(world: &OlmWorld, name: &str, reference: &str) -> anyhow::Result<
         .await
 }
 
-fn rows(step: &Step) -> anyhow::Result<Vec<Row>> {
+pub(super) fn rows(step: &Step) -> anyhow::Result<Vec<Row>> {
     let table = step.table.as_ref().context("the step has no table")?;
     let mut rows = Vec::new();
     for cells in table.rows.iter().skip(1) {

@@ -1,6 +1,7 @@
 //! The steps, by what they are about.
 
 mod catalog;
+mod cluster_catalog;
 mod extension;
 mod resource;
 mod revision;

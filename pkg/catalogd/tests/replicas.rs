@@ -1,0 +1,192 @@
+//! Three replicas of the real catalogd against one API server: each serves its own copy, and the death of the
+//! leader is not noticed by readers of the others.
+
+use std::{
+    fmt::Write,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::{coordination::v1::Lease, core::v1::Secret};
+use kube::{
+    Api,
+    api::{Patch, PatchParams},
+};
+use olm_api::ClusterCatalog;
+use olm_harness::{
+    Catalogd, ControlPlane, ControllerOptions, ImageBuilder, Registry, controllers::SYSTEM_NAMESPACE,
+    eventually, install_crds,
+};
+use serde_json::json;
+
+const PATIENCE: Duration = Duration::from_mins(1);
+const CONFIGS: &str = "operators.operatorframework.io.index.configs.v1";
+const REPLICAS: usize = 3;
+const READS: usize = 1_000;
+/// The leader is killed after so many of them.
+const KILL_AFTER: usize = 200;
+const READERS: usize = 4;
+
+/// A catalog whose one package is called `package`, large enough to take a moment.
+async fn push(registry: &Registry, tag: &str, package: &str) -> Result<String> {
+    let mut text = format!("{{\"schema\":\"olm.package\",\"name\":\"{package}\"}}\n");
+    for number in 0..500 {
+        let padding = "x".repeat(200);
+        writeln!(
+            text,
+            "{{\"schema\":\"olm.bundle\",\"package\":\"{package}\",\"name\":\"{package}.v{number}\",\"note\":\"{padding}\"}}"
+        )?;
+    }
+    let image = ImageBuilder::new()
+        .label(CONFIGS, "/configs")
+        .file("configs/catalog.json", text.into_bytes());
+    let digest = image.push(registry, &format!("test/replicated:{tag}")).await?;
+    Ok(format!("{}/test/replicated@{digest}", registry.host()))
+}
+
+async fn apply(catalogs: &Api<ClusterCatalog>, image: &str) -> Result<()> {
+    let object = json!({
+        "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterCatalog", "metadata": {"name": "replicated"},
+        "spec": {"source": {"type": "Image", "image": {"ref": image}}},
+    });
+    catalogs
+        .patch(
+            "replicated",
+            &PatchParams::apply("test").force(),
+            &Patch::Apply(object),
+        )
+        .await?;
+    Ok(())
+}
+
+/// Trusts what the replicas share.
+async fn client(plane: &ControlPlane) -> Result<reqwest::Client> {
+    let secrets = Api::<Secret>::namespaced(plane.client(), SYSTEM_NAMESPACE);
+    let data = secrets
+        .get("catalogd-service-own-cert")
+        .await?
+        .data
+        .unwrap_or_default();
+    let ca = data.get("ca.crt").context("no ca.crt")?;
+    Ok(reqwest::Client::builder()
+        .tls_certs_only(reqwest::Certificate::from_pem_bundle(&ca.0)?)
+        .timeout(Duration::from_secs(20))
+        .build()?)
+}
+
+/// What a replica answers.
+async fn read(client: &reqwest::Client, replica: &str, query: &str) -> Result<(u16, String)> {
+    let url = format!("{replica}/catalogs/replicated/api/v1/{query}");
+    let answer = client.get(url).send().await?;
+    Ok((answer.status().as_u16(), answer.text().await?))
+}
+
+async fn all_serve(client: &reqwest::Client, replicas: &[String], package: &str) -> Result<String> {
+    let wanted = format!("{{\"name\":\"{package}\",\"schema\":\"olm.package\"}}\n");
+    let mut contents = Vec::new();
+    for replica in replicas {
+        eventually(PATIENCE, &format!("{replica} serves {package}"), async || {
+            let answer = read(client, replica, "metas?schema=olm.package").await?;
+            ensure!(answer == (200, wanted.clone()), "{answer:?}");
+            Ok(())
+        })
+        .await?;
+        contents.push(read(client, replica, "all").await?.1);
+    }
+    ensure!(
+        contents.windows(2).all(|two| two.first() == two.last()),
+        "the replicas differ"
+    );
+    contents.pop().context("no replica")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn readers_do_not_notice_the_death_of_the_leader() -> Result<()> {
+    olm_harness::tls::install_provider();
+    let plane = ControlPlane::start().await?;
+    let registry = Registry::start().await?;
+    install_crds(&plane.client()).await?;
+    let mut replicas = Vec::new();
+    for number in 0..REPLICAS {
+        let options = ControllerOptions {
+            args: vec!["--leader-elect".to_owned()],
+            envs: vec![("POD_NAME".to_owned(), format!("replica-{number}"))],
+            ..ControllerOptions::default()
+        };
+        replicas.push(Catalogd::start_with(&plane, &registry, options).await?);
+    }
+    let urls: Vec<String> = replicas.iter().map(Catalogd::url).collect();
+    let client = client(&plane).await?;
+    let catalogs = Api::<ClusterCatalog>::all(plane.client());
+
+    // All serve what the leader found, also after it moved.
+    apply(&catalogs, &push(&registry, "v1", "first").await?).await?;
+    all_serve(&client, &urls, "first").await?;
+    apply(&catalogs, &push(&registry, "v2", "second").await?).await?;
+    let content = Arc::new(all_serve(&client, &urls, "second").await?);
+
+    let leases = Api::<Lease>::namespaced(plane.client(), SYSTEM_NAMESPACE);
+    let lease = leases.get("catalogd-operator-lock").await?;
+    let holder = lease
+        .spec
+        .and_then(|spec| spec.holder_identity)
+        .unwrap_or_default();
+    let leader = (0..REPLICAS)
+        .find(|number| holder.starts_with(&format!("replica-{number}_")))
+        .with_context(|| format!("{holder} is no replica"))?;
+    let others: Vec<String> = urls
+        .iter()
+        .enumerate()
+        .filter(|(number, _)| *number != leader)
+        .map(|(_, url)| url.clone())
+        .collect();
+
+    let count = Arc::new(AtomicUsize::new(0));
+    let mut readers = Vec::new();
+    for reader in 0..READERS {
+        let (client, others, count, content) =
+            (client.clone(), others.clone(), count.clone(), content.clone());
+        readers.push(tokio::spawn(async move {
+            for number in 0..READS / READERS {
+                let replica = others
+                    .get((reader + number) % others.len())
+                    .context("no other replica")?;
+                let (status, text) = read(&client, replica, "all").await?;
+                ensure!(status == 200, "{status} from {replica} for request {number}");
+                ensure!(text == *content, "another content from {replica}");
+                count.fetch_add(1, Ordering::Relaxed);
+            }
+            Ok(())
+        }));
+    }
+    eventually(PATIENCE, "some reads", async || {
+        ensure!(count.load(Ordering::Relaxed) >= KILL_AFTER, "not yet");
+        Ok(())
+    })
+    .await?;
+    let killed = replicas
+        .get_mut(leader)
+        .and_then(|replica| replica.controller().process())
+        .context("the leader does not run")?;
+    killed.signal("KILL")?;
+    killed.wait(PATIENCE)?;
+    ensure!(
+        count.load(Ordering::Relaxed) < READS,
+        "all was read before the leader was killed"
+    );
+    for reader in readers {
+        reader.await??;
+    }
+    assert_eq!(count.load(Ordering::Relaxed), READS);
+
+    // Back, it serves what it has on disk, and follows whoever leads.
+    if let Some(replica) = replicas.get_mut(leader) {
+        replica.controller().restart().await?;
+    }
+    assert_eq!(all_serve(&client, &urls, "second").await?, *content);
+    Ok(())
+}
