@@ -174,7 +174,10 @@ impl ClientError {
         match ConnectFailure::of(&error) {
             Some(ConnectFailure::Dns) => Self::Dns { catalog, host },
             Some(ConnectFailure::Refused) => Self::Refused { catalog, host },
-            Some(ConnectFailure::Tls(cause)) => Self::Tls { catalog, cause },
+            Some(ConnectFailure::Tls(cause)) => Self::Tls {
+                catalog,
+                cause: cause.to_string(),
+            },
             None => Self::Transfer {
                 catalog,
                 source: error,

@@ -2,6 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use olm_image::ImageArgs;
 use olm_runtime::{CommonArgs, address::BindAddress};
 
 /// What catalogd is told.
@@ -11,6 +12,9 @@ pub struct Args {
     /// What both controllers are told.
     #[command(flatten)]
     pub common: CommonArgs,
+    /// What both controllers are told about images.
+    #[command(flatten)]
+    pub images: ImageArgs,
     /// Address of the content, HTTPS.
     #[arg(long, default_value = ":8443", value_name = "ADDRESS")]
     pub catalogs_server_addr: BindAddress,

@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::Context as _;
 use kube::Client;
-use olm_image::{ImageConfig, Puller};
+use olm_image::{PullSecrets, Puller};
 use olm_runtime::{
     health::{self, Health},
     lease::{self, LeaseConfig},
@@ -89,8 +89,21 @@ pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Resul
         let (client, shutdown) = (client.clone(), shutdown.clone());
         async move { Ok(metrics::serve(measured, registry, client, &certificate, shutdown).await?) }
     });
+    let pull_secrets = PullSecrets::awaited();
+    spawn(&mut tasks, "pull secrets", {
+        let (client, shutdown) = (client.clone(), shutdown.clone());
+        let (named, secrets) = (args.common.global_pull_secret.clone(), pull_secrets.clone());
+        async move {
+            olm_image::follow_pull_secrets(client, named, secrets, shutdown).await;
+            Ok(())
+        }
+    });
     // One puller: it keeps the pulls of one owner apart.
-    let puller = Arc::new(puller(&args));
+    let images = args.images.config(&args.cache_dir, &args.common, pull_secrets);
+    let puller = Arc::new(Puller::new(images));
+    if let Some(warning) = puller.warning() {
+        tracing::warn!("{warning}");
+    }
     let collector = Collector {
         client: client.clone(),
         store: store.clone(),
@@ -161,13 +174,6 @@ async fn lead(
     })
     .await?;
     Ok(())
-}
-
-fn puller(args: &Args) -> Puller {
-    let mut config = ImageConfig::new(&args.cache_dir);
-    config.plain_http.clone_from(&args.common.plain_http_registry);
-    config.ca_dir.clone_from(&args.common.pull_cas_dir);
-    Puller::new(config)
 }
 
 async fn certificate(

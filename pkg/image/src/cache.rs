@@ -35,6 +35,9 @@ pub(crate) struct Marker {
     pub(crate) labels: BTreeMap<String, String>,
     /// The label that the content was filtered by, and the directory it named.
     pub(crate) filter: Option<(String, String)>,
+    /// The signature policy's requirements that it was accepted under; `None` when there was no policy.
+    #[serde(default)]
+    pub(crate) policy: Option<String>,
 }
 
 /// A complete image in the cache.
@@ -267,6 +270,7 @@ mod tests {
         let marker = Marker {
             labels: BTreeMap::new(),
             filter: None,
+            policy: None,
         };
         shelf
             .publish(&content, &digest.parse().unwrap(), &marker)

@@ -2,6 +2,8 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use crate::{auth::PullSecrets, hosts::HostPolicy, trust};
+
 /// Where to keep content, whom to trust, how much to take.
 #[derive(Clone, Debug)]
 pub struct ImageConfig {
@@ -9,12 +11,25 @@ pub struct ImageConfig {
     pub cache_dir: PathBuf,
     /// Registries, `host[:port]`, reached by plain HTTP. All others by HTTPS.
     pub plain_http: Vec<String>,
-    /// Directory whose `*.crt` files are trusted besides the system's authorities.
+    /// Directory whose `*.crt` files are trusted besides the system's authorities, and whose
+    /// `NAME.cert` with `NAME.key` is presented to registries that ask for a certificate.
     pub ca_dir: Option<PathBuf>,
+    /// Directories with the same for single registries, in `HOST[:PORT]/`; the first that has one counts.
+    pub certs_d: Vec<PathBuf>,
     /// registries.conf; else `CONTAINERS_REGISTRIES_CONF`, else `/etc/containers/registries.conf`.
     pub registries_conf: Option<PathBuf>,
     /// Docker config JSON with credentials by registry; used when it exists at the time of a pull.
+    /// Without it and without pull secrets, the files of podman, skopeo and docker are looked at.
     pub auth_file: Option<PathBuf>,
+    /// The cluster's pull secrets, which go before the file.
+    pub pull_secrets: PullSecrets,
+    /// Hosts that credentials may be sent to as a registry's token service, besides those of its own domain.
+    pub token_hosts: Vec<String>,
+    /// Signature policy; else `~/.config/containers/policy.json`, else `/etc/containers/policy.json`,
+    /// else every image is accepted.
+    pub policy_file: Option<PathBuf>,
+    /// Which hosts may be asked.
+    pub hosts: HostPolicy,
     /// How much is taken from a registry and an image.
     pub limits: Limits,
 }
@@ -26,8 +41,13 @@ impl ImageConfig {
             cache_dir: cache_dir.into(),
             plain_http: Vec::new(),
             ca_dir: None,
+            certs_d: trust::default_certs_d(),
             registries_conf: None,
             auth_file: None,
+            pull_secrets: PullSecrets::default(),
+            token_hosts: Vec::new(),
+            policy_file: None,
+            hosts: HostPolicy::default(),
             limits: Limits::default(),
         }
     }
@@ -63,6 +83,12 @@ pub struct Limits {
     pub read: Duration,
     /// A whole request for a token or manifest.
     pub request: Duration,
+    /// How often a request is made again after a failure that passes by itself.
+    pub retries: u32,
+    /// Pause before the first of these; each further one is twice as long.
+    pub retry_wait: Duration,
+    /// No pause is longer; a registry that asks for a longer one is not asked again in this pull.
+    pub retry_wait_longest: Duration,
     /// A whole pull.
     pub pull: Duration,
 }
@@ -84,6 +110,9 @@ impl Default for Limits {
             connect: Duration::from_secs(15),
             read: Duration::from_secs(30),
             request: Duration::from_mins(1),
+            retries: 4,
+            retry_wait: Duration::from_millis(500),
+            retry_wait_longest: Duration::from_secs(30),
             pull: Duration::from_mins(15),
         }
     }

@@ -6,6 +6,7 @@ use olm_runtime::tls::TlsError;
 
 use crate::{
     auth::AuthError,
+    policy::PolicyError,
     reference::{CanonicalRef, Reference, ReferenceError},
     registries::RegistriesError,
     registry::RegistryError,
@@ -39,9 +40,18 @@ pub enum Error {
     /// The directory of authorities cannot be used.
     #[error("error creating image source: certificate authorities cannot be used")]
     Authorities(#[source] TlsError),
-    /// No HTTP client could be made.
-    #[error("error creating image source: no HTTP client")]
-    Client(#[source] reqwest::Error),
+    /// The signature policy cannot be used.
+    #[error("error loading policy context")]
+    Policy(#[source] PolicyError),
+    /// The signature policy refuses the image.
+    #[error("error copying image: {reference} is not accepted")]
+    Refused {
+        /// The reference.
+        reference: CanonicalRef,
+        /// Why.
+        #[source]
+        source: Box<PolicyError>,
+    },
     /// A tag could not be resolved.
     #[error("error getting manifest: image {reference} cannot be resolved")]
     Resolve {
@@ -50,6 +60,14 @@ pub enum Error {
         /// What the last source answered.
         #[source]
         source: Box<RegistryError>,
+    },
+    /// Credentials are missing, and the pull secrets have a trouble of their own.
+    #[error("{}; {trouble}", .failed.message())]
+    PullSecrets {
+        /// What is wrong with the pull secrets.
+        trouble: String,
+        /// What failed.
+        failed: Box<Error>,
     },
     /// An image could not be transferred.
     #[error("error copying image: {reference} cannot be pulled")]

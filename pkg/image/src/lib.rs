@@ -5,20 +5,31 @@
 //! archive says can lead out of the directory it is unpacked into. Nothing here knows what an
 //! image holds.
 
+mod args;
 mod auth;
 mod cache;
 mod config;
 mod error;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
+mod hosts;
+mod policy;
+mod pull_secrets;
 mod puller;
 mod reference;
 mod registries;
 mod registry;
 mod sanitize;
+mod trust;
 mod unpack;
 
-pub use auth::AuthError;
+pub use args::ImageArgs;
+pub use auth::{AuthError, PullSecretError, PullSecrets, SecretText};
 pub use config::{ImageConfig, Limits};
 pub use error::Error;
+pub use hosts::{AllowedHost, AllowedHostError, HostClass, HostPolicy, HostRefused};
+pub use policy::PolicyError;
+pub use pull_secrets::follow as follow_pull_secrets;
 pub use puller::{Filter, Puller, Unpacked};
 pub use reference::{Algorithm, CanonicalRef, Digest, Reference, ReferenceError, Repository, TagOrDigest};
 pub use registries::RegistriesError;

@@ -10,17 +10,18 @@ use std::{
 };
 
 use futures::{FutureExt as _, future::BoxFuture};
-use olm_runtime::tls;
 use parking_lot::Mutex;
 
 use crate::{
-    auth::AuthFile,
+    auth::Keychain,
     cache::{self, Cached, Marker, ROOT, Shelf},
     config::ImageConfig,
     error::Error,
+    policy::{self, Policy, Verdict},
     reference::{CanonicalRef, Reference, Repository, TagOrDigest},
     registries::{Registries, Source},
-    registry::{Clients, Image, RegistryError, Scheme, Session},
+    registry::{Image, RegistryError, Scheme, Session, SessionOptions},
+    trust::Trust,
     unpack::{Budget, Unpacker},
 };
 
@@ -72,8 +73,17 @@ impl From<RegistryError> for Failure {
 /// Everything a pull reads from its surroundings, read when it starts.
 struct Surroundings {
     sources: Vec<Source>,
-    auth: AuthFile,
-    clients: Clients,
+    keychain: Keychain,
+    trust: Arc<Trust>,
+}
+
+/// What is to be pulled.
+#[derive(Clone, Copy)]
+struct Order<'a> {
+    place: &'a Shelf,
+    reference: &'a CanonicalRef,
+    label: Option<&'static str>,
+    verdict: Option<&'a Verdict>,
 }
 
 impl Puller {
@@ -98,31 +108,54 @@ impl Puller {
         let given = self.surroundings(reference.repository(), false).await?;
         let digest = self
             .first_source(&given, |session| {
-                let limits = &self.config.limits;
-                async move { Ok(session.digest_of(tag, limits).await?) }.boxed()
+                async move { Ok(session.digest_of(tag).await?) }.boxed()
             })
             .await
             .map_err(|failure| match failure {
-                Failure::Source(error) => Error::Resolve {
+                Failure::Source(error) => self.explained(error, |source| Error::Resolve {
                     reference: reference.clone(),
-                    source: Box::new(error),
-                },
+                    source,
+                }),
                 Failure::Final(error) => error,
             })?;
         Ok(reference.repository().at(digest))
     }
 
-    /// The unpacked content of a reference, from the cache when it is there (no network). Any
-    /// other content of this owner is removed afterwards.
+    /// Says for the status that signatures are not verified, when there is no policy that could ask for it.
+    /// Looks whether the file is there.
+    pub fn warning(&self) -> Option<&'static str> {
+        (!policy::is_there(self.config.policy_file.as_deref()))
+            .then_some("image signatures are not verified, as there is no policy.json")
+    }
+
+    /// [`Puller::fetch_as`] for a reference that was given by digest.
     ///
     /// # Errors
-    /// See [`Error`]; what was there before stays.
+    /// As [`Puller::fetch_as`].
     pub async fn fetch(
         &self,
         owner: &str,
         reference: &CanonicalRef,
         filter: Filter,
     ) -> Result<Unpacked, Error> {
+        self.fetch_as(owner, &reference.clone().into(), reference, filter)
+            .await
+    }
+
+    /// The unpacked content of a reference, from the cache when it is there (no network). Any
+    /// other content of this owner is removed afterwards. The signature policy decides by what was
+    /// `requested`, which may be a tag, and counts for cached content, too.
+    ///
+    /// # Errors
+    /// See [`Error`]; what was there before stays.
+    pub async fn fetch_as(
+        &self,
+        owner: &str,
+        requested: &Reference,
+        reference: &CanonicalRef,
+        filter: Filter,
+    ) -> Result<Unpacked, Error> {
+        let verdict = self.verdict(requested, reference).await?;
         let place = Shelf::of(&self.config.cache_dir, owner)?;
         let lock = self.owners.lock().entry(owner.to_owned()).or_default().clone();
         let _alone = lock.lock().await;
@@ -132,9 +165,22 @@ impl Puller {
         };
         let (looking, digest) = (place.clone(), reference.digest().clone());
         let found = blocking(move || looking.find(&digest, label)).await?;
-        let cached = match found {
+        let verdict = verdict.as_ref();
+        let accepted = |cached: &Cached| match verdict.filter(|verdict| verdict.wants_signatures()) {
+            Some(verdict) => cached.marker.policy == Some(verdict.fingerprint()),
+            None => true,
+        };
+        let cached = match found.filter(accepted) {
             Some(cached) => cached,
-            None => self.pull(&place, reference, label).await?,
+            None => {
+                self.pull(Order {
+                    place: &place,
+                    reference,
+                    label,
+                    verdict,
+                })
+                .await?
+            }
         };
         let (keeping, digest) = (place, reference.digest().clone());
         blocking(move || {
@@ -165,19 +211,49 @@ impl Puller {
         blocking(move || place.clear()).await
     }
 
-    async fn pull(
+    /// What the signature policy says; a refusal that needs no look at signatures is an error.
+    async fn verdict(
         &self,
-        place: &Shelf,
+        requested: &Reference,
         reference: &CanonicalRef,
-        label: Option<&'static str>,
-    ) -> Result<Cached, Error> {
+    ) -> Result<Option<Verdict>, Error> {
+        let policy = Policy::read(self.config.policy_file.as_deref())
+            .await
+            .map_err(Error::Policy)?;
+        let verdict = policy.map(|policy| policy.verdict(requested));
+        match verdict.as_ref().map_or(Ok(()), Verdict::before) {
+            Ok(()) => Ok(verdict),
+            Err(source) => Err(Error::Refused {
+                reference: reference.clone(),
+                source: Box::new(source),
+            }),
+        }
+    }
+
+    /// The error for what the last source answered, with the trouble of the pull secrets where they
+    /// may be what is missing.
+    fn explained(&self, error: RegistryError, wrap: impl FnOnce(Box<RegistryError>) -> Error) -> Error {
+        let denied = matches!(
+            error,
+            RegistryError::Unauthorized { .. } | RegistryError::Forbidden { .. }
+        );
+        let failed = wrap(Box::new(error));
+        match self.config.pull_secrets.trouble().filter(|_| denied) {
+            Some(trouble) => Error::PullSecrets {
+                trouble,
+                failed: Box::new(failed),
+            },
+            None => failed,
+        }
+    }
+
+    async fn pull(&self, order: Order<'_>) -> Result<Cached, Error> {
+        let reference = order.reference;
         let given = self.surroundings(reference.repository(), true).await?;
         let limit = self.config.limits.pull;
         let budget = Budget::until(Instant::now() + limit);
         let guard = budget.guard();
-        let pull = self.first_source(&given, |session| {
-            self.pull_from(session, place, reference, label, &budget).boxed()
-        });
+        let pull = self.first_source(&given, |session| self.pull_from(session, order, &budget).boxed());
         let pulled = tokio::time::timeout(limit, pull)
             .await
             .map_err(|_| Error::TooSlow {
@@ -186,10 +262,10 @@ impl Puller {
             })?;
         drop(guard);
         pulled.map_err(|failure| match failure {
-            Failure::Source(error) => Error::Pull {
+            Failure::Source(error) => self.explained(error, |source| Error::Pull {
                 reference: reference.clone(),
-                source: Box::new(error),
-            },
+                source,
+            }),
             Failure::Final(error) => error,
         })
     }
@@ -197,13 +273,21 @@ impl Puller {
     async fn pull_from(
         &self,
         session: Session,
-        place: &Shelf,
-        reference: &CanonicalRef,
-        label: Option<&'static str>,
+        order: Order<'_>,
         budget: &Budget,
     ) -> Result<Cached, Failure> {
+        let Order {
+            place,
+            reference,
+            label,
+            verdict,
+        } = order;
         let limits = &self.config.limits;
-        let image = session.image(reference.digest(), limits).await?;
+        let image = session.image(reference.digest()).await?;
+        if let Some(verdict) = verdict.filter(|verdict| verdict.wants_signatures()) {
+            accept(&session, verdict, reference, &image).await?;
+        }
+        let policy = verdict.map(Verdict::fingerprint);
         let filter = label
             .map(|label| directory(label, &image))
             .transpose()
@@ -271,6 +355,7 @@ impl Puller {
                 &Marker {
                     labels: image.labels,
                     filter,
+                    policy,
                 },
             )
         };
@@ -285,13 +370,34 @@ impl Puller {
         given: &Surroundings,
         work: impl Fn(Session) -> BoxFuture<'w, Result<T, Failure>>,
     ) -> Result<T, Failure> {
-        let limits = &self.config.limits;
+        let config = &self.config;
         let mut last = None;
         for source in &given.sources {
             let repository = &source.repository;
-            let credentials = given.auth.find(repository.domain(), repository.path());
+            let host = repository.domain();
+            // What the administrator names is meant, wherever it is.
+            let hosts = if source.named || self.plain_http(host) {
+                config.hosts.clone().allowing(host)
+            } else {
+                config.hosts.clone()
+            };
+            let hosts = Arc::new(hosts);
             for scheme in self.schemes(source) {
-                let session = Session::new(&given.clients, *scheme, repository, credentials.cloned(), limits);
+                let options = SessionOptions {
+                    scheme: *scheme,
+                    credentials: given.keychain.find(repository).cloned(),
+                    trust: given.trust.clone(),
+                    hosts: hosts.clone(),
+                    token_hosts: &config.token_hosts,
+                    limits: &config.limits,
+                };
+                let Some(session) = Session::new(repository, options) else {
+                    last = Some(RegistryError::Client {
+                        host: host.to_owned(),
+                        cause: "its name makes no URL".to_owned(),
+                    });
+                    continue;
+                };
                 match work(session).await {
                     Err(Failure::Source(error)) => {
                         tracing::debug!(%repository, ?scheme, %error, "source failed");
@@ -316,18 +422,17 @@ impl Puller {
     }
 
     fn schemes(&self, source: &Source) -> &'static [Scheme] {
-        if self
-            .config
-            .plain_http
-            .iter()
-            .any(|host| host == source.repository.domain())
-        {
+        if self.plain_http(source.repository.domain()) {
             &[Scheme::Http]
         } else if source.insecure {
             &[Scheme::Unverified, Scheme::Http]
         } else {
             &[Scheme::Https]
         }
+    }
+
+    fn plain_http(&self, host: &str) -> bool {
+        self.config.plain_http.iter().any(|plain| plain == host)
     }
 
     async fn surroundings(&self, repository: &Repository, by_digest: bool) -> Result<Surroundings, Error> {
@@ -342,25 +447,42 @@ impl Puller {
                 .unwrap_or_else(|| (repository.to_string(), "registries.conf".to_owned()));
             return Err(Error::Blocked { registry, file });
         }
-        let auth = AuthFile::read(config.auth_file.as_ref())
+        let keychain = Keychain::read(&config.pull_secrets, config.auth_file.as_deref())
             .await
             .map_err(Error::Auth)?;
-        let directory = config.ca_dir.clone();
-        let tls = blocking(move || {
-            tls::install_provider();
-            let extra = directory.as_deref().map(tls::authorities_in).transpose();
-            extra
-                .and_then(|extra| tls::client_config(&extra.unwrap_or_default()))
-                .map_err(Error::Authorities)
-        })
-        .await?;
-        let clients = Clients::new(tls, &config.limits).map_err(Error::Client)?;
+        let (for_all, certs_d) = (config.ca_dir.clone(), config.certs_d.clone());
+        let read = move || Trust::read(for_all.as_deref(), &certs_d).map_err(Error::Authorities);
+        let trust = Arc::new(blocking(read).await?);
         Ok(Surroundings {
             sources: found.sources,
-            auth,
-            clients,
+            keychain,
+            trust,
         })
     }
+}
+
+/// Verifies that the image is signed as the policy requires: its index, or its own manifest.
+async fn accept(
+    session: &Session,
+    verdict: &Verdict,
+    reference: &CanonicalRef,
+    image: &Image,
+) -> Result<(), Failure> {
+    let mut digests = vec![reference.digest()];
+    if image.digest != *reference.digest() {
+        digests.push(&image.digest);
+    }
+    let mut attached = Vec::new();
+    for digest in &digests {
+        attached.extend(session.attached(digest).await?);
+    }
+    let refused = |source| Error::Refused {
+        reference: reference.clone(),
+        source: Box::new(source),
+    };
+    verdict
+        .check(&digests, &attached)
+        .map_err(|source| Failure::Final(refused(source)))
 }
 
 /// The directory that a label of the image names.

@@ -9,12 +9,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 
 use crate::reference::Repository;
 
 /// The file when nothing else is said.
 const DEFAULT_FILE: &str = "/etc/containers/registries.conf";
+/// The user's own, below the home directory.
+const USER_FILE: &str = ".config/containers/registries.conf";
 /// Names another file.
 const FILE_VARIABLE: &str = "CONTAINERS_REGISTRIES_CONF";
 /// Larger files are refused.
@@ -32,6 +34,16 @@ pub enum RegistriesError {
         #[source]
         source: io::Error,
     },
+    /// A rule that contradicts itself.
+    #[error("{path} cannot be used: registry {registry:?}: {cause}")]
+    Rule {
+        /// The file.
+        path: PathBuf,
+        /// The rule's prefix, or its location.
+        registry: String,
+        /// What is wrong with it.
+        cause: &'static str,
+    },
     /// Not the format.
     #[error("{path} is not a registries.conf of version 2")]
     Malformed {
@@ -47,6 +59,8 @@ pub enum RegistriesError {
 struct File {
     #[serde(default)]
     registry: Vec<Registry>,
+    /// Version 1 of the format, which is refused.
+    registries: Option<IgnoredAny>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -99,6 +113,8 @@ pub(crate) struct Source {
     pub(crate) repository: Repository,
     /// Whether an unverified certificate, or plain HTTP, will do.
     pub(crate) insecure: bool,
+    /// Whether a file names this host as a place to pull from.
+    pub(crate) named: bool,
 }
 
 /// The places to pull a repository from, best first.
@@ -109,9 +125,41 @@ pub(crate) struct Sources {
     pub(crate) blocked: Option<(String, String)>,
 }
 
+impl Registry {
+    /// What is wrong with the rule, if anything.
+    fn check(&self) -> Result<(), &'static str> {
+        const SCHEME: &str = "a location has no scheme: write HOST[:PORT][/PATH]";
+        if self.prefix.contains("://") || self.location.contains("://") {
+            return Err(SCHEME);
+        }
+        if let Some(domain) = self.prefix.strip_prefix('*') {
+            if !domain.starts_with('.') || domain.contains(['*', '/']) {
+                return Err("a prefix with * must be *.DOMAIN");
+            }
+        } else if self.location.is_empty() {
+            return Err("location is unset, which only a prefix *.DOMAIN may have");
+        }
+        if self.prefix.is_empty() && self.location.contains('*') {
+            return Err("a location has no *");
+        }
+        for mirror in &self.mirror {
+            if mirror.location.is_empty() {
+                return Err("a mirror lacks its location");
+            }
+            if mirror.location.contains("://") {
+                return Err(SCHEME);
+            }
+            if self.mirror_by_digest_only && mirror.pull != PullFromMirror::All {
+                return Err("mirror-by-digest-only and a mirror's pull-from-mirror exclude each other");
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Registries {
-    /// Reads the named file, else the environment's, else the system's, and `<file>.d/*.conf`
-    /// beside it. Only a file that nobody named may be missing.
+    /// Reads the named file, else the environment's, else the user's, else the system's, and
+    /// `<file>.d/*.conf` beside it. Only a file that nobody named may be missing.
     pub(crate) async fn read(file: Option<&PathBuf>) -> Result<Self, RegistriesError> {
         let named = file.cloned().or_else(|| {
             std::env::var_os(FILE_VARIABLE)
@@ -119,7 +167,9 @@ impl Registries {
                 .map(PathBuf::from)
         });
         let optional = named.is_none();
-        let path = named.unwrap_or_else(|| PathBuf::from(DEFAULT_FILE));
+        let path = named
+            .or_else(users)
+            .unwrap_or_else(|| PathBuf::from(DEFAULT_FILE));
         let mut rules = Self::default();
         match crate::cache::read_capped(&path, FILE_BYTES).await {
             Ok(bytes) => rules.add(&path, &bytes)?,
@@ -143,7 +193,18 @@ impl Registries {
             path: path.to_owned(),
             source: Box::new(source),
         })?;
+        let refused = |registry: &str, cause| RegistriesError::Rule {
+            path: path.to_owned(),
+            registry: registry.to_owned(),
+            cause,
+        };
+        if file.registries.is_some() {
+            return Err(refused("registries", "version 1 of the format is not supported"));
+        }
         for mut registry in file.registry {
+            registry
+                .check()
+                .map_err(|cause| refused(&registry.prefix, cause))?;
             if registry.prefix.is_empty() {
                 registry.prefix.clone_from(&registry.location);
             }
@@ -168,6 +229,7 @@ impl Registries {
             let own = Source {
                 repository: repository.clone(),
                 insecure: false,
+                named: self.names(repository),
             };
             return Sources {
                 sources: vec![own],
@@ -220,10 +282,26 @@ impl Registries {
         }
         let insecure = insecure || own_rule.is_some_and(|own| own.insecure);
         Some(Source {
+            named: self.names(&moved),
             repository: moved,
             insecure,
         })
     }
+
+    /// Whether a rule has this host for a location.
+    fn names(&self, repository: &Repository) -> bool {
+        let host = |location: &str| location.split('/').next() == Some(repository.domain());
+        self.0
+            .iter()
+            .any(|rule| host(&rule.location) || rule.mirror.iter().any(|mirror| host(&mirror.location)))
+    }
+}
+
+/// The user's own file, when there is one.
+fn users() -> Option<PathBuf> {
+    let home = std::env::var_os("HOME").filter(|home| !home.is_empty())?;
+    let path = Path::new(&home).join(USER_FILE);
+    path.is_file().then_some(path)
 }
 
 /// How much of a repository's name a prefix stands for.

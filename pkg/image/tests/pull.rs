@@ -12,7 +12,9 @@
 use std::{fs, path::Path, time::Duration};
 
 use olm_harness::{Format, ImageBuilder, Registry, RegistryOptions};
-use olm_image::{CanonicalRef, Error, Filter, ImageConfig, Puller, Reference, RegistryError, UnpackError};
+use olm_image::{
+    CanonicalRef, Error, Filter, HostPolicy, ImageConfig, Puller, Reference, RegistryError, UnpackError,
+};
 use tempfile::TempDir;
 
 const LABEL: &str = "operators.operatorframework.io.index.configs.v1";
@@ -33,6 +35,8 @@ impl Fixture {
         fs::write(&conf, "").unwrap();
         config.registries_conf = Some(conf);
         config.plain_http = vec![registry.host()];
+        config.hosts = HostPolicy::new(vec!["loopback".parse().unwrap()]);
+        config.auth_file = Some(cache.path().join("none.json"));
         config.limits.connect = Duration::from_secs(5);
         config.limits.request = Duration::from_secs(20);
         Self { cache, config }
@@ -283,6 +287,7 @@ async fn tls_and_credentials() {
     let options = RegistryOptions {
         tls: true,
         htpasswd: Some(HTPASSWD.to_owned()),
+        ..RegistryOptions::default()
     };
     let registry = Registry::start_with(options).await.unwrap();
     catalog()

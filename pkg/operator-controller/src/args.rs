@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use olm_image::ImageArgs;
 use olm_runtime::CommonArgs;
 
 /// What `spec.serviceAccount` of an extension means.
@@ -22,6 +23,9 @@ pub struct Args {
     /// Flags shared with catalogd.
     #[command(flatten)]
     pub common: CommonArgs,
+    /// Flags about images, shared with catalogd.
+    #[command(flatten)]
+    pub images: ImageArgs,
     /// Where unpacked bundles are kept; may be lost at any time.
     #[arg(long, default_value = "/var/cache/operator-controller", value_name = "DIR")]
     pub cache_path: PathBuf,

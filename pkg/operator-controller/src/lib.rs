@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use olm_catalog_client::{CatalogClient, Trust};
-use olm_image::{ImageConfig, Puller};
+use olm_image::{PullSecrets, Puller};
 use olm_runtime::address::BindAddress;
 use olm_runtime::health::{self, Health};
 use olm_runtime::lease::{self, LeaseConfig};
@@ -122,10 +122,20 @@ async fn controllers(client: kube::Client, args: Args, shutdown: CancellationTok
         concurrency: CONCURRENCY,
         impersonate: args.service_account_policy == ServiceAccountPolicy::Impersonate,
     };
-    let mut images = ImageConfig::new(args.cache_path.join("unpack"));
-    images.plain_http.clone_from(&common.plain_http_registry);
-    images.ca_dir.clone_from(&common.pull_cas_dir);
+    let pull_secrets = PullSecrets::awaited();
+    let images = args
+        .images
+        .config(args.cache_path.join("unpack"), common, pull_secrets.clone());
     let puller = Puller::new(images);
+    if let Some(warning) = puller.warning() {
+        tracing::warn!("{warning}");
+    }
+    let following = olm_image::follow_pull_secrets(
+        client.clone(),
+        common.global_pull_secret.clone(),
+        pull_secrets,
+        shutdown.clone(),
+    );
     let trust = trust(
         &client,
         &shared.system_namespace,
@@ -152,7 +162,11 @@ async fn controllers(client: kube::Client, args: Args, shutdown: CancellationTok
         extensions.await;
         Ok(())
     };
-    tokio::try_join!(extensions, revisions)?;
+    let following = async {
+        following.await;
+        Ok(())
+    };
+    tokio::try_join!(extensions, revisions, following)?;
     Ok(())
 }
 

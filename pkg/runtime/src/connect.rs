@@ -1,6 +1,8 @@
 //! Why a connection could not be opened, read off an HTTP client's error.
 
-use std::{error::Error, io};
+use std::{error::Error, fmt, io};
+
+use rustls::CertificateError;
 
 /// A failed connection; what can be told apart is told apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,8 +11,56 @@ pub enum ConnectFailure {
     Dns,
     /// Nothing listens there.
     Refused,
-    /// The TLS handshake failed; what rustls says.
-    Tls(String),
+    /// The TLS handshake failed.
+    Tls(TlsFailure),
+}
+
+/// Why a TLS handshake failed. Its text never says the time, so that it stays the same from try to try.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TlsFailure {
+    /// Nobody trusted vouches for the certificate.
+    UnknownAuthority,
+    /// The certificate is for other names.
+    WrongName,
+    /// The certificate's time is over.
+    Expired,
+    /// The certificate's time has not come.
+    NotYetValid,
+    /// Anything else; what rustls says.
+    Other(String),
+}
+
+impl TlsFailure {
+    /// The cause that rustls reports.
+    #[must_use]
+    pub fn of(error: &rustls::Error) -> Self {
+        let rustls::Error::InvalidCertificate(certificate) = error else {
+            return Self::Other(error.to_string());
+        };
+        match certificate {
+            CertificateError::UnknownIssuer => Self::UnknownAuthority,
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                Self::WrongName
+            }
+            CertificateError::Expired | CertificateError::ExpiredContext { .. } => Self::Expired,
+            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => Self::NotYetValid,
+            _ => Self::Other(error.to_string()),
+        }
+    }
+}
+
+impl fmt::Display for TlsFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::UnknownAuthority => {
+                "its certificate is signed by an unknown authority; add that to the trusted ones"
+            }
+            Self::WrongName => "its certificate is not valid for this name",
+            Self::Expired => "its certificate has expired",
+            Self::NotYetValid => "its certificate is not valid yet; check the clocks",
+            Self::Other(cause) => cause,
+        })
+    }
 }
 
 impl ConnectFailure {
@@ -28,7 +78,7 @@ impl ConnectFailure {
                 }
             }
             if let Some(tls) = current.downcast_ref::<rustls::Error>() {
-                return Some(Self::Tls(tls.to_string()));
+                return Some(Self::Tls(TlsFailure::of(tls)));
             }
             // The connector's own type is private.
             if current.to_string().starts_with("dns error") {
@@ -49,7 +99,14 @@ mod tests {
         let tls = io::Error::other(io::Error::other(rustls::Error::DecryptError));
         assert_eq!(
             ConnectFailure::of(&tls),
-            Some(ConnectFailure::Tls(rustls::Error::DecryptError.to_string()))
+            Some(ConnectFailure::Tls(TlsFailure::Other(
+                rustls::Error::DecryptError.to_string()
+            )))
+        );
+        let issuer = rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer);
+        assert_eq!(
+            ConnectFailure::of(&io::Error::other(issuer)),
+            Some(ConnectFailure::Tls(TlsFailure::UnknownAuthority))
         );
         let refused = io::Error::other(io::Error::from(io::ErrorKind::ConnectionRefused));
         assert_eq!(ConnectFailure::of(&refused), Some(ConnectFailure::Refused));

@@ -17,6 +17,8 @@ pub struct Served {
     pub base_url: String,
     /// When the image was unpacked.
     pub unpacked: Time,
+    /// What the user should know although all is well; follows upstream's text.
+    pub warning: Option<String>,
 }
 
 /// What a reconcile came to.
@@ -69,8 +71,12 @@ pub fn status(
     };
     let served = match outcome {
         Outcome::Serving(served) => {
-            let message = "Successfully unpacked and stored content from resolved source";
-            set(Type::Progressing, true, Reason::Succeeded, message);
+            let mut message = "Successfully unpacked and stored content from resolved source".to_owned();
+            if let Some(warning) = &served.warning {
+                message.push_str("; ");
+                message.push_str(warning);
+            }
+            set(Type::Progressing, true, Reason::Succeeded, &message);
             Some(served)
         }
         Outcome::Unavailable => {
@@ -170,6 +176,7 @@ mod tests {
             reference: format!("registry.example/catalog@sha256:{}", "a".repeat(64)),
             base_url: "https://catalogd-service.olmv1-system.svc/catalogs/c".to_owned(),
             unpacked: time("2026-01-02T03:04:05Z"),
+            warning: None,
         }
     }
 
@@ -184,6 +191,17 @@ mod tests {
     const SERVING: &str = "Serving=True/Available: Serving desired content from resolved source";
     const SUCCEEDED: &str =
         "Progressing=True/Succeeded: Successfully unpacked and stored content from resolved source";
+
+    #[test]
+    fn a_warning_follows_the_usual_text() {
+        let served = Served {
+            warning: Some("image signatures are not verified".to_owned()),
+            ..served()
+        };
+        let status = status(None, 2, &Outcome::Serving(served), &time("2026-01-02T03:04:06Z"));
+        let warned = format!("{SUCCEEDED}; image signatures are not verified");
+        assert_eq!(rows(&status), [warned.as_str(), SERVING]);
+    }
 
     #[test]
     fn serving_names_source_address_and_time() {

@@ -27,7 +27,7 @@ pub use controllers::{Catalogd, ControllerOptions, OperatorController, build_con
 pub use crds::{apply_crds, install_crds};
 pub use image::{Format, ImageBuilder, bundle_image_from_dir, catalog_image_from_dir};
 pub use process::{Process, Spawn};
-pub use registry::{Registry, RegistryOptions};
+pub use registry::{Registry, RegistryOptions, TokenService};
 pub use stand_in::PodStandIn;
 pub use wait::eventually;
 

@@ -25,6 +25,21 @@ pub struct RegistryOptions {
     pub tls: bool,
     /// Ask for basic auth; the text is that of an `htpasswd` file with bcrypt hashes.
     pub htpasswd: Option<String>,
+    /// Ask for a token of this service. Not together with `htpasswd`.
+    pub token: Option<TokenService>,
+}
+
+/// The token service that a registry sends its clients to.
+#[derive(Clone, Debug)]
+pub struct TokenService {
+    /// Its address.
+    pub realm: String,
+    /// The name it gives itself in tokens.
+    pub issuer: String,
+    /// What the registry calls itself there.
+    pub service: String,
+    /// The public keys it signs with, a JSON Web Key Set.
+    pub jwks: String,
 }
 
 /// A running registry. Dropping it ends it and removes what was pushed.
@@ -83,6 +98,16 @@ impl Registry {
                 "auth",
                 json!({"htpasswd": {"realm": "test", "path": path}}),
             );
+        }
+        if let Some(token) = options.token {
+            let jwks = write(scratch.path(), "jwks.json", &token.jwks)?;
+            let auth = json!({"token": {
+                "realm": token.realm,
+                "issuer": token.issuer,
+                "service": token.service,
+                "jwks": jwks,
+            }});
+            insert(&mut config, "auth", auth);
         }
         let config = write(scratch.path(), "config.yml", &config.to_string())?;
         let mut registry = Self {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use olm_api::keys;
-use olm_image::{Filter, ImageConfig, Puller, Reference};
+use olm_image::{Filter, HostPolicy, ImageConfig, Puller, Reference};
 use sha2::{Digest as _, Sha256};
 
 use super::SourceError;
@@ -38,6 +38,8 @@ pub(super) async fn fetch(reference: &str, access: &AccessArgs) -> Result<(Strin
         ca_dir: access.pull_cas_dir.clone(),
         registries_conf: access.registries_conf.clone(),
         auth_file: access.auth_file.clone(),
+        // Who runs this may talk to whomever they can reach.
+        hosts: HostPolicy::anywhere(),
         ..ImageConfig::new(&cache)
     });
     let failed = |source| SourceError::Image {
@@ -47,7 +49,10 @@ pub(super) async fn fetch(reference: &str, access: &AccessArgs) -> Result<(Strin
     let canonical = puller.resolve(&parsed).await.map_err(failed)?;
     let filter = Filter::LabelDir(keys::CATALOG_CONFIGS_IMAGE_LABEL);
     let owner = owner(&canonical.to_string());
-    let content = puller.fetch(&owner, &canonical, filter).await.map_err(failed)?;
+    let content = puller
+        .fetch_as(&owner, &parsed, &canonical, filter)
+        .await
+        .map_err(failed)?;
     let places = cache.join("unpack");
     touch(&places.join(&owner));
     for old in outdated(&places) {

@@ -187,8 +187,14 @@ async fn fetch(
 ) -> Result<Pulled, ActError> {
     let image_error = |error: olm_image::Error| ActError::of(&error, reference);
     let guard = context.store.lock(name).await;
+    // The signature policy counts for what the user asked for, on replicas that were told the digest, too.
+    let asked: Reference = requested.parse().unwrap_or_else(|_| reference.clone());
     let pulling = Instant::now();
-    let unpacked = context.images.fetch(name, resolved).await?.map_err(image_error)?;
+    let unpacked = context
+        .images
+        .fetch(name, &asked, resolved)
+        .await?
+        .map_err(image_error)?;
     let pull = pulling.elapsed();
     context.metrics.took(Step::Pull, pull);
     let origin = Origin {

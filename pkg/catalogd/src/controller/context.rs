@@ -62,6 +62,7 @@ impl Context {
         Served {
             reference: origin.resolved.clone(),
             base_url: format!("{}/catalogs/{name}", self.base_url),
+            warning: self.images.warning(),
             unpacked: k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(seconds(origin.unpacked_at)),
         }
     }

@@ -40,10 +40,18 @@ impl Images {
     pub(super) async fn fetch(
         &self,
         owner: &CatalogName,
+        requested: &Reference,
         reference: &CanonicalRef,
     ) -> Result<Result<Unpacked, Error>, Stopped> {
-        let fetch = self.puller.fetch(owner.as_str(), reference, CONFIGS);
+        let fetch = self
+            .puller
+            .fetch_as(owner.as_str(), requested, reference, CONFIGS);
         self.shutdown.run_until_cancelled(fetch).await.ok_or(Stopped)
+    }
+
+    /// What the status says about signatures that are not verified.
+    pub(super) fn warning(&self) -> Option<String> {
+        self.puller.warning().map(str::to_owned)
     }
 
     /// Removes what is unpacked of a catalog.

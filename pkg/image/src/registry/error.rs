@@ -1,9 +1,11 @@
 //! What a registry, or the way to it, answered.
 
-use std::{error::Error as StdError, io};
+use std::{error::Error as StdError, io, time::Duration};
 
-use olm_runtime::connect::ConnectFailure;
+use olm_runtime::connect::{ConnectFailure, TlsFailure};
 use reqwest::StatusCode;
+
+use crate::hosts::HostRefused;
 
 /// A failed request to a registry; each cause has its own sentence.
 #[derive(Debug, thiserror::Error)]
@@ -25,7 +27,33 @@ pub enum RegistryError {
     Tls {
         /// The registry.
         host: String,
-        /// What rustls says.
+        /// Why.
+        cause: TlsFailure,
+    },
+    /// A host that content may not come from.
+    #[error(
+        "registry {registry} leads to a refused host: {refused}; allow it with --allow-registry-host if it is meant"
+    )]
+    Host {
+        /// The registry.
+        registry: String,
+        /// The host, which may be the registry itself.
+        refused: HostRefused,
+    },
+    /// A redirect that is not followed.
+    #[error("registry {host} redirects {cause}, which is not followed")]
+    Redirect {
+        /// The registry.
+        host: String,
+        /// Where to.
+        cause: &'static str,
+    },
+    /// No HTTP client can be made for a host.
+    #[error("no connection can be made to {host}: {cause}")]
+    Client {
+        /// The host.
+        host: String,
+        /// Why.
         cause: String,
     },
     /// No answer in time.
@@ -47,6 +75,14 @@ pub enum RegistryError {
         #[source]
         source: reqwest::Error,
     },
+    /// The connection ended before all was sent.
+    #[error("the connection to registry {host} ended before all of {what} had come")]
+    Truncated {
+        /// The registry.
+        host: String,
+        /// What was asked for.
+        what: String,
+    },
     /// 401.
     #[error(
         "registry {host} asks for credentials ({what}): {}",
@@ -59,6 +95,19 @@ pub enum RegistryError {
         what: String,
         /// Whether credentials were sent.
         offered: bool,
+    },
+    /// 401 without our credentials, because they would have gone elsewhere.
+    #[error(
+        "registry {host} asks for credentials ({what}) on behalf of {realm}, which is not of its domain: \
+         they are not sent there; allow it with --registry-token-host if it is meant"
+    )]
+    ForeignRealm {
+        /// The registry.
+        host: String,
+        /// What was asked for.
+        what: String,
+        /// The token service's host.
+        realm: String,
     },
     /// 403.
     #[error("registry {host} denies access ({what})")]
@@ -83,6 +132,20 @@ pub enum RegistryError {
         host: String,
         /// What was asked for.
         what: String,
+        /// How long it wants to be left alone.
+        after: Option<Duration>,
+    },
+    /// 5xx.
+    #[error("registry {host} is not able to answer now, status {status} ({what})")]
+    Unavailable {
+        /// The registry.
+        host: String,
+        /// What was asked for.
+        what: String,
+        /// Its answer.
+        status: StatusCode,
+        /// How long it wants to be left alone.
+        after: Option<Duration>,
     },
     /// Another status.
     #[error("registry {host} answered {status} ({what})")]
@@ -167,6 +230,14 @@ pub enum RegistryError {
         /// The architecture this runs on.
         architecture: &'static str,
     },
+    /// No room on the disk.
+    #[error("the disk of the image cache is full: no room for {what} from registry {host}")]
+    DiskFull {
+        /// The registry.
+        host: String,
+        /// What was asked for.
+        what: String,
+    },
     /// The disk.
     #[error("content from registry {host} cannot be kept on disk")]
     Disk {
@@ -187,11 +258,28 @@ impl RegistryError {
         )
     }
 
+    /// How long the registry wants to be left alone when asking the same again may help then.
+    pub(super) fn passing(&self) -> Option<Duration> {
+        match self {
+            Self::Transfer { .. } | Self::Truncated { .. } => Some(Duration::ZERO),
+            Self::TooManyRequests { after, .. } | Self::Unavailable { after, .. } => {
+                Some(after.unwrap_or_default())
+            }
+            _ => None,
+        }
+    }
+
     /// The variant for a failed request.
     pub(crate) fn request(host: &str, what: &str, error: reqwest::Error) -> Self {
         let (host, what) = (host.to_owned(), what.to_owned());
         // The address is known, and after a redirect it may hold a signature that always differs.
         let error = error.without_url();
+        if let Some(refused) = host_refused(&error) {
+            return Self::Host {
+                registry: host,
+                refused,
+            };
+        }
         if error.is_timeout() {
             return Self::Timeout { host, what };
         }
@@ -207,15 +295,52 @@ impl RegistryError {
         }
     }
 
-    /// The variant for a status that is no success.
-    pub(crate) fn status(host: &str, what: &str, status: StatusCode, offered: bool) -> Self {
+    /// The variant for a status that is no success; `after` is the answer's Retry-After.
+    pub(crate) fn status(
+        host: &str,
+        what: &str,
+        status: StatusCode,
+        offered: bool,
+        after: Option<Duration>,
+    ) -> Self {
         let (host, what) = (host.to_owned(), what.to_owned());
         match status {
             StatusCode::UNAUTHORIZED => Self::Unauthorized { host, what, offered },
             StatusCode::FORBIDDEN => Self::Forbidden { host, what },
             StatusCode::NOT_FOUND => Self::NotFound { host, what },
-            StatusCode::TOO_MANY_REQUESTS => Self::TooManyRequests { host, what },
+            StatusCode::TOO_MANY_REQUESTS => Self::TooManyRequests { host, what, after },
+            status if status.is_server_error() => Self::Unavailable {
+                host,
+                what,
+                status,
+                after,
+            },
             status => Self::Status { host, what, status },
         }
     }
+
+    /// The variant for a failure to write.
+    pub(crate) fn disk(host: &str, what: &str, source: io::Error) -> Self {
+        let host = host.to_owned();
+        if matches!(
+            source.kind(),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+        ) {
+            let what = what.to_owned();
+            return Self::DiskFull { host, what };
+        }
+        Self::Disk { host, source }
+    }
+}
+
+/// The refusal of our own resolver, wherever the HTTP client wrapped it.
+fn host_refused(error: &(dyn StdError + 'static)) -> Option<HostRefused> {
+    let mut cause = Some(error);
+    while let Some(current) = cause {
+        if let Some(refused) = current.downcast_ref::<HostRefused>() {
+            return Some(refused.clone());
+        }
+        cause = current.source();
+    }
+    None
 }

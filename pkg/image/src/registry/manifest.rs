@@ -26,6 +26,8 @@ const CONFIGS: [&str; 2] = [
 /// An image of which the config was read.
 #[derive(Debug)]
 pub(crate) struct Image {
+    /// The digest of its own manifest, which an index may stand before.
+    pub(crate) digest: Digest,
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) layers: Vec<Layer>,
 }
@@ -61,21 +63,23 @@ struct Container {
 
 impl Session {
     /// The digest of the top-level manifest that a tag names now.
-    pub(crate) async fn digest_of(&self, tag: &str, limits: &Limits) -> Result<Digest, RegistryError> {
-        let bytes = self.manifest_bytes(tag, limits).await?;
+    pub(crate) async fn digest_of(&self, tag: &str) -> Result<Digest, RegistryError> {
+        let bytes = self.manifest_bytes(tag).await?;
         Ok(digest(Algorithm::Sha256, &bytes))
     }
 
     /// The image with a digest, or out of an index with that digest the one for this machine.
-    pub(crate) async fn image(&self, wanted: &Digest, limits: &Limits) -> Result<Image, RegistryError> {
+    pub(crate) async fn image(&self, wanted: &Digest) -> Result<Image, RegistryError> {
+        let limits = self.limits();
+        let mut digest = wanted.clone();
         let mut what = format!("manifest {wanted}");
-        let mut bytes = self.checked_manifest(wanted, limits).await?;
+        let mut bytes = self.checked_manifest(wanted).await?;
         let mut kind: Kind = self.parse(&what, &bytes)?;
         if kind.manifests.is_some() {
             let index: ImageIndex = self.parse(&what, &bytes)?;
-            let chosen = self.choose(&what, &index)?;
-            what = format!("manifest {chosen}");
-            bytes = self.checked_manifest(&chosen, limits).await?;
+            digest = self.choose(&what, &index)?;
+            what = format!("manifest {digest}");
+            bytes = self.checked_manifest(&digest).await?;
             kind = self.parse(&what, &bytes)?;
         }
         if kind.layers.is_none() {
@@ -113,6 +117,7 @@ impl Session {
             .collect::<Result<_, _>>()?;
         let config = self.descriptor_digest(&what, manifest.config())?;
         Ok(Image {
+            digest,
             labels: self.labels(&config, limits).await?,
             layers,
         })
@@ -135,19 +140,20 @@ impl Session {
             .unwrap_or_default())
     }
 
-    async fn manifest_bytes(&self, name: &str, limits: &Limits) -> Result<Vec<u8>, RegistryError> {
+    pub(super) async fn manifest_bytes(&self, name: &str) -> Result<Vec<u8>, RegistryError> {
         let what = format!("manifest {name}");
-        self.small(&format!("manifests/{name}"), &what, ACCEPT, limits.manifest)
+        let limit = self.limits().manifest;
+        self.small(&format!("manifests/{name}"), &what, ACCEPT, limit)
             .await
     }
 
-    async fn checked_manifest(&self, wanted: &Digest, limits: &Limits) -> Result<Vec<u8>, RegistryError> {
-        let bytes = self.manifest_bytes(&wanted.to_string(), limits).await?;
+    async fn checked_manifest(&self, wanted: &Digest) -> Result<Vec<u8>, RegistryError> {
+        let bytes = self.manifest_bytes(&wanted.to_string()).await?;
         self.check(&format!("manifest {wanted}"), wanted, &bytes)?;
         Ok(bytes)
     }
 
-    fn check(&self, what: &str, wanted: &Digest, bytes: &[u8]) -> Result<(), RegistryError> {
+    pub(super) fn check(&self, what: &str, wanted: &Digest, bytes: &[u8]) -> Result<(), RegistryError> {
         let actual = digest(wanted.algorithm(), bytes);
         if actual == *wanted {
             return Ok(());
@@ -176,13 +182,21 @@ impl Session {
         }
     }
 
-    fn descriptor_digest(&self, what: &str, descriptor: &Descriptor) -> Result<Digest, RegistryError> {
+    pub(super) fn descriptor_digest(
+        &self,
+        what: &str,
+        descriptor: &Descriptor,
+    ) -> Result<Digest, RegistryError> {
         let text: String = descriptor.digest().to_string();
         text.parse()
             .map_err(|cause: &str| self.malformed(what, cause.into()))
     }
 
-    fn parse<'a, T: Deserialize<'a>>(&self, what: &str, bytes: &'a [u8]) -> Result<T, RegistryError> {
+    pub(super) fn parse<'a, T: Deserialize<'a>>(
+        &self,
+        what: &str,
+        bytes: &'a [u8],
+    ) -> Result<T, RegistryError> {
         serde_json::from_slice(bytes).map_err(|source| self.malformed(what, source.into()))
     }
 

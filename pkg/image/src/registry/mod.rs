@@ -4,11 +4,17 @@
 //! in memory and drops the reason why a token was refused; here registries are hostile, because
 //! catalogs name them.
 
+mod download;
 mod error;
+mod http;
 mod manifest;
+mod retry;
 mod session;
+mod signatures;
 mod token;
 
 pub use error::RegistryError;
+pub(crate) use http::Scheme;
 pub(crate) use manifest::{Image, Layer};
-pub(crate) use session::{Clients, Scheme, Session};
+pub(crate) use session::{Session, SessionOptions};
+pub(crate) use signatures::Attached;

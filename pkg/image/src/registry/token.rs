@@ -1,9 +1,15 @@
 //! What a registry's challenge asks for, and the token it leads to.
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http_auth::{ChallengeRef, parser::ChallengeParser};
-use reqwest::header::{HeaderMap, WWW_AUTHENTICATE};
+use reqwest::header::{HeaderMap, HeaderValue, WWW_AUTHENTICATE};
 use serde::Deserialize;
-use url::Url;
+use url::{Host, Url, form_urlencoded};
+
+use crate::auth::Credentials;
+
+/// How we call ourselves where a client's name is asked for.
+const CLIENT: &str = "olm";
 
 /// How a registry wants to be convinced.
 #[derive(Debug, PartialEq, Eq)]
@@ -61,9 +67,76 @@ impl Challenge {
     }
 }
 
+/// User and password as a header.
+pub(super) fn basic(credentials: &Credentials) -> Option<HeaderValue> {
+    let Credentials::Password { user, password } = credentials else {
+        return None;
+    };
+    let encoded = STANDARD.encode(format!("{user}:{password}"));
+    let mut value = HeaderValue::try_from(format!("Basic {encoded}")).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+/// The form that turns a refresh token into a token (OAuth 2 as the distribution project has it).
+pub(super) fn refresh(token: &str, service: Option<&str>, scope: &str) -> String {
+    let mut form = form_urlencoded::Serializer::new(String::new());
+    form.append_pair("grant_type", "refresh_token")
+        .append_pair("client_id", CLIENT)
+        .append_pair("refresh_token", token)
+        .append_pair("scope", scope);
+    if let Some(service) = service {
+        form.append_pair("service", service);
+    }
+    form.finish()
+}
+
+/// Whether a token service belongs to a registry: the same host at any port, or both names under
+/// one domain of two parts. Who owns the registry could ask for its password directly; what this
+/// stops is a registry that is made to send others' credentials away.
+pub(super) fn same_owner(registry: &str, realm: &str) -> bool {
+    let realm = realm.trim_start_matches('[').trim_end_matches(']');
+    if registry.eq_ignore_ascii_case(realm) {
+        return true;
+    }
+    let domain = |host: &str| {
+        let Ok(Host::Domain(name)) = Host::parse(host) else {
+            return None;
+        };
+        let mut labels = name.rsplit('.');
+        let (top, second) = (labels.next()?.to_owned(), labels.next()?.to_owned());
+        Some((top, second))
+    };
+    domain(registry).is_some_and(|ours| domain(realm) == Some(ours))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whose_token_service_it_is() {
+        for (registry, realm) in [
+            ("registry-1.docker.io", "auth.docker.io"),
+            ("registry.gitlab.com", "gitlab.com"),
+            ("quay.io", "quay.io"),
+            ("127.0.0.1", "127.0.0.1"),
+            ("::1", "[::1]"),
+            ("localhost", "localhost"),
+        ] {
+            assert!(same_owner(registry, realm), "{registry} {realm}");
+        }
+        for (registry, realm) in [
+            ("quay.io", "evil.io"),
+            ("quay.io", "quay.io.evil.example"),
+            ("127.0.0.1", "1.0.0.1"),
+            ("10.0.0.1", "10.1.0.1"),
+            ("localhost", "io"),
+            ("quay.io", ""),
+        ] {
+            assert!(!same_owner(registry, realm), "{registry} {realm}");
+        }
+    }
 
     fn of(values: &[&str]) -> Result<Option<Challenge>, &'static str> {
         let mut headers = HeaderMap::new();

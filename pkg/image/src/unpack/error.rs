@@ -93,6 +93,12 @@ pub enum UnpackError {
         /// Below the root.
         path: PathBuf,
     },
+    /// No room on the disk.
+    #[error("the disk of the image cache is full: no room for {path}")]
+    DiskFull {
+        /// Below the root.
+        path: PathBuf,
+    },
     /// The disk.
     #[error("{path} cannot be written")]
     Write {

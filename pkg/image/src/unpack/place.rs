@@ -242,9 +242,10 @@ impl Root {
     }
 
     fn failed(&self, path: &Path, source: io::Error) -> UnpackError {
-        UnpackError::Write {
-            path: path.strip_prefix(&self.0).unwrap_or(path).to_owned(),
-            source,
+        let path = path.strip_prefix(&self.0).unwrap_or(path).to_owned();
+        match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => UnpackError::DiskFull { path },
+            _ => UnpackError::Write { path, source },
         }
     }
 }

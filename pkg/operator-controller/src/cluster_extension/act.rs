@@ -90,7 +90,11 @@ async fn check_namespace(context: &Context, order: &Order<'_>) -> Result<(), Fai
 
 async fn load(context: &Context, order: &Order<'_>) -> Result<Bundle, Failure> {
     let owner = order.extension.name_any();
-    let unpacked = pull::fetch(&context.puller, owner, order.image.clone()).await?;
+    let image = order.image.clone();
+    // The signature policy counts for what the catalog names, which may be a tag.
+    let named = &order.choice.bundle.image;
+    let named = named.parse().unwrap_or_else(|_| image.clone().into());
+    let unpacked = pull::fetch(&context.puller, owner, named, image).await?;
     let read = tokio::task::spawn_blocking(move || {
         let files = olm_bundle_files::read(&unpacked.root)?;
         olm_bundle::parse(&files).map_err(Failure::Parse)

@@ -22,16 +22,17 @@ pub(crate) async fn resolve(puller: &Arc<Puller>, reference: Reference) -> Resul
     done.map_err(|_| Failure::Interrupted("finding the image"))?
 }
 
-/// The unpacked content of `image`, kept for `owner`.
+/// The unpacked content of `image`, which was `named` so, kept for `owner`.
 pub(crate) async fn fetch(
     puller: &Arc<Puller>,
     owner: String,
+    named: Reference,
     image: CanonicalRef,
 ) -> Result<Unpacked, Failure> {
     let (puller, runtime) = (puller.clone(), Handle::current());
     let work = move || {
         runtime
-            .block_on(puller.fetch(&owner, &image, Filter::All))
+            .block_on(puller.fetch_as(&owner, &named, &image, Filter::All))
             .map_err(Failure::image)
     };
     let done = tokio::task::spawn_blocking(work).await;

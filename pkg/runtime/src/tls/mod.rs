@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use issue::{Issued, issue};
 pub use own::{CATALOGD_OWN_CERT, OwnCertificate, own_ca};
-pub use trust::{authorities, authorities_in, client_config};
+pub use trust::{authorities, authorities_in, client_config, with_identity};
 
 use resolver::Live;
 

@@ -2,7 +2,7 @@
 
 use std::{fs::File, io::Read as _, path::Path, sync::Arc};
 
-use rustls::{ClientConfig, RootCertStore};
+use rustls::{ClientConfig, RootCertStore, sign::SingleCertAndKey};
 use rustls_pki_types::CertificateDer;
 
 use super::{TlsError, resolver};
@@ -80,4 +80,18 @@ pub fn client_config(extra: &[CertificateDer<'static>]) -> Result<ClientConfig, 
         .map_err(TlsError::Provider)?
         .with_root_certificates(roots)
         .with_no_client_auth())
+}
+
+/// A client's TLS that presents this certificate to servers which ask for one.
+///
+/// # Errors
+/// The PEM texts are no certificate chain with its key.
+pub fn with_identity(
+    mut config: ClientConfig,
+    certificate_pem: &[u8],
+    key_pem: &[u8],
+) -> Result<ClientConfig, TlsError> {
+    let key = resolver::certified_key(certificate_pem, key_pem)?;
+    config.client_auth_cert_resolver = Arc::new(SingleCertAndKey::from(key));
+    Ok(config)
 }

@@ -1,0 +1,117 @@
+//! What the administrator allows, as written on the command line.
+
+use std::{net::IpAddr, str::FromStr};
+
+use super::{HostClass, plain};
+
+/// One exception from the rules: `*`, `loopback`, `link-local`, `cluster`, a host's name,
+/// `*.` and a domain, an address, or a network as `ADDRESS/BITS`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AllowedHost {
+    /// Every host.
+    Any,
+    /// Every host of a class.
+    Class(HostClass),
+    /// The host with this name, in lower case.
+    Name(String),
+    /// The hosts below a domain, in lower case, that begins with a dot.
+    Below(String),
+    /// The addresses that share their first bits with this one.
+    Network(IpAddr, u8),
+}
+
+/// Not the form of an [`AllowedHost`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} is no host: write a name, *.DOMAIN, an address, ADDRESS/BITS, or one of the words loopback, link-local, cluster and *"
+)]
+pub struct AllowedHostError(String);
+
+impl FromStr for AllowedHost {
+    type Err = AllowedHostError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let refused = || AllowedHostError(text.to_owned());
+        let lower = text.to_ascii_lowercase();
+        let name = |name: &str| {
+            let name = name.strip_suffix('.').unwrap_or(name);
+            let fits = !name.is_empty()
+                && name.split('.').all(|label| {
+                    !label.is_empty()
+                        && label
+                            .bytes()
+                            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+                });
+            fits.then(|| name.to_owned()).ok_or_else(refused)
+        };
+        match lower.as_str() {
+            "*" => return Ok(Self::Any),
+            "loopback" => return Ok(Self::Class(HostClass::Loopback)),
+            "link-local" => return Ok(Self::Class(HostClass::LinkLocal)),
+            "cluster" => return Ok(Self::Class(HostClass::Cluster)),
+            _ => {}
+        }
+        if let Some(domain) = lower.strip_prefix("*.") {
+            return Ok(Self::Below(format!(".{}", name(domain)?)));
+        }
+        let (address, bits) = match lower.split_once('/') {
+            Some((address, bits)) => (address, Some(bits)),
+            None => (lower.as_str(), None),
+        };
+        match (address.parse::<IpAddr>(), bits) {
+            (Ok(address), None) => Ok(Self::Network(plain(address), length(plain(address)))),
+            (Ok(address), Some(bits)) => {
+                let bits: u8 = bits.parse().map_err(|_| refused())?;
+                if bits <= length(address) {
+                    Ok(Self::Network(address, bits))
+                } else {
+                    Err(refused())
+                }
+            }
+            (Err(_), None) => name(address).map(Self::Name),
+            (Err(_), Some(_)) => Err(refused()),
+        }
+    }
+}
+
+impl AllowedHost {
+    pub(super) fn name(&self, name: &str) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Name(allowed) => allowed == name,
+            Self::Below(domain) => name.ends_with(domain.as_str()),
+            Self::Class(_) | Self::Network(..) => false,
+        }
+    }
+
+    pub(super) fn class(&self, class: HostClass) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Class(allowed) => *allowed == class,
+            Self::Name(_) | Self::Below(_) | Self::Network(..) => false,
+        }
+    }
+
+    pub(super) fn address(&self, address: IpAddr) -> bool {
+        let Self::Network(network, bits) = self else {
+            return matches!(self, Self::Any);
+        };
+        let first = |value: u128, of: u8| value.checked_shr(u32::from(of - *bits)).unwrap_or(0);
+        match (network, address) {
+            (IpAddr::V4(network), IpAddr::V4(address)) => {
+                first(network.to_bits().into(), 32) == first(address.to_bits().into(), 32)
+            }
+            (IpAddr::V6(network), IpAddr::V6(address)) => {
+                first(network.to_bits(), 128) == first(address.to_bits(), 128)
+            }
+            _ => false,
+        }
+    }
+}
+
+fn length(address: IpAddr) -> u8 {
+    match address {
+        IpAddr::V4(_) => 32,
+        IpAddr::V6(_) => 128,
+    }
+}

@@ -1,0 +1,257 @@
+//! Which hosts content may come from.
+//!
+//! Catalogs name registries, and registries name further hosts (redirects, token services). None
+//! of them may lead the controllers to this machine, to its link, to a cloud's metadata service or
+//! to what runs inside the cluster, unless the administrator says so: a catalog's author must not
+//! choose whom the controllers talk to from where they stand. Names are judged before they are
+//! looked up, addresses when a connection is opened, so that no second answer of the DNS can slip
+//! in another address. What goes through a proxy is judged by its name alone.
+
+mod allow;
+mod resolver;
+
+use std::{
+    collections::BTreeMap,
+    fmt, fs,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+};
+
+use url::{Host, Url};
+
+pub use allow::{AllowedHost, AllowedHostError};
+pub(crate) use resolver::Resolver;
+
+/// Where the machine says how names are looked up.
+const RESOLV_CONF: &str = "/etc/resolv.conf";
+/// Inside a pod: the address of the API server.
+const API_SERVER: &str = "KUBERNETES_SERVICE_HOST";
+/// Addresses at which clouds tell machines their secrets, besides the link-local ones.
+const METADATA: [IpAddr; 4] = [
+    IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
+    IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)),
+    IpAddr::V4(Ipv4Addr::new(192, 0, 0, 192)),
+    IpAddr::V6(Ipv6Addr::new(0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x254)),
+];
+
+/// What is wrong with a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostClass {
+    /// This machine.
+    Loopback,
+    /// Neighbours on the link, where metadata services are, too.
+    LinkLocal,
+    /// A cloud's metadata service.
+    Metadata,
+    /// Inside the cluster.
+    Cluster,
+    /// No host at all: unspecified, multicast or reserved.
+    Reserved,
+}
+
+impl fmt::Display for HostClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Loopback => "a loopback host",
+            Self::LinkLocal => "a link-local host",
+            Self::Metadata => "a metadata service",
+            Self::Cluster => "a host inside the cluster",
+            Self::Reserved => "no address of a host",
+        })
+    }
+}
+
+/// A host that content may not come from.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{host} is {class}")]
+pub struct HostRefused {
+    /// The host, as it was named.
+    pub host: String,
+    /// What it is.
+    pub class: HostClass,
+}
+
+/// The rules.
+#[derive(Clone, Debug)]
+pub struct HostPolicy {
+    allowed: Vec<AllowedHost>,
+    api_server: Option<IpAddr>,
+    /// The cluster's search domains, such as `ns.svc.cluster.local`.
+    search: Vec<String>,
+    answers: BTreeMap<String, Vec<SocketAddr>>,
+}
+
+impl HostPolicy {
+    /// Refuses what the module says, but for what is listed.
+    #[must_use]
+    pub fn new(allowed: Vec<AllowedHost>) -> Self {
+        let api_server = std::env::var(API_SERVER).ok().and_then(|text| text.parse().ok());
+        let text = fs::read_to_string(RESOLV_CONF).unwrap_or_default();
+        Self {
+            allowed,
+            api_server,
+            search: cluster_domains(&text),
+            answers: BTreeMap::new(),
+        }
+    }
+
+    /// Allows every host: for programs that pull for the person who runs them.
+    #[must_use]
+    pub fn anywhere() -> Self {
+        Self {
+            allowed: vec![AllowedHost::Any],
+            api_server: None,
+            search: Vec::new(),
+            answers: BTreeMap::new(),
+        }
+    }
+
+    /// Answers a name with this address instead of asking the DNS; the address is judged as any other.
+    #[must_use]
+    pub fn with_answer(mut self, name: &str, address: SocketAddr) -> Self {
+        self.answers.entry(name.to_owned()).or_default().push(address);
+        self
+    }
+
+    /// Also allows a host, as registries.conf or a flag names it: with or without its port.
+    #[must_use]
+    pub(crate) fn allowing(mut self, host: &str) -> Self {
+        if let Ok(host) = without_port(host).parse() {
+            self.allowed.push(host);
+        }
+        self
+    }
+
+    /// Judges an address's host before it is asked.
+    pub(crate) fn check(&self, url: &Url) -> Result<(), HostRefused> {
+        let refused = |class| HostRefused {
+            host: url.host_str().unwrap_or_default().to_owned(),
+            class,
+        };
+        match url.host() {
+            Some(Host::Ipv4(address)) => self
+                .address(address.into())
+                .map_or(Ok(()), |class| Err(refused(class))),
+            Some(Host::Ipv6(address)) => self
+                .address(address.into())
+                .map_or(Ok(()), |class| Err(refused(class))),
+            Some(Host::Domain(name)) => self.name(name).map_or(Ok(()), |class| Err(refused(class))),
+            None => Err(refused(HostClass::Reserved)),
+        }
+    }
+
+    fn name_allowed(&self, name: &str) -> bool {
+        self.allowed.iter().any(|allowed| allowed.name(name))
+    }
+
+    /// What is wrong with a name.
+    fn name(&self, name: &str) -> Option<HostClass> {
+        let name = name.trim_end_matches('.').to_ascii_lowercase();
+        if self.name_allowed(&name) {
+            return None;
+        }
+        let class = if name == "localhost" || name.ends_with(".localhost") {
+            HostClass::Loopback
+        } else if !name.contains('.') || self.in_cluster(&name) {
+            // The search list makes a Service of this namespace out of a single word.
+            HostClass::Cluster
+        } else {
+            return None;
+        };
+        (!self.allowed.iter().any(|allowed| allowed.class(class))).then_some(class)
+    }
+
+    fn in_cluster(&self, name: &str) -> bool {
+        let below = |domain: &str| name.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'));
+        below("svc")
+            || below("cluster.local")
+            || self.search.iter().any(|domain| {
+                // From `ns.svc.cluster.example` also `svc.cluster.example` and the pods' domain.
+                let service = domain.split_once("svc.").map(|(_, cluster)| cluster);
+                below(domain)
+                    || service.is_some_and(|cluster| {
+                        below(&format!("svc.{cluster}")) || below(&format!("pod.{cluster}"))
+                    })
+            })
+    }
+
+    /// What is wrong with an address.
+    fn address(&self, address: IpAddr) -> Option<HostClass> {
+        let address = plain(address);
+        let class = if METADATA.contains(&address) {
+            HostClass::Metadata
+        } else if self.api_server.map(plain) == Some(address) {
+            HostClass::Cluster
+        } else {
+            class_of(address)?
+        };
+        let allowed = |rule: &AllowedHost| rule.class(class) || rule.address(address);
+        (!self.allowed.iter().any(allowed)).then_some(class)
+    }
+}
+
+impl Default for HostPolicy {
+    fn default() -> Self {
+        Self::new(Vec::new())
+    }
+}
+
+/// The address behind the forms IPv6 has for IPv4.
+fn plain(address: IpAddr) -> IpAddr {
+    let IpAddr::V6(six) = address else {
+        return address;
+    };
+    let [first, second, .., high, low] = six.segments();
+    // 64:ff9b::/96 is how IPv6-only machines reach IPv4.
+    if (first, second) == (0x64, 0xff9b) {
+        let [a, b] = high.to_be_bytes();
+        let [c, d] = low.to_be_bytes();
+        return Ipv4Addr::new(a, b, c, d).into();
+    }
+    six.to_canonical()
+}
+
+fn class_of(address: IpAddr) -> Option<HostClass> {
+    let (loopback, link_local, reserved) = match address {
+        IpAddr::V4(four) => (
+            four.is_loopback(),
+            four.is_link_local(),
+            matches!(four.octets(), [0 | 224..=255, ..]),
+        ),
+        IpAddr::V6(six) => (
+            six.is_loopback(),
+            six.is_unicast_link_local(),
+            six.is_unspecified() || six.is_multicast(),
+        ),
+    };
+    if loopback {
+        Some(HostClass::Loopback)
+    } else if link_local {
+        Some(HostClass::LinkLocal)
+    } else if reserved {
+        Some(HostClass::Reserved)
+    } else {
+        None
+    }
+}
+
+/// The search domains that belong to a cluster.
+fn cluster_domains(resolv_conf: &str) -> Vec<String> {
+    resolv_conf
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("search"))
+        .flat_map(str::split_whitespace)
+        .map(|domain| domain.trim_end_matches('.').to_ascii_lowercase())
+        .filter(|domain| domain.starts_with("svc.") || domain.contains(".svc."))
+        .collect()
+}
+
+/// The host of `host[:port]`, without the brackets of an IPv6 address.
+pub(crate) fn without_port(host: &str) -> &str {
+    if let Some(rest) = host.strip_prefix('[') {
+        return rest.split(']').next().unwrap_or(rest);
+    }
+    host.split(':').next().unwrap_or(host)
+}
+
+#[cfg(test)]
+mod tests;

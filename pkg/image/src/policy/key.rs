@@ -1,0 +1,98 @@
+//! Public keys and the signatures made with them: ECDSA on P-256 over SHA-256, as cosign makes
+//! them unless it is told otherwise.
+
+use std::fmt;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use ring::signature::{ECDSA_P256_SHA256_ASN1, UnparsedPublicKey};
+use rustls_pki_types::{SubjectPublicKeyInfoDer, pem::PemObject as _};
+use serde::{Serialize, Serializer};
+
+use super::{
+    identity::{self, SignedIdentity},
+    payload::Statement,
+};
+use crate::{
+    reference::{Digest, Reference},
+    registry::Attached,
+};
+
+/// What stands before the point in the DER of every uncompressed P-256 key: the algorithm
+/// `id-ecPublicKey` with the curve `prime256v1` (RFC 5480), and the bit string's head.
+const P256: [u8; 26] = [
+    0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86,
+    0x48, 0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
+];
+/// The point's own bytes: the mark of its form and two coordinates.
+const POINT: usize = 65;
+
+/// A public key.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct PublicKey(Vec<u8>);
+
+impl PublicKey {
+    /// A key from PEM (`BEGIN PUBLIC KEY`).
+    pub(crate) fn from_pem(text: &[u8]) -> Result<Self, &'static str> {
+        let der = SubjectPublicKeyInfoDer::from_pem_slice(text).map_err(|_| "it is no PEM public key")?;
+        match der.strip_prefix(&P256) {
+            Some(point) if point.len() == POINT => Ok(Self(point.to_vec())),
+            _ => Err("it is no ECDSA key on the curve P-256, the one kind that is supported"),
+        }
+    }
+
+    /// Whether this key made the signature, ASN.1 in base64, of the message.
+    pub(crate) fn verifies(&self, message: &[u8], signature: &str) -> bool {
+        let Ok(signature) = STANDARD.decode(signature.trim()) else {
+            return false;
+        };
+        UnparsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, &self.0)
+            .verify(message, &signature)
+            .is_ok()
+    }
+}
+
+impl fmt::Debug for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&STANDARD.encode(&self.0))
+    }
+}
+
+impl Serialize for PublicKey {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&STANDARD.encode(&self.0))
+    }
+}
+
+/// One requirement for a signature: by any of the keys, of the right name.
+#[derive(Debug, Serialize)]
+pub(super) struct SigstoreKeys {
+    pub(super) keys: Vec<PublicKey>,
+    pub(super) identity: SignedIdentity,
+}
+
+impl SigstoreKeys {
+    /// Whether a signature is one of these keys' for this image. Nothing the statement says is
+    /// looked at before the signature is verified.
+    pub(super) fn accepts(
+        &self,
+        wanted: &Reference,
+        digests: &[&Digest],
+        attached: &Attached,
+    ) -> Result<(), String> {
+        let signed = |key: &PublicKey| key.verifies(&attached.payload, &attached.signature);
+        if !self.keys.iter().any(signed) {
+            return Err("a signature is by none of the trusted keys".to_owned());
+        }
+        let statement = Statement::parse(&attached.payload)?;
+        if !identity::digest_fits(statement.digest(), digests) {
+            return Err("a signature is for other content".to_owned());
+        }
+        if !self.identity.accepts(wanted, statement.reference()) {
+            return Err(format!(
+                "a signature is for the name {:?}, not for {wanted}",
+                statement.reference()
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,199 @@
+//! Requests over HTTP: one client for each host, redirects followed by our own rules.
+//!
+//! A redirect never leads from an encrypted connection to an open one, never to a host that the
+//! host policy refuses, and never takes the authorization along: that is sent to the origin of the
+//! first request and to nobody else.
+
+use std::{collections::HashMap, sync::Arc};
+
+use reqwest::{
+    Client, Method, Response,
+    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION, RANGE},
+    redirect,
+};
+use url::Url;
+
+use super::RegistryError;
+use crate::{
+    config::Limits,
+    error::Error,
+    hosts::{HostPolicy, Resolver},
+    trust::Trust,
+};
+
+/// Longest chain of redirects.
+const REDIRECTS: usize = 5;
+
+/// How a registry is talked to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scheme {
+    /// HTTPS with a trusted certificate.
+    Https,
+    /// HTTPS with any certificate.
+    Unverified,
+    /// Plain HTTP.
+    Http,
+}
+
+/// The HTTP clients for one registry and for where it leads.
+pub(super) struct Http {
+    /// The registry as references spell it, for messages.
+    host: String,
+    /// The registry as URLs spell it: without a port that goes without saying.
+    authority: String,
+    scheme: Scheme,
+    trust: Arc<Trust>,
+    policy: Arc<HostPolicy>,
+    limits: Limits,
+    clients: tokio::sync::Mutex<HashMap<String, Client>>,
+}
+
+/// One request.
+#[derive(Clone, Debug)]
+pub(super) struct Ask<'a> {
+    pub(super) url: Url,
+    /// What is asked for, in messages.
+    pub(super) what: &'a str,
+    pub(super) accept: &'static str,
+    pub(super) authorization: Option<HeaderValue>,
+    /// Only what follows this many bytes.
+    pub(super) from: u64,
+    /// The body of a form; it makes the request a POST, which is not redirected.
+    pub(super) form: Option<String>,
+}
+
+impl Http {
+    pub(super) fn new(
+        host: &str,
+        base: &Url,
+        scheme: Scheme,
+        trust: Arc<Trust>,
+        policy: Arc<HostPolicy>,
+        limits: &Limits,
+    ) -> Self {
+        Self {
+            host: host.to_owned(),
+            authority: authority(base),
+            scheme,
+            trust,
+            policy,
+            limits: limits.clone(),
+            clients: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// Sends a request and follows where it is redirected to.
+    pub(super) async fn send(&self, ask: Ask<'_>) -> Result<Response, RegistryError> {
+        let mut url = ask.url.clone();
+        let mut authorization = ask.authorization.clone();
+        for _ in 0..=REDIRECTS {
+            self.policy.check(&url).map_err(|refused| self.refused(refused))?;
+            let client = self.client(&url).await?;
+            let method = if ask.form.is_some() {
+                Method::POST
+            } else {
+                Method::GET
+            };
+            let mut request = client.request(method, url.clone()).header(ACCEPT, ask.accept);
+            if let Some(value) = &authorization {
+                request = request.header(AUTHORIZATION, value.clone());
+            }
+            if ask.from > 0 {
+                request = request.header(RANGE, format!("bytes={}-", ask.from));
+            }
+            if let Some(form) = &ask.form {
+                request = request
+                    .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+                    .body(form.clone());
+            }
+            let response = request
+                .send()
+                .await
+                .map_err(|error| RegistryError::request(&self.host, ask.what, error))?;
+            let redirected = matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308);
+            let target = response.headers().get(LOCATION).filter(|_| redirected);
+            let Some(target) = target.filter(|_| ask.form.is_none()) else {
+                return Ok(response);
+            };
+            let next = target.to_str().ok().and_then(|target| url.join(target).ok());
+            let mut next = next.ok_or_else(|| self.redirect("to what is no URL"))?;
+            match (url.scheme(), next.scheme()) {
+                (_, "https") | ("http", "http") => {}
+                _ => return Err(self.redirect("from HTTPS to what is not HTTPS")),
+            }
+            // Credentials of the registry's own making are not passed on either.
+            let _ = next.set_username("").and_then(|()| next.set_password(None));
+            if next.origin() != url.origin() {
+                authorization = None;
+            }
+            url = next;
+        }
+        Err(self.redirect("too often"))
+    }
+
+    fn redirect(&self, cause: &'static str) -> RegistryError {
+        RegistryError::Redirect {
+            host: self.host.clone(),
+            cause,
+        }
+    }
+
+    fn refused(&self, refused: crate::hosts::HostRefused) -> RegistryError {
+        RegistryError::Host {
+            registry: self.host.clone(),
+            refused,
+        }
+    }
+
+    /// The client for a URL's host.
+    async fn client(&self, url: &Url) -> Result<Client, RegistryError> {
+        let host = authority(url);
+        let own = host == self.authority;
+        let mut clients = self.clients.lock().await;
+        if let Some(client) = clients.get(&host) {
+            return Ok(client.clone());
+        }
+        let trust = self.trust.clone();
+        let name = if own { self.host.clone() } else { host.clone() };
+        let failed = |cause: String| RegistryError::Client {
+            host: host.clone(),
+            cause,
+        };
+        let (tls, identity) = tokio::task::spawn_blocking(move || trust.of(&name, own))
+            .await
+            .map_err(|error| failed(error.to_string()))?
+            .map_err(|error| failed(Error::Authorities(error).message()))?;
+        let builder = Client::builder()
+            .user_agent(concat!("olm/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(self.limits.connect)
+            .read_timeout(self.limits.read)
+            .no_gzip()
+            .redirect(redirect::Policy::none())
+            .dns_resolver(Arc::new(Resolver::new(self.policy.clone())));
+        // Only the registry itself is insecure by configuration, not whom it names.
+        let builder = if own && self.scheme == Scheme::Unverified {
+            let builder = builder.tls_danger_accept_invalid_certs(true);
+            match identity {
+                Some(identity) => builder.identity(
+                    reqwest::Identity::from_pem(&identity.pem())
+                        .map_err(|error| failed(error.to_string()))?,
+                ),
+                None => builder,
+            }
+        } else {
+            builder.tls_backend_preconfigured(tls)
+        };
+        let client = builder.build().map_err(|error| failed(error.to_string()))?;
+        clients.insert(host, client.clone());
+        Ok(client)
+    }
+}
+
+/// `host[:port]` as a reference would spell it.
+fn authority(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    match url.port() {
+        Some(port) => format!("{host}:{port}"),
+        None => host.to_owned(),
+    }
+}

@@ -1,0 +1,112 @@
+//! When to ask again: what passes by itself is waited for, shortly and a few times.
+//!
+//! What takes longer is the caller's, who tries again from the start with a backoff of its own.
+
+use std::time::{Duration, SystemTime};
+
+use reqwest::header::{HeaderMap, RETRY_AFTER};
+
+use super::RegistryError;
+use crate::config::Limits;
+
+/// Attempts at one request.
+pub(super) struct Attempts<'a> {
+    limits: &'a Limits,
+    failed: u32,
+}
+
+impl<'a> Attempts<'a> {
+    pub(super) fn new(limits: &'a Limits) -> Self {
+        Self { limits, failed: 0 }
+    }
+
+    /// Waits before the next attempt.
+    ///
+    /// # Errors
+    /// The failure itself, when it does not pass, was met too often, or asks for too long a wait.
+    pub(super) async fn after(&mut self, error: RegistryError) -> Result<(), RegistryError> {
+        let Some(wait) = self.wait(&error) else {
+            return Err(error);
+        };
+        tracing::debug!(%error, ?wait, "asking again");
+        tokio::time::sleep(wait).await;
+        Ok(())
+    }
+
+    fn wait(&mut self, error: &RegistryError) -> Option<Duration> {
+        let asked = error.passing()?;
+        let usual = self.limits.retry_wait.saturating_mul(1 << self.failed.min(16));
+        self.failed += 1;
+        let wait = asked.max(usual.min(self.limits.retry_wait_longest));
+        (self.failed <= self.limits.retries && wait <= self.limits.retry_wait_longest).then_some(wait)
+    }
+}
+
+/// How long an answer asks to be left alone: seconds, or a date.
+pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = text.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = httpdate::parse_http_date(text).ok()?;
+    Some(date.duration_since(now).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limited(after: Option<u64>) -> RegistryError {
+        RegistryError::TooManyRequests {
+            host: "h".to_owned(),
+            what: "w".to_owned(),
+            after: after.map(Duration::from_secs),
+        }
+    }
+
+    #[test]
+    fn waits_longer_each_time_and_not_for_ever() {
+        let limits = Limits {
+            retries: 3,
+            retry_wait: Duration::from_secs(1),
+            retry_wait_longest: Duration::from_secs(3),
+            ..Limits::default()
+        };
+        let mut attempts = Attempts::new(&limits);
+        let seconds = |wait: Option<Duration>| wait.map(|wait| wait.as_secs());
+        assert_eq!(seconds(attempts.wait(&limited(None))), Some(1));
+        assert_eq!(seconds(attempts.wait(&limited(None))), Some(2));
+        assert_eq!(seconds(attempts.wait(&limited(Some(1)))), Some(3));
+        assert_eq!(seconds(attempts.wait(&limited(None))), None);
+        let mut attempts = Attempts::new(&limits);
+        assert_eq!(seconds(attempts.wait(&limited(Some(3)))), Some(3));
+        assert_eq!(
+            seconds(attempts.wait(&limited(Some(4)))),
+            None,
+            "asks for too long a wait"
+        );
+        let unknown = RegistryError::NotFound {
+            host: "h".to_owned(),
+            what: "w".to_owned(),
+        };
+        assert_eq!(seconds(Attempts::new(&limits).wait(&unknown)), None);
+    }
+
+    #[test]
+    fn reads_both_forms() {
+        let now = httpdate::parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT").unwrap();
+        let read = |text: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(RETRY_AFTER, text.parse().unwrap());
+            retry_after(&headers, now)
+        };
+        assert_eq!(read("7"), Some(Duration::from_secs(7)));
+        assert_eq!(
+            read("Sun, 06 Nov 1994 08:50:00 GMT"),
+            Some(Duration::from_secs(23))
+        );
+        assert_eq!(read("Sun, 06 Nov 1994 08:00:00 GMT"), Some(Duration::ZERO));
+        assert_eq!(read("soon"), None);
+        assert_eq!(retry_after(&HeaderMap::new(), now), None);
+    }
+}
