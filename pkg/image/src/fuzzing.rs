@@ -7,11 +7,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use oci_spec::image::{ImageIndex, ImageManifest};
+
 use crate::{
     Limits,
     auth::DockerConfig,
-    policy::Policy,
-    reference::{Reference, Repository},
+    policy::{Policy, Statement},
+    reference::{Digest, Reference, Repository},
     registries::Registries,
     unpack::{Budget, Unpacker},
 };
@@ -69,6 +71,19 @@ pub fn policy(text: &[u8]) {
         let _ = verdict.check(&[], &[]);
         let _ = verdict.fingerprint();
     }
+}
+
+/// Reads manifests, indexes and signed statements; a digest that reads is safe as a file name.
+pub fn manifest(text: &[u8]) {
+    let descriptors = serde_json::from_slice::<ImageManifest>(text)
+        .map(|manifest| manifest.layers().clone())
+        .or_else(|_| serde_json::from_slice::<ImageIndex>(text).map(|index| index.manifests().clone()));
+    for descriptor in descriptors.unwrap_or_default() {
+        if let Ok(digest) = descriptor.digest().to_string().parse::<Digest>() {
+            assert!(!digest.to_string().contains(['/', '.']));
+        }
+    }
+    let _ = Statement::parse(text);
 }
 
 /// Reads credentials.

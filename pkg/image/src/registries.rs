@@ -431,6 +431,62 @@ mod tests {
     }
 
     #[test]
+    fn places_that_a_file_names_are_known() {
+        let rules = rules(
+            r#"
+            [[registry]]
+            prefix = "quay.io"
+            location = "mirror.ns.svc:5000/quay"
+            [[registry.mirror]]
+            location = "127.0.0.1:5000"
+            "#,
+        );
+        let named = |name: &str| -> Vec<bool> {
+            let sources = rules.sources(&Repository::parse(name).unwrap(), true).sources;
+            sources.iter().map(|source| source.named).collect()
+        };
+        assert_eq!(named("quay.io/a"), [true, true]);
+        assert_eq!(named("127.0.0.1:5000/a"), [true]);
+        assert_eq!(named("127.0.0.1:5001/a"), [false]);
+        assert_eq!(named("ghcr.io/a"), [false]);
+    }
+
+    #[test]
+    fn rules_that_contradict_themselves_are_refused() {
+        for bad in [
+            "[[registry]]\n",
+            "[[registry]]\nprefix = \"quay.io\"\n",
+            "[[registry]]\nlocation = \"https://quay.io\"\n",
+            "[[registry]]\nprefix = \"*quay.io\"\n",
+            "[[registry]]\nprefix = \"*.io/a\"\n",
+            "[[registry]]\nlocation = \"q.io\"\n[[registry.mirror]]\n",
+            "[[registry]]\nlocation = \"q.io\"\n[[registry.mirror]]\nlocation = \"\"\n",
+            "[[registry]]\nlocation = \"q.io\"\nmirror-by-digest-only = true\n[[registry.mirror]]\n\
+             location = \"m.io\"\npull-from-mirror = \"tag-only\"\n",
+            "[registries.search]\nregistries = [\"docker.io\"]\n",
+        ] {
+            let mut rules = Registries::default();
+            assert!(rules.add(Path::new("bad.conf"), bad.as_bytes()).is_err(), "{bad}");
+        }
+    }
+
+    #[tokio::test]
+    async fn drop_ins_come_after_the_file_in_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("registries.conf");
+        let rule = |insecure| format!("[[registry]]\nlocation = \"quay.io\"\ninsecure = {insecure}\n");
+        let drop_ins = folder.path().join("registries.conf.d");
+        std::fs::create_dir(&drop_ins).unwrap();
+        std::fs::write(&file, rule(true)).unwrap();
+        std::fs::write(drop_ins.join("1.conf"), rule(false)).unwrap();
+        std::fs::write(drop_ins.join("2.conf"), rule(true)).unwrap();
+        std::fs::write(drop_ins.join("3.txt"), "nothing of ours").unwrap();
+        let rules = Registries::read(Some(&file)).await.unwrap();
+        assert_eq!(places(&rules, "quay.io/a", true), ["quay.io/a!"]);
+        assert!(Registries::read(Some(&folder.path().join("none"))).await.is_err());
+    }
+
+    #[test]
     fn a_later_file_replaces_a_rule() {
         let mut rules = rules("[[registry]]\nlocation = \"quay.io\"\nblocked = true\n");
         rules

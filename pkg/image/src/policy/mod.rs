@@ -22,6 +22,8 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use self::file::Requirement;
+#[cfg(feature = "fuzzing")]
+pub(crate) use self::payload::Statement;
 use crate::{
     reference::{Digest, Reference},
     registry::Attached,

@@ -1,0 +1,6 @@
+//! Credentials in all their forms.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &[u8]| olm_image::fuzzing::docker_config(text));

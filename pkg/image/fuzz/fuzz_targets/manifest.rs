@@ -1,0 +1,6 @@
+//! Manifests, indexes and signed statements.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &[u8]| olm_image::fuzzing::manifest(text));

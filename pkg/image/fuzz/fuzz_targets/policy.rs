@@ -1,0 +1,6 @@
+//! Signature policies: read whole or refused.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &[u8]| olm_image::fuzzing::policy(text));
