@@ -11,7 +11,7 @@ async fn killed_at_any_moment_it_serves_the_old_content_or_the_new() -> Result<(
         catalogd,
         times: 200,
         megabytes: 2,
-        seconds: Some(15),
+        seconds: Some(10),
     })
     .await
 }

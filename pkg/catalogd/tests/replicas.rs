@@ -22,6 +22,7 @@ use olm_harness::{
     eventually, install_crds,
 };
 use serde_json::json;
+use tokio::sync::Notify;
 
 const PATIENCE: Duration = Duration::from_mins(1);
 const CONFIGS: &str = "operators.operatorframework.io.index.configs.v1";
@@ -146,10 +147,11 @@ async fn readers_do_not_notice_the_death_of_the_leader() -> Result<()> {
         .collect();
 
     let count = Arc::new(AtomicUsize::new(0));
+    let enough = Arc::new(Notify::new());
     let mut readers = Vec::new();
     for reader in 0..READERS {
-        let (client, others, count, content) =
-            (client.clone(), others.clone(), count.clone(), content.clone());
+        let (client, others) = (client.clone(), others.clone());
+        let (count, enough, content) = (count.clone(), enough.clone(), content.clone());
         readers.push(tokio::spawn(async move {
             for number in 0..READS / READERS {
                 let replica = others
@@ -158,26 +160,26 @@ async fn readers_do_not_notice_the_death_of_the_leader() -> Result<()> {
                 let (status, text) = read(&client, replica, "all").await?;
                 ensure!(status == 200, "{status} from {replica} for request {number}");
                 ensure!(text == *content, "another content from {replica}");
-                count.fetch_add(1, Ordering::Relaxed);
+                if count.fetch_add(1, Ordering::Relaxed) == KILL_AFTER {
+                    enough.notify_one();
+                }
             }
             Ok(())
         }));
     }
-    eventually(PATIENCE, "some reads", async || {
-        ensure!(count.load(Ordering::Relaxed) >= KILL_AFTER, "not yet");
-        Ok(())
-    })
-    .await?;
     let killed = replicas
         .get_mut(leader)
         .and_then(|replica| replica.controller().process())
         .context("the leader does not run")?;
+    tokio::time::timeout(PATIENCE, enough.notified())
+        .await
+        .context("the others are not read")?;
     killed.signal("KILL")?;
-    killed.wait(PATIENCE)?;
     ensure!(
         count.load(Ordering::Relaxed) < READS,
         "all was read before the leader was killed"
     );
+    killed.wait(PATIENCE)?;
     for reader in readers {
         reader.await??;
     }
