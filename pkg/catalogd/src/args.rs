@@ -18,6 +18,10 @@ pub struct Args {
     /// Address of the content, HTTPS.
     #[arg(long, default_value = ":8443", value_name = "ADDRESS")]
     pub catalogs_server_addr: BindAddress,
+    /// Answer only clients that bring a token whose user may read the path, such as /catalogs/NAME/api/v1/all. For
+    /// catalogs pulled with private credentials. See docs/content-api.md.
+    #[arg(long)]
+    pub catalogs_server_require_token: bool,
     /// Host, or HOST:PORT, under which clients reach the content; put into status.urls.base.
     #[arg(
         long,

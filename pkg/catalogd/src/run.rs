@@ -12,9 +12,11 @@ use anyhow::Context as _;
 use kube::Client;
 use olm_image::{PullSecrets, Puller};
 use olm_runtime::{
+    features::Feature,
     health::{self, Health},
     lease::{self, LeaseConfig},
-    metrics, serve,
+    metrics::{self, access::Access},
+    serve,
     tls::{CATALOGD_OWN_CERT, OwnCertificate, ServingCert},
 };
 use tokio::task::JoinSet;
@@ -78,7 +80,13 @@ pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Resul
 
     let listener = serve::listen("catalog content", args.catalogs_server_addr)?;
     if let Some(listener) = listener {
-        let router = server::router(store.clone(), requests);
+        let options = server::Options {
+            graphql: args.common.features().enabled(Feature::GraphQlCatalogQueries),
+            access: args
+                .catalogs_server_require_token
+                .then(|| Access::new(client.clone()).audience(server::AUDIENCE)),
+        };
+        let router = server::router_with(store.clone(), requests, &options);
         let (certificate, shutdown) = (certificate.clone(), shutdown.clone());
         spawn(&mut tasks, "catalog server", async move {
             Ok(server::serve(listener, router, &certificate, shutdown).await?)

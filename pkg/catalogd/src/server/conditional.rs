@@ -9,10 +9,11 @@ use axum::http::{HeaderMap, HeaderName, header};
 pub(super) struct Validators {
     /// A strong entity tag, with its quotes.
     pub(super) etag: String,
-    /// The digest of the whole catalog, the same for every form and selection of it.
-    pub(super) content: String,
-    /// Since when the content is what it is, whole seconds.
-    pub(super) modified: SystemTime,
+    /// The digest of the whole catalog, the same for every form and selection of it; none for what is not of
+    /// one catalog.
+    pub(super) content: Option<String>,
+    /// Since when the answer is what it is, whole seconds, where that is known.
+    pub(super) modified: Option<SystemTime>,
 }
 
 /// What the conditions of a GET or HEAD request come to.
@@ -37,14 +38,18 @@ pub(super) fn evaluate(headers: &HeaderMap, validators: &Validators) -> Verdict 
         if !lists(headers, &header::IF_MATCH, &validators.etag, false) {
             return Verdict::Failed;
         }
-    } else if date(headers, &header::IF_UNMODIFIED_SINCE).is_some_and(|since| validators.modified > since) {
+    } else if date(headers, &header::IF_UNMODIFIED_SINCE)
+        .is_some_and(|since| validators.modified.is_some_and(|modified| modified > since))
+    {
         return Verdict::Failed;
     }
     if headers.contains_key(header::IF_NONE_MATCH) {
         if lists(headers, &header::IF_NONE_MATCH, &validators.etag, true) {
             return Verdict::NotModified;
         }
-    } else if date(headers, &header::IF_MODIFIED_SINCE).is_some_and(|since| validators.modified <= since) {
+    } else if date(headers, &header::IF_MODIFIED_SINCE)
+        .is_some_and(|since| validators.modified.is_some_and(|modified| modified <= since))
+    {
         return Verdict::NotModified;
     }
     Verdict::Proceed
@@ -58,7 +63,7 @@ pub(super) fn range_applies(headers: &HeaderMap, validators: &Validators) -> boo
     {
         None => true,
         Some(tag) if tag.starts_with('"') => tag == validators.etag,
-        Some(text) => httpdate::parse_http_date(text).is_ok_and(|date| date == validators.modified),
+        Some(text) => httpdate::parse_http_date(text).is_ok_and(|date| Some(date) == validators.modified),
     }
 }
 
@@ -102,8 +107,8 @@ mod tests {
             &headers,
             &Validators {
                 etag: "\"a\"".to_owned(),
-                content: "sha256:a".to_owned(),
-                modified,
+                content: None,
+                modified: Some(modified),
             },
         )
     }

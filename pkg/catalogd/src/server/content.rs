@@ -1,27 +1,49 @@
 //! Answers with content.
 
-use std::{fmt::Write as _, sync::Arc};
+use std::sync::Arc;
 
 use axum::{
     body::Body,
     http::{HeaderMap, HeaderValue, Method, StatusCode, header},
     response::Response,
 };
+use bytes::Bytes;
 use sha2::{Digest, Sha256};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{
-    body,
+    body::Making,
+    compress::{Compressor, WORTHWHILE},
     conditional::{self, Validators, Verdict},
     encoding,
+    kept::{self, Answer, Kept},
+    query::Query,
     range::{self, Range},
+    read::{Raw, ReadError, Source},
     reply,
 };
-use crate::storage::{Encoding, Filter, Generation, Selection};
+use crate::storage::{Encoding, Generation};
 
-/// Says which content of the catalog an answer is of, the same for every selection and form: a client that asks
-/// twice can tell whether it saw one content.
-const CONTENT_DIGEST: header::HeaderName = header::HeaderName::from_static("olm-content-digest");
 const JSON_LINES: HeaderValue = HeaderValue::from_static("application/jsonl");
+/// Answers compressed at once while they are made; beyond it they are sent as they are. A compressor holds about
+/// a megabyte for as long as its client takes.
+const COMPRESSING: usize = 16;
+
+/// What answers share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) kept: Kept,
+    compressing: Arc<Semaphore>,
+}
+
+impl Default for Shared {
+    fn default() -> Self {
+        Self {
+            kept: Kept::default(),
+            compressing: Arc::new(Semaphore::new(COMPRESSING)),
+        }
+    }
+}
 
 /// Answers `/all`.
 pub(super) fn all(generation: Arc<Generation>, method: &Method, headers: &HeaderMap) -> Response {
@@ -35,7 +57,7 @@ pub(super) fn all(generation: Arc<Generation>, method: &Method, headers: &Header
     let validators = validators(&generation, form, None);
     match conditional::evaluate(headers, &validators) {
         Verdict::Proceed => {}
-        Verdict::NotModified => return not_modified(&validators),
+        Verdict::NotModified => return reply::not_modified(&validators),
         Verdict::Failed => return failed(&validators, true),
     }
     let size = generation.size(form);
@@ -47,17 +69,15 @@ pub(super) fn all(generation: Arc<Generation>, method: &Method, headers: &Header
         Range::Whole
     };
     match range {
-        Range::Whole => sized(StatusCode::OK, out, method, size, || {
-            body::range(generation, form, 0, size)
-        }),
+        Range::Whole => whole(generation, form, method, out),
         Range::Part { start, length } => {
-            set(
+            reply::set(
                 &mut out,
                 header::CONTENT_RANGE,
                 &format!("bytes {start}-{}/{size}", start + length - 1),
             );
             sized(StatusCode::PARTIAL_CONTENT, out, method, length, || {
-                body::range(generation, form, start, length)
+                stream(Raw::range(generation, form, start, length))
             })
         }
         Range::Unsatisfiable => {
@@ -65,7 +85,7 @@ pub(super) fn all(generation: Arc<Generation>, method: &Method, headers: &Header
                 StatusCode::RANGE_NOT_SATISFIABLE,
                 "invalid range: failed to overlap",
             );
-            set(
+            reply::set(
                 response.headers_mut(),
                 header::CONTENT_RANGE,
                 &format!("bytes */{size}"),
@@ -75,92 +95,173 @@ pub(super) fn all(generation: Arc<Generation>, method: &Method, headers: &Header
     }
 }
 
-/// Answers `/metas`. Without a filter this is the whole content.
+/// Answers `/metas`. Without a filter and whole objects this is the whole content.
 pub(super) async fn metas(
+    shared: &Shared,
     generation: Arc<Generation>,
     method: &Method,
     headers: &HeaderMap,
-    filter: Filter,
+    query: Query,
 ) -> Response {
-    let whole = filter.is_empty();
-    let form = if whole {
-        encoding::accepted(headers)
-    } else {
-        Encoding::Identity
-    };
-    let validators = validators(&generation, form, (!whole).then_some(&filter));
+    let mut form = encoding::accepted(headers);
+    let is_whole = query == Query::default();
+    let mut validators = validators(&generation, form, (!is_whole).then_some(&query));
     match conditional::evaluate(headers, &validators) {
         Verdict::Proceed => {}
-        Verdict::NotModified => return not_modified(&validators),
+        Verdict::NotModified => return reply::not_modified(&validators),
         Verdict::Failed => return failed(&validators, false),
     }
-    let out = described(&validators, form);
-    if whole {
-        let size = generation.size(form);
-        return sized(StatusCode::OK, out, method, size, || {
-            body::range(generation, form, 0, size)
-        });
+    if is_whole {
+        let out = described(&validators, form);
+        return whole(generation, form, method, out);
     }
-    let searched = generation.clone();
-    let search = tokio::task::spawn_blocking(move || {
-        let Some(selection) = searched.select(&filter)? else {
-            return Ok(None);
-        };
-        let length = searched.length_of(&selection)?;
-        Ok::<Option<(Selection, u64)>, crate::storage::StorageError>(Some((selection, length)))
-    });
-    match search.await {
-        Ok(Ok(Some((selection, length)))) => sized(StatusCode::OK, out, method, length, || {
-            body::selected(generation, selection)
-        }),
-        Ok(Ok(None)) => sized(StatusCode::OK, out, method, 0, Body::empty),
+    if let Some(answer) = shared.kept.get(&validators.etag) {
+        return complete(&validators, method, answer);
+    }
+    if *method == Method::HEAD {
+        return head(generation, &validators, form, query).await;
+    }
+    let permit = match form {
+        Encoding::Identity => None,
+        _ => shared.compressing.clone().try_acquire_owned().ok(),
+    };
+    if permit.is_none() && form != Encoding::Identity {
+        form = Encoding::Identity;
+        validators = self::validators(&generation, form, Some(&query));
+    }
+    match tokio::task::spawn_blocking(move || start(&generation, query, form, permit)).await {
+        Ok(Ok(Started::Complete(answer))) => {
+            shared.kept.put(&validators.etag, answer.clone());
+            complete(&validators, method, answer)
+        }
+        Ok(Ok(Started::Partial { first, rest, length })) => {
+            let mut out = described(&validators, form);
+            if let Some(length) = length {
+                out.insert(header::CONTENT_LENGTH, length.into());
+            }
+            let mut response = reply::empty(StatusCode::OK, out);
+            *response.body_mut() = rest.stream(first);
+            response
+        }
         Ok(Err(error)) => reply::broken("searching the content", &error),
         Err(error) => reply::broken("searching the content", &error),
     }
 }
 
-/// The tag is of the content, the form and the filter: same tag, same bytes.
-fn validators(generation: &Generation, form: Encoding, filter: Option<&Filter>) -> Validators {
+/// An answer as far as it was made at once.
+enum Started {
+    /// All of it.
+    Complete(Answer),
+    /// Its beginning, what makes the rest, and its whole length where that is known.
+    Partial {
+        first: Bytes,
+        rest: Box<Making>,
+        length: Option<u64>,
+    },
+}
+
+/// Searches, and makes all of a small answer in one go: every change of threads costs more than reading it.
+fn start(
+    generation: &Arc<Generation>,
+    query: Query,
+    form: Encoding,
+    permit: Option<OwnedSemaphorePermit>,
+) -> Result<Started, ReadError> {
+    let complete = |bytes: Vec<u8>, form| {
+        Ok(Started::Complete(Answer {
+            bytes: bytes.into(),
+            form,
+        }))
+    };
+    let (raw, selection) = if query.filter.is_empty() {
+        (Raw::whole(generation.clone()), None)
+    } else {
+        match generation.select(&query.filter)? {
+            None => return complete(Vec::new(), Encoding::Identity),
+            Some(selection) => (
+                Raw::selected(generation.clone(), selection.clone()),
+                Some(selection),
+            ),
+        }
+    };
+    let plain = query.projection.is_none() && form == Encoding::Identity;
+    let mut making = Making::plain(Source::new(raw, query.projection));
+    let mut first = Vec::new();
+    if let Some(permit) = permit {
+        // One more byte than is too little tells whether there are more.
+        if !making.fill(&mut first, WORTHWHILE)? && first.len() < WORTHWHILE {
+            return complete(first, Encoding::Identity);
+        }
+        if let Some(mut compressor) = Compressor::new(form).map_err(ReadError::Compress)? {
+            compressor.write(&first).map_err(ReadError::Compress)?;
+            first.clear();
+            making.compressor = Some((compressor, permit));
+        }
+    }
+    if !making.fill(&mut first, kept::ONE)? {
+        return complete(first, form);
+    }
+    let length = match selection {
+        Some(selection) if plain => Some(generation.length_of(&selection)?),
+        _ => None,
+    };
+    Ok(Started::Partial {
+        first: first.into(),
+        rest: Box::new(making),
+        length,
+    })
+}
+
+/// The headers of an answer that is not made. Its length is only told where that costs no more than a search.
+async fn head(
+    generation: Arc<Generation>,
+    validators: &Validators,
+    form: Encoding,
+    query: Query,
+) -> Response {
+    let mut out = described(validators, form);
+    if form == Encoding::Identity && query.projection.is_none() {
+        let search = tokio::task::spawn_blocking(move || match generation.select(&query.filter)? {
+            Some(selection) => generation.length_of(&selection),
+            None => Ok(0),
+        });
+        match search.await {
+            Ok(Ok(length)) => {
+                out.insert(header::CONTENT_LENGTH, length.into());
+            }
+            Ok(Err(error)) => return reply::broken("searching the content", &error),
+            Err(error) => return reply::broken("searching the content", &error),
+        }
+    }
+    reply::empty(StatusCode::OK, out)
+}
+
+/// The tag is of the content, the form and the query: same tag, same bytes.
+fn validators(generation: &Generation, form: Encoding, query: Option<&Query>) -> Validators {
     let manifest = generation.manifest();
-    let mut etag = format!("\"{}", manifest.digest);
-    if let Some(filter) = filter {
+    let mut tag = manifest.digest.clone();
+    if let Some(query) = query {
         let mut hash = Sha256::new();
-        for part in [&filter.schema, &filter.package, &filter.name] {
+        for part in [&query.filter.schema, &query.filter.package, &query.filter.name] {
             let text = part.as_deref().unwrap_or_default();
             hash.update((text.len() as u64).to_le_bytes());
             hash.update(text);
         }
-        etag.push('-');
-        for byte in hash.finalize().iter().take(8) {
-            let _ = write!(etag, "{byte:02x}");
+        if let Some(projection) = &query.projection {
+            hash.update(serde_json::to_vec(projection).unwrap_or_default());
         }
+        tag.push('-');
+        tag.push_str(&reply::short(hash));
     }
-    if let Some(token) = encoding::token(form) {
-        etag.push('-');
-        etag.push_str(token);
-    }
-    etag.push('"');
     Validators {
-        etag,
-        content: manifest.digest.clone(),
-        modified: conditional::time(manifest.stored_at),
+        etag: reply::tag(&tag, form),
+        content: Some(manifest.digest.clone()),
+        modified: Some(conditional::time(manifest.stored_at)),
     }
-}
-
-fn identified(validators: &Validators) -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    set(&mut headers, header::ETAG, &validators.etag);
-    set(&mut headers, CONTENT_DIGEST, &validators.content);
-    set(
-        &mut headers,
-        header::LAST_MODIFIED,
-        &httpdate::fmt_http_date(validators.modified),
-    );
-    headers
 }
 
 fn described(validators: &Validators, form: Encoding) -> HeaderMap {
-    let mut headers = identified(validators);
+    let mut headers = reply::identified(validators);
     headers.insert(header::CONTENT_TYPE, JSON_LINES);
     if let Some(token) = encoding::token(form) {
         headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(token));
@@ -168,16 +269,32 @@ fn described(validators: &Validators, form: Encoding) -> HeaderMap {
     headers
 }
 
-fn not_modified(validators: &Validators) -> Response {
-    reply::empty(StatusCode::NOT_MODIFIED, identified(validators))
-}
-
 fn failed(validators: &Validators, typed: bool) -> Response {
-    let mut headers = identified(validators);
+    let mut headers = reply::identified(validators);
     if typed {
         headers.insert(header::CONTENT_TYPE, JSON_LINES);
     }
     reply::empty(StatusCode::PRECONDITION_FAILED, headers)
+}
+
+/// A whole catalog in one of its stored forms.
+fn whole(generation: Arc<Generation>, form: Encoding, method: &Method, headers: HeaderMap) -> Response {
+    let size = generation.size(form);
+    sized(StatusCode::OK, headers, method, size, || {
+        stream(Raw::range(generation, form, 0, size))
+    })
+}
+
+fn complete(validators: &Validators, method: &Method, answer: Answer) -> Response {
+    let headers = described(validators, answer.form);
+    let length = answer.bytes.len() as u64;
+    sized(StatusCode::OK, headers, method, length, || {
+        Body::from(answer.bytes)
+    })
+}
+
+fn stream(raw: Raw) -> Body {
+    Making::plain(Source::new(raw, None)).stream(Bytes::new())
 }
 
 fn sized(
@@ -193,10 +310,4 @@ fn sized(
         *response.body_mut() = body();
     }
     response
-}
-
-fn set(headers: &mut HeaderMap, name: header::HeaderName, value: &str) {
-    if let Ok(value) = HeaderValue::from_str(value) {
-        headers.insert(name, value);
-    }
 }

@@ -2,36 +2,79 @@
 
 use std::borrow::Cow;
 
+use super::project::Projection;
 use crate::storage::Filter;
 
 /// Longest query that is looked at, in bytes.
 const MAX_BYTES: usize = 16 * 1024;
 
-/// Reads `schema`, `package` and `name`: first value wins, an empty one is no filter. `None` when
-/// there is another parameter or the query is malformed.
-pub(super) fn filter(query: Option<&str>) -> Option<Filter> {
+/// What `/metas` is asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Query {
+    /// Which objects.
+    pub(super) filter: Filter,
+    /// What of each, when not the whole.
+    pub(super) projection: Option<Projection>,
+}
+
+/// Why a query is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// It is malformed or has another parameter.
+    Malformed,
+    /// A path is malformed: a sentence that says how.
+    Path(String),
+}
+
+/// Reads `schema`, `package`, `name`, `fields` and `exclude`: of the first three the first value wins, as
+/// upstream; the others add up. An empty value is as good as none.
+pub(super) fn read(query: Option<&str>) -> Result<Query, Fault> {
     let query = query.unwrap_or_default();
     if query.len() > MAX_BYTES {
-        return None;
+        return Err(Fault::Malformed);
     }
     let (mut schema, mut package, mut name) = (None, None, None);
+    let (mut fields, mut exclude) = (None, None);
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let slot = match decoded(key)?.as_ref() {
+        let value = decoded(value).ok_or(Fault::Malformed)?;
+        let slot = match decoded(key).ok_or(Fault::Malformed)?.as_ref() {
             "schema" => &mut schema,
             "package" => &mut package,
             "name" => &mut name,
-            _ => return None,
+            "fields" => {
+                join(&mut fields, &value);
+                continue;
+            }
+            "exclude" => {
+                join(&mut exclude, &value);
+                continue;
+            }
+            _ => return Err(Fault::Malformed),
         };
-        let value = decoded(value)?.into_owned();
-        slot.get_or_insert(value);
+        slot.get_or_insert(value.into_owned());
     }
     let given = |value: Option<String>| value.filter(|value| !value.is_empty());
-    Some(Filter {
-        schema: given(schema),
-        package: given(package),
-        name: given(name),
+    Ok(Query {
+        filter: Filter {
+            schema: given(schema),
+            package: given(package),
+            name: given(name),
+        },
+        projection: Projection::new(fields.as_deref(), exclude.as_deref()).map_err(Fault::Path)?,
     })
+}
+
+fn join(list: &mut Option<String>, more: &str) {
+    match list {
+        None => *list = Some(more.to_owned()),
+        Some(list) if list.is_empty() => more.clone_into(list),
+        Some(_) if more.is_empty() => {}
+        Some(list) => {
+            list.push(',');
+            list.push_str(more);
+        }
+    }
 }
 
 /// `%xx` and `+` undone; `None` for what Go refuses: a bare `;`, a broken escape. Text that is not
@@ -68,10 +111,13 @@ mod tests {
 
     #[test]
     fn upstreams_reading() {
-        assert_eq!(filter(None), Some(Filter::default()));
-        assert_eq!(filter(Some("&&&")), Some(Filter::default()));
-        assert_eq!(filter(Some("schema&package=")), Some(Filter::default()));
-        let both = filter(Some("schema=%6Flm.package&schema=x&name=a+b")).unwrap();
+        for same in ["", "&&&", "schema&package=", "fields=&exclude"] {
+            assert_eq!(read(Some(same)), Ok(Query::default()), "{same}");
+        }
+        assert_eq!(read(None), Ok(Query::default()));
+        let both = read(Some("schema=%6Flm.package&schema=x&name=a+b"))
+            .unwrap()
+            .filter;
         assert_eq!(
             (both.schema.as_deref(), both.name.as_deref()),
             (Some("olm.package"), Some("a b"))
@@ -84,7 +130,14 @@ mod tests {
             "schema=%",
             "schema=%ff",
         ] {
-            assert_eq!(filter(Some(bad)), None, "{bad}");
+            assert_eq!(read(Some(bad)), Err(Fault::Malformed), "{bad}");
         }
+    }
+
+    #[test]
+    fn paths_add_up() {
+        let one = read(Some("fields=name,icon.mediatype")).unwrap();
+        assert_eq!(read(Some("fields=icon%2Emediatype&fields=&fields=name")), Ok(one));
+        assert!(matches!(read(Some("exclude=a..b")), Err(Fault::Path(_))));
     }
 }

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Filter, Manifest, Section, Selection, StorageError, files, index::Index};
+use super::{Filter, Manifest, Schemas, Section, Selection, StorageError, files, index::Index};
 
 pub(super) const CONTENT: &str = "catalog.jsonl";
 pub(super) const CONTENT_GZIP: &str = "catalog.jsonl.gz";
@@ -141,5 +141,21 @@ impl Generation {
             length += sections.iter().map(|section| section.length).sum::<u64>();
         }
         Ok(length)
+    }
+
+    /// Where the objects of a schema lie, in file order, `limit` of them from `offset` on. Blocks on the disk.
+    ///
+    /// # Errors
+    /// The index cannot be read.
+    pub fn page(&self, schema: &str, offset: u64, limit: u64) -> Result<Vec<Section>, StorageError> {
+        self.index.page(schema, offset, limit)
+    }
+
+    /// The first schemas by name, at most `most`, with the number of their objects. Blocks on the disk.
+    ///
+    /// # Errors
+    /// The index cannot be read.
+    pub fn schemas(&self, most: usize) -> Result<Schemas, StorageError> {
+        self.index.schemas(most)
     }
 }

@@ -19,7 +19,7 @@ mod write;
 
 pub use error::StorageError;
 pub use generation::{Encoding, Generation};
-pub use index::{Filter, Section, Selection};
+pub use index::{Filter, Schemas, Section, Selection};
 pub use manifest::{Counts, Manifest, Origin};
 pub use name::{CatalogName, NameError};
 pub use store::Store;

@@ -1,6 +1,6 @@
-//! Who may read the metrics: asked of the API server by `TokenReview` and `SubjectAccessReview`.
+//! Who may read what is served: asked of the API server by `TokenReview` and `SubjectAccessReview`.
 //!
-//! Answers are kept for a while, by the token's digest, so that a busy scraper costs the API
+//! Answers are kept for a while, by the token's digest, so that a busy client costs the API
 //! server little and the token itself is not held.
 
 use std::{
@@ -28,8 +28,8 @@ use tokio::{sync::Semaphore, time::timeout};
 const KEEP: Duration = Duration::from_mins(1);
 /// How long a refusal is believed; a new role should count soon.
 const KEEP_REFUSAL: Duration = Duration::from_secs(10);
-/// How many answers are kept; beyond it all are asked for again.
-const KEPT: usize = 256;
+/// How many answers are kept; beyond it refusals go first, then all.
+const KEPT: usize = 1024;
 /// How long each of the two calls may take.
 const CALL: Duration = Duration::from_secs(10);
 /// Reviews under way at once; more wait.
@@ -37,54 +37,112 @@ const AT_ONCE: usize = 4;
 /// Longer bearer tokens are not looked at.
 const TOKEN_BYTES: usize = 16 * 1024;
 
-/// When it was asked and what was said, by the digest of path and token.
+/// When it was asked and what was said, by the digest of verb, path and token.
 type Answers = HashMap<[u8; 32], (Instant, Verdict)>;
 
+/// Asks whether the bearer of a token may do something with a path. Clones share what they remember.
 #[derive(Clone)]
-pub(super) struct Access {
+pub struct Access {
     client: Client,
+    audience: Option<&'static str>,
     answers: Arc<Mutex<Answers>>,
     reviews: Arc<Semaphore>,
 }
 
+/// What a token is good for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+pub enum Verdict {
+    /// The user may do it.
     Allowed,
+    /// There is no token, or nobody knows it.
     Unauthenticated,
+    /// The user is known but may not do it.
     Forbidden,
 }
 
+/// Why there is no verdict. Asking again may help.
+#[derive(Debug, thiserror::Error)]
+pub enum AccessError {
+    /// The API server refused or could not be asked.
+    #[error("the API server did not review a token")]
+    Review(#[source] kube::Error),
+    /// It took too long.
+    #[error("the API server did not review a token in time")]
+    TooLate,
+}
+
+impl std::fmt::Debug for Access {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Access").finish_non_exhaustive()
+    }
+}
+
 impl Access {
-    pub(super) fn new(client: Client) -> Self {
+    /// Asks with `client`, whose user must be allowed to create both kinds of reviews.
+    pub fn new(client: Client) -> Self {
         Self {
             client,
+            audience: None,
             answers: Arc::default(),
             reviews: Arc::new(Semaphore::new(AT_ONCE)),
         }
     }
 
-    async fn verdict(&self, token: &str, path: &str) -> Result<Verdict, kube::Error> {
-        let key: [u8; 32] = Sha256::digest(format!("{path}\n{token}")).into();
+    /// Accepts tokens made for this audience, too, besides those for the API server itself. Such a token is of no
+    /// use elsewhere, whoever gets hold of it.
+    #[must_use]
+    pub fn audience(mut self, audience: &'static str) -> Self {
+        self.audience = Some(audience);
+        self
+    }
+
+    /// Whether the bearer of the request's token may do `verb` with the non-resource URL `path`.
+    ///
+    /// # Errors
+    /// The API server could not be asked; each call is given up after ten seconds.
+    pub async fn verdict(&self, headers: &HeaderMap, verb: &str, path: &str) -> Result<Verdict, AccessError> {
+        let Some(token) = bearer(headers) else {
+            return Ok(Verdict::Unauthenticated);
+        };
+        let key: [u8; 32] = Sha256::digest(format!("{verb} {path}\n{token}")).into();
         if let Some(kept) = self.kept(&key) {
             return Ok(kept);
         }
+        let asked = timeout(CALL * 2, self.ask(token, verb, path)).await;
+        let verdict = asked
+            .map_err(|_| AccessError::TooLate)?
+            .map_err(AccessError::Review)?;
+        self.keep(key, verdict);
+        Ok(verdict)
+    }
+
+    async fn ask(&self, token: &str, verb: &str, path: &str) -> Result<Verdict, kube::Error> {
         let _permit = self.reviews.acquire().await;
-        let verdict = match self.user(token).await? {
-            None => Verdict::Unauthenticated,
-            Some(user) => {
-                if self.allowed(user, path).await? {
-                    Verdict::Allowed
-                } else {
-                    Verdict::Forbidden
-                }
-            }
+        let mut user = self.user(token, None).await?;
+        if user.is_none() && self.audience.is_some() {
+            user = self.user(token, self.audience).await?;
+        }
+        let Some(user) = user else {
+            return Ok(Verdict::Unauthenticated);
         };
+        let allowed = self.allowed(user, verb, path).await?;
+        Ok(if allowed {
+            Verdict::Allowed
+        } else {
+            Verdict::Forbidden
+        })
+    }
+
+    fn keep(&self, key: [u8; 32], verdict: Verdict) {
         let mut answers = self.answers.lock();
         if answers.len() >= KEPT {
-            answers.clear();
+            // Who has no token must not cost those their place who have one.
+            answers.retain(|_, (asked, verdict)| *verdict == Verdict::Allowed && asked.elapsed() < KEEP);
+            if answers.len() >= KEPT {
+                answers.clear();
+            }
         }
         answers.insert(key, (Instant::now(), verdict));
-        Ok(verdict)
     }
 
     fn kept(&self, key: &[u8; 32]) -> Option<Verdict> {
@@ -98,11 +156,11 @@ impl Access {
         (asked.elapsed() < keep).then_some(*verdict)
     }
 
-    async fn user(&self, token: &str) -> Result<Option<UserInfo>, kube::Error> {
+    async fn user(&self, token: &str, audience: Option<&str>) -> Result<Option<UserInfo>, kube::Error> {
         let review = TokenReview {
             spec: TokenReviewSpec {
                 token: token.to_owned(),
-                audiences: None,
+                audiences: audience.map(|audience| vec![audience.to_owned()]),
             },
             ..TokenReview::default()
         };
@@ -115,7 +173,7 @@ impl Access {
         Ok(status.user.filter(|_| status.authenticated == Some(true)))
     }
 
-    async fn allowed(&self, user: UserInfo, path: &str) -> Result<bool, kube::Error> {
+    async fn allowed(&self, user: UserInfo, verb: &str, path: &str) -> Result<bool, kube::Error> {
         let review = SubjectAccessReview {
             spec: SubjectAccessReviewSpec {
                 user: user.username,
@@ -124,7 +182,7 @@ impl Access {
                 extra: user.extra,
                 non_resource_attributes: Some(NonResourceAttributes {
                     path: Some(path.to_owned()),
-                    verb: Some("get".to_owned()),
+                    verb: Some(verb.to_owned()),
                 }),
                 resource_attributes: None,
             },
@@ -138,20 +196,15 @@ impl Access {
 
 /// Lets a request pass when its bearer token's user may read the path.
 pub(super) async fn check(State(access): State<Access>, request: Request, next: Next) -> Response {
-    let Some(token) = bearer(request.headers()) else {
-        return (StatusCode::UNAUTHORIZED, "Unauthorized\n").into_response();
-    };
-    let verdict = timeout(CALL * 2, access.verdict(token, request.uri().path())).await;
-    match verdict {
-        Ok(Ok(Verdict::Allowed)) => next.run(request).await,
-        Ok(Ok(Verdict::Unauthenticated)) => (StatusCode::UNAUTHORIZED, "Unauthorized\n").into_response(),
-        Ok(Ok(Verdict::Forbidden)) => (StatusCode::FORBIDDEN, "Forbidden\n").into_response(),
-        Ok(Err(error)) => {
+    match access
+        .verdict(request.headers(), "get", request.uri().path())
+        .await
+    {
+        Ok(Verdict::Allowed) => next.run(request).await,
+        Ok(Verdict::Unauthenticated) => (StatusCode::UNAUTHORIZED, "Unauthorized\n").into_response(),
+        Ok(Verdict::Forbidden) => (StatusCode::FORBIDDEN, "Forbidden\n").into_response(),
+        Err(error) => {
             tracing::warn!(error = %crate::telemetry::chain(&error), "metrics reader cannot be reviewed");
-            (StatusCode::INTERNAL_SERVER_ERROR, "Authentication failed\n").into_response()
-        }
-        Err(_) => {
-            tracing::warn!("metrics reader cannot be reviewed in time");
             (StatusCode::INTERNAL_SERVER_ERROR, "Authentication failed\n").into_response()
         }
     }

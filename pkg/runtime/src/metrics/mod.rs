@@ -1,6 +1,6 @@
 //! The process's metrics, in the Prometheus text format, over HTTPS for who may read them.
 
-mod access;
+pub mod access;
 
 use std::{
     sync::Arc,

@@ -1,11 +1,12 @@
-//! `metas.jsonl`, the rows of `/all` and `/metas`: catalogd's content API against upstream's recorded answers.
+//! `metas.jsonl`: catalogd's content API against upstream's recorded answers. Two kinds: `/all` and `/metas`, and
+//! GraphQL.
 
 use super::catalogs::missing;
 use super::{Report, deviations, rows};
 use http::{Request, Response, header};
 use http_body_util::BodyExt;
 use olm_catalogd::{
-    server::{Metrics, router},
+    server::{Metrics, Options, router_with},
     storage::{CatalogName, Origin, Store},
 };
 use serde::Deserialize;
@@ -84,10 +85,7 @@ fn judge(cases: &[Row], answers: Vec<Option<Answer>>, report: &mut Report) {
             report.skip("the catalog that is asked");
             continue;
         };
-        let (difference, ours) = (
-            row.differs(&answer),
-            format!("{} {} bytes", answer.status, answer.length),
-        );
+        let (difference, ours) = (row.differs(&answer), answer.summary());
         match listed.get(row.id.to_string().as_str()) {
             None => report.count(difference.map(|text| format!("{}: {text}", row.id))),
             Some(expected) if difference.is_some() && *expected == ours => {
@@ -145,7 +143,11 @@ impl Row {
     }
 }
 
-fn compare(dir: &Path, cases: &[Row]) -> anyhow::Result<Vec<Option<Answer>>> {
+/// The recorded catalogs, served, and the names of those that are there. They go with the folder.
+pub(super) fn served(
+    dir: &Path,
+    options: &Options,
+) -> anyhow::Result<(axum::Router, Vec<&'static str>, tempfile::TempDir)> {
     let scratch = tempfile::tempdir()?;
     let small = scratch.path().join("small");
     std::fs::create_dir(&small)?;
@@ -169,7 +171,32 @@ fn compare(dir: &Path, cases: &[Row]) -> anyhow::Result<Vec<Option<Answer>>> {
         }
     }
     let metrics = Metrics::register(&mut prometheus_client::registry::Registry::default());
-    let router = router(Arc::new(store), metrics);
+    Ok((router_with(Arc::new(store), metrics, options), there, scratch))
+}
+
+/// Whether a path is of a recorded catalog that is not there.
+pub(super) fn absent(path: &str, there: &[&str]) -> bool {
+    ["medium", "synthetic"]
+        .iter()
+        .any(|name| !there.contains(name) && path.contains(&format!("/{name}/")))
+}
+
+impl Answer {
+    /// The status and the length, or the kind of what upstream does not have.
+    fn summary(&self) -> String {
+        if self
+            .headers
+            .get("content-type")
+            .is_some_and(|kind| kind == "application/json")
+        {
+            return format!("{} application/json", self.status);
+        }
+        format!("{} {} bytes", self.status, self.length)
+    }
+}
+
+fn compare(dir: &Path, cases: &[Row]) -> anyhow::Result<Vec<Option<Answer>>> {
+    let (router, there, _scratch) = served(dir, &Options::default())?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
@@ -177,10 +204,7 @@ fn compare(dir: &Path, cases: &[Row]) -> anyhow::Result<Vec<Option<Answer>>> {
     cases
         .iter()
         .map(|row| {
-            let absent = ["medium", "synthetic"]
-                .iter()
-                .any(|name| !there.contains(name) && row.path.contains(&format!("/{name}/")));
-            if absent {
+            if absent(&row.path, &there) {
                 return Ok(None);
             }
             let mut request = Request::builder().method(row.method.as_str()).uri(&row.path);

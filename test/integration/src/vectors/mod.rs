@@ -9,6 +9,7 @@ pub mod canonical;
 mod catalogs;
 pub mod crdsafety;
 pub mod deviations;
+pub mod graphql;
 pub mod metas;
 pub mod render;
 pub mod resolution;
@@ -70,6 +71,11 @@ pub const KINDS: &[Kind] = &[
         name: "content-api",
         path: "metas.jsonl",
         run: metas::run,
+    },
+    Kind {
+        name: "graphql",
+        path: "metas.jsonl",
+        run: graphql::run,
     },
     Kind {
         name: "resolution",

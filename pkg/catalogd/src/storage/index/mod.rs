@@ -12,10 +12,12 @@
 //! ```
 
 mod build;
+mod list;
 mod read;
 mod sort;
 
 pub(super) use build::Builder;
+pub use list::Schemas;
 pub(super) use read::Index;
 pub use read::{Filter, Section, Selection};
 

@@ -13,8 +13,8 @@ use crate::storage::StorageError;
 /// How many records are looked at between two reads of the index.
 const BATCH: u32 = 1024;
 const HEADER_BYTES: usize = 24;
-const RECORD_BYTES: usize = 24;
-const POSTING_BYTES: usize = 4;
+pub(super) const RECORD_BYTES: usize = 24;
+pub(super) const POSTING_BYTES: usize = 4;
 
 /// Which blobs are wanted; all filters must hold, exactly.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,9 +48,9 @@ pub struct Section {
 pub(in crate::storage) struct Index {
     file: File,
     path: PathBuf,
-    layout: Layout,
+    pub(super) layout: Layout,
     /// Size of `catalog.jsonl`.
-    content: u64,
+    pub(super) content: u64,
 }
 
 /// What a filter selects, found piece by piece.
@@ -172,7 +172,7 @@ impl Index {
     }
 
     /// The key of a string, by binary search.
-    fn find(&self, text: &str) -> Result<Option<u32>, StorageError> {
+    pub(super) fn find(&self, text: &str) -> Result<Option<u32>, StorageError> {
         let (mut low, mut high) = (0_u64, self.layout.strings);
         while low < high {
             let middle = low + (high - low) / 2;
@@ -192,18 +192,18 @@ impl Index {
         Ok(None)
     }
 
-    fn read<const N: usize>(&self, offset: u64) -> Result<[u8; N], StorageError> {
+    pub(super) fn read<const N: usize>(&self, offset: u64) -> Result<[u8; N], StorageError> {
         let mut bytes = [0; N];
         self.read_into(&mut bytes, offset)?;
         Ok(bytes)
     }
 
-    fn read_into(&self, bytes: &mut [u8], offset: u64) -> Result<(), StorageError> {
+    pub(super) fn read_into(&self, bytes: &mut [u8], offset: u64) -> Result<(), StorageError> {
         let read: io::Result<()> = self.file.read_exact_at(bytes, offset);
         read.map_err(StorageError::io("read", &self.path))
     }
 
-    fn damaged(&self) -> StorageError {
+    pub(super) fn damaged(&self) -> StorageError {
         StorageError::Damaged {
             path: self.path.clone(),
             what: "the index contradicts itself",
@@ -211,14 +211,14 @@ impl Index {
     }
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
+pub(super) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     bytes
         .get(at..at + 4)
         .and_then(|slice| slice.try_into().ok())
         .map_or(0, u32::from_le_bytes)
 }
 
-fn u64_at(bytes: &[u8], at: usize) -> u64 {
+pub(super) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     bytes
         .get(at..at + 8)
         .and_then(|slice| slice.try_into().ok())

@@ -1,0 +1,38 @@
+//! Who may read content, where that is asked for: the bearer of a token whose user may `get` the path (`post` for
+//! queries) as a non-resource URL.
+
+use axum::{
+    extract::{Request, State},
+    http::{HeaderValue, Method, StatusCode, header},
+    middleware::Next,
+    response::Response,
+};
+use olm_runtime::metrics::access::{Access, Verdict};
+
+use super::reply;
+
+/// Tokens made for this audience are accepted besides those made for the API server.
+pub const AUDIENCE: &str = "catalogd.olm.operatorframework.io";
+
+/// Lets a request pass whose bearer may have the answer.
+pub(super) async fn check(State(access): State<Access>, request: Request, next: Next) -> Response {
+    let verb = match *request.method() {
+        Method::GET | Method::HEAD => "get".to_owned(),
+        ref other => other.as_str().to_ascii_lowercase(),
+    };
+    match access
+        .verdict(request.headers(), &verb, request.uri().path())
+        .await
+    {
+        Ok(Verdict::Allowed) => next.run(request).await,
+        Ok(Verdict::Unauthenticated) => {
+            let mut response = reply::text(StatusCode::UNAUTHORIZED, "Unauthorized");
+            response
+                .headers_mut()
+                .insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            response
+        }
+        Ok(Verdict::Forbidden) => reply::text(StatusCode::FORBIDDEN, "Forbidden"),
+        Err(error) => reply::broken("reviewing a token", &error),
+    }
+}

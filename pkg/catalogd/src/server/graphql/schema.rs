@@ -1,0 +1,280 @@
+//! The GraphQL schema of a catalog, and how its fields are answered.
+//!
+//! Answers come from the stored objects that a query names, found by the index; nothing of a catalog is held.
+//! All of it blocks on the disk.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use async_graphql::{
+    Error, Name, Value,
+    dynamic::{
+        Field, FieldFuture, FieldValue, InputValue, Object, ResolverContext, Schema, SchemaError, TypeRef,
+    },
+};
+
+use super::{
+    names,
+    row::{self, Budget, Row},
+    shape::{Fields, Kind, Scalar, SchemaShape, Shape},
+};
+use crate::storage::{Encoding, Generation, Section};
+
+/// Most objects of a page, and how many it has when nothing is said.
+const PAGE: i32 = 100;
+const QUERY: &str = "Query";
+const SUMMARY: &str = "CatalogSummary";
+const SCHEMA_SUMMARY: &str = "SchemaSummary";
+
+/// Keys by the names of their fields.
+type Keys = Arc<BTreeMap<String, String>>;
+
+/// The schema for a catalog of this shape. Requests bring the [`Generation`] and their [`Budget`] as data.
+pub(super) fn build(shape: &Shape) -> Result<Schema, SchemaError> {
+    let mut types: BTreeSet<String> = [
+        QUERY,
+        SUMMARY,
+        SCHEMA_SUMMARY,
+        "Int",
+        "Float",
+        "String",
+        "Boolean",
+        "ID",
+    ]
+    .map(str::to_owned)
+    .into();
+    let mut roots = BTreeSet::from(["summary".to_owned()]);
+    let (mut query, mut objects) = (Object::new(QUERY).field(summary(shape)), summary_types());
+    for (schema, SchemaShape { fields, .. }) in &shape.0 {
+        let name = names::free(&names::type_name(schema), &mut types);
+        let keys = add(&mut objects, &mut types, &name, fields);
+        let root = names::free(&names::query_field(schema), &mut roots);
+        query = query.field(list(schema, root, &name, keys));
+    }
+    objects
+        .into_iter()
+        .fold(
+            Schema::build(QUERY, None, None).register(query),
+            async_graphql::dynamic::SchemaBuilder::register,
+        )
+        .finish()
+}
+
+/// Makes the object type of fields, and the types below it.
+fn add(objects: &mut Vec<Object>, types: &mut BTreeSet<String>, name: &str, fields: &Fields) -> Keys {
+    // Of keys that make one name, the first has it.
+    let mut by_name: BTreeMap<String, (&String, &Kind)> = BTreeMap::new();
+    for (key, kind) in fields {
+        by_name.entry(names::field_name(key)).or_insert((key, kind));
+    }
+    let keys = by_name
+        .iter()
+        .map(|(field, (key, _))| (field.clone(), (*key).clone()))
+        .collect();
+    let mut object = Object::new(name);
+    for (field, (key, kind)) in by_name {
+        let key = key.clone();
+        object = object.field(match kind {
+            Kind::Unknown => one(field, key, Scalar::String),
+            Kind::One(scalar) => one(field, key, *scalar),
+            Kind::Many(scalar) => many(field, key, scalar.unwrap_or(Scalar::String)),
+            Kind::Objects(below) if below.is_empty() => many(field, key, Scalar::String),
+            Kind::Objects(below) => {
+                let element = names::free(&format!("{name}{}", names::type_name(&field)), types);
+                let below = add(objects, types, &element, below);
+                elements(field, key, &element, below)
+            }
+        });
+    }
+    objects.push(object);
+    Arc::new(keys)
+}
+
+fn type_of(scalar: Scalar) -> &'static str {
+    match scalar {
+        Scalar::Boolean => TypeRef::BOOLEAN,
+        Scalar::Int => TypeRef::INT,
+        Scalar::Float => TypeRef::FLOAT,
+        Scalar::String => TypeRef::STRING,
+    }
+}
+
+/// A field with one value.
+fn one(field: String, key: String, scalar: Scalar) -> Field {
+    Field::new(field, TypeRef::named(type_of(scalar)), move |ctx| {
+        let key = key.clone();
+        FieldFuture::new(async move {
+            let Some(json) = value(&ctx, &key)? else {
+                return Ok(None);
+            };
+            ctx.data::<Arc<Budget>>()?.spend(json.len())?;
+            Ok(Some(FieldValue::value(row::scalar(json, scalar))))
+        })
+    })
+}
+
+/// A field with a list of values.
+fn many(field: String, key: String, scalar: Scalar) -> Field {
+    Field::new(field, TypeRef::named_list(type_of(scalar)), move |ctx| {
+        let key = key.clone();
+        FieldFuture::new(async move {
+            let Some(json) = value(&ctx, &key)? else {
+                return Ok(None);
+            };
+            ctx.data::<Arc<Budget>>()?.spend(json.len())?;
+            Ok(row::elements(json).map(|elements| {
+                FieldValue::list(
+                    elements
+                        .iter()
+                        .map(|element| FieldValue::value(row::scalar(element.get(), scalar))),
+                )
+            }))
+        })
+    })
+}
+
+/// A field with a list of objects.
+fn elements(field: String, key: String, element: &str, keys: Keys) -> Field {
+    Field::new(field, TypeRef::named_list(element), move |ctx| {
+        let (key, keys) = (key.clone(), keys.clone());
+        FieldFuture::new(async move {
+            let Some(json) = value(&ctx, &key)? else {
+                return Ok(None);
+            };
+            let (wanted, budget) = (wanted(&ctx, &keys), ctx.data::<Arc<Budget>>()?);
+            let Some(elements) = row::elements(json) else {
+                return Ok(None);
+            };
+            let rows = elements
+                .iter()
+                .map(|element| {
+                    if element.get().starts_with('{') {
+                        Ok(FieldValue::owned_any(row::row(element.get(), &wanted, budget)?))
+                    } else {
+                        Ok(FieldValue::NULL)
+                    }
+                })
+                .collect::<Result<Vec<_>, Error>>()?;
+            Ok(Some(FieldValue::list(rows)))
+        })
+    })
+}
+
+/// The root field that lists the objects of a schema.
+fn list(schema: &str, root: String, object: &str, keys: Keys) -> Field {
+    let schema: Arc<str> = schema.into();
+    Field::new(root, TypeRef::named_list(object), move |ctx| {
+        let (schema, keys) = (schema.clone(), keys.clone());
+        FieldFuture::new(async move {
+            let number = |name: &str| ctx.args.get(name).and_then(|value| value.i64().ok());
+            let limit = number("limit")
+                .and_then(|limit| u64::try_from(limit).ok())
+                .filter(|limit| (1..=u64::from(PAGE.unsigned_abs())).contains(limit))
+                .unwrap_or(u64::from(PAGE.unsigned_abs()));
+            let offset = number("offset")
+                .and_then(|offset| u64::try_from(offset).ok())
+                .unwrap_or(0);
+            let generation = ctx.data::<Arc<Generation>>()?;
+            let (wanted, budget) = (wanted(&ctx, &keys), ctx.data::<Arc<Budget>>()?);
+            let page = generation
+                .page(&schema, offset, limit)
+                .map_err(|error| unreadable(&error))?;
+            let rows = page
+                .into_iter()
+                .map(|section| Ok(FieldValue::owned_any(read(generation, section, &wanted, budget)?)))
+                .collect::<Result<Vec<_>, Error>>()?;
+            Ok(Some(FieldValue::list(rows)))
+        })
+    })
+    .argument(InputValue::new("limit", TypeRef::named(TypeRef::INT)).default_value(PAGE))
+    .argument(InputValue::new("offset", TypeRef::named(TypeRef::INT)).default_value(0))
+}
+
+fn read(
+    generation: &Generation,
+    section: Section,
+    wanted: &BTreeSet<&str>,
+    budget: &Budget,
+) -> Result<Row, Error> {
+    if wanted.is_empty() {
+        return Ok(Row::new());
+    }
+    budget.spend(0)?;
+    let mut object = vec![0; usize::try_from(section.length).unwrap_or_default()];
+    generation
+        .read_at(Encoding::Identity, &mut object, section.offset)
+        .map_err(|error| unreadable(&error))?;
+    let text = std::str::from_utf8(&object).map_err(|_| Error::new("a stored object is not UTF-8"))?;
+    Ok(row::row(text, wanted, budget)?)
+}
+
+/// The cause goes to the log.
+fn unreadable(error: &dyn std::error::Error) -> Error {
+    let text = olm_runtime::telemetry::chain(error);
+    tracing::error!(error = text, "a query cannot read content");
+    Error::new("stored content cannot be read")
+}
+
+/// The keys of what a query selects below a field.
+fn wanted<'a>(ctx: &ResolverContext<'_>, keys: &'a BTreeMap<String, String>) -> BTreeSet<&'a str> {
+    ctx.field()
+        .selection_set()
+        .filter_map(|field| keys.get(field.name()).map(String::as_str))
+        .collect()
+}
+
+/// The JSON of the parent's key, when it has one that is not null.
+fn value<'a>(ctx: &ResolverContext<'a>, key: &str) -> Result<Option<&'a str>, Error> {
+    let row = ctx.parent_value.try_downcast_ref::<Row>()?;
+    Ok(row.get(key).map(String::as_str).filter(|json| *json != "null"))
+}
+
+/// The root field that counts what there is.
+fn summary(shape: &Shape) -> Field {
+    let object = |fields: Vec<(&str, Value)>| {
+        Value::Object(
+            fields
+                .into_iter()
+                .map(|(name, value)| (Name::new(name), value))
+                .collect(),
+        )
+    };
+    let schemas: Vec<Value> = shape
+        .0
+        .iter()
+        .map(|(name, shape)| {
+            object(vec![
+                ("name", name.as_str().into()),
+                ("totalObjects", shape.objects.into()),
+                ("totalFields", shape.fields.len().into()),
+            ])
+        })
+        .collect();
+    let summary = object(vec![
+        ("totalSchemas", schemas.len().into()),
+        ("schemas", Value::List(schemas)),
+    ]);
+    Field::new("summary", TypeRef::named(SUMMARY), move |_| {
+        FieldFuture::from_value(Some(summary.clone()))
+    })
+}
+
+fn summary_types() -> Vec<Object> {
+    let member = |name: &'static str, kind: TypeRef| {
+        Field::new(name, kind, move |ctx| match ctx.parent_value.as_value() {
+            Some(Value::Object(fields)) => FieldFuture::from_value(fields.get(name).cloned()),
+            _ => FieldFuture::from_value(None),
+        })
+    };
+    vec![
+        Object::new(SUMMARY)
+            .field(member("totalSchemas", TypeRef::named(TypeRef::INT)))
+            .field(member("schemas", TypeRef::named_list(SCHEMA_SUMMARY))),
+        Object::new(SCHEMA_SUMMARY)
+            .field(member("name", TypeRef::named(TypeRef::STRING)))
+            .field(member("totalObjects", TypeRef::named(TypeRef::INT)))
+            .field(member("totalFields", TypeRef::named(TypeRef::INT))),
+    ]
+}

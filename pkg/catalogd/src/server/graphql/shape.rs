@@ -1,0 +1,362 @@
+//! What fields the objects of a catalog have, and of which kind: what a GraphQL schema is made of.
+//!
+//! Found by reading every object once. A field's kind is the least that fits all its values, so it does not
+//! depend on their order. Memory is bounded by one object and by the limits below, not by the catalog.
+
+use std::{collections::BTreeMap, fmt};
+
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+/// Most schemas; further ones are not in the GraphQL schema.
+const SCHEMAS: usize = 256;
+/// Most fields of a schema or of the elements of a list.
+const FIELDS: usize = 512;
+/// Longest key or schema that is looked at, in bytes.
+const NAME: usize = 256;
+
+/// Every schema with its fields, by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Shape(pub(super) BTreeMap<String, SchemaShape>);
+
+/// The objects of one schema.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct SchemaShape {
+    /// How many there are.
+    pub(super) objects: u64,
+    /// Their fields, by key.
+    pub(super) fields: Fields,
+}
+
+/// Fields by key.
+pub(super) type Fields = BTreeMap<String, Kind>;
+
+/// What a field's values are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Nothing but null so far.
+    Unknown,
+    /// One value.
+    One(Scalar),
+    /// Lists of values; none when all of them are empty.
+    Many(Option<Scalar>),
+    /// Lists of objects.
+    Objects(Fields),
+}
+
+/// A single value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scalar {
+    Boolean,
+    /// An integer of 32 bits, as GraphQL has it.
+    Int,
+    /// Any other number, too.
+    Float,
+    /// Text; of what is no text, its JSON.
+    String,
+}
+
+impl Shape {
+    /// Takes one object in, given as JSON.
+    pub(super) fn add(&mut self, object: &[u8]) -> Result<(), serde_json::Error> {
+        let (schema, fields) = TopLevel.deserialize(&mut serde_json::Deserializer::from_slice(object))?;
+        if schema.is_empty() || schema.len() > NAME {
+            return Ok(());
+        }
+        if !self.0.contains_key(&schema) && self.0.len() >= SCHEMAS {
+            return Ok(());
+        }
+        let known = self.0.entry(schema).or_default();
+        known.objects += 1;
+        merge(&mut known.fields, fields);
+        Ok(())
+    }
+}
+
+impl Scalar {
+    fn join(self, other: Self) -> Self {
+        match (self, other) {
+            (a, b) if a == b => a,
+            (Self::Int, Self::Float) | (Self::Float, Self::Int) => Self::Float,
+            _ => Self::String,
+        }
+    }
+}
+
+impl Kind {
+    /// The least kind that fits both.
+    fn join(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Unknown, kind) | (kind, Self::Unknown) => kind,
+            (Self::One(a), Self::One(b)) => Self::One(a.join(b)),
+            (Self::Many(a), Self::Many(b)) => Self::Many(match (a, b) {
+                (Some(a), Some(b)) => Some(a.join(b)),
+                (a, b) => a.or(b),
+            }),
+            (Self::Many(None), Self::Objects(fields)) | (Self::Objects(fields), Self::Many(None)) => {
+                Self::Objects(fields)
+            }
+            (Self::Objects(mut a), Self::Objects(b)) => {
+                merge(&mut a, b);
+                Self::Objects(a)
+            }
+            (Self::Many(_), Self::Objects(_)) | (Self::Objects(_), Self::Many(_)) => {
+                Self::Many(Some(Scalar::String))
+            }
+            (Self::One(_), _) | (_, Self::One(_)) => Self::One(Scalar::String),
+        }
+    }
+}
+
+fn merge(known: &mut Fields, more: Fields) {
+    for (key, kind) in more {
+        if let Some(slot) = known.get_mut(&key) {
+            let former = std::mem::replace(slot, Kind::Unknown);
+            *slot = former.join(kind);
+        } else if known.len() < FIELDS && key.len() <= NAME {
+            known.insert(key, kind);
+        }
+    }
+}
+
+/// Reads an object's schema and fields.
+struct TopLevel;
+
+impl<'de> DeserializeSeed<'de> for TopLevel {
+    type Value = (String, Fields);
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for TopLevel {
+    type Value = (String, Fields);
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let (mut schema, mut fields) = (String::new(), Fields::new());
+        while let Some(key) = map.next_key::<String>()? {
+            let kind = if key.eq_ignore_ascii_case("schema") {
+                schema = map.next_value()?;
+                Kind::One(Scalar::String)
+            } else {
+                map.next_value_seed(Value { deep: false })?
+            };
+            merge(&mut fields, Fields::from([(key, kind)]));
+        }
+        Ok((schema, fields))
+    }
+}
+
+/// Reads a value's kind. `deep`: within the elements of a list, where objects are no types of their own.
+#[derive(Clone, Copy)]
+struct Value {
+    deep: bool,
+}
+
+impl<'de> DeserializeSeed<'de> for Value {
+    type Value = Kind;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Kind, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Value {
+    type Value = Kind;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Kind, E> {
+        Ok(Kind::Unknown)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Kind, E> {
+        Ok(Kind::One(Scalar::Boolean))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Kind, E> {
+        Ok(Kind::One(integer(i32::try_from(number).is_ok())))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Kind, E> {
+        Ok(Kind::One(integer(i32::try_from(number).is_ok())))
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Kind, E> {
+        Ok(Kind::One(Scalar::Float))
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Kind, E> {
+        Ok(Kind::One(Scalar::String))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Kind, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Kind::One(Scalar::String))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Kind, A::Error> {
+        let mut kind = Kind::Many(None);
+        while let Some(element) = list.next_element_seed(Element { deep: self.deep })? {
+            kind = kind.join(element);
+        }
+        Ok(kind)
+    }
+}
+
+/// Reads an element of a list, as the kind of a list that has just this one.
+#[derive(Clone, Copy)]
+struct Element {
+    deep: bool,
+}
+
+impl<'de> DeserializeSeed<'de> for Element {
+    type Value = Kind;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Kind, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Element {
+    type Value = Kind;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Kind, E> {
+        Ok(Kind::Many(None))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Kind, E> {
+        Ok(Kind::Many(Some(Scalar::Boolean)))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Kind, E> {
+        Ok(Kind::Many(Some(integer(i32::try_from(number).is_ok()))))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Kind, E> {
+        Ok(Kind::Many(Some(integer(i32::try_from(number).is_ok()))))
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Kind, E> {
+        Ok(Kind::Many(Some(Scalar::Float)))
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Kind, E> {
+        Ok(Kind::Many(Some(Scalar::String)))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Kind, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Kind::Many(Some(Scalar::String)))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Kind, A::Error> {
+        if self.deep {
+            while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+            return Ok(Kind::Many(Some(Scalar::String)));
+        }
+        let mut fields = Fields::new();
+        while let Some(key) = map.next_key::<String>()? {
+            let kind = map.next_value_seed(Value { deep: true })?;
+            merge(&mut fields, Fields::from([(key, kind)]));
+        }
+        Ok(Kind::Objects(fields))
+    }
+}
+
+fn integer(fits: bool) -> Scalar {
+    if fits { Scalar::Int } else { Scalar::Float }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape(objects: &[&str]) -> Shape {
+        let mut shape = Shape::default();
+        for object in objects {
+            shape.add(object.as_bytes()).unwrap();
+        }
+        shape
+    }
+
+    #[test]
+    fn kinds_of_values() {
+        use Scalar::{Boolean, Float, Int, String};
+        let object = r#"{"schema":"s","a":1,"b":1.5,"c":3000000000,"d":true,"e":null,"f":{"x":1},"g":[],"h":[1,2],
+            "i":[1,"a"],"j":[{"n":1,"deep":[{"x":1}],"list":["a"]},{"m":{}}],"k":[[1]],"l":[{},1],"m":[null]}"#;
+        let shape = shape(&[object]);
+        let fields = &shape.0["s"].fields;
+        for (key, kind) in [
+            ("a", Kind::One(Int)),
+            ("b", Kind::One(Float)),
+            ("c", Kind::One(Float)),
+            ("d", Kind::One(Boolean)),
+            ("e", Kind::Unknown),
+            ("f", Kind::One(String)),
+            ("g", Kind::Many(None)),
+            ("h", Kind::Many(Some(Int))),
+            ("i", Kind::Many(Some(String))),
+            (
+                "j",
+                Kind::Objects(Fields::from([
+                    ("n".to_owned(), Kind::One(Int)),
+                    ("deep".to_owned(), Kind::Many(Some(String))),
+                    ("list".to_owned(), Kind::Many(Some(String))),
+                    ("m".to_owned(), Kind::One(String)),
+                ])),
+            ),
+            ("k", Kind::Many(Some(String))),
+            ("l", Kind::Many(Some(String))),
+            ("m", Kind::Many(None)),
+            ("schema", Kind::One(String)),
+        ] {
+            assert_eq!(fields[key], kind, "{key}");
+        }
+    }
+
+    #[test]
+    fn the_order_of_objects_does_not_matter() {
+        let objects = [
+            r#"{"schema":"s","a":1,"b":[],"c":null}"#,
+            r#"{"schema":"s","a":1.5,"b":[{"x":1}],"c":true}"#,
+            r#"{"schema":"s","a":2,"b":[{"x":"1"}],"d":1}"#,
+            r#"{"schema":"t"}"#,
+            r#"{"name":"none"}"#,
+        ];
+        let forward = shape(&objects);
+        let mut backward = objects;
+        backward.reverse();
+        assert_eq!(forward, shape(&backward));
+        assert_eq!(forward.0["s"].objects, 3);
+        assert_eq!(forward.0.len(), 2);
+        assert_eq!(
+            forward.0["s"].fields["b"],
+            Kind::Objects(Fields::from([("x".to_owned(), Kind::One(Scalar::String))]))
+        );
+    }
+
+    #[test]
+    fn limits_hold() {
+        let mut shape = Shape::default();
+        for n in 0..SCHEMAS + 5 {
+            shape.add(format!("{{\"schema\":\"s{n}\"}}").as_bytes()).unwrap();
+        }
+        assert_eq!(shape.0.len(), SCHEMAS);
+        let keys: Vec<String> = (0..FIELDS + 5).map(|n| format!("\"k{n}\":1")).collect();
+        let mut wide = Shape::default();
+        wide.add(format!("{{\"schema\":\"s\",{}}}", keys.join(",")).as_bytes())
+            .unwrap();
+        assert_eq!(wide.0["s"].fields.len(), FIELDS);
+    }
+}

@@ -1,0 +1,291 @@
+//! `fields` and `exclude` of `/metas`: parts of each object instead of the whole.
+//!
+//! A path is keys joined by `.`; a list is gone through, every element alike. What is kept is copied as it
+//! stands, so an answer stays in the catalog's canonical form.
+
+use std::{collections::BTreeMap, fmt, ops::ControlFlow};
+
+use serde::{
+    Serialize,
+    de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor},
+};
+use serde_json::value::RawValue;
+
+/// Most paths of each parameter.
+const MAX_PATHS: usize = 64;
+/// Most keys of a path.
+const MAX_KEYS: usize = 16;
+
+/// Paths as a tree, by key.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+struct Paths {
+    /// A path ends here: everything below is meant.
+    all: bool,
+    below: BTreeMap<String, Paths>,
+}
+
+/// What an answer has of each object.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Projection {
+    /// Only these, when there are any.
+    fields: Option<Paths>,
+    /// Not these.
+    exclude: Option<Paths>,
+}
+
+impl Projection {
+    /// Reads the two parameters; an empty one is as good as none. `None`: objects are wanted whole.
+    ///
+    /// The error is a sentence for the client.
+    pub(super) fn new(fields: Option<&str>, exclude: Option<&str>) -> Result<Option<Self>, String> {
+        let read = |name: &str, text: Option<&str>| {
+            text.filter(|text| !text.is_empty())
+                .map(|text| paths(text).map_err(|fault| format!("invalid {name}: {fault}")))
+                .transpose()
+        };
+        let (fields, exclude) = (read("fields", fields)?, read("exclude", exclude)?);
+        Ok((fields.is_some() || exclude.is_some()).then_some(Self { fields, exclude }))
+    }
+
+    /// Appends what is wanted of one object, given as JSON without white space.
+    pub(super) fn apply(&self, object: &[u8], out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
+        let text = std::str::from_utf8(object).map_err(serde_json::Error::custom)?;
+        write(text, self.fields.as_ref(), self.exclude.as_ref(), out)
+    }
+}
+
+/// Reads `a.b,c`; a backslash takes the next character literally.
+fn paths(text: &str) -> Result<Paths, String> {
+    let mut root = Paths::default();
+    let (mut path, mut key, mut count) = (Vec::new(), String::new(), 0);
+    let mut rest = text.chars();
+    loop {
+        let char = rest.next();
+        match char {
+            Some('\\') => key.push(rest.next().ok_or("a path ends with a backslash")?),
+            Some('.' | ',') | None => {
+                if key.is_empty() {
+                    return Err("a path has an empty key".to_owned());
+                }
+                path.push(std::mem::take(&mut key));
+                if path.len() > MAX_KEYS {
+                    return Err(format!("a path has more than {MAX_KEYS} keys"));
+                }
+                if char != Some('.') {
+                    count += 1;
+                    if count > MAX_PATHS {
+                        return Err(format!("more than {MAX_PATHS} paths"));
+                    }
+                    root.add(std::mem::take(&mut path));
+                }
+            }
+            Some(char) => key.push(char),
+        }
+        if char.is_none() {
+            return Ok(root);
+        }
+    }
+}
+
+impl Paths {
+    fn add(&mut self, path: Vec<String>) {
+        let mut at = self;
+        for key in path {
+            if at.all {
+                return;
+            }
+            at = at.below.entry(key).or_default();
+        }
+        at.all = true;
+        at.below.clear();
+    }
+}
+
+/// What becomes of a key's value: left out, or written with what remains of both trees.
+fn part<'a>(
+    key: &str,
+    keep: Option<&'a Paths>,
+    drop: Option<&'a Paths>,
+) -> Option<(Option<&'a Paths>, Option<&'a Paths>)> {
+    let drop = drop.and_then(|drop| drop.below.get(key));
+    if drop.is_some_and(|drop| drop.all) {
+        return None;
+    }
+    let keep = match keep {
+        None => None,
+        Some(keep) => Some(keep.below.get(key)?).filter(|keep| !keep.all),
+    };
+    Some((keep, drop))
+}
+
+/// Appends what `keep` (everything when `None`) without `drop` has of a value.
+fn write(
+    value: &str,
+    keep: Option<&Paths>,
+    drop: Option<&Paths>,
+    out: &mut Vec<u8>,
+) -> Result<(), serde_json::Error> {
+    if keep.is_none() && drop.is_none() {
+        out.extend_from_slice(value.as_bytes());
+        return Ok(());
+    }
+    let (open, close) = match value.as_bytes().first() {
+        Some(b'{') => (b'{', b'}'),
+        Some(b'[') => (b'[', b']'),
+        _ => {
+            out.extend_from_slice(value.as_bytes());
+            return Ok(());
+        }
+    };
+    out.push(open);
+    let mut empty = true;
+    parts(value, |key, value| {
+        let found = match key {
+            Some(key) => part(key, keep, drop),
+            None => Some((keep, drop)),
+        };
+        // Where a path goes on, only what has keys can have it.
+        let Some((keep, drop)) = found.filter(|(keep, _)| keep.is_none() || value.starts_with(['{', '[']))
+        else {
+            return Ok(());
+        };
+        if !std::mem::replace(&mut empty, false) {
+            out.push(b',');
+        }
+        if let Some(key) = key {
+            out.extend_from_slice(key_text(key)?.as_bytes());
+            out.push(b':');
+        }
+        write(value, keep, drop, out)
+    })?;
+    out.push(close);
+    Ok(())
+}
+
+/// A key as the canonical form has it.
+fn key_text(key: &str) -> Result<String, serde_json::Error> {
+    let text = serde_json::to_string(key)?;
+    Ok(text.replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029"))
+}
+
+/// Goes through the members of an object, or the elements of a list (which have no key).
+pub(super) fn parts(
+    text: &str,
+    mut each: impl FnMut(Option<&str>, &str) -> Result<(), serde_json::Error>,
+) -> Result<(), serde_json::Error> {
+    let mut failed = None;
+    let visitor = Parts(|key: Option<&str>, value: &str| match each(key, value) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => {
+            failed = Some(error);
+            ControlFlow::Break(())
+        }
+    });
+    let read = visitor.deserialize(&mut serde_json::Deserializer::from_str(text));
+    failed.map_or(read, Err)
+}
+
+struct Parts<F>(F);
+
+impl<'de, F: FnMut(Option<&str>, &str) -> ControlFlow<()>> DeserializeSeed<'de> for Parts<F> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de, F: FnMut(Option<&str>, &str) -> ControlFlow<()>> Visitor<'de> for Parts<F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object or a list")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+        while let Some((key, value)) = map.next_entry::<String, &RawValue>()? {
+            if (self.0)(Some(&key), value.get()).is_break() {
+                return Err(A::Error::custom("given up"));
+            }
+        }
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<(), A::Error> {
+        while let Some(value) = list.next_element::<&RawValue>()? {
+            if (self.0)(None, value.get()).is_break() {
+                return Err(A::Error::custom("given up"));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OBJECT: &str = r#"{"a\u2028":1,"icon":{"base64data":"AA==","mediatype":"x"},"n":1e+21,"name":"é","olm.x":true,"properties":[{"type":"t","value":{"v":[1,2]}},5,{"type":"u"}]}"#;
+
+    fn projected(fields: &str, exclude: &str) -> String {
+        let projection = Projection::new(Some(fields), Some(exclude)).unwrap().unwrap();
+        let mut out = Vec::new();
+        projection.apply(OBJECT.as_bytes(), &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn paths_select() {
+        for (fields, exclude, expected) in [
+            ("name", "", r#"{"name":"é"}"#),
+            ("name,n", "", r#"{"n":1e+21,"name":"é"}"#),
+            ("nothing", "", "{}"),
+            (
+                "properties.type",
+                "",
+                r#"{"properties":[{"type":"t"},{"type":"u"}]}"#,
+            ),
+            (
+                "properties.value.v,properties.type",
+                "",
+                r#"{"properties":[{"type":"t","value":{"v":[1,2]}},{"type":"u"}]}"#,
+            ),
+            // A longer path adds nothing to a shorter one, whatever comes first.
+            (
+                "icon.mediatype,icon",
+                "",
+                r#"{"icon":{"base64data":"AA==","mediatype":"x"}}"#,
+            ),
+            (
+                "icon,icon.mediatype",
+                "",
+                r#"{"icon":{"base64data":"AA==","mediatype":"x"}}"#,
+            ),
+            ("name.first", "", "{}"),
+            ("olm\\.x", "", r#"{"olm.x":true}"#),
+            ("a\u{2028}", "", r#"{"a\u2028":1}"#),
+            ("icon", "icon.base64data", r#"{"icon":{"mediatype":"x"}}"#),
+            (
+                "",
+                "icon,properties.value,n,name,olm\\.x",
+                r#"{"a\u2028":1,"properties":[{"type":"t"},5,{"type":"u"}]}"#,
+            ),
+        ] {
+            assert_eq!(projected(fields, exclude), expected, "{fields} without {exclude}");
+        }
+    }
+
+    #[test]
+    fn nothing_given_is_no_projection() {
+        assert_eq!(Projection::new(None, Some("")), Ok(None));
+    }
+
+    #[test]
+    fn malformed_paths_are_refused() {
+        let (many, deep) = (vec!["a"; 65].join(","), vec!["a"; 17].join("."));
+        for bad in [".", "a.", "a,,b", ",", "a\\", many.as_str(), deep.as_str()] {
+            let error = Projection::new(Some(bad), None).unwrap_err();
+            assert!(error.starts_with("invalid fields: "), "{error}");
+        }
+    }
+}

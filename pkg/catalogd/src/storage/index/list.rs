@@ -1,0 +1,104 @@
+//! What an index tells beyond searches: a page of a schema's objects, and which schemas there are.
+
+use super::{
+    Field, LIST, Layout, POSTING, RECORD, STRING,
+    read::{Index, POSTING_BYTES, RECORD_BYTES, Section, u32_at, u64_at},
+};
+use crate::storage::StorageError;
+
+/// Lists read at once.
+const BATCH: u64 = 4096;
+const LIST_BYTES: usize = 8;
+
+/// How many objects there are of each schema, by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Schemas {
+    /// Schemas with the number of their objects.
+    pub counts: Vec<(String, u64)>,
+    /// How many schemas more there are than were asked for.
+    pub left_out: u64,
+}
+
+impl Index {
+    /// Where the objects of a schema lie, in file order, `limit` of them from `offset` on.
+    pub(in crate::storage) fn page(
+        &self,
+        schema: &str,
+        offset: u64,
+        limit: u64,
+    ) -> Result<Vec<Section>, StorageError> {
+        let Some(key) = self.find(schema)? else {
+            return Ok(Vec::new());
+        };
+        let (start, count) = self.list(Field::Schema, u64::from(key))?;
+        let mut page = Vec::new();
+        for at in (offset..count).take(usize::try_from(limit).unwrap_or(usize::MAX)) {
+            let place = self.layout.postings(Field::Schema) + (start + at) * POSTING;
+            let number = u64::from(u32_at(&self.read::<POSTING_BYTES>(place)?, 0));
+            if number >= self.layout.metas {
+                return Err(self.damaged());
+            }
+            let record = self.read::<RECORD_BYTES>(Layout::records() + number * RECORD)?;
+            page.push(self.section(&record)?);
+        }
+        Ok(page)
+    }
+
+    /// The first schemas by name, at most `most`.
+    pub(in crate::storage) fn schemas(&self, most: usize) -> Result<Schemas, StorageError> {
+        let mut found = Schemas::default();
+        // The empty text is the first: objects without a schema are no schema's.
+        let mut key = 1;
+        while key < self.layout.strings {
+            let batch = (self.layout.strings - key).min(BATCH);
+            let mut lists = vec![0; usize::try_from(batch * LIST).unwrap_or_default()];
+            self.read_into(&mut lists, self.layout.lists(Field::Schema) + key * LIST)?;
+            for (at, list) in (key..).zip(lists.chunks_exact(LIST_BYTES)) {
+                let count = u64::from(u32_at(list, 4));
+                if count == 0 {
+                    continue;
+                }
+                if found.counts.len() >= most {
+                    found.left_out += 1;
+                    continue;
+                }
+                let text = self.read::<8>(self.layout.strings() + at * STRING)?;
+                found.counts.push((self.text(&text)?, count));
+            }
+            key += batch;
+        }
+        Ok(found)
+    }
+
+    fn text(&self, string: &[u8]) -> Result<String, StorageError> {
+        let (start, length) = (u64::from(u32_at(string, 0)), u64::from(u32_at(string, 4)));
+        if start + length > self.layout.text {
+            return Err(self.damaged());
+        }
+        let mut text = vec![0; usize::try_from(length).unwrap_or_default()];
+        self.read_into(&mut text, self.layout.text() + start)?;
+        String::from_utf8(text).map_err(|_| self.damaged())
+    }
+
+    /// Where the postings of a string begin, and how many there are.
+    fn list(&self, field: Field, key: u64) -> Result<(u64, u64), StorageError> {
+        let list = self.read::<LIST_BYTES>(self.layout.lists(field) + key * LIST)?;
+        let (start, count) = (u64::from(u32_at(&list, 0)), u64::from(u32_at(&list, 4)));
+        if start + count > self.layout.metas {
+            return Err(self.damaged());
+        }
+        Ok((start, count))
+    }
+
+    fn section(&self, record: &[u8]) -> Result<Section, StorageError> {
+        let section = Section {
+            offset: u64_at(record, 0),
+            length: u64::from(u32_at(record, 8)),
+        };
+        let end = section.offset.checked_add(section.length);
+        if end.is_none_or(|end| end > self.content) {
+            return Err(self.damaged());
+        }
+        Ok(section)
+    }
+}

@@ -1,0 +1,16 @@
+//! The content API as clients see it: over sockets, by its `OpenAPI` document, and as its documentation tells it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::format_collect,
+    clippy::too_many_lines,
+    reason = "a test stops at the first surprise"
+)]
+
+mod docs;
+mod graphql;
+mod openapi;
+mod served;
+mod sockets;

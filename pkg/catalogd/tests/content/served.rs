@@ -1,0 +1,121 @@
+//! A served content API with two catalogs: `example`, small, and `large`.
+
+use std::{path::PathBuf, sync::Arc};
+
+use axum::Router;
+use olm_catalogd::{
+    server::{Metrics, Options, router_with, serve},
+    storage::{CatalogName, Origin, Store},
+};
+use olm_harness::pki::Authority;
+use olm_runtime::tls::ServingCert;
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+/// `Fri, 02 Jan 2026 03:04:05 GMT`.
+const STORED_AT: i64 = 1_767_323_045;
+/// How many bundles `large` has.
+pub(crate) const BUNDLES: usize = 3000;
+
+/// The API's router, and the folder that it serves from.
+pub(crate) fn api() -> (Router, TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let (example, large) = (folder.path().join("example"), folder.path().join("large"));
+    std::fs::create_dir(&example).unwrap();
+    std::fs::create_dir(&large).unwrap();
+    std::fs::write(example.join("catalog.yaml"), include_str!("catalog.yaml")).unwrap();
+    std::fs::write(large.join("catalog.json"), bundles()).unwrap();
+    let store = Store::open(folder.path().join("catalogs")).unwrap();
+    for (name, source) in [("example", example), ("large", large)] {
+        let origin = Origin {
+            requested: "registry.example/catalog:v1".to_owned(),
+            resolved: format!("registry.example/catalog@sha256:{name}"),
+            unpacked_at: STORED_AT,
+        };
+        store
+            .store(
+                &CatalogName::new(name).unwrap(),
+                &source,
+                origin,
+                STORED_AT,
+                &|| false,
+            )
+            .unwrap();
+    }
+    let metrics = Metrics::register(&mut prometheus_client::registry::Registry::default());
+    let options = Options {
+        graphql: true,
+        access: None,
+    };
+    (router_with(Arc::new(store), metrics, &options), folder)
+}
+
+/// The objects of `large`, as they are served.
+pub(crate) fn bundles() -> String {
+    use std::fmt::Write as _;
+    let mut text = String::new();
+    for n in 0..BUNDLES {
+        // Not all the same, so that an answer is still large when it is compressed.
+        let noise: String = (0..40_u32)
+            .map(|at| {
+                let mixed = (u32::try_from(n).unwrap() * 40 + at).wrapping_mul(2_654_435_761);
+                format!("{mixed:08x}")
+            })
+            .collect();
+        let package = n % 2;
+        let _ = writeln!(
+            text,
+            "{{\"image\":\"{noise}\",\"name\":\"b{n}\",\"package\":\"p{package}\",\"schema\":\"olm.bundle\"}}"
+        );
+    }
+    text
+}
+
+/// The API behind TLS on loopback.
+pub(crate) struct Server {
+    /// `https://127.0.0.1:PORT`.
+    pub(crate) url: String,
+    /// The authority's certificate.
+    pub(crate) ca: String,
+    /// The same in a file.
+    pub(crate) ca_file: PathBuf,
+    shutdown: CancellationToken,
+    _folder: TempDir,
+}
+
+impl Server {
+    pub(crate) fn start() -> Self {
+        olm_runtime::tls::install_provider();
+        let (router, folder) = api();
+        let authority = Authority::new("content").unwrap();
+        let pair = authority.server(&["127.0.0.1"]).unwrap();
+        let certificate = ServingCert::fixed(pair.certificate.as_bytes(), pair.key.as_bytes()).unwrap();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let url = format!("https://{}", listener.local_addr().unwrap());
+        let (ca, ca_file) = (authority.pem(), folder.path().join("ca.crt"));
+        std::fs::write(&ca_file, &ca).unwrap();
+        let shutdown = CancellationToken::new();
+        let ending = shutdown.clone();
+        tokio::spawn(async move { serve(listener, router, &certificate, ending).await.unwrap() });
+        Self {
+            url,
+            ca,
+            ca_file,
+            shutdown,
+            _folder: folder,
+        }
+    }
+
+    /// A client that trusts it and decodes nothing by itself.
+    pub(crate) fn client(&self) -> reqwest::ClientBuilder {
+        let authority = reqwest::Certificate::from_pem(self.ca.as_bytes()).unwrap();
+        reqwest::Client::builder().tls_certs_only([authority]).no_gzip()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.shutdown.cancel();
+    }
+}
