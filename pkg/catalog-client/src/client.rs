@@ -1,12 +1,12 @@
 //! Reads packages from catalogd.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, path::PathBuf, sync::Arc, time::Duration};
 
 use olm_fbc::PackageContent;
 use parking_lot::Mutex;
 use reqwest::{
     Client, Response, StatusCode,
-    header::{HeaderName, HeaderValue},
+    header::{AUTHORIZATION, HeaderName, HeaderValue},
     redirect,
 };
 use url::Url;
@@ -15,6 +15,7 @@ use crate::{
     cache::{Cache, Key, Known},
     error::ClientError,
     read::Reading,
+    token,
     trust::Trust,
 };
 
@@ -64,6 +65,8 @@ impl Default for Limits {
 #[derive(Debug)]
 pub struct CatalogClient {
     trust: Trust,
+    /// A file with the bearer token to bring.
+    token: Option<PathBuf>,
     limits: Limits,
     cache: Mutex<Cache>,
     /// Made at the first request, and anew when TLS fails: authorities change.
@@ -82,11 +85,21 @@ impl CatalogClient {
     pub fn with_limits(trust: Trust, limits: Limits) -> Self {
         Self {
             trust,
+            token: None,
             limits,
             cache: Mutex::new(Cache::new(limits.cache)),
             http: tokio::sync::Mutex::default(),
             reading: Mutex::default(),
         }
+    }
+
+    /// Brings the bearer token in a file, read anew for every request, over HTTPS alone. Where it says so, catalogd asks
+    /// for one. The token should be made for catalogd's audience: whoever may write a catalog's status says where
+    /// it is sent.
+    #[must_use]
+    pub fn with_token_file(mut self, path: Option<PathBuf>) -> Self {
+        self.token = path;
+        self
     }
 
     /// A package's content; `None` when the catalog has no such package.
@@ -198,12 +211,21 @@ impl CatalogClient {
     /// A successful answer. When TLS fails, once more with the authorities as they are then.
     async fn get(&self, catalog: &CatalogRef, url: Url) -> Result<Response, ClientError> {
         let failed = |error| ClientError::request(&catalog.name, error);
-        let client = self.client(catalog, false).await?;
-        let response = match client.get(url.clone()).send().await.map_err(failed) {
+        let token = match &self.token {
+            Some(path) if url.scheme() == "https" => Some(token::read(path, &catalog.name).await?),
+            _ => None,
+        };
+        let send = async |client: Client| {
+            let mut request = client.get(url.clone());
+            if let Some(token) = &token {
+                request = request.header(AUTHORIZATION, token.clone());
+            }
+            request.send().await.map_err(failed)
+        };
+        let response = match send(self.client(catalog, false).await?).await {
             Err(ClientError::Tls { cause, .. }) => {
                 tracing::debug!(catalog = catalog.name, cause, "authorities are read again");
-                let client = self.client(catalog, true).await?;
-                client.get(url).send().await.map_err(failed)?
+                send(self.client(catalog, true).await?).await?
             }
             response => response?,
         };

@@ -40,6 +40,18 @@ pub enum ClientError {
         /// The status.
         status: StatusCode,
     },
+    /// The token to bring cannot be had.
+    #[error(
+        "catalogd cannot be asked for catalog {catalog:?}: the token file {path} cannot be used: {cause}"
+    )]
+    Token {
+        /// The catalog.
+        catalog: String,
+        /// The file.
+        path: String,
+        /// Why.
+        cause: String,
+    },
     /// The authorities to trust cannot be had.
     #[error(
         "catalogd cannot be asked for catalog {catalog:?}: the certificate authorities to trust cannot be read: {cause}"

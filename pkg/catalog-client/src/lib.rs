@@ -8,6 +8,7 @@ mod cache;
 mod client;
 mod error;
 mod read;
+mod token;
 mod trust;
 
 pub use client::{CatalogClient, CatalogRef, Limits};

@@ -21,8 +21,9 @@ use std::{
 
 use axum::{
     Router,
-    extract::{Path, Query, State},
+    extract::{Path, Query, Request, State},
     http::StatusCode,
+    middleware::{self, Next},
     response::{IntoResponse, Response},
     routing::get,
 };
@@ -53,6 +54,8 @@ struct Inner {
     all: Mutex<StatusCode>,
     content: Mutex<String>,
     asked: AtomicUsize,
+    /// What a request must bring, if anything.
+    authorization: Mutex<Option<String>>,
 }
 
 impl Server {
@@ -88,6 +91,16 @@ async fn metas(
         .into_response()
 }
 
+async fn known(State(server): State<Server>, request: Request, next: Next) -> Response {
+    let wanted = server.0.authorization.lock().unwrap().clone();
+    let brought = request.headers().get("authorization");
+    let brought = brought.map(|value| value.to_str().unwrap().to_owned());
+    if wanted.is_some() && wanted != brought {
+        return StatusCode::UNAUTHORIZED.into_response();
+    }
+    next.run(request).await
+}
+
 async fn all(State(server): State<Server>, Path(_): Path<String>) -> Response {
     server.0.asked.fetch_add(1, Ordering::SeqCst);
     let status = *server.0.all.lock().unwrap();
@@ -112,6 +125,7 @@ async fn start(server: &Server, issued: &Issued) -> (u16, CancellationToken) {
     let router = Router::new()
         .route("/catalogs/{catalog}/api/v1/metas", get(metas))
         .route("/catalogs/{catalog}/api/v1/all", get(all))
+        .layer(middleware::from_fn_with_state(server.clone(), known))
         .with_state(server.clone());
     let serving = ServingCert::fixed(issued.certificate_pem.as_bytes(), issued.key_pem.as_bytes()).unwrap();
     let ends = CancellationToken::new();
@@ -126,6 +140,7 @@ fn server() -> Server {
         all: Mutex::new(StatusCode::OK),
         content: Mutex::new(ALL.to_owned()),
         asked: AtomicUsize::new(0),
+        authorization: Mutex::new(None),
     }))
 }
 
@@ -200,6 +215,29 @@ async fn falls_back_to_the_whole_catalog_and_never_keeps_a_404() {
         error.message(),
         "error populating cache for catalog \"cat\": error: received unexpected response status code 503"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_token_in_a_file_is_brought_as_it_is_then() {
+    let (server, issued) = (server(), certificate());
+    let (port, _ends) = start(&server, &issued).await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("token");
+    let client = CatalogClient::new(trusting(&issued)).with_token_file(Some(file.clone()));
+    let catalog = catalog(port, "sha256:1");
+
+    let error = client.package(&catalog, "app").await.unwrap_err();
+    assert!(matches!(error, ClientError::Token { .. }), "{}", error.message());
+    std::fs::write(&file, "first\n").unwrap();
+    *server.0.authorization.lock().unwrap() = Some("Bearer second".to_owned());
+    let error = client.package(&catalog, "app").await.unwrap_err();
+    assert!(
+        error.message().ends_with("status code 401"),
+        "{}",
+        error.message()
+    );
+    std::fs::write(&file, "second\n").unwrap();
+    assert!(client.package(&catalog, "app").await.unwrap().is_some());
 }
 
 #[tokio::test(flavor = "multi_thread")]

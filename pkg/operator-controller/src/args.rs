@@ -36,6 +36,9 @@ pub struct Args {
     /// (Impersonate), or with the controller's own rights as if it were not set (Ignore).
     #[arg(long, value_enum, ignore_case = true, default_value_t, value_name = "POLICY")]
     pub service_account_policy: ServiceAccountPolicy,
+    /// A file with the bearer token to bring to catalogd, where that asks for one; read anew for every request.
+    #[arg(long, value_name = "FILE")]
+    pub catalogd_token_file: Option<PathBuf>,
 }
 
 #[cfg(test)]

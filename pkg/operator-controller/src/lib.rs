@@ -141,7 +141,7 @@ async fn controllers(client: kube::Client, args: Args, shutdown: CancellationTok
         &shared.system_namespace,
         args.catalogd_cas_dir.as_deref(),
     );
-    let catalogs = Arc::new(CatalogClient::new(trust));
+    let catalogs = Arc::new(CatalogClient::new(trust).with_token_file(args.catalogd_token_file.clone()));
     let listing = Arc::new(cluster_catalog::Listing::default());
     let changes = cluster_catalog::changes(client.clone(), catalogs.clone(), listing.clone());
     let (context, writers) = cluster_extension::Context::new(

@@ -127,6 +127,10 @@ async fn the_api_server_takes_all_of_config() {
     let taken = apply(kubeconfig, &manifests, true).unwrap();
     assert_eq!(taken.lines().count(), objects + 2, "{taken}");
 
+    let manifests = render("config/overlays/private-catalogs").unwrap();
+    let taken = apply(kubeconfig, &manifests, true).unwrap();
+    assert_eq!(taken.lines().count(), objects, "{taken}");
+
     // The policy does what it is for, as soon as it is in force.
     apply(kubeconfig, &render("config/admission").unwrap(), false).unwrap();
     let catalogs: Api<ClusterCatalog> = Api::all(client);

@@ -1,0 +1,37 @@
+//! The bearer token that is brought to catalogd.
+
+use std::{io::Read as _, path::Path};
+
+use reqwest::header::HeaderValue;
+
+use crate::error::ClientError;
+
+/// Longest token, in bytes.
+const BYTES: u64 = 16 * 1024;
+
+/// The value of `Authorization` with the token in a file; the token is kept out of logs.
+pub(crate) async fn read(path: &Path, catalog: &str) -> Result<HeaderValue, ClientError> {
+    let (path, catalog) = (path.to_owned(), catalog.to_owned());
+    let shown = path.display().to_string();
+    let read = move || {
+        let mut text = String::new();
+        std::fs::File::open(path)?.take(BYTES).read_to_string(&mut text)?;
+        Ok::<_, std::io::Error>(text)
+    };
+    let cause = match tokio::task::spawn_blocking(read).await {
+        Ok(Ok(text)) => match HeaderValue::from_str(&format!("Bearer {}", text.trim())) {
+            Ok(mut value) if !text.trim().is_empty() => {
+                value.set_sensitive(true);
+                return Ok(value);
+            }
+            _ => "it holds no token".to_owned(),
+        },
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => "reading was interrupted".to_owned(),
+    };
+    Err(ClientError::Token {
+        catalog,
+        path: shown,
+        cause,
+    })
+}
