@@ -1,5 +1,7 @@
 //! The command line.
 
+pub(crate) mod bundle;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -36,7 +38,7 @@ pub(crate) enum Command {
     /// Packages whose name or description has all the words.
     Search(SearchArgs),
     /// What a package is: channels, heads, deprecations.
-    Show(PackageArgs),
+    Show(ShowArgs),
     /// The versions of a package, highest first.
     Versions(PackageArgs),
     /// The bundle that would be installed.
@@ -51,6 +53,12 @@ pub(crate) enum Command {
     Range(RangeArgs),
     /// What a catalog update brings, and for which installed versions.
     Diff(DiffArgs),
+    /// What a bundle is made of, and what installing it takes; offline.
+    #[command(subcommand)]
+    Bundle(bundle::BundleCommand),
+    /// What a package lets its users configure.
+    #[command(subcommand)]
+    Config(bundle::ConfigCommand),
     /// Completion for a shell.
     Completion(CompletionArgs),
 }
@@ -119,6 +127,17 @@ pub(crate) struct PackageArgs {
     pub(crate) package: String,
     #[command(flatten)]
     pub(crate) source: SourceArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    #[command(flatten)]
+    pub(crate) package: PackageArgs,
+    /// Print instead the JSON Schema of what can be configured (spec.config.inline of a `ClusterExtension`).
+    #[arg(long)]
+    pub(crate) config_schema: bool,
+    #[command(flatten)]
+    pub(crate) config: bundle::ConfigArgs,
 }
 
 /// What is asked for, as in `spec.source.catalog`.

@@ -22,6 +22,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
+use crate::cli::bundle::ConfigCommand;
 use crate::cli::{Cli, Command, Format};
 use crate::failure::Failure;
 use crate::report::Report;
@@ -54,7 +55,10 @@ pub async fn main() -> ExitCode {
 async fn answer(command: Command, format: Format, style: Style) -> Result<Report, Failure> {
     match command {
         Command::Search(args) => commands::search::run(args, style).await,
-        Command::Show(args) => commands::show::run(args, style).await,
+        Command::Show(args) if args.config_schema => {
+            commands::config::schema(args.package, args.config).await
+        }
+        Command::Show(args) => commands::show::run(args.package, style).await,
         Command::Versions(args) => commands::versions::run(args, style).await,
         Command::Resolve(args) => commands::resolve::run(args, style).await,
         Command::Why(args) => commands::why::run(args, style).await,
@@ -62,6 +66,8 @@ async fn answer(command: Command, format: Format, style: Style) -> Result<Report
         Command::Validate(args) => commands::validate::run(&args, style),
         Command::Range(args) => commands::range::run(&args, style),
         Command::Diff(args) => commands::diff::run(args, style).await,
+        Command::Bundle(command) => commands::bundle::run(command, style).await,
+        Command::Config(ConfigCommand::Init(args)) => commands::config::init(args).await,
         Command::Completion(args) => Ok(commands::completion::run(&args)),
     }
 }

@@ -338,3 +338,55 @@ fn foreign_text_is_harmless() {
     }
     std::fs::remove_dir_all(&dir).unwrap();
 }
+
+#[test]
+fn bundles() {
+    let beacon = "../bundles/beacon";
+    insta::assert_snapshot!(
+        "bundle_render",
+        run(&["bundle", "render", beacon, "-n", "harbour"])
+    );
+    insta::assert_snapshot!("bundle_validate", run(&["bundle", "validate", beacon]));
+    insta::assert_snapshot!(
+        "bundle_permissions",
+        run(&["bundle", "permissions", beacon, "-n", "harbour", "-o", "yaml"])
+    );
+    insta::assert_snapshot!(
+        "bundle_permissions_escalate",
+        run(&["bundle", "permissions", beacon, "-n", "harbour", "--escalate"])
+    );
+    let objects = json(&["bundle", "render", beacon, "--certificates", "cert-manager"]);
+    assert_eq!(objects["kind"], "List");
+    let split = json(&["bundle", "permissions", beacon, "-n", "harbour", "--split"]);
+    assert_eq!(split["items"][1]["metadata"]["namespace"], "harbour");
+    let refused = run(&["bundle", "render", beacon, "--certificates", "none"]);
+    assert_eq!(refused.code, 1, "{refused}");
+    assert!(
+        refused.err.contains("webhookDefinitions are not supported"),
+        "{refused}"
+    );
+    let config = "{watchNamespace: bay}";
+    let tides = run(&[
+        "bundle",
+        "render",
+        "../bundles/tides",
+        "-n",
+        "harbour",
+        "--config",
+        config,
+    ]);
+    assert!(tides.code == 0 && tides.out.contains("bay"), "{tides}");
+    insta::assert_snapshot!("bundle_none", run(&["bundle", "validate", "catalog"]));
+    insta::assert_snapshot!("bundle_nowhere", run(&["bundle", "validate", "./nowhere"]));
+}
+
+#[test]
+fn configuration() {
+    insta::assert_snapshot!("config_init", run(&["config", "init", "buoy", "--dir", "buoys"]));
+    let old = ["--range", "1.x", "-n", "harbour", "--dir", "buoys"];
+    let schema = json(&[&["show", "buoy", "--config-schema"], old.as_slice()].concat());
+    assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+    assert_eq!(schema["properties"]["watchNamespace"]["const"], "harbour");
+    let none = run(&["config", "init", "whale", "--dir", "buoys"]);
+    assert_eq!(none.code, 1, "{none}");
+}

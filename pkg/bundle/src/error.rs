@@ -44,6 +44,9 @@ pub enum ParseError {
     /// No file holds a `ClusterServiceVersion`.
     #[error("no ClusterServiceVersion found in \"manifests\"")]
     NoCsv,
+    /// More than one thing is wrong: a line each, upstream's first finding first.
+    #[error("{}", lines(.0))]
+    Several(Vec<ParseError>),
     /// The bundle is larger than anything sensible.
     #[error("bundle is too large: {what} is {actual}, at most {limit} is accepted")]
     TooLarge {
@@ -54,6 +57,17 @@ pub enum ParseError {
         /// How much may be.
         limit: usize,
     },
+}
+
+/// Most findings that a message shows.
+const MAX_SHOWN: usize = 20;
+
+fn lines(findings: &[ParseError]) -> String {
+    let mut lines: Vec<String> = findings.iter().take(MAX_SHOWN).map(ToString::to_string).collect();
+    if findings.len() > MAX_SHOWN {
+        lines.push(format!("and {} findings more", findings.len() - MAX_SHOWN));
+    }
+    lines.join("\n")
 }
 
 impl ParseError {

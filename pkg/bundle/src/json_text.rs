@@ -13,12 +13,12 @@ use sha2::{Digest, Sha256};
 
 /// Compact JSON in which the characters that matter to HTML and JavaScript are escaped too.
 pub(crate) fn escaped(value: &Value) -> String {
-    write(value, true)
+    encode(value, true)
 }
 
 /// Canonical JSON: what equal objects have in common, byte for byte. `<`, `>` and `&` stay what they are.
 pub fn canonical_json(value: &Value) -> String {
-    write(value, false)
+    encode(value, false)
 }
 
 /// The hash of a rendered list, whatever its order: the hex SHA-256 of all objects' [`canonical_json`], sorted
@@ -33,13 +33,18 @@ pub fn list_hash(objects: &[Value]) -> String {
         }
         hash.update(text);
     }
-    hash.finalize().iter().fold(String::new(), |mut text, byte| {
+    hex(&hash.finalize())
+}
+
+/// Two lower-case digits a byte.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text
     })
 }
 
-fn write(value: &Value, html: bool) -> String {
+fn encode(value: &Value, html: bool) -> String {
     let mut out = Vec::new();
     // Writing to memory cannot fail, and neither can a value whose keys are texts.
     let _ = value.serialize(&mut Serializer::with_formatter(&mut out, Go { html }));

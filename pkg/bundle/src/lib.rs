@@ -18,9 +18,11 @@ mod shape;
 mod validate;
 mod yaml;
 
+pub use config::{ConfigSchema, config_schema, config_skeleton};
 pub use error::{ParseError, RenderError};
 pub use json_text::{canonical_json, list_hash};
 pub use model::{Bundle, InstallMode};
-pub use options::{CertificateRequest, Certificates, OwnCertificate, RenderOptions};
-pub use parse::parse;
+pub use options::{CertificateRequest, Certificates, NextCertificate, OwnCertificate, RenderOptions};
+pub use parse::{Notice, lint, parse};
 pub use render::{render, webhook_certificates};
+pub use validate::findings;

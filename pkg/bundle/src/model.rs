@@ -68,7 +68,7 @@ pub(crate) const PROPERTIES_ANNOTATION: &str = "olm.properties";
 pub enum InstallMode {
     /// All of them.
     AllNamespaces,
-    /// Several, chosen. No API can choose it, it is known only so that messages can name it.
+    /// Several, chosen by `watchNamespaces`.
     MultiNamespace,
     /// The one it runs in.
     OwnNamespace,
@@ -77,7 +77,8 @@ pub enum InstallMode {
 }
 
 impl InstallMode {
-    const ALL: [Self; 4] = [
+    /// All there are, in the order in which messages name them.
+    pub const ALL: [Self; 4] = [
         Self::AllNamespaces,
         Self::MultiNamespace,
         Self::OwnNamespace,

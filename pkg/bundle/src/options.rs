@@ -50,8 +50,20 @@ pub enum Certificates {
 /// A serving certificate made by the caller. All three fields are PEM text.
 #[derive(Clone, PartialEq, Eq)]
 pub struct OwnCertificate {
-    /// The CA that signed `cert_pem`; goes into `caBundle`.
+    /// The CAs to trust; goes into `caBundle`. The one that signed `cert_pem` is the first.
     pub ca_pem: String,
+    /// The certificate chain, leaf first.
+    pub cert_pem: String,
+    /// The private key of the leaf.
+    pub key_pem: String,
+    /// What takes over at the next renewal. Its CA is among `ca_pem` already, so that no change of certificates ever meets
+    /// a client that does not trust them.
+    pub next: Option<NextCertificate>,
+}
+
+/// A serving certificate that waits in the Secret to be used.
+#[derive(Clone, PartialEq, Eq)]
+pub struct NextCertificate {
     /// The certificate chain, leaf first.
     pub cert_pem: String,
     /// The private key of the leaf.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::config::WATCH_NAMESPACES;
 use crate::model::{InstallMode, Webhook, WebhookType};
 use crate::render::metadata_name;
 use crate::{Bundle, Certificates, RenderError, RenderOptions};
@@ -60,7 +61,12 @@ pub(crate) fn supported(bundle: &Bundle, options: &RenderOptions) -> Result<(), 
         InstallMode::SingleNamespace,
         InstallMode::OwnNamespace,
     ];
-    if !usable.into_iter().any(|mode| bundle.supports(mode)) {
+    let several = options
+        .config
+        .as_ref()
+        .is_some_and(|config| config.get(WATCH_NAMESPACES).is_some());
+    let chosen = several && bundle.supports(InstallMode::MultiNamespace);
+    if !chosen && !usable.into_iter().any(|mode| bundle.supports(mode)) {
         return refuse(
             "bundle must support at least one of [AllNamespaces SingleNamespace OwnNamespace] install modes",
         );
@@ -70,7 +76,31 @@ pub(crate) fn supported(bundle: &Bundle, options: &RenderOptions) -> Result<(), 
 
 /// Finds every contradiction inside the bundle; all of them are reported at once, a line each.
 pub(crate) fn consistent(bundle: &Bundle) -> Result<(), RenderError> {
-    let findings: Vec<String> = [
+    let findings = contradictions(bundle);
+    if findings.is_empty() {
+        Ok(())
+    } else {
+        Err(RenderError::Invalid(findings.join("\n")))
+    }
+}
+
+/// Everything for which `bundle` would be refused whatever the options are; empty for a sound bundle.
+pub fn findings(bundle: &Bundle) -> Vec<String> {
+    let mut options = RenderOptions::new("");
+    options.certificates = Certificates::CertManager;
+    // A list of namespaces is all that a bundle for several of them lacks.
+    options.config = Some(serde_json::json!({ WATCH_NAMESPACES: [] }));
+    let mut out: Vec<String> = supported(bundle, &options)
+        .err()
+        .map(|error| error.to_string())
+        .into_iter()
+        .collect();
+    out.extend(contradictions(bundle));
+    out
+}
+
+fn contradictions(bundle: &Bundle) -> Vec<String> {
+    [
         deployment_names,
         crd_names,
         owned_crds,
@@ -86,12 +116,7 @@ pub(crate) fn consistent(bundle: &Bundle) -> Result<(), RenderError> {
     ]
     .iter()
     .flat_map(|check| check(bundle))
-    .collect();
-    if findings.is_empty() {
-        Ok(())
-    } else {
-        Err(RenderError::Invalid(findings.join("\n")))
-    }
+    .collect()
 }
 
 fn repeated<'a>(names: impl Iterator<Item = &'a str>) -> BTreeSet<&'a str> {

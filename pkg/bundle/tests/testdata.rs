@@ -67,6 +67,7 @@ fn beacon_with_own_certificates() {
         ca_pem: "the CA".to_owned(),
         cert_pem: "the certificate".to_owned(),
         key_pem: "the key".to_owned(),
+        next: None,
     };
     let mut options = RenderOptions::new("harbour");
     options.certificates = Certificates::Own([(requests[0].secret_name.clone(), certificate)].into());

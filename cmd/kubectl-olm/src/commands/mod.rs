@@ -1,7 +1,9 @@
 //! One module a command.
 
+pub(crate) mod bundle;
 pub(crate) mod common;
 pub(crate) mod completion;
+pub(crate) mod config;
 pub(crate) mod diff;
 pub(crate) mod graph;
 pub(crate) mod range;

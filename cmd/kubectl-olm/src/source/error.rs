@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use olm_bundle_files::FilesError;
 use olm_catalog_client::ClientError;
 use olm_catalogd::storage::StorageError;
 use olm_fbc::{ContentError, DecodeError};
@@ -40,6 +41,14 @@ pub(crate) enum SourceError {
         place: String,
         #[source]
         source: Box<ContentError>,
+    },
+    #[error("{} is not a directory: give a bundle's directory or image", path.display())]
+    NotABundle { path: PathBuf },
+    #[error("the bundle in {} cannot be read", path.display())]
+    Bundle {
+        path: PathBuf,
+        #[source]
+        source: FilesError,
     },
     #[error("{reference:?} is no image reference: write HOST/REPOSITORY:TAG or @DIGEST")]
     Reference {

@@ -1,4 +1,4 @@
-//! A catalog in an image: pulled into the user's cache, then read like a directory.
+//! A catalog or a bundle in an image: pulled into the user's cache, then read like a directory.
 //!
 //! Every digest has its own place, so that one can be read while another is pulled. Pulls of several
 //! processes go one after another. What was not asked for in a month is removed.
@@ -19,11 +19,36 @@ const KEPT: Duration = Duration::from_hours(30 * 24);
 /// How long another process may pull.
 const OTHERS: Duration = Duration::from_mins(15);
 const PAUSE: Duration = Duration::from_millis(100);
-/// What the names of places in the cache start with.
-const OWNER: &str = "catalog-";
+/// What an image is pulled for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Purpose {
+    Catalog,
+    Bundle,
+}
 
-/// Pulls the image unless the cache has it; gives a name for the catalog and its directory.
-pub(super) async fn fetch(reference: &str, access: &AccessArgs) -> Result<(String, PathBuf), SourceError> {
+impl Purpose {
+    /// What the names of its places in the cache start with.
+    fn prefix(self) -> &'static str {
+        match self {
+            Self::Catalog => "catalog-",
+            Self::Bundle => "bundle-",
+        }
+    }
+
+    fn filter(self) -> Filter {
+        match self {
+            Self::Catalog => Filter::LabelDir(keys::CATALOG_CONFIGS_IMAGE_LABEL),
+            Self::Bundle => Filter::All,
+        }
+    }
+}
+
+/// Pulls the image unless the cache has it; gives a name for its content and the directory.
+pub(super) async fn fetch(
+    reference: &str,
+    access: &AccessArgs,
+    purpose: Purpose,
+) -> Result<(String, PathBuf), SourceError> {
     let parsed: Reference = reference.parse().map_err(|source| SourceError::Reference {
         reference: reference.to_owned(),
         source: Box::new(source),
@@ -47,10 +72,9 @@ pub(super) async fn fetch(reference: &str, access: &AccessArgs) -> Result<(Strin
         source: Box::new(source),
     };
     let canonical = puller.resolve(&parsed).await.map_err(failed)?;
-    let filter = Filter::LabelDir(keys::CATALOG_CONFIGS_IMAGE_LABEL);
-    let owner = owner(&canonical.to_string());
+    let owner = owner(purpose, &canonical.to_string());
     let content = puller
-        .fetch_as(&owner, &parsed, &canonical, filter)
+        .fetch_as(&owner, &parsed, &canonical, purpose.filter())
         .await
         .map_err(failed)?;
     let places = cache.join("unpack");
@@ -113,12 +137,16 @@ fn outdated(places: &Path) -> Vec<String> {
         .flatten()
         .filter(is_old)
         .filter_map(|entry| entry.file_name().into_string().ok())
-        .filter(|name| name.starts_with(OWNER))
+        .filter(|name| {
+            [Purpose::Catalog, Purpose::Bundle]
+                .iter()
+                .any(|purpose| name.starts_with(purpose.prefix()))
+        })
         .collect()
 }
 
 /// A name that is valid as the owner of a place in the cache.
-fn owner(reference: &str) -> String {
+fn owner(purpose: Purpose, reference: &str) -> String {
     let digest = Sha256::digest(reference);
     let hex: String = digest
         .iter()
@@ -126,7 +154,7 @@ fn owner(reference: &str) -> String {
         .flat_map(|byte| [byte >> 4, byte & 15])
         .filter_map(|nibble| char::from_digit(u32::from(nibble), 16))
         .collect();
-    format!("{OWNER}{hex}")
+    format!("{}{hex}", purpose.prefix())
 }
 
 fn cache_dir() -> PathBuf {

@@ -3,6 +3,7 @@
 //! All of them are read as a stream of metas, one in memory at a time. Nothing is written but the cache
 //! of images.
 
+mod bundle;
 mod cluster;
 mod error;
 mod folder;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 use olm_fbc::{ContentError, Meta, PackageBuilder, PackageContent, schema};
 use olm_resolve::{CatalogInput, CatalogLookup, Selector};
 
+pub(crate) use bundle::files as bundle_files;
 pub(crate) use cluster::Cluster;
 pub(crate) use error::SourceError;
 
@@ -147,7 +149,7 @@ impl Catalog {
     }
 
     async fn image(reference: &str, access: &AccessArgs) -> Result<Self, SourceError> {
-        let (name, root) = image::fetch(reference, access).await?;
+        let (name, root) = image::fetch(reference, access, image::Purpose::Catalog).await?;
         Ok(Self::new(name, Place::Folder(root)))
     }
 

@@ -38,6 +38,22 @@ pub(super) fn fields() -> [(&'static str, Shape); 9] {
     ]
 }
 
+/// What a field does, in one sentence.
+pub(super) fn describe(field: &str) -> &'static str {
+    match field {
+        "affinity" => "Each part replaces that of the deployment; an empty part removes it, {} removes all.",
+        "annotations" => "Added to deployments and their pods, where the key is not there yet.",
+        "env" => "Variables of every container; one of the same name is replaced.",
+        "envFrom" => "Sources of variables, added to every container.",
+        "nodeSelector" => "Replaces the pods' node selector.",
+        "resources" => "Replaces the resources of every container.",
+        "tolerations" => "Added to those of the pods.",
+        "volumeMounts" => "Mounts of every container; one of the same name is replaced.",
+        "volumes" => "Volumes of the pods; one of the same name is replaced.",
+        _ => "",
+    }
+}
+
 /// Reads a configuration that the schema has let pass; what is left to refuse are bad quantities.
 pub(super) fn read(value: &Value) -> Result<DeploymentConfig, String> {
     let mut out = DeploymentConfig::default();

@@ -1,7 +1,9 @@
 //! `spec.config.inline` of an extension: what a bundle lets its users configure.
 
 mod deployment;
+mod json_schema;
 mod schema;
+mod skeleton;
 
 use serde_json::{Map, Value};
 
@@ -9,11 +11,19 @@ use crate::model::InstallMode;
 use crate::{Bundle, RenderError, RenderOptions};
 
 pub(crate) use deployment::DeploymentConfig;
+pub use json_schema::{ConfigSchema, config_schema};
+pub use skeleton::config_skeleton;
+
+/// The namespaces to watch, for bundles that support `MultiNamespace`: there is no such field upstream, where that
+/// install mode cannot be chosen. Whoever gives it has chosen the mode.
+pub(crate) const WATCH_NAMESPACES: &str = "watchNamespaces";
 
 /// A configuration that fits its bundle.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Config {
     pub watch_namespace: Option<String>,
+    /// Several namespaces, sorted, by the field [`WATCH_NAMESPACES`].
+    pub watch_namespaces: Vec<String>,
     pub deployment: Option<DeploymentConfig>,
 }
 
@@ -34,6 +44,15 @@ pub(crate) fn read(bundle: &Bundle, options: &RenderOptions) -> Result<Config, R
         .get("watchNamespace")
         .and_then(Value::as_str)
         .map(ToOwned::to_owned);
+    let several = input.get(WATCH_NAMESPACES).and_then(Value::as_array);
+    let mut watch_namespaces: Vec<String> = several
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .map(ToOwned::to_owned)
+        .collect();
+    // Their order means nothing, and must not make another revision.
+    watch_namespaces.sort_unstable();
     let deployment = input
         .get("deploymentConfig")
         .map(deployment::read)
@@ -43,6 +62,7 @@ pub(crate) fn read(bundle: &Bundle, options: &RenderOptions) -> Result<Config, R
         })?;
     Ok(Config {
         watch_namespace,
+        watch_namespaces,
         deployment,
     })
 }
@@ -53,6 +73,10 @@ pub(crate) fn targets(
     options: &RenderOptions,
     config: &Config,
 ) -> Result<Vec<String>, RenderError> {
+    if !config.watch_namespaces.is_empty() {
+        // The field is known only where the mode is supported.
+        return Ok(config.watch_namespaces.clone());
+    }
     let targets = match &config.watch_namespace {
         Some(namespace) => vec![namespace.clone()],
         None if bundle.supports(InstallMode::AllNamespaces) => vec![String::new()],

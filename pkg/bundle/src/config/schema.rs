@@ -5,13 +5,15 @@
 
 use serde_json::Value;
 
-use super::deployment;
+use super::{WATCH_NAMESPACES, deployment};
 use crate::model::InstallMode;
 use crate::shape::{Field, Shape, shapes};
 use crate::{Bundle, RenderOptions};
 
-const PATTERN: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
-const MAX_NAMESPACE: usize = 63;
+pub(super) const PATTERN: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
+pub(super) const MAX_NAMESPACE: usize = 63;
+/// Each gets its own roles and bindings.
+pub(super) const MAX_NAMESPACES: usize = 100;
 
 /// One finding; groups of findings are shown with a line for the group itself.
 enum Finding {
@@ -27,7 +29,10 @@ pub(super) fn check(bundle: &Bundle, options: &RenderOptions, input: &Value) -> 
     };
     let optional = bundle.supports(InstallMode::AllNamespaces);
     let format = Format::of(bundle);
-    let required = format.is_some() && !optional;
+    let several = map
+        .get(WATCH_NAMESPACES)
+        .filter(|_| bundle.supports(InstallMode::MultiNamespace));
+    let required = format.is_some() && !optional && several.is_none();
     let mut findings = Vec::new();
 
     if required && map.get("watchNamespace").is_none_or(Value::is_null) {
@@ -37,8 +42,13 @@ pub(super) fn check(bundle: &Bundle, options: &RenderOptions, input: &Value) -> 
     } else if let (Some(format), Some(value)) = (format, map.get("watchNamespace")) {
         watch_namespace(format, optional, &options.install_namespace, value, &mut findings);
     }
+    if let Some(several) = several {
+        watch_namespaces(several, map.contains_key("watchNamespace"), &mut findings);
+    }
     let known = |key: &str| {
-        key == "watchNamespace" && format.is_some() || key == "deploymentConfig" && options.deployment_config
+        key == "watchNamespace" && format.is_some()
+            || key == "deploymentConfig" && options.deployment_config
+            || key == WATCH_NAMESPACES && several.is_some()
     };
     if options.deployment_config
         && let Some(value) = map.get("deploymentConfig")
@@ -124,7 +134,7 @@ fn watch_namespace(format: Format, optional: bool, namespace: &str, value: &Valu
             if let Some(complaint) = format.complaint(text, namespace) {
                 found.push(complaint);
             } else {
-                found.extend(namespace_name(text));
+                found.extend(namespace_name("watchNamespace", text));
             }
         }
         other => found.push(invalid_type("watchNamespace", kind(other), "string")),
@@ -141,25 +151,51 @@ fn watch_namespace(format: Format, optional: bool, namespace: &str, value: &Valu
     out.extend(found.into_iter().map(Finding::Text));
 }
 
+fn watch_namespaces(value: &Value, beside_one: bool, out: &mut Vec<Finding>) {
+    let mut say = |text: String| out.push(Finding::Text(text));
+    let Value::Array(items) = value else {
+        return say(invalid_type(WATCH_NAMESPACES, kind(value), "array"));
+    };
+    if beside_one {
+        say(format!(
+            "field \"{WATCH_NAMESPACES}\" cannot be combined with field \"watchNamespace\""
+        ));
+    }
+    if items.is_empty() || items.len() > MAX_NAMESPACES {
+        say(format!(
+            "field \"{WATCH_NAMESPACES}\" must have 1 to {MAX_NAMESPACES} items (len={})",
+            items.len()
+        ));
+    }
+    for (at, item) in items.iter().enumerate().take(MAX_NAMESPACES) {
+        let field = format!("{WATCH_NAMESPACES}.{at}");
+        match item {
+            Value::String(text) => namespace_name(&field, text).into_iter().for_each(&mut say),
+            other => say(invalid_type(&field, kind(other), "string")),
+        }
+        if items.iter().take(at).any(|before| before == item) {
+            say(format!("field \"{field}\" repeats an item"));
+        }
+    }
+}
+
 /// What is wrong with a namespace's name as such.
-fn namespace_name(text: &str) -> Vec<String> {
+fn namespace_name(field: &str, text: &str) -> Vec<String> {
     let mut out = Vec::new();
     let length = text.chars().count();
     if length == 0 {
-        out.push("field \"watchNamespace\" must have minimum length of 1 (len=0)".to_owned());
+        out.push(format!("field \"{field}\" must have minimum length of 1 (len=0)"));
     }
     if length > MAX_NAMESPACE {
         out.push(format!(
-            "field \"watchNamespace\" must have maximum length of {MAX_NAMESPACE} (len={length})"
+            "field \"{field}\" must have maximum length of {MAX_NAMESPACE} (len={length})"
         ));
     }
     let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let fits =
         text.starts_with(is_word) && text.ends_with(is_word) && text.chars().all(|c| is_word(c) || c == '-');
     if !fits {
-        out.push(format!(
-            "field \"watchNamespace\" must match pattern \"{PATTERN}\""
-        ));
+        out.push(format!("field \"{field}\" must match pattern \"{PATTERN}\""));
     }
     out
 }

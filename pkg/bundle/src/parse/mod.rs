@@ -3,11 +3,14 @@
 mod crd;
 mod csv;
 mod decode;
+mod lint;
 mod properties;
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+
+pub use lint::{Notice, lint};
 
 use crate::model::{Csv, StrategyDeployment};
 use crate::{Bundle, ParseError, yaml};
@@ -31,53 +34,108 @@ const MAX_QUOTED: usize = 4096;
 const ANNOTATIONS: &str = "metadata/annotations.yaml";
 const PROPERTIES: &str = "metadata/properties.yaml";
 const MANIFESTS: &str = "manifests/";
+const CSV_KIND: &str = "ClusterServiceVersion";
 const PACKAGE_ANNOTATION: &str = "operators.operatorframework.io.bundle.package.v1";
 
 /// Reads a bundle from its files, keyed by slash-separated paths such as `manifests/x.yaml` and
-/// `metadata/annotations.yaml`. All other folders are ignored. The first error, in the order of the
-/// file names, is returned.
+/// `metadata/annotations.yaml`. All other folders are ignored.
+///
+/// # Errors
+/// Everything that is wrong is found, in the order in which upstream would come upon it; when it is more than one
+/// thing, as [`ParseError::Several`]. A bundle that is too large is not looked at any further.
 pub fn parse(files: &BTreeMap<String, Vec<u8>>) -> Result<Bundle, ParseError> {
     check_sizes(files)?;
+    let mut wrong = Vec::new();
     let annotations = files.get(ANNOTATIONS).ok_or_else(|| ParseError::MissingFile {
         path: ANNOTATIONS.to_owned(),
-    })?;
-    let package = package(annotations)?;
-
-    let mut csv = None;
-    let mut crds = Vec::new();
-    let mut others = Vec::new();
-    for (path, bytes) in manifests(files) {
-        if let Some(at) = path.get(MANIFESTS.len()..).and_then(|name| name.find('/')) {
-            let path = path.get(..MANIFESTS.len() + at).unwrap_or(path).to_owned();
-            return Err(ParseError::Subdirectory { path });
-        }
-        for object in objects(path, bytes)? {
-            let wrong = |detail| ParseError::Manifest {
-                path: path.clone(),
-                detail,
-            };
-            match object.get("kind").and_then(Value::as_str) {
-                Some("ClusterServiceVersion") => csv = Some(csv::csv(&object).map_err(wrong)?),
-                Some("CustomResourceDefinition") => crds.push(crd::normalize(&object).map_err(wrong)?),
-                _ => others.push(object),
-            }
-            let count = crds.len() + others.len();
-            if count > MAX_OBJECTS {
-                return Err(too_large("the number of objects", count, MAX_OBJECTS));
-            }
-        }
+    });
+    let package = annotations
+        .and_then(|bytes| package(bytes))
+        .map_err(|error| wrong.push(error))
+        .unwrap_or_default();
+    let mut found = Manifests::default();
+    found.read(files, &mut wrong)?;
+    // Whatever else is wrong comes first: a file that cannot be read may have held it.
+    if found.csv.is_none() && wrong.is_empty() {
+        wrong.push(ParseError::NoCsv);
     }
-    let mut csv = csv.ok_or(ParseError::NoCsv)?;
-    if let Some(bytes) = files.get(PROPERTIES) {
-        properties::merge(&mut csv, PROPERTIES, bytes)?;
+    let mut csv = found.csv.unwrap_or_default();
+    if let Some(bytes) = files.get(PROPERTIES)
+        && let Err(error) = properties::merge(&mut csv, PROPERTIES, bytes)
+    {
+        wrong.push(error);
     }
     check_copies(&csv)?;
-    Ok(Bundle {
-        package,
-        csv,
-        crds,
-        others,
-    })
+    match wrong.pop() {
+        None => Ok(Bundle {
+            package,
+            csv,
+            crds: found.crds,
+            others: found.others,
+        }),
+        Some(only) if wrong.is_empty() => Err(only),
+        Some(last) => {
+            wrong.push(last);
+            Err(ParseError::Several(wrong))
+        }
+    }
+}
+
+/// What `manifests` holds.
+#[derive(Default)]
+struct Manifests {
+    csv: Option<Csv>,
+    crds: Vec<Value>,
+    others: Vec<Value>,
+}
+
+impl Manifests {
+    /// Reads every file; what cannot be read goes to `wrong`, only too many objects end it.
+    fn read(
+        &mut self,
+        files: &BTreeMap<String, Vec<u8>>,
+        wrong: &mut Vec<ParseError>,
+    ) -> Result<(), ParseError> {
+        let mut subdirectory = "";
+        for (path, bytes) in manifests(files) {
+            if let Some(at) = path.get(MANIFESTS.len()..).and_then(|name| name.find('/')) {
+                let folder = path.get(..MANIFESTS.len() + at).unwrap_or(path);
+                if folder != subdirectory {
+                    wrong.push(ParseError::Subdirectory {
+                        path: folder.to_owned(),
+                    });
+                }
+                subdirectory = folder;
+                continue;
+            }
+            let objects = objects(path, bytes).unwrap_or_else(|error| {
+                wrong.push(error);
+                Vec::new()
+            });
+            for object in objects {
+                if let Err(detail) = self.take(object) {
+                    wrong.push(ParseError::Manifest {
+                        path: path.clone(),
+                        detail,
+                    });
+                }
+                let count = self.crds.len() + self.others.len();
+                if count > MAX_OBJECTS {
+                    return Err(too_large("the number of objects", count, MAX_OBJECTS));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, object: Value) -> Result<(), String> {
+        match object.get("kind").and_then(Value::as_str) {
+            Some(CSV_KIND) => self.csv = Some(csv::csv(&object)?),
+            Some("CustomResourceDefinition") => self.crds.push(crd::normalize(&object)?),
+            _ => self.others.push(object),
+        }
+        Ok(())
+    }
 }
 
 /// What is small in the CSV may become huge when it is copied into everything that a CSV lists.

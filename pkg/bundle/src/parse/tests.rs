@@ -64,6 +64,61 @@ fn names_what_is_wrong() {
 }
 
 #[test]
+fn everything_wrong_is_named() {
+    let text = error(&[
+        ("manifests/a.yaml", "{"),
+        ("manifests/b.yaml", "metadata: {}"),
+        ("manifests/sub/a.yaml", ""),
+        ("manifests/sub/b.yaml", ""),
+        ("metadata/properties.yaml", "properties: 5"),
+    ]);
+    let heads: Vec<&str> = text
+        .lines()
+        .map(|line| line.split(": ").next().unwrap())
+        .collect();
+    assert_eq!(
+        heads,
+        [
+            "open metadata/annotations.yaml",
+            "error parsing objects in \"manifests/a.yaml\"",
+            "error parsing objects in \"manifests/b.yaml\"",
+            "subdirectories are not allowed within the \"manifests\" directory of the bundle image filesystem",
+            "failed to unmarshal metadata/properties.yaml",
+        ]
+    );
+}
+
+#[test]
+fn what_is_passed_over_is_noticed() {
+    let twice = "kind: ConfigMap\ndata:\n  a: 1\n  b: 2\n  a: 3\n";
+    let json = "{\"kind\": \"ConfigMap\", \"kind\": \"Secret\"}";
+    let entries = [
+        META,
+        ("manifests/a.yaml", CSV),
+        ("manifests/b.yaml", CSV),
+        ("manifests/c.yaml", twice),
+        ("manifests/d.json", json),
+        ("metadata/dependencies.yaml", ""),
+    ];
+    let notices = lint(&files(&entries));
+    let shown: Vec<(&str, &str)> = notices
+        .iter()
+        .map(|notice| (notice.file.as_str(), notice.message.as_str()))
+        .collect();
+    assert_eq!(shown.len(), 4, "{shown:#?}");
+    assert_eq!(shown[0].0, "manifests/a.yaml");
+    assert_eq!(
+        shown[1],
+        (
+            "manifests/c.yaml",
+            "line 5: key \"a\" stands twice in one map; the last value counts"
+        )
+    );
+    assert!(shown[2].1.contains("\"kind\" stands twice"));
+    assert!(lint(&files(&[META, ("manifests/a.yaml", CSV)])).is_empty());
+}
+
+#[test]
 fn copies_are_bounded() {
     let deployment = serde_json::json!({"name": "d", "spec": {"template": {"spec": {"containers": vec![serde_json::json!({}); 501]}}}});
     let csv = |annotation: String, deployments: Vec<Value>| {

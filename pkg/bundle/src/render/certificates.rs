@@ -3,9 +3,11 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use super::webhooks::service_name;
 use super::{Context, names};
+use crate::json_text::hex;
 use crate::{CertificateRequest, Certificates, RenderError};
 
 /// An object that is to trust, or to carry, a certificate.
@@ -19,6 +21,22 @@ pub(super) enum Target {
 /// The secret, and the cert-manager `Certificate`, of a webhook deployment.
 pub(super) fn secret_name(deployment: &str) -> String {
     names::join(&service_name(deployment), "cert")
+}
+
+/// On pods whose certificate we make: which one it is. A new one makes new pods, as not every server reads its files
+/// again.
+pub(super) const FINGERPRINT: &str = "olm.operatorframework.io/serving-certificate";
+
+/// The start of the certificate's SHA-256; none when somebody else makes it or there is none.
+pub(super) fn fingerprint(context: &Context<'_>, deployment: &str) -> Option<String> {
+    let Certificates::Own(own) = &context.options.certificates else {
+        return None;
+    };
+    let served = context.webhook_deployments().contains(deployment);
+    let certificate = own.get(&secret_name(deployment)).filter(|_| served)?;
+    let mut hash = hex(&Sha256::digest(&certificate.cert_pem));
+    hash.truncate(16);
+    Some(hash)
 }
 
 /// What the certificate of a deployment must be good for.
@@ -119,13 +137,18 @@ pub(super) fn objects(context: &Context<'_>) -> Result<Vec<Value>, RenderError> 
                         secret_name: request.secret_name,
                     });
                 };
+                let mut data = json!({
+                    "ca.crt": STANDARD.encode(&certificate.ca_pem),
+                    "tls.crt": STANDARD.encode(&certificate.cert_pem),
+                    "tls.key": STANDARD.encode(&certificate.key_pem),
+                });
+                if let (Some(data), Some(next)) = (data.as_object_mut(), &certificate.next) {
+                    data.insert("next.crt".to_owned(), STANDARD.encode(&next.cert_pem).into());
+                    data.insert("next.key".to_owned(), STANDARD.encode(&next.key_pem).into());
+                }
                 out.push(json!({
                     "apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "kubernetes.io/tls",
-                    "data": {
-                        "ca.crt": STANDARD.encode(&certificate.ca_pem),
-                        "tls.crt": STANDARD.encode(&certificate.cert_pem),
-                        "tls.key": STANDARD.encode(&certificate.key_pem),
-                    },
+                    "data": data,
                 }));
             }
         }

@@ -47,6 +47,10 @@ fn one(context: &Context<'_>, deployment: &StrategyDeployment) -> Value {
             &certificates::secret_name(&deployment.name),
         );
     }
+    if let Some(fingerprint) = certificates::fingerprint(context, &deployment.name) {
+        child(child(template, "metadata"), "annotations")
+            .insert(certificates::FINGERPRINT.to_owned(), fingerprint.into());
+    }
     let mut metadata = json!({"name": deployment.name, "namespace": context.namespace});
     if !deployment.labels.is_empty()
         && let Some(metadata) = metadata.as_object_mut()

@@ -15,26 +15,37 @@ use serde_saphyr::granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanErr
 const MAX_DEPTH: usize = 120;
 /// Most memory that the values of one file may take, in bytes, roughly; aliases count as often as used.
 const MAX_WEIGHT: usize = 256 << 20;
+/// Most repeated keys that are remembered.
+const MAX_REPEATED: usize = 20;
 /// What a value takes besides its text.
 const NODE_WEIGHT: usize = 32;
 
 /// All documents of `text` that hold something, in their order. The error is in the words of the
 /// library that upstream uses, where one of its common messages fits.
 pub(crate) fn documents(bytes: &[u8]) -> Result<Vec<Value>, String> {
-    let text = std::str::from_utf8(bytes).map_err(|_| "yaml: invalid leading UTF-8 octet".to_owned())?;
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let text = text(bytes)?;
     if let Some(values) = json(text) {
         return Ok(values);
     }
-    if text.chars().any(is_refused_control) {
-        return Err("yaml: control characters are not allowed".to_owned());
-    }
     let mut builder = Builder::default();
-    for item in Parser::new_from_str(text) {
-        let (event, span) = item.map_err(|error| scan_error(&error, builder.open.last()))?;
-        builder.event(event, span.start.line())?;
-    }
+    builder.read(text)?;
     Ok(builder.documents)
+}
+
+/// Keys that stand twice in one map: line and name.
+type RepeatedKeys = Vec<(usize, String)>;
+
+/// As [`documents`], with the line and the name of keys that stand twice in one map; the first few of them.
+pub(crate) fn documents_and_repeated_keys(bytes: &[u8]) -> (Result<Vec<Value>, String>, RepeatedKeys) {
+    let mut builder = Builder::default();
+    // JSON is YAML, too, and its own reader would not tell.
+    let read = text(bytes).and_then(|text| builder.read(text));
+    (read.map(|()| builder.documents), builder.repeated)
+}
+
+fn text(bytes: &[u8]) -> Result<&str, String> {
+    let text = std::str::from_utf8(bytes).map_err(|_| "yaml: invalid leading UTF-8 octet".to_owned())?;
+    Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
 /// A single document; an empty text is null.
@@ -129,9 +140,22 @@ struct Builder {
     open: Vec<Open>,
     anchors: HashMap<usize, Item>,
     weight: usize,
+    /// Line and name of keys that stand twice; at most [`MAX_REPEATED`].
+    repeated: RepeatedKeys,
 }
 
 impl Builder {
+    fn read(&mut self, text: &str) -> Result<(), String> {
+        if text.chars().any(is_refused_control) {
+            return Err("yaml: control characters are not allowed".to_owned());
+        }
+        for item in Parser::new_from_str(text) {
+            let (event, span) = item.map_err(|error| scan_error(&error, self.open.last()))?;
+            self.event(event, span.start.line())?;
+        }
+        Ok(())
+    }
+
     fn event(&mut self, event: Event<'_>, line: usize) -> Result<(), String> {
         match event {
             Event::DocumentStart(..) => self.anchors.clear(),
@@ -271,7 +295,12 @@ impl Builder {
             Content::List(items) => items.push(item.value),
             Content::Map { entries, merged, key } => match key.take() {
                 None => *key = Some(Key::Text(key_text(item.value, line)?)),
-                Some(Key::Text(name)) => drop(entries.insert(name, item.value)),
+                Some(Key::Text(name)) => {
+                    if self.repeated.len() < MAX_REPEATED && entries.contains_key(&name) {
+                        self.repeated.push((line, name.clone()));
+                    }
+                    entries.insert(name, item.value);
+                }
                 Some(Key::Merge) => merge(merged, item.value, line)?,
             },
         }

@@ -1,0 +1,210 @@
+//! `bundle`: what one bundle renders to, what is wrong with it, and which rights it takes. Nothing is asked of a cluster.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use olm_bundle::permissions::{Escalation, PermissionOptions, RequiredRule, RuleScope, required_rules};
+use olm_bundle::{
+    Bundle, Certificates, OwnCertificate, RenderOptions, findings, lint, parse, render, webhook_certificates,
+};
+use serde_json::{Value, json};
+
+use crate::cli::bundle::{BundleArgs, BundleCommand, Issuer, PermissionsArgs, RenderArgs};
+use crate::failure::Failure;
+use crate::report::Report;
+use crate::source::{SourceError, bundle_files};
+use crate::style::{Paint, Style};
+use crate::table::{Table, clean};
+
+/// Answers; positive unless the bundle would be refused.
+pub(crate) async fn run(command: BundleCommand, style: Style) -> Result<Report, Failure> {
+    match command {
+        BundleCommand::Render(args) => rendered(&args, style).await,
+        BundleCommand::Validate(args) => validated(&args, style).await,
+        BundleCommand::Permissions(args) => permissions(&args, style).await,
+    }
+}
+
+/// The bundle, and what it renders to.
+async fn load(args: &RenderArgs) -> Result<(Bundle, Vec<Value>), Failure> {
+    let files = bundle_files(&args.bundle.bundle, &args.bundle.access).await?;
+    let bundle = parse(&files).map_err(|error| Failure::No(error.to_string()))?;
+    let mut options = RenderOptions::new(args.namespace.clone());
+    options.config = args.config.as_deref().map(config).transpose()?;
+    options.certificates = match args.certificates {
+        Issuer::CertManager => Certificates::CertManager,
+        Issuer::ServiceCa => Certificates::ServiceCa,
+        Issuer::None => Certificates::None,
+        Issuer::Own => own(&bundle, &args.namespace),
+    };
+    let objects = render(&bundle, &options).map_err(|error| Failure::No(error.to_string()))?;
+    Ok((bundle, objects))
+}
+
+/// Places to be filled: real keys are made when a bundle is installed, and nowhere else.
+fn own(bundle: &Bundle, namespace: &str) -> Certificates {
+    let requests = webhook_certificates(bundle, namespace);
+    let empty = |request: olm_bundle::CertificateRequest| {
+        let certificate = OwnCertificate {
+            ca_pem: String::new(),
+            cert_pem: String::new(),
+            key_pem: String::new(),
+            next: None,
+        };
+        (request.secret_name, certificate)
+    };
+    Certificates::Own(requests.into_iter().map(empty).collect())
+}
+
+fn config(text: &str) -> Result<Value, Failure> {
+    let text = match text.strip_prefix('@') {
+        None => text.to_owned(),
+        Some(path) => std::fs::read_to_string(path).map_err(|source| SourceError::Read {
+            path: path.into(),
+            source,
+        })?,
+    };
+    serde_saphyr::from_str(&text)
+        .map_err(|error| Failure::Usage(format!("the configuration is neither JSON nor YAML: {error}")))
+}
+
+fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object
+        .pointer(pointer)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+}
+
+async fn rendered(args: &RenderArgs, style: Style) -> Result<Report, Failure> {
+    let (bundle, objects) = load(args).await?;
+    let mut table = Table::new(&["KIND", "NAMESPACE", "NAME"]);
+    for object in &objects {
+        let cells = ["/kind", "/metadata/namespace", "/metadata/name"].map(|pointer| text(object, pointer));
+        table.row(Paint::Plain, cells);
+    }
+    let mut out = table.text(style, "");
+    let _ = writeln!(out, "{}: {} objects", clean(bundle.csv_name()), objects.len());
+    Ok(Report::new(list(objects), out))
+}
+
+fn list(items: Vec<Value>) -> Value {
+    json!({"apiVersion": "v1", "kind": "List", "items": items})
+}
+
+async fn validated(args: &BundleArgs, style: Style) -> Result<Report, Failure> {
+    let files = bundle_files(&args.bundle, &args.access).await?;
+    let parsed = parse(&files);
+    let errors: Vec<String> = match &parsed {
+        Ok(bundle) => findings(bundle),
+        Err(error) => vec![error.to_string()],
+    };
+    let errors: Vec<&str> = errors.iter().flat_map(|error| error.lines()).collect();
+    let notices = lint(&files);
+    let mut out = String::new();
+    for error in &errors {
+        let _ = writeln!(out, "{} {}", style.paint(Paint::Bad, "error:"), clean(error));
+    }
+    for notice in &notices {
+        let head = style.paint(Paint::Warn, "warning:");
+        let _ = writeln!(out, "{head} {}: {}", clean(&notice.file), clean(&notice.message));
+    }
+    let name = parsed.as_ref().map_or("the bundle", Bundle::csv_name);
+    let verdict = if errors.is_empty() {
+        "can be installed"
+    } else {
+        "would be refused"
+    };
+    let _ = writeln!(
+        out,
+        "{} {verdict}: {} errors, {} warnings",
+        clean(name),
+        errors.len(),
+        notices.len()
+    );
+    let value = json!({
+        "bundle": parsed.as_ref().ok().map(Bundle::csv_name),
+        "package": parsed.as_ref().ok().map(Bundle::package),
+        "version": parsed.as_ref().ok().map(Bundle::version),
+        "installModes": parsed.as_ref().ok().map(|bundle| {
+            bundle.install_modes().iter().map(ToString::to_string).collect::<Vec<_>>()
+        }),
+        "errors": errors,
+        "warnings": notices,
+    });
+    let positive = errors.is_empty();
+    Ok(Report::new(value, out).positive(positive))
+}
+
+async fn permissions(args: &PermissionsArgs, style: Style) -> Result<Report, Failure> {
+    let (bundle, objects) = load(&args.render).await?;
+    let options = PermissionOptions {
+        escalation: if args.escalate {
+            Escalation::Verbs
+        } else {
+            Escalation::Rules
+        },
+        owner: Some(""),
+        resources: None,
+    };
+    let rules = required_rules(&objects, &options);
+    let name = format!("{}-installer", bundle.package());
+    let mut table = Table::new(&["WHERE", "VERBS", "GROUP", "RESOURCES", "NAMES"]);
+    for required in &rules {
+        let place = match &required.scope {
+            RuleScope::Cluster => "*",
+            RuleScope::Namespace(name) => name,
+        };
+        let join =
+            |set: &std::collections::BTreeSet<String>| set.iter().cloned().collect::<Vec<_>>().join(",");
+        let rule = &required.rule;
+        let resources = if rule.resources.is_empty() {
+            &rule.non_resource_urls
+        } else {
+            &rule.resources
+        };
+        table.row(
+            Paint::Plain,
+            [
+                place,
+                &join(&rule.verbs),
+                &join(&rule.api_groups),
+                &join(resources),
+                &join(&rule.resource_names),
+            ],
+        );
+    }
+    let out = table.text(style, "");
+    let value = if args.split {
+        split(&name, &rules)
+    } else {
+        let all: Vec<_> = rules.iter().map(|required| &required.rule).collect();
+        role("ClusterRole", &name, None, &all)
+    };
+    Ok(Report::new(value, out))
+}
+
+/// A `ClusterRole` for what is needed everywhere, a `Role` in each namespace for the rest.
+fn split(name: &str, rules: &[RequiredRule]) -> Value {
+    let mut by_scope: BTreeMap<&RuleScope, Vec<_>> = BTreeMap::new();
+    for required in rules {
+        by_scope.entry(&required.scope).or_default().push(&required.rule);
+    }
+    let roles = by_scope.into_iter().map(|(scope, rules)| match scope {
+        RuleScope::Cluster => role("ClusterRole", name, None, &rules),
+        RuleScope::Namespace(namespace) => role("Role", name, Some(namespace), &rules),
+    });
+    list(roles.collect())
+}
+
+fn role(
+    kind: &str,
+    name: &str,
+    namespace: Option<&str>,
+    rules: &[&olm_bundle::permissions::PolicyRule],
+) -> Value {
+    let mut metadata = json!({"name": name});
+    if let (Some(metadata), Some(namespace)) = (metadata.as_object_mut(), namespace) {
+        metadata.insert("namespace".to_owned(), namespace.into());
+    }
+    json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": metadata, "rules": rules})
+}

@@ -1,0 +1,55 @@
+//! One bundle: its files from a folder or an image, or what a catalog holds of it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use olm_fbc::schema;
+use serde_json::Value;
+
+use super::{Catalog, Query, SourceError, image};
+use crate::cli::AccessArgs;
+
+/// A bundle's files by their paths in it. A word that names no folder is an image.
+///
+/// # Errors
+/// It is neither, or cannot be read.
+pub(crate) async fn files(word: &str, access: &AccessArgs) -> Result<BTreeMap<String, Vec<u8>>, SourceError> {
+    let root = if Path::new(word).is_dir() {
+        PathBuf::from(word)
+    } else if word.starts_with('.') || word.starts_with('/') {
+        return Err(SourceError::NotABundle { path: word.into() });
+    } else {
+        image::fetch(word, access, image::Purpose::Bundle).await?.1
+    };
+    let place = word.to_owned();
+    let path = root.clone();
+    tokio::task::spawn_blocking(move || olm_bundle_files::read(&root))
+        .await
+        .map_err(|_| SourceError::Interrupted { place })?
+        .map_err(|source| SourceError::Bundle { path, source })
+}
+
+impl Catalog {
+    /// The whole `olm.bundle` of this name, with the properties that are left out elsewhere.
+    ///
+    /// # Errors
+    /// The catalog cannot be read.
+    pub(crate) async fn whole_bundle(
+        &self,
+        package: &str,
+        bundle: &str,
+    ) -> Result<Option<Value>, SourceError> {
+        let state = (bundle.to_owned(), None);
+        let query = Query::Package(package.to_owned());
+        let (_, found) = self
+            .fold(&query, state, |state, meta| {
+                if meta.schema == schema::BUNDLE && meta.name == state.0 {
+                    // A blob is JSON: it was written by what decoded it.
+                    state.1 = serde_json::from_slice(&meta.blob).ok();
+                }
+                Ok(())
+            })
+            .await?;
+        Ok(found)
+    }
+}

@@ -1,0 +1,190 @@
+//! What `spec.config.inline` may hold, as a JSON Schema (2020-12) for editors and other tools.
+//!
+//! It says what [`schema::check`](super::schema) checks; a test holds the two against each other.
+
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
+
+use k8s_openapi::api::apps::v1::DeploymentSpec;
+use k8s_openapi::schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+use super::schema::{MAX_NAMESPACE, MAX_NAMESPACES, PATTERN};
+use super::{WATCH_NAMESPACES, deployment};
+use crate::model::InstallMode;
+use crate::shape::Shape;
+
+/// What a schema depends on.
+#[derive(Clone, Debug)]
+pub struct ConfigSchema<'a> {
+    /// What is configured, such as `argocd-operator 0.9.0`: the schema's title.
+    pub title: &'a str,
+    /// The install modes the bundle supports, as its CSV names them.
+    pub modes: &'a [InstallMode],
+    /// The namespace to install to; without it the rules that compare with it are left to the description.
+    pub install_namespace: Option<&'a str>,
+    /// Whether `deploymentConfig` is known.
+    pub deployment_config: bool,
+}
+
+/// The schema of a bundle's configuration.
+pub fn config_schema(of: &ConfigSchema<'_>) -> Value {
+    let mut properties = Map::new();
+    let mut out = Map::new();
+    let supports = |mode| of.modes.contains(&mode);
+    let (own, single) = (
+        supports(InstallMode::OwnNamespace),
+        supports(InstallMode::SingleNamespace),
+    );
+    let (all, multi) = (
+        supports(InstallMode::AllNamespaces),
+        supports(InstallMode::MultiNamespace),
+    );
+    if own || single {
+        properties.insert("watchNamespace".to_owned(), watch_namespace(of, own, single, all));
+    }
+    if multi {
+        let mut several = json!({
+            "description": "The namespaces that the operator watches, instead of watchNamespace.",
+            "type": "array", "minItems": 1, "maxItems": MAX_NAMESPACES, "uniqueItems": true,
+        });
+        if let Some(map) = several.as_object_mut() {
+            map.insert("items".to_owned(), name());
+        }
+        properties.insert(WATCH_NAMESPACES.to_owned(), several);
+        let one = json!({"required": ["watchNamespace"]});
+        let many = json!({"required": [WATCH_NAMESPACES]});
+        match (all, own || single) {
+            (false, true) => drop(out.insert("oneOf".to_owned(), json!([one, many]))),
+            (true, true) => drop(out.insert("not".to_owned(), json!({"allOf": [one, many]}))),
+            (false, false) => drop(out.insert("required".to_owned(), json!([WATCH_NAMESPACES]))),
+            (true, false) => {}
+        }
+    } else if (own || single) && !all {
+        out.insert("required".to_owned(), json!(["watchNamespace"]));
+    }
+    if of.deployment_config {
+        let mut definitions = Map::new();
+        properties.insert("deploymentConfig".to_owned(), deployment_config(&mut definitions));
+        out.insert("$defs".to_owned(), Value::Object(definitions));
+    }
+    out.insert(
+        "$schema".to_owned(),
+        "https://json-schema.org/draft/2020-12/schema".into(),
+    );
+    out.insert(
+        "title".to_owned(),
+        format!("Configuration of {}", of.title).into(),
+    );
+    out.insert("type".to_owned(), "object".into());
+    out.insert("additionalProperties".to_owned(), false.into());
+    out.insert("properties".to_owned(), Value::Object(properties));
+    Value::Object(out)
+}
+
+fn name() -> Value {
+    json!({"type": "string", "minLength": 1, "maxLength": MAX_NAMESPACE, "pattern": PATTERN})
+}
+
+fn watch_namespace(of: &ConfigSchema<'_>, own: bool, single: bool, all: bool) -> Value {
+    let mut rule = name();
+    let mut text = "The namespace that the operator watches.".to_owned();
+    match (own, single) {
+        (true, false) => text.push_str(" It must be the namespace that the operator is installed to."),
+        (false, _) => text.push_str(" It must be another than the operator is installed to."),
+        (true, true) => {}
+    }
+    if all {
+        text.push_str(" Without it, all of them.");
+    }
+    if let (Some(map), Some(namespace)) = (rule.as_object_mut(), of.install_namespace) {
+        match (own, single) {
+            (true, false) => drop(map.insert("const".to_owned(), namespace.into())),
+            (false, true) => drop(map.insert("not".to_owned(), json!({"const": namespace}))),
+            _ => {}
+        }
+    }
+    if all {
+        return json!({"description": text, "anyOf": [{"type": "null"}, rule]});
+    }
+    if let Some(map) = rule.as_object_mut() {
+        map.insert("description".to_owned(), text.into());
+    }
+    rule
+}
+
+/// The object schema; the Kubernetes types that it refers to go to `definitions`.
+fn deployment_config(definitions: &mut Map<String, Value>) -> Value {
+    let mut properties = Map::new();
+    let mut due: Vec<String> = Vec::new();
+    for (field, shape) in deployment::fields() {
+        let mut schema = shape_schema(&shape, &mut due);
+        if let Some(map) = schema.as_object_mut() {
+            map.insert("description".to_owned(), deployment::describe(field).into());
+        }
+        properties.insert(field.to_owned(), schema);
+    }
+    let mut seen = BTreeSet::new();
+    while let Some(name) = due.pop() {
+        if !seen.insert(name.clone()) {
+            continue;
+        }
+        if let Some(schema) = kubernetes().get(&name) {
+            references(schema, &mut due);
+            definitions.insert(name, schema.clone());
+        }
+    }
+    json!({
+        "description": "How the operator's deployments are adapted. All of them get the same; init containers stay as they are.",
+        "type": "object", "additionalProperties": false, "properties": properties,
+    })
+}
+
+fn shape_schema(shape: &Shape, due: &mut Vec<String>) -> Value {
+    match shape {
+        Shape::List(item) => json!({"type": "array", "items": shape_schema(item, due)}),
+        Shape::Map(item) => json!({"type": "object", "additionalProperties": shape_schema(item, due)}),
+        Shape::Named(name) => {
+            due.push(name.clone());
+            json!({"$ref": format!("#/$defs/{name}")})
+        }
+        _ => json!({"type": "string"}),
+    }
+}
+
+/// The names of the definitions that `schema` refers to. Schemas of the API are only a few levels deep.
+fn references(schema: &Value, due: &mut Vec<String>) {
+    match schema {
+        Value::Object(map) => {
+            if let Some(name) = map
+                .get("$ref")
+                .and_then(Value::as_str)
+                .and_then(|text| text.rsplit('/').next())
+            {
+                due.push(name.to_owned());
+            }
+            map.values().for_each(|value| references(value, due));
+        }
+        Value::Array(items) => items.iter().for_each(|value| references(value, due)),
+        _ => {}
+    }
+}
+
+/// The API's own schemas for everything reachable from a `DeploymentSpec`; made once.
+fn kubernetes() -> &'static Map<String, Value> {
+    static DEFINITIONS: OnceLock<Map<String, Value>> = OnceLock::new();
+    DEFINITIONS.get_or_init(|| {
+        let mut generator = SchemaSettings::draft2020_12().into_generator();
+        let _ = generator.subschema_for::<DeploymentSpec>();
+        let mut definitions = generator.take_definitions(true);
+        for (name, schema) in &mut definitions {
+            if name.ends_with(".Quantity") || name.ends_with(".IntOrString") {
+                // Both forms are taken, and a number is what people write.
+                let text = schema.get("description").cloned();
+                *schema =
+                    json!({"type": ["string", "number"], "description": text.unwrap_or_else(|| "".into())});
+            }
+        }
+        definitions
+    })
+}

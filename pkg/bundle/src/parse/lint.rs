@@ -1,0 +1,74 @@
+//! What is accepted, as upstream accepts it, and yet is hardly what the author meant.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{ANNOTATIONS, CSV_KIND, PROPERTIES, check_sizes, manifests};
+use crate::yaml;
+
+/// Something in a bundle's file that its author should look at.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Notice {
+    /// The file.
+    pub file: String,
+    /// What is odd, and what comes of it.
+    pub message: String,
+}
+
+/// Looks for what is silently passed over when a bundle is read. Files that cannot be read at all are the business of
+/// [`parse`](crate::parse).
+pub fn lint(files: &BTreeMap<String, Vec<u8>>) -> Vec<Notice> {
+    let mut out = Vec::new();
+    if check_sizes(files).is_err() {
+        return out;
+    }
+    let metadata = [ANNOTATIONS, PROPERTIES]
+        .into_iter()
+        .filter_map(|path| files.get_key_value(path));
+    let mut csvs: Vec<&str> = Vec::new();
+    for (path, bytes) in metadata.chain(manifests(files)) {
+        let mut notice = |message: String| {
+            out.push(Notice {
+                file: path.clone(),
+                message,
+            });
+        };
+        let (documents, repeated) = yaml::documents_and_repeated_keys(bytes);
+        for (line, key) in repeated {
+            notice(format!(
+                "line {line}: key \"{key}\" stands twice in one map; the last value counts"
+            ));
+        }
+        for document in documents.unwrap_or_default() {
+            match document.get("kind").and_then(Value::as_str) {
+                Some(CSV_KIND) => csvs.push(path),
+                Some("CustomResourceDefinition")
+                    if document.get("apiVersion").and_then(Value::as_str)
+                        == Some("apiextensions.k8s.io/v1beta1") =>
+                {
+                    notice(
+                        "a CustomResourceDefinition of v1beta1, which no supported cluster serves; its schema is dropped"
+                            .to_owned(),
+                    );
+                }
+                _ => {}
+            }
+        }
+    }
+    if let [ignored @ .., last] = csvs.as_slice() {
+        out.extend(ignored.iter().map(|path| Notice {
+            file: (*path).to_owned(),
+            message: format!("a ClusterServiceVersion that is not used: the last one, in \"{last}\", counts"),
+        }));
+    }
+    if files.contains_key("metadata/dependencies.yaml") {
+        out.push(Notice {
+            file: "metadata/dependencies.yaml".to_owned(),
+            message: "dependencies count as the catalog lists them, not as this file does".to_owned(),
+        });
+    }
+    out.sort();
+    out
+}

@@ -1,0 +1,180 @@
+//! The schema that users get says what the renderer checks.
+
+use std::collections::BTreeMap;
+
+use olm_bundle::{
+    Bundle, ConfigSchema, InstallMode, RenderOptions, config_schema, config_skeleton, parse, render,
+};
+use serde_json::{Value, json};
+
+#[expect(clippy::unwrap_used, reason = "a helper of tests")]
+fn bundle(modes: &[InstallMode]) -> Bundle {
+    let modes: Vec<Value> = modes
+        .iter()
+        .map(|mode| json!({"type": mode.as_str(), "supported": true}))
+        .collect();
+    let csv = json!({"kind": "ClusterServiceVersion", "metadata": {"name": "buoy.v1.0.0"}, "spec": {"installModes": modes}});
+    let annotations = "annotations: {operators.operatorframework.io.bundle.package.v1: buoy}";
+    let files = BTreeMap::from([
+        ("manifests/csv.json".to_owned(), csv.to_string().into_bytes()),
+        (
+            "metadata/annotations.yaml".to_owned(),
+            annotations.as_bytes().to_vec(),
+        ),
+    ]);
+    parse(&files).unwrap()
+}
+
+fn schema(modes: &[InstallMode], deployment_config: bool) -> Value {
+    config_schema(&ConfigSchema {
+        title: "buoy 1.0.0",
+        modes,
+        install_namespace: Some("harbour"),
+        deployment_config,
+    })
+}
+
+/// Every set of install modes with which something can be installed.
+fn mode_sets() -> Vec<Vec<InstallMode>> {
+    (1_u8..16)
+        .map(|set| {
+            let modes = InstallMode::ALL.into_iter().enumerate();
+            modes
+                .filter(|(at, _)| set & (1 << at) != 0)
+                .map(|(_, mode)| mode)
+                .collect()
+        })
+        .collect()
+}
+
+fn configurations() -> Vec<Value> {
+    let names = [
+        json!("harbour"),
+        json!("bay"),
+        json!(""),
+        json!("Bad_NS"),
+        json!("x".repeat(64)),
+        json!(null),
+        json!(5),
+    ];
+    let mut out: Vec<Value> = names.iter().map(|name| json!({"watchNamespace": name})).collect();
+    for several in [
+        json!(["a", "b"]),
+        json!(["harbour"]),
+        json!([]),
+        json!(["a", "a"]),
+        json!(["A"]),
+        json!([null]),
+        json!("a"),
+    ] {
+        out.push(json!({"watchNamespaces": several}));
+    }
+    out.extend([json!({}), json!([]), json!("text"), json!({"more": 1})]);
+    out.push(json!({"watchNamespaces": ["a"], "watchNamespace": "bay"}));
+    for deployment in [
+        json!({}),
+        json!(null),
+        json!([]),
+        json!({"selector": {}}),
+        json!({"env": [{"name": "A", "value": "b"}]}),
+        json!({"env": [{"value": "b"}]}),
+        json!({"env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]}),
+        json!({"env": [{"name": "A", "valueFrom": {"fieldRef": {}}}]}),
+        json!({"env": "x"}),
+        json!({"envFrom": [{"secretRef": {"name": "s"}, "other": 1}]}),
+        json!({"resources": {"limits": {"cpu": "1", "memory": 1}}}),
+        json!({"resources": {"limits": {"cpu": true}}}),
+        json!({"tolerations": [{"key": "k", "tolerationSeconds": 5}]}),
+        json!({"tolerations": [{"tolerationSeconds": "soon"}]}),
+        json!({"nodeSelector": {"a": "b"}, "annotations": {"a": "b"}}),
+        json!({"nodeSelector": {"a": 1}}),
+        json!({"affinity": {"nodeAffinity": {}}}),
+        json!({"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1}]}}}),
+        json!({"volumes": [{"name": "v", "emptyDir": {"sizeLimit": "1Gi"}}]}),
+        json!({"volumes": [{"emptyDir": {}}]}),
+        json!({"volumeMounts": [{"name": "v", "mountPath": "/v"}]}),
+        json!({"volumeMounts": [{"name": "v"}]}),
+    ] {
+        out.push(json!({"watchNamespace": "bay", "deploymentConfig": deployment}));
+        out.push(json!({"deploymentConfig": deployment}));
+    }
+    out
+}
+
+#[test]
+fn schema_and_renderer_agree() {
+    let mut admitted = 0;
+    for modes in mode_sets() {
+        let bundle = bundle(&modes);
+        for deployment_config in [true, false] {
+            let schema = schema(&modes, deployment_config);
+            let validator = jsonschema::draft202012::new(&schema).unwrap();
+            for config in configurations() {
+                let mut options = RenderOptions::new("harbour");
+                options.deployment_config = deployment_config;
+                options.config = Some(config.clone());
+                let refusal = render(&bundle, &options).err();
+                // What is wrong beyond the schema is another error.
+                let refused = refusal
+                    .as_ref()
+                    .is_some_and(|error| error.to_string().contains("invalid configuration:"));
+                let unsupported = refusal.is_some_and(|error| !error.is_configuration());
+                if unsupported {
+                    continue;
+                }
+                admitted += u32::from(!refused);
+                assert_eq!(validator.is_valid(&config), !refused, "{modes:?} {config}");
+            }
+        }
+    }
+    assert!(admitted > 100, "{admitted}");
+}
+
+#[test]
+fn several_namespaces_are_chosen_by_name() {
+    let modes = [InstallMode::MultiNamespace];
+    let error = |config: Value| {
+        let mut options = RenderOptions::new("harbour");
+        options.config = Some(config);
+        render(&bundle(&modes), &options)
+            .err()
+            .map(|error| error.to_string())
+    };
+    assert_eq!(
+        error(json!({})).as_deref(),
+        Some(
+            "unsupported bundle: bundle must support at least one of [AllNamespaces SingleNamespace OwnNamespace] \
+             install modes"
+        )
+    );
+    assert_eq!(error(json!({"watchNamespaces": ["b", "a"]})), None);
+    assert_eq!(
+        error(json!({"watchNamespaces": ["a", "a", 1]})).as_deref(),
+        Some(
+            "invalid ClusterExtension configuration: invalid configuration: multiple errors found:\n  \
+             - field \"watchNamespaces.1\" repeats an item\n  \
+             - invalid type for field \"watchNamespaces.2\": got number, want string"
+        )
+    );
+}
+
+#[test]
+fn skeletons() {
+    use InstallMode::{AllNamespaces, MultiNamespace, OwnNamespace, SingleNamespace};
+    insta::assert_snapshot!(
+        "skeleton-all",
+        config_skeleton(&schema(&[AllNamespaces, OwnNamespace], true))
+    );
+    insta::assert_snapshot!(
+        "skeleton-single",
+        config_skeleton(&schema(&[MultiNamespace, SingleNamespace], false))
+    );
+    insta::assert_snapshot!("skeleton-none", config_skeleton(&schema(&[AllNamespaces], false)));
+    let all = config_schema(&ConfigSchema {
+        title: "buoy 1.0.0",
+        modes: &[OwnNamespace],
+        install_namespace: None,
+        deployment_config: false,
+    });
+    insta::assert_json_snapshot!("schema-own", all);
+}
