@@ -360,3 +360,156 @@ async fn refuses_before_writing() -> Result<()> {
         .await?;
     Ok(())
 }
+
+/// A revision with everything said: protection, probes, account and the objects inline.
+async fn create_with(world: &World, name: &str, spec: Value, objects: &[Value]) -> Result<()> {
+    let mut set = json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet",
+        "metadata": {"name": name, "labels": {keys::OWNER_NAME_LABEL: name.trim_end_matches("-1")},
+            "annotations": {keys::BUNDLE_VERSION_ANNOTATION: "1.0.0"}},
+        "spec": {"lifecycleState": "Active", "revision": 1, "collisionProtection": "Prevent",
+            "phases": [{"name": "deploy", "objects": objects.iter().map(|o| json!({"object": o})).collect::<Vec<_>>()}]}});
+    for (key, value) in spec.as_object().into_iter().flatten() {
+        set["spec"][key] = value.clone();
+    }
+    world
+        .sets()
+        .create(&PostParams::default(), &serde_json::from_value(set)?)
+        .await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[expect(clippy::too_many_lines, reason = "one control plane for all of it")]
+async fn protection_probes_orphans_and_what_holds_a_removal_up() -> Result<()> {
+    let world = World::start().await?;
+    let rolled_out = async |name: &str| world.until(name, "Progressing", "True", "Succeeded", "").await;
+    let value = async |name: &str| {
+        let map = world.maps().get(name).await?;
+        anyhow::Ok(map.data.unwrap_or_default().remove("key").unwrap_or_default())
+    };
+
+    // IfNoController takes what nobody controls, and nothing else; None takes both.
+    let free: ConfigMap = serde_json::from_value(map("free", "theirs"))?;
+    world.maps().create(&PostParams::default(), &free).await?;
+    let chief = world
+        .maps()
+        .create(
+            &PostParams::default(),
+            &serde_json::from_value(map("chief", "x"))?,
+        )
+        .await?;
+    let mut held = map("held", "theirs");
+    held["metadata"]["ownerReferences"] = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "chief",
+        "uid": chief.metadata.uid, "controller": true}]);
+    world
+        .maps()
+        .create(&PostParams::default(), &serde_json::from_value(held)?)
+        .await?;
+    let taken = json!({"collisionProtection": "IfNoController"});
+    create_with(&world, "free-1", taken.clone(), &[map("free", "ours")]).await?;
+    rolled_out("free-1").await?;
+    ensure!(value("free").await? == "ours");
+    create_with(&world, "held-1", taken, &[map("held", "ours")]).await?;
+    let chief = "Conflicting Owner: v1, Kind=ConfigMap chief";
+    world
+        .until("held-1", "Progressing", "True", "Retrying", chief)
+        .await?;
+    ensure!(value("held").await? == "theirs");
+    create_with(
+        &world,
+        "all-1",
+        json!({"collisionProtection": "None"}),
+        &[map("held", "mine")],
+    )
+    .await?;
+    rolled_out("all-1").await?;
+    ensure!(value("held").await? == "mine");
+
+    // Probes of all kinds: by label on a field, on two fields, on a condition.
+    let probed = |name: &str, data: Value| {
+        let mut object = map(name, "1");
+        object["metadata"]["labels"] = json!({"probed": name});
+        object["data"] = data;
+        object
+    };
+    let label = |name: &str| json!({"type": "Label", "label": {"matchLabels": {"probed": name}}});
+    let wanted = json!({"progressionProbes": [
+        {"selector": label("field"), "assertions": [
+            {"type": "FieldValue", "fieldValue": {"fieldPath": "data.state", "value": "done"}},
+            {"type": "FieldsEqual", "fieldsEqual": {"fieldA": "data.a", "fieldB": "data.b"}}]},
+        {"selector": {"type": "GroupKind", "groupKind": {"group": "", "kind": "Secret"}}, "assertions": [
+            {"type": "ConditionEqual", "conditionEqual": {"type": "Ready", "status": "True"}}]}]});
+    create_with(
+        &world,
+        "probes-1",
+        wanted,
+        &[probed("field", json!({"a": "1", "b": "1"}))],
+    )
+    .await?;
+    let line = "Object ConfigMap.v1 workload/field: missing key: \"data.state\"";
+    world
+        .until("probes-1", "Available", "False", "ProbeFailure", line)
+        .await?;
+    let done = json!({"data": {"state": "done"}});
+    world
+        .maps()
+        .patch("field", &PatchParams::default(), &Patch::Merge(&done))
+        .await?;
+    rolled_out("probes-1").await?;
+
+    // Two managers that want different things: the other one is named, and the fight ends.
+    create_with(&world, "fight-1", json!({}), &[map("fought", "ours")]).await?;
+    rolled_out("fight-1").await?;
+    let rival = PatchParams::apply("rival").force();
+    let named = eventually(LIMIT, "the rival is named", async || {
+        let theirs = map("fought", "theirs");
+        world
+            .maps()
+            .patch("fought", &rival, &Patch::Apply(&theirs))
+            .await?;
+        let told = world
+            .sets()
+            .get("fight-1")
+            .await?
+            .status
+            .and_then(|s| s.conditions)
+            .unwrap_or_default();
+        let found = told.iter().any(|c| c.message.contains("conflict with \"rival\""));
+        ensure!(found, "{told:?}");
+        Ok(())
+    });
+    named.await?;
+
+    // Orphans stay.
+    let orphan = DeleteParams::orphan();
+    world.sets().delete("free-1", &orphan).await?;
+    world.gone("free-1").await?;
+    let left = world.maps().get("free").await?;
+    ensure!(
+        left.metadata.deletion_timestamp.is_none() && !left.labels().contains_key(keys::MANAGED_BY_LABEL)
+    );
+
+    // A finalizer of somebody else holds a removal up, and the status says where.
+    let finalizer = json!({"metadata": {"finalizers": ["example.com/hold"]}});
+    world
+        .maps()
+        .patch("field", &PatchParams::default(), &Patch::Merge(&finalizer))
+        .await?;
+    world.sets().delete("probes-1", &DeleteParams::default()).await?;
+    let text = "waiting until these are gone: ConfigMap.v1 workload/field";
+    world
+        .until("probes-1", "Progressing", "True", "Retrying", text)
+        .await?;
+    let none = json!({"metadata": {"finalizers": null}});
+    world
+        .maps()
+        .patch("field", &PatchParams::default(), &Patch::Merge(&none))
+        .await?;
+    world.gone("probes-1").await?;
+
+    // The namespace goes first: nothing hangs.
+    let namespaces: Api<Namespace> = Api::all(world.client.clone());
+    namespaces.delete(NAMESPACE, &DeleteParams::default()).await?;
+    world.sets().delete("all-1", &DeleteParams::default()).await?;
+    world.gone("all-1").await
+}

@@ -16,7 +16,7 @@ use olm_bundle::{Bundle, Certificates, RenderOptions};
 use olm_image::CanonicalRef;
 use serde_json::{Value, json};
 
-use super::call::call;
+use super::call::{CallError, call};
 use super::decide::{self, Choice};
 use super::failure::Failure;
 use super::identity::{Inputs, Provider};
@@ -219,20 +219,7 @@ async fn write(
         }
     }
 
-    let secrets: Api<Secret> = Api::namespaced(client.clone(), &context.shared.system_namespace);
-    let mut names = Vec::new();
-    for secret in &packed.secrets {
-        let name = secret.name_any();
-        let created = call(
-            format!("creating ref Secret \"{name}\""),
-            secrets.create(&PostParams::default(), secret),
-        )
-        .await;
-        match created {
-            Err(error) if !error.is_already_exists() => return Err(error.into()),
-            _ => names.push(name),
-        }
-    }
+    create_secrets(context, &packed.secrets).await?;
 
     let revision = json!({
         "apiVersion": ClusterObjectSet::api_version(&()),
@@ -251,17 +238,38 @@ async fn write(
     let what = format!("creating new Revision \"{}\"", order.name);
     let made = call(what, sets.patch(order.name, &params, &Patch::Apply(&revision))).await?;
 
-    // From here on the Secrets go with the revision.
-    let ownership = json!({ "metadata": { "ownerReferences": [reference::<ClusterObjectSet>(&made)] } });
-    for name in names {
-        let what = format!("making ref Secret \"{name}\" go with its revision");
-        call(
-            what,
-            secrets.patch_metadata(&name, &PatchParams::default(), &Patch::Merge(&ownership)),
-        )
-        .await?;
-    }
+    own_secrets(context, &packed.secrets, &made).await?;
     Ok(made)
+}
+
+/// Makes the Secrets a revision is to refer to; those of an attempt that was cut off are good.
+pub(crate) async fn create_secrets(context: &Context, secrets: &[Secret]) -> Result<(), CallError> {
+    let api: Api<Secret> = Api::namespaced(context.shared.client.clone(), &context.shared.system_namespace);
+    for secret in secrets {
+        let what = format!("creating ref Secret \"{}\"", secret.name_any());
+        match call(what, api.create(&PostParams::default(), secret)).await {
+            Err(error) if !error.is_already_exists() => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// From here on the Secrets go with the revision.
+pub(crate) async fn own_secrets(
+    context: &Context,
+    secrets: &[Secret],
+    revision: &ClusterObjectSet,
+) -> Result<(), CallError> {
+    let api: Api<Secret> = Api::namespaced(context.shared.client.clone(), &context.shared.system_namespace);
+    let ownership = json!({ "metadata": { "ownerReferences": [reference::<ClusterObjectSet>(revision)] } });
+    for secret in secrets {
+        let name = secret.name_any();
+        let what = format!("making ref Secret \"{name}\" go with its revision");
+        let (params, patch) = (PatchParams::default(), Patch::Merge(&ownership));
+        call(what, api.patch_metadata(&name, &params, &patch)).await?;
+    }
+    Ok(())
 }
 
 fn spec(order: &Order<'_>, phases: &[olm_api::ClusterObjectSetPhase]) -> Value {
@@ -325,7 +333,7 @@ fn owner_of(extension: &ClusterExtension) -> OwnerReference {
 }
 
 /// A controller reference: the owned object goes with `owner`, which waits for it when asked to.
-fn reference<K: kube::Resource<DynamicType = ()>>(owner: &K) -> OwnerReference {
+pub(crate) fn reference<K: kube::Resource<DynamicType = ()>>(owner: &K) -> OwnerReference {
     OwnerReference {
         api_version: K::api_version(&()).into_owned(),
         kind: K::kind(&()).into_owned(),

@@ -11,6 +11,7 @@ mod crds;
 mod decide;
 mod failure;
 mod gather;
+mod helm;
 mod identity;
 mod model;
 mod pull;

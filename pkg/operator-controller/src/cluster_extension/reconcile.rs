@@ -18,6 +18,7 @@ use super::call::{CallError, call, chain};
 use super::decide::{self, Choice, Refusal, Step};
 use super::failure::Failure;
 use super::gather;
+use super::helm::{self, HelmError};
 use super::identity::{Inputs, Provider};
 use super::model::{BundleRef, History};
 use super::remove::{self, Removal};
@@ -71,9 +72,15 @@ async fn pass(context: &Context, extension: &ClusterExtension, now: Timestamp) -
     let name = extension.name_any();
     let uid = extension.metadata.uid.as_deref();
     let revisions = async {
-        let objects = gather::revisions(context, &name, uid).await?;
+        let mut objects = gather::revisions(context, &name, uid).await?;
+        if objects.is_empty()
+            && let Some(taken) = helm::take_over(context, extension, &Time(now)).await?
+        {
+            context.stores.made(&name, &taken);
+            objects.push(taken);
+        }
         account::follow(context, extension, &objects).await?;
-        Ok::<_, CallError>(objects)
+        Ok::<_, HelmError>(objects)
     };
     let mut history = match revisions.await {
         Ok(objects) => History::read(&objects),

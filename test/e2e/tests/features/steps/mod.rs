@@ -3,6 +3,7 @@
 mod catalog;
 mod cluster_catalog;
 mod extension;
+mod helm;
 mod resource;
 mod revision;
 mod rights;

@@ -1,0 +1,8 @@
+#!/bin/sh
+# Measures operator-controller with many extensions against a real API server; the figures are in docs/benchmarks.md.
+#   hack/bench/extensions.sh [HOW_MANY]        200 when not said
+set -eu
+cd "$(dirname "$0")/../.."
+target=${CARGO_TARGET_DIR:-target}
+cargo build --quiet --release -p operator-controller -p catalogd
+OLM_BIN_DIR="$target/release" exec cargo run --quiet -p olm-harness --example extensions -- "${1:-200}"

@@ -1,0 +1,64 @@
+Feature: Taking over from upstream's Helm runtime
+  What upstream had installed with Helm is known as installed, adopted as it is, and upgraded along the catalog's graph.
+
+  Background:
+    Given OLM is available
+    And an image registry is available
+    And namespace "${TEST_NAMESPACE}" is available
+
+  Scenario: A release becomes the first revision
+    Given a catalog "test" with packages:
+      | package | version | channel | replaces | contents  |
+      | test    | 1.0.0   | alpha   |          | ConfigMap |
+      | test    | 1.0.1   | alpha   | 1.0.0    | ConfigMap |
+      | test    | 1.0.2   | alpha   | 1.0.1    | ConfigMap |
+    When ClusterExtension is applied
+      """
+      apiVersion: olm.operatorframework.io/v1
+      kind: ClusterExtension
+      metadata:
+        name: ${NAME}
+      spec:
+        namespace: ${TEST_NAMESPACE}
+        source:
+          sourceType: Catalog
+          catalog:
+            packageName: ${PACKAGE:test}
+            version: 9.9.9
+            selector:
+              matchLabels:
+                olm.operatorframework.io/metadata.name: ${CATALOG:test}
+      """
+    Then ClusterExtension reports Progressing as True with Reason Retrying
+    When Helm had installed bundle "test" in version "1.0.0"
+    And ClusterExtension is updated
+      """
+      apiVersion: olm.operatorframework.io/v1
+      kind: ClusterExtension
+      metadata:
+        name: ${NAME}
+      spec:
+        namespace: ${TEST_NAMESPACE}
+        source:
+          sourceType: Catalog
+          catalog:
+            packageName: ${PACKAGE:test}
+            selector:
+              matchLabels:
+                olm.operatorframework.io/metadata.name: ${CATALOG:test}
+      """
+    Then bundle "${PACKAGE:test}.1.0.2" is installed in version "1.0.2"
+    And ClusterExtension is rolled out
+    And ClusterObjectSet "${NAME}-1" is archived
+    And ClusterObjectSet "${NAME}-2" is archived
+    And resource "configmap/test-configmap-${SCENARIO_ID}" matches
+      """
+      metadata:
+        labels:
+          app.kubernetes.io/managed-by: olm.operatorframework.io
+      data:
+        version: 1.0.2
+      """
+    And what Helm had installed is still the same object
+    When ClusterExtension is removed
+    Then nothing labeled for the ClusterExtension is left

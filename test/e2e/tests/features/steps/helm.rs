@@ -1,0 +1,90 @@
+//! Steps that leave behind what upstream's Helm runtime leaves.
+
+use std::io::Write as _;
+
+use anyhow::Context as _;
+use base64::Engine as _;
+use cucumber::{then, when};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use olm_api::keys;
+use olm_e2e::content::{bundle_name, bundle_repository, package_name};
+use serde_json::json;
+
+use crate::world::OlmWorld;
+
+/// Where the controllers keep what is their own.
+const SYSTEM_NAMESPACE: &str = "olmv1-system";
+
+/// The bundle's `ConfigMap`, owned by the extension, and the release that says so.
+#[when(regex = r#"^Helm had installed bundle "([^"]+)" in version "([^"]+)"$"#)]
+async fn installed(world: &mut OlmWorld, package: String, version: String) -> anyhow::Result<()> {
+    let cluster = world.cluster();
+    let extension = format!("clusterextension/{}", world.name());
+    let extension = cluster.get(&extension, "").await?.context("no extension")?;
+    let owner = json!([{
+        "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension", "name": world.name(),
+        "uid": extension.metadata.uid, "controller": true, "blockOwnerDeletion": true,
+    }]);
+    let name = format!("test-configmap-{}", world.id);
+    let labels = json!({keys::OWNER_KIND_LABEL: "ClusterExtension", keys::OWNER_NAME_LABEL: world.name()});
+    let map = json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": name, "namespace": world.namespace(), "labels": labels, "ownerReferences": owner},
+        "data": {"version": version, "name": "test-configmap"},
+    });
+    let mut live = map.clone();
+    live["metadata"]["labels"][keys::MANAGED_BY_LABEL] = json!("Helm");
+    live["metadata"]["annotations"] = json!({"meta.helm.sh/release-name": world.name()});
+    cluster.apply(&live).await?;
+    let reference = format!("configmap/{name}");
+    let made = cluster.get(&reference, &world.namespace()).await?;
+    let uid = made.and_then(|made| made.metadata.uid).context("not made")?;
+    world.removed.insert("helm".to_owned(), uid);
+
+    let package = package_name(&package, &world.id);
+    let image = format!(
+        "{}/{}",
+        world.environment.registry.host(),
+        bundle_repository(&package, &version)
+    );
+    let release = json!({
+        "name": world.name(), "version": 1, "info": {"status": "deployed"}, "manifest": format!("{map}\n"),
+        "labels": {
+            keys::BUNDLE_NAME_ANNOTATION: bundle_name(&package, &version), keys::PACKAGE_NAME_ANNOTATION: package,
+            keys::BUNDLE_VERSION_ANNOTATION: version, keys::BUNDLE_REFERENCE_ANNOTATION: image,
+        },
+    });
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(release.to_string().as_bytes())?;
+    // In two parts, as large ones are.
+    let bytes = encoder.finish()?;
+    let (first, second) = bytes.split_at(bytes.len() / 2);
+    let text = |bytes: &[u8]| base64::engine::general_purpose::STANDARD.encode(bytes);
+    let (index, chunk) = (
+        format!("sh.helm.release.v1.{}.v1", world.name()),
+        format!("sh.helm.release.v1.{}.v1-more", world.name()),
+    );
+    let common = |name: &str, type_: &str, kind: &str| {
+        json!({"apiVersion": "v1", "kind": "Secret", "type": kind,
+            "metadata": {"name": name, "namespace": SYSTEM_NAMESPACE, "ownerReferences": owner, "labels": {
+                "owner": "operator-controller", "name": world.name(), "status": "deployed", "version": "1",
+                "key": index, "type": type_}}})
+    };
+    let mut secret = common(&chunk, "chunk", keys::RELEASE_CHUNK_SECRET_TYPE);
+    secret["data"] = json!({"chunk": text(second)});
+    cluster.apply(&secret).await?;
+    let mut secret = common(&index, "index", keys::RELEASE_INDEX_SECRET_TYPE);
+    let extra = serde_json::to_vec(&[&chunk])?;
+    secret["data"] = json!({"chunk": text(first), "extraChunks": text(&extra)});
+    cluster.apply(&secret).await
+}
+
+#[then("what Helm had installed is still the same object")]
+async fn same(world: &mut OlmWorld) -> anyhow::Result<()> {
+    let reference = format!("configmap/test-configmap-{}", world.id);
+    let found = world.cluster().get(&reference, &world.namespace()).await?;
+    let uid = found.and_then(|found| found.metadata.uid);
+    anyhow::ensure!(uid.as_ref() == world.removed.get("helm"), "it is {uid:?} now");
+    Ok(())
+}

@@ -1,0 +1,330 @@
+//! Measures operator-controller against a real API server: one tiny extension, drift, many extensions, a restart, rest, removal.
+//!
+//! `hack/bench/extensions.sh` builds the programs and runs this; the figures are in `docs/benchmarks.md`. Requests are counted in the
+//! client's own trace, processor time and memory are the process's as Linux tells them.
+
+#![expect(clippy::print_stdout, reason = "what it measures is its output")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::{Api, Client};
+use olm_api::{ClusterCatalog, ClusterExtension};
+use olm_harness::{
+    Catalogd, ControlPlane, ControllerOptions, ImageBuilder, OperatorController, Registry, install_crds,
+};
+use serde_json::json;
+
+const LIMIT: Duration = Duration::from_mins(5);
+const TICKS_PER_SECOND: f64 = 100.0;
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let many: usize = std::env::args()
+        .nth(1)
+        .map_or(Ok(200), |text| text.parse())
+        .context("the argument is how many extensions there are to be")?;
+    let plane = ControlPlane::start().await?;
+    let client = plane.client();
+    install_crds(&client).await?;
+    let registry = Registry::start().await?;
+    let _catalogd = Catalogd::start(&plane, &registry).await?;
+    let options = ControllerOptions {
+        envs: vec![("RUST_LOG".to_owned(), "warn,kube_client=debug".to_owned())],
+        ..ControllerOptions::default()
+    };
+    let mut controller = OperatorController::start_with(&plane, &registry, options).await?;
+    publish(&client, &registry).await?;
+
+    let bench = Bench { client };
+    println!("| work | result |\n|---|---|");
+    let row = |work: &str, result: &str| println!("| {work} | {result} |");
+
+    // The first one also asks once how each kind is served, so it is not the one that is measured.
+    for index in 0..3 {
+        let before = Reading::of(&mut controller)?;
+        let time = bench.install(&[index]).await?;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let after = Reading::of(&mut controller)?;
+        row(
+            &format!("extension {}, create → Installed", index + 1),
+            &format!("{time:.2?}, {}", after.since(&before)),
+        );
+    }
+
+    let maps: Api<ConfigMap> = Api::namespaced(bench.client.clone(), &namespace(0));
+    let start = Instant::now();
+    maps.delete("one", &DeleteParams::default()).await?;
+    until("the deleted object is back", async || {
+        Ok(maps.get_opt("one").await?.is_some())
+    })
+    .await?;
+    let deleted = start.elapsed();
+    let start = Instant::now();
+    let change = json!({"data": {"key": "changed"}});
+    maps.patch("one", &PatchParams::default(), &Patch::Merge(&change))
+        .await?;
+    until("the changed object is back", async || {
+        let data = maps.get("one").await?.data.unwrap_or_default();
+        Ok(data.get("key").map(String::as_str) == Some("value"))
+    })
+    .await?;
+    row(
+        "drift: deleted / changed object back",
+        &format!("{deleted:.2?} / {:.2?}", start.elapsed()),
+    );
+
+    let all: Vec<usize> = (3..many).collect();
+    let before = Reading::of(&mut controller)?;
+    let time = bench.install(&all).await?;
+    let after = Reading::of(&mut controller)?;
+    row(
+        &format!("{} at once, all Installed", all.len()),
+        &format!("{time:.1?}, {}", after.since(&before)),
+    );
+
+    let start = Instant::now();
+    let mut before = Reading::of(&mut controller)?;
+    // The log goes on; what the process itself used begins at nothing.
+    before.processor = 0.0;
+    controller.controller().restart().await?;
+    let restarted = settled(&mut controller).await?.since(&before);
+    row(
+        &format!("restart with {many}, until no request follows"),
+        &format!("{:.1?}, {restarted}", start.elapsed().saturating_sub(QUIET)),
+    );
+
+    let before = Reading::of(&mut controller)?;
+    let rest = Duration::from_secs(30);
+    tokio::time::sleep(rest).await;
+    let after = Reading::of(&mut controller)?;
+    row(&format!("{rest:?} at rest"), &after.since(&before).to_string());
+
+    let start = Instant::now();
+    let extensions: Api<ClusterExtension> = Api::all(bench.client.clone());
+    extensions
+        .delete_collection(&DeleteParams::default(), &ListParams::default())
+        .await?;
+    until("all are gone", async || {
+        let left = extensions.list_metadata(&ListParams::default()).await?;
+        Ok(left.items.is_empty())
+    })
+    .await?;
+    row(&format!("delete {many}"), &format!("{:.1?}", start.elapsed()));
+    Ok(())
+}
+
+/// No request for this long is rest.
+const QUIET: Duration = Duration::from_secs(3);
+
+async fn settled(controller: &mut OperatorController) -> Result<Reading> {
+    let mut last = Reading::of(controller)?;
+    let start = Instant::now();
+    loop {
+        tokio::time::sleep(QUIET).await;
+        let now = Reading::of(controller)?;
+        if now.total() == last.total() {
+            return Ok(now);
+        }
+        ensure!(start.elapsed() < LIMIT, "requests do not end: {now}");
+        last = now;
+    }
+}
+
+struct Bench {
+    client: Client,
+}
+
+impl Bench {
+    /// Creates the extensions of these numbers and waits until all are installed.
+    async fn install(&self, numbers: &[usize]) -> Result<Duration> {
+        let namespaces: Api<Namespace> = Api::all(self.client.clone());
+        for number in numbers {
+            let namespace = serde_json::from_value(json!({"metadata": {"name": namespace(*number)}}))?;
+            namespaces.create(&PostParams::default(), &namespace).await?;
+        }
+        let extensions: Api<ClusterExtension> = Api::all(self.client.clone());
+        let start = Instant::now();
+        for number in numbers {
+            let extension = serde_json::from_value(json!({
+                "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension",
+                "metadata": {"name": format!("tiny-{number}")},
+                "spec": {"namespace": namespace(*number), "source": {"sourceType": "Catalog", "catalog": {"packageName": "tiny"}}},
+            }))?;
+            extensions.create(&PostParams::default(), &extension).await?;
+        }
+        until("all are installed", async || {
+            if let [only] = numbers {
+                return Ok(installed(&extensions.get(&format!("tiny-{only}")).await?));
+            }
+            let list = extensions.list(&ListParams::default()).await?;
+            Ok(list.items.iter().all(installed))
+        })
+        .await?;
+        Ok(start.elapsed())
+    }
+}
+
+fn namespace(number: usize) -> String {
+    format!("bench-{number}")
+}
+
+fn installed(extension: &ClusterExtension) -> bool {
+    let conditions = extension.status.iter().flat_map(|status| &status.conditions);
+    conditions
+        .flatten()
+        .any(|condition| condition.type_ == "Installed" && condition.status == "True")
+}
+
+async fn until(what: &str, mut look: impl AsyncFnMut() -> Result<bool>) -> Result<()> {
+    let start = Instant::now();
+    while !look().await? {
+        ensure!(start.elapsed() < LIMIT, "not within {LIMIT:?}: {what}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    Ok(())
+}
+
+/// What a controller has used so far.
+#[derive(Debug, Default)]
+struct Reading {
+    requests: BTreeMap<String, usize>,
+    processor: f64,
+    resident: u64,
+}
+
+impl Reading {
+    fn of(controller: &mut OperatorController) -> Result<Self> {
+        let controller = controller.controller();
+        let mut reading = Self::default();
+        let log = fs::read_to_string(controller.log()).context("the log cannot be read")?;
+        for line in log.lines().filter(|line| line.ends_with("requesting")) {
+            let method = line.split("http.method=").nth(1).unwrap_or_default();
+            let method = method.split(' ').next().unwrap_or_default();
+            let kind = if line.contains("watch=true") {
+                "WATCH"
+            } else {
+                method
+            };
+            *reading.requests.entry(kind.to_owned()).or_default() += 1;
+        }
+        let pid = controller
+            .process()
+            .and_then(|process| process.pid())
+            .context("operator-controller does not run")?;
+        // The process is a child of its supervisor, where there is one.
+        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+        let pid = children
+            .split_whitespace()
+            .next()
+            .map_or_else(|| pid.to_string(), ToOwned::to_owned);
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+        let fields: Vec<&str> = stat
+            .rsplit(')')
+            .next()
+            .unwrap_or_default()
+            .split_whitespace()
+            .collect();
+        let ticks = |index: usize| fields.get(index).and_then(|text| text.parse::<f64>().ok());
+        reading.processor =
+            (ticks(11).unwrap_or_default() + ticks(12).unwrap_or_default()) / TICKS_PER_SECOND;
+        let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        reading.resident = resident
+            .and_then(|text| text.split_whitespace().next()?.parse().ok())
+            .unwrap_or_default();
+        Ok(reading)
+    }
+
+    fn total(&self) -> usize {
+        self.requests.values().sum()
+    }
+
+    fn since(&self, before: &Self) -> Self {
+        let requests = self.requests.iter().map(|(kind, count)| {
+            let earlier = before.requests.get(kind).copied().unwrap_or_default();
+            (kind.clone(), count - earlier)
+        });
+        Self {
+            requests: requests.filter(|(_, count)| *count > 0).collect(),
+            processor: self.processor - before.processor,
+            resident: self.resident,
+        }
+    }
+}
+
+impl std::fmt::Display for Reading {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let kinds: Vec<String> = self
+            .requests
+            .iter()
+            .map(|(kind, count)| format!("{count} {kind}"))
+            .collect();
+        write!(
+            f,
+            "{} requests ({}), {:.2} s processor, {:.1} MB resident",
+            self.total(),
+            kinds.join(", "),
+            self.processor,
+            f64::from(u32::try_from(self.resident).unwrap_or(u32::MAX)) / 1024.0
+        )
+    }
+}
+
+/// A catalog of one package with one bundle: two `ConfigMap`s and a Service.
+async fn publish(client: &Client, registry: &Registry) -> Result<()> {
+    let csv = json!({
+        "apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion",
+        "metadata": {"name": "tiny.v1.0.0"},
+        "spec": {"version": "1.0.0", "installModes": [{"type": "AllNamespaces", "supported": true}],
+            "install": {"strategy": "deployment", "spec": {}}},
+    });
+    let map = |name: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"key": "value"}});
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "tiny"},
+        "spec": {"clusterIP": "None", "selector": {"app": "tiny"}}});
+    let annotations = json!({"annotations": {
+        "operators.operatorframework.io.bundle.package.v1": "tiny",
+        "operators.operatorframework.io.bundle.mediatype.v1": "registry+v1",
+    }});
+    ImageBuilder::new()
+        .file("manifests/csv.yaml", csv.to_string())
+        .file("manifests/one.yaml", map("one").to_string())
+        .file("manifests/two.yaml", map("two").to_string())
+        .file("manifests/service.yaml", service.to_string())
+        .file("metadata/annotations.yaml", annotations.to_string())
+        .push(registry, "bench/tiny:1.0.0")
+        .await?;
+    let metas = [
+        json!({"schema": "olm.package", "name": "tiny", "defaultChannel": "stable"}),
+        json!({"schema": "olm.channel", "package": "tiny", "name": "stable", "entries": [{"name": "tiny.v1.0.0"}]}),
+        json!({"schema": "olm.bundle", "package": "tiny", "name": "tiny.v1.0.0",
+            "image": format!("{}/bench/tiny:1.0.0", registry.host()),
+            "properties": [{"type": "olm.package", "value": {"packageName": "tiny", "version": "1.0.0"}}]}),
+    ];
+    let metas: Vec<String> = metas.iter().map(ToString::to_string).collect();
+    ImageBuilder::new()
+        .label("operators.operatorframework.io.index.configs.v1", "/configs")
+        .file("configs/catalog.json", metas.join("\n"))
+        .push(registry, "bench/catalog:1")
+        .await?;
+    let catalog = json!({
+        "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterCatalog", "metadata": {"name": "bench"},
+        "spec": {"source": {"type": "Image", "image": {"ref": format!("{}/bench/catalog:1", registry.host())}}},
+    });
+    let catalogs: Api<ClusterCatalog> = Api::all(client.clone());
+    catalogs
+        .create(&PostParams::default(), &serde_json::from_value(catalog)?)
+        .await?;
+    until("the catalog is served", async || {
+        let status = catalogs.get("bench").await?.status.unwrap_or_default();
+        let conditions = status.conditions.unwrap_or_default();
+        Ok(conditions
+            .iter()
+            .any(|condition| condition.type_ == "Serving" && condition.status == "True"))
+    })
+    .await
+}
