@@ -93,46 +93,55 @@ async fn the_api_server_takes_all_of_config() {
             .unwrap();
     }
 
-    let manifests = render("config/default").unwrap();
-    let taken = apply(kubeconfig, &manifests, true).unwrap();
-    let objects = manifests
-        .lines()
-        .filter(|line| line.starts_with("kind: "))
-        .count();
-    assert_eq!(taken.lines().count(), objects, "{taken}");
+    for folder in [
+        "config/default",
+        "config/samples",
+        "config/overlays/cert-manager",
+        "config/overlays/high-availability",
+        "config/overlays/openshift",
+        "config/overlays/ignore-service-accounts",
+        "config/overlays/private-catalogs",
+        "config/optional/metadata-name-policy",
+        "config/optional/prometheus",
+    ] {
+        let (known, foreign) = known(&render(folder).unwrap());
+        let objects = known.lines().filter(|line| line.starts_with("kind: ")).count();
+        let taken = apply(kubeconfig, &known, true).unwrap();
+        assert_eq!(taken.lines().count(), objects, "{folder}: {taken}");
+        let expected = match folder {
+            "config/overlays/cert-manager" => 5,
+            "config/overlays/openshift" | "config/optional/prometheus" => 2,
+            _ => 0,
+        };
+        assert_eq!(foreign, expected, "{folder}");
+        if folder == "config/default" {
+            for name in [
+                "clusterobjectsets.olm.operatorframework.io",
+                "service/catalogd-service",
+                "deployment.apps/operator-controller-controller-manager",
+            ] {
+                assert!(taken.contains(name), "{taken}");
+            }
+            assert!(
+                !taken.contains("mutatingadmissionpolicy"),
+                "needs Kubernetes 1.36"
+            );
+        }
+    }
+
+    let ignoring = render("config/overlays/ignore-service-accounts").unwrap();
     assert!(
-        taken.contains("clusterobjectsets.olm.operatorframework.io"),
-        "{taken}"
+        ignoring.contains("- --service-account-policy=Ignore"),
+        "{ignoring}"
     );
-
-    let taken = apply(kubeconfig, &render("config/samples").unwrap(), true).unwrap();
-    assert!(
-        taken.contains("clusterextension.olm.operatorframework.io/argocd"),
-        "{taken}"
-    );
-
-    // Of the overlay, everything but cert-manager's own kinds, which nobody serves here.
-    let manifests = render("config/overlays/cert-manager").unwrap();
-    let known = |document: &&str| !document.contains("apiVersion: cert-manager.io/");
-    let manifests: Vec<&str> = manifests.split("\n---\n").filter(known).collect();
-    let taken = apply(kubeconfig, &manifests.join("\n---\n"), true).unwrap();
-    assert_eq!(taken.lines().count(), objects, "{taken}");
-
-    // The warning comes as a policy and its binding.
-    let manifests = render("config/overlays/ignore-service-accounts").unwrap();
-    assert!(
-        manifests.contains("- --service-account-policy=Ignore"),
-        "{manifests}"
-    );
-    let taken = apply(kubeconfig, &manifests, true).unwrap();
-    assert_eq!(taken.lines().count(), objects + 2, "{taken}");
-
-    let manifests = render("config/overlays/private-catalogs").unwrap();
-    let taken = apply(kubeconfig, &manifests, true).unwrap();
-    assert_eq!(taken.lines().count(), objects, "{taken}");
 
     // The policy does what it is for, as soon as it is in force.
-    apply(kubeconfig, &render("config/admission").unwrap(), false).unwrap();
+    apply(
+        kubeconfig,
+        &render("config/optional/metadata-name-policy").unwrap(),
+        false,
+    )
+    .unwrap();
     let catalogs: Api<ClusterCatalog> = Api::all(client);
     let dry = PostParams {
         dry_run: true,
@@ -165,6 +174,61 @@ async fn the_api_server_takes_all_of_config() {
             .collect::<Vec<_>>(),
         expected
     );
+}
+
+/// What a plain API server serves, and how many objects are of other operators' kinds.
+fn known(manifests: &str) -> (String, usize) {
+    let foreign = |document: &&str| {
+        ["cert-manager.io/", "monitoring.coreos.com/"]
+            .iter()
+            .any(|group| {
+                document.contains(&format!("\napiVersion: {group}"))
+                    || document.starts_with(&format!("apiVersion: {group}"))
+            })
+    };
+    let (foreign, known): (Vec<&str>, Vec<&str>) = manifests.split("\n---\n").partition(foreign);
+    (known.join("\n---\n"), foreign.len())
+}
+
+#[test]
+fn the_older_policy_differs_in_its_version_alone() {
+    if !kubectl_is_there() {
+        return;
+    }
+    let newer = render("config/optional/metadata-name-policy").unwrap();
+    let older = render("config/optional/metadata-name-policy-v1beta1").unwrap();
+    let group = "admissionregistration.k8s.io";
+    assert_eq!(
+        older,
+        newer.replace(&format!("{group}/v1\n"), &format!("{group}/v1beta1\n"))
+    );
+    assert_ne!(older, newer);
+}
+
+#[test]
+fn pods_are_locked_down() {
+    if !kubectl_is_there() {
+        return;
+    }
+    let manifests = render("config/default").unwrap();
+    let deployments: Vec<&str> = manifests
+        .split("\n---\n")
+        .filter(|document| document.contains("\nkind: Deployment\n"))
+        .collect();
+    assert_eq!(deployments.len(), 2);
+    for deployment in deployments {
+        for line in [
+            "readOnlyRootFilesystem: true",
+            "allowPrivilegeEscalation: false",
+            "runAsNonRoot: true",
+            "type: RuntimeDefault",
+            "memory: 64Mi",
+            "- --leader-elect",
+            "name: metrics",
+        ] {
+            assert!(deployment.contains(line), "{line} not in\n{deployment}");
+        }
+    }
 }
 
 fn sample_catalog() -> serde_json::Result<ClusterCatalog> {
