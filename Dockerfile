@@ -1,5 +1,9 @@
 # Two images from one build: `docker build --target catalogd .` and `docker build --target operator-controller .`
 # The binaries are static (musl), so the images hold nothing else but the certificate authorities of the public web.
+# hack/image.sh makes the same images without a container engine.
+#
+#   docker build --target catalogd --build-arg VERSION=1.0.0 --build-arg COMMIT=$(git rev-parse HEAD) \
+#     --build-arg TREE_STATE=clean --build-arg BUILD_DATE=$(date -u +%FT%TZ) -t olmv1/catalogd:1.0.0 .
 ARG RUST_VERSION=1.95.0
 
 FROM docker.io/library/rust:${RUST_VERSION}-alpine AS build
@@ -10,13 +14,24 @@ ARG RUST_VERSION
 ENV RUSTUP_TOOLCHAIN=${RUST_VERSION}
 WORKDIR /src
 COPY . .
+# What --version says; see pkg/runtime/src/build_info.rs.
+ARG VERSION
+ARG COMMIT
+ARG TREE_STATE
+ARG BUILD_DATE
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/src/target \
+    OLM_VERSION=${VERSION} OLM_COMMIT=${COMMIT} OLM_TREE_STATE=${TREE_STATE} OLM_BUILD_DATE=${BUILD_DATE} \
     cargo build --release --locked -p catalogd -p operator-controller \
     && mkdir -p /out/empty \
     && cp target/release/catalogd target/release/operator-controller /out/
 
 FROM scratch AS base
+ARG VERSION
+ARG COMMIT
+LABEL org.opencontainers.image.licenses=Apache-2.0
+LABEL org.opencontainers.image.version=${VERSION}
+LABEL org.opencontainers.image.revision=${COMMIT}
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
 # Writable where no volume is mounted.
 COPY --from=build --chown=65532:65532 /out/empty/ /tmp/
@@ -26,9 +41,11 @@ USER 65532:65532
 WORKDIR /
 
 FROM base AS catalogd
+LABEL org.opencontainers.image.title=catalogd
 COPY --from=build /out/catalogd /catalogd
 ENTRYPOINT ["/catalogd"]
 
 FROM base AS operator-controller
+LABEL org.opencontainers.image.title=operator-controller
 COPY --from=build /out/operator-controller /operator-controller
 ENTRYPOINT ["/operator-controller"]

@@ -1,6 +1,6 @@
 //! Images made on the spot: real gzip layers, a config, a manifest, pushed over the registry's HTTP API.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use oci_client::secrets::RegistryAuth;
 use oci_client::{Reference, RegistryOperation};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::registry::Registry;
@@ -68,21 +68,30 @@ enum Content {
     Files {
         files: BTreeMap<String, Vec<u8>>,
         dirs: Vec<(PathBuf, String)>,
+        modes: Modes,
     },
     Raw(Layer),
+}
+
+/// What is not a plain file of a layer.
+#[derive(Clone, Debug, Default)]
+struct Modes {
+    executable: BTreeSet<String>,
+    /// Empty directories that everybody may write to.
+    writable: BTreeSet<String>,
 }
 
 impl Content {
     fn layer(self) -> Result<Layer> {
         match self {
             Self::Raw(layer) => Ok(layer),
-            Self::Files { files, dirs } => {
+            Self::Files { files, dirs, modes } => {
                 let mut all = BTreeMap::new();
                 for (source, target) in dirs {
                     add_dir(&mut all, &source, &target)?;
                 }
                 all.extend(files);
-                layer(&all)
+                layer(&all, &modes)
             }
         }
     }
@@ -96,6 +105,8 @@ pub struct ImageBuilder {
     contents: Vec<Content>,
     files: BTreeMap<String, Vec<u8>>,
     dirs: Vec<(PathBuf, String)>,
+    modes: Modes,
+    run: Map<String, Value>,
     as_index: bool,
     auth: Option<(String, String)>,
 }
@@ -129,6 +140,29 @@ impl ImageBuilder {
         self
     }
 
+    /// Adds a file that can be run to the current layer.
+    #[must_use]
+    pub fn executable(mut self, path: &str, bytes: impl Into<Vec<u8>>) -> Self {
+        self.modes
+            .executable
+            .insert(path.trim_start_matches('/').to_owned());
+        self.file(path, bytes)
+    }
+
+    /// Adds an empty directory to the current layer that everybody may write to, as `/tmp` is.
+    #[must_use]
+    pub fn writable_dir(mut self, path: &str) -> Self {
+        self.modes.writable.insert(path.trim_matches('/').to_owned());
+        self
+    }
+
+    /// Sets how the image is run: a key of its config, such as `Entrypoint` or `User`.
+    #[must_use]
+    pub fn run_with(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.run.insert(key.to_owned(), value.into());
+        self
+    }
+
     /// Adds all files below a directory of this machine to the current layer, at the image's
     /// root. They are read when the image is pushed.
     #[must_use]
@@ -148,7 +182,8 @@ impl ImageBuilder {
     #[must_use]
     pub fn new_layer(mut self) -> Self {
         let (files, dirs) = (std::mem::take(&mut self.files), std::mem::take(&mut self.dirs));
-        self.contents.push(Content::Files { files, dirs });
+        let modes = std::mem::take(&mut self.modes);
+        self.contents.push(Content::Files { files, dirs, modes });
         self
     }
 
@@ -181,28 +216,39 @@ impl ImageBuilder {
     ///
     /// # Errors
     /// When a file cannot be read or the registry does not take the image.
-    pub async fn push(mut self, registry: &Registry, name: &str) -> Result<String> {
-        if !self.files.is_empty() || !self.dirs.is_empty() || self.contents.is_empty() {
+    pub async fn push(self, registry: &Registry, name: &str) -> Result<String> {
+        let image = format!("{}/{name}", registry.host())
+            .parse()
+            .with_context(|| format!("{name:?} is no name of an image"))?;
+        self.push_by(&registry.client(), &image).await
+    }
+
+    /// As [`ImageBuilder::push`], to any registry that `client` reaches.
+    ///
+    /// # Errors
+    /// When a file cannot be read or the registry does not take the image.
+    pub async fn push_by(mut self, client: &oci_client::Client, image: &Reference) -> Result<String> {
+        if !self.files.is_empty()
+            || !self.dirs.is_empty()
+            || !self.modes.writable.is_empty()
+            || self.contents.is_empty()
+        {
             self = self.new_layer();
         }
         let layers = std::mem::take(&mut self.contents).into_iter().map(Content::layer);
         let layers = layers.collect::<Result<Vec<Layer>>>()?;
-        let image: Reference = format!("{}/{name}", registry.host())
-            .parse()
-            .with_context(|| format!("{name:?} is no name of an image"))?;
-        let client = registry.client();
         let auth = match &self.auth {
             Some((user, password)) => RegistryAuth::Basic(user.clone(), password.clone()),
             None => RegistryAuth::Anonymous,
         };
         client
-            .auth(&image, &auth, RegistryOperation::Push)
+            .auth(image, &auth, RegistryOperation::Push)
             .await
             .with_context(|| format!("the registry does not let us push {image}"))?;
         let (config, manifest) = self.documents(&layers)?;
         for blob in layers.iter().map(|layer| &layer.compressed).chain([&config]) {
             client
-                .push_blob(&image, blob.clone(), &digest(blob))
+                .push_blob(image, blob.clone(), &digest(blob))
                 .await
                 .with_context(|| format!("cannot push a blob of {image}"))?;
         }
@@ -214,20 +260,22 @@ impl ImageBuilder {
                 image.repository().to_owned(),
                 digest(&last),
             );
-            push_manifest(&client, &by_digest, &last, media_type).await?;
+            push_manifest(client, &by_digest, &last, media_type).await?;
             last = self.index(&last)?;
             media_type = self.format.index();
         }
-        push_manifest(&client, &image, &last, media_type).await?;
+        push_manifest(client, image, &last, media_type).await?;
         Ok(digest(&last))
     }
 
     /// The config and the manifest.
     fn documents(&self, layers: &[Layer]) -> Result<(Vec<u8>, Vec<u8>)> {
+        let mut run = self.run.clone();
+        run.insert("Labels".to_owned(), json!(self.labels));
         let config = serde_json::to_vec(&json!({
             "architecture": "amd64",
             "os": "linux",
-            "config": {"Labels": self.labels},
+            "config": run,
             "rootfs": {
                 "type": "layers",
                 "diff_ids": layers.iter().map(|layer| &layer.plain_digest).collect::<Vec<_>>(),
@@ -322,8 +370,8 @@ fn digest(bytes: &[u8]) -> String {
     format!("sha256:{}", crate::hex(&Sha256::digest(bytes)))
 }
 
-fn layer(files: &BTreeMap<String, Vec<u8>>) -> Result<Layer> {
-    let plain = tar_of(files).context("cannot make a layer")?;
+fn layer(files: &BTreeMap<String, Vec<u8>>, modes: &Modes) -> Result<Layer> {
+    let plain = tar_of(files, modes).context("cannot make a layer")?;
     let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
     gzip.write_all(&plain).context("cannot compress a layer")?;
     let compressed = gzip.finish().context("cannot compress a layer")?;
@@ -334,19 +382,29 @@ fn layer(files: &BTreeMap<String, Vec<u8>>) -> Result<Layer> {
 }
 
 /// A tar of the files and of the directories they are in, the same bytes for the same files.
-fn tar_of(files: &BTreeMap<String, Vec<u8>>) -> std::io::Result<Vec<u8>> {
+fn tar_of(files: &BTreeMap<String, Vec<u8>>, modes: &Modes) -> std::io::Result<Vec<u8>> {
     let mut archive = tar::Builder::new(Vec::new());
-    let mut made = std::collections::BTreeSet::new();
+    let mut known = BTreeSet::new();
+    for path in &modes.writable {
+        let mut header = header(0, 0o1777);
+        header.set_entry_type(tar::EntryType::Directory);
+        archive.append_data(&mut header, format!("{path}/"), std::io::empty())?;
+    }
     for (path, bytes) in files {
         for (at, _) in path.match_indices('/') {
             let directory = path.get(..=at).unwrap_or_default();
-            if made.insert(directory) {
+            if known.insert(directory) {
                 let mut header = header(0, 0o755);
                 header.set_entry_type(tar::EntryType::Directory);
                 archive.append_data(&mut header, directory, std::io::empty())?;
             }
         }
-        let mut header = header(bytes.len() as u64, 0o644);
+        let mode = if modes.executable.contains(path) {
+            0o755
+        } else {
+            0o644
+        };
+        let mut header = header(bytes.len() as u64, mode);
         header.set_entry_type(tar::EntryType::Regular);
         archive.append_data(&mut header, path, bytes.as_slice())?;
     }

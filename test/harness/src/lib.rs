@@ -5,6 +5,7 @@
 
 pub mod assets;
 mod control_plane;
+pub mod controller_image;
 pub mod controllers;
 mod crds;
 pub mod demo;

@@ -1,0 +1,60 @@
+//! Pushes the image of a controller: `image catalogd BINARY HOST/NAME:TAG`. See hack/image.sh.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use clap::Parser;
+use oci_client::client::{ClientConfig, ClientProtocol};
+use olm_harness::controller_image::{Made, controller_image};
+
+#[derive(Parser)]
+#[command(about = "Pushes the image of a controller")]
+struct Args {
+    /// catalogd or operator-controller.
+    component: String,
+    /// Its static binary.
+    binary: PathBuf,
+    /// Where to: HOST[:PORT]/NAME:TAG.
+    image: oci_client::Reference,
+    /// Version for the image's labels.
+    #[arg(long, default_value = "dev")]
+    version: String,
+    /// Commit for the image's labels.
+    #[arg(long, default_value = "unknown")]
+    commit: String,
+    /// Push by plain HTTP.
+    #[arg(long)]
+    plain_http: bool,
+    /// USER:PASSWORD of the registry; better in the environment.
+    #[arg(long, env = "REGISTRY_AUTH", hide_env_values = true)]
+    auth: Option<String>,
+}
+
+#[tokio::main]
+#[expect(clippy::print_stdout, reason = "what was pushed is what is asked for")]
+async fn main() -> Result<()> {
+    olm_harness::tls::install_provider();
+    let args = Args::parse();
+    let made = Made {
+        version: args.version,
+        commit: args.commit,
+    };
+    let mut image = controller_image(&args.component, &args.binary, &made)?;
+    if let Some(auth) = &args.auth {
+        let (user, password) = auth
+            .split_once(':')
+            .context("the registry's auth is USER:PASSWORD")?;
+        image = image.auth(user, password);
+    }
+    let client = oci_client::Client::new(ClientConfig {
+        protocol: if args.plain_http {
+            ClientProtocol::Http
+        } else {
+            ClientProtocol::Https
+        },
+        ..ClientConfig::default()
+    });
+    let digest = image.push_by(&client, &args.image).await?;
+    println!("{}/{}@{digest}", args.image.registry(), args.image.repository());
+    Ok(())
+}

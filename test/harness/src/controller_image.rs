@@ -1,0 +1,94 @@
+//! The image of a controller, as the Dockerfile makes it, from a binary that is there.
+//!
+//! One static binary, the authorities of the public web, and room to write; nobody's user.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::json;
+
+use crate::image::ImageBuilder;
+
+/// The user and group that the image runs as: a name would need `/etc/passwd`.
+pub const USER: &str = "65532:65532";
+/// Where rustls looks for the authorities of the public web.
+const AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
+
+/// What the image says of its making.
+#[derive(Clone, Debug)]
+pub struct Made {
+    /// Version of the product.
+    pub version: String,
+    /// Commit it was built from.
+    pub commit: String,
+}
+
+/// The image of `component` (`catalogd` or `operator-controller`) around its binary.
+///
+/// # Errors
+/// The binary cannot be read or is linked dynamically: the image has no libraries.
+pub fn controller_image(component: &str, binary: &Path, made: &Made) -> Result<ImageBuilder> {
+    let bytes = std::fs::read(binary).with_context(|| format!("cannot read {}", binary.display()))?;
+    ensure!(
+        !is_dynamic(&bytes),
+        "{} needs a dynamic loader, and the image has none: build it for a musl target",
+        binary.display()
+    );
+    let mut image = ImageBuilder::new()
+        .executable(component, bytes)
+        .writable_dir("tmp")
+        .writable_dir("var/cache")
+        .run_with("User", USER)
+        .run_with("WorkingDir", "/")
+        .run_with("Entrypoint", json!([format!("/{component}")]))
+        .label("org.opencontainers.image.title", component)
+        .label("org.opencontainers.image.licenses", "Apache-2.0")
+        .label("org.opencontainers.image.version", &made.version)
+        .label("org.opencontainers.image.revision", &made.commit);
+    if let Ok(authorities) = std::fs::read(AUTHORITIES) {
+        image = image.file(AUTHORITIES, authorities);
+    }
+    Ok(image)
+}
+
+/// Whether an ELF file names a loader (`PT_INTERP`). What is no 64-bit little-endian ELF file is not.
+fn is_dynamic(file: &[u8]) -> bool {
+    const INTERP: u32 = 3;
+    let number = |at: usize, size: usize| -> Option<usize> {
+        let bytes = file.get(at..at.checked_add(size)?)?;
+        let number = bytes
+            .iter()
+            .rev()
+            .fold(0, |sum, byte| sum << 8 | u64::from(*byte));
+        usize::try_from(number).ok()
+    };
+    if !file.starts_with(b"\x7fELF\x02\x01") {
+        return false;
+    }
+    let (Some(table), Some(size), Some(count)) = (number(0x20, 8), number(0x36, 2), number(0x38, 2)) else {
+        return false;
+    };
+    (0..count).any(|entry| {
+        let kind = table.checked_add(entry * size).and_then(|at| number(at, 4));
+        kind == usize::try_from(INTERP).ok()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dynamic_binary_is_refused() {
+        let me = std::env::current_exe().unwrap();
+        let made = Made {
+            version: "1".to_owned(),
+            commit: "c".to_owned(),
+        };
+        // Tests are built for the host, dynamically.
+        assert!(is_dynamic(&std::fs::read(&me).unwrap()));
+        let error = controller_image("catalogd", &me, &made).unwrap_err().to_string();
+        assert!(error.contains("needs a dynamic loader"), "{error}");
+        assert!(!is_dynamic(b"#!/bin/sh"));
+    }
+}
