@@ -3,18 +3,14 @@
 use std::{io::Write, process::ExitCode};
 
 use clap::Parser;
-use olm_catalogd::{Args, Command};
+use olm_catalogd::Args;
+use olm_runtime::{Binary, args::command_line};
 
 fn main() -> ExitCode {
     olm_runtime::tls::install_provider();
-    let args = Args::parse();
-    if args.command == Some(Command::Version) {
-        let written = writeln!(std::io::stdout(), "catalogd {}", env!("CARGO_PKG_VERSION"));
-        return if written.is_ok() {
-            ExitCode::SUCCESS
-        } else {
-            ExitCode::FAILURE
-        };
+    let args = Args::parse_from(command_line(std::env::args_os()));
+    if let Some(command) = args.command {
+        return command.run(Binary::Catalogd);
     }
     match start(args) {
         Ok(()) => ExitCode::SUCCESS,

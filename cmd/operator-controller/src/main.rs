@@ -3,11 +3,15 @@
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use olm_runtime::{Binary, args::command_line};
 
 #[tokio::main]
 async fn main() -> ExitCode {
     olm_runtime::tls::install_provider();
-    let args = olm_operator_controller::Args::parse();
+    let args = olm_operator_controller::Args::parse_from(command_line(std::env::args_os()));
+    if let Some(command) = args.command {
+        return command.run(Binary::OperatorController);
+    }
     if let Err(error) = olm_runtime::telemetry::init(&args.common) {
         report(&error.into());
         return ExitCode::FAILURE;

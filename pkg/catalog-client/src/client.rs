@@ -3,6 +3,7 @@
 use std::{collections::HashMap, path::PathBuf, sync::Arc, time::Duration};
 
 use olm_fbc::PackageContent;
+use olm_runtime::tls::Profile;
 use parking_lot::Mutex;
 use reqwest::{
     Client, Response, StatusCode,
@@ -67,6 +68,7 @@ pub struct CatalogClient {
     trust: Trust,
     /// A file with the bearer token to bring.
     token: Option<PathBuf>,
+    profile: Profile,
     limits: Limits,
     cache: Mutex<Cache>,
     /// Made at the first request, and anew when TLS fails: authorities change.
@@ -86,6 +88,7 @@ impl CatalogClient {
         Self {
             trust,
             token: None,
+            profile: Profile::default(),
             limits,
             cache: Mutex::new(Cache::new(limits.cache)),
             http: tokio::sync::Mutex::default(),
@@ -99,6 +102,13 @@ impl CatalogClient {
     #[must_use]
     pub fn with_token_file(mut self, path: Option<PathBuf>) -> Self {
         self.token = path;
+        self
+    }
+
+    /// The same client, speaking TLS by another profile than the intermediate one.
+    #[must_use]
+    pub fn with_profile(mut self, profile: Profile) -> Self {
+        self.profile = profile;
         self
     }
 
@@ -246,10 +256,14 @@ impl CatalogClient {
         if let Some(client) = kept.as_ref().filter(|_| !anew) {
             return Ok(client.clone());
         }
-        let tls = self.trust.config().await.map_err(|cause| ClientError::Trust {
-            catalog: catalog.name.clone(),
-            cause,
-        })?;
+        let tls = self
+            .trust
+            .config(&self.profile)
+            .await
+            .map_err(|cause| ClientError::Trust {
+                catalog: catalog.name.clone(),
+                cause,
+            })?;
         let client = Client::builder()
             .user_agent(concat!("olm/", env!("CARGO_PKG_VERSION")))
             .tls_backend_preconfigured(tls)

@@ -32,7 +32,7 @@ impl Trust {
     }
 
     /// A client's TLS with the authorities as they are now.
-    pub(crate) async fn config(&self) -> Result<rustls::ClientConfig, String> {
+    pub(crate) async fn config(&self, profile: &tls::Profile) -> Result<rustls::ClientConfig, String> {
         let told = |error: tls::TlsError| telemetry::chain(&error);
         let extra = match self {
             Self::System => Vec::new(),
@@ -53,7 +53,7 @@ impl Trust {
                 }
             }
         };
-        tls::client_config(&extra).map_err(told)
+        tls::client_config_with(&extra, profile).map_err(told)
     }
 }
 

@@ -3,11 +3,16 @@
 use std::{path::PathBuf, time::Duration};
 
 use olm_image::ImageArgs;
-use olm_runtime::{CommonArgs, address::BindAddress};
+use olm_runtime::{CommonArgs, address::BindAddress, args::Command, build_info};
 
 /// What catalogd is told.
 #[derive(Clone, Debug, clap::Parser)]
-#[command(name = "catalogd", version, about = "Serves the content of ClusterCatalogs.")]
+#[command(
+    name = "catalogd",
+    version = build_info::line(),
+    about = "Serves the content of ClusterCatalogs.",
+    args_override_self = true
+)]
 pub struct Args {
     /// What both controllers are told.
     #[command(flatten)]
@@ -16,7 +21,12 @@ pub struct Args {
     #[command(flatten)]
     pub images: ImageArgs,
     /// Address of the content, HTTPS.
-    #[arg(long, default_value = ":8443", value_name = "ADDRESS")]
+    #[arg(
+        long,
+        default_value = ":8443",
+        value_name = "ADDRESS",
+        help_heading = "Servers"
+    )]
     pub catalogs_server_addr: BindAddress,
     /// Answer only clients that bring a token whose user may read the path, such as /catalogs/NAME/api/v1/all. For
     /// catalogs pulled with private credentials. See docs/content-api.md.
@@ -26,14 +36,20 @@ pub struct Args {
     #[arg(
         long,
         default_value = "catalogd-service.olmv1-system.svc",
-        value_name = "HOST[:PORT]"
+        value_name = "HOST[:PORT]",
+        help_heading = "Servers"
     )]
     pub external_address: String,
     /// Where content is kept; it is served again after a restart.
-    #[arg(long, default_value = "/var/cache/catalogd", value_name = "DIRECTORY")]
+    #[arg(
+        long,
+        default_value = "/var/cache/catalogd",
+        value_name = "DIRECTORY",
+        help_heading = "Content"
+    )]
     pub cache_dir: PathBuf,
     /// How often content of catalogs that are gone is looked for.
-    #[arg(long, default_value = "12h", value_parser = duration, value_name = "DURATION")]
+    #[arg(long, default_value = "12h", value_parser = duration, value_name = "DURATION", help_heading = "Content")]
     pub gc_interval: Duration,
     /// Taken for compatibility: the label the webhook set is set by the controller.
     #[arg(long, default_value_t = 9443, value_name = "PORT", hide = true)]
@@ -41,13 +57,6 @@ pub struct Args {
     /// What to do instead of serving.
     #[command(subcommand)]
     pub command: Option<Command>,
-}
-
-/// Other things to do than to serve.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Subcommand)]
-pub enum Command {
-    /// Print the version.
-    Version,
 }
 
 /// Reads a duration as Go writes it, such as `12h`, `1h30m` or `500ms`.
@@ -85,20 +94,106 @@ fn duration(text: &str) -> Result<Duration, String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
+    use std::ffi::OsString;
+
+    use clap::{CommandFactory, Parser};
+    use olm_runtime::args::command_line;
 
     use super::*;
 
+    fn parse(flags: &[&str]) -> Result<Args, String> {
+        let line = std::iter::once("catalogd").chain(flags.iter().copied());
+        Args::try_parse_from(command_line(line.map(OsString::from))).map_err(|error| error.to_string())
+    }
+
     #[test]
     fn defaults_are_upstreams() {
-        let args = Args::try_parse_from(["catalogd"]).unwrap();
+        Args::command().debug_assert();
+        let args = parse(&[]).unwrap();
         assert_eq!(args.gc_interval, Duration::from_hours(12));
         assert_eq!(args.external_address, "catalogd-service.olmv1-system.svc");
         assert_eq!(args.cache_dir, PathBuf::from("/var/cache/catalogd"));
-        assert_eq!(
-            Args::try_parse_from(["catalogd", "version"]).unwrap().command,
-            Some(Command::Version)
-        );
+        assert_eq!(args.catalogs_server_addr, BindAddress::Any(8443));
+        assert_eq!(parse(&["version"]).unwrap().command, Some(Command::Version));
+    }
+
+    /// What upstream's manifests and their derivatives pass.
+    #[test]
+    fn upstreams_flags_are_taken() {
+        for flags in [
+            "--leader-elect --metrics-bind-address=:7443 --external-address=catalogd-service.olmv1-system.svc \
+             --feature-gates=APIV1MetasHandler=false --tls-cert=/var/certs/tls.crt --tls-key=/var/certs/tls.key \
+             --pull-cas-dir=/var/ca-certs",
+            "--feature-gates=APIV1MetasHandler=true --feature-gates=GraphQLCatalogQueries=true",
+            "--tls-profile=custom --tls-custom-version=TLSv1.3 --tls-custom-curves=X25519,prime256v1 \
+             --tls-custom-ciphers=TLS_AES_128_GCM_SHA256,TLS_AES_256_GCM_SHA384 --pprof-bind-address=:6060",
+            "--tls-profile=Old --global-pull-secret=openshift-config/pull-secret --v=4",
+            "--cache-dir=/c --gc-interval=1h30m --webhook-server-port=9443 --catalogs-server-addr=:8443",
+            "--health-probe-bind-address=:8081 --system-namespace=a --kubeconfig=/k",
+            "--logtostderr=true --vmodule=a=1 --log_dir=/l --log_file=/f --alsologtostderr --stderrthreshold=2",
+            "--log_file_max_size=1 --log_backtrace_at=a:1 --add_dir_header --skip_headers --skip_log_headers --one_output",
+            "--global-pull-secret= --pull-cas-dir= --metrics-bind-address= --pprof-bind-address=",
+        ] {
+            let flags: Vec<&str> = flags.split_whitespace().collect();
+            let args = parse(&flags).unwrap();
+            assert_eq!(
+                args.common.features().check(olm_runtime::Binary::Catalogd),
+                Ok(()),
+                "{flags:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_refused_in_a_sentence() {
+        for (flag, sentence) in [
+            ("--feature-gates=X=true", "unrecognized feature gate: X"),
+            ("--global-pull-secret=a", "incorrect number of components"),
+            ("--tls-profile=x", "unknown TLS profile: \"x\""),
+            ("--tls-custom-version=TLSv9", "unknown TLS version: \"TLSv9\""),
+            ("--tls-custom-ciphers=TLS_X", "unknown cipher suite: \"TLS_X\""),
+            ("--tls-custom-curves=x", "unknown curve: \"x\""),
+            (
+                "--metrics-bind-address=x",
+                "bind address \"x\" is not of the form",
+            ),
+            ("--gc-interval=1d", "invalid duration \"1d\""),
+            ("--catalogd-cas-dir=/x", "unexpected argument"),
+        ] {
+            let error = parse(&[flag]).unwrap_err();
+            assert!(error.contains(sentence), "{flag}: {error}");
+        }
+    }
+
+    #[test]
+    fn our_own_manifests_are_understood() {
+        for manifest in [
+            include_str!("../../../config/manager/catalogd.yaml"),
+            include_str!("../../../config/overlays/cert-manager/catalogd.yaml"),
+            include_str!("../../../config/overlays/openshift/catalogd.yaml"),
+        ] {
+            let flag = |line: &'static str| {
+                let start = line
+                    .find("- --")
+                    .map(|at| at + 2)
+                    .or_else(|| line.find("value: --").map(|at| at + 7))?;
+                line.get(start..).map(|flag| flag.trim_end_matches('}'))
+            };
+            let flags: Vec<&str> = manifest.lines().filter_map(flag).collect();
+            assert!(!flags.is_empty(), "{manifest}");
+            parse(&flags).unwrap();
+        }
+    }
+
+    #[test]
+    fn every_flag_is_in_the_documentation() {
+        let text = include_str!("../../../docs/operations.md");
+        for flag in Args::command().get_arguments().filter_map(clap::Arg::get_long) {
+            assert!(
+                text.contains(&format!("`--{flag}")),
+                "docs/operations.md lacks --{flag}"
+            );
+        }
     }
 
     #[test]

@@ -11,5 +11,5 @@ mod run;
 pub mod server;
 pub mod storage;
 
-pub use args::{Args, Command};
+pub use args::Args;
 pub use run::{run, run_until};

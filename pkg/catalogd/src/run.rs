@@ -12,11 +12,14 @@ use anyhow::Context as _;
 use kube::Client;
 use olm_image::{PullSecrets, Puller};
 use olm_runtime::{
+    Binary,
+    args::Checked,
+    build_info,
     features::Feature,
     health::{self, Health},
     lease::{self, LeaseConfig},
     metrics::{self, access::Access},
-    serve,
+    pprof, serve,
     tls::{CATALOGD_OWN_CERT, OwnCertificate, ServingCert},
 };
 use tokio::task::JoinSet;
@@ -33,6 +36,8 @@ use crate::{
 
 /// Upstream's name of the lease.
 const LEASE: &str = "catalogd-operator-lock";
+/// Where metrics are served when a certificate is given but no address.
+const METRICS_PORT: u16 = 7443;
 /// Folder of served content below the cache directory.
 const CATALOGS: &str = "catalogs";
 /// Folder of unpacked images below the cache directory.
@@ -54,13 +59,15 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
 /// # Errors
 /// Something could not be started, or ended by itself.
 pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Result<()> {
-    let client = olm_runtime::client(&args.common)
+    build_info::log("catalogd");
+    let checked = args.common.check(Binary::Catalogd)?;
+    let registry = metrics::Registry::new();
+    let client = olm_runtime::measured_client(&args.common, &registry)
         .await
         .context("cannot reach a cluster")?;
-    let certificate = certificate(&args, &client, &shutdown).await?;
+    let certificate = certificate(&args, &checked, &client, &shutdown).await?;
     let health = Health::new();
     let started = health.ready_flag("catalog-server", "catalog server not yet started");
-    let registry = metrics::Registry::new();
     let requests = registry.register(server::Metrics::register);
 
     // Probes answer while the content is still verified.
@@ -92,9 +99,12 @@ pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Resul
             Ok(server::serve(listener, router, &certificate, shutdown).await?)
         });
     }
-    let measured = args.common.metrics_bind_address;
+    let measured = args
+        .common
+        .metrics_bind_address
+        .resolve(METRICS_PORT, checked.tls_files.is_some());
     spawn(&mut tasks, "metrics", {
-        let (client, shutdown) = (client.clone(), shutdown.clone());
+        let (client, registry, shutdown) = (client.clone(), registry.clone(), shutdown.clone());
         async move { Ok(metrics::serve(measured, registry, client, &certificate, shutdown).await?) }
     });
     let pull_secrets = PullSecrets::awaited();
@@ -105,6 +115,10 @@ pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Resul
             olm_image::follow_pull_secrets(client, named, secrets, shutdown).await;
             Ok(())
         }
+    });
+    let (profiles, ending) = (args.common.pprof_bind_address, shutdown.clone());
+    spawn(&mut tasks, "profiles", async move {
+        Ok(pprof::serve(profiles, ending).await?)
     });
     // One puller: it keeps the pulls of one owner apart.
     let images = args.images.config(&args.cache_dir, &args.common, pull_secrets);
@@ -138,11 +152,12 @@ pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Resul
             Ok(())
         }
     });
-    let context = Context::new(client.clone(), store, puller, figures, base_url, shutdown.clone());
+    let context = Context::new(client.clone(), store, puller, figures, base_url, shutdown.clone())
+        .measured(&metrics::Reconciles::register(&registry));
     let lease = args
         .common
         .leader_elect
-        .then(|| LeaseConfig::new(args.common.system_namespace(), LEASE));
+        .then(|| LeaseConfig::new(args.common.system_namespace(), LEASE).measured(&registry));
     spawn(
         &mut tasks,
         "controller",
@@ -186,12 +201,10 @@ async fn lead(
 
 async fn certificate(
     args: &Args,
+    checked: &Checked,
     client: &Client,
     shutdown: &CancellationToken,
 ) -> anyhow::Result<ServingCert> {
-    if let Some((certificate, key)) = args.common.tls_files()? {
-        return Ok(ServingCert::from_files(certificate, key, shutdown.clone()).await?);
-    }
     let namespace = args.common.system_namespace();
     let own = OwnCertificate {
         names: names(&args.external_address, &namespace),
@@ -199,7 +212,7 @@ async fn certificate(
         secret: CATALOGD_OWN_CERT.to_owned(),
         labels: BTreeMap::from([("app.kubernetes.io/name".to_owned(), "catalogd".to_owned())]),
     };
-    ServingCert::own(client.clone(), own, shutdown.clone())
+    ServingCert::by_flags(checked, client.clone(), own, shutdown.clone())
         .await
         .context("no serving certificate")
 }

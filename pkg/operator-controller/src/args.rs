@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use olm_image::ImageArgs;
-use olm_runtime::CommonArgs;
+use olm_runtime::{CommonArgs, args::Command, build_info};
 
 /// What `spec.serviceAccount` of an extension means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -18,7 +18,11 @@ pub enum ServiceAccountPolicy {
 
 /// Installs and upgrades operators from catalogs.
 #[derive(Clone, Debug, clap::Parser)]
-#[command(name = "operator-controller", version)]
+#[command(
+    name = "operator-controller",
+    version = build_info::line(),
+    args_override_self = true
+)]
 pub struct Args {
     /// Flags shared with catalogd.
     #[command(flatten)]
@@ -27,10 +31,15 @@ pub struct Args {
     #[command(flatten)]
     pub images: ImageArgs,
     /// Where unpacked bundles are kept; may be lost at any time.
-    #[arg(long, default_value = "/var/cache/operator-controller", value_name = "DIR")]
+    #[arg(
+        long,
+        default_value = "/var/cache/operator-controller",
+        value_name = "DIRECTORY",
+        help_heading = "Images"
+    )]
     pub cache_path: PathBuf,
     /// A folder of CAs (PEM) that vouch for catalogd; without it, the CA that catalogd itself keeps in a Secret.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIRECTORY", help_heading = "TLS")]
     pub catalogd_cas_dir: Option<PathBuf>,
     /// What spec.serviceAccount of a ClusterExtension means: its objects are applied and deleted as that service account
     /// (Impersonate), or with the controller's own rights as if it were not set (Ignore).
@@ -39,28 +48,96 @@ pub struct Args {
     /// A file with the bearer token to bring to catalogd, where that asks for one; read anew for every request.
     #[arg(long, value_name = "FILE")]
     pub catalogd_token_file: Option<PathBuf>,
+    /// What to do instead of running.
+    #[command(subcommand)]
+    pub command: Option<Command>,
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use clap::{CommandFactory as _, Parser as _};
+    use std::ffi::OsString;
 
+    use clap::{CommandFactory as _, Parser as _};
+    use olm_runtime::args::command_line;
+    use olm_runtime::{Binary, Feature};
+
+    use super::*;
+
+    fn parse(flags: &[&str]) -> Result<Args, String> {
+        let line = std::iter::once("operator-controller").chain(flags.iter().copied());
+        Args::try_parse_from(command_line(line.map(OsString::from))).map_err(|error| error.to_string())
+    }
+
+    /// What upstream's manifests and their derivatives pass.
     #[test]
     fn upstreams_flags_are_taken() {
         Args::command().debug_assert();
-        let args = Args::parse_from([
-            "operator-controller",
-            "--health-probe-bind-address=:8081",
-            "--leader-elect",
-            "--catalogd-cas-dir=/var/certs",
-            "--cache-path=/tmp/c",
-            "--feature-gates=BoxcutterRuntime=true",
-        ]);
-        assert_eq!(args.cache_path, PathBuf::from("/tmp/c"));
-        assert_eq!(args.catalogd_cas_dir, Some(PathBuf::from("/var/certs")));
-        assert!(args.common.leader_elect);
-        assert_eq!(args.service_account_policy, ServiceAccountPolicy::Impersonate);
+        for flags in [
+            "--health-probe-bind-address=:8081 --metrics-bind-address=:8443 --leader-elect \
+             --feature-gates=WebhookProviderCertManager=true --feature-gates=BoxcutterRuntime=false \
+             --feature-gates=SingleOwnNamespaceInstallSupport=false --feature-gates=DeploymentConfig=false \
+             --feature-gates=BundleReleaseSupport=false --feature-gates=WebhookProviderOpenshiftServiceCA=false \
+             --tls-cert=/var/certs/tls.crt --tls-key=/var/certs/tls.key --catalogd-cas-dir=/var/ca-certs \
+             --pull-cas-dir=/var/ca-certs",
+            "--feature-gates=HelmChartSupport=false --feature-gates=PreflightPermissions=false,SyntheticPermissions=false",
+            "--tls-profile=modern --pprof-bind-address=:6060 --cache-path=/c",
+            "--global-pull-secret=openshift-config/pull-secret --v=2 --system-namespace=a --kubeconfig=/k",
+            "--catalogd-cas-dir= --global-pull-secret= --metrics-bind-address=",
+            "version",
+        ] {
+            let flags: Vec<&str> = flags.split_whitespace().collect();
+            let args = parse(&flags).unwrap();
+            let features = args.common.features();
+            assert_eq!(features.check(Binary::OperatorController), Ok(()), "{flags:?}");
+        }
+        let args = parse(&["--feature-gates=SingleOwnNamespaceInstallSupport=false"]).unwrap();
+        let features = args.common.features();
+        assert!(!features.enabled(Feature::SingleOwnNamespaceInstallSupport));
+        assert!(features.enabled(Feature::DeploymentConfig), "not named, so on");
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_refused_in_a_sentence() {
+        for (flag, sentence) in [
+            ("--feature-gates=X=true", "unrecognized feature gate: X"),
+            ("--global-pull-secret=a/b/c", "incorrect number of components"),
+            ("--tls-profile=x", "unknown TLS profile"),
+            ("--gc-interval=1h", "unexpected argument"),
+        ] {
+            let error = parse(&[flag]).unwrap_err();
+            assert!(error.contains(sentence), "{flag}: {error}");
+        }
+    }
+
+    #[test]
+    fn our_own_manifests_are_understood() {
+        for manifest in [
+            include_str!("../../../config/manager/operator-controller.yaml"),
+            include_str!("../../../config/overlays/cert-manager/operator-controller.yaml"),
+            include_str!("../../../config/overlays/openshift/operator-controller.yaml"),
+        ] {
+            let flag = |line: &'static str| {
+                let start = line
+                    .find("- --")
+                    .map(|at| at + 2)
+                    .or_else(|| line.find("value: --").map(|at| at + 7))?;
+                line.get(start..).map(|flag| flag.trim_end_matches('}'))
+            };
+            let flags: Vec<&str> = manifest.lines().filter_map(flag).collect();
+            assert!(!flags.is_empty(), "{manifest}");
+            parse(&flags).unwrap();
+        }
+    }
+
+    #[test]
+    fn every_flag_is_in_the_documentation() {
+        let text = include_str!("../../../docs/operations.md");
+        for flag in Args::command().get_arguments().filter_map(clap::Arg::get_long) {
+            assert!(
+                text.contains(&format!("`--{flag}")),
+                "docs/operations.md lacks --{flag}"
+            );
+        }
     }
 
     #[test]

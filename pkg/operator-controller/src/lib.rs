@@ -12,15 +12,19 @@ mod shared;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use olm_catalog_client::{CatalogClient, Trust};
 use olm_image::{PullSecrets, Puller};
+use olm_runtime::Binary;
 use olm_runtime::address::BindAddress;
+use olm_runtime::args::Checked;
+use olm_runtime::build_info;
 use olm_runtime::health::{self, Health};
 use olm_runtime::lease::{self, LeaseConfig};
 use olm_runtime::metrics;
+use olm_runtime::pprof;
 use olm_runtime::shutdown;
-use olm_runtime::tls::ServingCert;
+use olm_runtime::tls::{OPERATOR_CONTROLLER_OWN_CERT, OwnCertificate, ServingCert};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -45,19 +49,10 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
 /// As [`run`], until `shutdown` is cancelled.
 pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Result<()> {
     let common = args.common.clone();
-    let features = common.features();
-    tracing::info!(version = env!("CARGO_PKG_VERSION"), %features, "starting");
-    let certificate = match common.tls_files()? {
-        Some((cert, key)) => Some(ServingCert::from_files(cert, key, shutdown.clone()).await?),
-        None => None,
-    };
-    let metrics_address = match (common.metrics_bind_address, &certificate) {
-        (BindAddress::Off, Some(_)) => BindAddress::Any(METRICS_PORT),
-        (BindAddress::Off, None) => BindAddress::Off,
-        (address, Some(_)) => address,
-        (_, None) => bail!("metrics-bind-address requires tls-cert and tls-key flags to be set"),
-    };
-    let client = olm_runtime::client(&common)
+    build_info::log("operator-controller");
+    let checked = common.check(Binary::OperatorController)?;
+    let registry = metrics::Registry::new();
+    let client = olm_runtime::measured_client(&common, &registry)
         .await
         .context("the API server cannot be used")?;
 
@@ -67,26 +62,24 @@ pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Resul
         Health::new(),
         shutdown.clone(),
     ));
-    if let Some(certificate) = certificate {
-        let (client, shutdown) = (client.clone(), shutdown.clone());
-        servers.spawn(async move {
-            metrics::serve(
-                metrics_address,
-                metrics::Registry::new(),
-                client,
-                &certificate,
-                shutdown,
-            )
-            .await
-        });
+    servers.spawn(pprof::serve(common.pprof_bind_address, shutdown.clone()));
+    let address = common
+        .metrics_bind_address
+        .resolve(METRICS_PORT, checked.tls_files.is_some());
+    if address != BindAddress::Off {
+        let own = own_certificate(common.system_namespace());
+        let certificate = ServingCert::by_flags(&checked, client.clone(), own, shutdown.clone()).await?;
+        let (registry, client, shutdown) = (registry.clone(), client.clone(), shutdown.clone());
+        servers.spawn(async move { metrics::serve(address, registry, client, &certificate, shutdown).await });
     }
 
     let lead = common
         .leader_elect
-        .then(|| LeaseConfig::new(common.system_namespace(), LEASE));
+        .then(|| LeaseConfig::new(common.system_namespace(), LEASE).measured(&registry));
+    let reconciles = metrics::Reconciles::register(&registry);
     let leading = shutdown.clone();
     let work = lease::run_when_leader(client.clone(), lead, leading, |token| {
-        controllers(client, args, token)
+        controllers(client, args, checked, reconciles, token)
     });
     let outcome = tokio::select! {
         outcome = work => outcome.map_err(anyhow::Error::from).and_then(|ended| ended.unwrap_or(Ok(()))),
@@ -114,13 +107,20 @@ async fn first_failure(servers: &mut JoinSet<Result<(), olm_runtime::serve::Serv
 }
 
 /// The controllers, as long as this process leads.
-async fn controllers(client: kube::Client, args: Args, shutdown: CancellationToken) -> anyhow::Result<()> {
+async fn controllers(
+    client: kube::Client,
+    args: Args,
+    checked: Checked,
+    reconciles: metrics::Reconciles,
+    shutdown: CancellationToken,
+) -> anyhow::Result<()> {
     let common = &args.common;
     let shared = Shared {
         client: client.clone(),
         system_namespace: common.system_namespace().into(),
         concurrency: CONCURRENCY,
         impersonate: args.service_account_policy == ServiceAccountPolicy::Impersonate,
+        reconciles,
     };
     let pull_secrets = PullSecrets::awaited();
     let images = args
@@ -141,7 +141,10 @@ async fn controllers(client: kube::Client, args: Args, shutdown: CancellationTok
         &shared.system_namespace,
         args.catalogd_cas_dir.as_deref(),
     );
-    let catalogs = Arc::new(CatalogClient::new(trust).with_token_file(args.catalogd_token_file.clone()));
+    let catalogs = CatalogClient::new(trust)
+        .with_profile(checked.tls_profile)
+        .with_token_file(args.catalogd_token_file.clone());
+    let catalogs = Arc::new(catalogs);
     let listing = Arc::new(cluster_catalog::Listing::default());
     let changes = cluster_catalog::changes(client.clone(), catalogs.clone(), listing.clone());
     let (context, writers) = cluster_extension::Context::new(
@@ -149,12 +152,13 @@ async fn controllers(client: kube::Client, args: Args, shutdown: CancellationTok
         Arc::new(puller),
         catalogs,
         listing,
-        common.features(),
+        checked.features,
     );
     let options = cluster_object_set::Options {
         system_namespace: common.system_namespace(),
         concurrency: CONCURRENCY,
         impersonate: shared.impersonate,
+        reconciles: shared.reconciles.clone(),
     };
     let revisions = cluster_object_set::run(client, options, shutdown.clone());
     let extensions = cluster_extension::run(context, writers, changes, shutdown);
@@ -168,6 +172,25 @@ async fn controllers(client: kube::Client, args: Args, shutdown: CancellationTok
     };
     tokio::try_join!(extensions, revisions, following)?;
     Ok(())
+}
+
+/// What metrics are served with when no certificate is given.
+fn own_certificate(namespace: String) -> OwnCertificate {
+    let service = format!("operator-controller-service.{namespace}.svc");
+    OwnCertificate {
+        names: vec![
+            service.clone(),
+            format!("{service}.cluster.local"),
+            "localhost".to_owned(),
+        ],
+        namespace,
+        secret: OPERATOR_CONTROLLER_OWN_CERT.to_owned(),
+        labels: [(
+            "app.kubernetes.io/name".to_owned(),
+            "operator-controller".to_owned(),
+        )]
+        .into(),
+    }
 }
 
 /// Who vouches for catalogd: a folder of CAs, else the CA it keeps in a Secret, asked for again whenever TLS fails.

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use olm_runtime::metrics::Reconciles;
+
 /// Handed to every controller's `run`; cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Shared {
@@ -13,4 +15,6 @@ pub(crate) struct Shared {
     pub concurrency: u16,
     /// Whether `spec.serviceAccount` is acted as; else it is ignored.
     pub impersonate: bool,
+    /// Counts what they do.
+    pub reconciles: Reconciles,
 }

@@ -49,6 +49,7 @@ impl World {
             system_namespace: "olmv1-system".to_owned(),
             concurrency: 4,
             impersonate: true,
+            reconciles: olm_runtime::metrics::Reconciles::default(),
         };
         let (runner, token) = (client.clone(), shutdown.clone());
         tokio::spawn(async move { cluster_object_set::run(runner, options, token).await });

@@ -72,6 +72,33 @@ impl BindAddress {
     }
 }
 
+/// Where metrics are served: as told, or by the rule of [`resolve`](Self::resolve) when nothing is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MetricsAddress(Option<BindAddress>);
+
+impl FromStr for MetricsAddress {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.is_empty() {
+            return Ok(Self(None));
+        }
+        text.parse().map(|address| Self(Some(address)))
+    }
+}
+
+impl MetricsAddress {
+    /// The address that was told; else, upstream's rule: `port` with a given certificate, none without.
+    #[must_use]
+    pub fn resolve(self, port: u16, certificate_given: bool) -> BindAddress {
+        match self.0 {
+            Some(address) => address,
+            None if certificate_given => BindAddress::Any(port),
+            None => BindAddress::Off,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,6 +114,16 @@ mod tests {
         for bad in [":x", ":70000", "8081", "host:1", "[::1]"] {
             assert!(bad.parse::<BindAddress>().is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn metrics_have_a_default_only_with_a_certificate() {
+        let resolve = |text: &str, given| text.parse::<MetricsAddress>().unwrap().resolve(7443, given);
+        assert_eq!(resolve("", true), BindAddress::Any(7443));
+        assert_eq!(resolve("", false), BindAddress::Off);
+        assert_eq!(resolve("0", true), BindAddress::Off);
+        assert_eq!(resolve(":1", false), BindAddress::Any(1));
+        assert!("x".parse::<MetricsAddress>().is_err());
     }
 
     #[test]

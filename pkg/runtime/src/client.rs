@@ -4,10 +4,14 @@ use std::{path::PathBuf, time::Duration};
 
 use kube::{
     Client, Config,
+    client::ClientBuilder,
     config::{InferConfigError, KubeConfigOptions, Kubeconfig, KubeconfigError},
 };
 
-use crate::args::CommonArgs;
+use crate::{
+    args::CommonArgs,
+    metrics::{Registry, Requests},
+};
 
 /// How long a connection to the API server may take to open.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -36,11 +40,30 @@ pub enum ClientError {
     Build(#[source] kube::Error),
 }
 
+/// As [`client`], with its requests counted in `registry`.
+///
+/// # Errors
+/// As [`client`].
+pub async fn measured_client(args: &CommonArgs, registry: &Registry) -> Result<Client, ClientError> {
+    let config = config(args).await?;
+    let host = config
+        .cluster_url
+        .authority()
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    let builder = ClientBuilder::try_from(config).map_err(ClientError::Build)?;
+    Ok(builder.with_layer(&Requests::register(registry, host)).build())
+}
+
 /// Connects to the cluster named by `--kubeconfig`, `KUBECONFIG`, `~/.kube/config` or the pod.
 ///
 /// # Errors
 /// [`ClientError`]; nothing is sent to the API server yet.
 pub async fn client(args: &CommonArgs) -> Result<Client, ClientError> {
+    Client::try_from(config(args).await?).map_err(ClientError::Build)
+}
+
+async fn config(args: &CommonArgs) -> Result<Config, ClientError> {
     let mut config = match &args.kubeconfig {
         Some(path) => {
             let wrap = |source| ClientError::Kubeconfig {
@@ -58,5 +81,5 @@ pub async fn client(args: &CommonArgs) -> Result<Client, ClientError> {
     config.read_timeout = Some(READ_TIMEOUT);
     config.reset_reader_on_write = true;
     config.write_timeout = Some(WRITE_TIMEOUT);
-    Client::try_from(config).map_err(ClientError::Build)
+    Ok(config)
 }

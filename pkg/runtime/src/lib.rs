@@ -7,6 +7,7 @@
 pub mod address;
 pub mod args;
 pub mod backoff;
+pub mod build_info;
 pub mod client;
 pub mod connect;
 pub mod events;
@@ -14,11 +15,12 @@ pub mod features;
 pub mod health;
 pub mod lease;
 pub mod metrics;
+pub mod pprof;
 pub mod serve;
 pub mod shutdown;
 pub mod telemetry;
 pub mod tls;
 
 pub use args::CommonArgs;
-pub use client::client;
-pub use features::{Feature, FeatureGates};
+pub use client::{client, measured_client};
+pub use features::{Binary, Feature, FeatureGates};

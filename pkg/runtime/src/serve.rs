@@ -1,6 +1,6 @@
 //! HTTP servers that end with a token: plain, and TLS with a certificate that changes live.
 //!
-//! HTTP/1.1 only, as upstream; a client has [`HEADER_TIMEOUT`] to send its request's head and
+//! HTTP/1.1, and HTTP/2 over TLS; a client has [`HEADER_TIMEOUT`] to send its request's head and
 //! [`HANDSHAKE_TIMEOUT`] for the TLS handshake. After the token is cancelled, requests under way
 //! have [`DRAIN`] to finish.
 
@@ -27,8 +27,14 @@ use crate::{
 pub const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a TLS handshake may take.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long requests under way may take to finish at shutdown.
-pub const DRAIN: Duration = Duration::from_secs(30);
+/// How long requests under way may take to finish at shutdown: less than the ten seconds that pods are given.
+pub const DRAIN: Duration = Duration::from_secs(8);
+/// How often an HTTP/2 peer is asked whether it is there, and how long it may take to answer.
+const PING: Duration = Duration::from_secs(20);
+/// Most requests at once on one HTTP/2 connection.
+const STREAMS: u32 = 32;
+/// Largest head of a request by HTTP/2, in bytes.
+const HEAD_BYTES: u32 = 64 * 1024;
 
 /// Why a server did not run.
 #[derive(Debug, thiserror::Error)]
@@ -152,13 +158,19 @@ pub async fn tls_on(
     let mut server = axum_server::from_tcp(listener)
         .map_err(broke)?
         .acceptor(acceptor)
-        .handle(handle)
-        .http1_only();
-    server
-        .http_builder()
+        .handle(handle);
+    let builder = server.http_builder();
+    builder
         .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIMEOUT);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(PING)
+        .keep_alive_timeout(PING)
+        .max_concurrent_streams(STREAMS)
+        .max_header_list_size(HEAD_BYTES);
     server.serve(router.into_make_service()).await.map_err(broke)
 }
 

@@ -14,6 +14,21 @@ pub enum LogFormat {
     Json,
 }
 
+/// The least that is logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum LogLevel {
+    /// What keeps the process from its work.
+    Error,
+    /// What somebody should look at.
+    Warn,
+    /// What changed.
+    Info,
+    /// Every reconcile, request and decision.
+    Debug,
+    /// Everything.
+    Trace,
+}
+
 /// Why logging could not be set up.
 #[derive(Debug, thiserror::Error)]
 #[error("logging is already set up in this process")]
@@ -21,14 +36,14 @@ pub struct TelemetryError(#[source] Box<dyn std::error::Error + Send + Sync>);
 
 /// Starts logging for the whole process.
 ///
-/// `RUST_LOG` wins over `--v`; without it the libraries below are held at `warn`, as their debug
-/// lines carry whole requests.
+/// `RUST_LOG` wins over `--log-level`, and that over `--v`; without it the libraries below are held at `warn`, as their
+/// debug lines carry whole requests.
 ///
 /// # Errors
 /// [`TelemetryError`] when a logger is already installed.
 pub fn init(args: &CommonArgs) -> Result<(), TelemetryError> {
     let filter =
-        EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(directives(args.verbosity)));
+        EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(directives(level(args))));
     let lines = fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match args.log_format {
         LogFormat::Text => lines.try_init(),
@@ -37,12 +52,23 @@ pub fn init(args: &CommonArgs) -> Result<(), TelemetryError> {
     .map_err(TelemetryError)
 }
 
-fn directives(verbosity: u8) -> &'static str {
-    match verbosity {
-        0 => "info,hyper=warn,h2=warn,rustls=warn,tower=warn,kube_client=warn",
-        1..=4 => "debug,hyper=warn,h2=warn,rustls=warn,tower=warn,kube_client=info",
-        5..=8 => "trace,hyper=info,h2=info,rustls=info,tower=info",
-        _ => "trace",
+/// What the flags ask for.
+fn level(args: &CommonArgs) -> LogLevel {
+    args.log_level.unwrap_or(match args.klog.verbosity {
+        0 => LogLevel::Info,
+        1..=4 => LogLevel::Debug,
+        _ => LogLevel::Trace,
+    })
+}
+
+fn directives(level: LogLevel) -> &'static str {
+    match level {
+        LogLevel::Error => "error",
+        LogLevel::Warn => "warn",
+        LogLevel::Info => "info,hyper=warn,h2=warn,rustls=warn,tower=warn,kube_client=warn",
+        LogLevel::Debug => "debug,hyper=warn,h2=warn,rustls=warn,tower=warn,kube_client=info",
+        // Never the bodies that the libraries below would log: they hold tokens and Secrets.
+        LogLevel::Trace => "trace,hyper=info,h2=info,rustls=info,tower=info,kube_client=debug",
     }
 }
 

@@ -5,18 +5,25 @@ use std::{collections::HashMap, sync::Arc};
 use jiff::Timestamp;
 use kube::Client;
 use olm_image::Puller;
-use olm_runtime::{backoff::Backoff, events::Events};
+use olm_runtime::{
+    backoff::Backoff,
+    events::Events,
+    metrics::{Controller, Reconciles},
+};
 use olm_status::cluster_catalog::Served;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::{Memory, images::Images};
+use super::{Memory, images::Images, reconcile::CONCURRENCY};
 use crate::metrics::Metrics;
 use crate::storage::{CatalogName, Generation, Store};
 
 /// Catalogs that are parsed and written to disk at the same time.
 const STORING: usize = 2;
+
+/// Upstream's name of the controller.
+const CONTROLLER: &str = "catalogd-clustercatalog-controller";
 
 /// Clients, storage and memory of the controller.
 pub struct Context {
@@ -28,6 +35,7 @@ pub struct Context {
     pub(super) backoff: Backoff<CatalogName>,
     pub(super) memory: Mutex<HashMap<CatalogName, Memory>>,
     pub(super) storing: Semaphore,
+    pub(super) reconciles: Controller,
     pub(super) shutdown: CancellationToken,
     base_url: String,
 }
@@ -51,9 +59,17 @@ impl Context {
             backoff: Backoff::default(),
             memory: Mutex::default(),
             storing: Semaphore::new(STORING),
+            reconciles: Controller::default(),
             shutdown,
             base_url,
         }
+    }
+
+    /// The same, with its reconciles among the metrics.
+    #[must_use]
+    pub fn measured(mut self, reconciles: &Reconciles) -> Self {
+        self.reconciles = reconciles.controller(CONTROLLER, CONCURRENCY);
+        self
     }
 
     /// What the status says of content.

@@ -14,6 +14,7 @@ use kube::{
     },
 };
 use olm_api::ClusterCatalog;
+use olm_runtime::metrics::Ended;
 use olm_status::cluster_catalog::Outcome;
 use tokio_util::sync::CancellationToken;
 
@@ -26,7 +27,7 @@ use super::{
 use crate::storage::CatalogName;
 
 /// Catalogs that are reconciled at the same time. Most of that time is waiting for registries.
-const CONCURRENCY: u16 = 16;
+pub(super) const CONCURRENCY: u16 = 16;
 /// Gathers bursts of changes.
 const DEBOUNCE: Duration = Duration::from_millis(20);
 
@@ -38,7 +39,7 @@ pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
     Controller::new(api, watcher::Config::default().any_semantic())
         .with_config(Config::default().concurrency(CONCURRENCY).debounce(DEBOUNCE))
         .graceful_shutdown_on(shutdown.cancelled_owned())
-        .run(reconcile, retry, context)
+        .run(measured, retry, context)
         .for_each(|result| {
             if let Err(error) = result {
                 tracing::debug!(error = olm_runtime::telemetry::chain(&error), "reconcile ended");
@@ -60,6 +61,21 @@ fn retry(catalog: Arc<Guarded>, error: &ReportError, context: Arc<Context>) -> A
         tracing::warn!(error = olm_runtime::telemetry::chain(error), "trying again");
     }
     Action::requeue(wait)
+}
+
+async fn measured(catalog: Arc<Guarded>, context: Arc<Context>) -> Result<Action, ReportError> {
+    let catalog_name = catalog.name_any();
+    let name = CatalogName::new(catalog_name.clone()).ok();
+    let work = reconcile(catalog, context.clone());
+    let failed = || name.is_some_and(|name| context.backoff.failures(&name) > 0);
+    let ended = |done: &Result<Action, ReportError>| match done {
+        Ok(action) => Ended::of(action, failed()),
+        Err(_) => Ended::Error,
+    };
+    let done = context.reconciles.measure(work, ended).await;
+    // Upstream's words, which tools look for in the log.
+    tracing::info!(ClusterCatalog = catalog_name, "reconcile ending");
+    done
 }
 
 async fn reconcile(catalog: Arc<Guarded>, context: Arc<Context>) -> Result<Action, ReportError> {

@@ -7,7 +7,6 @@ use std::{
     io,
     net::{SocketAddr, TcpListener},
     pin::Pin,
-    sync::Arc,
     time::Duration,
 };
 
@@ -18,7 +17,10 @@ use axum_server::{
     tls_rustls::{RustlsAcceptor, RustlsConfig},
 };
 use hyper_util::rt::TokioTimer;
-use olm_runtime::tls::{ServingCert, TlsError};
+use olm_runtime::{
+    serve::DRAIN,
+    tls::{ServingCert, TlsError},
+};
 use tokio::net::TcpStream;
 use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
@@ -35,8 +37,6 @@ const PING: Duration = Duration::from_secs(20);
 const STREAMS: u32 = 100;
 /// Largest head of a request, in bytes.
 const HEAD_BYTES: u32 = 64 * 1024;
-/// How long answers under way may take to finish at shutdown.
-const DRAIN: Duration = Duration::from_secs(30);
 
 /// Why the server ended.
 #[derive(Debug, thiserror::Error)]
@@ -59,9 +59,8 @@ pub async fn serve(
     certificate: &ServingCert,
     shutdown: CancellationToken,
 ) -> Result<(), ServeError> {
-    let mut tls = Arc::unwrap_or_clone(certificate.server_config().map_err(ServeError::Tls)?);
-    tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    let acceptor = RustlsAcceptor::new(RustlsConfig::from_config(Arc::new(tls)))
+    let tls = certificate.server_config().map_err(ServeError::Tls)?;
+    let acceptor = RustlsAcceptor::new(RustlsConfig::from_config(tls))
         .handshake_timeout(HANDSHAKE)
         .acceptor(Watched);
     let handle = Handle::<SocketAddr>::new();

@@ -14,6 +14,7 @@ use olm_api::{ClusterExtension, ClusterObjectSet, keys};
 use olm_applier::plan::{self, Stamp};
 use olm_bundle::{Bundle, Certificates, RenderOptions};
 use olm_image::CanonicalRef;
+use olm_runtime::Feature;
 use serde_json::{Value, json};
 
 use super::call::{CallError, call};
@@ -108,6 +109,10 @@ async fn render(context: &Context, order: &Order<'_>, bundle: &Bundle) -> Result
     let namespace = &spec.namespace;
     let mut options = RenderOptions::new(namespace.clone());
     options.config = config(order.extension);
+    options.single_own_namespace = context
+        .features
+        .enabled(Feature::SingleOwnNamespaceInstallSupport);
+    options.deployment_config = context.features.enabled(Feature::DeploymentConfig);
     let mut renewal = None;
     let mut provider = order.provider;
     let requests = olm_bundle::webhook_certificates(bundle, namespace);

@@ -17,6 +17,7 @@ use kube::runtime::reflector::ObjectRef;
 use kube::runtime::{Controller, Predicate as _, PredicateConfig, WatchStreamExt as _, predicates, watcher};
 use kube::{Api, ResourceExt as _};
 use olm_api::{ClusterExtension, ClusterObjectSet, keys};
+use olm_runtime::metrics::Ended;
 use serde_json::Value;
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
@@ -113,7 +114,7 @@ pub(crate) async fn run(
         .reconcile_all_on(catalog_changes)
         .graceful_shutdown_on(async move { shutdown.cancelled().await })
         .run(
-            one,
+            measured,
             |_, _: &Never, _| Action::requeue(Duration::from_mins(1)),
             context,
         )
@@ -125,6 +126,17 @@ pub(crate) async fn run(
             }
         })
         .await;
+}
+
+/// One reconcile, counted.
+async fn measured(extension: Arc<Watched>, context: Arc<Context>) -> Result<Action, Never> {
+    let name = extension.name_any();
+    let work = one(extension, context.clone());
+    let ended = |done: &Result<Action, Never>| match done {
+        Ok(action) => Ended::of(action, context.backoff.failures(&name) > 0),
+        Err(Never) => Ended::Error,
+    };
+    context.metrics.measure(work, ended).await
 }
 
 /// One reconcile, with its log lines. Whatever happens in it ends here: a panic would take the whole controller down.

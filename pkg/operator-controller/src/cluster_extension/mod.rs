@@ -32,6 +32,7 @@ use olm_image::Puller;
 use olm_runtime::FeatureGates;
 use olm_runtime::backoff::Backoff;
 use olm_runtime::events::Events;
+use olm_runtime::metrics::Controller;
 
 pub(crate) use call::chain;
 pub(crate) use controller::run;
@@ -54,6 +55,7 @@ pub(crate) struct Context {
     listing: Arc<Listing>,
     stores: Stores,
     tags: Tags,
+    metrics: Controller,
 }
 
 impl Context {
@@ -68,6 +70,10 @@ impl Context {
         let (stores, writers) = Stores::new();
         let context = Self {
             events: Events::new(shared.client.clone(), "operator-controller"),
+            metrics: shared.reconciles.controller(
+                "controller-operator-cluster-extension-controller",
+                shared.concurrency,
+            ),
             shared,
             puller,
             catalogs,

@@ -23,6 +23,7 @@ use olm_applier::engine::Engine;
 use olm_applier::watch::Watches;
 use olm_runtime::backoff::Backoff;
 use olm_runtime::events::Events;
+use olm_runtime::metrics::{self, Ended, Reconciles};
 use olm_status::cluster_object_set as status;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -30,6 +31,8 @@ use tokio_util::sync::CancellationToken;
 use act::Next;
 use gather::Contents;
 
+/// Name of the controller among the metrics.
+const CONTROLLER: &str = "cluster-extension-revision";
 /// Limit of a call of the controller itself.
 const CALL_LIMIT: Duration = Duration::from_secs(30);
 
@@ -46,6 +49,8 @@ pub struct Options {
     /// Whether a revision is applied and deleted as the service account it names; else, and where it names none, with the
     /// controller's own rights.
     pub impersonate: bool,
+    /// Counts what is done.
+    pub reconciles: Reconciles,
 }
 
 /// What fails in a reconcile outside the engine. All of it is retried.
@@ -82,6 +87,7 @@ struct Context {
     system_namespace: String,
     impersonate: bool,
     contents: Contents,
+    metrics: metrics::Controller,
 }
 
 /// Runs the controller until `shutdown`.
@@ -100,10 +106,11 @@ pub async fn run(client: Client, options: Options, shutdown: CancellationToken) 
         system_namespace: options.system_namespace,
         impersonate: options.impersonate,
         contents: Contents::default(),
+        metrics: options.reconciles.controller(CONTROLLER, options.concurrency),
         client,
     });
     controller
-        .run(reconcile, retry, context)
+        .run(measured, retry, context)
         .for_each(|result| async move {
             match result {
                 Ok(_) | Err(controller::Error::ObjectNotFound(_)) => {}
@@ -156,6 +163,16 @@ fn slim(mut set: ClusterObjectSet) -> ClusterObjectSet {
 fn retry(set: Arc<ClusterObjectSet>, error: &Error, context: Arc<Context>) -> Action {
     tracing::debug!(name = set.name_any(), %error, "a ClusterObjectSet is tried again");
     Action::requeue(context.backoff.failed(set.name_any()))
+}
+
+async fn measured(set: Arc<ClusterObjectSet>, context: Arc<Context>) -> Result<Action, Error> {
+    let name = set.name_any();
+    let work = reconcile(set, context.clone());
+    let ended = |done: &Result<Action, Error>| match done {
+        Ok(action) => Ended::of(action, context.backoff.failures(&name) > 0),
+        Err(_) => Ended::Error,
+    };
+    context.metrics.measure(work, ended).await
 }
 
 async fn reconcile(set: Arc<ClusterObjectSet>, context: Arc<Context>) -> Result<Action, Error> {

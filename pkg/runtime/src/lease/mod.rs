@@ -16,9 +16,11 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta},
 };
 use kube::{Api, Client, api::PostParams};
+use prometheus_client::metrics::{family::Family, gauge::Gauge};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::metrics::Registry;
 use decide::{Decision, Observed, evaluate};
 
 /// How long others must wait after a holder's last sign of life.
@@ -47,6 +49,8 @@ pub struct LeaseConfig {
     pub renew_deadline: Duration,
     /// See [`RETRY_PERIOD`]; shorter than the renew deadline.
     pub retry_period: Duration,
+    /// 1 while this process leads.
+    pub leading: Gauge,
 }
 
 impl LeaseConfig {
@@ -60,7 +64,23 @@ impl LeaseConfig {
             lease_duration: LEASE_DURATION,
             renew_deadline: RENEW_DEADLINE,
             retry_period: RETRY_PERIOD,
+            leading: Gauge::default(),
         }
+    }
+
+    /// The same lease, with whether it is held among the metrics, under client-go's name.
+    #[must_use]
+    pub fn measured(self, registry: &Registry) -> Self {
+        let masters = Family::<Vec<(&'static str, String)>, Gauge>::default();
+        let leading = masters.get_or_create_owned(&vec![("name", self.name.clone())]);
+        registry.register(|inner| {
+            inner.register(
+                "leader_election_master_status",
+                "Whether this process leads: 0 or 1, by the name of the lease",
+                masters,
+            );
+        });
+        Self { leading, ..self }
     }
 }
 
@@ -129,10 +149,12 @@ where
     if !candidate.acquire(&shutdown).await {
         return Ok(None);
     }
+    candidate.config.leading.set(1);
     let leading = shutdown.child_token();
     let mut working = pin!(work(leading.clone()));
     let lost = tokio::select! {
         done = &mut working => {
+            candidate.config.leading.set(0);
             candidate.release().await;
             return Ok(Some(done));
         }
@@ -141,6 +163,7 @@ where
             name: candidate.config.name.clone(),
         },
     };
+    candidate.config.leading.set(0);
     tracing::error!(lease = candidate.config.name, "lease lost");
     leading.cancel();
     if timeout(STOP, working).await.is_err() {

@@ -1,13 +1,24 @@
 //! The process's metrics, in the Prometheus text format, over HTTPS for who may read them.
 
 pub mod access;
+mod format;
+mod process;
+mod reconcile;
+mod requests;
 
 use std::{
     sync::Arc,
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use axum::{Router, extract::State, http::header, middleware, response::IntoResponse, routing::get};
+use axum::{
+    Router,
+    extract::State,
+    http::{HeaderMap, header},
+    middleware,
+    response::{IntoResponse, Response},
+    routing::get,
+};
 use kube::Client;
 use parking_lot::Mutex;
 use prometheus_client::{encoding::text, metrics::gauge::ConstGauge, registry};
@@ -19,8 +30,14 @@ use crate::{
     tls::ServingCert,
 };
 
+pub use reconcile::{Controller, Ended, Reconciles};
+pub use requests::{Counted, Requests};
+
 /// The content type of what [`Registry::encode`] returns.
-const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The content type of what [`format::plain`] returns.
+const PLAIN: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// All metrics of a process. Clones share it.
 #[derive(Clone)]
@@ -33,7 +50,7 @@ impl Default for Registry {
 }
 
 impl Registry {
-    /// With the process's start time and the build's version.
+    /// With the figures of the process and the build's version.
     #[must_use]
     pub fn new() -> Self {
         let mut inner = registry::Registry::default();
@@ -44,10 +61,14 @@ impl Registry {
             ConstGauge::new(started.as_secs_f64()),
         );
         inner.register(
-            "olm_build_info",
-            "Always 1, with the version as its label",
-            prometheus_client::metrics::info::Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]),
+            "olm_build",
+            "Always 1, with version and commit as its labels",
+            prometheus_client::metrics::info::Info::new(vec![
+                ("version", crate::build_info::VERSION),
+                ("commit", crate::build_info::COMMIT),
+            ]),
         );
+        inner.register_collector(Box::new(process::Process));
         Self(Arc::new(Mutex::new(inner)))
     }
 
@@ -67,14 +88,24 @@ impl Registry {
     }
 }
 
-async fn metrics(State(registry): State<Registry>) -> impl IntoResponse {
+async fn metrics(State(registry): State<Registry>, headers: HeaderMap) -> Response {
     match registry.encode() {
-        Ok(text) => ([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response(),
+        Ok(text) if wants_openmetrics(&headers) => {
+            ([(header::CONTENT_TYPE, OPENMETRICS)], text).into_response()
+        }
+        Ok(text) => ([(header::CONTENT_TYPE, PLAIN)], format::plain(&text)).into_response(),
         Err(error) => {
             tracing::error!(%error, "metrics cannot be written");
             http::StatusCode::INTERNAL_SERVER_ERROR.into_response()
         }
     }
+}
+
+fn wants_openmetrics(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(header::ACCEPT).iter();
+    accepted
+        .filter_map(|value| value.to_str().ok())
+        .any(|value| value.contains("application/openmetrics-text"))
 }
 
 /// Serves `/metrics` over HTTPS until the token is cancelled; returns at once when the address
@@ -114,7 +145,16 @@ mod tests {
         counter.inc();
         let text = registry.encode().unwrap();
         assert!(text.contains("olm_tests_total 1"), "{text}");
-        assert!(text.contains("process_start_time_seconds"), "{text}");
+        for name in [
+            "process_start_time_seconds",
+            "process_resident_memory_bytes",
+            "process_open_fds",
+            "process_max_fds",
+            "process_cpu_seconds_total",
+            "olm_build_info",
+        ] {
+            assert!(text.contains(&format!("\n{name}")), "{name} not in\n{text}");
+        }
         assert!(text.ends_with("# EOF\n"));
     }
 }

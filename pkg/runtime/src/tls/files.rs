@@ -54,14 +54,18 @@ async fn read(path: &PathBuf) -> Result<Vec<u8>, TlsError> {
 }
 
 pub(super) async fn serve(pair: Pair, shutdown: CancellationToken) -> Result<Arc<Live>, TlsError> {
+    serve_every(POLL, pair, shutdown).await
+}
+
+async fn serve_every(poll: Duration, pair: Pair, shutdown: CancellationToken) -> Result<Arc<Live>, TlsError> {
     let content = pair.read().await?;
     let live = Arc::new(Live::new(certified_key(&content.certificate, &content.key)?));
-    tokio::spawn(watch(pair, content.digest(), live.clone(), shutdown));
+    tokio::spawn(watch(poll, pair, content.digest(), live.clone(), shutdown));
     Ok(live)
 }
 
-async fn watch(pair: Pair, mut seen: [u8; 32], live: Arc<Live>, shutdown: CancellationToken) {
-    let mut ticks = interval(POLL);
+async fn watch(poll: Duration, pair: Pair, mut seen: [u8; 32], live: Arc<Live>, shutdown: CancellationToken) {
+    let mut ticks = interval(poll);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
@@ -90,5 +94,50 @@ async fn watch(pair: Pair, mut seen: [u8; 32], live: Arc<Live>, shutdown: Cancel
                 tracing::warn!(error = %crate::telemetry::chain(&error), "the former serving certificate stays");
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+    use crate::tls::issue;
+
+    fn write(pair: &Pair) -> Vec<u8> {
+        let names = ["localhost".to_owned()];
+        let issued = issue("test", &names, SystemTime::now(), Duration::from_hours(1)).unwrap();
+        std::fs::write(&pair.certificate, &issued.certificate_pem).unwrap();
+        std::fs::write(&pair.key, &issued.key_pem).unwrap();
+        let chain = crate::tls::authorities(issued.certificate_pem.as_bytes()).unwrap();
+        chain[0].to_vec()
+    }
+
+    #[tokio::test]
+    async fn another_pair_is_presented_and_a_broken_one_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let pair = Pair {
+            certificate: folder.path().join("tls.crt"),
+            key: folder.path().join("tls.key"),
+        };
+        let poll = Duration::from_millis(5);
+        let first = write(&pair);
+        let ends = CancellationToken::new();
+        let live = serve_every(poll, pair.clone(), ends.clone()).await.unwrap();
+        assert_eq!(live.presented(), first);
+
+        std::fs::write(&pair.key, "nonsense").unwrap();
+        tokio::time::sleep(poll * 4).await;
+        assert_eq!(live.presented(), first);
+
+        let second = write(&pair);
+        for _ in 0..4000 {
+            if live.presented() == second {
+                break;
+            }
+            tokio::time::sleep(poll).await;
+        }
+        assert_eq!(live.presented(), second);
+        ends.cancel();
     }
 }

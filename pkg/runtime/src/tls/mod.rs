@@ -7,6 +7,7 @@
 mod files;
 mod issue;
 mod own;
+mod profile;
 mod resolver;
 mod trust;
 
@@ -17,9 +18,11 @@ use rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 
 pub use issue::{Issued, issue};
-pub use own::{CATALOGD_OWN_CERT, OwnCertificate, own_ca};
-pub use trust::{authorities, authorities_in, client_config, with_identity};
+pub use own::{CATALOGD_OWN_CERT, OPERATOR_CONTROLLER_OWN_CERT, OwnCertificate, own_ca};
+pub use profile::{GroupName, MinVersion, Profile, ProfileError, ProfileName, SuiteName, left_out};
+pub use trust::{authorities, authorities_in, client_config, client_config_with, with_identity};
 
+use crate::args::Checked;
 use resolver::Live;
 
 /// Installs ring as the process's TLS provider; harmless when one is installed already.
@@ -28,9 +31,12 @@ pub fn install_provider() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
-/// The certificate a server presents, current at every handshake. Clones share it.
+/// The certificate a server presents, current at every handshake, and the TLS it is presented with. Clones share it.
 #[derive(Clone, Debug)]
-pub struct ServingCert(Arc<Live>);
+pub struct ServingCert {
+    live: Arc<Live>,
+    profile: Profile,
+}
 
 impl ServingCert {
     /// A certificate from two PEM files, read again when they change, until `shutdown`.
@@ -46,7 +52,7 @@ impl ServingCert {
     ) -> Result<Self, TlsError> {
         files::serve(files::Pair { certificate, key }, shutdown)
             .await
-            .map(Self)
+            .map(Self::of)
     }
 
     /// A certificate of an own authority in a Secret: made when missing, adopted when there,
@@ -59,7 +65,25 @@ impl ServingCert {
         own: OwnCertificate,
         shutdown: CancellationToken,
     ) -> Result<Self, TlsError> {
-        own::serve(client, own, shutdown).await.map(Self)
+        own::serve(client, own, shutdown).await.map(Self::of)
+    }
+
+    /// What a server presents by its flags: the files' certificate when there are files, else `own`; in the profile asked
+    /// for.
+    ///
+    /// # Errors
+    /// As [`from_files`](Self::from_files) and [`own`](Self::own).
+    pub async fn by_flags(
+        checked: &Checked,
+        client: Client,
+        own: OwnCertificate,
+        shutdown: CancellationToken,
+    ) -> Result<Self, TlsError> {
+        let certificate = match checked.tls_files.clone() {
+            Some((certificate, key)) => Self::from_files(certificate, key, shutdown).await?,
+            None => Self::own(client, own, shutdown).await?,
+        };
+        Ok(certificate.with_profile(checked.tls_profile.clone()))
     }
 
     /// A certificate that never changes.
@@ -68,21 +92,34 @@ impl ServingCert {
     /// The PEM texts are no certificate chain with its key.
     pub fn fixed(certificate_pem: &[u8], key_pem: &[u8]) -> Result<Self, TlsError> {
         let key = resolver::certified_key(certificate_pem, key_pem)?;
-        Ok(Self(Arc::new(Live::new(key))))
+        Ok(Self::of(Arc::new(Live::new(key))))
     }
 
-    /// TLS 1.2 and 1.3, HTTP/1.1 only, with this certificate.
+    fn of(live: Arc<Live>) -> Self {
+        Self {
+            live,
+            profile: Profile::default(),
+        }
+    }
+
+    /// The same certificate, presented by another profile than the intermediate one.
+    #[must_use]
+    pub fn with_profile(mut self, profile: Profile) -> Self {
+        self.profile = profile;
+        self
+    }
+
+    /// The server's TLS with this certificate and its profile; HTTP/2 is preferred to HTTP/1.1.
     ///
     /// # Errors
     /// The provider lacks a protocol version.
     pub fn server_config(&self) -> Result<Arc<ServerConfig>, TlsError> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(TlsError::Provider)?
+        let mut config = self
+            .profile
+            .server()?
             .with_no_client_auth()
-            .with_cert_resolver(self.0.clone());
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+            .with_cert_resolver(self.live.clone());
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(Arc::new(config))
     }
 }

@@ -28,6 +28,8 @@ use super::{
 
 /// The Secret in the system namespace that catalogd keeps its own certificate in.
 pub const CATALOGD_OWN_CERT: &str = "catalogd-service-own-cert";
+/// The same for operator-controller, which serves metrics with it.
+pub const OPERATOR_CONTROLLER_OWN_CERT: &str = "operator-controller-service-own-cert";
 
 /// How long a certificate is valid.
 const VALIDITY: Duration = Duration::from_hours(365 * 24);

@@ -26,6 +26,14 @@ impl Live {
     }
 }
 
+#[cfg(test)]
+impl Live {
+    /// The first certificate of the chain that is presented now.
+    pub(super) fn presented(&self) -> Vec<u8> {
+        self.0.read().cert[0].to_vec()
+    }
+}
+
 impl ResolvesServerCert for Live {
     fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         Some(self.0.read().clone())

@@ -1,11 +1,11 @@
 //! Whom clients trust: the system's authorities and given ones.
 
-use std::{fs::File, io::Read as _, path::Path, sync::Arc};
+use std::{fs::File, io::Read as _, path::Path};
 
 use rustls::{ClientConfig, RootCertStore, sign::SingleCertAndKey};
 use rustls_pki_types::CertificateDer;
 
-use super::{TlsError, resolver};
+use super::{Profile, TlsError, resolver};
 
 /// Larger files are no certificates.
 const FILE_BYTES: u64 = 4 * 1024 * 1024;
@@ -65,6 +65,17 @@ pub fn authorities_in(directory: &Path) -> Result<Vec<CertificateDer<'static>>, 
 /// # Errors
 /// One of `extra` is no certificate, or the provider lacks a protocol version.
 pub fn client_config(extra: &[CertificateDer<'static>]) -> Result<ClientConfig, TlsError> {
+    client_config_with(extra, &Profile::default())
+}
+
+/// As [`client_config`], by another profile than the intermediate one.
+///
+/// # Errors
+/// As [`client_config`].
+pub fn client_config_with(
+    extra: &[CertificateDer<'static>],
+    profile: &Profile,
+) -> Result<ClientConfig, TlsError> {
     let mut roots = RootCertStore::empty();
     let system = rustls_native_certs::load_native_certs();
     for error in &system.errors {
@@ -74,10 +85,8 @@ pub fn client_config(extra: &[CertificateDer<'static>]) -> Result<ClientConfig, 
     for certificate in extra {
         roots.add(certificate.clone()).map_err(TlsError::Unusable)?;
     }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    Ok(ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(TlsError::Provider)?
+    Ok(profile
+        .client()?
         .with_root_certificates(roots)
         .with_no_client_auth())
 }

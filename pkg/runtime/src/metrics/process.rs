@@ -1,0 +1,108 @@
+//! What the kernel says of this process, under the names that every Prometheus client library has.
+
+use std::fs;
+
+use prometheus_client::{
+    collector::Collector,
+    encoding::{DescriptorEncoder, EncodeMetric},
+    metrics::{counter::ConstCounter, gauge::ConstGauge},
+};
+
+/// Ticks per second of the times in `/proc/self/stat`: the same on every architecture that is built for.
+const TICKS: f64 = 100.0;
+
+/// Reads `/proc/self` at every scrape; what cannot be read is left out.
+#[derive(Debug)]
+pub(super) struct Process;
+
+impl Collector for Process {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), std::fmt::Error> {
+        let mut gauge = |name: &str, help: &str, value: Option<f64>| match value {
+            None => Ok(()),
+            Some(value) => {
+                let gauge = ConstGauge::new(value);
+                let metric = encoder.encode_descriptor(name, help, None, gauge.metric_type())?;
+                gauge.encode(metric)
+            }
+        };
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        gauge(
+            "process_resident_memory_bytes",
+            "Resident memory size in bytes",
+            bytes(&status, "VmRSS:"),
+        )?;
+        gauge(
+            "process_virtual_memory_bytes",
+            "Virtual memory size in bytes",
+            bytes(&status, "VmSize:"),
+        )?;
+        gauge(
+            "process_open_fds",
+            "Number of open file descriptors",
+            open_files(),
+        )?;
+        let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
+        gauge(
+            "process_max_fds",
+            "Maximum number of open file descriptors",
+            max_open_files(&limits),
+        )?;
+        let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+        if let Some(seconds) = processor_seconds(&stat) {
+            let counter = ConstCounter::new(seconds);
+            let metric = encoder.encode_descriptor(
+                "process_cpu_seconds",
+                "Total user and system CPU time spent in seconds",
+                None,
+                counter.metric_type(),
+            )?;
+            counter.encode(metric)?;
+        }
+        Ok(())
+    }
+}
+
+/// A line of `/proc/self/status` that is given in kB.
+fn bytes(status: &str, field: &str) -> Option<f64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(field))?;
+    let kilobytes: f64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kilobytes * 1024.0)
+}
+
+fn open_files() -> Option<f64> {
+    let open = fs::read_dir("/proc/self/fd").ok()?.count();
+    // One of them is the directory that is being read.
+    u32::try_from(open.saturating_sub(1)).ok().map(f64::from)
+}
+
+fn max_open_files(limits: &str) -> Option<f64> {
+    let line = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max open files"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// User and system time. The name of the process, in parentheses, may hold anything.
+fn processor_seconds(stat: &str) -> Option<f64> {
+    let (_, fields) = stat.rsplit_once(") ")?;
+    let mut fields = fields.split_whitespace().skip(11);
+    let mut ticks = || fields.next()?.parse::<f64>().ok();
+    Some((ticks()? + ticks()?) / TICKS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_the_kernel_writes() {
+        let status = "Name:\tx\nVmSize:\t  123456 kB\nVmRSS:\t    2048 kB\n";
+        assert_eq!(bytes(status, "VmRSS:"), Some(2_097_152.0));
+        assert_eq!(bytes(status, "VmHWM:"), None);
+        let limits = "Limit Soft Hard Units\nMax open files            1024                 4096                 files\n";
+        assert_eq!(max_open_files(limits), Some(1024.0));
+        let stat = "7 (a) b) S 1 7 7 0 -1 4194560 100 0 0 0 250 50 0 0 20 0 1 0 5 6 7";
+        assert_eq!(processor_seconds(stat), Some(3.0));
+        assert_eq!(processor_seconds(""), None);
+    }
+}
