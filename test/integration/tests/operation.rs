@@ -1,0 +1,161 @@
+//! The real programs as they run in a cluster: leases, own certificates, metrics for who may read them, logs, the end.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
+use k8s_openapi::api::{
+    authentication::v1::{TokenRequest, TokenRequestSpec},
+    coordination::v1::Lease,
+    core::v1::{Secret, ServiceAccount},
+};
+use kube::api::{Api, PostParams};
+use olm_harness::controllers::{Controller, SYSTEM_NAMESPACE};
+use olm_harness::ports::Port;
+use olm_harness::{
+    Catalogd, ControlPlane, ControllerOptions, OperatorController, Registry, eventually, install_crds, tls,
+};
+use serde_json::{Value, json};
+
+const LIMIT: Duration = Duration::from_mins(1);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn led_measured_and_ended_as_in_a_cluster() {
+    let control_plane = ControlPlane::start().await.unwrap();
+    let registry = Registry::start().await.unwrap();
+    let client = control_plane.client();
+    install_crds(&client).await.unwrap();
+    let (catalogd_port, operator_port) = (Port::reserve().unwrap(), Port::reserve().unwrap());
+    let options = |port: &Port| ControllerOptions {
+        args: vec![
+            "--leader-elect".to_owned(),
+            "--log-format=json".to_owned(),
+            "--tls-profile=modern".to_owned(),
+            format!("--metrics-bind-address={}", port.address()),
+        ],
+        ..ControllerOptions::default()
+    };
+    let mut catalogd = Catalogd::start_with(&control_plane, &registry, options(&catalogd_port))
+        .await
+        .unwrap();
+    let mut operator = OperatorController::start_with(&control_plane, &registry, options(&operator_port))
+        .await
+        .unwrap();
+    let token = reader(&client).await.unwrap();
+
+    let common = [
+        "process_resident_memory_bytes ",
+        "process_cpu_seconds_total ",
+        "process_open_fds ",
+        "olm_build_info{",
+        "# TYPE rest_client_requests_total counter",
+        "rest_client_requests_total{code=\"200\",method=\"GET\"",
+    ];
+    let of_catalogd = [
+        "leader_election_master_status{name=\"catalogd-operator-lock\"} 1",
+        "controller_runtime_max_concurrent_reconciles{controller=\"catalogd-clustercatalog-controller\"} 16",
+        "# TYPE catalogd_http_request_duration_seconds histogram",
+    ];
+    let of_operator = [
+        "leader_election_master_status{name=\"9c4404e7.operatorframework.io\"} 1",
+        "controller_runtime_reconcile_errors_total{controller=\"controller-operator-cluster-extension-controller\"} 0",
+        "controller_runtime_active_workers{controller=\"cluster-extension-revision\"} 0",
+    ];
+    for (secret, port, own) in [
+        ("catalogd-service-own-cert", &catalogd_port, of_catalogd),
+        (
+            "operator-controller-service-own-cert",
+            &operator_port,
+            of_operator,
+        ),
+    ] {
+        eventually(LIMIT, "the metrics are complete", async || {
+            let text = scrape(&client, secret, port, &token).await?;
+            for line in common.iter().chain(&own) {
+                ensure!(text.contains(line), "{line} is not in\n{text}");
+            }
+            ensure!(!text.contains("# EOF"), "this is OpenMetrics");
+            Ok(())
+        })
+        .await
+        .unwrap();
+    }
+
+    for (lease, controller) in [
+        ("catalogd-operator-lock", catalogd.controller()),
+        ("9c4404e7.operatorframework.io", operator.controller()),
+    ] {
+        ends_well(&client, lease, controller).await.unwrap();
+    }
+}
+
+/// TERM: the lease is given back, the process ends by itself and well, and every line of its log was JSON.
+async fn ends_well(client: &kube::Client, lease: &str, controller: &mut Controller) -> Result<()> {
+    let leases: Api<Lease> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
+    let log = controller.log();
+    let process = controller.process().context("it runs")?;
+    process.signal("TERM")?;
+    let ended = eventually(LIMIT, "the process ends", async || {
+        process.exited().context("still running")
+    })
+    .await?;
+    ensure!(ended.success(), "{ended}");
+    let holder = leases
+        .get(lease)
+        .await?
+        .spec
+        .and_then(|spec| spec.holder_identity);
+    ensure!(
+        holder.as_deref().is_none_or(str::is_empty),
+        "{lease} is held by {holder:?}"
+    );
+    for line in std::fs::read_to_string(log)?.lines() {
+        let _: Value = serde_json::from_str(line).with_context(|| format!("not JSON: {line}"))?;
+    }
+    Ok(())
+}
+
+async fn scrape(client: &kube::Client, secret: &str, port: &Port, token: &str) -> Result<String> {
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
+    let data = secrets.get(secret).await?.data.context("the Secret is empty")?;
+    let ca = std::str::from_utf8(&data.get("ca.crt").context("no ca.crt")?.0)?.to_owned();
+    let url = format!("https://localhost:{}/metrics", port.number());
+    let answer = tls::http_client(Some(&ca))?
+        .get(url)
+        .bearer_auth(token)
+        .send()
+        .await?;
+    Ok(answer.error_for_status()?.text().await?)
+}
+
+/// The token of an account that may read metrics.
+async fn reader(client: &kube::Client) -> Result<String> {
+    let params = PostParams::default();
+    let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
+    accounts
+        .create(
+            &params,
+            &serde_json::from_value(json!({"metadata": {"name": "scraper"}}))?,
+        )
+        .await?;
+    let role = json!({"metadata": {"name": "scraper"}, "rules": [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]});
+    Api::<ClusterRole>::all(client.clone())
+        .create(&params, &serde_json::from_value(role)?)
+        .await?;
+    let binding = json!({
+        "metadata": {"name": "scraper"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "scraper"},
+        "subjects": [{"kind": "ServiceAccount", "name": "scraper", "namespace": SYSTEM_NAMESPACE}],
+    });
+    Api::<ClusterRoleBinding>::all(client.clone())
+        .create(&params, &serde_json::from_value(binding)?)
+        .await?;
+    let request = TokenRequest {
+        spec: Some(TokenRequestSpec::default()),
+        ..TokenRequest::default()
+    };
+    let issued = accounts
+        .create_token_request("scraper", &params, &request)
+        .await?;
+    issued.status.and_then(|status| status.token).context("no token")
+}
