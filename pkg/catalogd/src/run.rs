@@ -107,19 +107,8 @@ pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Resul
         let (client, registry, shutdown) = (client.clone(), registry.clone(), shutdown.clone());
         async move { Ok(metrics::serve(measured, registry, client, &certificate, shutdown).await?) }
     });
-    let pull_secrets = PullSecrets::awaited();
-    spawn(&mut tasks, "pull secrets", {
-        let (client, shutdown) = (client.clone(), shutdown.clone());
-        let (named, secrets) = (args.common.global_pull_secret.clone(), pull_secrets.clone());
-        async move {
-            olm_image::follow_pull_secrets(client, named, secrets, shutdown).await;
-            Ok(())
-        }
-    });
-    let (profiles, ending) = (args.common.pprof_bind_address, shutdown.clone());
-    spawn(&mut tasks, "profiles", async move {
-        Ok(pprof::serve(profiles, ending).await?)
-    });
+    let pull_secrets = pull_secrets(&mut tasks, &args, &client, &shutdown);
+    profiles(&mut tasks, &args, &shutdown);
     // One puller: it keeps the pulls of one owner apart.
     let images = args.images.config(&args.cache_dir, &args.common, pull_secrets);
     let puller = Arc::new(Puller::new(images));
@@ -197,6 +186,31 @@ async fn lead(
     })
     .await?;
     Ok(())
+}
+
+/// Starts to follow the Secrets with registry credentials.
+fn pull_secrets(
+    tasks: &mut JoinSet<Ended>,
+    args: &Args,
+    client: &Client,
+    shutdown: &CancellationToken,
+) -> PullSecrets {
+    let followed = PullSecrets::awaited();
+    let (client, shutdown) = (client.clone(), shutdown.clone());
+    let (named, secrets) = (args.common.global_pull_secret.clone(), followed.clone());
+    spawn(tasks, "pull secrets", async move {
+        olm_image::follow_pull_secrets(client, named, secrets, shutdown).await;
+        Ok(())
+    });
+    followed
+}
+
+/// Starts what stands in for Go's profiles.
+fn profiles(tasks: &mut JoinSet<Ended>, args: &Args, shutdown: &CancellationToken) {
+    let (address, shutdown) = (args.common.pprof_bind_address, shutdown.clone());
+    spawn(tasks, "profiles", async move {
+        Ok(pprof::serve(address, shutdown).await?)
+    });
 }
 
 async fn certificate(

@@ -1,6 +1,6 @@
 //! Whom clients trust: the system's authorities and given ones.
 
-use std::{fs::File, io::Read as _, path::Path};
+use std::{fs::File, io::Read as _, path::Path, sync::Arc};
 
 use rustls::{ClientConfig, RootCertStore, sign::SingleCertAndKey};
 use rustls_pki_types::CertificateDer;
