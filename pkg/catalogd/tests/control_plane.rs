@@ -350,9 +350,22 @@ async fn from_an_image_to_served_content_and_back() -> Result<()> {
             Ok(())
         })
         .await?;
-        let catalog = world
-            .condition("sample", "Progressing=True/Succeeded", "")
-            .await?;
+        // The status of the former spec says Succeeded, too; the one of this spec is still to be written.
+        let catalog = eventually(PATIENCE, "the status is of the spec", async || {
+            let catalog = world
+                .condition("sample", "Progressing=True/Succeeded", "")
+                .await?;
+            let conditions = catalog.status.clone().unwrap_or_default().conditions;
+            let observed = conditions
+                .unwrap_or_default()
+                .iter()
+                .map(|condition| condition.observed_generation)
+                .min()
+                .flatten();
+            ensure!(observed == catalog.metadata.generation, "it is of {observed:?}");
+            Ok(catalog)
+        })
+        .await?;
         seen.push((catalog.metadata.resource_version, world.files("sample")?));
     }
     let text = world.registry.access_log()?;
