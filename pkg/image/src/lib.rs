@@ -10,8 +10,6 @@ mod auth;
 mod cache;
 mod config;
 mod error;
-#[cfg(feature = "fuzzing")]
-pub mod fuzzing;
 mod hosts;
 mod policy;
 mod pull_secrets;

@@ -188,7 +188,7 @@ impl Registries {
     }
 
     /// Adds the rules of one file; for one prefix the later file counts.
-    fn add(&mut self, path: &Path, bytes: &[u8]) -> Result<(), RegistriesError> {
+    pub(crate) fn add(&mut self, path: &Path, bytes: &[u8]) -> Result<(), RegistriesError> {
         let file: File = toml::from_slice(bytes).map_err(|source| RegistriesError::Malformed {
             path: path.to_owned(),
             source: Box::new(source),

@@ -3,4 +3,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|text: &[u8]| olm_image::fuzzing::docker_config(text));
+fuzz_target!(|text: &[u8]| olm_image_fuzz::docker_config(text));

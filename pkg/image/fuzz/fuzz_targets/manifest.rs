@@ -3,4 +3,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|text: &[u8]| olm_image::fuzzing::manifest(text));
+fuzz_target!(|text: &[u8]| olm_image_fuzz::manifest(text));

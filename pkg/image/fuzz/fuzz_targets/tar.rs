@@ -15,7 +15,7 @@ fuzz_target!(|layer: &[u8]| {
     .expect("a scratch directory");
     let root = outer.path().join("root");
     fs::create_dir(&root).expect("a root");
-    olm_image::fuzzing::unpack(layer, &root).expect("a scratch file");
+    olm_image_fuzz::unpack(layer, &root).expect("a scratch file");
     assert_eq!(fs::read_dir(outer.path()).expect("the scratch directory").count(), 1);
     contained(&root, &root);
 });

@@ -9,8 +9,8 @@ use rustls_pki_types::{SubjectPublicKeyInfoDer, pem::PemObject as _};
 use serde::{Serialize, Serializer};
 
 use super::{
+    Statement,
     identity::{self, SignedIdentity},
-    payload::Statement,
 };
 use crate::{
     reference::{Digest, Reference},

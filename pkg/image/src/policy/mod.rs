@@ -22,7 +22,6 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use self::file::Requirement;
-#[cfg(feature = "fuzzing")]
 pub(crate) use self::payload::Statement;
 use crate::{
     reference::{Digest, Reference},

@@ -1,4 +1,4 @@
-//! What fuzz targets call: parsers of foreign or administrators' text that are not public.
+//! What the targets call: parsers of foreign and of administrators' text.
 
 use std::{
     fs::File,
@@ -10,8 +10,8 @@ use std::{
 use oci_spec::image::{ImageIndex, ImageManifest};
 
 use crate::{
-    Limits,
     auth::DockerConfig,
+    config::Limits,
     policy::{Policy, Statement},
     reference::{Digest, Reference, Repository},
     registries::Registries,
@@ -90,4 +90,12 @@ pub fn manifest(text: &[u8]) {
 pub fn docker_config(text: &[u8]) {
     let _ = DockerConfig::parse(text);
     let _ = DockerConfig::parse_legacy(text);
+}
+
+/// Reads a reference; what reads prints back as the same reference.
+pub fn reference(text: &str) {
+    if let Ok(reference) = text.parse::<Reference>() {
+        let again = reference.to_string().parse::<Reference>();
+        assert_eq!(again, Ok(reference));
+    }
 }
