@@ -96,7 +96,11 @@ pub struct ImageSource {
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterCatalogStatus {
-    /// Serving and Progressing. Written by catalogd.
+    /// Generation that the rest of the status speaks of; -1 until the object has been looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+
+    /// Serving, Progressing, and for tools Ready, Reconciling and Stalled. Written by catalogd.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "parts::conditions")]
     pub conditions: Option<Vec<Condition>>,

@@ -216,7 +216,12 @@ pub enum ConfigType {
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterExtensionStatus {
-    /// Installed, Progressing, Available, and the four about deprecation. Written by operator-controller.
+    /// Generation that the rest of the status speaks of; -1 until the object has been looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+
+    /// Installed, Progressing, Available, the four about deprecation, UpgradeAvailable, and for tools Ready,
+    /// Reconciling and Stalled. Written by operator-controller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "parts::conditions")]
     pub conditions: Option<Vec<Condition>>,
@@ -237,6 +242,15 @@ pub struct ClusterExtensionStatus {
 pub struct ClusterExtensionInstallStatus {
     /// The bundle that is installed.
     pub bundle: BundleMetadata,
+
+    /// Name of the ClusterCatalog that it came from, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub catalog: Option<String>,
+
+    /// Name of the ClusterCatalog that the extension came from before, when its last change moved it to another:
+    /// the old one was gone, disabled or no longer selected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved_from: Option<String>,
 }
 
 /// A bundle by name and version.

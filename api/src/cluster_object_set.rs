@@ -150,7 +150,12 @@ pub struct ObjectSourceRef {
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterObjectSetStatus {
-    /// Available, Progressing and Succeeded. Written by operator-controller.
+    /// Generation that the rest of the status speaks of; -1 until the object has been looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+
+    /// Available, Progressing, Succeeded, and for tools Ready, Reconciling and Stalled. Written by
+    /// operator-controller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "parts::conditions")]
     pub conditions: Option<Vec<Condition>>,

@@ -50,6 +50,14 @@ pub mod types {
             ChannelDeprecated,
             /// The installed bundle is deprecated.
             BundleDeprecated,
+            /// A successor exists that the spec holds back.
+            UpgradeAvailable,
+            /// At rest with everything as the spec wants it, and available. For tools; see `docs/status.md`.
+            Ready,
+            /// Something is being done or tried; only there while it holds. For tools.
+            Reconciling,
+            /// Only a change from outside helps; only there while it holds. For tools.
+            Stalled,
         }
     }
     texts! {
@@ -59,6 +67,12 @@ pub mod types {
             Serving,
             /// The controller moves towards the spec.
             Progressing,
+            /// At rest with everything as the spec wants it, and available. For tools; see `docs/status.md`.
+            Ready,
+            /// Something is being done or tried; only there while it holds. For tools.
+            Reconciling,
+            /// Only a change from outside helps; only there while it holds. For tools.
+            Stalled,
         }
     }
     texts! {
@@ -70,6 +84,12 @@ pub mod types {
             Progressing,
             /// The revision has rolled out once; never goes back.
             Succeeded,
+            /// At rest with everything as the spec wants it, and available. For tools; see `docs/status.md`.
+            Ready,
+            /// Something is being done or tried; only there while it holds. For tools.
+            Reconciling,
+            /// Only a change from outside helps; only there while it holds. For tools.
+            Stalled,
         }
     }
 }
@@ -101,6 +121,16 @@ pub mod reasons {
             DeprecationStatusUnknown,
             /// The roll-out took too long.
             ProgressDeadlineExceeded,
+            /// The range of versions holds a successor back.
+            HeldByVersion,
+            /// The choice of channels holds a successor back.
+            HeldByChannels,
+            /// Range and channels together hold a successor back.
+            HeldByVersionAndChannels,
+            /// No successor is held back.
+            UpToDate,
+            /// Nothing could be resolved, so nobody knows.
+            ResolutionFailed,
         }
     }
     texts! {
@@ -156,7 +186,7 @@ mod tests {
             reasons::Catalog::UserSpecifiedUnavailable.to_string(),
             "UserSpecifiedUnavailable"
         );
-        assert_eq!(types::Extension::ALL.len(), 7);
-        assert_eq!(reasons::Extension::ALL.len(), 11);
+        assert_eq!(types::Extension::ALL.len(), 11);
+        assert_eq!(reasons::Extension::ALL.len(), 16);
     }
 }

@@ -3,11 +3,12 @@
 //! The derives treat a Go-style optional field as nullable and the spec as required, and leave out
 //! the fields every object has. Here: nothing is nullable (the API server then drops a null, as if the
 //! field were absent), the root requires what it is told to, `apiVersion`, `kind` and `metadata` are
-//! described, and the lines of a description are joined.
+//! described, the lines of a description are joined, and an object that nobody has looked at yet says so.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+    CustomResourceDefinition, JSON, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
+use serde_json::json;
 
 /// Finishes `crd`; `required` are the required members of the object itself.
 pub(super) fn definition(mut crd: CustomResourceDefinition, required: &[&str]) -> CustomResourceDefinition {
@@ -26,6 +27,7 @@ pub(super) fn definition(mut crd: CustomResourceDefinition, required: &[&str]) -
             root.required =
                 (!required.is_empty()).then(|| required.iter().map(ToString::to_string).collect());
             add_object_fields(root);
+            add_unobserved(root);
         }
     }
     crd
@@ -43,6 +45,15 @@ fn add_object_fields(root: &mut JSONSchemaProps) {
     properties.insert("apiVersion".to_owned(), field("string", Some(version)));
     properties.insert("kind".to_owned(), field("string", Some(kind)));
     properties.insert("metadata".to_owned(), field("object", None));
+}
+
+/// A status that nobody has written yet is of no generation, so that tools which read `observedGeneration` never take
+/// a new object for one that is done.
+fn add_unobserved(root: &mut JSONSchemaProps) {
+    let properties = root.properties.get_or_insert_default();
+    if let Some(status) = properties.get_mut("status") {
+        status.default = Some(JSON(json!({ "observedGeneration": -1 })));
+    }
 }
 
 fn tidy(schema: &mut JSONSchemaProps) {

@@ -59,6 +59,19 @@ pub(crate) enum Command {
     /// What a package lets its users configure.
     #[command(subcommand)]
     Config(bundle::ConfigCommand),
+    /// The extensions of the cluster; exit code 1 unless all are ready.
+    Get(GetArgs),
+    /// One extension with its conditions; exit code 1 unless it is ready.
+    Status(StatusArgs),
+    /// The revisions of an extension.
+    History(ExtensionArgs),
+    /// The events of an extension and its revisions.
+    Events(ExtensionArgs),
+    /// The objects of an extension by phase, with their health.
+    Tree(ExtensionArgs),
+    /// What extensions mean for an upgrade of the cluster.
+    #[command(subcommand)]
+    ClusterUpgrade(ClusterUpgrade),
     /// Completion for a shell.
     Completion(CompletionArgs),
 }
@@ -299,6 +312,45 @@ pub(crate) struct DiffArgs {
     /// Update within this channel; may be repeated.
     #[arg(long = "channel", value_name = "CHANNEL")]
     pub(crate) channels: Vec<String>,
+    #[command(flatten)]
+    pub(crate) access: AccessArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GetArgs {
+    #[command(flatten)]
+    pub(crate) access: AccessArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExtensionArgs {
+    /// The ClusterExtension.
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) access: AccessArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    #[command(flatten)]
+    pub(crate) extension: ExtensionArgs,
+    /// Wait until it is ready, or needs somebody; progress goes to standard error.
+    #[arg(short, long)]
+    pub(crate) watch: bool,
+}
+
+/// About upgrades of the cluster.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ClusterUpgrade {
+    /// What stands in the way: bundles that do not run on the version, and APIs that it does not serve.
+    Check(ClusterUpgradeArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ClusterUpgradeArgs {
+    /// The version, of Kubernetes (1.37) or OpenShift (4.19); else the cluster's next minor.
+    #[arg(long, value_name = "X.Y")]
+    pub(crate) to: Option<String>,
     #[command(flatten)]
     pub(crate) access: AccessArgs,
 }

@@ -23,7 +23,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use crate::cli::bundle::ConfigCommand;
-use crate::cli::{Cli, Command, Format};
+use crate::cli::{Cli, ClusterUpgrade, Command, Format};
 use crate::failure::Failure;
 use crate::report::Report;
 use crate::style::Style;
@@ -68,6 +68,14 @@ async fn answer(command: Command, format: Format, style: Style) -> Result<Report
         Command::Diff(args) => commands::diff::run(args, style).await,
         Command::Bundle(command) => commands::bundle::run(command, style).await,
         Command::Config(ConfigCommand::Init(args)) => commands::config::init(args).await,
+        Command::Get(args) => commands::extension::get(args.access, style).await,
+        Command::Status(args) => commands::extension::status(args, style).await,
+        Command::History(args) => commands::extension::history(args, style).await,
+        Command::Events(args) => commands::extension::events(args, style).await,
+        Command::Tree(args) => commands::tree::run(args, style).await,
+        Command::ClusterUpgrade(ClusterUpgrade::Check(args)) => {
+            commands::cluster_upgrade::check(args, style).await
+        }
         Command::Completion(args) => Ok(commands::completion::run(&args)),
     }
 }

@@ -7,6 +7,9 @@ mod args;
 mod cluster_catalog;
 mod cluster_extension;
 pub mod cluster_object_set;
+mod cluster_upgrade;
+mod inventory;
+mod metrics;
 mod shared;
 
 use std::path::Path;
@@ -21,7 +24,7 @@ use olm_runtime::args::Checked;
 use olm_runtime::build_info;
 use olm_runtime::health::{self, Health};
 use olm_runtime::lease::{self, LeaseConfig};
-use olm_runtime::metrics;
+use olm_runtime::metrics as telemetry;
 use olm_runtime::pprof;
 use olm_runtime::shutdown;
 use olm_runtime::tls::{OPERATOR_CONTROLLER_OWN_CERT, OwnCertificate, ServingCert};
@@ -29,6 +32,8 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 pub use args::{Args, ServiceAccountPolicy};
+use inventory::Inventory;
+use metrics::Metrics;
 use shared::Shared;
 
 /// The Lease of the leader, as upstream names it, so that two versions do not lead at once during a switch.
@@ -51,10 +56,14 @@ pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Resul
     let common = args.common.clone();
     build_info::log("operator-controller");
     let checked = common.check(Binary::OperatorController)?;
-    let registry = metrics::Registry::new();
+    let registry = telemetry::Registry::new();
     let client = olm_runtime::measured_client(&common, &registry)
         .await
         .context("the API server cannot be used")?;
+
+    let inventory = Inventory::default();
+    registry.register(|inner| inner.register_collector(Box::new(inventory.clone())));
+    let observed = (inventory, Metrics::new(&registry));
 
     let mut servers = JoinSet::new();
     servers.spawn(health::serve(
@@ -70,16 +79,17 @@ pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Resul
         let own = own_certificate(common.system_namespace());
         let certificate = ServingCert::by_flags(&checked, client.clone(), own, shutdown.clone()).await?;
         let (registry, client, shutdown) = (registry.clone(), client.clone(), shutdown.clone());
-        servers.spawn(async move { metrics::serve(address, registry, client, &certificate, shutdown).await });
+        servers
+            .spawn(async move { telemetry::serve(address, registry, client, &certificate, shutdown).await });
     }
 
     let lead = common
         .leader_elect
         .then(|| LeaseConfig::new(common.system_namespace(), LEASE).measured(&registry));
-    let reconciles = metrics::Reconciles::register(&registry);
+    let reconciles = telemetry::Reconciles::register(&registry);
     let leading = shutdown.clone();
     let work = lease::run_when_leader(client.clone(), lead, leading, |token| {
-        controllers(client, args, checked, reconciles, token)
+        controllers(client, args, checked, reconciles, observed, token)
     });
     let outcome = tokio::select! {
         outcome = work => outcome.map_err(anyhow::Error::from).and_then(|ended| ended.unwrap_or(Ok(()))),
@@ -111,7 +121,8 @@ async fn controllers(
     client: kube::Client,
     args: Args,
     checked: Checked,
-    reconciles: metrics::Reconciles,
+    reconciles: telemetry::Reconciles,
+    (inventory, metrics): (Inventory, Metrics),
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
     let common = &args.common;
@@ -121,6 +132,8 @@ async fn controllers(
         concurrency: CONCURRENCY,
         impersonate: args.service_account_policy == ServiceAccountPolicy::Impersonate,
         reconciles,
+        inventory: inventory.clone(),
+        metrics: metrics.clone(),
     };
     let pull_secrets = PullSecrets::awaited();
     let images = args
@@ -160,10 +173,12 @@ async fn controllers(
         impersonate: shared.impersonate,
         reconciles: shared.reconciles.clone(),
     };
-    let revisions = cluster_object_set::run(client, options, shutdown.clone());
+    let upgrades = cluster_upgrade::run(client.clone(), inventory.clone(), shutdown.clone());
+    let observed = cluster_object_set::Observed { inventory, metrics };
+    let revisions = cluster_object_set::run_observed(client, options, Some(observed), shutdown.clone());
     let extensions = cluster_extension::run(context, writers, changes, shutdown);
     let extensions = async {
-        extensions.await;
+        tokio::join!(extensions, upgrades);
         Ok(())
     };
     let following = async {

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::inventory::Inventory;
+use crate::metrics::Metrics;
 use olm_runtime::metrics::Reconciles;
 
 /// Handed to every controller's `run`; cheap to clone.
@@ -17,4 +19,8 @@ pub(crate) struct Shared {
     pub impersonate: bool,
     /// Counts what they do.
     pub reconciles: Reconciles,
+    /// What is known of every extension.
+    pub inventory: Inventory,
+    /// How long steps take, and what is tried again.
+    pub metrics: Metrics,
 }

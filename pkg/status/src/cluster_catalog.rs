@@ -7,6 +7,7 @@ use olm_api::{
 };
 
 use crate::condition::{self, NewCondition};
+use crate::summary::{self, State, Summary, find};
 
 /// Content that is served now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,6 +122,9 @@ pub fn status(
         };
         condition::set(&mut conditions, new, now);
     }
+    let told = summarise(&conditions, outcome);
+    summary::put(&mut conditions, told.as_ref(), generation, now);
+    status.observed_generation = Some(generation);
     status.conditions = Some(conditions);
     status.resolved_source = served.map(|served| ResolvedCatalogSource {
         type_: CatalogSourceType::Image,
@@ -135,11 +139,19 @@ pub fn status(
     status
 }
 
+/// What tools read. A catalog that the user made unavailable is as the spec wants it.
+fn summarise(conditions: &[Condition], outcome: &Outcome) -> Option<Summary> {
+    let (type_, state) = match outcome {
+        Outcome::Serving(_) | Outcome::Unavailable => (Type::Serving, State::Ready),
+        Outcome::Retrying { .. } => (Type::Progressing, State::Working),
+        Outcome::Blocked { .. } => (Type::Progressing, State::Stalled),
+        Outcome::Deleting => (Type::Serving, State::Working),
+    };
+    find(conditions, type_.as_str()).map(|condition| Summary::of(state, condition))
+}
+
 fn status_of(conditions: &[Condition]) -> Option<&str> {
-    let serving = conditions
-        .iter()
-        .find(|condition| condition.type_ == Type::Serving.as_str());
-    serving.map(|condition| condition.status.as_str())
+    find(conditions, Type::Serving.as_str()).map(|condition| condition.status.as_str())
 }
 
 fn is_true(status: Option<&str>) -> bool {
@@ -158,6 +170,7 @@ pub fn same(a: Option<&ClusterCatalogStatus>, b: &ClusterCatalogStatus) -> bool 
             .iter()
             .zip(right)
             .all(|(left, right)| condition::same_ignoring_time(left, right))
+        && a.observed_generation == b.observed_generation
         && a.resolved_source == b.resolved_source
         && a.urls == b.urls
         && a.last_unpacked == b.last_unpacked
@@ -184,8 +197,38 @@ mod tests {
         let conditions = status.conditions.as_deref().unwrap_or_default();
         conditions
             .iter()
+            .filter(|c| !["Ready", "Reconciling", "Stalled"].contains(&c.type_.as_str()))
             .map(|c| format!("{}={}/{}: {}", c.type_, c.status, c.reason, c.message))
             .collect()
+    }
+
+    fn for_tools(status: &ClusterCatalogStatus) -> String {
+        ["Ready", "Reconciling", "Stalled"]
+            .map(|type_| {
+                let found = find(status.conditions.as_deref().unwrap_or_default(), type_);
+                found.map_or("-".to_owned(), |c| format!("{}/{}", c.status, c.reason))
+            })
+            .join(" ")
+    }
+
+    #[test]
+    fn tools_see_how_far_it_is() {
+        let now = time("2026-01-02T03:04:06Z");
+        let seen = |outcome: &Outcome| {
+            let status = status(None, 2, outcome, &now);
+            assert_eq!(status.observed_generation, Some(2));
+            for_tools(&status)
+        };
+        assert_eq!(seen(&Outcome::Serving(served())), "True/Available - -");
+        assert_eq!(seen(&Outcome::Unavailable), "True/UserSpecifiedUnavailable - -");
+        let (message, served) = ("no".to_owned(), Some(served()));
+        let retrying = Outcome::Retrying {
+            message: message.clone(),
+            served: served.clone(),
+        };
+        assert_eq!(seen(&retrying), "False/Retrying True/Retrying -");
+        let blocked = Outcome::Blocked { message, served };
+        assert_eq!(seen(&blocked), "False/Blocked - True/Blocked");
     }
 
     const SERVING: &str = "Serving=True/Available: Serving desired content from resolved source";

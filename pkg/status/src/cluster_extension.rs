@@ -7,6 +7,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use olm_api::{BundleMetadata, ClusterExtensionInstallStatus, ClusterExtensionStatus, RevisionStatus};
 
 use crate::condition::{self, NewCondition};
+use crate::summary::{self, State, Summary};
+use crate::upgrade::{self, Upgrade};
 
 const INSTALLED: &str = "Installed";
 const PROGRESSING: &str = "Progressing";
@@ -23,6 +25,8 @@ pub struct Outcome {
     pub progress: Progress,
     /// What the catalogs say about the package; `None` when no catalog could be asked.
     pub deprecations: Option<Deprecations>,
+    /// Whether the spec holds a successor back.
+    pub upgrade: Upgrade,
 }
 
 /// The extension's revisions, as far as they count.
@@ -52,6 +56,10 @@ pub struct RevisionView {
     pub release: Option<String>,
     /// Image reference of the bundle.
     pub image: String,
+    /// The catalog it came from, where that is known.
+    pub catalog: Option<String>,
+    /// The catalog that the extension was installed from before, when this revision moved it to another.
+    pub moved_from: Option<String>,
     /// Its own conditions, to be mirrored.
     pub conditions: Vec<Condition>,
 }
@@ -96,6 +104,7 @@ pub fn extension(
         now,
     };
     let mut status = ClusterExtensionStatus {
+        observed_generation: Some(generation),
         conditions: None,
         install: None,
         active_revisions: None,
@@ -129,8 +138,82 @@ pub fn extension(
         }
     );
     report_deprecations(&mut conditions, outcome.deprecations.as_ref(), has_bundle);
+    upgrade::put(&mut conditions.list, &outcome.upgrade, generation, now);
+    let told = summarise(&conditions.list, &outcome.revisions);
+    summary::put(&mut conditions.list, Some(&told), generation, now);
     status.conditions = Some(conditions.list);
     status
+}
+
+/// What tools read, from the conditions that people read: there is only one truth.
+fn summarise(conditions: &[Condition], revisions: &Revisions) -> Summary {
+    let find = |type_: &str| summary::find(conditions, type_);
+    let Some(progressing) = find(PROGRESSING) else {
+        return Summary {
+            state: State::Working,
+            reason: "Absent".to_owned(),
+            message: "Nothing has been done yet".to_owned(),
+        };
+    };
+    let (installed, rolling_out) = match revisions {
+        Revisions::Unreadable(_) => {
+            return Summary::of(State::Unknown, find(INSTALLED).unwrap_or(progressing));
+        }
+        Revisions::Known {
+            installed,
+            rolling_out,
+        } => (installed.as_ref(), rolling_out),
+    };
+    match (progressing.status.as_str(), installed, find(AVAILABLE)) {
+        ("False", _, _) => Summary::of(State::Stalled, progressing),
+        ("True", Some(installed), Some(available))
+            if rolling_out.is_empty()
+                && (progressing.reason == "Succeeded"
+                    // It did roll out once, and says so again only because its workload is not ready.
+                    || (progressing.reason == "RollingOut" && available.status != "True")) =>
+        {
+            if available.status != "True" {
+                return Summary::of(State::Impaired, available);
+            }
+            Summary {
+                state: State::Ready,
+                reason: progressing.reason.clone(),
+                message: ready(installed),
+            }
+        }
+        _ => {
+            let mut summary = Summary::of(State::Working, progressing);
+            if let Some(text) = rolling_out.last().and_then(moved) {
+                summary.message.push(' ');
+                summary.message.push_str(&text);
+            }
+            summary
+        }
+    }
+}
+
+fn ready(installed: &RevisionView) -> String {
+    let mut text = format!("Version {} is installed and available", installed.version);
+    if let Some(catalog) = &installed.catalog {
+        text.push_str(", from catalog \"");
+        text.push_str(catalog);
+        text.push('"');
+    }
+    text.push('.');
+    if let Some(moved) = moved(installed) {
+        text.push(' ');
+        text.push_str(&moved);
+    }
+    text
+}
+
+/// That the revision takes the extension to another catalog, and why that may be.
+fn moved(revision: &RevisionView) -> Option<String> {
+    let (from, to) = (revision.moved_from.as_ref()?, revision.catalog.as_ref()?);
+    Some(format!(
+        "It moved to catalog \"{to}\" because catalog \"{from}\", which it was installed from, was gone, disabled or \
+         no longer selected."
+    ))
 }
 
 /// Whether writing `new` over `old` would tell a reader anything; transition times alone do not.
@@ -138,6 +221,7 @@ pub fn extension(
 pub fn same(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus) -> bool {
     let none = Vec::new();
     old.install == new.install
+        && old.observed_generation == new.observed_generation
         && same_revisions(old.active_revisions.as_deref(), new.active_revisions.as_deref())
         && same_conditions(
             old.conditions.as_ref().unwrap_or(&none),
@@ -214,6 +298,8 @@ fn install_status(revision: &RevisionView) -> ClusterExtensionInstallStatus {
             version: revision.version.clone(),
             release: revision.release.clone(),
         },
+        catalog: revision.catalog.clone(),
+        moved_from: revision.moved_from.clone(),
     }
 }
 
@@ -342,289 +428,4 @@ fn deprecated(conditions: &mut Conditions<'_>, type_: &str, messages: &[String],
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn time(text: &str) -> Time {
-        Time(text.parse().unwrap())
-    }
-
-    fn condition(type_: &str, status: &str, reason: &str, message: &str) -> Condition {
-        Condition {
-            type_: type_.into(),
-            status: status.into(),
-            reason: reason.into(),
-            message: message.into(),
-            observed_generation: Some(1),
-            last_transition_time: time("2026-01-01T00:00:00Z"),
-        }
-    }
-
-    fn revision(name: &str, version: &str, conditions: Vec<Condition>) -> RevisionView {
-        RevisionView {
-            name: name.into(),
-            bundle: format!("argocd-operator.v{version}"),
-            version: version.into(),
-            release: None,
-            image: format!("registry.example/argocd:{version}"),
-            conditions,
-        }
-    }
-
-    fn rolled_out(name: &str, version: &str) -> RevisionView {
-        let text = format!("Revision {version} has rolled out.");
-        revision(
-            name,
-            version,
-            vec![
-                condition("Progressing", "True", "Succeeded", &text),
-                condition(
-                    "Available",
-                    "True",
-                    "ProbesSucceeded",
-                    "Objects are available and pass all probes.",
-                ),
-                condition(
-                    "Succeeded",
-                    "True",
-                    "Succeeded",
-                    "Revision succeeded rolling out.",
-                ),
-            ],
-        )
-    }
-
-    fn told(old: &ClusterExtensionStatus, outcome: &Outcome) -> ClusterExtensionStatus {
-        extension(old, outcome, 7, &time("2026-02-02T00:00:00Z"))
-    }
-
-    /// `Type=Status/Reason message`, for all conditions.
-    fn lines(status: &ClusterExtensionStatus) -> Vec<String> {
-        let line = |c: &Condition| {
-            assert_eq!(c.observed_generation, Some(7), "{c:?}");
-            format!("{}={}/{} {}", c.type_, c.status, c.reason, c.message)
-        };
-        status.conditions.iter().flatten().map(line).collect()
-    }
-
-    fn has(status: &ClusterExtensionStatus, line: &str) {
-        let lines = lines(status);
-        assert!(lines.iter().any(|l| l == line), "{line} not in {lines:#?}");
-    }
-
-    fn known(installed: Option<RevisionView>, rolling_out: Vec<RevisionView>, progress: Progress) -> Outcome {
-        Outcome {
-            revisions: Revisions::Known {
-                installed,
-                rolling_out,
-            },
-            progress,
-            deprecations: Some(Deprecations::default()),
-        }
-    }
-
-    #[test]
-    fn installed() {
-        let outcome = known(Some(rolled_out("a-1", "1.0.0")), vec![], Progress::Mirrored);
-        let status = told(&ClusterExtensionStatus::default(), &outcome);
-        assert_eq!(
-            lines(&status),
-            [
-                "Installed=True/Succeeded Installed bundle registry.example/argocd:1.0.0 successfully",
-                "Available=True/ProbesSucceeded Objects are available and pass all probes.",
-                "Progressing=True/Succeeded Revision 1.0.0 has rolled out.",
-                "Deprecated=False/NotDeprecated not deprecated",
-                "PackageDeprecated=False/NotDeprecated package not deprecated",
-                "ChannelDeprecated=False/NotDeprecated channel not deprecated",
-                "BundleDeprecated=False/NotDeprecated bundle not deprecated",
-            ]
-        );
-        let bundle = status.install.unwrap().bundle;
-        assert_eq!(
-            (bundle.name.as_str(), bundle.version.as_str()),
-            ("argocd-operator.v1.0.0", "1.0.0")
-        );
-        let active = status.active_revisions.unwrap();
-        assert_eq!(
-            active,
-            [RevisionStatus {
-                name: "a-1".into(),
-                conditions: None
-            }]
-        );
-    }
-
-    #[test]
-    fn first_revision_just_made() {
-        let outcome = known(None, vec![revision("a-1", "1.0.0", vec![])], Progress::Mirrored);
-        let status = told(&ClusterExtensionStatus::default(), &outcome);
-        has(&status, "Installed=False/Absent No bundle installed");
-        has(
-            &status,
-            "Progressing=True/RollingOut Revision 1.0.0 is rolling out.",
-        );
-        has(&status, "BundleDeprecated=Unknown/Absent no bundle installed yet");
-        assert_eq!(status.install, None);
-    }
-
-    #[test]
-    fn a_revision_that_retries_makes_the_installation_a_failure() {
-        let retrying = vec![condition("Progressing", "True", "Retrying", "collision")];
-        let outcome = known(None, vec![revision("a-1", "1.0.0", retrying)], Progress::Mirrored);
-        let status = told(&ClusterExtensionStatus::default(), &outcome);
-        has(&status, "Installed=False/Failed No bundle installed");
-        has(&status, "Progressing=True/Retrying collision");
-    }
-
-    #[test]
-    fn an_upgrade_on_its_way_shows_both_revisions() {
-        let rolling = vec![
-            condition(
-                "Progressing",
-                "True",
-                "RollingOut",
-                "Revision 1.0.1 is rolling out.",
-            ),
-            condition(
-                "Available",
-                "False",
-                "ProbeFailure",
-                "Object Deployment.apps/v1 n/d: not ready",
-            ),
-        ];
-        let outcome = known(
-            Some(rolled_out("a-1", "1.0.0")),
-            vec![revision("a-2", "1.0.1", rolling.clone())],
-            Progress::Mirrored,
-        );
-        let status = told(&ClusterExtensionStatus::default(), &outcome);
-        has(
-            &status,
-            "Progressing=True/RollingOut Revision 1.0.1 is rolling out.",
-        );
-        // Available is about what is installed.
-        has(
-            &status,
-            "Available=True/ProbesSucceeded Objects are available and pass all probes.",
-        );
-        let active = status.active_revisions.unwrap();
-        assert_eq!(
-            active[0],
-            RevisionStatus {
-                name: "a-1".into(),
-                conditions: None
-            }
-        );
-        let both = vec![rolling[1].clone(), rolling[0].clone()];
-        assert_eq!(
-            active[1],
-            RevisionStatus {
-                name: "a-2".into(),
-                conditions: Some(both)
-            }
-        );
-    }
-
-    #[test]
-    fn what_is_in_the_way() {
-        for (progress, line) in [
-            (
-                Progress::Retrying("no bundles found".into()),
-                "Progressing=True/Retrying no bundles found",
-            ),
-            (Progress::Blocked("bad".into()), "Progressing=False/Blocked bad"),
-            (
-                Progress::InvalidConfiguration("f".into()),
-                "Progressing=False/InvalidConfiguration f",
-            ),
-            (Progress::Removing("a-1".into()), "Progressing=True/Retrying a-1"),
-        ] {
-            let outcome = known(None, vec![], progress);
-            let status = told(&ClusterExtensionStatus::default(), &outcome);
-            has(&status, line);
-            has(&status, "Installed=False/Failed No bundle installed");
-        }
-    }
-
-    #[test]
-    fn unreadable_revisions() {
-        let outcome = Outcome {
-            revisions: Revisions::Unreadable("boom".into()),
-            progress: Progress::Mirrored,
-            deprecations: None,
-        };
-        let old = told(
-            &ClusterExtensionStatus::default(),
-            &known(Some(rolled_out("a-1", "1.0.0")), vec![], Progress::Mirrored),
-        );
-        let status = told(&old, &outcome);
-        has(&status, "Installed=Unknown/Failed boom");
-        has(
-            &status,
-            "Progressing=True/Retrying retrying to get installed bundle",
-        );
-        assert_eq!(status.install, None);
-    }
-
-    #[test]
-    fn deprecations() {
-        let mut outcome = known(Some(rolled_out("a-1", "1.0.0")), vec![], Progress::Mirrored);
-        outcome.deprecations = Some(Deprecations {
-            package: vec!["package gone".into()],
-            channels: vec!["alpha gone".into(), "beta gone".into()],
-            bundles: vec!["bundle gone".into()],
-        });
-        let status = told(&ClusterExtensionStatus::default(), &outcome);
-        has(
-            &status,
-            "Deprecated=True/Deprecated package gone\nalpha gone\nbeta gone\nbundle gone",
-        );
-        has(&status, "PackageDeprecated=True/Deprecated package gone");
-        has(&status, "ChannelDeprecated=True/Deprecated alpha gone\nbeta gone");
-        has(&status, "BundleDeprecated=True/Deprecated bundle gone");
-
-        outcome.deprecations = None;
-        let unknown = "deprecation status unknown: catalog data unavailable";
-        let status = told(&status, &outcome);
-        for type_ in [
-            "Deprecated",
-            "PackageDeprecated",
-            "ChannelDeprecated",
-            "BundleDeprecated",
-        ] {
-            has(
-                &status,
-                &format!("{type_}=Unknown/DeprecationStatusUnknown {unknown}"),
-            );
-        }
-        let outcome = Outcome {
-            deprecations: None,
-            ..known(None, vec![], Progress::Blocked("x".into()))
-        };
-        has(
-            &told(&status, &outcome),
-            "BundleDeprecated=Unknown/Absent no bundle installed yet",
-        );
-    }
-
-    #[test]
-    fn availability_goes_with_the_installation() {
-        let old = told(
-            &ClusterExtensionStatus::default(),
-            &known(Some(rolled_out("a-1", "1.0.0")), vec![], Progress::Mirrored),
-        );
-        let status = told(&old, &known(None, vec![], Progress::Retrying("x".into())));
-        assert!(!lines(&status).iter().any(|line| line.starts_with("Available")));
-    }
-
-    #[test]
-    fn saying_the_same_again_is_no_change() {
-        let outcome = known(Some(rolled_out("a-1", "1.0.0")), vec![], Progress::Mirrored);
-        let first = told(&ClusterExtensionStatus::default(), &outcome);
-        let later = extension(&first, &outcome, 7, &time("2026-03-03T00:00:00Z"));
-        assert!(same(&first, &later));
-        assert_eq!(first, later, "nothing flipped, so no time moved");
-        let next = extension(&first, &outcome, 8, &time("2026-03-03T00:00:00Z"));
-        assert!(!same(&first, &next), "a new generation is news");
-    }
-}
+mod tests;

@@ -2,10 +2,11 @@
 //!
 //! Invariants: `Succeeded` is latched; `observedPhases` is written once; a condition that still says the same keeps its transition time.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use olm_api::{ClusterObjectSetStatus, ObservedPhase};
 
 use crate::condition::{self, NewCondition};
+use crate::summary::{self, State, Summary, find};
 
 /// What one reconcile came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,10 +119,32 @@ pub fn object_set(
         Some(phases) if !phases.is_empty() => Some(phases.clone()),
         _ => facts.observed_phases.clone(),
     };
+    let told = summarise(&conditions, outcome);
+    summary::put(&mut conditions, told.as_ref(), facts.generation, now);
     ClusterObjectSetStatus {
+        observed_generation: Some(facts.generation),
         conditions: Some(conditions),
         observed_phases,
     }
+}
+
+/// What tools read; an archived revision has nothing to tell them.
+fn summarise(conditions: &[Condition], outcome: &Outcome) -> Option<Summary> {
+    if *outcome == Outcome::Archived {
+        return None;
+    }
+    let progressing = find(conditions, "Progressing")?;
+    let state = match (progressing.status.as_str(), outcome) {
+        ("False", _) => State::Stalled,
+        (_, Outcome::RolledOut) => State::Ready,
+        // It did roll out once: what is missing now is being waited for, not made.
+        (_, Outcome::NotReady(_)) if find(conditions, "Succeeded").is_some_and(|c| c.status == "True") => {
+            let available = find(conditions, "Available").unwrap_or(progressing);
+            return Some(Summary::of(State::Impaired, available));
+        }
+        _ => State::Working,
+    };
+    Some(Summary::of(state, progressing))
 }
 
 /// Whether writing `new` over `old` would tell a reader anything; transition times alone do not.
@@ -132,6 +155,7 @@ pub fn same(old: &ClusterObjectSetStatus, new: &ClusterObjectSetStatus) -> bool 
         new.conditions.as_deref().unwrap_or_default(),
     );
     old.observed_phases == new.observed_phases
+        && old.observed_generation == new.observed_generation
         && a.len() == b.len()
         && a.iter().zip(b).all(|(a, b)| condition::same_ignoring_time(a, b))
 }
@@ -158,6 +182,7 @@ mod tests {
         let new = object_set(old, outcome, &facts, &now());
         let text = new.conditions.iter().flatten();
         let text: Vec<String> = text
+            .filter(|c| !["Ready", "Reconciling", "Stalled"].contains(&c.type_.as_str()))
             .map(|c| format!("{} {} {} {}", c.type_, c.status, c.reason, c.message))
             .collect();
         (new, text.join(" | "))
@@ -198,6 +223,30 @@ mod tests {
         );
         let (_, text) = run(&empty, &Outcome::Blocked("b".to_owned()), Some(10));
         assert_eq!(text, "Progressing False Blocked b");
+    }
+
+    #[test]
+    fn tools_see_how_far_it_is() {
+        let ready = |status: &ClusterObjectSetStatus| {
+            let shown = ["Ready", "Reconciling", "Stalled"].map(|type_| {
+                let found = find(status.conditions.as_deref().unwrap_or_default(), type_);
+                found.map_or("-", |c| c.status.as_str()).to_owned()
+            });
+            assert_eq!(status.observed_generation, Some(4));
+            shown.join(" ")
+        };
+        let empty = ClusterObjectSetStatus::default();
+        let waiting = Outcome::NotReady(vec!["Object A: x".to_owned()]);
+        assert_eq!(ready(&run(&empty, &waiting, None).0), "False True -");
+        assert_eq!(ready(&run(&empty, &waiting, Some(10)).0), "False - True");
+        let (done, _) = run(&empty, &Outcome::RolledOut, None);
+        assert_eq!(ready(&done), "True - -");
+        assert_eq!(ready(&run(&done, &waiting, None).0), "False - -");
+        assert_eq!(
+            ready(&run(&done, &Outcome::Retrying("x".to_owned()), None).0),
+            "False True -"
+        );
+        assert_eq!(ready(&run(&done, &Outcome::Archived, None).0), "- - -");
     }
 
     #[test]

@@ -6,4 +6,7 @@
 pub mod cluster_catalog;
 pub mod cluster_extension;
 pub mod cluster_object_set;
+pub mod cluster_upgrade;
 pub mod condition;
+pub mod summary;
+pub mod upgrade;

@@ -8,6 +8,7 @@ use tokio::sync::OnceCell;
 
 use crate::cluster::Cluster;
 use crate::content::BAD_IMAGE;
+use crate::history::History;
 
 /// Everything that runs.
 pub struct Environment {
@@ -21,6 +22,8 @@ pub struct Environment {
     pub catalogd_url: String,
     /// The folder of what catalogd keeps.
     pub catalogd_cache: PathBuf,
+    /// Every status of every ClusterExtension.
+    pub history: History,
     /// The controllers; kept for their lifetime only.
     _controllers: (Catalogd, OperatorController),
 }
@@ -37,6 +40,7 @@ impl Environment {
         let control_plane = ControlPlane::start().await?;
         let registry = Registry::start().await?;
         olm_harness::install_crds(&control_plane.client()).await?;
+        let history = History::record(control_plane.client());
         let pods = PodStandIn::start(control_plane.client());
         pods.set_image_pulls(BAD_IMAGE, false).await;
         let mut catalogd = Catalogd::start(&control_plane, &registry).await?;
@@ -47,6 +51,7 @@ impl Environment {
             pods,
             catalogd_url: catalogd.url(),
             catalogd_cache: catalogd.controller().directory().join("cache"),
+            history,
             _controllers: (catalogd, operator_controller),
         })
     }

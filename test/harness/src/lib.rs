@@ -10,6 +10,7 @@ pub mod controllers;
 mod crds;
 pub mod demo;
 pub mod image;
+pub mod kstatus;
 mod kubeconfig;
 pub mod pki;
 pub mod ports;

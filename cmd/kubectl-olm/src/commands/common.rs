@@ -17,6 +17,12 @@ pub(crate) fn warn(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "warning: {}", clean(text));
 }
 
+/// A line of progress on standard error.
+pub(crate) fn progress(text: &str) {
+    // There is nobody to tell that standard error is gone.
+    let _ = writeln!(std::io::stderr().lock(), "{}", clean(text));
+}
+
 /// Names the catalogs that could not be read. When nothing else was found, that is the answer.
 ///
 /// # Errors

@@ -1,15 +1,18 @@
 //! One module a command.
 
 pub(crate) mod bundle;
+pub(crate) mod cluster_upgrade;
 pub(crate) mod common;
 pub(crate) mod completion;
 pub(crate) mod config;
 pub(crate) mod diff;
+pub(crate) mod extension;
 pub(crate) mod graph;
 pub(crate) mod range;
 pub(crate) mod resolve;
 pub(crate) mod search;
 pub(crate) mod show;
+pub(crate) mod tree;
 pub(crate) mod validate;
 pub(crate) mod versions;
 pub(crate) mod why;

@@ -26,7 +26,7 @@ const DOWNLOAD: Duration = Duration::from_mins(5);
 /// catalogd's Service, unless a catalog's URL names another.
 const SERVICE: &str = "catalogd-service";
 /// The catalog that the controller remembers on a revision.
-const CATALOG_ANNOTATION: &str = "olm.operatorframework.io/catalog-name";
+pub(crate) const CATALOG_ANNOTATION: &str = "olm.operatorframework.io/catalog-name";
 
 /// A cluster to ask. Only reads.
 #[derive(Clone)]
@@ -74,6 +74,16 @@ impl Cluster {
             system_namespace: access.system_namespace.clone(),
             ca_pem,
         })
+    }
+
+    /// The API server.
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Namespace of the controllers.
+    pub(super) fn system_namespace(&self) -> &str {
+        &self.system_namespace
     }
 
     /// The `ClusterCatalog`s that are not made unavailable.
@@ -296,7 +306,10 @@ fn is_catalogds(status: &kube::core::Status) -> bool {
     matches!(status.code, 404 | 405 | 501) && status.details.is_none() && status.reason != "NotFound"
 }
 
-async fn call<T>(what: &str, work: impl Future<Output = kube::Result<T>>) -> Result<T, SourceError> {
+pub(super) async fn call<T>(
+    what: &str,
+    work: impl Future<Output = kube::Result<T>>,
+) -> Result<T, SourceError> {
     match tokio::time::timeout(CALL, work).await {
         Ok(done) => done.map_err(|source| SourceError::Cluster {
             what: what.to_owned(),

@@ -8,6 +8,7 @@ mod cluster;
 mod error;
 mod folder;
 mod image;
+mod live;
 mod served;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,8 +19,9 @@ use olm_fbc::{ContentError, Meta, PackageBuilder, PackageContent, schema};
 use olm_resolve::{CatalogInput, CatalogLookup, Selector};
 
 pub(crate) use bundle::files as bundle_files;
-pub(crate) use cluster::Cluster;
+pub(crate) use cluster::{CATALOG_ANNOTATION, Cluster};
 pub(crate) use error::SourceError;
+pub(crate) use live::{last_seen, owner};
 
 use crate::cli::{AccessArgs, SourceArgs};
 use served::Served;

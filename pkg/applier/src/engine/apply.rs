@@ -60,6 +60,7 @@ impl Engine {
         for (index, phase) in revision.phases.iter().enumerate() {
             let outcome = self.phase(revision, phase, &writer).await?;
             applied.superseded |= outcome.superseded;
+            applied.repaired.extend(outcome.repaired);
             if let Some(line) = outcome.failing {
                 applied.failing.push(line);
                 applied.complete = false;
@@ -149,13 +150,21 @@ impl Engine {
             ..PhaseOutcome::default()
         };
         for (item, result) in items.iter().zip(all(written)?) {
-            match result {
-                Some(Written::Progressed) => outcome.superseded = true,
-                Some(Written::Done(verdict)) if !verdict.ready && outcome.failing.is_none() => {
-                    let messages = verdict.messages.join(" and ");
-                    outcome.failing = Some(format!("Object {}: {messages}", item.id.report()));
+            let verdict = match result {
+                Some(Written::Progressed) => {
+                    outcome.superseded = true;
+                    continue;
                 }
-                _ => {}
+                Some(Written::Done(verdict)) => verdict,
+                Some(Written::Repaired(verdict)) => {
+                    outcome.repaired.push(item.id.report());
+                    verdict
+                }
+                Some(Written::Collision) | None => continue,
+            };
+            if !verdict.ready && outcome.failing.is_none() {
+                let messages = verdict.messages.join(" and ");
+                outcome.failing = Some(format!("Object {}: {messages}", item.id.report()));
             }
         }
         Ok(outcome)
@@ -243,12 +252,11 @@ impl Engine {
             Look::Write(live, Claim::Adopt) => (Some(live), "patching (owner change)"),
             Look::Write(live, _) => (Some(live), "patching (modified)"),
         };
+        let before = self.recall(&revision.identity.uid, &item.id);
+        let drifted = before.as_ref().is_some_and(|known| known.desired == item.hash);
         let (api, _) = self.api_of(writer.client().await?, &item.id).await?;
         let body = body_of(item, live.as_deref(), &revision.identity);
-        let mut forced = self
-            .recall(&revision.identity.uid, &item.id)
-            .map(|known| known.forced)
-            .unwrap_or_default();
+        let mut forced = before.map(|known| known.forced).unwrap_or_default();
         let result = match apply(&api, &item.id, &body, false).await {
             // Only what is ours is taken back by force; a race on an absent object is looked at again.
             Err(error) if live.is_some() && !error.field_conflicts().is_empty() => {
@@ -277,7 +285,12 @@ impl Engine {
                 self.forget_kind(&item.id);
             }
         })?;
-        Ok(Written::Done(self.conclude(revision, item, &object, forced)))
+        let verdict = self.conclude(revision, item, &object, forced);
+        Ok(if drifted {
+            Written::Repaired(verdict)
+        } else {
+            Written::Done(verdict)
+        })
     }
 
     /// Probes the object and remembers how it is now.
@@ -308,12 +321,15 @@ impl Engine {
 #[derive(Default)]
 struct PhaseOutcome {
     superseded: bool,
+    repaired: Vec<String>,
     failing: Option<String>,
     collisions: Vec<String>,
 }
 
 enum Written {
     Done(Verdict),
+    /// It had been applied, and was not as it was to be any more.
+    Repaired(Verdict),
     Progressed,
     Collision,
 }

@@ -70,6 +70,8 @@ pub struct Applied {
     pub superseded: bool,
     /// The first object that is not ready of every phase begun: `Object <kind> <name>: <messages>`.
     pub failing: Vec<String>,
+    /// Objects that had been applied already and were changed or deleted by others: `<kind> <name>`.
+    pub repaired: Vec<String>,
     /// Place of the phase with objects of somebody else, and a report on each.
     pub collision: Option<(usize, Vec<String>)>,
 }

@@ -22,9 +22,11 @@ use super::decide::{self, Choice};
 use super::failure::Failure;
 use super::identity::{Inputs, Provider};
 use super::model::{
-    BundleRef, CATALOG_ANNOTATION, CERTIFICATES_ANNOTATION, History, IDENTITY_ANNOTATION, RENEWAL_ANNOTATION,
+    BundleRef, CATALOG_ANNOTATION, CERTIFICATES_ANNOTATION, History, IDENTITY_ANNOTATION,
+    MOVED_FROM_ANNOTATION, RENEWAL_ANNOTATION,
 };
 use super::{Context, account, certificates, crds, pull, rights};
+use crate::metrics::Step;
 
 /// What is to be made.
 pub(crate) struct Order<'a> {
@@ -57,13 +59,20 @@ struct Rendered {
 /// Makes the revision and returns it as the cluster has it.
 pub(crate) async fn roll(context: &Context, order: &Order<'_>) -> Result<ClusterObjectSet, Failure> {
     check_namespace(context, order).await?;
-    let bundle = load(context, order).await?;
-    let rendered = render(context, order, &bundle).await?;
-    crds::check(context, order.extension, &rendered.objects).await?;
-    if let Some(account) = account::wanted(context, order.extension)? {
-        rights::check(&context.shared.client, &account, &rendered.objects).await?;
-    }
-    write(context, order, rendered).await
+    let metrics = &context.shared.metrics;
+    let bundle = metrics.measure(Step::Pull, load(context, order)).await?;
+    let rendering = async {
+        let rendered = render(context, order, &bundle).await?;
+        crds::check(context, order.extension, &rendered.objects).await?;
+        if let Some(account) = account::wanted(context, order.extension)? {
+            rights::check(&context.shared.client, &account, &rendered.objects).await?;
+        }
+        Ok::<_, Failure>(rendered)
+    };
+    let rendered = metrics.measure(Step::Render, rendering).await?;
+    metrics
+        .measure(Step::Write, write(context, order, rendered))
+        .await
 }
 
 async fn check_namespace(context: &Context, order: &Order<'_>) -> Result<(), Failure> {
@@ -322,6 +331,7 @@ fn annotations(order: &Order<'_>, rendered: &Rendered) -> BTreeMap<&'static str,
         (keys::BUNDLE_RELEASE_ANNOTATION, bundle.release.clone()),
         (keys::PROPERTIES_ANNOTATION, rendered.properties.clone()),
         (CATALOG_ANNOTATION, bundle.catalog.clone()),
+        (MOVED_FROM_ANNOTATION, order.choice.moved_from.clone()),
         (RENEWAL_ANNOTATION, rendered.renewal.map(|due| due.to_string())),
     ];
     annotations.extend(
@@ -355,14 +365,30 @@ pub(crate) async fn adjust_deadline(
     revision: &str,
     extension: &ClusterExtension,
 ) -> Result<(), Failure> {
-    let sets: Api<ClusterObjectSet> = Api::all(context.shared.client.clone());
     let patch = json!({ "spec": { "progressDeadlineMinutes": deadline(extension) } });
+    adjust(context, revision, &patch).await
+}
+
+/// Remembers on a revision that its bundle is another catalog's from now on.
+pub(crate) async fn move_catalog(
+    context: &Context,
+    revision: &str,
+    from: &str,
+    to: &str,
+) -> Result<(), Failure> {
+    let patch =
+        json!({ "metadata": { "annotations": { CATALOG_ANNOTATION: to, MOVED_FROM_ANNOTATION: from } } });
+    adjust(context, revision, &patch).await
+}
+
+async fn adjust(context: &Context, revision: &str, patch: &Value) -> Result<(), Failure> {
+    let sets: Api<ClusterObjectSet> = Api::all(context.shared.client.clone());
     let params = PatchParams {
         field_manager: Some(keys::EXTENSION_FIELD_MANAGER.to_owned()),
         ..PatchParams::default()
     };
     let what = format!("patching {revision} Revision");
-    call(what, sets.patch(revision, &params, &Patch::Merge(&patch))).await?;
+    call(what, sets.patch(revision, &params, &Patch::Merge(patch))).await?;
     Ok(())
 }
 

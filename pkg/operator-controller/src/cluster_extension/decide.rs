@@ -7,10 +7,13 @@ use jiff::Timestamp;
 use olm_api::{ClusterExtensionSpec, UpgradeConstraintPolicy};
 use olm_resolve::{CatalogInput, Installed, Request, Resolution, Selection, Trouble};
 use olm_status::cluster_extension::Deprecations;
+use olm_status::cluster_upgrade::Successor;
+use olm_status::upgrade::Upgrade;
 use olm_version::{VersionRange, VersionRelease};
 
 use super::identity::{Inputs, Provider};
 use super::model::{BundleRef, History, Revision};
+use super::reachable;
 
 /// How many archived revisions are kept, newest first.
 const ARCHIVED_KEPT: usize = 5;
@@ -60,6 +63,12 @@ pub(crate) struct Choice {
     pub bundle: BundleRef,
     /// What the catalogs say about its being deprecated; `None` when they could not be asked.
     pub deprecations: Option<Deprecations>,
+    /// The catalog that the extension is installed from, when it leaves that for another.
+    pub moved_from: Option<String>,
+    /// Whether the spec holds a successor back.
+    pub upgrade: Upgrade,
+    /// What can be reached from the installed bundle, best first.
+    pub successors: Vec<Successor>,
 }
 
 /// Chooses the bundle.
@@ -102,6 +111,9 @@ pub(crate) fn choose(
     match olm_resolve::resolve(&request, answers) {
         Ok(resolution) => Ok(Choice {
             deprecations: Some(deprecations(&resolution, &request)),
+            moved_from: resolution.moved_from.clone(),
+            upgrade: upgrade(&resolution, &request, answers),
+            successors: reachable::successors(&resolution, answers),
             bundle: bundle(&resolution, &request.package, release_support),
         }),
         Err(error) => {
@@ -110,9 +122,28 @@ pub(crate) fn choose(
                 .map(|bundle| Choice {
                     bundle,
                     deprecations: None,
+                    moved_from: None,
+                    upgrade: unresolved(history),
+                    successors: Vec::new(),
                 })
                 .ok_or_else(|| Refusal::retry(error.to_string()))
         }
+    }
+}
+
+/// Whether the spec holds a successor back, given what was chosen.
+fn upgrade(resolution: &Resolution, request: &Request, answers: &[CatalogInput]) -> Upgrade {
+    if request.installed.is_none() {
+        return Upgrade::NothingInstalled;
+    }
+    olm_resolve::held_back(request, answers, resolution).map_or(Upgrade::UpToDate, Upgrade::HeldBack)
+}
+
+/// What is known of upgrades when nothing could be resolved.
+pub(crate) fn unresolved(history: &History) -> Upgrade {
+    match history.installed {
+        Some(_) => Upgrade::Unknown,
+        None => Upgrade::NothingInstalled,
     }
 }
 
@@ -220,6 +251,8 @@ pub(crate) enum Step {
         revision: String,
         /// `spec.progressDeadlineMinutes` has changed: it is the one thing of a revision that may.
         deadline_differs: bool,
+        /// It is of this catalog, and the extension moves to the one that was chosen.
+        moves_from: Option<String>,
     },
     /// A new revision is needed.
     Roll {
@@ -237,6 +270,7 @@ pub(crate) fn step(
     extension: &str,
     deadline_minutes: Option<i32>,
     inputs: &Inputs<'_>,
+    moved_from: Option<&str>,
     history: &History,
     now: Timestamp,
 ) -> Result<Step, Refusal> {
@@ -256,6 +290,9 @@ pub(crate) fn step(
             return Ok(Step::Keep {
                 revision: newest.name.clone(),
                 deadline_differs: newest.deadline_minutes != deadline_minutes,
+                moves_from: moved_from
+                    .filter(|from| newest.bundle.catalog.as_deref() == Some(*from))
+                    .map(ToOwned::to_owned),
             });
         }
     }

@@ -121,6 +121,22 @@ impl Failure {
         }
     }
 
+    /// What failed, as metrics name it.
+    pub(crate) fn label(&self) -> &'static str {
+        match self {
+            Self::NamespaceMissing(_) | Self::NamespaceGoing(_) => "namespace",
+            Self::AccountMissing(_) | Self::Account(_) | Self::Rights { .. } => "rights",
+            Self::Image(_) => "image",
+            Self::Files(_) | Self::Parse(_) => "bundle",
+            Self::Render(_) => "render",
+            Self::Certificates(_) => "certificates",
+            Self::CrdSafety(_) => "crd_safety",
+            Self::Pack(_) => "pack",
+            Self::Call(_) => "api",
+            Self::Interrupted(_) => "interrupted",
+        }
+    }
+
     /// How the status says it.
     pub(crate) fn progress(&self, bundle: &BundleRef) -> Progress {
         if let Self::AccountMissing(_) = self {

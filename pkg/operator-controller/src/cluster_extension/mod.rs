@@ -14,7 +14,9 @@ mod gather;
 mod helm;
 mod identity;
 mod model;
+mod news;
 mod pull;
+mod reachable;
 mod reconcile;
 mod remove;
 mod report;
@@ -27,14 +29,17 @@ mod waiting;
 
 use std::sync::Arc;
 
+use kube::ResourceExt as _;
+use olm_api::ClusterExtension;
 use olm_catalog_client::CatalogClient;
 use olm_image::Puller;
 use olm_runtime::FeatureGates;
 use olm_runtime::backoff::Backoff;
 use olm_runtime::events::Events;
 use olm_runtime::metrics::Controller;
+use olm_status::cluster_upgrade::{Installed, Successor};
 
-pub(crate) use call::chain;
+pub(crate) use call::{CallError, call, chain};
 pub(crate) use controller::run;
 use stores::{Stores, Writers};
 use tags::Tags;
@@ -42,6 +47,8 @@ use waiting::Waiting;
 
 use crate::Shared;
 use crate::cluster_catalog::Listing;
+use crate::inventory::Known;
+use model::History;
 
 /// What this controller works with.
 pub(crate) struct Context {
@@ -87,12 +94,39 @@ impl Context {
         (context, writers)
     }
 
+    /// Notes what is known of an extension, for metrics and for verdicts on cluster upgrades.
+    fn note(&self, extension: &ClusterExtension, history: &History, successors: Vec<Successor>) {
+        let installed = history.installed.as_ref();
+        let package = extension.spec.source.catalog.as_ref();
+        let known = Known {
+            uid: extension.metadata.uid.clone().unwrap_or_default(),
+            package: package
+                .map(|catalog| catalog.package_name.clone())
+                .unwrap_or_default(),
+            version: installed
+                .map(|revision| revision.bundle.version.clone())
+                .unwrap_or_default(),
+            catalog: installed
+                .and_then(|revision| revision.bundle.catalog.clone())
+                .unwrap_or_default(),
+            conditions: Vec::new(),
+            bundle: history.newest().map(|newest| Installed {
+                extension: extension.name_any(),
+                bundle: newest.bundle.name.clone(),
+                properties: newest.properties.clone(),
+                successors,
+            }),
+        };
+        self.shared.inventory.note(&extension.name_any(), known);
+    }
+
     /// Drops what is kept for an extension that is gone.
     async fn forget(&self, extension: &str) {
         self.backoff.clear(&extension.to_owned());
         self.waiting.clear(extension);
         self.stores.forget(extension);
         self.tags.forget(extension);
+        self.shared.inventory.forget(extension);
         if let Err(error) = self.puller.forget(extension).await {
             // The cache is bounded anyway; a leftover folder is no reason to keep an extension from going.
             tracing::warn!(

@@ -9,6 +9,8 @@ use olm_status::cluster_extension::RevisionView;
 pub(crate) const IDENTITY_ANNOTATION: &str = "olm.operatorframework.io/revision-identity";
 /// The catalog the bundle of a revision was found in.
 pub(crate) const CATALOG_ANNOTATION: &str = "olm.operatorframework.io/catalog-name";
+/// The catalog that the extension was installed from before, on a revision that moved it to another.
+pub(crate) const MOVED_FROM_ANNOTATION: &str = "olm.operatorframework.io/catalog-moved-from";
 /// Who makes the serving certificates of the bundle's webhooks: a [`Provider`](super::identity::Provider).
 pub(crate) const CERTIFICATES_ANNOTATION: &str = "olm.operatorframework.io/webhook-certificates";
 /// When certificates made by this controller are due to be renewed (RFC 3339).
@@ -47,10 +49,14 @@ pub(crate) struct Revision {
     pub number: i64,
     /// What it installs.
     pub bundle: BundleRef,
+    /// See [`MOVED_FROM_ANNOTATION`].
+    pub moved_from: Option<String>,
     /// See [`IDENTITY_ANNOTATION`]; absent on revisions made by others.
     pub identity: Option<String>,
     /// See [`CERTIFICATES_ANNOTATION`].
     pub certificates: Option<String>,
+    /// The bundle's properties, a JSON list.
+    pub properties: Option<String>,
     /// See [`RENEWAL_ANNOTATION`].
     pub renewal: Option<String>,
     /// `spec.progressDeadlineMinutes`.
@@ -70,6 +76,8 @@ impl Revision {
             version: self.bundle.version.clone(),
             release: self.bundle.release.clone(),
             image: self.bundle.image.clone(),
+            catalog: self.bundle.catalog.clone(),
+            moved_from: self.moved_from.clone(),
             conditions: self.conditions.clone(),
         }
     }
@@ -93,8 +101,10 @@ impl Revision {
                 image: text(keys::BUNDLE_REFERENCE_ANNOTATION),
                 catalog: annotation(CATALOG_ANNOTATION),
             },
+            moved_from: annotation(MOVED_FROM_ANNOTATION),
             identity: annotation(IDENTITY_ANNOTATION),
             certificates: annotation(CERTIFICATES_ANNOTATION),
+            properties: annotation(keys::PROPERTIES_ANNOTATION),
             renewal: annotation(RENEWAL_ANNOTATION),
             deadline_minutes: object.spec.progress_deadline_minutes,
             succeeded: conditions
@@ -144,6 +154,15 @@ impl History {
     pub(crate) fn add(&mut self, made: &ClusterObjectSet) {
         self.highest = self.highest.max(made.spec.revision);
         self.rolling_out.push(Revision::from_object(made));
+    }
+
+    /// Takes in that `revision` has come to be of another catalog.
+    pub(crate) fn moved(&mut self, revision: &str, from: &str, to: &str) {
+        let all = self.rolling_out.iter_mut().chain(&mut self.installed);
+        for found in all.filter(|found| found.name == revision) {
+            found.bundle.catalog = Some(to.to_owned());
+            found.moved_from = Some(from.to_owned());
+        }
     }
 
     /// The revision with the highest number among those that count.

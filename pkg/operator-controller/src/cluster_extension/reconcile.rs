@@ -6,11 +6,12 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::{Patch, PatchParams};
 use kube::runtime::controller::Action;
-use kube::{Api, ResourceExt as _};
+use kube::{Api, Resource as _, ResourceExt as _};
 use olm_api::{ClusterExtension, keys};
 use olm_image::{CanonicalRef, Reference, ReferenceError};
 use olm_runtime::Feature;
 use olm_status::cluster_extension::{Outcome, Progress, Revisions};
+use olm_status::upgrade::Upgrade;
 use serde_json::json;
 
 use super::act::{self, Order};
@@ -24,6 +25,7 @@ use super::model::{BundleRef, History};
 use super::remove::{self, Removal};
 use super::tags::TAG_INTERVAL;
 use super::{Context, account, pull, report};
+use crate::metrics;
 
 /// Both are upstream's; what they stand for there is done before either goes.
 const FINALIZERS: [&str; 2] = [keys::CLEANUP_UNPACK_FINALIZER, keys::CLEANUP_CONTENT_FINALIZER];
@@ -91,21 +93,35 @@ async fn pass(context: &Context, extension: &ClusterExtension, now: Timestamp) -
                 revisions: Revisions::Unreadable(text),
                 progress: Progress::Mirrored,
                 deprecations: None,
+                upgrade: Upgrade::Unknown,
             };
             return (outcome, retry(context, &name));
         }
     };
     let market = gather::market(context, &extension.spec).await;
     let releases = context.features.enabled(Feature::BundleReleaseSupport);
-    let chosen = decide::choose(&extension.spec, &history, &market, releases);
-    let deprecations = chosen
-        .as_ref()
-        .ok()
-        .and_then(|choice| choice.deprecations.clone());
+    let resolving = async { decide::choose(&extension.spec, &history, &market, releases) };
+    let chosen = context
+        .shared
+        .metrics
+        .measure(metrics::Step::Resolve, resolving)
+        .await;
+    let (deprecations, upgrade, successors) = match &chosen {
+        Ok(choice) => (
+            choice.deprecations.clone(),
+            choice.upgrade.clone(),
+            choice.successors.clone(),
+        ),
+        Err(_) => (None, decide::unresolved(&history), Vec::new()),
+    };
     let progress = match chosen {
         Ok(choice) => advance(context, extension, &choice, &mut history, now).await,
-        Err(refusal) => Err(refused(refusal)),
+        Err(refusal) => {
+            context.shared.metrics.retried("resolution");
+            Err(refused(refusal))
+        }
     };
+    context.note(extension, &history, successors);
     let (progress, action) = match progress {
         Ok(()) => {
             context.backoff.clear(&name);
@@ -135,6 +151,7 @@ async fn pass(context: &Context, extension: &ClusterExtension, now: Timestamp) -
             revisions: known(&history),
             progress,
             deprecations,
+            upgrade,
         },
         action,
     )
@@ -156,9 +173,12 @@ async fn advance(
     now: Timestamp,
 ) -> Result<(), Setback> {
     let name = extension.name_any();
-    let told = |failure: Failure| Setback {
-        progress: failure.progress(&choice.bundle),
-        patience: failure.patience(),
+    let told = |failure: Failure| {
+        context.shared.metrics.retried(failure.label());
+        Setback {
+            progress: failure.progress(&choice.bundle),
+            patience: failure.patience(),
+        }
     };
     let image = match locate(context, &name, &choice.bundle).await {
         Ok(image) => image,
@@ -193,11 +213,20 @@ async fn advance(
         config: config.as_ref(),
         provider: assumed,
     };
-    match decide::step(&name, act::deadline(extension), &inputs, history, now).map_err(refused)? {
+    let moved_from = choice.moved_from.as_deref();
+    let step = decide::step(&name, act::deadline(extension), &inputs, moved_from, history, now);
+    match step.map_err(refused)? {
         Step::Keep {
             revision,
             deadline_differs,
+            moves_from,
         } => {
+            if let (Some(from), Some(to)) = (moves_from, &choice.bundle.catalog) {
+                act::move_catalog(context, &revision, &from, to)
+                    .await
+                    .map_err(told)?;
+                history.moved(&revision, &from, to);
+            }
             if deadline_differs {
                 act::adjust_deadline(context, &revision, extension)
                     .await
@@ -228,10 +257,22 @@ async fn advance(
             };
             let made = act::roll(context, &order).await.map_err(told)?;
             context.stores.made(&name, &made);
+            tell_choice(context, extension, &choice.bundle, &revision);
             history.add(&made);
         }
     }
     Ok(())
+}
+
+fn tell_choice(context: &Context, extension: &ClusterExtension, bundle: &BundleRef, revision: &str) {
+    let note = format!(
+        "bundle {} with version {} of catalog {} was chosen; it is rolled out as revision {revision}",
+        bundle.name,
+        bundle.version,
+        bundle.catalog.as_deref().unwrap_or("unknown")
+    );
+    let object = extension.object_ref(&());
+    context.events.normal(object, "Resolved", "Resolve", &note);
 }
 
 /// The bundle's image by digest; asks the registry only when the catalog names a tag, and not each time.
@@ -310,6 +351,10 @@ async fn delete(
                 _ => {}
             }
             tracing::info!(ClusterExtension = extension.name_any(), "removed");
+            let note = "everything that was installed for it is removed";
+            context
+                .events
+                .normal(extension.object_ref(&()), "Uninstalled", "Remove", note);
             Ok(Action::await_change())
         }
         Removal::Waiting(text) => {
@@ -320,6 +365,7 @@ async fn delete(
                 revisions: known(&History::read(&objects)),
                 progress: Progress::Removing(text),
                 deprecations: None,
+                upgrade: Upgrade::NothingInstalled,
             };
             report::write(context, extension, &outcome, &Time(Timestamp::now())).await?;
             Ok(Action::requeue(REMOVAL_RECHECK))

@@ -5,10 +5,11 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, Resource as _, ResourceExt as _};
 use olm_api::{ClusterExtension, ClusterExtensionStatus, keys};
 use olm_status::cluster_extension::{self, Outcome};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::Context;
 use super::call::{CallError, call};
+use super::news::news;
 
 /// Tells `outcome` in the status of `extension`, as read at the start of this reconcile.
 pub(crate) async fn write(
@@ -20,6 +21,11 @@ pub(crate) async fn write(
     let old = extension.status.clone().unwrap_or_default();
     let generation = extension.metadata.generation.unwrap_or_default();
     let new = cluster_extension::extension(&old, outcome, generation, now);
+    let conditions = new.conditions.as_deref().unwrap_or_default();
+    context
+        .shared
+        .inventory
+        .note_conditions(&extension.name_any(), conditions);
     if cluster_extension::same(&old, &new) {
         return Ok(());
     }
@@ -50,73 +56,28 @@ pub(crate) async fn write(
     Ok(())
 }
 
-/// What is worth an event.
-#[derive(Debug, PartialEq, Eq)]
-struct News {
-    warning: bool,
-    reason: &'static str,
-    note: String,
-}
-
-/// What happened between two statuses.
-fn news(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus) -> Vec<News> {
-    let mut all = Vec::new();
-    let bundle = |status: &ClusterExtensionStatus| status.install.as_ref().map(|i| i.bundle.clone());
-    match (bundle(old), bundle(new)) {
-        (None, Some(now)) => {
-            let note = format!("bundle {} with version {} is installed", now.name, now.version);
-            all.push(News {
-                warning: false,
-                reason: "Installed",
-                note,
-            });
-        }
-        (Some(before), Some(now)) if before != now => {
-            let note = format!("went from version {} to version {}", before.version, now.version);
-            all.push(News {
-                warning: false,
-                reason: "Upgraded",
-                note,
-            });
-        }
-        _ => {}
-    }
-    let progressing = |status: &ClusterExtensionStatus| {
-        let mut all = status.conditions.iter().flatten();
-        all.find(|c| c.type_ == "Progressing")
-            .map(|c| (c.reason.clone(), c.message.clone()))
-    };
-    if let Some((reason, message)) = progressing(new)
-        && progressing(old).as_ref() != Some(&(reason.clone(), message.clone()))
-    {
-        let (warning, reason) = match reason.as_str() {
-            "RollingOut" => (false, "RollingOut"),
-            "Retrying" => (true, "Retrying"),
-            "Blocked" => (true, "Blocked"),
-            "InvalidConfiguration" => (true, "InvalidConfiguration"),
-            "ProgressDeadlineExceeded" => (true, "ProgressDeadlineExceeded"),
-            // Told above by what is installed.
-            _ => return all,
-        };
-        all.push(News {
-            warning,
-            reason,
-            note: message,
-        });
-    }
-    all
-}
-
 /// The status with an explicit null for what is absent: a merge patch keeps what it does not name.
 fn whole(status: &ClusterExtensionStatus) -> Value {
-    let mut map = Map::new();
-    for key in ["conditions", "install", "activeRevisions"] {
-        map.insert(key.to_owned(), Value::Null);
+    let mut whole =
+        json!({"observedGeneration": null, "conditions": null, "install": null, "activeRevisions": null});
+    if status.install.is_some() {
+        whole["install"] = json!({"bundle": {"release": null}, "catalog": null, "movedFrom": null});
     }
-    if let Ok(Value::Object(known)) = serde_json::to_value(status) {
-        map.extend(known);
+    if let Ok(known) = serde_json::to_value(status) {
+        overlay(&mut whole, known);
     }
-    Value::Object(map)
+    whole
+}
+
+fn overlay(below: &mut Value, above: Value) {
+    match (below, above) {
+        (Value::Object(below), Value::Object(above)) => {
+            for (key, value) in above {
+                overlay(below.entry(key).or_insert(Value::Null), value);
+            }
+        }
+        (below, above) => *below = above,
+    }
 }
 
 #[cfg(test)]
@@ -135,33 +96,17 @@ mod tests {
     }
 
     #[test]
-    fn what_happened_is_told_once() {
-        let rolling = status(None, "RollingOut", "Revision 1.0.0 is rolling out.");
-        let installed = status(Some("1.0.0"), "Succeeded", "Revision 1.0.0 has rolled out.");
-        let upgraded = status(Some("1.0.1"), "Succeeded", "Revision 1.0.1 has rolled out.");
-        let blocked = status(Some("1.0.1"), "Blocked", "no");
-        let reasons = |old: &ClusterExtensionStatus, new: &ClusterExtensionStatus| {
-            news(old, new)
-                .into_iter()
-                .map(|n| (n.warning, n.reason))
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(
-            reasons(&ClusterExtensionStatus::default(), &rolling),
-            [(false, "RollingOut")]
-        );
-        assert_eq!(reasons(&rolling, &installed), [(false, "Installed")]);
-        assert_eq!(reasons(&installed, &upgraded), [(false, "Upgraded")]);
-        assert_eq!(reasons(&upgraded, &blocked), [(true, "Blocked")]);
-        assert_eq!(reasons(&blocked, &blocked), []);
-    }
-
-    #[test]
     fn what_is_absent_is_taken_away() {
         let whole = whole(&ClusterExtensionStatus::default());
         assert_eq!(
             whole,
-            json!({"conditions": null, "install": null, "activeRevisions": null})
+            json!({"observedGeneration": null, "conditions": null, "install": null, "activeRevisions": null})
+        );
+        let installed = super::whole(&status(Some("1.0.0"), "Succeeded", ""));
+        assert_eq!(
+            installed["install"],
+            json!({"bundle": {"name": "a.v1.0.0", "version": "1.0.0", "release": null},
+                "catalog": null, "movedFrom": null})
         );
     }
 }

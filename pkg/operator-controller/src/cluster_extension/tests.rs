@@ -353,21 +353,55 @@ fn the_same_inputs_need_no_new_revision() {
     let keep = |differs| Step::Keep {
         revision: "argo-3".into(),
         deadline_differs: differs,
+        moves_from: None,
     };
     let with_webhooks = made_from(&wanted, Provider::CertManager);
     assert_eq!(
-        decide::step("argo", None, &wanted, &with_webhooks, now()),
+        decide::step("argo", None, &wanted, None, &with_webhooks, now()),
         Ok(keep(false))
     );
     assert_eq!(
-        decide::step("argo", Some(10), &wanted, &with_webhooks, now()),
+        decide::step("argo", Some(10), &wanted, None, &with_webhooks, now()),
         Ok(keep(true))
     );
     // Without webhooks it does not matter who makes certificates.
     let without = made_from(&wanted, Provider::None);
     assert_eq!(
-        decide::step("argo", None, &wanted, &without, now()),
+        decide::step("argo", None, &wanted, None, &without, now()),
         Ok(keep(false))
+    );
+}
+
+#[test]
+fn a_move_without_change_is_remembered_on_the_revision_that_is_there() {
+    let mut bundle = bundle("1.0.0");
+    bundle.catalog = Some("old".into());
+    let wanted = inputs(&bundle, None, Provider::None);
+    let mut history = made_from(&wanted, Provider::None);
+    let newest = history.rolling_out.last_mut().unwrap();
+    newest.bundle.catalog = Some("old".into());
+    let revision = newest.name.clone();
+    let moves = |history: &History, from: Option<&str>| match decide::step(
+        "argo",
+        None,
+        &wanted,
+        from,
+        history,
+        now(),
+    )
+    .unwrap()
+    {
+        Step::Keep { moves_from, .. } => moves_from,
+        step @ Step::Roll { .. } => panic!("{step:?}"),
+    };
+    assert_eq!(moves(&history, None), None);
+    assert_eq!(moves(&history, Some("old")), Some("old".into()));
+    history.moved(&revision, "old", "new");
+    assert_eq!(moves(&history, Some("old")), None, "it has moved");
+    let view = history.newest().unwrap().view();
+    assert_eq!(
+        (view.catalog.as_deref(), view.moved_from.as_deref()),
+        (Some("new"), Some("old"))
     );
 }
 
@@ -405,13 +439,13 @@ fn anything_else_does() {
         },
     ] {
         assert_eq!(
-            decide::step("argo", None, &other, &history, now()),
+            decide::step("argo", None, &other, None, &history, now()),
             Ok(roll.clone()),
             "{other:?}"
         );
     }
     assert_eq!(
-        decide::step("argo", None, &wanted, &History::default(), now()),
+        decide::step("argo", None, &wanted, None, &History::default(), now()),
         Ok(Step::Roll {
             name: "argo-1".into(),
             number: 1
@@ -426,7 +460,7 @@ fn own_certificates_are_renewed_by_a_new_revision() {
     let mut history = made_from(&wanted, Provider::Own);
     for (due, keeps) in [("2026-06-02T00:00:00Z", true), ("2026-06-01T00:00:00Z", false)] {
         history.rolling_out.last_mut().unwrap().renewal = Some(due.into());
-        let step = decide::step("argo", None, &wanted, &history, now()).unwrap();
+        let step = decide::step("argo", None, &wanted, None, &history, now()).unwrap();
         assert_eq!(matches!(step, Step::Keep { .. }), keeps, "{due}");
     }
 }
@@ -436,10 +470,10 @@ fn a_name_that_is_too_long_is_refused_in_words() {
     let bundle = bundle("1.0.0");
     let wanted = inputs(&bundle, None, Provider::None);
     let name = "x".repeat(62);
-    let refusal = decide::step(&name, None, &wanted, &History::default(), now()).unwrap_err();
+    let refusal = decide::step(&name, None, &wanted, None, &History::default(), now()).unwrap_err();
     assert!(refusal.terminal);
     assert!(refusal.message.contains("shorter name"), "{}", refusal.message);
-    assert!(decide::step(&name[..61], None, &wanted, &History::default(), now()).is_ok());
+    assert!(decide::step(&name[..61], None, &wanted, None, &History::default(), now()).is_ok());
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::ObjectReference;
 use kube::ResourceExt as _;
 use kube::api::{Api, Patch, PatchParams};
 use olm_api::{ClusterObjectSet, ObservedPhase, keys};
@@ -19,6 +20,8 @@ const COLLISION_RETRY: Duration = Duration::from_secs(10);
 const TEARDOWN_RETRY: Duration = Duration::from_secs(5);
 /// A blocked revision waits for a change; it is looked at again at this pace, since its Secrets are not watched.
 const BLOCKED_RETRY: Duration = Duration::from_mins(1);
+/// How many objects an event about repairs names.
+const REPAIRS_NAMED: usize = 5;
 const REMOVING: &str = "removing revision resources that are not owned by another revision";
 
 /// When to come back.
@@ -151,6 +154,7 @@ impl Context {
             );
             return Done::new(Outcome::Retrying(text), Next::After(COLLISION_RETRY));
         }
+        self.tell_repairs(set, &applied.repaired);
         if applied.superseded {
             return Done::new(Outcome::HandingOver, Next::Deadline);
         }
@@ -159,6 +163,34 @@ impl Context {
         }
         self.contents.drop(&revision.identity.uid);
         self.rolled_out(set).await
+    }
+
+    /// Tells the owner in an event what others had changed or deleted.
+    fn tell_repairs(&self, set: &ClusterObjectSet, repaired: &[String]) {
+        let owner = set
+            .owner_references()
+            .iter()
+            .find(|owner| owner.controller == Some(true));
+        let Some(owner) = owner.filter(|_| !repaired.is_empty()) else {
+            return;
+        };
+        let reference = ObjectReference {
+            api_version: Some(owner.api_version.clone()),
+            kind: Some(owner.kind.clone()),
+            name: Some(owner.name.clone()),
+            uid: Some(owner.uid.clone()),
+            ..ObjectReference::default()
+        };
+        let named: Vec<&str> = repaired.iter().take(REPAIRS_NAMED).map(String::as_str).collect();
+        let more = match repaired.len().saturating_sub(named.len()) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let note = format!(
+            "changed or deleted by others, and put right: {}{more}",
+            named.join(", ")
+        );
+        self.events.normal(reference, "DriftRepaired", "Apply", &note);
     }
 
     /// Everything is applied and ready.

@@ -28,6 +28,8 @@ use olm_status::cluster_object_set as status;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use crate::inventory::Inventory;
+use crate::metrics::{Metrics, Step};
 use act::Next;
 use gather::Contents;
 
@@ -88,10 +90,30 @@ struct Context {
     impersonate: bool,
     contents: Contents,
     metrics: metrics::Controller,
+    observed: Option<Observed>,
+}
+
+/// Where it is told what the controller does.
+pub(crate) struct Observed {
+    pub(crate) inventory: Inventory,
+    pub(crate) metrics: Metrics,
 }
 
 /// Runs the controller until `shutdown`.
+///
+/// # Errors
+/// None yet.
 pub async fn run(client: Client, options: Options, shutdown: CancellationToken) -> Result<(), Error> {
+    run_observed(client, options, None, shutdown).await
+}
+
+/// As [`run`], telling what it does.
+pub(crate) async fn run_observed(
+    client: Client,
+    options: Options,
+    observed: Option<Observed>,
+    shutdown: CancellationToken,
+) -> Result<(), Error> {
     let (watches, triggers) = Watches::new(client.clone());
     let (reader, writer) = reflector::store();
     let controller = Controller::for_stream(sets(client.clone()).reflect(writer).touched_objects(), reader)
@@ -107,6 +129,7 @@ pub async fn run(client: Client, options: Options, shutdown: CancellationToken) 
         impersonate: options.impersonate,
         contents: Contents::default(),
         metrics: options.reconciles.controller(CONTROLLER, options.concurrency),
+        observed,
         client,
     });
     controller
@@ -183,6 +206,23 @@ async fn reconcile(set: Arc<ClusterObjectSet>, context: Arc<Context>) -> Result<
     done
 }
 
+impl Observed {
+    /// Notes how many objects the revision keeps up.
+    fn note(&self, set: &ClusterObjectSet) {
+        if decide::course(set) == decide::Course::Keep && !decide::owner_name(set).is_empty() {
+            let count = set
+                .spec
+                .phases
+                .iter()
+                .flatten()
+                .map(|phase| phase.objects.len())
+                .sum();
+            self.inventory
+                .note_objects(decide::owner_name(set), set.spec.revision, count);
+        }
+    }
+}
+
 impl Context {
     /// Drops all that is kept for a revision.
     fn forget(&self, set: &ClusterObjectSet) {
@@ -197,7 +237,13 @@ impl Context {
             outcome,
             observed_phases,
             next,
-        } = self.act(set, name).await?;
+        } = match &self.observed {
+            Some(observed) => observed.metrics.measure(Step::Apply, self.act(set, name)).await?,
+            None => self.act(set, name).await?,
+        };
+        if let Some(observed) = &self.observed {
+            observed.note(set);
+        }
         if let Some(outcome) = outcome {
             let old = set.status.clone().unwrap_or_default();
             let remaining = decide::remaining(set, now);

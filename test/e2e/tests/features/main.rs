@@ -24,6 +24,24 @@ use crate::world::OlmWorld;
 /// How many scenarios run side by side: they wait more than they work.
 const CONCURRENCY: usize = 6;
 
+/// Checks every status that the scenarios brought about against what tools expect; says what is wrong with how many.
+async fn status_faults() -> usize {
+    let Ok(environment) = olm_e2e::environment::Environment::shared().await else {
+        return 1;
+    };
+    let (objects, versions) = environment.history.size();
+    let faults = environment.history.faults();
+    println!(
+        "[Statuses] {versions} of {objects} ClusterExtensions, {} wrong",
+        faults.len()
+    );
+    for fault in &faults {
+        println!("  {fault}");
+    }
+    // A run of scenarios without extensions has nothing to check.
+    faults.len()
+}
+
 #[tokio::main]
 async fn main() -> ExitCode {
     let features = Path::new(env!("CARGO_MANIFEST_DIR")).join("features");
@@ -43,7 +61,9 @@ async fn main() -> ExitCode {
         .run(features)
         .await;
     let scenarios = result.scenarios_stats();
-    let failed = scenarios.failed + scenarios.skipped + result.parsing_errors() + result.hook_errors();
+    let faults = status_faults().await;
+    let failed =
+        scenarios.failed + scenarios.skipped + result.parsing_errors() + result.hook_errors() + faults;
     let verdict = if failed == 0 { "ok" } else { "FAILED" };
     println!(
         "test result: {verdict}. {} passed; {failed} failed; 0 ignored",

@@ -162,6 +162,7 @@ impl OlmWorld {
         for reference in [
             format!("clusterextension/{}", self.name()),
             format!("clustercatalog/{}", self.catalog("test")),
+            format!("clustercatalog/{}", self.catalog("other")),
             format!("clustercatalog/broken-{}", self.id),
         ] {
             if let Ok((api, name)) = cluster.lookup(&reference, "").await {

@@ -7,6 +7,7 @@ mod helm;
 mod resource;
 mod revision;
 mod rights;
+mod status;
 
 use serde_json::Value;
 

@@ -1,0 +1,261 @@
+//! `get`, `status`, `history` and `events`: what the cluster says of its extensions.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::ResourceExt as _;
+use olm_api::{ClusterExtension, LifecycleState, keys};
+use serde_json::json;
+
+use super::common::progress;
+use crate::cli::{AccessArgs, ExtensionArgs, StatusArgs};
+use crate::failure::Failure;
+use crate::report::Report;
+use crate::source::{CATALOG_ANNOTATION, Cluster, last_seen};
+use crate::style::{Paint, Style};
+use crate::table::{Table, brief, clean};
+
+/// Longest message in a table, in characters.
+const MESSAGE: usize = 100;
+/// How often a watched extension is looked at.
+const LOOK: Duration = Duration::from_millis(500);
+
+fn condition<'a>(extension: &'a ClusterExtension, type_: &str) -> Option<&'a Condition> {
+    let status = extension.status.as_ref()?;
+    status.conditions.iter().flatten().find(|c| c.type_ == type_)
+}
+
+/// The state in one word, and its paint.
+fn state(extension: &ClusterExtension) -> (Paint, String) {
+    let holds = |type_: &str| condition(extension, type_).filter(|c| c.status == "True");
+    let observed = extension
+        .status
+        .as_ref()
+        .and_then(|status| status.observed_generation);
+    if extension.metadata.deletion_timestamp.is_some() {
+        return (Paint::Warn, "Deleting".to_owned());
+    }
+    if observed.is_some() && observed != extension.metadata.generation {
+        return (Paint::Warn, "Pending".to_owned());
+    }
+    if holds("Ready").is_some() {
+        return (Paint::Good, "Ready".to_owned());
+    }
+    if let Some(stalled) = holds("Stalled") {
+        return (Paint::Bad, stalled.reason.clone());
+    }
+    let ready = condition(extension, "Ready").or_else(|| condition(extension, "Progressing"));
+    (
+        Paint::Warn,
+        ready.map_or_else(|| "Pending".to_owned(), |c| c.reason.clone()),
+    )
+}
+
+fn version(extension: &ClusterExtension) -> (String, String) {
+    let install = extension
+        .status
+        .as_ref()
+        .and_then(|status| status.install.as_ref());
+    install.map_or_else(Default::default, |install| {
+        (
+            install.bundle.version.clone(),
+            install.catalog.clone().unwrap_or_default(),
+        )
+    })
+}
+
+fn package(extension: &ClusterExtension) -> &str {
+    let catalog = extension.spec.source.catalog.as_ref();
+    catalog.map_or("", |catalog| catalog.package_name.as_str())
+}
+
+async fn read(access: &AccessArgs, name: &str) -> Result<(Cluster, ClusterExtension), Failure> {
+    let cluster = Cluster::connect(access).await?;
+    let found = cluster.one_extension(name).await?;
+    let missing = || Failure::No(format!("there is no ClusterExtension {name:?}"));
+    Ok((cluster, found.ok_or_else(missing)?))
+}
+
+/// All extensions in a table; positive when all are ready.
+pub(crate) async fn get(access: AccessArgs, style: Style) -> Result<Report, Failure> {
+    let extensions = Cluster::connect(&access).await?.extensions().await?;
+    let mut table = Table::new(&["NAME", "PACKAGE", "VERSION", "CATALOG", "STATE", "UPGRADE"]);
+    let mut rows = Vec::new();
+    let mut all_ready = true;
+    for extension in &extensions {
+        let (paint, state) = state(extension);
+        all_ready &= paint == Paint::Good;
+        let (version, catalog) = version(extension);
+        let held = condition(extension, "UpgradeAvailable").filter(|c| c.status == "True");
+        let held = held.map(|c| c.message.as_str()).unwrap_or_default();
+        let name = extension.name_any();
+        table.row(
+            paint,
+            [
+                name.as_str(),
+                package(extension),
+                &version,
+                &catalog,
+                &state,
+                &brief(held, MESSAGE),
+            ],
+        );
+        rows.push(
+            json!({"name": name, "package": package(extension), "version": version,
+            "catalog": catalog, "state": state, "upgrade": held}),
+        );
+    }
+    let text = if table.is_empty() {
+        "no ClusterExtensions\n".to_owned()
+    } else {
+        table.text(style, "")
+    };
+    Ok(Report::new(json!({ "extensions": rows }), text).positive(all_ready))
+}
+
+/// One extension in full; positive when it is ready. Watched, it waits until it is ready or stalled.
+pub(crate) async fn status(args: StatusArgs, style: Style) -> Result<Report, Failure> {
+    let name = &args.extension.name;
+    let (cluster, mut extension) = read(&args.extension.access, name).await?;
+    if args.watch {
+        let mut told = String::new();
+        loop {
+            let (paint, word) = state(&extension);
+            let message = condition(&extension, "Ready").map(|c| c.message.as_str());
+            let line = format!("{word}: {}", brief(message.unwrap_or_default(), MESSAGE));
+            if line != told {
+                progress(&line);
+                told = line;
+            }
+            if matches!(paint, Paint::Good | Paint::Bad) {
+                break;
+            }
+            tokio::time::sleep(LOOK).await;
+            match cluster.one_extension(name).await? {
+                Some(next) => extension = next,
+                None => return Err(Failure::No(format!("ClusterExtension {name:?} is gone"))),
+            }
+        }
+    }
+    let (paint, word) = state(&extension);
+    let (version, catalog) = version(&extension);
+    let mut text = String::new();
+    for (key, value) in [
+        ("Extension", name.as_str()),
+        ("Package", package(&extension)),
+        ("Version", &version),
+        ("Catalog", &catalog),
+        ("Namespace", &extension.spec.namespace),
+    ] {
+        if !value.is_empty() {
+            // Writing into a String cannot fail.
+            let _ = writeln!(text, "{key:<11}{}", clean(value));
+        }
+    }
+    let _ = writeln!(text, "{:<11}{}\n", "State", style.paint(paint, &clean(&word)));
+    let mut table = Table::new(&["CONDITION", "STATUS", "REASON", "MESSAGE"]);
+    let conditions = extension
+        .status
+        .as_ref()
+        .and_then(|status| status.conditions.as_ref());
+    for c in conditions.into_iter().flatten() {
+        table.row(
+            Paint::Plain,
+            [
+                c.type_.as_str(),
+                &c.status,
+                &c.reason,
+                &brief(&c.message, MESSAGE),
+            ],
+        );
+    }
+    text.push_str(&table.text(style, ""));
+    let value = json!({"name": name, "state": word, "generation": extension.metadata.generation,
+        "status": extension.status});
+    Ok(Report::new(value, text).positive(paint == Paint::Good))
+}
+
+/// The revisions of an extension, oldest first.
+pub(crate) async fn history(args: ExtensionArgs, style: Style) -> Result<Report, Failure> {
+    let (cluster, _) = read(&args.access, &args.name).await?;
+    let mut table = Table::new(&["REVISION", "VERSION", "BUNDLE", "CATALOG", "STATE", "CREATED"]);
+    let mut rows = Vec::new();
+    for set in cluster.revisions(Some(&args.name)).await? {
+        let annotation = |key: &str| set.annotations().get(key).cloned().unwrap_or_default();
+        let conditions = set.status.as_ref().and_then(|status| status.conditions.as_ref());
+        let progressing = conditions
+            .into_iter()
+            .flatten()
+            .find(|c| c.type_ == "Progressing");
+        let state = match progressing {
+            _ if set.spec.lifecycle_state == LifecycleState::Archived => "Archived",
+            Some(found) => found.reason.as_str(),
+            None => "Pending",
+        };
+        let paint = if state == "Succeeded" {
+            Paint::Good
+        } else {
+            Paint::Plain
+        };
+        let created = set
+            .metadata
+            .creation_timestamp
+            .as_ref()
+            .map(|time| time.0.to_string());
+        let (number, version, bundle, catalog, created) = (
+            set.spec.revision.to_string(),
+            annotation(keys::BUNDLE_VERSION_ANNOTATION),
+            annotation(keys::BUNDLE_NAME_ANNOTATION),
+            annotation(CATALOG_ANNOTATION),
+            created.unwrap_or_default(),
+        );
+        table.row(
+            paint,
+            [number.as_str(), &version, &bundle, &catalog, state, &created],
+        );
+        rows.push(
+            json!({"revision": set.spec.revision, "name": set.name_any(), "version": version,
+            "bundle": bundle, "catalog": catalog, "state": state, "created": created}),
+        );
+    }
+    Ok(Report::new(json!({ "revisions": rows }), table.text(style, "")))
+}
+
+/// What was told of an extension and its revisions, oldest first.
+pub(crate) async fn events(args: ExtensionArgs, style: Style) -> Result<Report, Failure> {
+    // An extension that is gone still has its events.
+    let cluster = Cluster::connect(&args.access).await?;
+    let mut table = Table::new(&["LAST SEEN", "TYPE", "REASON", "OBJECT", "NOTE"]);
+    let mut rows = Vec::new();
+    for event in cluster.events(&args.name).await? {
+        let type_ = event.type_.as_deref().unwrap_or_default();
+        let reason = event.reason.as_deref().unwrap_or_default();
+        let note = event.note.as_deref().unwrap_or_default();
+        let object = event.regarding.as_ref();
+        let object = object
+            .and_then(|object| object.name.as_deref())
+            .unwrap_or_default();
+        let count = event.series.as_ref().map_or(1, |series| series.count);
+        let seen = last_seen(&event);
+        let paint = if type_ == "Warning" {
+            Paint::Warn
+        } else {
+            Paint::Plain
+        };
+        table.row(
+            paint,
+            [seen.as_str(), type_, reason, object, &brief(note, MESSAGE)],
+        );
+        rows.push(
+            json!({"lastSeen": seen, "type": type_, "reason": reason, "object": object,
+            "note": note, "count": count}),
+        );
+    }
+    let text = if table.is_empty() {
+        "no events\n".to_owned()
+    } else {
+        table.text(style, "")
+    };
+    Ok(Report::new(json!({ "events": rows }), text))
+}

@@ -1,0 +1,117 @@
+//! `tree`: the objects of an extension by phase, with their health.
+
+use std::collections::BTreeMap;
+
+use kube::ResourceExt as _;
+use olm_api::LifecycleState;
+use serde_json::{Value, json};
+
+use crate::cli::ExtensionArgs;
+use crate::failure::Failure;
+use crate::report::Report;
+use crate::source::Cluster;
+use crate::style::{Paint, Style};
+use crate::table::clean;
+
+/// Shows the newest revision that is kept up; positive when every object is there and healthy.
+pub(crate) async fn run(args: ExtensionArgs, style: Style) -> Result<Report, Failure> {
+    let cluster = Cluster::connect(&args.access).await?;
+    let revisions = cluster.revisions(Some(&args.name)).await?;
+    let newest = revisions
+        .iter()
+        .rev()
+        .find(|set| set.spec.lifecycle_state != LifecycleState::Archived);
+    let Some(set) = newest else {
+        return Err(Failure::No(format!(
+            "ClusterExtension {:?} has no revision that is kept up",
+            args.name
+        )));
+    };
+    let mut kinds = BTreeMap::new();
+    let mut healthy = true;
+    let mut text = format!("{} → {}\n", clean(&args.name), clean(&set.name_any()));
+    let mut phases = Vec::new();
+    for phase in cluster.objects(set).await? {
+        text.push_str(&format!("├─ {}\n", style.paint(Paint::Bold, &clean(&phase.name))));
+        let mut objects = Vec::new();
+        for object in &phase.objects {
+            let live = cluster.live(object, &mut kinds).await?;
+            let found = live.map(|live| serde_json::to_value(live).unwrap_or_default());
+            let (paint, state, why) = health(found.as_ref());
+            healthy &= paint == Paint::Good;
+            let field = |pointer: &str| {
+                object
+                    .pointer(pointer)
+                    .and_then(Value::as_str)
+                    .unwrap_or_default()
+            };
+            let (kind, namespace, name) = (
+                field("/kind"),
+                field("/metadata/namespace"),
+                field("/metadata/name"),
+            );
+            let place = if namespace.is_empty() {
+                format!("{kind} {name}")
+            } else {
+                format!("{kind} {namespace}/{name}")
+            };
+            let why = if why.is_empty() { why } else { format!(": {why}") };
+            let state_text = style.paint(paint, state);
+            text.push_str(&format!("│  ├─ {} {state_text}{}\n", clean(&place), clean(&why)));
+            objects.push(
+                json!({"kind": kind, "apiVersion": field("/apiVersion"), "namespace": namespace,
+                "name": name, "health": state}),
+            );
+        }
+        phases.push(json!({"name": phase.name, "objects": objects}));
+    }
+    let value = json!({"extension": args.name, "revision": set.name_any(), "phases": phases});
+    Ok(Report::new(value, text).positive(healthy))
+}
+
+/// Health of an object by what most kinds have: its conditions and the generation they are of.
+fn health(object: Option<&Value>) -> (Paint, &'static str, String) {
+    let Some(object) = object else {
+        return (Paint::Bad, "missing", String::new());
+    };
+    if !object["metadata"]["deletionTimestamp"].is_null() {
+        return (Paint::Warn, "going", String::new());
+    }
+    let observed = &object["status"]["observedGeneration"];
+    if !observed.is_null() && *observed != object["metadata"]["generation"] {
+        return (Paint::Warn, "progressing", String::new());
+    }
+    let conditions = object["status"]["conditions"].as_array();
+    let decisive = ["Ready", "Available", "Established"];
+    let found = conditions
+        .into_iter()
+        .flatten()
+        .find(|c| c["type"].as_str().is_some_and(|type_| decisive.contains(&type_)));
+    match found {
+        Some(found) if found["status"] != "True" => {
+            let why = found["message"].as_str().unwrap_or_default();
+            (Paint::Warn, "not ready", why.to_owned())
+        }
+        _ => (Paint::Good, "healthy", String::new()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_decide() {
+        let word = |object: Value| health(Some(&object)).1;
+        assert_eq!(health(None).1, "missing");
+        assert_eq!(word(json!({"metadata": {}})), "healthy");
+        assert_eq!(
+            word(json!({"metadata": {"generation": 2}, "status": {"observedGeneration": 1}})),
+            "progressing"
+        );
+        let not =
+            json!({"metadata": {}, "status": {"conditions": [{"type": "Available", "status": "False"}]}});
+        assert_eq!(word(not), "not ready");
+        assert_eq!(word(json!({"metadata": {"deletionTimestamp": "x"}})), "going");
+    }
+}

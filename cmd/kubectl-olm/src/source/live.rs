@@ -1,0 +1,207 @@
+//! Extensions of the cluster as they are: revisions, objects, events. Only reads.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::events::v1::Event;
+use kube::api::{Api, DynamicObject, ListParams};
+use kube::core::GroupVersionKind;
+use kube::discovery::{ApiResource, pinned_kind};
+use kube::{Client, ResourceExt as _};
+use olm_api::{ClusterExtension, ClusterObjectSet, keys};
+use olm_applier::plan;
+use serde_json::Value;
+
+use super::SourceError;
+use super::cluster::{Cluster, call};
+
+/// Events about what has no namespace are in this one.
+const EVENTS_NAMESPACE: &str = "default";
+
+/// The objects of one phase of a revision.
+pub(crate) struct PhaseObjects {
+    /// The phase.
+    pub(crate) name: String,
+    /// Its objects as they were to be applied; one that cannot be had is left out.
+    pub(crate) objects: Vec<Value>,
+}
+
+impl Cluster {
+    /// Every extension, by name.
+    pub(crate) async fn extensions(&self) -> Result<Vec<ClusterExtension>, SourceError> {
+        let api: Api<ClusterExtension> = Api::all(self.client().clone());
+        let list = call("listing the ClusterExtensions", api.list(&ListParams::default())).await?;
+        let mut items = list.items;
+        items.sort_by_key(kube::ResourceExt::name_any);
+        Ok(items)
+    }
+
+    /// The extension of a name.
+    pub(crate) async fn one_extension(&self, name: &str) -> Result<Option<ClusterExtension>, SourceError> {
+        let api: Api<ClusterExtension> = Api::all(self.client().clone());
+        call(&format!("reading ClusterExtension \"{name}\""), api.get_opt(name)).await
+    }
+
+    /// The revisions of an extension, or of all, oldest first.
+    pub(crate) async fn revisions(&self, of: Option<&str>) -> Result<Vec<ClusterObjectSet>, SourceError> {
+        let api: Api<ClusterObjectSet> = Api::all(self.client().clone());
+        let kind = keys::OWNER_KIND_LABEL;
+        let mut selector = format!("{kind}={}", keys::OWNER_KIND_CLUSTER_EXTENSION);
+        if let Some(name) = of {
+            selector.push_str(&format!(",{}={name}", keys::OWNER_NAME_LABEL));
+        }
+        let what = "listing the ClusterObjectSets";
+        let list = call(what, api.list(&ListParams::default().labels(&selector))).await?;
+        let mut items = list.items;
+        items.sort_by_key(|set| (owner(set).to_owned(), set.spec.revision));
+        Ok(items)
+    }
+
+    /// The objects of a revision, inline or out of its Secrets.
+    pub(crate) async fn objects(&self, set: &ClusterObjectSet) -> Result<Vec<PhaseObjects>, SourceError> {
+        let mut secrets: BTreeMap<(String, String), Option<Secret>> = BTreeMap::new();
+        let mut phases = Vec::new();
+        for phase in set.spec.phases.iter().flatten() {
+            let mut objects = Vec::new();
+            for entry in &phase.objects {
+                if let Some(object) = &entry.object {
+                    objects.push(object.clone());
+                }
+                let Some(reference) = &entry.ref_ else { continue };
+                let namespace = reference
+                    .namespace
+                    .clone()
+                    .filter(|namespace| !namespace.is_empty());
+                let namespace = namespace.unwrap_or_else(|| self.system_namespace().to_owned());
+                let place = (namespace, reference.name.clone());
+                if !secrets.contains_key(&place) {
+                    let api: Api<Secret> = Api::namespaced(self.client().clone(), &place.0);
+                    let what = format!("reading Secret \"{}\"", place.1);
+                    secrets.insert(place.clone(), call(&what, api.get_opt(&place.1)).await?);
+                }
+                let stored = secrets
+                    .get(&place)
+                    .and_then(Option::as_ref)
+                    .and_then(|secret| secret.data.as_ref()?.get(&reference.key));
+                objects.extend(stored.and_then(|bytes| plan::unpack(&bytes.0).ok().flatten()));
+            }
+            phases.push(PhaseObjects {
+                name: phase.name.clone(),
+                objects,
+            });
+        }
+        Ok(phases)
+    }
+
+    /// An object as the cluster has it; none when it, or its kind, is not there.
+    pub(crate) async fn live(
+        &self,
+        object: &Value,
+        kinds: &mut BTreeMap<(String, String), Option<ApiResource>>,
+    ) -> Result<Option<DynamicObject>, SourceError> {
+        let text = |pointer: &str| {
+            object
+                .pointer(pointer)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
+        let key = (text("/apiVersion").to_owned(), text("/kind").to_owned());
+        if !kinds.contains_key(&key) {
+            let found = resource(self.client(), &key.0, &key.1).await?;
+            kinds.insert(key.clone(), found);
+        }
+        let Some(Some(resource)) = kinds.get(&key) else {
+            return Ok(None);
+        };
+        let (name, namespace) = (text("/metadata/name"), text("/metadata/namespace"));
+        let api: Api<DynamicObject> = if namespace.is_empty() {
+            Api::all_with(self.client().clone(), resource)
+        } else {
+            Api::namespaced_with(self.client().clone(), namespace, resource)
+        };
+        call(&format!("reading {} \"{name}\"", key.1), api.get_opt(name)).await
+    }
+
+    /// The events about an extension and its revisions, oldest first.
+    pub(crate) async fn events(&self, extension: &str) -> Result<Vec<Event>, SourceError> {
+        let revisions = self.revisions(Some(extension)).await?;
+        let api: Api<Event> = Api::namespaced(self.client().clone(), EVENTS_NAMESPACE);
+        let list = call("listing the events", api.list(&ListParams::default())).await?;
+        let about = |event: &Event| {
+            let Some(object) = &event.regarding else {
+                return false;
+            };
+            let name = object.name.as_deref().unwrap_or_default();
+            match object.kind.as_deref() {
+                Some("ClusterExtension") => name == extension,
+                Some("ClusterObjectSet") => revisions.iter().any(|set| set.name_any() == name),
+                _ => false,
+            }
+        };
+        let mut events: Vec<Event> = list.items.into_iter().filter(about).collect();
+        events.sort_by_key(|event| last_seen(event));
+        Ok(events)
+    }
+
+    /// Versions of the cluster: of Kubernetes, and of OpenShift where it is one.
+    pub(crate) async fn versions(&self) -> Result<(String, Option<String>), SourceError> {
+        let info = call(
+            "reading the API server's version",
+            self.client().apiserver_version(),
+        )
+        .await?;
+        let kind = GroupVersionKind::gvk("config.openshift.io", "v1", "ClusterVersion");
+        let kind = ApiResource::from_gvk_with_plural(&kind, "clusterversions");
+        let api: Api<DynamicObject> = Api::all_with(self.client().clone(), &kind);
+        let version = call("reading the ClusterVersion", api.get_opt("version")).await?;
+        let version = version.and_then(|version| {
+            let history = version.data.pointer("/status/history").and_then(Value::as_array);
+            let done = history
+                .into_iter()
+                .flatten()
+                .find(|entry| entry["state"] == "Completed");
+            let found = done
+                .map(|entry| &entry["version"])
+                .or_else(|| version.data.pointer("/status/desired/version"));
+            found.and_then(Value::as_str).map(ToOwned::to_owned)
+        });
+        Ok((info.git_version, version))
+    }
+}
+
+/// The extension that a revision is of.
+pub(crate) fn owner(set: &ClusterObjectSet) -> &str {
+    set.labels()
+        .get(keys::OWNER_NAME_LABEL)
+        .map_or("", String::as_str)
+}
+
+/// When an event was last seen, RFC 3339.
+pub(crate) fn last_seen(event: &Event) -> String {
+    let series = event.series.as_ref().map(|series| series.last_observed_time.0);
+    let time = series.or_else(|| event.event_time.as_ref().map(|time| time.0));
+    time.map(|time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
+        .unwrap_or_default()
+}
+
+async fn resource(
+    client: &Client,
+    api_version: &str,
+    kind: &str,
+) -> Result<Option<ApiResource>, SourceError> {
+    let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+    let kind = GroupVersionKind::gvk(group, version, kind);
+    let asked = pinned_kind(client, &kind);
+    match tokio::time::timeout(std::time::Duration::from_secs(30), asked).await {
+        Ok(Ok((resource, _))) => Ok(Some(resource)),
+        Ok(Err(kube::Error::Discovery(_))) => Ok(None),
+        Ok(Err(kube::Error::Api(status))) if status.is_not_found() => Ok(None),
+        Ok(Err(source)) => Err(SourceError::Cluster {
+            what: format!("asking for kind {}", kind.kind),
+            source: Box::new(source),
+        }),
+        Err(_) => Err(SourceError::Slow {
+            what: format!("asking for kind {}", kind.kind),
+        }),
+    }
+}

@@ -1,0 +1,188 @@
+//! The cluster's version, and its own place for the verdict.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use kube::Client;
+use kube::api::{Api, DynamicObject, Patch, PatchParams};
+use kube::core::GroupVersionKind;
+use kube::discovery::ApiResource;
+use olm_status::cluster_upgrade::{Minor, Verdict};
+use olm_status::condition::{self, NewCondition};
+use serde_json::{Value, json};
+
+use crate::cluster_extension::{CallError, call};
+
+const MANAGER: &str = "olm.operatorframework.io/cluster-upgrade";
+const GROUP: &str = "config.openshift.io";
+/// The group in which cluster-olm-operator keeps its configuration.
+const OPERATORS: &str = "operator.openshift.io";
+const OPERATOR: &str = "olm";
+const UPGRADEABLE: &str = "Upgradeable";
+
+/// A cluster of either kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cluster {
+    /// OpenShift of this minor; `told_by_others` when cluster-olm-operator tells the verdict.
+    OpenShift {
+        /// Its minor.
+        minor: Minor,
+        /// Whether somebody else writes the ClusterOperator.
+        told_by_others: bool,
+    },
+    /// Plain Kubernetes, as the minor of OpenShift that is made of it.
+    Kubernetes(Minor),
+}
+
+impl Cluster {
+    /// Looks at the cluster; none when its version is not known yet or says nothing about bundles.
+    pub(super) async fn look(client: &Client) -> Result<Option<Self>, CallError> {
+        let versions: Api<DynamicObject> =
+            Api::all_with(client.clone(), &kind("ClusterVersion", "clusterversions"));
+        match call("reading the ClusterVersion", versions.get("version")).await {
+            Ok(version) => {
+                let Some(minor) = version_of(&version.data).and_then(Minor::of_version) else {
+                    return Ok(None);
+                };
+                let groups = call("listing the API groups", client.list_api_groups()).await?;
+                let told_by_others = groups.groups.iter().any(|group| group.name == OPERATORS);
+                Ok(Some(Self::OpenShift {
+                    minor,
+                    told_by_others,
+                }))
+            }
+            Err(error) if error.is_not_found() => {
+                let info = call("reading the API server's version", client.apiserver_version()).await?;
+                let minor = Minor::of_version(&info.git_version);
+                Ok(minor
+                    .and_then(Minor::openshift_of_kubernetes)
+                    .map(Self::Kubernetes))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The minor of OpenShift that bundles are judged for.
+    pub(super) fn minor(self) -> Minor {
+        match self {
+            Self::OpenShift { minor, .. } | Self::Kubernetes(minor) => minor,
+        }
+    }
+
+    /// Writes the verdict where the cluster looks for it, when it is not there already.
+    pub(super) async fn report(self, client: &Client, verdict: &Verdict) -> Result<(), CallError> {
+        let Self::OpenShift {
+            told_by_others: false,
+            ..
+        } = self
+        else {
+            return Ok(());
+        };
+        let operator = kind("ClusterOperator", "clusteroperators");
+        let api: Api<DynamicObject> = Api::all_with(client.clone(), &operator);
+        let there = match call("reading ClusterOperator \"olm\"", api.get_opt(OPERATOR)).await {
+            Ok(there) => there,
+            // The kind comes and goes with the cluster's own operators.
+            Err(error) if error.is_not_found() => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let before: Option<Condition> = there.as_ref().and_then(|there| {
+            let conditions = there.data.pointer("/status/conditions")?.as_array()?;
+            let found = conditions.iter().find(|c| c["type"] == UPGRADEABLE)?;
+            serde_json::from_value(found.clone()).ok()
+        });
+        let condition = upgradeable(before.as_ref(), verdict, &Time(Timestamp::now()));
+        if before.as_ref() == Some(&condition) {
+            return Ok(());
+        }
+        let params = PatchParams::apply(MANAGER).force();
+        let object = |status: Option<Value>| {
+            let mut object = json!({"apiVersion": operator.api_version, "kind": operator.kind,
+                "metadata": {"name": OPERATOR}});
+            if let Some(status) = status {
+                object["status"] = status;
+            }
+            Patch::Apply(object)
+        };
+        if there.is_none() {
+            let what = "creating ClusterOperator \"olm\"";
+            call(what, api.patch(OPERATOR, &params, &object(None))).await?;
+        }
+        // observedGeneration is no field of a ClusterOperator's conditions.
+        let status = json!({"conditions": [{
+            "type": condition.type_, "status": condition.status, "reason": condition.reason,
+            "message": condition.message, "lastTransitionTime": condition.last_transition_time,
+        }]});
+        let what = "writing the status of ClusterOperator \"olm\"";
+        call(what, api.patch_status(OPERATOR, &params, &object(Some(status)))).await?;
+        Ok(())
+    }
+}
+
+fn kind(kind: &str, plural: &str) -> ApiResource {
+    ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(GROUP, "v1", kind), plural)
+}
+
+/// The version that the last completed update led to, else the one that is wanted.
+fn version_of(version: &Value) -> Option<&str> {
+    let history = version.pointer("/status/history").and_then(Value::as_array);
+    let completed = history
+        .into_iter()
+        .flatten()
+        .find(|entry| entry["state"] == "Completed");
+    completed
+        .map(|entry| &entry["version"])
+        .or_else(|| version.pointer("/status/desired/version"))
+        .and_then(Value::as_str)
+}
+
+fn upgradeable(before: Option<&Condition>, verdict: &Verdict, now: &Time) -> Condition {
+    let (reason, message) = verdict.folded();
+    let new = NewCondition {
+        type_: UPGRADEABLE.to_owned(),
+        status: if verdict.upgradeable() { "True" } else { "False" }.to_owned(),
+        reason,
+        message,
+        observed_generation: 0,
+    };
+    let mut conditions: Vec<Condition> = before.into_iter().cloned().collect();
+    condition::set(&mut conditions, new, now);
+    let mut condition = conditions.swap_remove(0);
+    condition.observed_generation = None;
+    condition
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_that_was_reached_counts() {
+        let version = json!({"status": {
+            "desired": {"version": "4.19.0"},
+            "history": [{"state": "Partial", "version": "4.19.0"}, {"state": "Completed", "version": "4.18.7"}],
+        }});
+        assert_eq!(version_of(&version), Some("4.18.7"));
+        let new = json!({"status": {"desired": {"version": "4.19.0"}, "history": []}});
+        assert_eq!(version_of(&new), Some("4.19.0"));
+        assert_eq!(version_of(&json!({})), None);
+    }
+
+    #[test]
+    fn the_same_verdict_is_the_same_condition() {
+        let verdict = Verdict {
+            next: Minor { major: 4, minor: 19 },
+            blockers: Vec::new(),
+            errors: Vec::new(),
+        };
+        let time = |text: &str| Time(text.parse().unwrap());
+        let first = upgradeable(None, &verdict, &time("2026-01-01T00:00:00Z"));
+        assert_eq!(
+            (first.status.as_str(), first.reason.as_str()),
+            ("True", "AsExpected")
+        );
+        assert_eq!(
+            upgradeable(Some(&first), &verdict, &time("2026-02-01T00:00:00Z")),
+            first
+        );
+    }
+}

@@ -1,0 +1,143 @@
+//! Whether the cluster may be upgraded: the verdict over all installed bundles, told where the cluster looks for it.
+//!
+//! On OpenShift that is the condition `Upgradeable` of the ClusterOperator `olm`, unless cluster-olm-operator is there, which
+//! writes it itself from the same revisions. Everywhere it is a metric, and an event on every extension that comes to
+//! block or no longer does. Nothing is told before every extension has been looked at once.
+
+mod cluster;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::api::{Api, ListParams};
+use kube::{Client, Resource as _, ResourceExt as _};
+use olm_api::ClusterExtension;
+use olm_runtime::events::Events;
+use olm_status::cluster_upgrade::{Verdict, judge};
+use tokio_util::sync::CancellationToken;
+
+use crate::cluster_extension::{CallError, call, chain};
+use crate::inventory::{Inventory, Known};
+use cluster::Cluster;
+
+/// Changes within this time are one verdict.
+const DEBOUNCE: Duration = Duration::from_millis(300);
+/// How soon the cluster's version is looked at again although no extension has changed.
+const RESYNC: Duration = Duration::from_mins(1);
+/// How soon it is tried again when something failed or not every extension has been looked at yet.
+const RETRY: Duration = Duration::from_secs(2);
+
+/// Keeps the verdict told until `shutdown`.
+pub(crate) async fn run(client: Client, inventory: Inventory, shutdown: CancellationToken) {
+    let work = follow(client, inventory);
+    tokio::select! {
+        () = shutdown.cancelled() => {}
+        () = work => {}
+    }
+}
+
+async fn follow(client: Client, inventory: Inventory) {
+    let events = Events::new(client.clone(), "operator-controller");
+    let mut blocking = BTreeMap::new();
+    loop {
+        let pause = match tell(&client, &inventory, &events, &mut blocking).await {
+            Ok(true) => RESYNC,
+            Ok(false) => RETRY,
+            Err(error) => {
+                tracing::warn!(
+                    error = chain(&error),
+                    "the verdict on cluster upgrades cannot be told; trying again"
+                );
+                RETRY
+            }
+        };
+        if tokio::time::timeout(pause, inventory.changed()).await.is_ok() {
+            tokio::time::sleep(DEBOUNCE).await;
+            // What came meanwhile is in this verdict.
+            let _ = inventory.changed().now_or_never();
+        }
+    }
+}
+
+/// One verdict; false when there is none yet.
+async fn tell(
+    client: &Client,
+    inventory: &Inventory,
+    events: &Events,
+    blocking: &mut BTreeMap<String, String>,
+) -> Result<bool, CallError> {
+    let known = inventory.known();
+    let api: Api<ClusterExtension> = Api::all(client.clone());
+    let list = call(
+        "listing the ClusterExtensions",
+        api.list_metadata(&ListParams::default()),
+    )
+    .await?;
+    if list
+        .items
+        .iter()
+        .any(|extension| !known.contains_key(&extension.name_any()))
+    {
+        return Ok(false);
+    }
+    let Some(cluster) = Cluster::look(client).await? else {
+        return Ok(false);
+    };
+    let installed: Vec<_> = known.values().filter_map(|known| known.bundle.clone()).collect();
+    let verdict = judge(cluster.minor(), &installed);
+    cluster.report(client, &verdict).await?;
+    let blocked: BTreeMap<String, String> = known
+        .keys()
+        .filter_map(|name| Some((name.clone(), verdict.blocked_by(name)?)))
+        .collect();
+    inventory.note_upgrade(blocked.keys().cloned().collect());
+    announce(events, &known, blocking, &blocked, &verdict);
+    *blocking = blocked;
+    Ok(true)
+}
+
+/// Tells in events who has come to block and who no longer does.
+fn announce(
+    events: &Events,
+    known: &BTreeMap<String, Known>,
+    before: &BTreeMap<String, String>,
+    now: &BTreeMap<String, String>,
+    verdict: &Verdict,
+) {
+    for (name, why) in now.iter().filter(|(name, why)| before.get(*name) != Some(*why)) {
+        let note = format!("an upgrade of the cluster to {} is blocked: {why}", verdict.next);
+        events.warning(
+            reference(name, known.get(name)),
+            "ClusterUpgradeBlocked",
+            "Judge",
+            &note,
+        );
+    }
+    for name in before
+        .keys()
+        .filter(|name| !now.contains_key(*name) && known.contains_key(*name))
+    {
+        let note = format!(
+            "an upgrade of the cluster to {} is no longer blocked",
+            verdict.next
+        );
+        events.normal(
+            reference(name, known.get(name)),
+            "ClusterUpgradeUnblocked",
+            "Judge",
+            &note,
+        );
+    }
+}
+
+fn reference(name: &str, known: Option<&Known>) -> ObjectReference {
+    ObjectReference {
+        api_version: Some(ClusterExtension::api_version(&()).into_owned()),
+        kind: Some(ClusterExtension::kind(&()).into_owned()),
+        name: Some(name.to_owned()),
+        uid: known.map(|known| known.uid.clone()),
+        ..ObjectReference::default()
+    }
+}

@@ -1,0 +1,231 @@
+//! What is known of every extension of the cluster, in one place: for metrics, and for the verdict on cluster upgrades.
+//!
+//! Written by the controllers at the end of a reconcile, never read by their decisions. Its metrics name extensions:
+//! their number is bounded by the ClusterExtensions there are, and a removed one's are gone.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use olm_status::cluster_upgrade::Installed;
+use parking_lot::Mutex;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric as _};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::gauge::ConstGauge;
+use tokio::sync::Notify;
+
+/// What is known of one extension.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Known {
+    /// uid of the object.
+    pub uid: String,
+    /// Package that the spec names.
+    pub package: String,
+    /// Version that is installed; empty when nothing is.
+    pub version: String,
+    /// Catalog it came from; empty when that is not known.
+    pub catalog: String,
+    /// Conditions as (type, status).
+    pub conditions: Vec<(String, String)>,
+    /// The newest bundle, if any.
+    pub bundle: Option<Installed>,
+}
+
+/// Every extension by name. Clones share it.
+#[derive(Clone, Default)]
+pub(crate) struct Inventory(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    extensions: Mutex<BTreeMap<String, Known>>,
+    /// Objects of the newest revision that is kept up: extension → (number, count).
+    objects: Mutex<BTreeMap<String, (i64, usize)>>,
+    /// Whether the cluster may be upgraded, once that is known, and who blocks it.
+    upgrade: Mutex<Option<Vec<String>>>,
+    changed: Notify,
+}
+
+impl Inventory {
+    /// Notes what revisions and catalogs say; conditions stay as they are.
+    pub(crate) fn note(&self, extension: &str, known: Known) {
+        let mut all = self.0.extensions.lock();
+        let entry = all.entry(extension.to_owned()).or_default();
+        let conditions = std::mem::take(&mut entry.conditions);
+        let changed = entry.uid != known.uid || entry.bundle != known.bundle;
+        *entry = Known { conditions, ..known };
+        if changed {
+            self.0.changed.notify_one();
+        }
+    }
+
+    /// Notes the conditions that were written; of an extension that nothing else is known of they say too little.
+    pub(crate) fn note_conditions(&self, extension: &str, conditions: &[Condition]) {
+        let told = conditions.iter().map(|c| (c.type_.clone(), c.status.clone()));
+        let mut all = self.0.extensions.lock();
+        if let Some(known) = all.get_mut(extension) {
+            known.conditions = told.collect();
+        }
+    }
+
+    /// Notes how many objects a revision keeps up.
+    pub(crate) fn note_objects(&self, extension: &str, revision: i64, count: usize) {
+        let mut all = self.0.objects.lock();
+        let entry = all.entry(extension.to_owned()).or_insert((revision, count));
+        if entry.0 <= revision {
+            *entry = (revision, count);
+        }
+    }
+
+    /// Drops an extension that is gone.
+    pub(crate) fn forget(&self, extension: &str) {
+        self.0.objects.lock().remove(extension);
+        if self.0.extensions.lock().remove(extension).is_some() {
+            self.0.changed.notify_one();
+        }
+    }
+
+    /// What is known now.
+    pub(crate) fn known(&self) -> BTreeMap<String, Known> {
+        self.0.extensions.lock().clone()
+    }
+
+    /// Notes who blocks an upgrade of the cluster.
+    pub(crate) fn note_upgrade(&self, blocking: Vec<String>) {
+        *self.0.upgrade.lock() = Some(blocking);
+    }
+
+    /// Waits until a bundle comes, changes or goes; one that did since the last call counts.
+    pub(crate) async fn changed(&self) {
+        self.0.changed.notified().await;
+    }
+}
+
+impl fmt::Debug for Inventory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inventory").finish_non_exhaustive()
+    }
+}
+
+impl Collector for Inventory {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let known = self.known();
+        let info = known.iter().map(|(name, known)| {
+            let labels = [
+                ("name", name.clone()),
+                ("package", known.package.clone()),
+                ("version", known.version.clone()),
+                ("catalog", known.catalog.clone()),
+            ];
+            (labels.to_vec(), 1)
+        });
+        gauges(
+            &mut encoder,
+            "olm_cluster_extension_info",
+            "Every ClusterExtension with what is installed for it, always 1",
+            info,
+        )?;
+        let conditions = known.iter().flat_map(|(name, known)| {
+            known.conditions.iter().flat_map(move |(type_, holds)| {
+                ["True", "False", "Unknown"].map(|status| {
+                    let labels = [
+                        ("name", name.clone()),
+                        ("type", type_.clone()),
+                        ("status", status.to_owned()),
+                    ];
+                    (labels.to_vec(), i64::from(status == holds.as_str()))
+                })
+            })
+        });
+        gauges(
+            &mut encoder,
+            "olm_cluster_extension_condition",
+            "Conditions of every ClusterExtension, 1 for the status that a condition has",
+            conditions,
+        )?;
+        let objects = self.0.objects.lock().clone();
+        let objects = objects.into_iter().map(|(name, (_, count))| {
+            let count = i64::try_from(count).unwrap_or(i64::MAX);
+            (vec![("name", name)], count)
+        });
+        gauges(
+            &mut encoder,
+            "olm_managed_objects",
+            "Objects that are applied and kept as they are, by ClusterExtension",
+            objects,
+        )?;
+        let Some(blocking) = self.0.upgrade.lock().clone() else {
+            return Ok(());
+        };
+        let upgradeable = encoder.encode_descriptor(
+            "olm_cluster_upgradeable",
+            "Whether no installed bundle blocks an upgrade of the cluster to its next minor",
+            None,
+            MetricType::Gauge,
+        )?;
+        ConstGauge::new(i64::from(blocking.is_empty())).encode(upgradeable)?;
+        gauges(
+            &mut encoder,
+            "olm_cluster_extension_blocks_cluster_upgrade",
+            "1 for every ClusterExtension whose bundle blocks an upgrade of the cluster to its next minor",
+            blocking.into_iter().map(|name| (vec![("name", name)], 1)),
+        )
+    }
+}
+
+type Labels = Vec<(&'static str, String)>;
+
+fn gauges(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    values: impl Iterator<Item = (Labels, i64)>,
+) -> Result<(), fmt::Error> {
+    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+    for (labels, value) in values {
+        ConstGauge::new(value).encode(family.encode_family(&labels)?)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::FutureExt as _;
+
+    #[test]
+    fn metrics_come_and_go_with_the_extension() {
+        let registry = olm_runtime::metrics::Registry::new();
+        let inventory = Inventory::default();
+        registry.register(|inner| inner.register_collector(Box::new(inventory.clone())));
+        let known = Known {
+            uid: "1".to_owned(),
+            package: "p".to_owned(),
+            version: "1.0.0".to_owned(),
+            catalog: "c".to_owned(),
+            ..Known::default()
+        };
+        inventory.note("a", known.clone());
+        assert!(inventory.changed().now_or_never().is_some());
+        inventory.note("a", known);
+        assert!(inventory.changed().now_or_never().is_none(), "nothing new");
+        inventory.note_objects("a", 2, 5);
+        inventory.note_objects("a", 1, 4);
+        inventory.note_upgrade(vec!["a".to_owned()]);
+        let text = registry.encode().unwrap();
+        for line in [
+            "olm_cluster_extension_info{name=\"a\",package=\"p\",version=\"1.0.0\",catalog=\"c\"} 1",
+            "olm_managed_objects{name=\"a\"} 5",
+            "olm_cluster_upgradeable 0",
+            "olm_cluster_extension_blocks_cluster_upgrade{name=\"a\"} 1",
+        ] {
+            assert!(text.contains(line), "{line} is not in\n{text}");
+        }
+        inventory.forget("a");
+        inventory.note_upgrade(Vec::new());
+        let text = registry.encode().unwrap();
+        assert!(!text.contains("name=\"a\""), "{text}");
+        assert!(text.contains("olm_cluster_upgradeable 1"), "{text}");
+    }
+}

@@ -1,0 +1,104 @@
+//! What would be installed if the spec asked for less: the successor that it holds back.
+//!
+//! Sound by construction: each part of the spec that may hold something back is left out in turn, the smallest first,
+//! and the question is resolved again.
+
+use crate::{CatalogInput, Request, Resolution, resolve};
+use olm_version::go_quote as quote;
+use serde::Serialize;
+use std::fmt;
+
+/// A successor of the installed bundle that the spec holds back. `Display` is one sentence without a full stop.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HeldBack {
+    /// Its version.
+    pub version: String,
+    /// Its name.
+    pub bundle: String,
+    /// The catalog that has it.
+    pub catalog: String,
+    /// What holds it back.
+    pub by: Hold,
+}
+
+/// What of `spec.source.catalog` holds a successor back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "by", rename_all = "camelCase")]
+pub enum Hold {
+    /// The range of versions.
+    Version {
+        /// The range as written.
+        range: String,
+    },
+    /// The choice of channels.
+    Channels {
+        /// The channels as written.
+        channels: Vec<String>,
+    },
+    /// Both: without either of them alone it would still be held back.
+    VersionAndChannels {
+        /// The range as written.
+        range: String,
+        /// The channels as written.
+        channels: Vec<String>,
+    },
+}
+
+/// The successor that is held back, given what `request` is answered by; none when nothing is installed.
+pub fn held_back(request: &Request, catalogs: &[CatalogInput], chosen: &Resolution) -> Option<HeldBack> {
+    request.installed.as_ref()?;
+    let range = request.version.clone().filter(|range| !range.is_empty());
+    let channels = Some(request.channels.clone()).filter(|channels| !channels.is_empty());
+    let holds = [
+        range.clone().map(|range| Hold::Version { range }),
+        channels.clone().map(|channels| Hold::Channels { channels }),
+        range
+            .zip(channels)
+            .map(|(range, channels)| Hold::VersionAndChannels { range, channels }),
+    ];
+    holds.into_iter().flatten().find_map(|by| {
+        let mut amended = request.clone();
+        if !matches!(by, Hold::Channels { .. }) {
+            amended.version = None;
+        }
+        if !matches!(by, Hold::Version { .. }) {
+            amended.channels.clear();
+        }
+        let found = resolve(&amended, catalogs).ok()?;
+        found
+            .version
+            .cmp_precedence(&chosen.version)
+            .is_gt()
+            .then(|| HeldBack {
+                version: found.version.to_string(),
+                bundle: found.bundle,
+                catalog: found.catalog,
+                by,
+            })
+    })
+}
+
+impl fmt::Display for HeldBack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Version {} (bundle {} of catalog {}) is held back by ",
+            self.version,
+            quote(&self.bundle),
+            quote(&self.catalog)
+        )?;
+        match &self.by {
+            Hold::Version { range } => write!(f, "spec.source.catalog.version {}", quote(range)),
+            Hold::Channels { channels } => {
+                write!(f, "spec.source.catalog.channels [{}]", channels.join(" "))
+            }
+            Hold::VersionAndChannels { range, channels } => write!(
+                f,
+                "spec.source.catalog.version {} and channels [{}]",
+                quote(range),
+                channels.join(" ")
+            ),
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Which successor the spec holds back, and what of the spec holds it.
+#![expect(clippy::expect_used, reason = "tests fail by panicking")]
+
+use olm_fbc::{Meta, PackageContent};
+use olm_resolve::{CatalogInput, CatalogLookup, Hold, Installed, Request, held_back, resolve};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+fn meta(schema: &str, name: &str, value: &Value) -> Meta {
+    Meta {
+        schema: schema.to_owned(),
+        package: if schema == "olm.package" { "" } else { "p" }.to_owned(),
+        name: name.to_owned(),
+        blob: value.to_string().into_bytes(),
+    }
+}
+
+/// `stable`: 1.0.0 → 1.0.1 → 1.1.0 (over both); `fast`: 1.0.1 → 2.0.0 as well.
+fn catalog() -> Vec<CatalogInput> {
+    let mut metas = vec![meta(
+        "olm.package",
+        "p",
+        &json!({"schema": "olm.package", "name": "p"}),
+    )];
+    let channels = [
+        (
+            "stable",
+            json!([{"name": "p.v1.0.0"}, {"name": "p.v1.0.1", "replaces": "p.v1.0.0"},
+                   {"name": "p.v1.1.0", "replaces": "p.v1.0.1", "skips": ["p.v1.0.0"]}]),
+        ),
+        (
+            "fast",
+            json!([{"name": "p.v1.0.1"}, {"name": "p.v2.0.0", "replaces": "p.v1.0.1"}]),
+        ),
+    ];
+    for (name, entries) in channels {
+        metas.push(meta(
+            "olm.channel",
+            name,
+            &json!({"name": name, "entries": entries}),
+        ));
+    }
+    for version in ["1.0.0", "1.0.1", "1.1.0", "2.0.0"] {
+        let name = format!("p.v{version}");
+        let bundle = json!({"name": name, "image": format!("registry.test/{name}"),
+            "properties": [{"type": "olm.package", "value": {"packageName": "p", "version": version}}]});
+        metas.push(meta("olm.bundle", &name, &bundle));
+    }
+    vec![CatalogInput {
+        name: "a".to_owned(),
+        priority: 0,
+        lookup: CatalogLookup::Found(Arc::new(PackageContent::from_metas("p", metas).expect("content"))),
+    }]
+}
+
+fn held(installed: Option<&str>, range: Option<&str>, channels: &[&str]) -> Option<(String, Hold)> {
+    let request = Request {
+        package: "p".to_owned(),
+        version: range.map(ToOwned::to_owned),
+        channels: channels.iter().map(|&channel| channel.to_owned()).collect(),
+        installed: installed.map(|version| Installed {
+            name: format!("p.v{version}"),
+            version: version.to_owned(),
+            release: None,
+            catalog: Some("a".to_owned()),
+        }),
+        ..Request::default()
+    };
+    let catalogs = catalog();
+    let chosen = resolve(&request, &catalogs).expect("a bundle");
+    held_back(&request, &catalogs, &chosen).map(|held| (held.version, held.by))
+}
+
+#[test]
+fn the_part_of_the_spec_that_holds_it_is_named() {
+    let range = || "1.0.x".to_owned();
+    let version = |wanted: &str, hold| Some((wanted.to_owned(), hold));
+    assert_eq!(
+        held(Some("1.0.0"), Some("1.0.x"), &[]),
+        version("1.1.0", Hold::Version { range: range() }),
+    );
+    assert_eq!(
+        held(Some("1.0.1"), None, &["stable"]),
+        version(
+            "2.0.0",
+            Hold::Channels {
+                channels: vec!["stable".to_owned()]
+            }
+        ),
+    );
+    // Without the range there is one already: the smaller change is named.
+    assert_eq!(
+        held(Some("1.0.1"), Some("1.0.x"), &["stable"]),
+        version("1.1.0", Hold::Version { range: range() }),
+    );
+    assert_eq!(
+        held(Some("1.1.0"), Some("1.1.x"), &["stable"]),
+        None,
+        "nothing replaces 1.1.0"
+    );
+    let range = "<2".to_owned();
+    let channels = vec!["stable".to_owned()];
+    assert_eq!(
+        held(Some("1.0.1"), Some("<2"), &["stable"]),
+        version("2.0.0", Hold::VersionAndChannels { range, channels }),
+    );
+}
+
+#[test]
+fn nothing_is_held_where_nothing_asks_for_less() {
+    assert_eq!(held(Some("1.0.1"), None, &[]), None);
+    assert_eq!(
+        held(Some("1.0.0"), None, &[]),
+        None,
+        "two steps away is no successor"
+    );
+    assert_eq!(held(None, Some("1.0.x"), &[]), None, "nothing is installed");
+}

@@ -1,0 +1,346 @@
+//! What every outcome says, to the letter.
+
+use super::*;
+
+fn time(text: &str) -> Time {
+    Time(text.parse().unwrap())
+}
+
+fn condition(type_: &str, status: &str, reason: &str, message: &str) -> Condition {
+    Condition {
+        type_: type_.into(),
+        status: status.into(),
+        reason: reason.into(),
+        message: message.into(),
+        observed_generation: Some(1),
+        last_transition_time: time("2026-01-01T00:00:00Z"),
+    }
+}
+
+fn revision(name: &str, version: &str, conditions: Vec<Condition>) -> RevisionView {
+    RevisionView {
+        name: name.into(),
+        bundle: format!("argocd-operator.v{version}"),
+        version: version.into(),
+        release: None,
+        image: format!("registry.example/argocd:{version}"),
+        catalog: Some("community".into()),
+        moved_from: None,
+        conditions,
+    }
+}
+
+fn rolled_out(name: &str, version: &str) -> RevisionView {
+    let text = format!("Revision {version} has rolled out.");
+    revision(
+        name,
+        version,
+        vec![
+            condition("Progressing", "True", "Succeeded", &text),
+            condition(
+                "Available",
+                "True",
+                "ProbesSucceeded",
+                "Objects are available and pass all probes.",
+            ),
+            condition(
+                "Succeeded",
+                "True",
+                "Succeeded",
+                "Revision succeeded rolling out.",
+            ),
+        ],
+    )
+}
+
+fn told(old: &ClusterExtensionStatus, outcome: &Outcome) -> ClusterExtensionStatus {
+    extension(old, outcome, 7, &time("2026-02-02T00:00:00Z"))
+}
+
+/// `Type=Status/Reason message`, for all conditions.
+fn lines(status: &ClusterExtensionStatus) -> Vec<String> {
+    let line = |c: &Condition| {
+        assert_eq!(c.observed_generation, Some(7), "{c:?}");
+        format!("{}={}/{} {}", c.type_, c.status, c.reason, c.message)
+    };
+    status.conditions.iter().flatten().map(line).collect()
+}
+
+fn has(status: &ClusterExtensionStatus, line: &str) {
+    let lines = lines(status);
+    assert!(lines.iter().any(|l| l == line), "{line} not in {lines:#?}");
+}
+
+fn known(installed: Option<RevisionView>, rolling_out: Vec<RevisionView>, progress: Progress) -> Outcome {
+    Outcome {
+        revisions: Revisions::Known {
+            installed,
+            rolling_out,
+        },
+        progress,
+        deprecations: Some(Deprecations::default()),
+        upgrade: Upgrade::NothingInstalled,
+    }
+}
+
+#[test]
+fn installed() {
+    let outcome = known(Some(rolled_out("a-1", "1.0.0")), vec![], Progress::Mirrored);
+    let status = told(&ClusterExtensionStatus::default(), &outcome);
+    assert_eq!(
+        lines(&status),
+        [
+            "Installed=True/Succeeded Installed bundle registry.example/argocd:1.0.0 successfully",
+            "Available=True/ProbesSucceeded Objects are available and pass all probes.",
+            "Progressing=True/Succeeded Revision 1.0.0 has rolled out.",
+            "Deprecated=False/NotDeprecated not deprecated",
+            "PackageDeprecated=False/NotDeprecated package not deprecated",
+            "ChannelDeprecated=False/NotDeprecated channel not deprecated",
+            "BundleDeprecated=False/NotDeprecated bundle not deprecated",
+            "Ready=True/Succeeded Version 1.0.0 is installed and available, from catalog \"community\".",
+        ]
+    );
+    let bundle = status.install.unwrap().bundle;
+    assert_eq!(
+        (bundle.name.as_str(), bundle.version.as_str()),
+        ("argocd-operator.v1.0.0", "1.0.0")
+    );
+    let active = status.active_revisions.unwrap();
+    assert_eq!(
+        active,
+        [RevisionStatus {
+            name: "a-1".into(),
+            conditions: None
+        }]
+    );
+}
+
+#[test]
+fn a_move_to_another_catalog_is_told() {
+    let mut moved = rolled_out("a-2", "1.0.1");
+    moved.moved_from = Some("old".into());
+    let text = "It moved to catalog \"community\" because catalog \"old\", which it was installed from, was gone, \
+                disabled or no longer selected.";
+    let status = told(
+        &ClusterExtensionStatus::default(),
+        &known(Some(moved.clone()), vec![], Progress::Mirrored),
+    );
+    let line = format!(
+        "Ready=True/Succeeded Version 1.0.1 is installed and available, from catalog \"community\". {text}"
+    );
+    has(&status, &line);
+    let install = status.install.unwrap();
+    assert_eq!(
+        (install.catalog.as_deref(), install.moved_from.as_deref()),
+        (Some("community"), Some("old"))
+    );
+    moved.conditions.clear();
+    let status = told(
+        &ClusterExtensionStatus::default(),
+        &known(Some(rolled_out("a-1", "1.0.0")), vec![moved], Progress::Mirrored),
+    );
+    let rolling = "Revision 1.0.1 is rolling out.";
+    has(&status, &format!("Progressing=True/RollingOut {rolling}"));
+    has(&status, &format!("Reconciling=True/RollingOut {rolling} {text}"));
+}
+
+#[test]
+fn first_revision_just_made() {
+    let outcome = known(None, vec![revision("a-1", "1.0.0", vec![])], Progress::Mirrored);
+    let status = told(&ClusterExtensionStatus::default(), &outcome);
+    has(&status, "Installed=False/Absent No bundle installed");
+    has(
+        &status,
+        "Progressing=True/RollingOut Revision 1.0.0 is rolling out.",
+    );
+    has(&status, "BundleDeprecated=Unknown/Absent no bundle installed yet");
+    assert_eq!(status.install, None);
+}
+
+#[test]
+fn a_revision_that_retries_makes_the_installation_a_failure() {
+    let retrying = vec![condition("Progressing", "True", "Retrying", "collision")];
+    let outcome = known(None, vec![revision("a-1", "1.0.0", retrying)], Progress::Mirrored);
+    let status = told(&ClusterExtensionStatus::default(), &outcome);
+    has(&status, "Installed=False/Failed No bundle installed");
+    has(&status, "Progressing=True/Retrying collision");
+}
+
+#[test]
+fn an_upgrade_on_its_way_shows_both_revisions() {
+    let rolling = vec![
+        condition(
+            "Progressing",
+            "True",
+            "RollingOut",
+            "Revision 1.0.1 is rolling out.",
+        ),
+        condition(
+            "Available",
+            "False",
+            "ProbeFailure",
+            "Object Deployment.apps/v1 n/d: not ready",
+        ),
+    ];
+    let outcome = known(
+        Some(rolled_out("a-1", "1.0.0")),
+        vec![revision("a-2", "1.0.1", rolling.clone())],
+        Progress::Mirrored,
+    );
+    let status = told(&ClusterExtensionStatus::default(), &outcome);
+    has(
+        &status,
+        "Progressing=True/RollingOut Revision 1.0.1 is rolling out.",
+    );
+    // Available is about what is installed.
+    has(
+        &status,
+        "Available=True/ProbesSucceeded Objects are available and pass all probes.",
+    );
+    let active = status.active_revisions.unwrap();
+    assert_eq!(
+        active[0],
+        RevisionStatus {
+            name: "a-1".into(),
+            conditions: None
+        }
+    );
+    let both = vec![rolling[1].clone(), rolling[0].clone()];
+    assert_eq!(
+        active[1],
+        RevisionStatus {
+            name: "a-2".into(),
+            conditions: Some(both)
+        }
+    );
+}
+
+#[test]
+fn what_is_in_the_way() {
+    for (progress, line) in [
+        (
+            Progress::Retrying("no bundles found".into()),
+            "Progressing=True/Retrying no bundles found",
+        ),
+        (Progress::Blocked("bad".into()), "Progressing=False/Blocked bad"),
+        (
+            Progress::InvalidConfiguration("f".into()),
+            "Progressing=False/InvalidConfiguration f",
+        ),
+        (Progress::Removing("a-1".into()), "Progressing=True/Retrying a-1"),
+    ] {
+        let outcome = known(None, vec![], progress);
+        let status = told(&ClusterExtensionStatus::default(), &outcome);
+        has(&status, line);
+        has(&status, "Installed=False/Failed No bundle installed");
+    }
+}
+
+#[test]
+fn unreadable_revisions() {
+    let outcome = Outcome {
+        revisions: Revisions::Unreadable("boom".into()),
+        progress: Progress::Mirrored,
+        deprecations: None,
+        upgrade: Upgrade::Unknown,
+    };
+    let old = told(
+        &ClusterExtensionStatus::default(),
+        &known(Some(rolled_out("a-1", "1.0.0")), vec![], Progress::Mirrored),
+    );
+    let status = told(&old, &outcome);
+    has(&status, "Installed=Unknown/Failed boom");
+    has(
+        &status,
+        "Progressing=True/Retrying retrying to get installed bundle",
+    );
+    assert_eq!(status.install, None);
+}
+
+#[test]
+fn deprecations() {
+    let mut outcome = known(Some(rolled_out("a-1", "1.0.0")), vec![], Progress::Mirrored);
+    outcome.deprecations = Some(Deprecations {
+        package: vec!["package gone".into()],
+        channels: vec!["alpha gone".into(), "beta gone".into()],
+        bundles: vec!["bundle gone".into()],
+    });
+    let status = told(&ClusterExtensionStatus::default(), &outcome);
+    has(
+        &status,
+        "Deprecated=True/Deprecated package gone\nalpha gone\nbeta gone\nbundle gone",
+    );
+    has(&status, "PackageDeprecated=True/Deprecated package gone");
+    has(&status, "ChannelDeprecated=True/Deprecated alpha gone\nbeta gone");
+    has(&status, "BundleDeprecated=True/Deprecated bundle gone");
+
+    outcome.deprecations = None;
+    let unknown = "deprecation status unknown: catalog data unavailable";
+    let status = told(&status, &outcome);
+    for type_ in [
+        "Deprecated",
+        "PackageDeprecated",
+        "ChannelDeprecated",
+        "BundleDeprecated",
+    ] {
+        has(
+            &status,
+            &format!("{type_}=Unknown/DeprecationStatusUnknown {unknown}"),
+        );
+    }
+    let outcome = Outcome {
+        deprecations: None,
+        ..known(None, vec![], Progress::Blocked("x".into()))
+    };
+    has(
+        &told(&status, &outcome),
+        "BundleDeprecated=Unknown/Absent no bundle installed yet",
+    );
+}
+
+#[test]
+fn availability_goes_with_the_installation() {
+    let old = told(
+        &ClusterExtensionStatus::default(),
+        &known(Some(rolled_out("a-1", "1.0.0")), vec![], Progress::Mirrored),
+    );
+    let status = told(&old, &known(None, vec![], Progress::Retrying("x".into())));
+    assert!(!lines(&status).iter().any(|line| line.starts_with("Available")));
+}
+
+#[test]
+fn saying_the_same_again_is_no_change() {
+    let outcome = known(Some(rolled_out("a-1", "1.0.0")), vec![], Progress::Mirrored);
+    let first = told(&ClusterExtensionStatus::default(), &outcome);
+    let later = extension(&first, &outcome, 7, &time("2026-03-03T00:00:00Z"));
+    assert!(same(&first, &later));
+    assert_eq!(first, later, "nothing flipped, so no time moved");
+    let next = extension(&first, &outcome, 8, &time("2026-03-03T00:00:00Z"));
+    assert!(!same(&first, &next), "a new generation is news");
+}
+
+#[test]
+fn a_workload_that_stops_being_ready_is_not_rolled_out_again() {
+    let rolling = "Revision 1.0.0 is rolling out.";
+    let degraded = revision(
+        "a-1",
+        "1.0.0",
+        vec![
+            condition("Progressing", "True", "RollingOut", rolling),
+            condition(
+                "Available",
+                "False",
+                "ProbeFailure",
+                "Object Deployment.apps/v1 ns/a: x",
+            ),
+        ],
+    );
+    let outcome = known(Some(degraded), vec![], Progress::Mirrored);
+    let status = told(&ClusterExtensionStatus::default(), &outcome);
+    has(&status, &format!("Progressing=True/RollingOut {rolling}"));
+    has(
+        &status,
+        "Ready=False/ProbeFailure Object Deployment.apps/v1 ns/a: x",
+    );
+    assert!(!lines(&status).iter().any(|line| line.starts_with("Reconciling")));
+}

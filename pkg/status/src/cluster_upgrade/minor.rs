@@ -1,0 +1,131 @@
+//! Versions of a cluster, to the minor: patch and pre-release do not count.
+
+use std::fmt;
+
+/// The last minor of OpenShift 4; its successor is 5.1, since 4.23 and 5.0 are the same release.
+const LAST_OF_FOUR: Minor = Minor { major: 4, minor: 23 };
+/// OpenShift 4.N is made of Kubernetes 1.(N + 13).
+const KUBERNETES_AHEAD: u64 = 13;
+
+/// `<major>.<minor>`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Minor {
+    /// The major version.
+    pub major: u64,
+    /// The minor version.
+    pub minor: u64,
+}
+
+impl Minor {
+    /// Reads the beginning of a version such as `4.18.3-rc.1` or `v1.36.3`.
+    #[must_use]
+    pub fn of_version(text: &str) -> Option<Self> {
+        let mut parts = text.trim().trim_start_matches('v').splitn(3, ['.', '-', '+']);
+        // Some providers write `33+` for the minor.
+        Some(Self {
+            major: parts.next()?.parse().ok()?,
+            minor: parts.next()?.parse().ok()?,
+        })
+    }
+
+    /// The minor after this one.
+    #[must_use]
+    pub fn next(self) -> Self {
+        if self == LAST_OF_FOUR {
+            return Self { major: 5, minor: 1 };
+        }
+        Self {
+            minor: self.minor.saturating_add(1),
+            ..self
+        }
+    }
+
+    /// As it is compared with what bundles name: 4.23 counts as 5.0.
+    pub(super) fn compared(self) -> Self {
+        if self == LAST_OF_FOUR {
+            return Self { major: 5, minor: 0 };
+        }
+        self
+    }
+
+    /// Whether this is a version of Kubernetes and not of OpenShift.
+    #[must_use]
+    pub fn is_kubernetes(self) -> bool {
+        self.major == 1
+    }
+
+    /// The minor of OpenShift that is made of this minor of Kubernetes; none before OpenShift 4.0.
+    #[must_use]
+    pub fn openshift_of_kubernetes(self) -> Option<Self> {
+        let minor = self
+            .minor
+            .checked_sub(KUBERNETES_AHEAD)
+            .filter(|_| self.is_kubernetes())?;
+        Some(match minor.checked_sub(LAST_OF_FOUR.minor) {
+            Some(minor) if minor > 0 => Self { major: 5, minor },
+            _ => Self { major: 4, minor },
+        })
+    }
+
+    /// The minor of Kubernetes that this minor of OpenShift is made of.
+    #[must_use]
+    pub fn kubernetes_of_openshift(self) -> Option<Self> {
+        let minor = match self.major {
+            4 => self.minor,
+            5 => self.minor.checked_add(LAST_OF_FOUR.minor)?,
+            _ => return None,
+        };
+        Some(Self {
+            major: 1,
+            minor: minor.checked_add(KUBERNETES_AHEAD)?,
+        })
+    }
+}
+
+impl fmt::Display for Minor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn minor(text: &str) -> Minor {
+        Minor::of_version(text).unwrap()
+    }
+
+    #[test]
+    fn only_major_and_minor_count() {
+        assert_eq!(minor("4.18.3-rc.1"), Minor { major: 4, minor: 18 });
+        assert_eq!(minor("v1.36.3"), minor("1.36"));
+        assert_eq!(minor("1.33+"), minor("1.33"));
+        assert_eq!(Minor::of_version("4"), None);
+        assert_eq!(Minor::of_version("x.y"), None);
+        assert_eq!(minor("4.18").next().to_string(), "4.19");
+        assert_eq!(minor("4.23").next().to_string(), "5.1");
+        assert_eq!(minor("5.0").next().to_string(), "5.1");
+    }
+
+    #[test]
+    fn releases_of_both_kinds_correspond() {
+        for (kubernetes, openshift) in [
+            ("1.25", "4.12"),
+            ("1.33", "4.20"),
+            ("1.36", "4.23"),
+            ("1.37", "5.1"),
+        ] {
+            assert_eq!(
+                minor(kubernetes).openshift_of_kubernetes(),
+                Some(minor(openshift))
+            );
+            assert_eq!(
+                minor(openshift).kubernetes_of_openshift(),
+                Some(minor(kubernetes))
+            );
+        }
+        assert_eq!(minor("5.0").kubernetes_of_openshift(), Some(minor("1.36")));
+        assert_eq!(minor("4.18").openshift_of_kubernetes(), None);
+    }
+}

@@ -1,0 +1,306 @@
+//! Whether the cluster may be upgraded to its next minor, as far as installed extensions say.
+//!
+//! A bundle blocks when the last minor it runs on is not above the cluster's; one whose limit cannot be read blocks, too.
+//! Reasons and sentences are those of OpenShift's cluster-olm-operator; what lifts a block is added behind them.
+
+mod limit;
+mod minor;
+pub mod removed;
+
+pub use limit::{LimitError, limit, limit_of_value};
+pub use minor::Minor;
+use std::fmt::Write as _;
+
+/// How many blocked extensions a message says more about than their names.
+const EXPLAINED: usize = 20;
+/// The condition of cluster-olm-operator that is folded into the ClusterOperator's `Upgradeable`.
+const FOLDED: &str = "InstalledOLMOperators";
+
+/// A bundle that is installed, or on its way.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Installed {
+    /// Name of the ClusterExtension.
+    pub extension: String,
+    /// Name of the bundle.
+    pub bundle: String,
+    /// Its properties, a JSON list, where it has any.
+    pub properties: Option<String>,
+    /// What it could be upgraded to, best first, where catalogs could be asked.
+    pub successors: Vec<Successor>,
+}
+
+/// A bundle that an installed one could be upgraded to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Successor {
+    /// Its version.
+    pub version: String,
+    /// How many upgrades lead there, at least.
+    pub steps: usize,
+    /// The last minor it runs on; none when it does not say.
+    pub limit: Option<Minor>,
+}
+
+/// A bundle that blocks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blocker {
+    /// Name of the ClusterExtension.
+    pub extension: String,
+    /// Name of the bundle.
+    pub bundle: String,
+    /// The last minor it runs on.
+    pub limit: Minor,
+    /// The reachable version that lifts the block with the fewest upgrades, the highest of those; none when there is none.
+    pub lifted_by: Option<Successor>,
+}
+
+/// Whether the cluster may be upgraded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// The minor that an upgrade would lead to.
+    pub next: Minor,
+    /// What blocks, by extension.
+    pub blockers: Vec<Blocker>,
+    /// Limits that cannot be read, which block as well: (extension, what is wrong), by extension.
+    pub errors: Vec<(String, String)>,
+}
+
+/// Judges an upgrade of a cluster at `current` to the minor after it.
+#[must_use]
+pub fn judge(current: Minor, installed: &[Installed]) -> Verdict {
+    let mut verdict = Verdict {
+        next: current.next(),
+        blockers: Vec::new(),
+        errors: Vec::new(),
+    };
+    let current = current.compared();
+    for Installed {
+        extension,
+        bundle,
+        properties,
+        successors,
+    } in installed
+    {
+        match properties.as_deref().map_or(Ok(None), limit) {
+            Ok(Some(limit)) if limit <= current => verdict.blockers.push(Blocker {
+                extension: extension.clone(),
+                bundle: bundle.clone(),
+                limit,
+                lifted_by: lifted_by(current, successors),
+            }),
+            Ok(_) => {}
+            Err(error) => {
+                let several = if matches!(error, LimitError::Properties(_)) {
+                    "error"
+                } else {
+                    "error(s)"
+                };
+                let text = format!(
+                    "{several} with cluster extension {extension}: error in bundle {bundle}: {error}"
+                );
+                verdict.errors.push((extension.clone(), text));
+            }
+        }
+    }
+    verdict.blockers.sort_by(|a, b| a.extension.cmp(&b.extension));
+    verdict.errors.sort();
+    verdict
+}
+
+fn lifted_by(current: Minor, successors: &[Successor]) -> Option<Successor> {
+    let lifts =
+        |successor: &&Successor| successor.steps > 0 && successor.limit.is_none_or(|limit| limit > current);
+    // Of equals the first: the best.
+    successors
+        .iter()
+        .filter(lifts)
+        .min_by_key(|successor| successor.steps)
+        .cloned()
+}
+
+impl Verdict {
+    /// Whether nothing blocks.
+    #[must_use]
+    pub fn upgradeable(&self) -> bool {
+        self.blockers.is_empty() && self.errors.is_empty()
+    }
+
+    /// Why not, in one word; none when nothing blocks.
+    #[must_use]
+    pub fn reason(&self) -> Option<&'static str> {
+        if !self.blockers.is_empty() {
+            Some("IncompatibleOperatorsInstalled")
+        } else if self.errors.is_empty() {
+            None
+        } else {
+            Some("FailureGettingExtensionMetadata")
+        }
+    }
+
+    /// Why not, for people, and what helps; empty when nothing blocks.
+    #[must_use]
+    pub fn message(&self) -> String {
+        let errors: Vec<&str> = self.errors.iter().map(|(_, text)| text.as_str()).collect();
+        if self.blockers.is_empty() {
+            return errors.join("\n");
+        }
+        let mut named: Vec<String> = self
+            .blockers
+            .iter()
+            .map(|blocker| {
+                format!(
+                    "bundle \"{}\" for ClusterExtension \"{}\"",
+                    blocker.bundle, blocker.extension
+                )
+            })
+            .collect();
+        named.sort();
+        let mut text = format!(
+            "Found ClusterExtensions that require upgrades prior to upgrading cluster to version {}: {}.",
+            self.next,
+            named.join(",")
+        );
+        if !errors.is_empty() {
+            // Writing into a String cannot fail.
+            let _ = write!(
+                text,
+                "\n Additionally the following errors were encountered while getting extension metadata: {}",
+                errors.join("\n")
+            );
+        }
+        for blocker in self.blockers.iter().take(EXPLAINED) {
+            let _ = write!(text, "\n{}.", blocker.help());
+        }
+        text
+    }
+
+    /// Reason and message of the ClusterOperator's condition `Upgradeable`.
+    #[must_use]
+    pub fn folded(&self) -> (String, String) {
+        match self.reason() {
+            Some(reason) => (
+                format!("{FOLDED}_{reason}"),
+                format!("{FOLDED}Upgradeable: {}", self.message()),
+            ),
+            None => ("AsExpected".to_owned(), "All is well".to_owned()),
+        }
+    }
+
+    /// What `extension` blocks with, for people; none when it does not.
+    #[must_use]
+    pub fn blocked_by(&self, extension: &str) -> Option<String> {
+        let of = |blocker: &&Blocker| blocker.extension == extension;
+        let blocked = self.blockers.iter().find(of).map(Blocker::help);
+        blocked.or_else(|| {
+            let found = self.errors.iter().find(|(name, _)| name == extension);
+            found.map(|(_, text)| text.clone())
+        })
+    }
+}
+
+impl Blocker {
+    /// What helps, as one sentence without a full stop.
+    #[must_use]
+    pub fn help(&self) -> String {
+        let Self {
+            extension,
+            bundle,
+            limit,
+            lifted_by,
+        } = self;
+        let head =
+            format!("ClusterExtension \"{extension}\": bundle \"{bundle}\" runs up to OpenShift {limit}");
+        match lifted_by {
+            Some(Successor {
+                version, steps: 1, ..
+            }) => {
+                format!("{head}; an upgrade to version {version} lifts the block")
+            }
+            Some(Successor { version, steps, .. }) => {
+                format!("{head}; version {version}, {steps} upgrades away, lifts the block")
+            }
+            None => format!("{head}; no version that is known to be reachable lifts the block"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn minor(text: &str) -> Minor {
+        Minor::of_version(text).unwrap()
+    }
+
+    fn installed(extension: &str, limit: &str) -> Installed {
+        Installed {
+            extension: extension.to_owned(),
+            bundle: format!("{extension}.v1"),
+            properties: Some(format!(
+                r#"[{{"type":"olm.maxOpenShiftVersion","value":{limit}}}]"#
+            )),
+            successors: Vec::new(),
+        }
+    }
+
+    fn blocks(current: &str, limit: &str) -> bool {
+        !judge(minor(current), &[installed("a", limit)]).upgradeable()
+    }
+
+    #[test]
+    fn only_what_runs_on_the_next_minor_may_stay() {
+        assert!(blocks("4.18.9", "4.18"));
+        assert!(blocks("4.18", "\"4.17\""));
+        assert!(!blocks("4.18.0-rc.1", "4.19"));
+        assert!(!blocks("4.9", "4.20"), "4.20 is not 4.2");
+        assert!(blocks("4.23", "5.0"), "4.23 is 5.0");
+        assert!(!blocks("4.23", "5.1"));
+        assert!(blocks("4.18", "\"odd\""), "what cannot be read blocks");
+        assert!(judge(minor("4.18"), &[Installed::default()]).upgradeable());
+    }
+
+    #[test]
+    fn all_are_named_in_upstreams_words() {
+        let mut b = installed("b", "4.18");
+        let successor = |version: &str, steps, limit: Option<&str>| Successor {
+            version: version.to_owned(),
+            steps,
+            limit: limit.map(minor),
+        };
+        b.successors = vec![
+            successor("3.0.0", 2, None),
+            successor("2.1.0", 1, Some("4.19")),
+            successor("2.0.0", 1, Some("4.18")),
+        ];
+        let verdict = judge(minor("4.18"), &[b, installed("c", "4"), installed("a", "4.17")]);
+        assert_eq!(verdict.reason(), Some("IncompatibleOperatorsInstalled"));
+        assert_eq!(
+            verdict.message(),
+            "Found ClusterExtensions that require upgrades prior to upgrading cluster to version 4.19: \
+             bundle \"a.v1\" for ClusterExtension \"a\",bundle \"b.v1\" for ClusterExtension \"b\".\
+             \n Additionally the following errors were encountered while getting extension metadata: \
+             error(s) with cluster extension c: error in bundle c.v1: error converting to semver for version 4: \
+             invalid semver format \"4\": expected <major>.<minor>\
+             \nClusterExtension \"a\": bundle \"a.v1\" runs up to OpenShift 4.17; no version that is known to be reachable lifts the block.\
+             \nClusterExtension \"b\": bundle \"b.v1\" runs up to OpenShift 4.18; an upgrade to version 2.1.0 lifts the block."
+        );
+        assert!(verdict.blocked_by("c").unwrap().contains("error(s) with"));
+        assert_eq!(verdict.blocked_by("d"), None);
+        let (reason, message) = verdict.folded();
+        assert_eq!(reason, "InstalledOLMOperators_IncompatibleOperatorsInstalled");
+        assert!(message.starts_with("InstalledOLMOperatorsUpgradeable: Found ClusterExtensions"));
+    }
+
+    #[test]
+    fn errors_alone_are_the_message() {
+        let mut odd = installed("a", "4.17");
+        odd.properties = Some("{".to_owned());
+        let verdict = judge(minor("4.18"), &[odd]);
+        assert_eq!(verdict.reason(), Some("FailureGettingExtensionMetadata"));
+        let message = verdict.message();
+        let head = "error with cluster extension a: error in bundle a.v1: could not convert olm.properties: \
+                    failed to unmarshal properties annotation: ";
+        assert!(message.starts_with(head), "{message}");
+        let fine = judge(minor("4.18"), &[]);
+        assert_eq!(fine.folded(), ("AsExpected".to_owned(), "All is well".to_owned()));
+    }
+}

@@ -1,0 +1,135 @@
+Feature: A status that tools can trust
+  Ready, Reconciling and Stalled say the same as the conditions that people read. What every feature brings about is
+  checked against the rules of kstatus at the end of the run.
+
+  Background:
+    Given OLM is available
+    And an image registry is available
+    And namespace "${TEST_NAMESPACE}" is available
+
+  Scenario: Ready follows the workload, and a successor that is held back is shown
+    Given a catalog "test" with packages:
+      | package | version | channel | replaces | contents                   |
+      | test    | 1.0.0   | alpha   |          | CRD, Deployment, ConfigMap |
+      | test    | 1.1.0   | alpha   | 1.0.0    | CRD, Deployment, ConfigMap |
+    When ClusterExtension is applied
+      """
+      apiVersion: olm.operatorframework.io/v1
+      kind: ClusterExtension
+      metadata:
+        name: ${NAME}
+      spec:
+        namespace: ${TEST_NAMESPACE}
+        source:
+          sourceType: Catalog
+          catalog:
+            packageName: ${PACKAGE:test}
+            version: 1.0.x
+            selector:
+              matchLabels:
+                olm.operatorframework.io/metadata.name: ${CATALOG:test}
+      """
+    Then ClusterExtension reports Ready as True with Reason Succeeded and Message includes:
+      """
+      Version 1.0.0 is installed and available, from catalog "${CATALOG:test}".
+      """
+    And ClusterExtension reports UpgradeAvailable as True with Reason HeldByVersion and Message includes:
+      """
+      Version 1.1.0 (bundle "${PACKAGE:test}.1.1.0" of catalog "${CATALOG:test}") is held back by spec.source.catalog.version "1.0.x"
+      """
+    And ClusterExtension is installed from catalog "test"
+    And events tell of ClusterExtension: Resolved, RollingOut, Installed, Available, UpgradeAvailable
+    When resource "configmap/test-configmap-${SCENARIO_ID}" is removed
+    Then resource "configmap/test-configmap-${SCENARIO_ID}" is eventually restored
+    And events tell of ClusterExtension: DriftRepaired
+    When deployment "test-operator-${SCENARIO_ID}" reports as not ready
+    Then ClusterExtension reports Available as False with Reason ProbeFailure
+    And ClusterExtension reports Ready as False with Reason ProbeFailure
+    And ClusterObjectSet "${NAME}-1" reports Available as False with Reason ProbeFailure
+    And events tell of ClusterExtension: Degraded
+    When deployment "test-operator-${SCENARIO_ID}" reports as ready
+    Then ClusterExtension reports Available as True with Reason ProbesSucceeded
+    And ClusterExtension reports Ready as True with Reason Succeeded
+    And ClusterObjectSet "${NAME}-1" reports Ready as True with Reason Succeeded
+    When ClusterExtension is updated
+      """
+      apiVersion: olm.operatorframework.io/v1
+      kind: ClusterExtension
+      metadata:
+        name: ${NAME}
+      spec:
+        namespace: ${TEST_NAMESPACE}
+        config:
+          configType: Inline
+          inline:
+            nonsense: true
+        source:
+          sourceType: Catalog
+          catalog:
+            packageName: ${PACKAGE:test}
+            selector:
+              matchLabels:
+                olm.operatorframework.io/metadata.name: ${CATALOG:test}
+      """
+    Then ClusterExtension reports Stalled as True with Reason InvalidConfiguration
+    And ClusterExtension reports Ready as False with Reason InvalidConfiguration
+    When ClusterExtension is updated
+      """
+      apiVersion: olm.operatorframework.io/v1
+      kind: ClusterExtension
+      metadata:
+        name: ${NAME}
+      spec:
+        namespace: ${TEST_NAMESPACE}
+        source:
+          sourceType: Catalog
+          catalog:
+            packageName: ${PACKAGE:test}
+            selector:
+              matchLabels:
+                olm.operatorframework.io/metadata.name: ${CATALOG:test}
+      """
+    Then ClusterExtension reports Ready as True with Reason Succeeded and Message includes:
+      """
+      Version 1.1.0 is installed and available
+      """
+    And ClusterExtension reports UpgradeAvailable as False with Reason UpToDate
+    When ClusterExtension is removed
+    Then events tell of ClusterExtension: Upgraded, Uninstalled
+
+  Scenario: An extension whose catalog goes moves to another one, and says so
+    Given a catalog "test" with packages:
+      | package | version | channel | replaces | contents       |
+      | test    | 1.0.0   | alpha   |          | CRD, ConfigMap |
+    When ClusterExtension is applied
+      """
+      apiVersion: olm.operatorframework.io/v1
+      kind: ClusterExtension
+      metadata:
+        name: ${NAME}
+      spec:
+        namespace: ${TEST_NAMESPACE}
+        source:
+          sourceType: Catalog
+          catalog:
+            packageName: ${PACKAGE:test}
+            selector:
+              matchExpressions:
+              - key: olm.operatorframework.io/metadata.name
+                operator: In
+                values: ["${CATALOG:test}", "${CATALOG:other}"]
+      """
+    Then ClusterExtension is rolled out
+    And ClusterExtension is installed from catalog "test"
+    Given a catalog "other" with packages:
+      | package | version | channel | replaces | contents       |
+      | test    | 1.0.0   | alpha   |          | CRD, ConfigMap |
+    Then ClusterExtension is installed from catalog "test"
+    When catalog "test" is deleted
+    Then ClusterExtension is installed from catalog "other", having moved from "test"
+    And ClusterExtension reports Ready as True with Reason Succeeded and Message includes:
+      """
+      It moved to catalog "${CATALOG:other}" because catalog "${CATALOG:test}", which it was installed from, was gone, disabled or no longer selected.
+      """
+    And events tell of ClusterExtension: CatalogMoved
+    And ClusterExtension has 1 revision

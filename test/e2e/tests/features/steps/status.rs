@@ -1,0 +1,58 @@
+//! Steps about what a status says to tools, and about events.
+
+use anyhow::Context as _;
+use cucumber::then;
+use k8s_openapi::api::events::v1::Event;
+use kube::api::{Api, ListParams};
+use serde_json::{Value, json};
+
+use crate::world::OlmWorld;
+
+#[then(regex = r#"^ClusterExtension is installed from catalog "([^"]+)"$"#)]
+async fn catalog(world: &mut OlmWorld, name: String) {
+    source(world, &name, None).await;
+}
+
+#[then(regex = r#"^ClusterExtension is installed from catalog "([^"]+)", having moved from "([^"]+)"$"#)]
+async fn moved(world: &mut OlmWorld, name: String, from: String) {
+    source(world, &name, Some(&from)).await;
+}
+
+async fn source(world: &OlmWorld, name: &str, from: Option<&str>) {
+    let reference = format!("clusterextension/{}", world.name());
+    let wanted = json!(world.catalog(name));
+    let from = from.map_or(Value::Null, |from| json!(world.catalog(from)));
+    world
+        .eventually(&format!("the extension to be of {wanted}"), async || {
+            let object = world.cluster().get(&reference, "").await?.context("not there")?;
+            let install = &object.data["status"]["install"];
+            anyhow::ensure!(
+                install["catalog"] == wanted && install["movedFrom"] == from,
+                "it is {install}"
+            );
+            Ok(())
+        })
+        .await;
+}
+
+#[then(regex = r"^events tell of ClusterExtension: (.+)$")]
+async fn events(world: &mut OlmWorld, reasons: String) {
+    // Events about what has no namespace are in this one.
+    let api: Api<Event> = Api::namespaced(world.cluster().client(), "default");
+    let name = world.name();
+    let about = |event: &&Event| {
+        let regarding = event.regarding.as_ref().and_then(|object| object.name.as_deref());
+        regarding == Some(name.as_str())
+    };
+    world
+        .eventually(&format!("events {reasons}"), async || {
+            let found = api.list(&ListParams::default()).await?.items;
+            let ours = found.iter().filter(about);
+            let told: Vec<&str> = ours.filter_map(|event| event.reason.as_deref()).collect();
+            for reason in reasons.split(',').map(str::trim) {
+                anyhow::ensure!(told.contains(&reason), "there are only {told:?}");
+            }
+            Ok(())
+        })
+        .await;
+}

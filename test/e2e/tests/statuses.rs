@@ -1,0 +1,175 @@
+//! Whatever a reconcile of a ClusterExtension comes to: what tools read keeps to the rules of kstatus. Every outcome
+//! there is alone, and long walks through them.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use olm_api::ClusterExtensionStatus;
+use olm_harness::kstatus::{Verdict, extension_faults, history_faults, verdict};
+use olm_resolve::{HeldBack, Hold};
+use olm_status::cluster_extension::{
+    Deprecations, Outcome, Progress, RevisionView, Revisions, extension, same,
+};
+use olm_status::upgrade::Upgrade;
+use serde_json::{Value, json};
+
+/// How many walks, and of how many steps.
+const WALKS: (u64, usize) = (300, 20);
+
+fn time(second: i64) -> Time {
+    let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+    Time(start + SignedDuration::from_secs(second))
+}
+
+/// What a revision's own controller can say of it.
+fn conditions() -> Vec<Vec<Condition>> {
+    let progressing = [
+        None,
+        Some(("True", "RollingOut")),
+        Some(("True", "Retrying")),
+        Some(("True", "Succeeded")),
+        Some(("False", "Blocked")),
+        Some(("False", "ProgressDeadlineExceeded")),
+    ];
+    let available = [
+        None,
+        Some(("True", "ProbesSucceeded")),
+        Some(("False", "ProbeFailure")),
+        Some(("Unknown", "Reconciling")),
+    ];
+    let told = |type_: &str, (status, reason): (&str, &str)| Condition {
+        type_: type_.into(),
+        status: status.into(),
+        reason: reason.into(),
+        message: format!("{type_} is {status}"),
+        observed_generation: Some(1),
+        last_transition_time: time(0),
+    };
+    let both = |p: Option<(&str, &str)>, a: Option<(&str, &str)>| {
+        let progressing = p.map(|p| told("Progressing", p));
+        progressing
+            .into_iter()
+            .chain(a.map(|a| told("Available", a)))
+            .collect()
+    };
+    progressing
+        .into_iter()
+        .flat_map(|p| available.into_iter().map(move |a| both(p, a)))
+        .collect()
+}
+
+fn revision(number: usize, conditions: Vec<Condition>) -> RevisionView {
+    RevisionView {
+        name: format!("a-{number}"),
+        bundle: format!("a.v1.0.{number}"),
+        version: format!("1.0.{number}"),
+        release: None,
+        image: format!("registry.example/a:{number}"),
+        catalog: Some("new".to_owned()),
+        moved_from: (number == 2).then(|| "old".to_owned()),
+        conditions,
+    }
+}
+
+/// Every outcome: the revisions with all their conditions, times how the reconcile went.
+fn outcomes() -> Vec<Outcome> {
+    let optional = |number: usize| {
+        let there = conditions().into_iter().map(move |c| Some(revision(number, c)));
+        std::iter::once(None).chain(there)
+    };
+    let progress = [
+        Progress::Mirrored,
+        Progress::Retrying("again".into()),
+        Progress::Blocked("no".into()),
+        Progress::InvalidConfiguration("odd".into()),
+        Progress::Removing("left".into()),
+    ];
+    let held = HeldBack {
+        version: "2.0.0".into(),
+        bundle: "a.v2.0.0".into(),
+        catalog: "new".into(),
+        by: Hold::Version { range: "1.x".into() },
+    };
+    let upgrades = [
+        Upgrade::NothingInstalled,
+        Upgrade::Unknown,
+        Upgrade::UpToDate,
+        Upgrade::HeldBack(held),
+    ];
+    let mut revisions = vec![Revisions::Unreadable("away".into())];
+    for installed in optional(1) {
+        for newer in optional(2) {
+            revisions.push(Revisions::Known {
+                installed: installed.clone(),
+                rolling_out: newer.into_iter().collect(),
+            });
+        }
+    }
+    let mut all = Vec::new();
+    for revisions in revisions {
+        for progress in &progress {
+            let number = all.len();
+            all.push(Outcome {
+                revisions: revisions.clone(),
+                progress: progress.clone(),
+                deprecations: (number % 2 == 0).then(Deprecations::default),
+                upgrade: upgrades[number % upgrades.len()].clone(),
+            });
+        }
+    }
+    all
+}
+
+fn object(generation: i64, status: &ClusterExtensionStatus) -> Value {
+    json!({"metadata": {"generation": generation}, "status": status})
+}
+
+#[test]
+fn every_outcome_reads_right() {
+    for outcome in outcomes() {
+        let status = extension(&ClusterExtensionStatus::default(), &outcome, 1, &time(1));
+        let faults = extension_faults(&object(1, &status));
+        assert!(faults.is_empty(), "{faults:?}: {outcome:#?}");
+        let newer = verdict(&object(2, &status));
+        assert_eq!(
+            newer,
+            Verdict::InProgress,
+            "nobody has looked at the new spec yet"
+        );
+        let again = extension(&status, &outcome, 1, &time(90));
+        assert!(same(&status, &again), "saying it again is no news");
+    }
+}
+
+#[test]
+fn every_walk_reads_right() {
+    let all = outcomes();
+    for seed in 0..WALKS.0 {
+        let mut number = seed;
+        let mut status = ClusterExtensionStatus {
+            observed_generation: Some(-1),
+            ..ClusterExtensionStatus::default()
+        };
+        let mut history = vec![object(1, &status)];
+        for second in 0..WALKS.1 {
+            // Knuth's linear congruence: walks that are the same in every run.
+            number = number
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let outcome = &all[usize::try_from(number >> 33).unwrap() % all.len()];
+            let generation = 1 + i64::try_from(second / 7).unwrap();
+            status = extension(
+                &status,
+                outcome,
+                generation,
+                &time(i64::try_from(second).unwrap()),
+            );
+            history.push(object(generation, &status));
+        }
+        let faults: Vec<String> = history_faults(&history)
+            .into_iter()
+            // Versions jump about here, as in no real history.
+            .filter(|fault| !fault.contains("another version"))
+            .collect();
+        assert!(faults.is_empty(), "walk {seed}: {faults:#?}");
+    }
+}
