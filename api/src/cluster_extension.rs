@@ -220,7 +220,7 @@ pub struct ClusterExtensionStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// Installed, Progressing, Available, the four about deprecation, UpgradeAvailable, and for tools Ready,
+    /// Installed, Progressing, Available, the four about deprecation, `UpgradeAvailable`, and for tools Ready,
     /// Reconciling and Stalled. Written by operator-controller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "parts::conditions")]

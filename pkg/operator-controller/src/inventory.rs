@@ -1,7 +1,7 @@
 //! What is known of every extension of the cluster, in one place: for metrics, and for the verdict on cluster upgrades.
 //!
 //! Written by the controllers at the end of a reconcile, never read by their decisions. Its metrics name extensions:
-//! their number is bounded by the ClusterExtensions there are, and a removed one's are gone.
+//! their number is bounded by the `ClusterExtension`s there are, and a removed one's are gone.
 
 use std::collections::BTreeMap;
 use std::fmt;

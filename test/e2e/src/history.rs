@@ -16,7 +16,7 @@ use serde_json::Value;
 /// uid → every version that was seen, in order.
 type Seen = BTreeMap<String, Vec<Value>>;
 
-/// The statuses of all ClusterExtensions of a run.
+/// The statuses of all `ClusterExtension`s of a run.
 #[derive(Clone, Default)]
 pub struct History(Arc<Mutex<Seen>>);
 
@@ -84,7 +84,7 @@ async fn watch(client: kube::Client, history: History) {
                     }
                     WatchEvent::Bookmark(mark) => from = mark.metadata.resource_version,
                     WatchEvent::Error(_) => {
-                        from = "0".to_owned();
+                        "0".clone_into(&mut from);
                         break;
                     }
                 }

@@ -1,6 +1,8 @@
 //! Whatever a reconcile of a ClusterExtension comes to: what tools read keeps to the rules of kstatus. Every outcome
 //! there is alone, and long walks through them.
 
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use olm_api::ClusterExtensionStatus;

@@ -195,7 +195,7 @@ async fn measured(set: Arc<ClusterObjectSet>, context: Arc<Context>) -> Result<A
         Ok(action) => Ended::of(action, context.backoff.failures(&name) > 0),
         Err(_) => Ended::Error,
     };
-    context.metrics.measure(work, ended).await
+    Box::pin(context.metrics.measure(work, ended)).await
 }
 
 async fn reconcile(set: Arc<ClusterObjectSet>, context: Arc<Context>) -> Result<Action, Error> {

@@ -26,7 +26,7 @@ pub(super) enum Cluster {
     OpenShift {
         /// Its minor.
         minor: Minor,
-        /// Whether somebody else writes the ClusterOperator.
+        /// Whether somebody else writes the `ClusterOperator`.
         told_by_others: bool,
     },
     /// Plain Kubernetes, as the minor of OpenShift that is made of it.

@@ -1,6 +1,6 @@
 //! Whether the cluster may be upgraded: the verdict over all installed bundles, told where the cluster looks for it.
 //!
-//! On OpenShift that is the condition `Upgradeable` of the ClusterOperator `olm`, unless cluster-olm-operator is there, which
+//! On OpenShift that is the condition `Upgradeable` of the `ClusterOperator` `olm`, unless cluster-olm-operator is there, which
 //! writes it itself from the same revisions. Everywhere it is a metric, and an event on every extension that comes to
 //! block or no longer does. Nothing is told before every extension has been looked at once.
 

@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 
 /// How many blocked extensions a message says more about than their names.
 const EXPLAINED: usize = 20;
-/// The condition of cluster-olm-operator that is folded into the ClusterOperator's `Upgradeable`.
+/// The condition of cluster-olm-operator that is folded into the `ClusterOperator`'s `Upgradeable`.
 const FOLDED: &str = "InstalledOLMOperators";
 
 /// A bundle that is installed, or on its way.
@@ -173,7 +173,7 @@ impl Verdict {
         text
     }
 
-    /// Reason and message of the ClusterOperator's condition `Upgradeable`.
+    /// Reason and message of the `ClusterOperator`'s condition `Upgradeable`.
     #[must_use]
     pub fn folded(&self) -> (String, String) {
         match self.reason() {
