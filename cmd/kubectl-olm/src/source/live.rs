@@ -48,7 +48,7 @@ impl Cluster {
         let kind = keys::OWNER_KIND_LABEL;
         let mut selector = format!("{kind}={}", keys::OWNER_KIND_CLUSTER_EXTENSION);
         if let Some(name) = of {
-            selector.push_str(&format!(",{}={name}", keys::OWNER_NAME_LABEL));
+            selector = format!("{selector},{}={name}", keys::OWNER_NAME_LABEL);
         }
         let what = "listing the ClusterObjectSets";
         let list = call(what, api.list(&ListParams::default().labels(&selector))).await?;
@@ -139,7 +139,7 @@ impl Cluster {
             }
         };
         let mut events: Vec<Event> = list.items.into_iter().filter(about).collect();
-        events.sort_by_key(|event| last_seen(event));
+        events.sort_by_key(last_seen);
         Ok(events)
     }
 
