@@ -21,6 +21,8 @@ use crate::watch::seen_of;
 /// How often fields may be taken back from another field manager within [`FIGHT_WINDOW`].
 const FIGHTS: usize = 5;
 const FIGHT_WINDOW: Duration = Duration::from_mins(1);
+/// How often an object that changes under our hands is looked at again before the attempt counts as failed.
+const RACES: usize = 4;
 /// The field manager of dry runs, so that they never meet a conflict with ourselves.
 const DRY_RUN_MANAGER: &str = "dummy";
 
@@ -136,7 +138,7 @@ impl Engine {
                 if skip {
                     Ok(None)
                 } else {
-                    self.write(revision, writer, item, look).await.map(Some)
+                    self.write_current(revision, writer, item, look).await.map(Some)
                 }
             }
             .boxed()
@@ -226,6 +228,31 @@ impl Engine {
                     self.forget_kind(&item.id);
                 }
                 Err(EngineError::validating(&item.id, source))
+            }
+        }
+    }
+
+    /// Writes one object. One that was changed between the look and the write, as a Deployment's status often is in a
+    /// rollout, is looked at again at once: that is no failure that anybody should read of.
+    async fn write_current(
+        &self,
+        revision: &Revision,
+        writer: &Writer<'_>,
+        item: &Item<'_>,
+        mut look: Look,
+    ) -> Result<Written, EngineError> {
+        let mut races = 0;
+        loop {
+            match self.write(revision, writer, item, look).await {
+                Err(error) if races < RACES && error.is_race() => {
+                    races += 1;
+                    look = match self.look(revision, item).await? {
+                        // To be reported with its phase, by the next attempt.
+                        Look::Collision(_) => return Err(error),
+                        again => again,
+                    };
+                }
+                done => return done,
             }
         }
     }

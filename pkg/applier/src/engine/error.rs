@@ -85,6 +85,11 @@ impl EngineError {
         false
     }
 
+    /// Whether the object was changed by somebody between our reading and our writing it.
+    pub(super) fn is_race(&self) -> bool {
+        matches!(self, Self::Object { source, .. } if source.code() == 409 && source.field_conflicts().is_empty())
+    }
+
     pub(super) fn object(id: &Id, step: &'static str, source: CallError) -> Self {
         Self::Object {
             head: format!("reconciling {}", named(id)),

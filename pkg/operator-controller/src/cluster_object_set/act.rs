@@ -34,6 +34,8 @@ pub(super) enum Next {
     After(Duration),
     /// After the delay for failures.
     Backoff,
+    /// On a change; the older revisions are archived first.
+    ArchiveOlder,
     /// Never: the finalizer goes.
     Release,
 }
@@ -101,7 +103,7 @@ impl Context {
                 .engine
                 .idle(&uid, set.metadata.generation.unwrap_or_default())
         {
-            return Ok(self.rolled_out(set).await);
+            return Ok(Done::new(Outcome::RolledOut, Next::ArchiveOlder));
         }
         let content = match self.gather(set, false).await {
             Gathered::Objects(content) => content,
@@ -134,7 +136,7 @@ impl Context {
                 });
             }
             match self.revision(set, &content) {
-                Ok(revision) => self.apply(set, &revision).await,
+                Ok(revision) => self.apply(&revision).await,
                 Err(text) => Done::new(Outcome::Retrying(text), Next::After(COLLISION_RETRY)),
             }
         };
@@ -142,7 +144,7 @@ impl Context {
         Ok(done)
     }
 
-    async fn apply(&self, set: &ClusterObjectSet, revision: &Revision) -> Done {
+    async fn apply(&self, revision: &Revision) -> Done {
         let applied = match self.engine.apply(revision).await {
             Ok(applied) => applied,
             Err(error) => return Done::new(Outcome::Retrying(chain(&error)), Next::Backoff),
@@ -162,7 +164,7 @@ impl Context {
             return Done::new(Outcome::NotReady(applied.failing), Next::Deadline);
         }
         self.contents.drop(&revision.identity.uid);
-        self.rolled_out(set).await
+        Done::new(Outcome::RolledOut, Next::ArchiveOlder)
     }
 
     /// Tells the owner in an event what others had changed or deleted.
@@ -193,18 +195,9 @@ impl Context {
         self.events.normal(reference, "DriftRepaired", "Apply", &note);
     }
 
-    /// Everything is applied and ready.
-    async fn rolled_out(&self, set: &ClusterObjectSet) -> Done {
-        match self.archive_outdone(set).await {
-            Ok(()) => Done::new(Outcome::RolledOut, Next::Settled),
-            Err(error) => {
-                let text = format!("archiving older revisions: {}", chain(&error));
-                Done::new(Outcome::Retrying(text), Next::Backoff)
-            }
-        }
-    }
-
-    async fn archive_outdone(&self, set: &ClusterObjectSet) -> Result<(), Error> {
+    /// Archives the revisions that `set` took over from. Only once its status says that it has rolled out: else there
+    /// would be a moment in which no revision of the extension counts as installed.
+    pub(super) async fn archive_outdone(&self, set: &ClusterObjectSet) -> Result<(), Error> {
         let sets: Api<ClusterObjectSet> = Api::all(self.client.clone());
         for other in self
             .store

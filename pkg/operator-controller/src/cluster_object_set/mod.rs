@@ -277,11 +277,14 @@ impl Context {
         now: jiff::Timestamp,
     ) -> Result<Action, Error> {
         let remaining = decide::remaining(set, now).filter(|left| !left.is_zero());
+        if matches!(next, Next::ArchiveOlder) {
+            self.archive_outdone(set).await?;
+        }
         if !matches!(next, Next::Backoff) {
             self.backoff.clear(&name.to_owned());
         }
         Ok(match next {
-            Next::Settled => Action::await_change(),
+            Next::Settled | Next::ArchiveOlder => Action::await_change(),
             Next::Deadline => remaining.map_or_else(Action::await_change, Action::requeue),
             Next::After(delay) => Action::requeue(delay),
             Next::Backoff => {
