@@ -175,6 +175,105 @@ pub struct PreflightConfig {
 pub struct CrdUpgradeSafety {
     /// `Strict` refuses unsafe changes, `None` does not look.
     pub enforcement: CrdUpgradeSafetyEnforcement,
+
+    /// Unsafe changes that are accepted nevertheless: one rule at one place each. Everything else is
+    /// still refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "atomic"))]
+    pub waivers: Option<Vec<CrdUpgradeWaiver>>,
+}
+
+/// An unsafe change of a custom resource definition that is accepted.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new(
+    "self.rule in ['scope', 'storedVersionRemoval'] ? !has(self.path) : has(self.path)"
+).message("path is required, but for the rules scope and storedVersionRemoval, which concern no field"))]
+pub struct CrdUpgradeWaiver {
+    /// Name of the custom resource definition.
+    #[schemars(length(min = 1, max = 253))]
+    pub crd: String,
+
+    /// The rule, as the refusal names it.
+    pub rule: CrdUpgradeRule,
+
+    /// The field, as the refusal names it, without the version: `^.spec.size`. A waiver holds for all
+    /// versions; one for `existingFieldRemoval` also covers everything below the field.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 1024), regex(pattern = r"^\^"))]
+    pub path: Option<String>,
+}
+
+/// A rule of the check of custom resource definitions.
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[serde(rename_all = "camelCase")]
+pub enum CrdUpgradeRule {
+    /// The scope may not change.
+    Scope,
+    /// A version in which objects are stored may not go.
+    StoredVersionRemoval,
+    /// A field may not go.
+    ExistingFieldRemoval,
+    /// A field's type may not change.
+    Type,
+    /// No field may become required.
+    Required,
+    /// No value may become forbidden.
+    Enum,
+    /// Defaults may not change.
+    Default,
+    /// A bound may not become tighter.
+    Minimum,
+    /// A bound may not become tighter.
+    MinLength,
+    /// A bound may not become tighter.
+    MinItems,
+    /// A bound may not become tighter.
+    MinProperties,
+    /// A bound may not become tighter.
+    Maximum,
+    /// A bound may not become tighter.
+    MaxLength,
+    /// A bound may not become tighter.
+    MaxItems,
+    /// A bound may not become tighter.
+    MaxProperties,
+    /// A pattern may not be added or changed.
+    Pattern,
+    /// Null may not become forbidden.
+    Nullable,
+    /// The alternatives may not change.
+    OneOf,
+    /// Nothing may change that no other rule knows.
+    #[default]
+    Unhandled,
+}
+
+impl CrdUpgradeRule {
+    /// The name that refusals give it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Scope => "scope",
+            Self::StoredVersionRemoval => "storedVersionRemoval",
+            Self::ExistingFieldRemoval => "existingFieldRemoval",
+            Self::Type => "type",
+            Self::Required => "required",
+            Self::Enum => "enum",
+            Self::Default => "default",
+            Self::Minimum => "minimum",
+            Self::MinLength => "minLength",
+            Self::MinItems => "minItems",
+            Self::MinProperties => "minProperties",
+            Self::Maximum => "maximum",
+            Self::MaxLength => "maxLength",
+            Self::MaxItems => "maxItems",
+            Self::MaxProperties => "maxProperties",
+            Self::Pattern => "pattern",
+            Self::Nullable => "nullable",
+            Self::OneOf => "oneOf",
+            Self::Unhandled => "unhandled",
+        }
+    }
 }
 
 /// How strictly changes to custom resource definitions are checked.

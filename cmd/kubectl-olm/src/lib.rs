@@ -76,6 +76,7 @@ async fn answer(command: Command, format: Format, style: Style) -> Result<Report
         Command::ClusterUpgrade(ClusterUpgrade::Check(args)) => {
             commands::cluster_upgrade::check(args, style).await
         }
+        Command::CrdSafety(args) => commands::crd_safety::run(args, style).await,
         Command::Completion(args) => Ok(commands::completion::run(&args)),
     }
 }

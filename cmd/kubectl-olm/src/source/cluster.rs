@@ -86,6 +86,20 @@ impl Cluster {
         &self.system_namespace
     }
 
+    /// The custom resource definition of this name, as it is stored; `None` when there is none.
+    ///
+    /// # Errors
+    /// The cluster cannot be asked.
+    pub(crate) async fn crd(&self, name: &str) -> Result<Option<serde_json::Value>, SourceError> {
+        let kind = kube::discovery::ApiResource::from_gvk_with_plural(
+            &kube::core::GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition"),
+            "customresourcedefinitions",
+        );
+        let api: Api<kube::core::DynamicObject> = Api::all_with(self.client.clone(), &kind);
+        let found = call("reading a CustomResourceDefinition", api.get_opt(name)).await?;
+        Ok(found.and_then(|object| serde_json::to_value(object).ok()))
+    }
+
     /// The `ClusterCatalog`s that are not made unavailable.
     ///
     /// # Errors

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
+use super::effect::{self, Effect};
+use super::flatten::Node;
 use super::literal::{field_name, show};
 
 /// A rule's name and what it says.
@@ -31,8 +33,10 @@ const KNOWN: [&str; 18] = [
     "items",
 ];
 
-/// Everything that is wrong with replacing the field `old` with `new`.
-pub(super) fn field(old: &Value, new: &Value) -> Vec<Violation> {
+/// Everything that is wrong with replacing the field `before` with `after`. What has at most the effect
+/// `passing` is left out; without one, everything that upstream names is named.
+pub(super) fn field(before: &Node<'_>, after: &Node<'_>, passing: Option<Effect>) -> Vec<Violation> {
+    let (old, new) = (before.schema, after.schema);
     let mut out = Vec::new();
     type_(old, new, &mut out);
     required(old, new, &mut out);
@@ -42,7 +46,10 @@ pub(super) fn field(old: &Value, new: &Value) -> Vec<Violation> {
     pattern(old, new, &mut out);
     nullable(old, new, &mut out);
     one_of(old, new, &mut out);
-    unhandled(old, new, &mut out);
+    let passes = |key: &str| passing.is_some_and(|passing| effect::effect(key, before, after) <= passing);
+    // Those rules are named after the key they look at.
+    out.retain(|(rule, _)| !passes(rule));
+    unhandled(old, new, passes, &mut out);
     out
 }
 
@@ -197,7 +204,7 @@ fn one_of(old: &Value, new: &Value, out: &mut Vec<Violation>) {
 }
 
 /// Any difference that no rule looked at is refused, since nobody knows what it does to objects.
-fn unhandled(old: &Value, new: &Value, out: &mut Vec<Violation>) {
+fn unhandled(old: &Value, new: &Value, passes: impl Fn(&str) -> bool, out: &mut Vec<Violation>) {
     let empty = Map::new();
     let (old, new) = (
         old.as_object().unwrap_or(&empty),
@@ -206,7 +213,7 @@ fn unhandled(old: &Value, new: &Value, out: &mut Vec<Violation>) {
     let keys: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     let changes: Vec<String> = keys
         .into_iter()
-        .filter(|key| !is_same(key, old.get(*key), new.get(*key)))
+        .filter(|key| !is_same(key, old.get(*key), new.get(*key)) && !passes(key))
         .map(|key| {
             format!(
                 "{} {} -> {}",

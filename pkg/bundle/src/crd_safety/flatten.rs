@@ -7,47 +7,76 @@ use serde_json::Value;
 /// Deepest schema looked at; Kubernetes' own limits keep real ones far below.
 const MAX_DEPTH: usize = 200;
 
-/// Schemas by path: `^` is the root, `^.spec.list.items` the elements of a list.
-pub(super) type Fields<'a> = BTreeMap<String, &'a Value>;
+/// A field and how it is reached.
+#[derive(Clone, Debug)]
+pub(super) struct Node<'a> {
+    /// Its schema.
+    pub schema: &'a Value,
+    /// The path of the schema it stands in; `None` at the root.
+    pub above: Option<String>,
+    /// The schema it stands in and its name there, where it is a property.
+    pub property_of: Option<(&'a Value, &'a str)>,
+    /// Whether it stands below `allOf`, `anyOf`, `oneOf` or `not`, where schemas only restrict.
+    pub in_logic: bool,
+}
+
+/// Fields by path: `^` is the root, `^.spec.list.items` the elements of a list.
+pub(super) type Fields<'a> = BTreeMap<String, Node<'a>>;
 
 pub(super) fn flatten(schema: &Value) -> Fields<'_> {
+    let root = Node {
+        schema,
+        above: None,
+        property_of: None,
+        in_logic: false,
+    };
     let mut out = BTreeMap::new();
-    let mut todo = vec![("^".to_owned(), schema, 0)];
-    while let Some((path, schema, depth)) = todo.pop() {
+    let mut todo = vec![("^".to_owned(), root, 0)];
+    while let Some((path, node, depth)) = todo.pop() {
         if depth < MAX_DEPTH {
-            children(&path, schema, |path, child| todo.push((path, child, depth + 1)));
+            children(&path, &node, |path, child| todo.push((path, child, depth + 1)));
         }
-        out.insert(path, schema);
+        out.insert(path, node);
     }
     out
 }
 
-fn children<'a>(path: &str, schema: &'a Value, mut add: impl FnMut(String, &'a Value)) {
-    for key in ["items", "additionalProperties", "additionalItems", "not"] {
+fn children<'a>(path: &str, node: &Node<'a>, mut add: impl FnMut(String, Node<'a>)) {
+    let schema = node.schema;
+    let mut add = |at: String, child: &'a Value, name: Option<&'a str>, logic: bool| {
+        let node = Node {
+            schema: child,
+            above: Some(path.to_owned()),
+            property_of: name.map(|name| (schema, name)),
+            in_logic: node.in_logic || logic,
+        };
+        add(format!("{path}.{at}"), node);
+    };
+    for (key, logic) in [
+        ("items", false),
+        ("additionalProperties", false),
+        ("additionalItems", false),
+        ("not", true),
+    ] {
         match schema.get(key) {
-            Some(child @ Value::Object(_)) => add(format!("{path}.{key}"), child),
+            Some(child @ Value::Object(_)) => add(key.to_owned(), child, None, logic),
             Some(Value::Array(list)) => {
                 for (at, child) in list.iter().enumerate() {
-                    add(format!("{path}.{key}[{at}]"), child);
+                    add(format!("{key}[{at}]"), child, None, logic);
                 }
             }
             _ => {}
         }
     }
     for key in ["allOf", "anyOf", "oneOf"] {
-        for (at, child) in schema
-            .get(key)
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .enumerate()
-        {
-            add(format!("{path}.{key}[{at}]"), child);
+        let list = schema.get(key).and_then(Value::as_array);
+        for (at, child) in list.into_iter().flatten().enumerate() {
+            add(format!("{key}[{at}]"), child, None, true);
         }
     }
     if let Some(Value::Object(properties)) = schema.get("properties") {
         for (name, child) in properties {
-            add(format!("{path}.{name}"), child);
+            add(name.clone(), child, Some(name), false);
         }
     }
 }

@@ -3,15 +3,24 @@
 //! Every version present on both sides is compared field by field, and the versions served side by side
 //! with each other, because objects are read and written through all of them. What loosens a schema in a
 //! way that is understood passes; any difference that no rule knows is refused.
+//!
+//! Findings are upstream's, word for word; [`Rules::Ours`] leaves out those that can break nothing.
 
 mod compare;
+mod effect;
 mod flatten;
 mod literal;
+mod logic;
 mod version_order;
+mod waiver;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
+
+use effect::Effect;
+
+pub use waiver::{Waiver, waive};
 
 /// One reason why an upgrade of a CRD is unsafe.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,27 +42,53 @@ impl std::fmt::Display for Finding {
     }
 }
 
+/// Whose view of what is unsafe.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rules {
+    /// What can break neither an object nor a client passes; see docs/deviations.md.
+    #[default]
+    Ours,
+    /// Everything that upstream refuses is refused.
+    Upstream,
+}
+
 /// Compares `old`, as it is on the cluster, with `new`. No finding means that the upgrade is safe. The
 /// findings are sorted. Objects that are no `apiextensions.k8s.io/v1` CRDs are not looked at.
-pub fn check(old: &Value, new: &Value) -> Vec<Finding> {
+pub fn check(old: &Value, new: &Value, rules: Rules) -> Vec<Finding> {
     if !is_v1(old) || !is_v1(new) {
         return Vec::new();
     }
+    let ours = rules == Rules::Ours;
     let mut out = Vec::new();
     scope(old, new, &mut out);
     stored_versions(old, new, &mut out);
     let (old_versions, new_versions) = (versions(old), versions(new));
     for (name, old_version) in &old_versions {
+        if ours && is_unused(old, name, old_version) {
+            continue;
+        }
         if let Some(new_version) = new_versions.get(name) {
-            same_version(name, old_version, new_version, &mut out);
+            same_version(name, old_version, new_version, ours, &mut out);
         }
     }
     if new.pointer("/spec/conversion/strategy").and_then(Value::as_str) != Some("Webhook") {
-        served_pairs(&old_versions, &new_versions, &mut out);
+        // Objects go both ways between versions, so that one may not allow more than the other.
+        let passing = ours.then_some(Effect::Same);
+        served_pairs(&old_versions, &new_versions, passing, &mut out);
     }
     out.sort();
     out.dedup();
     out
+}
+
+/// A version in which no object is stored and that no client can reach.
+fn is_unused(crd: &Value, name: &str, version: &Value) -> bool {
+    let is = |key: &str| version.get(key).and_then(Value::as_bool).unwrap_or(false);
+    let stored = crd.pointer("/status/storedVersions").and_then(Value::as_array);
+    let stored = stored.filter(|stored| !stored.is_empty());
+    !is("served")
+        && !is("storage")
+        && stored.is_some_and(|stored| stored.iter().all(|other| other.as_str() != Some(name)))
 }
 
 fn is_v1(crd: &Value) -> bool {
@@ -114,24 +149,72 @@ fn stored_versions(old: &Value, new: &Value, out: &mut Vec<Finding>) {
     }
 }
 
-fn same_version(name: &str, old: &Value, new: &Value, out: &mut Vec<Finding>) {
+fn same_version(name: &str, old: &Value, new: &Value, ours: bool, out: &mut Vec<Finding>) {
     let (old, new) = (flatten::flatten(schema(old)), flatten::flatten(schema(new)));
-    for path in old.keys().filter(|path| !new.contains_key(*path)) {
+    for (path, node) in old.iter().filter(|(path, _)| !new.contains_key(*path)) {
+        if ours && (is_judged_above(node, &old, &new) || is_kept(node, &old, &new)) {
+            continue;
+        }
         out.push(crd_wide(
             "existingFieldRemoval",
             format!("removed field : {name}.{path}"),
         ));
     }
-    out.extend(differences(name, &old, &new));
+    out.extend(differences(name, &old, &new, ours.then_some(Effect::Looser)));
 }
 
-/// What the rules say to each field of `old`; a field that is gone is compared with an empty schema.
-fn differences(head: &str, old: &flatten::Fields<'_>, new: &flatten::Fields<'_>) -> BTreeSet<Finding> {
-    let empty = Value::Null;
+/// Whether the field that this one only restricts is still there, so that the change is judged with it.
+fn is_judged_above(node: &flatten::Node<'_>, old: &flatten::Fields<'_>, new: &flatten::Fields<'_>) -> bool {
+    let mut node = node;
+    while let Some(above) = node.above.as_deref().filter(|_| node.in_logic) {
+        match old.get(above) {
+            Some(next) if next.in_logic => node = next,
+            Some(_) => return new.contains_key(above),
+            None => return false,
+        }
+    }
+    false
+}
+
+/// Whether a field that is gone from the schema stays in the objects, as all that the field above does not know.
+fn is_kept(node: &flatten::Node<'_>, old: &flatten::Fields<'_>, new: &flatten::Fields<'_>) -> bool {
+    let mut top = node;
+    while let Some(above) = &top.above {
+        if let Some(now) = new.get(above) {
+            let keeps = effect::truth(now.schema.get("x-kubernetes-preserve-unknown-fields"))
+                && now.schema.get("additionalProperties").is_none();
+            return keeps && effect::is_only_checks(top.schema);
+        }
+        let Some(next) = old.get(above) else { return false };
+        top = next;
+    }
+    false
+}
+
+/// What the rules say to each field of `old`; a field that is gone is compared with an empty schema. With
+/// `passing`, what has at most that effect is left out, and fields that only restrict are judged by the
+/// field they stand in.
+fn differences(
+    head: &str,
+    old: &flatten::Fields<'_>,
+    new: &flatten::Fields<'_>,
+    passing: Option<Effect>,
+) -> BTreeSet<Finding> {
     let mut out = BTreeSet::new();
-    for (path, old_field) in old {
-        let new_field = new.get(path).copied().unwrap_or(&empty);
-        for (rule, message) in compare::field(old_field, new_field) {
+    for (path, before) in old {
+        if passing.is_some() && is_judged_above(before, old, new) {
+            continue;
+        }
+        let gone = flatten::Node {
+            schema: &Value::Null,
+            ..before.clone()
+        };
+        let (after, passing) = match new.get(path) {
+            Some(after) => (after, passing),
+            None if passing == Some(Effect::Looser) && is_kept(before, old, new) => continue,
+            None => (&gone, None),
+        };
+        for (rule, message) in compare::field(before, after, passing) {
             out.insert(Finding {
                 path: format!("{head}: {path}"),
                 rule: rule.to_owned(),
@@ -144,9 +227,14 @@ fn differences(head: &str, old: &flatten::Fields<'_>, new: &flatten::Fields<'_>)
 
 /// Versions served together are views of the same objects. What the old CRD did wrong already is not
 /// the fault of the upgrade.
-fn served_pairs(old: &BTreeMap<&str, &Value>, new: &BTreeMap<&str, &Value>, out: &mut Vec<Finding>) {
-    let known = pairs(old);
-    for (head, findings) in pairs(new) {
+fn served_pairs(
+    old: &BTreeMap<&str, &Value>,
+    new: &BTreeMap<&str, &Value>,
+    passing: Option<Effect>,
+    out: &mut Vec<Finding>,
+) {
+    let known = pairs(old, passing);
+    for (head, findings) in pairs(new, passing) {
         let before = known.get(&head);
         out.extend(
             findings
@@ -156,7 +244,7 @@ fn served_pairs(old: &BTreeMap<&str, &Value>, new: &BTreeMap<&str, &Value>, out:
     }
 }
 
-fn pairs(versions: &BTreeMap<&str, &Value>) -> BTreeMap<String, BTreeSet<Finding>> {
+fn pairs(versions: &BTreeMap<&str, &Value>, passing: Option<Effect>) -> BTreeMap<String, BTreeSet<Finding>> {
     let is_served = |version: &Value| version.get("served").and_then(Value::as_bool).unwrap_or(false);
     let mut served: Vec<&str> = versions
         .iter()
@@ -173,7 +261,7 @@ fn pairs(versions: &BTreeMap<&str, &Value>) -> BTreeMap<String, BTreeSet<Finding
         for to in served.iter().skip(at + 1) {
             if let (Some(left), Some(right)) = (fields.get(from), fields.get(to)) {
                 let head = format!("{from} -> {to}");
-                let findings = differences(&head, left, right);
+                let findings = differences(&head, left, right, passing);
                 out.insert(head, findings);
             }
         }

@@ -1,6 +1,10 @@
 use serde_json::{Value, json};
 
-use super::check;
+use super::{Finding, Rules};
+
+fn check(old: &Value, new: &Value) -> Vec<Finding> {
+    super::check(old, new, Rules::Ours)
+}
 
 fn crd(versions: &Value) -> Value {
     json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -82,4 +86,259 @@ fn served_versions_must_agree_unless_they_are_converted() {
     assert!(check(&new, &new).is_empty());
     new["spec"]["conversion"] = json!({"strategy": "Webhook"});
     assert!(check(&old, &new).is_empty());
+}
+
+/// Findings about the field `a` of a version that changes from `old` to `new`.
+fn change(old: &Value, new: &Value) -> Vec<String> {
+    let spec = |field: &Value| json!({"type": "object", "properties": {"a": field}});
+    findings(&spec(old), &spec(new))
+}
+
+/// Nothing that was valid is refused, nothing reads differently.
+#[test]
+fn what_can_break_nothing_passes() {
+    let text = |more: Value| {
+        let mut schema = json!({"type": "string"});
+        schema
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        schema
+    };
+    let object = |more: Value| {
+        let mut schema = json!({"type": "object"});
+        schema
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        schema
+    };
+    let list = |kind: Option<&str>| json!({"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": kind});
+    let none = || text(json!({}));
+    for (old, new) in [
+        (
+            text(json!({"example": "x"})),
+            text(json!({"example": "y", "title": "t"})),
+        ),
+        (text(json!({"enum": ["x"]})), none()),
+        (text(json!({"pattern": "^x"})), none()),
+        (text(json!({"format": "hostname"})), none()),
+        (none(), text(json!({"nullable": true}))),
+        (none(), text(json!({"minLength": 0}))),
+        (
+            json!({"type": "integer", "multipleOf": 10}),
+            json!({"type": "integer", "multipleOf": 5}),
+        ),
+        (
+            json!({"type": "integer", "multipleOf": 10}),
+            json!({"type": "integer"}),
+        ),
+        (
+            json!({"type": "number", "minimum": 1, "exclusiveMinimum": true}),
+            json!({"type": "number", "minimum": 1}),
+        ),
+        (list(None), list(Some("atomic"))),
+        (list(Some("atomic")), list(None)),
+        (
+            object(json!({"properties": {"name": {"type": "string"}}})),
+            object(json!({"properties": {"name": {"type": "string"}}, "x-kubernetes-map-type": "atomic"})),
+        ),
+        (
+            object(json!({"x-kubernetes-preserve-unknown-fields": false})),
+            object(json!({"x-kubernetes-preserve-unknown-fields": true})),
+        ),
+        (
+            object(json!({})),
+            object(json!({"additionalProperties": {"type": "string"}})),
+        ),
+        (
+            object(
+                json!({"additionalProperties": {"type": "object", "properties": {"x": {"type": "string"}}}}),
+            ),
+            object(
+                json!({"additionalProperties": {"type": "object", "properties": {"x": {"type": "string"}, "y": {"type": "string"}}}}),
+            ),
+        ),
+        // All goes on being kept, only the checks go.
+        (
+            object(
+                json!({"properties": {"x": {"type": "object", "properties": {"y": {"type": "string", "enum": ["z"]}}}}}),
+            ),
+            object(json!({"x-kubernetes-preserve-unknown-fields": true})),
+        ),
+        (
+            text(
+                json!({"x-kubernetes-validations": [{"rule": "self != 'x'"}, {"rule": "self != 'y'", "message": "m"}]}),
+            ),
+            text(json!({"x-kubernetes-validations": [{"rule": "self != 'y'", "message": "n"}]})),
+        ),
+        (
+            text(json!({"anyOf": [{"pattern": "^x"}]})),
+            text(json!({"anyOf": [{"pattern": "^y"}, {"pattern": "^x"}]})),
+        ),
+        (
+            text(json!({"allOf": [{"minLength": 3}, {"maxLength": 9}]})),
+            text(json!({"allOf": [{"minLength": 2}]})),
+        ),
+        (
+            text(json!({"oneOf": [{"pattern": "^x"}, {"pattern": "y$"}]})),
+            none(),
+        ),
+        (
+            text(json!({"not": {"maxLength": 5}})),
+            text(json!({"not": {"maxLength": 3}})),
+        ),
+        (
+            json!({"x-kubernetes-int-or-string": true}),
+            json!({"x-kubernetes-int-or-string": true, "anyOf": [{"type": "integer"}, {"type": "string"}]}),
+        ),
+        // What has a default is never missing.
+        (
+            object(json!({"properties": {"x": {"type": "string", "default": "d"}}})),
+            object(json!({"properties": {"x": {"type": "string", "default": "d"}}, "required": ["x"]})),
+        ),
+        (
+            object(json!({})),
+            object(json!({"properties": {"x": {"type": "string", "default": "d"}}, "required": ["x"]})),
+        ),
+        (
+            object(json!({"properties": {"x": {"type": "string"}}, "required": ["x"]})),
+            object(json!({"properties": {"x": {"type": "string", "default": "d"}}})),
+        ),
+    ] {
+        assert_eq!(change(&old, &new), [""; 0], "{old} to {new}");
+        let wrap = |field: &Value| crd(&json!([version("v1", field)]));
+        assert!(
+            !super::check(&wrap(&old), &wrap(&new), Rules::Upstream).is_empty(),
+            "upstream refuses {old} to {new}"
+        );
+    }
+}
+
+/// Each of these looks like loosening and is none.
+#[test]
+fn what_can_break_something_does_not_pass() {
+    for (old, new) in [
+        // A client that reads integers cannot read these.
+        (json!({"type": "integer"}), json!({"type": "number"})),
+        (
+            json!({"type": "string"}),
+            json!({"x-kubernetes-int-or-string": true}),
+        ),
+        (
+            json!({"type": "string", "format": "date-time"}),
+            json!({"type": "string"}),
+        ),
+        (
+            json!({"type": "integer", "format": "int32"}),
+            json!({"type": "integer"}),
+        ),
+        // What is absent now reads differently, or not at all.
+        (
+            json!({"type": "string"}),
+            json!({"type": "string", "default": "x"}),
+        ),
+        (
+            json!({"type": "string", "default": "x"}),
+            json!({"type": "string"}),
+        ),
+        (
+            json!({"type": "string", "default": "x"}),
+            json!({"type": "string", "default": "x", "nullable": true}),
+        ),
+        // Fields are pruned.
+        (
+            json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
+            json!({"type": "object"}),
+        ),
+        (
+            json!({"type": "object", "properties": {"x": {"type": "string", "default": "y"}}}),
+            json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
+        ),
+        (
+            json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
+            json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "additionalProperties": {"type": "string"}}),
+        ),
+        // One more way can make two match.
+        (
+            json!({"type": "string", "oneOf": [{"pattern": "^x"}]}),
+            json!({"type": "string", "oneOf": [{"pattern": "^x"}, {"pattern": "x$"}]}),
+        ),
+        (
+            json!({"type": "string", "not": {"maxLength": 3}}),
+            json!({"type": "string", "not": {"maxLength": 5}}),
+        ),
+        (
+            json!({"type": "string", "anyOf": [{"pattern": "^x"}, {"pattern": "^y"}]}),
+            json!({"type": "string", "anyOf": [{"pattern": "^x"}]}),
+        ),
+        // Server-side apply takes the share of one away.
+        (
+            json!({"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}),
+            json!({"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "atomic"}),
+        ),
+        (
+            json!({"type": "object", "properties": {"x": {"type": "string"}, "y": {"type": "string"}}}),
+            json!({"type": "object", "properties": {"x": {"type": "string"}, "y": {"type": "string"}}, "x-kubernetes-map-type": "atomic"}),
+        ),
+        // Required, and where unknown fields were kept it may be there already, as anything.
+        (
+            json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
+            json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "required": ["x"],
+                "properties": {"x": {"type": "string", "default": "d"}}}),
+        ),
+        (
+            json!({"type": "object"}),
+            json!({"type": "object", "required": ["x"], "properties": {"x": {"type": "string"}}}),
+        ),
+        (
+            json!({"type": "string", "x-kubernetes-validations": [{"rule": "true"}]}),
+            json!({"type": "string", "x-kubernetes-validations": [{"rule": "self == 'a'"}]}),
+        ),
+        (
+            json!({"type": "string"}),
+            json!({"type": "string", "x-kubernetes-something-new": true}),
+        ),
+    ] {
+        assert_ne!(change(&old, &new), [""; 0], "{old} to {new}");
+    }
+}
+
+#[test]
+fn a_version_that_nobody_reaches_may_change() {
+    let of = |stored: &[&str], served: bool, field: &str| {
+        let mut dead = version("v1alpha1", &json!({"type": field}));
+        dead["served"] = served.into();
+        let mut crd = crd(&json!([dead, version("v1", &json!({"type": "object"}))]));
+        crd["status"] = json!({"storedVersions": stored});
+        crd
+    };
+    let verdict = |stored: &[&str], served: bool| {
+        check(&of(stored, served, "string"), &of(stored, false, "integer")).is_empty()
+    };
+    assert!(verdict(&["v1"], false));
+    assert!(!verdict(&["v1alpha1", "v1"], false), "objects are stored in it");
+    assert!(!verdict(&["v1"], true), "it was served");
+    assert!(!verdict(&[], false), "nobody knows what is stored");
+}
+
+#[test]
+fn versions_served_together_may_not_drift_apart() {
+    let of = |text: &Value| {
+        crd(&json!([
+            version(
+                "v1beta1",
+                &json!({"type": "object", "properties": {"a": {"type": "string", "enum": ["x"]}}})
+            ),
+            version("v1", &json!({"type": "object", "properties": {"a": text}})),
+        ]))
+    };
+    let old = of(&json!({"type": "string", "enum": ["x"]}));
+    let new = of(&json!({"type": "string"}));
+    // What is written by v1 could not be written back by v1beta1.
+    let texts: Vec<String> = check(&old, &new).iter().map(ToString::to_string).collect();
+    assert_eq!(
+        texts,
+        ["v1beta1 -> v1: ^.spec.a: enum: allowed enum values removed : [\"x\"]"]
+    );
 }

@@ -60,8 +60,8 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Certificates(#[from] CertificateError),
     /// Its CRDs would break what is stored.
-    #[error("{}", .0.join("\n"))]
-    CrdSafety(Vec<String>),
+    #[error("{0}")]
+    CrdSafety(String),
     /// Its objects do not fit into a revision.
     #[error("packing objects into Secrets")]
     Pack(#[source] olm_applier::plan::PackError),

@@ -21,6 +21,8 @@ pub enum Feature {
     GraphQlCatalogQueries,
     /// Catalogs are chosen between as upstream does; see docs/deviations.md. Ours alone.
     UpstreamCatalogSelection,
+    /// Changes of CRDs are refused as upstream does; see docs/deviations.md. Ours alone.
+    UpstreamCrdUpgradeSafety,
 }
 
 /// Whose command line a gate belongs to.
@@ -73,7 +75,7 @@ pub struct Gate {
 pub(super) const RETIRED: [&str; 3] = ["PreflightPermissions", "SyntheticPermissions", "HelmChartSupport"];
 
 /// Every gate. Where the default is not upstream's, docs/deviations.md says so.
-pub const GATES: [Gate; 9] = [
+pub const GATES: [Gate; 10] = [
     alpha(
         Feature::SingleOwnNamespaceInstallSupport,
         "SingleOwnNamespaceInstallSupport",
@@ -93,6 +95,7 @@ pub const GATES: [Gate; 9] = [
         .fixed(),
     alpha(Feature::GraphQlCatalogQueries, "GraphQLCatalogQueries").catalogd(),
     alpha(Feature::UpstreamCatalogSelection, "UpstreamCatalogSelection"),
+    alpha(Feature::UpstreamCrdUpgradeSafety, "UpstreamCRDUpgradeSafety"),
 ];
 
 /// A gate of operator-controller that is off.

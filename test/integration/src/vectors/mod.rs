@@ -98,6 +98,11 @@ pub const KINDS: &[Kind] = &[
         run: crdsafety::run,
     },
     Kind {
+        name: "crdsafety-upstream",
+        path: "crdsafety.jsonl",
+        run: crdsafety::run_upstream,
+    },
+    Kind {
         name: crate::api_validation::KIND,
         path: crate::api_validation::KIND,
         run: crate::api_validation::run,

@@ -1,0 +1,84 @@
+//! `allOf`, `anyOf`, `oneOf` and `not`: schemas that only restrict, each judged as a whole.
+
+use serde_json::{Map, Value};
+
+use super::effect::{Effect, truth};
+use super::{differences, flatten};
+
+use Effect::{Looser, Same, Unsafe};
+
+/// The effect of the change of `key`, one of the four.
+pub(super) fn effect(key: &str, old: &Value, new: &Value) -> Effect {
+    let (was, is) = (bare(old.get(key)), bare(new.get(key)));
+    if was == is || (key == "anyOf" && both_int_or_string(old, new, &was, &is)) {
+        return Same;
+    }
+    let empty = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+    if empty(&is) {
+        return Looser;
+    }
+    if empty(&was) {
+        return Unsafe;
+    }
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let admits = |wide: &Value, narrow: &Value| covers(narrow, wide);
+    let looser = match key {
+        // Each demand is one that was made before, or less.
+        "allOf" => list(&is)
+            .iter()
+            .all(|now| list(&was).iter().any(|then| admits(now, then))),
+        // Whatever way there was to satisfy it is there still.
+        "anyOf" => list(&was)
+            .iter()
+            .all(|then| list(&is).iter().any(|now| admits(now, then))),
+        // What is forbidden was forbidden before.
+        "not" => admits(&was, &is),
+        // Of exactly one, more ways can mean less.
+        _ => false,
+    };
+    if looser { Looser } else { Unsafe }
+}
+
+/// Whether every value that `narrow` admits is admitted by `wide`, as far as is understood.
+fn covers(narrow: &Value, wide: &Value) -> bool {
+    let (old, new) = (flatten::flatten(narrow), flatten::flatten(wide));
+    // A restriction on another field is one that `narrow` does not make.
+    new.keys().all(|path| old.contains_key(path))
+        && old.keys().all(|path| new.contains_key(path))
+        && differences("", &old, &new, Some(Looser)).is_empty()
+}
+
+/// Without what is only for people.
+fn bare(value: Option<&Value>) -> Value {
+    match value {
+        Some(Value::Object(map)) => Value::Object(
+            map.iter()
+                .filter(|(key, _)| {
+                    !matches!(key.as_str(), "description" | "title" | "example" | "externalDocs")
+                })
+                .map(|(key, value)| match value {
+                    // Names of fields, not keys of a schema.
+                    Value::Object(fields) if key == "properties" => {
+                        let fields: Map<String, Value> = fields
+                            .iter()
+                            .map(|(name, field)| (name.clone(), bare(Some(field))))
+                            .collect();
+                        (key.clone(), Value::Object(fields))
+                    }
+                    _ => (key.clone(), bare(Some(value))),
+                })
+                .collect(),
+        ),
+        Some(Value::Array(list)) => list.iter().map(|item| bare(Some(item))).collect(),
+        Some(other) => other.clone(),
+        None => Value::Null,
+    }
+}
+
+/// `x-kubernetes-int-or-string` says by itself what the two alternatives spell out.
+fn both_int_or_string(old: &Value, new: &Value, was: &Value, is: &Value) -> bool {
+    let flag = |schema: &Value| truth(schema.get("x-kubernetes-int-or-string"));
+    let spelled = serde_json::json!([{"type": "integer"}, {"type": "string"}]);
+    let known = |value: &Value| value.is_null() || *value == spelled;
+    flag(old) && flag(new) && known(was) && known(is)
+}
