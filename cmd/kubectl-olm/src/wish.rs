@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use olm_resolve::{CatalogInput, Change, Installed, Request, Resolution, ResolveError, resolve, suggest};
+use olm_resolve::{
+    CatalogInput, Change, Installed, Request, Resolution, ResolveError, constraint, resolve, suggest,
+};
 use serde_json::{Value, json};
 
 use crate::cli::{Policy, WishArgs};
@@ -103,6 +105,9 @@ impl Asked {
                 line(Paint::Good, "Version", &found.version.to_string());
                 line(Paint::Plain, "Catalog", &found.catalog);
                 line(Paint::Plain, "Image", &found.image);
+                for need in needs(found) {
+                    line(Paint::Warn, "Needs", &need);
+                }
                 for message in deprecations(found) {
                     line(Paint::Warn, "Deprecated", &message);
                 }
@@ -139,6 +144,16 @@ impl Asked {
             }
             None => format!("{goal}: no change of the spec is enough.\n"),
         }
+    }
+}
+
+/// What the bundle needs of others; only a cluster can tell whether it is there.
+fn needs(found: &Resolution) -> Vec<String> {
+    match constraint::parse(&found.properties) {
+        Ok(needs) => needs.iter().map(ToString::to_string).collect(),
+        Err(error) => vec![format!(
+            "what cannot be read, so that it is not installed: {error}"
+        )],
     }
 }
 
@@ -195,5 +210,6 @@ fn resolution_value(found: &Resolution) -> Value {
             "bundles": found.deprecation.bundles,
         },
         "leftOut": left_out,
+        "needs": needs(found),
     })
 }

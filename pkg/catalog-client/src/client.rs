@@ -15,6 +15,7 @@ use url::Url;
 use crate::{
     cache::{Cache, Key, Known},
     error::ClientError,
+    providers::Providers,
     read::Reading,
     token,
     trust::Trust,
@@ -69,7 +70,8 @@ pub struct CatalogClient {
     /// A file with the bearer token to bring.
     token: Option<PathBuf>,
     profile: Profile,
-    limits: Limits,
+    pub(crate) limits: Limits,
+    pub(crate) providers: Providers,
     cache: Mutex<Cache>,
     /// Made at the first request, and anew when TLS fails: authorities change.
     http: tokio::sync::Mutex<Option<Client>>,
@@ -90,6 +92,7 @@ impl CatalogClient {
             token: None,
             profile: Profile::default(),
             limits,
+            providers: Providers::default(),
             cache: Mutex::new(Cache::new(limits.cache)),
             http: tokio::sync::Mutex::default(),
             reading: Mutex::default(),
@@ -219,7 +222,7 @@ impl CatalogClient {
     }
 
     /// A successful answer. When TLS fails, once more with the authorities as they are then.
-    async fn get(&self, catalog: &CatalogRef, url: Url) -> Result<Response, ClientError> {
+    pub(crate) async fn get(&self, catalog: &CatalogRef, url: Url) -> Result<Response, ClientError> {
         let failed = |error| ClientError::request(&catalog.name, error);
         let token = match &self.token {
             Some(path) if url.scheme() == "https" => Some(token::read(path, &catalog.name).await?),
@@ -283,7 +286,7 @@ fn version(response: &Response) -> Option<HeaderValue> {
     response.headers().get(CONTENT_DIGEST).cloned()
 }
 
-fn url(catalog: &CatalogRef, endpoint: &str, query: &[(&str, &str)]) -> Result<Url, ClientError> {
+pub(crate) fn url(catalog: &CatalogRef, endpoint: &str, query: &[(&str, &str)]) -> Result<Url, ClientError> {
     let refused = || ClientError::Url {
         catalog: catalog.name.clone(),
         url: catalog.base_url.clone(),

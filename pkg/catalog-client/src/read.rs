@@ -40,10 +40,7 @@ impl Reading {
     /// Takes an answer in, of at most `limit` bytes.
     pub(crate) async fn absorb(self, response: Response, limit: u64) -> Result<Self, ClientError> {
         let catalog = self.catalog.clone();
-        let stream = response
-            .bytes_stream()
-            .map_err(|error| io::Error::other(error.without_url()));
-        let reader = SyncIoBridge::new(StreamReader::new(Box::pin(stream)));
+        let reader = reader(response);
         tokio::task::spawn_blocking(move || self.decode(Capped::new(reader, limit)))
             .await
             .map_err(|_| ClientError::Interrupted { catalog })?
@@ -89,8 +86,16 @@ impl Reading {
     }
 }
 
+/// An answer's body for code that blocks. To be read off the runtime's own threads.
+pub(crate) fn reader(response: Response) -> impl Read + Send + 'static {
+    let stream = response
+        .bytes_stream()
+        .map_err(|error| io::Error::other(error.without_url()));
+    SyncIoBridge::new(StreamReader::new(Box::pin(stream)))
+}
+
 /// A reader that fails beyond a limit, and then says so.
-struct Capped<R> {
+pub(crate) struct Capped<R> {
     inner: R,
     left: u64,
     limit: u64,
@@ -98,7 +103,7 @@ struct Capped<R> {
 }
 
 impl<R> Capped<R> {
-    fn new(inner: R, limit: u64) -> Self {
+    pub(crate) fn new(inner: R, limit: u64) -> Self {
         Self {
             inner,
             left: limit,

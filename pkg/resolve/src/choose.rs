@@ -1,13 +1,11 @@
 //! The choice between catalogs.
 
+use crate::constraint;
 use crate::field::{Field, Offer, Unread};
 use crate::question::Question;
 use crate::{Request, Selection, Trouble};
 use olm_fbc::Property;
 use olm_version::go_quote;
-
-/// Properties by which a bundle says that it needs something that nothing here provides.
-const DEPENDENCIES: [&str; 3] = ["olm.package.required", "olm.gvk.required", "olm.constraint"];
 
 /// The winner among the catalogs.
 pub(crate) struct Choice {
@@ -134,11 +132,13 @@ fn choose_upstream(field: &Field<'_>, question: &Question<'_>) -> Result<Choice,
     }
 }
 
-/// The property by which a bundle asks for something that nothing provides.
-pub(crate) fn dependency(properties: &[Property]) -> Option<&Property> {
+/// The property by which a bundle asks for something of others, where it is refused for that. Ours are looked
+/// at by whoever knows the cluster; upstream refuses them unseen.
+pub(crate) fn dependency(selection: Selection, properties: &[Property]) -> Option<&Property> {
     properties
         .iter()
-        .find(|property| DEPENDENCIES.contains(&property.type_.as_str()))
+        .filter(|_| selection == Selection::Upstream)
+        .find(|property| constraint::TYPES.contains(&property.type_.as_str()))
 }
 
 /// Upstream's sentence for no bundle, or for several.

@@ -7,6 +7,7 @@
 
 mod change;
 mod choose;
+pub mod constraint;
 mod deprecation;
 mod error;
 mod explain;

@@ -58,7 +58,10 @@ pub(crate) fn installable<'f, 'a>(
         return Err((not_one(request, &[]), Rule::Lower));
     };
     let bundle = fact.bundle.name.clone();
-    match (&fact.version, dependency(&fact.bundle.properties)) {
+    match (
+        &fact.version,
+        dependency(request.selection, &fact.bundle.properties),
+    ) {
         (Ok(version), None) => Ok(Found { facts, fact, version }),
         (Err(source), _) => Err((
             Trouble::BundleVersion {

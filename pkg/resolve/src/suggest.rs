@@ -139,7 +139,8 @@ fn targets<'f, 'a>(
     for facts in &field.facts {
         let lens = question.as_ref().map(|question| question.lens(facts));
         let fits = |fact: &&Fact<'a>| {
-            fact.version.is_ok() && dependency(&fact.bundle.properties).is_none() && wanted.is(fact)
+            let refused = dependency(request.selection, &fact.bundle.properties).is_some();
+            fact.version.is_ok() && !refused && wanted.is(fact)
         };
         for fact in facts.bundles.iter().filter(fits) {
             let unmet = lens.as_ref().map_or(1, |lens| {

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use libfuzzer_sys::fuzz_target;
-use olm_bundle::{RenderOptions, crd_safety, parse, render};
+use olm_bundle::crd_safety::{self, Rules};
+use olm_bundle::{RenderOptions, parse, render};
 use serde_json::Value;
 
 fn crd(data: &[u8]) -> Option<Value> {
@@ -24,6 +25,6 @@ fuzz_target!(|data: &[u8]| {
     let at = data.iter().position(|byte| *byte == 0).unwrap_or(data.len());
     let (old, new) = data.split_at(at);
     if let (Some(old), Some(new)) = (crd(old), crd(new.get(1..).unwrap_or_default())) {
-        let _ = crd_safety::check(&old, &new);
+        let _ = crd_safety::check(&old, &new, Rules::Ours);
     }
 });

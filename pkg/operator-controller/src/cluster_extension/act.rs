@@ -25,7 +25,7 @@ use super::model::{
     BundleRef, CATALOG_ANNOTATION, CERTIFICATES_ANNOTATION, History, IDENTITY_ANNOTATION,
     MOVED_FROM_ANNOTATION, RENEWAL_ANNOTATION,
 };
-use super::{Context, account, certificates, crds, pull, rights};
+use super::{Context, account, certificates, constraints, crds, pull, rights};
 use crate::metrics::Step;
 
 /// What is to be made.
@@ -332,6 +332,7 @@ fn annotations(order: &Order<'_>, rendered: &Rendered) -> BTreeMap<&'static str,
         (keys::PROPERTIES_ANNOTATION, rendered.properties.clone()),
         (CATALOG_ANNOTATION, bundle.catalog.clone()),
         (MOVED_FROM_ANNOTATION, order.choice.moved_from.clone()),
+        (constraints::PROPERTIES, constraints::remembered(order.choice)),
         (RENEWAL_ANNOTATION, rendered.renewal.map(|due| due.to_string())),
     ];
     annotations.extend(

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use futures::{FutureExt as _, Stream, StreamExt as _};
 use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::core::{DynamicObject, PartialObjectMeta};
 use kube::runtime::controller::{Action, Config};
 use kube::runtime::reflector::ObjectRef;
@@ -89,16 +90,33 @@ pub(crate) async fn run(
         .reflect(writers.revisions)
         .touched_objects();
     let waiting = context.clone();
-    let (owner_kind, waiter_kind) = (extension.clone(), extension.clone());
+    let (by_revision, by_crd) = (context.clone(), context.clone());
+    let (owner_kind, waiter_kind, unmet_kind) = (extension.clone(), extension.clone(), extension.clone());
     Controller::for_stream_with(extensions, context.stores.of_extensions(), extension)
         .with_config(config)
         .watches_stream_with(
             revisions,
             move |revision| {
-                let owner = revision.labels().get(keys::OWNER_NAME_LABEL);
-                owner.map(|name| ObjectRef::<Watched>::new_with(name, owner_kind.clone()))
+                // Another extension's progress may be what some wait for.
+                let mut names = by_revision.unmet.all();
+                names.extend(revision.labels().get(keys::OWNER_NAME_LABEL).cloned());
+                let kind = owner_kind.clone();
+                names
+                    .into_iter()
+                    .map(move |name| ObjectRef::<Watched>::new_with(&name, kind.clone()))
             },
             revision,
+        )
+        .watches(
+            Api::<PartialObjectMeta<CustomResourceDefinition>>::all(client.clone()),
+            watcher::Config::default(),
+            move |_| {
+                let kind = unmet_kind.clone();
+                let names = by_crd.unmet.all();
+                names
+                    .into_iter()
+                    .map(move |name| ObjectRef::<Watched>::new_with(&name, kind.clone()))
+            },
         )
         .watches(
             Api::<PartialObjectMeta<Namespace>>::all(client),

@@ -5,6 +5,7 @@
 
 use jiff::Timestamp;
 use olm_api::{ClusterExtensionSpec, UpgradeConstraintPolicy};
+use olm_fbc::Property;
 use olm_resolve::{CatalogInput, Installed, Request, Resolution, Selection, Trouble};
 use olm_status::cluster_extension::Deprecations;
 use olm_status::cluster_upgrade::Successor;
@@ -61,6 +62,8 @@ impl Refusal {
 pub(crate) struct Choice {
     /// The bundle.
     pub bundle: BundleRef,
+    /// Its properties, where it was found in a catalog.
+    pub properties: Vec<Property>,
     /// What the catalogs say about its being deprecated; `None` when they could not be asked.
     pub deprecations: Option<Deprecations>,
     /// The catalog that the extension is installed from, when it leaves that for another.
@@ -115,12 +118,14 @@ pub(crate) fn choose(
             upgrade: upgrade(&resolution, &request, answers),
             successors: reachable::successors(&resolution, answers),
             bundle: bundle(&resolution, &request.package, release_support),
+            properties: resolution.properties,
         }),
         Err(error) => {
             let unread = matches!(error.trouble, Trouble::Waiting { .. });
             stand_in(&request, history, any_selected, unread)
                 .map(|bundle| Choice {
                     bundle,
+                    properties: Vec::new(),
                     deprecations: None,
                     moved_from: None,
                     upgrade: unresolved(history),

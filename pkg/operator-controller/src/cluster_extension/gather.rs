@@ -94,7 +94,7 @@ pub(crate) async fn market(context: &Context, spec: &ClusterExtensionSpec) -> Ma
 }
 
 /// All catalogs, as the watch knows them; asked for when it does not know yet.
-async fn catalogs(context: &Context) -> Result<Vec<ClusterCatalog>, CallError> {
+pub(super) async fn catalogs(context: &Context) -> Result<Vec<ClusterCatalog>, CallError> {
     if let Some(known) = context.listing.all() {
         return Ok(known);
     }
@@ -124,7 +124,7 @@ fn selector(
     )
 }
 
-async fn answer(context: &Context, catalog: ClusterCatalog, package: &str) -> CatalogInput {
+pub(super) async fn answer(context: &Context, catalog: ClusterCatalog, package: &str) -> CatalogInput {
     let name = catalog.name_any();
     let priority = catalog.spec.priority.unwrap_or_default();
     let lookup = match reference(&catalog) {
@@ -149,7 +149,7 @@ async fn answer(context: &Context, catalog: ClusterCatalog, package: &str) -> Ca
 }
 
 /// Where the catalog's present content is, or what stands in for the answer.
-fn reference(catalog: &ClusterCatalog) -> Result<CatalogRef, CatalogLookup> {
+pub(super) fn reference(catalog: &ClusterCatalog) -> Result<CatalogRef, CatalogLookup> {
     let name = catalog.name_any();
     let status = catalog.status.as_ref();
     let serving = status

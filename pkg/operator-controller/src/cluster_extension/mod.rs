@@ -6,6 +6,7 @@ mod account;
 mod act;
 mod call;
 mod certificates;
+mod constraints;
 mod controller;
 mod crds;
 mod decide;
@@ -58,6 +59,7 @@ pub(crate) struct Context {
     features: FeatureGates,
     backoff: Backoff<String>,
     waiting: Waiting,
+    unmet: constraints::Waiting,
     events: Events,
     listing: Arc<Listing>,
     stores: Stores,
@@ -87,6 +89,7 @@ impl Context {
             features,
             backoff: Backoff::default(),
             waiting: Waiting::default(),
+            unmet: constraints::Waiting::default(),
             listing,
             stores,
             tags: Tags::default(),
@@ -127,6 +130,7 @@ impl Context {
         self.stores.forget(extension);
         self.tags.forget(extension);
         self.shared.inventory.forget(extension);
+        self.unmet.clear(extension);
         if let Err(error) = self.puller.forget(extension).await {
             // The cache is bounded anyway; a leftover folder is no reason to keep an extension from going.
             tracing::warn!(

@@ -24,7 +24,7 @@ use super::identity::{Inputs, Provider};
 use super::model::{BundleRef, History};
 use super::remove::{self, Removal};
 use super::tags::TAG_INTERVAL;
-use super::{Context, account, pull, report};
+use super::{Context, account, constraints, pull, report};
 use crate::metrics;
 
 /// Both are upstream's; what they stand for there is done before either goes.
@@ -115,7 +115,16 @@ async fn pass(context: &Context, extension: &ClusterExtension, now: Timestamp) -
         Err(_) => (None, decide::unresolved(&history), Vec::new()),
     };
     let progress = match chosen {
-        Ok(choice) => advance(context, extension, &choice, &mut history, now).await,
+        Ok(choice) => match constraints::check(context, extension, &choice, &history).await {
+            Ok(()) => advance(context, extension, &choice, &mut history, now).await,
+            Err(progress) => {
+                context.shared.metrics.retried("constraints");
+                Err(Setback {
+                    progress,
+                    patience: Some(constraints::RECHECK),
+                })
+            }
+        },
         Err(refusal) => {
             context.shared.metrics.retried("resolution");
             Err(refused(refusal))

@@ -98,6 +98,16 @@ impl Stores {
         found.iter().map(|object| typed(object)).collect()
     }
 
+    /// All revisions that the watch has told of, new or old; `None` when it has not told of all yet.
+    pub(crate) fn all_revisions(&self) -> Option<Vec<ClusterObjectSet>> {
+        let ready = self.revisions.wait_until_ready().now_or_never();
+        if ready.is_none_or(|ready| ready.is_err()) {
+            return None;
+        }
+        let all = self.revisions.state();
+        Some(all.iter().filter_map(|object| typed(object)).collect())
+    }
+
     /// The extension was written.
     pub(crate) fn wrote(&self, extension: &ClusterExtension) {
         let mut written = self.written.lock();

@@ -27,7 +27,13 @@ pub fn files(row: &Row, id: &str) -> BTreeMap<String, Vec<u8>> {
     );
     for word in &row.contents {
         match word {
-            Word::Crd => add("manifests/crd.yaml", &crd(id)),
+            Word::Crd => add("manifests/crd.yaml", &crd(id, &json!({"type": "integer"}))),
+            Word::SmallCrd => {
+                add(
+                    "manifests/crd.yaml",
+                    &crd(id, &json!({"type": "integer", "maximum": 5})),
+                );
+            }
             Word::ConfigMap => add("manifests/configmap.yaml", &config_map("test-configmap", row, id)),
             Word::ExtraConfigMap => add("manifests/extra.yaml", &config_map("extra-configmap", row, id)),
             Word::Ingress => add(
@@ -50,7 +56,7 @@ fn config_map(name: &str, row: &Row, id: &str) -> Value {
     })
 }
 
-fn crd(id: &str) -> Value {
+fn crd(id: &str, size: &Value) -> Value {
     let group = format!("e2e-{id}.example.com");
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -61,7 +67,7 @@ fn crd(id: &str) -> Value {
             "versions": [{
                 "name": "v1", "served": true, "storage": true,
                 "schema": {"openAPIV3Schema": {"type": "object", "properties": {
-                    "spec": {"type": "object", "properties": {"size": {"type": "integer"}}},
+                    "spec": {"type": "object", "properties": {"size": size}},
                 }}},
             }],
         },
@@ -84,7 +90,7 @@ fn csv(row: &Row, package: &str, id: &str) -> Value {
     if modes.is_empty() {
         modes.push("AllNamespaces");
     }
-    let owned = if has(&Word::Crd) {
+    let owned = if has(&Word::Crd) || has(&Word::SmallCrd) {
         json!([{"name": format!("tests.e2e-{id}.example.com"), "kind": "Test", "version": "v1"}])
     } else {
         json!([])

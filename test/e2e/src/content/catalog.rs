@@ -27,7 +27,7 @@ pub fn catalog_file(rows: &[Row], id: &str, registry: &str) -> String {
     let mut metas = Vec::new();
     for local in packages {
         let own: Vec<&Row> = rows.iter().filter(|row| row.package == local).collect();
-        metas.extend(package_metas(&package_name(local, id), &own, registry));
+        metas.extend(package_metas(&package_name(local, id), &own, id, registry));
     }
     metas
         .iter()
@@ -36,7 +36,7 @@ pub fn catalog_file(rows: &[Row], id: &str, registry: &str) -> String {
         .join("\n")
 }
 
-fn package_metas(package: &str, rows: &[&Row], registry: &str) -> Vec<Value> {
+fn package_metas(package: &str, rows: &[&Row], id: &str, registry: &str) -> Vec<Value> {
     let mut channels: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
     let mut bundles: BTreeMap<String, Value> = BTreeMap::new();
     let mut deprecations = Vec::new();
@@ -54,12 +54,15 @@ fn package_metas(package: &str, rows: &[&Row], registry: &str) -> Vec<Value> {
                 }));
             }
         }
+        let mut properties =
+            vec![json!({"type": "olm.package", "value": {"packageName": package, "version": row.version}})];
+        properties.extend(row.contents.iter().filter_map(|word| property(word, id)));
         bundles.insert(
             name.clone(),
             json!({
                 "schema": "olm.bundle", "package": package, "name": name,
                 "image": format!("{registry}/{}", bundle_repository(package, &row.version)),
-                "properties": [{"type": "olm.package", "value": {"packageName": package, "version": row.version}}],
+                "properties": properties,
             }),
         );
     }
@@ -74,4 +77,25 @@ fn package_metas(package: &str, rows: &[&Row], registry: &str) -> Vec<Value> {
         metas.push(json!({"schema": "olm.deprecations", "package": package, "entries": deprecations}));
     }
     metas
+}
+
+/// What a word says about the bundle in the catalog.
+fn property(word: &Word, id: &str) -> Option<Value> {
+    let api = json!({"group": format!("e2e-{id}.example.com"), "version": "v1", "kind": "Test"});
+    Some(match word {
+        Word::Crd | Word::SmallCrd => json!({"type": "olm.gvk", "value": api}),
+        Word::RequiresApi => json!({"type": "olm.gvk.required", "value": api}),
+        Word::RequiresPackage(wanted) => {
+            let (name, range) = wanted.split_once(' ').unwrap_or((wanted, ">=0.0.0"));
+            json!({"type": "olm.package.required",
+                   "value": {"packageName": package_name(name, id), "versionRange": range}})
+        }
+        Word::Color(color) => json!({"type": "color", "value": color}),
+        Word::RequiresColor(color) => json!({"type": "olm.constraint", "value": {
+            "failureMessage": format!("something {color} is needed"),
+            "cel": {"rule": format!("properties.exists(p, p.type == 'color' && p.value == '{color}')")},
+        }}),
+        Word::BrokenConstraint => json!({"type": "olm.constraint", "value": {"all": {"constraints": []}}}),
+        _ => return None,
+    })
 }

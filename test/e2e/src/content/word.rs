@@ -23,6 +23,18 @@ pub enum Word {
     NoImage,
     /// Deprecates the bundle with a message.
     Deprecated(String),
+    /// A CustomResourceDefinition as `Crd`, in which `size` is at most 5.
+    SmallCrd,
+    /// Needs a package in a range of versions: `NAME RANGE`.
+    RequiresPackage(String),
+    /// Needs the API of the scenario's CustomResourceDefinition.
+    RequiresApi,
+    /// Needs an installed bundle of a color, by an expression.
+    RequiresColor(String),
+    /// Has a color.
+    Color(String),
+    /// Needs something that cannot be read.
+    BrokenConstraint,
     /// Declares an install mode; AllNamespaces when there is none.
     InstallMode(String),
 }
@@ -45,12 +57,18 @@ impl Word {
                 .to_owned();
             return Ok(match name {
                 "Deprecated" => Self::Deprecated(argument),
+                "RequiresPackage" => Self::RequiresPackage(argument),
+                "RequiresColor" => Self::RequiresColor(argument),
+                "Color" => Self::Color(argument),
                 "InstallMode" => Self::InstallMode(argument),
                 _ => bail!("`{word}` is no word of a bundle's contents"),
             });
         }
         Ok(match word {
             "CRD" => Self::Crd,
+            "SmallCRD" => Self::SmallCrd,
+            "RequiresAPI" => Self::RequiresApi,
+            "BrokenConstraint" => Self::BrokenConstraint,
             "Deployment" => Self::Deployment,
             "BadImage" => Self::BadImage,
             "ConfigMap" => Self::ConfigMap,

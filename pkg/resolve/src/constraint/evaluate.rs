@@ -1,0 +1,131 @@
+//! Requirements held against what there is.
+
+use olm_version::go_quote;
+
+use super::{Environment, PackageRange, Requirement, Rule, Test, Unmet, Want};
+
+/// Longest part of a rule or of a list that a text repeats, in bytes.
+const SHOWN: usize = 200;
+
+/// Those of `requirements` that are not met, in their order.
+pub fn unmet(requirements: &[Requirement], environment: &Environment) -> Vec<Unmet> {
+    requirements
+        .iter()
+        .filter_map(|requirement| one(requirement, environment))
+        .collect()
+}
+
+fn one(requirement: &Requirement, environment: &Environment) -> Option<Unmet> {
+    let mut unmet = match &requirement.test {
+        Test::Gvk(gvk) if environment.served.contains(gvk) => return None,
+        Test::Gvk(gvk) => Unmet {
+            text: format!("it needs the API {gvk}, which the cluster does not serve"),
+            wants: vec![Want::Gvk(gvk.clone())],
+        },
+        Test::Package(package) => of_package(package, environment)?,
+        Test::Cel(rule) => of_rule(rule, environment)?,
+        Test::All(all) => joined(unmet(all, environment), " and "),
+        Test::Any(any) => {
+            let open = unmet(any, environment);
+            if open.len() < any.len() {
+                return None;
+            }
+            let open = joined(open, ", or ");
+            Unmet {
+                text: open.text,
+                ..open
+            }
+        }
+        Test::Not(none) => of_none(none, environment)?,
+    };
+    if unmet.text.is_empty() {
+        return None;
+    }
+    if !requirement.message.is_empty() {
+        unmet.text = format!("{}: {}", requirement.message.trim(), unmet.text);
+    }
+    Some(unmet)
+}
+
+fn of_package(package: &PackageRange, environment: &Environment) -> Option<Unmet> {
+    let present: Vec<_> = environment
+        .installed
+        .iter()
+        .filter(|bundle| bundle.package == package.name)
+        .collect();
+    if present.iter().any(|bundle| package.admits(&bundle.version)) {
+        return None;
+    }
+    let instead = match present.first() {
+        Some(bundle) => format!("version {} is installed", bundle.version),
+        None => "it is not installed".to_owned(),
+    };
+    Some(Unmet {
+        text: format!(
+            "it needs package {} in a version {}, and {instead}",
+            go_quote(&package.name),
+            go_quote(&package.range)
+        ),
+        wants: vec![Want::Package {
+            name: package.name.clone(),
+            range: package.range.clone(),
+        }],
+    })
+}
+
+fn of_rule(rule: &Rule, environment: &Environment) -> Option<Unmet> {
+    let mut fault = None;
+    for bundle in &environment.installed {
+        match rule.0.holds(&bundle.properties) {
+            Ok(true) => return None,
+            Ok(false) => {}
+            Err(reason) => fault = fault.or(Some((bundle.package.as_str(), reason))),
+        }
+    }
+    let source = cut(rule.0.source());
+    let why = match fault {
+        None => "no installed bundle satisfies it".to_owned(),
+        Some((package, reason)) => {
+            format!(
+                "no installed bundle satisfies it; on package {package} it fails: {}",
+                cut(&reason)
+            )
+        }
+    };
+    Some(Unmet {
+        text: format!("it needs a bundle for which `{source}` holds, and {why}"),
+        wants: Vec::new(),
+    })
+}
+
+fn of_none(none: &[Requirement], environment: &Environment) -> Option<Unmet> {
+    let present: Vec<String> = none
+        .iter()
+        .filter(|requirement| one(requirement, environment).is_none())
+        .map(ToString::to_string)
+        .collect();
+    (!present.is_empty()).then(|| Unmet {
+        text: format!(
+            "it does not go together with {}, which is there",
+            cut(&present.join(" and "))
+        ),
+        wants: Vec::new(),
+    })
+}
+
+/// One for several; an empty text for none.
+fn joined(several: Vec<Unmet>, between: &str) -> Unmet {
+    let texts: Vec<&str> = several.iter().map(|unmet| unmet.text.as_str()).collect();
+    let text = texts.join(between);
+    Unmet {
+        text,
+        wants: several.into_iter().flat_map(|unmet| unmet.wants).collect(),
+    }
+}
+
+fn cut(text: &str) -> String {
+    match text.get(..text.floor_char_boundary(SHOWN)) {
+        Some(head) if head.len() < text.len() => format!("{head}…"),
+        _ => text.to_owned(),
+    }
+}
