@@ -84,10 +84,10 @@ async fn rendered(args: &RenderArgs, style: Style) -> Result<Report, Failure> {
     }
     let mut out = table.text(style, "");
     let _ = writeln!(out, "{}: {} objects", clean(bundle.csv_name()), objects.len());
-    Ok(Report::new(list(objects), out))
+    Ok(Report::new(list(&objects), out))
 }
 
-fn list(items: Vec<Value>) -> Value {
+fn list(items: &[Value]) -> Value {
     json!({"apiVersion": "v1", "kind": "List", "items": items})
 }
 
@@ -189,11 +189,11 @@ fn split(name: &str, rules: &[RequiredRule]) -> Value {
     for required in rules {
         by_scope.entry(&required.scope).or_default().push(&required.rule);
     }
-    let roles = by_scope.into_iter().map(|(scope, rules)| match scope {
+    let documents = by_scope.into_iter().map(|(scope, rules)| match scope {
         RuleScope::Cluster => role("ClusterRole", name, None, &rules),
         RuleScope::Namespace(namespace) => role("Role", name, Some(namespace), &rules),
     });
-    list(roles.collect())
+    list(&documents.collect::<Vec<_>>())
 }
 
 fn role(

@@ -1,6 +1,7 @@
 //! `tree`: the objects of an extension by phase, with their health.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use kube::ResourceExt as _;
 use olm_api::LifecycleState;
@@ -32,7 +33,7 @@ pub(crate) async fn run(args: ExtensionArgs, style: Style) -> Result<Report, Fai
     let mut text = format!("{} → {}\n", clean(&args.name), clean(&set.name_any()));
     let mut phases = Vec::new();
     for phase in cluster.objects(set).await? {
-        text.push_str(&format!("├─ {}\n", style.paint(Paint::Bold, &clean(&phase.name))));
+        let _ = writeln!(text, "├─ {}", style.paint(Paint::Bold, &clean(&phase.name)));
         let mut objects = Vec::new();
         for object in &phase.objects {
             let live = cluster.live(object, &mut kinds).await?;
@@ -57,7 +58,7 @@ pub(crate) async fn run(args: ExtensionArgs, style: Style) -> Result<Report, Fai
             };
             let why = if why.is_empty() { why } else { format!(": {why}") };
             let state_text = style.paint(paint, state);
-            text.push_str(&format!("│  ├─ {} {state_text}{}\n", clean(&place), clean(&why)));
+            let _ = writeln!(text, "│  ├─ {} {state_text}{}", clean(&place), clean(&why));
             objects.push(
                 json!({"kind": kind, "apiVersion": field("/apiVersion"), "namespace": namespace,
                 "name": name, "health": state}),

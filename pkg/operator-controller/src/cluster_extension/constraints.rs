@@ -30,7 +30,7 @@ const LOOKED_FOR: usize = 4;
 /// Most catalogs that are asked.
 const CATALOGS: usize = 16;
 /// How long the whole search may take.
-const SEARCH_LIMIT: Duration = Duration::from_secs(60);
+const SEARCH_LIMIT: Duration = Duration::from_mins(1);
 /// Most group versions a cluster is asked for.
 const GROUP_VERSIONS: usize = 128;
 /// Longest message, in bytes.
@@ -203,20 +203,19 @@ async fn kinds(context: &Context, group: &str, version: &str) -> Result<Vec<Gvk>
 
 /// What the other extensions have installed.
 async fn installed(context: &Context, extension: &str) -> Result<Vec<InstalledBundle>, CallError> {
-    let revisions = match context.stores.all_revisions() {
-        Some(revisions) => revisions,
-        None => {
-            let api: Api<ClusterObjectSet> = Api::all(context.shared.client.clone());
-            let selector = format!(
-                "{}={}",
-                keys::OWNER_KIND_LABEL,
-                keys::OWNER_KIND_CLUSTER_EXTENSION
-            );
-            let what = "listing the ClusterObjectSets";
-            call(what, api.list(&ListParams::default().labels(&selector)))
-                .await?
-                .items
-        }
+    let revisions = if let Some(revisions) = context.stores.all_revisions() {
+        revisions
+    } else {
+        let api: Api<ClusterObjectSet> = Api::all(context.shared.client.clone());
+        let selector = format!(
+            "{}={}",
+            keys::OWNER_KIND_LABEL,
+            keys::OWNER_KIND_CLUSTER_EXTENSION
+        );
+        let what = "listing the ClusterObjectSets";
+        call(what, api.list(&ListParams::default().labels(&selector)))
+            .await?
+            .items
     };
     let mut by_owner: BTreeMap<String, Vec<ClusterObjectSet>> = BTreeMap::new();
     for revision in revisions {
@@ -331,11 +330,11 @@ async fn look(context: &Context, catalog: &ClusterCatalog, want: &Want) -> Optio
         }
         Want::Package { name: package, range } => {
             let answer = gather::answer(context, catalog.clone(), package).await;
-            let CatalogLookup::Found(content) = answer.lookup else {
+            let CatalogLookup::Found(offered) = answer.lookup else {
                 return None;
             };
             let range: olm_version::SkipRange = range.parse().ok()?;
-            let versions = content
+            let versions = offered
                 .bundles
                 .iter()
                 .filter_map(|bundle| bundle.version_release(false).ok());

@@ -136,7 +136,7 @@ impl Context {
                 });
             }
             match self.revision(set, &content) {
-                Ok(revision) => self.apply(&revision).await,
+                Ok(revision) => self.apply(set, &revision).await,
                 Err(text) => Done::new(Outcome::Retrying(text), Next::After(COLLISION_RETRY)),
             }
         };
@@ -144,7 +144,7 @@ impl Context {
         Ok(done)
     }
 
-    async fn apply(&self, revision: &Revision) -> Done {
+    async fn apply(&self, set: &ClusterObjectSet, revision: &Revision) -> Done {
         let applied = match self.engine.apply(revision).await {
             Ok(applied) => applied,
             Err(error) => return Done::new(Outcome::Retrying(chain(&error)), Next::Backoff),
