@@ -54,7 +54,7 @@ async fn led_measured_and_ended_as_in_a_cluster() {
     let of_catalogd = [
         "leader_election_master_status{name=\"catalogd-operator-lock\"} 1",
         "controller_runtime_max_concurrent_reconciles{controller=\"catalogd-clustercatalog-controller\"} 16",
-        "# TYPE catalogd_http_request_duration_seconds histogram",
+        "controller_runtime_reconcile_total{controller=\"catalogd-clustercatalog-controller\",result=\"success\"} 0",
     ];
     let of_operator = [
         "leader_election_master_status{name=\"9c4404e7.operatorframework.io\"} 1",

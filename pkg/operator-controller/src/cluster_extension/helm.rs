@@ -146,7 +146,10 @@ fn decode(bytes: &[u8]) -> Result<Release, String> {
     if u64::try_from(text.len()).unwrap_or(u64::MAX) > RELEASE_LIMIT {
         return Err(format!("unpacks to more than {RELEASE_LIMIT} bytes"));
     }
-    serde_json::from_slice(&text).map_err(|error| format!("is no release: {error}"))
+    // By way of a map: a struct alone would also be read from a list.
+    serde_json::from_slice::<serde_json::Map<String, Value>>(&text)
+        .and_then(|release| serde_json::from_value(Value::Object(release)))
+        .map_err(|error| format!("is no release: {error}"))
 }
 
 /// One object a line, as upstream's post-renderer writes them.

@@ -1,0 +1,353 @@
+//! The verdict on cluster upgrades, on plain Kubernetes and on what looks like OpenShift, and the metrics of the real
+//! process.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
+use k8s_openapi::api::core::v1::ServiceAccount;
+use k8s_openapi::api::events::v1::Event;
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
+use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::core::GroupVersionKind;
+use kube::discovery::ApiResource;
+use kube::{Api, Client};
+use olm_api::{ClusterCatalog, ClusterExtension};
+use olm_harness::pki::Authority;
+use olm_harness::ports::Port;
+use olm_harness::{
+    Catalogd, ControlPlane, ControllerOptions, ImageBuilder, OperatorController, Registry, apply_crds,
+    eventually, install_crds, tls, workspace,
+};
+use serde_json::{Value, json};
+
+const LIMIT: Duration = Duration::from_mins(1);
+/// Package, version, what it replaces, `olm.maxOpenShiftVersion` as JSON.
+type Row = (&'static str, &'static str, &'static str, &'static str);
+const BUNDLES: [Row; 4] = [
+    ("kite", "1.0.0", "", "4.18"),
+    ("kite", "1.1.0", "1.0.0", "\"4.30\""),
+    ("boat", "1.0.0", "", "\"4.10\""),
+    ("odd", "1.0.0", "", "4"),
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn installed_bundles_hold_the_cluster_back() -> Result<()> {
+    let world = World::start().await?;
+    world.apply("kite", json!({"version": "1.0.0"})).await?;
+    world.apply("boat", json!({})).await?;
+    world.ready("kite").await?;
+    world.ready("boat").await?;
+
+    // Plain Kubernetes: told by metrics and events.
+    world.metric("olm_cluster_upgradeable 0").await?;
+    for name in ["boat", "kite"] {
+        let line = format!("olm_cluster_extension_blocks_cluster_upgrade{{name=\"{name}\"}} 1");
+        world.metric(&line).await?;
+        world.event(name, "ClusterUpgradeBlocked").await?;
+    }
+    world
+        .metric("olm_cluster_extension_info{name=\"kite\",package=\"kite\",version=\"1.0.0\",catalog=\"catalog\"} 1")
+        .await?;
+    world
+        .metric("olm_cluster_extension_condition{name=\"kite\",type=\"Ready\",status=\"True\"} 1")
+        .await?;
+    world.metric("olm_managed_objects{name=\"kite\"} 1").await?;
+    let text = world.metrics().await?;
+    for step in ["resolve", "pull", "render", "write", "apply"] {
+        let count = format!("olm_step_duration_seconds_count{{step=\"{step}\"}} ");
+        let line = text.lines().find(|line| line.starts_with(&count));
+        ensure!(line.is_some_and(|line| !line.ends_with(" 0")), "{step}: {line:?}");
+    }
+
+    // OpenShift: told where it looks. One that cannot be read, too.
+    world.become_openshift("4.18.3").await?;
+    world.apply("odd", json!({})).await?;
+    world
+        .upgradeable(
+            "False",
+            "InstalledOLMOperators_IncompatibleOperatorsInstalled",
+            "InstalledOLMOperatorsUpgradeable: Found ClusterExtensions that require upgrades prior to upgrading cluster \
+             to version 4.19: bundle \"boat.v1.0.0\" for ClusterExtension \"boat\",bundle \"kite.v1.0.0\" for \
+             ClusterExtension \"kite\".\n Additionally the following errors were encountered while getting extension \
+             metadata: error(s) with cluster extension odd: error in bundle odd.v1.0.0: error converting to semver for \
+             version 4: invalid semver format \"4\": expected <major>.<minor>\n",
+        )
+        .await?;
+    world
+        .upgradeable("False", "", "an upgrade to version 1.1.0 lifts the block")
+        .await?;
+    world.apply("kite", json!({})).await?;
+    world
+        .upgradeable(
+            "False",
+            "",
+            "version 4.19: bundle \"boat.v1.0.0\" for ClusterExtension \"boat\".",
+        )
+        .await?;
+    world.event("kite", "ClusterUpgradeUnblocked").await?;
+    world.delete("boat").await?;
+    world
+        .upgradeable(
+            "False",
+            "InstalledOLMOperators_FailureGettingExtensionMetadata",
+            "InstalledOLMOperatorsUpgradeable: error(s) with cluster extension odd",
+        )
+        .await?;
+    world.delete("odd").await?;
+    world.upgradeable("True", "AsExpected", "All is well").await?;
+    world.metric("olm_cluster_upgradeable 1").await?;
+    let text = world.metrics().await?;
+    ensure!(!text.contains("name=\"boat\""), "{text}");
+    Ok(())
+}
+
+struct World {
+    _plane: ControlPlane,
+    _registry: Registry,
+    _catalogd: Catalogd,
+    _controller: OperatorController,
+    client: Client,
+    address: String,
+    token: String,
+    ca: String,
+}
+
+impl World {
+    async fn start() -> Result<Self> {
+        let plane = ControlPlane::start().await?;
+        let registry = Registry::start().await?;
+        let client = plane.client();
+        install_crds(&client).await?;
+        let authority = Authority::new("metrics")?;
+        let pair = authority.server(&["localhost", "127.0.0.1"])?;
+        let folder = tempfile::tempdir()?.keep();
+        std::fs::write(folder.join("tls.crt"), &pair.certificate)?;
+        std::fs::write(folder.join("tls.key"), &pair.key)?;
+        let port = Port::reserve()?;
+        let options = ControllerOptions {
+            args: vec![
+                format!("--tls-cert={}", folder.join("tls.crt").display()),
+                format!("--tls-key={}", folder.join("tls.key").display()),
+                format!("--metrics-bind-address={}", port.address()),
+            ],
+            ..ControllerOptions::default()
+        };
+        let catalogd = Catalogd::start(&plane, &registry).await?;
+        let controller = OperatorController::start_with(&plane, &registry, options).await?;
+        publish(&client, &registry).await?;
+        Ok(Self {
+            token: token(&client).await?,
+            _plane: plane,
+            _registry: registry,
+            _catalogd: catalogd,
+            _controller: controller,
+            client,
+            address: format!("https://{}/metrics", port.address()),
+            ca: authority.pem(),
+        })
+    }
+
+    async fn apply(&self, name: &str, mut catalog: Value) -> Result<()> {
+        catalog["packageName"] = json!(name);
+        let extension = json!({
+            "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension", "metadata": {"name": name},
+            "spec": {"namespace": "default", "source": {"sourceType": "Catalog", "catalog": catalog}},
+        });
+        let api: Api<ClusterExtension> = Api::all(self.client.clone());
+        api.patch(name, &PatchParams::apply("test"), &Patch::Apply(extension))
+            .await?;
+        Ok(())
+    }
+
+    async fn ready(&self, name: &str) -> Result<()> {
+        let api: Api<ClusterExtension> = Api::all(self.client.clone());
+        eventually(LIMIT, &format!("{name} is ready"), async || {
+            let status = api.get(name).await?.status.unwrap_or_default();
+            let mut conditions = status.conditions.iter().flatten();
+            ensure!(
+                conditions.any(|c| c.type_ == "Ready" && c.status == "True"),
+                "{:?}",
+                status.conditions
+            );
+            Ok(())
+        })
+        .await
+    }
+
+    async fn delete(&self, name: &str) -> Result<()> {
+        let api: Api<ClusterExtension> = Api::all(self.client.clone());
+        api.delete(name, &DeleteParams::default()).await?;
+        eventually(LIMIT, &format!("{name} is gone"), async || {
+            ensure!(api.get_opt(name).await?.is_none(), "still there");
+            Ok(())
+        })
+        .await
+    }
+
+    async fn become_openshift(&self, version: &str) -> Result<()> {
+        apply_crds(&self.client, &workspace::root().join("test/testdata/openshift")).await?;
+        let api = self.openshift("ClusterVersion", "clusterversions");
+        let object = json!({"apiVersion": "config.openshift.io/v1", "kind": "ClusterVersion", "metadata": {"name": "version"}});
+        let params = PatchParams::apply("test").force();
+        api.patch("version", &params, &Patch::Apply(&object)).await?;
+        let status = json!({"status": {"desired": {"version": version}}});
+        api.patch_status("version", &PatchParams::default(), &Patch::Merge(status))
+            .await?;
+        Ok(())
+    }
+
+    fn openshift(&self, kind: &str, plural: &str) -> Api<DynamicObject> {
+        let kind = GroupVersionKind::gvk("config.openshift.io", "v1", kind);
+        Api::all_with(
+            self.client.clone(),
+            &ApiResource::from_gvk_with_plural(&kind, plural),
+        )
+    }
+
+    /// Waits for `ClusterOperator` `olm` to say so; an empty reason is any.
+    async fn upgradeable(&self, status: &str, reason: &str, text: &str) -> Result<()> {
+        let api = self.openshift("ClusterOperator", "clusteroperators");
+        eventually(
+            LIMIT,
+            &format!("Upgradeable={status}/{reason} {text}"),
+            async || {
+                let operator = api.get("olm").await?;
+                let conditions = operator.data["status"]["conditions"].as_array().cloned();
+                let found = conditions
+                    .into_iter()
+                    .flatten()
+                    .find(|c| c["type"] == "Upgradeable");
+                let found = found.context("there is no condition")?;
+                let same = found["status"] == status && (reason.is_empty() || found["reason"] == reason);
+                let message = found["message"].as_str().unwrap_or_default();
+                ensure!(same && message.contains(text), "{found}");
+                Ok(())
+            },
+        )
+        .await
+    }
+
+    async fn metrics(&self) -> Result<String> {
+        let client = tls::http_client(Some(&self.ca))?;
+        let answer = client.get(&self.address).bearer_auth(&self.token).send().await?;
+        Ok(answer.error_for_status()?.text().await?)
+    }
+
+    async fn metric(&self, line: &str) -> Result<()> {
+        eventually(LIMIT, line, async || {
+            let text = self.metrics().await?;
+            if text.lines().any(|found| found == line) {
+                return Ok(());
+            }
+            let name = line.split(['{', ' ']).next().unwrap_or_default();
+            let near: Vec<&str> = text.lines().filter(|line| line.starts_with(name)).collect();
+            bail!("{near:?}")
+        })
+        .await
+    }
+
+    async fn event(&self, name: &str, reason: &str) -> Result<()> {
+        let api: Api<Event> = Api::namespaced(self.client.clone(), "default");
+        eventually(LIMIT, &format!("event {reason} of {name}"), async || {
+            let events = api.list(&ListParams::default()).await?.items;
+            let about = |event: &Event| event.regarding.as_ref().and_then(|object| object.name.clone());
+            let ours = events
+                .iter()
+                .filter(|event| about(event).as_deref() == Some(name));
+            let told: Vec<_> = ours.filter_map(|event| event.reason.clone()).collect();
+            ensure!(told.iter().any(|told| told == reason), "{told:?}");
+            Ok(())
+        })
+        .await
+    }
+}
+
+/// A token of an account that may read metrics.
+async fn token(client: &Client) -> Result<String> {
+    let reader = json!({"metadata": {"name": "reader"}});
+    let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), "default");
+    let create = PostParams::default();
+    accounts.create(&create, &serde_json::from_value(reader)?).await?;
+    let role: ClusterRole = serde_json::from_value(json!({"metadata": {"name": "reader"},
+        "rules": [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]}))?;
+    Api::all(client.clone()).create(&create, &role).await?;
+    let binding: ClusterRoleBinding = serde_json::from_value(json!({"metadata": {"name": "reader"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "reader"},
+        "subjects": [{"kind": "ServiceAccount", "name": "reader", "namespace": "default"}]}))?;
+    Api::all(client.clone()).create(&create, &binding).await?;
+    let request = TokenRequest {
+        spec: Some(TokenRequestSpec::default()),
+        ..TokenRequest::default()
+    };
+    let answer = accounts.create_token_request("reader", &create, &request).await?;
+    answer.status.and_then(|status| status.token).context("no token")
+}
+
+/// Pushes all bundles and their catalog, and has it served.
+async fn publish(client: &Client, registry: &Registry) -> Result<()> {
+    let mut metas: Vec<Value> = Vec::new();
+    for package in ["kite", "boat", "odd"] {
+        metas.push(json!({"schema": "olm.package", "name": package, "defaultChannel": "stable"}));
+        let rows = BUNDLES.iter().filter(|row| row.0 == package);
+        let entries: Vec<Value> = rows
+            .map(|(_, version, replaces, _)| {
+                let mut entry = json!({"name": format!("{package}.v{version}")});
+                if !replaces.is_empty() {
+                    entry["replaces"] = json!(format!("{package}.v{replaces}"));
+                }
+                entry
+            })
+            .collect();
+        metas
+            .push(json!({"schema": "olm.channel", "package": package, "name": "stable", "entries": entries}));
+    }
+    for (package, version, _, limit) in BUNDLES {
+        let limit_value: Value = serde_json::from_str(limit)?;
+        metas.push(json!({
+            "schema": "olm.bundle", "package": package, "name": format!("{package}.v{version}"),
+            "image": format!("{}/bundles/{package}:{version}", registry.host()),
+            "properties": [{"type": "olm.package", "value": {"packageName": package, "version": version}},
+                {"type": "olm.maxOpenShiftVersion", "value": limit_value}],
+        }));
+        bundle(package, version, limit)
+            .push(registry, &format!("bundles/{package}:{version}"))
+            .await?;
+    }
+    let metas: Vec<String> = metas.iter().map(ToString::to_string).collect();
+    ImageBuilder::new()
+        .label("operators.operatorframework.io.index.configs.v1", "/configs")
+        .file("configs/catalog.json", metas.join("\n"))
+        .push(registry, "catalog:v1")
+        .await?;
+    let reference = format!("{}/catalog:v1", registry.host());
+    let catalog = json!({
+        "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterCatalog", "metadata": {"name": "catalog"},
+        "spec": {"source": {"type": "Image", "image": {"ref": reference}}},
+    });
+    let api: Api<ClusterCatalog> = Api::all(client.clone());
+    api.patch("catalog", &PatchParams::apply("test"), &Patch::Apply(catalog))
+        .await?;
+    Ok(())
+}
+
+fn bundle(package: &str, version: &str, limit: &str) -> ImageBuilder {
+    let csv = json!({
+        "apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion",
+        "metadata": {"name": format!("{package}.v{version}"), "annotations": {
+            "olm.properties": format!("[{{\"type\":\"olm.maxOpenShiftVersion\",\"value\":{limit}}}]"),
+        }},
+        "spec": {"version": version, "installModes": [{"type": "AllNamespaces", "supported": true}],
+            "install": {"strategy": "deployment", "spec": {}}},
+    });
+    let config = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": package},
+        "data": {"version": version}});
+    let annotations = json!({"annotations": {
+        "operators.operatorframework.io.bundle.package.v1": package,
+        "operators.operatorframework.io.bundle.mediatype.v1": "registry+v1",
+    }});
+    ImageBuilder::new()
+        .file("manifests/csv.yaml", csv.to_string())
+        .file("manifests/config.yaml", config.to_string())
+        .file("metadata/annotations.yaml", annotations.to_string())
+}

@@ -1,0 +1,156 @@
+//! What bundles render to is what the real API server takes, object by object, without anything being written.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of a test")]
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
+use kube::core::ObjectMeta;
+use kube::{Client, ResourceExt as _};
+use olm_applier::plan::{Stamp, phases};
+use olm_bundle::permissions::Resource;
+use olm_bundle::{
+    Bundle, Certificates, InstallMode, OwnCertificate, RenderOptions, parse, render, webhook_certificates,
+};
+use olm_harness::{ControlPlane, workspace};
+use serde_json::{Value, json};
+
+const NAMESPACE: &str = "olm-test";
+
+/// What became of one bundle's objects.
+#[derive(Debug, Default)]
+struct Count {
+    taken: usize,
+    /// Of kinds that only a cluster with more than Kubernetes itself serves.
+    unserved: Vec<String>,
+}
+
+fn bundle(folder: &Path) -> Bundle {
+    let files = olm_bundle_files::read(folder).unwrap();
+    parse(&files).unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+}
+
+/// With certificates of our own, as on a cluster that has nobody else to make them.
+fn objects(bundle: &Bundle) -> Vec<Value> {
+    let mut options = RenderOptions::new(NAMESPACE);
+    if !bundle.supports(InstallMode::AllNamespaces) {
+        let own = bundle.supports(InstallMode::OwnNamespace);
+        options.config = Some(json!({"watchNamespace": if own { NAMESPACE } else { "default" }}));
+    }
+    let made = webhook_certificates(bundle, NAMESPACE)
+        .into_iter()
+        .map(|request| {
+            let valid = Duration::from_hours(24);
+            let issued = olm_runtime::tls::issue(
+                &request.service_name,
+                &request.dns_names,
+                SystemTime::now(),
+                valid,
+            )
+            .unwrap();
+            let certificate = OwnCertificate {
+                ca_pem: issued.ca_pem,
+                cert_pem: issued.certificate_pem,
+                key_pem: issued.key_pem,
+                next: None,
+            };
+            (request.secret_name, certificate)
+        });
+    options.certificates = Certificates::Own(made.collect());
+    let rendered = render(bundle, &options).unwrap();
+    let phases = phases(rendered, &Stamp::default());
+    phases.into_iter().flat_map(|phase| phase.objects).collect()
+}
+
+async fn dry_run(client: &Client, bundle: &Bundle) -> Count {
+    let mut count = Count::default();
+    let params = PatchParams {
+        dry_run: true,
+        ..PatchParams::apply("dry-run").force()
+    };
+    for object in objects(bundle) {
+        let object: DynamicObject = serde_json::from_value(object).unwrap();
+        let types = object.types.clone().unwrap_or_default();
+        let resource = Resource::of_kind(&types.kind);
+        let gvk = GroupVersionKind::try_from(&types).unwrap();
+        let api_resource = ApiResource::from_gvk_with_plural(&gvk, &resource.plural);
+        let api: Api<DynamicObject> = match object.namespace().filter(|_| resource.namespaced) {
+            Some(namespace) => Api::namespaced_with(client.clone(), &namespace, &api_resource),
+            None => Api::all_with(client.clone(), &api_resource),
+        };
+        let name = object.name_any();
+        match api.patch(&name, &params, &Patch::Apply(&object)).await {
+            Ok(_) => count.taken += 1,
+            // A group that nobody serves has no objects to be missing.
+            Err(kube::Error::Api(status)) if status.code == 404 => count.unserved.push(types.kind),
+            Err(error) => panic!("{}: {} {name}: {error}", bundle.csv_name(), types.kind),
+        }
+    }
+    count
+}
+
+/// The last version of each package below `root`, by name.
+fn newest_of_each(root: &Path) -> Vec<PathBuf> {
+    let folders = |path: &Path| {
+        let entries = std::fs::read_dir(path).into_iter().flatten();
+        let mut found: Vec<PathBuf> = entries
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| path.is_dir())
+            .collect();
+        found.sort();
+        found
+    };
+    folders(root)
+        .iter()
+        .filter_map(|package| folders(package).pop())
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_api_server_takes_what_bundles_render_to() {
+    let testdata = workspace::root().join("test/testdata");
+    let mut folders = vec![
+        testdata.join("bundles/beacon"),
+        testdata.join("bundles/tides"),
+        testdata.join("sample-operator/2.0.0"),
+    ];
+    match std::env::var_os("OLM_VECTORS") {
+        Some(vectors) => folders.extend(newest_of_each(&Path::new(&vectors).join("bundles"))),
+        None => eprintln!("OLM_VECTORS is not set: no real bundle is shown to the API server"),
+    }
+    let control_plane = ControlPlane::start().await.unwrap();
+    let client = control_plane.client();
+    let namespace = Namespace {
+        metadata: ObjectMeta {
+            name: Some(NAMESPACE.to_owned()),
+            ..ObjectMeta::default()
+        },
+        ..Namespace::default()
+    };
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    namespaces
+        .create(&PostParams::default(), &namespace)
+        .await
+        .unwrap();
+    for folder in folders {
+        let bundle = bundle(&folder);
+        let count = dry_run(&client, &bundle).await;
+        eprintln!("{}: {count:?}", bundle.csv_name());
+        assert!(count.taken >= 3, "{}: {count:?}", bundle.csv_name());
+        for kind in &count.unserved {
+            let known = [
+                "ServiceMonitor",
+                "PodMonitor",
+                "PrometheusRule",
+                "VerticalPodAutoscaler",
+            ];
+            assert!(
+                known.contains(&kind.as_str()) || kind.starts_with("Console"),
+                "{}: {kind} is not served",
+                bundle.csv_name()
+            );
+        }
+    }
+}
