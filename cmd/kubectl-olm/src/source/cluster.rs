@@ -335,6 +335,21 @@ pub(super) async fn call<T>(
     }
 }
 
+/// As [`call`], for what may be absent, also with its whole kind: that is answered in plain text, without a reason.
+pub(super) async fn find<T>(
+    what: &str,
+    work: impl Future<Output = kube::Result<Option<T>>>,
+) -> Result<Option<T>, SourceError> {
+    match call(what, work).await {
+        Err(SourceError::Cluster { source, .. })
+            if matches!(&*source, kube::Error::Api(status) if status.code == 404) =>
+        {
+            Ok(None)
+        }
+        found => found,
+    }
+}
+
 fn no_kubeconfig(error: impl std::error::Error + Send + Sync + 'static) -> SourceError {
     SourceError::Kubeconfig {
         source: Box::new(error),

@@ -13,7 +13,7 @@ use olm_applier::plan;
 use serde_json::Value;
 
 use super::SourceError;
-use super::cluster::{Cluster, call};
+use super::cluster::{Cluster, call, find};
 
 /// Events about what has no namespace are in this one.
 const EVENTS_NAMESPACE: &str = "default";
@@ -119,7 +119,7 @@ impl Cluster {
         } else {
             Api::namespaced_with(self.client().clone(), namespace, resource)
         };
-        call(&format!("reading {} \"{name}\"", key.1), api.get_opt(name)).await
+        find(&format!("reading {} \"{name}\"", key.1), api.get_opt(name)).await
     }
 
     /// The events about an extension and its revisions, oldest first.
@@ -153,7 +153,7 @@ impl Cluster {
         let kind = GroupVersionKind::gvk("config.openshift.io", "v1", "ClusterVersion");
         let kind = ApiResource::from_gvk_with_plural(&kind, "clusterversions");
         let api: Api<DynamicObject> = Api::all_with(self.client().clone(), &kind);
-        let version = call("reading the ClusterVersion", api.get_opt("version")).await?;
+        let version = find("reading the ClusterVersion", api.get_opt("version")).await?;
         let version = version.and_then(|version| {
             let history = version.data.pointer("/status/history").and_then(Value::as_array);
             let done = history
