@@ -16,6 +16,9 @@ use crate::content;
 use crate::plan::{PLANS, Plan, Watch};
 
 const TIMEOUT: Duration = Duration::from_mins(1);
+/// The same for a deletion: the API server removes a CRD only when its own watches of that kind have ended, which it
+/// gives more than a minute.
+const GONE_WITHIN: Duration = Duration::from_mins(5);
 
 /// The columns of an [`Outcome`]'s line.
 const HEADER: &str =
@@ -121,7 +124,7 @@ async fn life(cluster: &Cluster, plan: &Plan, outcome: &mut Outcome) -> anyhow::
     let reference = format!("clusterextension/{name}");
     let (api, object) = cluster.lookup(&reference, "").await?;
     api.delete(&object, &DeleteParams::default()).await?;
-    eventually(TIMEOUT, "the extension to be gone", async || {
+    eventually(GONE_WITHIN, "the extension to be gone", async || {
         match cluster.get(&reference, "").await? {
             None => Ok(()),
             Some(object) => anyhow::bail!("{}", object.data["status"]),
