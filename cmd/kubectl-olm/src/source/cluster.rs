@@ -341,9 +341,7 @@ pub(super) async fn find<T>(
     work: impl Future<Output = kube::Result<Option<T>>>,
 ) -> Result<Option<T>, SourceError> {
     match call(what, work).await {
-        Err(SourceError::Cluster { source, .. })
-            if matches!(&*source, kube::Error::Api(status) if status.code == 404) =>
-        {
+        Err(SourceError::Cluster { source, .. }) if matches!(&*source, kube::Error::Api(status) if status.code == 404) => {
             Ok(None)
         }
         found => found,

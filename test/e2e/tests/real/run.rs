@@ -16,8 +16,8 @@ use crate::content;
 use crate::plan::{PLANS, Plan, Watch};
 
 const TIMEOUT: Duration = Duration::from_mins(1);
-/// The same for a deletion: the API server removes a CRD only when its own watches of that kind have ended, which it
-/// gives more than a minute.
+/// The same for a deletion: the API server was once seen to keep a CRD that was being deleted for more than a minute,
+/// with nothing of it left.
 const GONE_WITHIN: Duration = Duration::from_mins(5);
 
 /// The columns of an [`Outcome`]'s line.
