@@ -491,7 +491,7 @@ mod tls {
             if folder == "ca" {
                 // The registry gets to see it, the target of its redirect does not.
                 assert!(fixture.pull(&redirected).await.is_err());
-                assert_eq!(redirecting.asked().len(), 1);
+                assert!(!redirecting.asked().is_empty());
                 std::fs::remove_file(fixture.folder.path().join(cert_file)).unwrap();
                 std::fs::remove_file(fixture.folder.path().join(key_file)).unwrap();
             }
