@@ -70,3 +70,13 @@ pub const RELEASE_CHUNK_SECRET_TYPE: &str = "operatorframework.io/chunk.v1";
 pub const CATALOG_CONFIGS_IMAGE_LABEL: &str = "operators.operatorframework.io.index.configs.v1";
 /// Bundle annotation that names the package.
 pub const BUNDLE_PACKAGE_ANNOTATION: &str = "operators.operatorframework.io.bundle.package.v1";
+
+/// Selects everything that was made for one ClusterExtension, or for any.
+#[must_use]
+pub fn selector_of_extension(name: Option<&str>) -> String {
+    let any = format!("{OWNER_KIND_LABEL}={OWNER_KIND_CLUSTER_EXTENSION}");
+    match name {
+        Some(name) => format!("{any},{OWNER_NAME_LABEL}={name}"),
+        None => any,
+    }
+}

@@ -166,37 +166,6 @@ mod tests {
     }
 
     #[test]
-    fn our_own_manifests_are_understood() {
-        for manifest in [
-            include_str!("../../../config/manager/catalogd.yaml"),
-            include_str!("../../../config/overlays/cert-manager/catalogd.yaml"),
-            include_str!("../../../config/overlays/openshift/catalogd.yaml"),
-        ] {
-            let flag = |line: &'static str| {
-                let start = line
-                    .find("- --")
-                    .map(|at| at + 2)
-                    .or_else(|| line.find("value: --").map(|at| at + 7))?;
-                line.get(start..).map(|flag| flag.trim_end_matches('}'))
-            };
-            let flags: Vec<&str> = manifest.lines().filter_map(flag).collect();
-            assert!(!flags.is_empty(), "{manifest}");
-            parse(&flags).unwrap();
-        }
-    }
-
-    #[test]
-    fn every_flag_is_in_the_documentation() {
-        let text = include_str!("../../../docs/operations.md");
-        for flag in Args::command().get_arguments().filter_map(clap::Arg::get_long) {
-            assert!(
-                text.contains(&format!("`--{flag}")),
-                "docs/operations.md lacks --{flag}"
-            );
-        }
-    }
-
-    #[test]
     fn durations_as_in_go() {
         assert_eq!(duration("1h30m"), Ok(Duration::from_mins(90)));
         assert_eq!(duration("1.5s"), Ok(Duration::from_millis(1500)));

@@ -11,16 +11,10 @@ pub(crate) fn dot(graph: &Graph) -> String {
         escape(&graph.package)
     );
     for (number, lane) in graph.channels.iter().enumerate() {
-        let default = if lane.default { " (default)" } else { "" };
-        let deprecated = if lane.deprecated.is_some() {
-            " (deprecated)"
-        } else {
-            ""
-        };
         let _ = writeln!(
             text,
-            "  subgraph cluster_{number} {{\n    label=\"{}{default}{deprecated}\";",
-            escape(&lane.name)
+            "  subgraph cluster_{number} {{\n    label=\"{}\";",
+            escape(&lane.title())
         );
         for stop in &lane.entries {
             let Some(node) = graph.node(stop.bundle) else {

@@ -12,17 +12,7 @@ pub(crate) fn mermaid(graph: &Graph) -> String {
     );
     let mut classes = Vec::new();
     for (number, lane) in graph.channels.iter().enumerate() {
-        let default = if lane.default { " (default)" } else { "" };
-        let deprecated = if lane.deprecated.is_some() {
-            " (deprecated)"
-        } else {
-            ""
-        };
-        let _ = writeln!(
-            text,
-            "  subgraph c{number}[\"{}{default}{deprecated}\"]",
-            escape(&lane.name)
-        );
+        let _ = writeln!(text, "  subgraph c{number}[\"{}\"]", escape(&lane.title()));
         for stop in &lane.entries {
             let Some(node) = graph.node(stop.bundle) else {
                 continue;

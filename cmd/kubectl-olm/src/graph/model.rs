@@ -183,6 +183,17 @@ impl Graph {
 }
 
 impl Lane {
+    /// The name, and what a reader should know of the channel at once.
+    pub(crate) fn title(&self) -> String {
+        let default = if self.default { " (default)" } else { "" };
+        let deprecated = if self.deprecated.is_some() {
+            " (deprecated)"
+        } else {
+            ""
+        };
+        format!("{}{default}{deprecated}", self.name)
+    }
+
     /// The heads' labels.
     pub(crate) fn heads<'a>(&'a self, graph: &'a Graph) -> Vec<&'a str> {
         let heads = self.entries.iter().filter(|stop| stop.head);

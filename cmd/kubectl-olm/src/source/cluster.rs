@@ -154,12 +154,7 @@ impl Cluster {
             return Ok(None);
         };
         let revisions: Api<ClusterObjectSet> = Api::all(self.client.clone());
-        let selector = format!(
-            "{}={},{}={name}",
-            keys::OWNER_KIND_LABEL,
-            keys::OWNER_KIND_CLUSTER_EXTENSION,
-            keys::OWNER_NAME_LABEL
-        );
+        let selector = keys::selector_of_extension(Some(name));
         let what = format!("listing the ClusterObjectSets of ClusterExtension \"{name}\"");
         let list = call(&what, revisions.list(&ListParams::default().labels(&selector))).await?;
         let installed = list

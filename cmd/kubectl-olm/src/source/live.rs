@@ -45,11 +45,7 @@ impl Cluster {
     /// The revisions of an extension, or of all, oldest first.
     pub(crate) async fn revisions(&self, of: Option<&str>) -> Result<Vec<ClusterObjectSet>, SourceError> {
         let api: Api<ClusterObjectSet> = Api::all(self.client().clone());
-        let kind = keys::OWNER_KIND_LABEL;
-        let mut selector = format!("{kind}={}", keys::OWNER_KIND_CLUSTER_EXTENSION);
-        if let Some(name) = of {
-            selector = format!("{selector},{}={name}", keys::OWNER_NAME_LABEL);
-        }
+        let selector = keys::selector_of_extension(of);
         let what = "listing the ClusterObjectSets";
         let list = call(what, api.list(&ListParams::default().labels(&selector))).await?;
         let mut items = list.items;

@@ -207,11 +207,7 @@ async fn installed(context: &Context, extension: &str) -> Result<Vec<InstalledBu
         revisions
     } else {
         let api: Api<ClusterObjectSet> = Api::all(context.shared.client.clone());
-        let selector = format!(
-            "{}={}",
-            keys::OWNER_KIND_LABEL,
-            keys::OWNER_KIND_CLUSTER_EXTENSION
-        );
+        let selector = keys::selector_of_extension(None);
         let what = "listing the ClusterObjectSets";
         call(what, api.list(&ListParams::default().labels(&selector)))
             .await?

@@ -73,11 +73,7 @@ pub(crate) async fn run(
     );
 
     let revision = stores::kind::<ClusterObjectSet>();
-    let ours = watcher::Config::default().labels(&format!(
-        "{}={}",
-        keys::OWNER_KIND_LABEL,
-        keys::OWNER_KIND_CLUSTER_EXTENSION
-    ));
+    let ours = watcher::Config::default().labels(&keys::selector_of_extension(None));
     let revisions = watcher(Api::<DynamicObject>::all_with(client.clone(), &revision), ours)
         .default_backoff()
         .modify(|revision| {

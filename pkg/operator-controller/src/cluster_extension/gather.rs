@@ -40,12 +40,7 @@ pub(crate) async fn revisions(
         return Ok(known.into_iter().filter(ours).collect());
     }
     let api: Api<ClusterObjectSet> = Api::all(context.shared.client.clone());
-    let selector = format!(
-        "{}={},{}={name}",
-        keys::OWNER_KIND_LABEL,
-        keys::OWNER_KIND_CLUSTER_EXTENSION,
-        keys::OWNER_NAME_LABEL
-    );
+    let selector = keys::selector_of_extension(Some(name));
     let what = format!("listing the ClusterObjectSets of ClusterExtension \"{name}\"");
     let list = call(what, api.list(&ListParams::default().labels(&selector))).await?;
     context.stores.listed(name, &list.items);

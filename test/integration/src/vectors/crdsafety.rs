@@ -48,18 +48,7 @@ pub fn run(dir: &Path) -> Report {
             (now, before) => Some(format!("{} fewer", before - now)),
         };
         let stated = listed.get(row.id.as_str()).copied();
-        match answer {
-            Some(answer) if stated == Some(answer.as_str()) => {
-                report.cases += 1;
-                report.deviating += 1;
-            }
-            None if stated.is_none() => report.count(None),
-            answer => report.count(Some(format!(
-                "{} {}, listed as {stated:?}",
-                row.id,
-                answer.as_deref().unwrap_or("equal")
-            ))),
-        }
+        report.count_listed(&row.id, answer.clone(), &answer.unwrap_or_default(), stated);
     }
     report
 }

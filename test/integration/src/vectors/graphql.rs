@@ -1,14 +1,14 @@
 //! `metas.jsonl`, the rows of `/graphql`: catalogd's queries against upstream's recorded answers.
 
-use super::{Report, deviations, metas, rows};
+use super::Report;
+use super::content::{self, Recorded};
+use anyhow::Result;
 use axum::body::Body;
-use http::{Request, header};
-use http_body_util::BodyExt;
-use olm_catalogd::server::Options;
+use http::{Request, Response, header};
+use http_body_util::BodyExt as _;
 use serde::Deserialize;
 use serde_json::Value;
 use std::path::Path;
-use tower::ServiceExt;
 
 /// How much of an answer is shown.
 const SHOWN: usize = 100;
@@ -40,74 +40,64 @@ struct Answer {
 
 /// Runs the cases.
 pub fn run(dir: &Path) -> Report {
-    let mut report = Report::new("graphql");
-    let cases: Vec<Row> = rows::<Value>(&dir.join("metas.jsonl"), &mut report)
-        .into_iter()
-        .filter(|row| row["path"].as_str().unwrap_or_default().ends_with("/graphql"))
-        .filter_map(|row| match serde_json::from_value(row) {
-            Ok(row) => Some(row),
-            Err(error) => {
-                report.wrong.push(format!("metas.jsonl: {error}"));
-                None
-            }
-        })
-        .collect();
-    // On a thread of its own: callers may be within a runtime.
-    let answers = std::thread::scope(|scope| {
-        scope
-            .spawn(|| ask(dir, &cases))
-            .join()
-            .unwrap_or_else(|_| Err(anyhow::anyhow!("the runner panicked")))
-    });
-    let answers = match answers {
-        Ok(answers) => answers,
-        Err(error) => {
-            report.wrong.push(format!("graphql: {error:#}"));
-            return report;
-        }
-    };
-    let listed = deviations::listed("graphql");
-    for (row, answer) in cases.iter().zip(answers) {
-        let Some(answer) = answer else {
-            report.skip("the catalog that is asked");
-            continue;
-        };
-        let (equal, ours) = (row.equals(&answer), answer.summary());
-        match listed.get(row.id.to_string().as_str()) {
-            None => report.count((!equal).then(|| format!("{}: ours is {ours}", row.id))),
-            Some(expected) if !equal && *expected == ours => {
-                report.cases += 1;
-                report.deviating += 1;
-            }
-            Some(expected) => report.count(Some(format!(
-                "{}: listed as {expected:?}, ours is {ours:?}",
-                row.id
-            ))),
-        }
-    }
-    report
+    content::run::<Row>(dir, "graphql", |path| path.ends_with("/graphql"))
 }
 
-impl Row {
-    fn equals(&self, answer: &Answer) -> bool {
+impl Recorded for Row {
+    type Answer = Answer;
+
+    fn id(&self) -> u32 {
+        self.id
+    }
+
+    fn path(&self) -> &str {
+        &self.path
+    }
+
+    fn graphql(&self) -> bool {
+        self.server == "all-enabled"
+    }
+
+    fn request(&self) -> http::Result<Request<Body>> {
+        let request = Request::builder().method(self.method.as_str()).uri(&self.path);
+        request.body(Body::from(self.request_body.clone()))
+    }
+
+    async fn read(answer: Response<Body>) -> Result<Answer> {
+        let (parts, body) = answer.into_parts();
+        let content_type = parts.headers.get(header::CONTENT_TYPE);
+        Ok(Answer {
+            status: parts.status.as_u16(),
+            content_type: content_type
+                .and_then(|value| value.to_str().ok())
+                .unwrap_or_default()
+                .to_owned(),
+            body: String::from_utf8(body.collect().await?.to_bytes().to_vec())?,
+        })
+    }
+
+    fn difference(&self, answer: &Answer) -> Option<String> {
         let body = match &self.json {
             Some(json) => {
                 serde_json::from_str(&answer.body).is_ok_and(|ours| ordered(json.clone()) == ordered(ours))
             }
             None => self.method == "HEAD" || self.body == answer.body,
         };
-        self.status == answer.status && self.content_type == answer.content_type && body
+        let equal = self.status == answer.status && self.content_type == answer.content_type && body;
+        (!equal).then(|| format!("ours is {}", Self::summary(answer)))
     }
-}
 
-impl Answer {
     /// The status, and what is wrong or else how the answer begins.
-    fn summary(&self) -> String {
-        let told = serde_json::from_str::<Value>(&self.body)
+    fn summary(answer: &Answer) -> String {
+        let told = serde_json::from_str::<Value>(&answer.body)
             .ok()
             .and_then(|json| Some(json["errors"][0]["message"].as_str()?.lines().next()?.to_owned()));
-        let text = told.as_deref().unwrap_or(self.body.trim_end());
-        format!("{} {}", self.status, text.chars().take(SHOWN).collect::<String>())
+        let text = told.as_deref().unwrap_or(answer.body.trim_end());
+        format!(
+            "{} {}",
+            answer.status,
+            text.chars().take(SHOWN).collect::<String>()
+        )
     }
 }
 
@@ -119,48 +109,4 @@ fn ordered(mut json: Value) -> Value {
         }
     }
     json
-}
-
-fn ask(dir: &Path, cases: &[Row]) -> anyhow::Result<Vec<Option<Answer>>> {
-    let (with, there, _scratch) = metas::served(
-        dir,
-        &Options {
-            graphql: true,
-            access: None,
-        },
-    )?;
-    let (without, _, _) = metas::served(Path::new("/nonexistent"), &Options::default())?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()?;
-    cases
-        .iter()
-        .map(|row| {
-            if metas::absent(&row.path, &there) {
-                return Ok(None);
-            }
-            let router = if row.server == "all-enabled" {
-                &with
-            } else {
-                &without
-            };
-            let request = Request::builder()
-                .method(row.method.as_str())
-                .uri(&row.path)
-                .body(Body::from(row.request_body.clone()))?;
-            runtime.block_on(async {
-                let (parts, body) = router.clone().oneshot(request).await?.into_parts();
-                let content_type = parts.headers.get(header::CONTENT_TYPE);
-                Ok(Some(Answer {
-                    status: parts.status.as_u16(),
-                    content_type: content_type
-                        .and_then(|value| value.to_str().ok())
-                        .unwrap_or_default()
-                        .to_owned(),
-                    body: String::from_utf8(body.collect().await?.to_bytes().to_vec())?,
-                }))
-            })
-        })
-        .collect()
 }

@@ -7,6 +7,7 @@
 
 pub mod canonical;
 mod catalogs;
+mod content;
 pub mod crdsafety;
 pub mod deviations;
 pub mod graphql;
@@ -149,6 +150,23 @@ impl Report {
         match difference {
             None => self.equal += 1,
             Some(difference) => self.wrong.push(difference),
+        }
+    }
+
+    /// Counts a case that may be listed as a deviation: `stated` is what the list says of it, `ours` what it should say.
+    pub fn count_listed(&mut self, id: &str, difference: Option<String>, ours: &str, stated: Option<&str>) {
+        match (difference, stated) {
+            (difference, None) => self.count(difference.map(|text| format!("{id}: {text}"))),
+            (Some(_), Some(stated)) if stated == ours => {
+                self.cases += 1;
+                self.deviating += 1;
+            }
+            (None, Some(_)) => self.count(Some(format!("{id}: listed as a deviation, but equal"))),
+            (Some(text), Some(stated)) => {
+                self.count(Some(format!(
+                    "{id}: listed as {stated:?}, ours is {ours:?}: {text}"
+                )));
+            }
         }
     }
 

@@ -145,22 +145,16 @@ fn compare(dir: &Path, kind: &'static str, selection: Selection) -> Report {
         } else {
             std::slice::from_ref(&row.result)
         };
-        let equal = alternatives.contains(&ours);
-        match (equal, listed.remove(row.id.to_string().as_str())) {
-            (false, Some(stated)) if stated == summary(&answer) => {
-                report.cases += 1;
-                report.deviating += 1;
-            }
-            (true, Some(_)) => report.count(Some(format!("{}: listed as a deviation, but equal", row.id))),
-            (true, None) => report.count(None),
-            (false, _) => report.count(Some(format!(
-                "{} ({}): {}\n    ours {ours:?}\n    upstream {:?}",
-                row.id,
-                row.set,
-                summary(&answer),
-                row.result
-            ))),
-        }
+        let difference = (!alternatives.contains(&ours)).then(|| {
+            let (set, upstream) = (&row.set, &row.result);
+            format!(
+                "({set}): {}\n    ours {ours:?}\n    upstream {upstream:?}",
+                summary(&answer)
+            )
+        });
+        let id = row.id.to_string();
+        let stated = listed.remove(id.as_str());
+        report.count_listed(&id, difference, &summary(&answer), stated);
     }
     report
 }

@@ -1,0 +1,145 @@
+//! `metas.jsonl`, recorded requests to upstream's content server: what its kinds share. The recorded catalogs are
+//! served here, each row is asked, and the answers are compared.
+
+use super::catalogs::missing;
+use super::{Report, deviations, rows};
+use anyhow::{Result, anyhow};
+use axum::body::Body;
+use http::{Request, Response};
+use olm_catalogd::{
+    server::{Metrics, Options, router_with},
+    storage::{CatalogName, Origin, Store},
+};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::path::Path;
+use std::sync::Arc;
+use tower::ServiceExt as _;
+
+const FILE: &str = "metas.jsonl";
+/// `Fri, 02 Jan 2026 03:04:05 GMT`, the age of the recorded catalogs.
+const STORED_AT: i64 = 1_767_323_045;
+/// The recorded catalog that is in no file.
+const SMALL: &str = "{\"schema\":\"olm.package\",\"name\":\"p\",\"defaultChannel\":\"d\"}";
+
+/// A recorded request, and how an answer to it is judged.
+pub(super) trait Recorded: DeserializeOwned + Sync {
+    /// What is kept of an answer.
+    type Answer: Send;
+
+    fn id(&self) -> u32;
+    fn path(&self) -> &str;
+    /// Whether the server that was asked answers queries.
+    fn graphql(&self) -> bool;
+    fn request(&self) -> http::Result<Request<Body>>;
+    async fn read(answer: Response<Body>) -> Result<Self::Answer>;
+    fn difference(&self, answer: &Self::Answer) -> Option<String>;
+    /// The answer, as `docs/deviations.md` states it.
+    fn summary(answer: &Self::Answer) -> String;
+}
+
+/// Runs the rows of `metas.jsonl` whose path is one of the kind's.
+pub(super) fn run<R: Recorded>(dir: &Path, kind: &'static str, mine: impl Fn(&str) -> bool) -> Report {
+    let mut report = Report::new(kind);
+    let cases: Vec<R> = rows::<Value>(&dir.join(FILE), &mut report)
+        .into_iter()
+        .filter(|row| mine(row["path"].as_str().unwrap_or_default()))
+        .filter_map(|row| match serde_json::from_value(row) {
+            Ok(row) => Some(row),
+            Err(error) => {
+                report.wrong.push(format!("{FILE}: {error}"));
+                None
+            }
+        })
+        .collect();
+    // On a thread of its own: callers may be within a runtime.
+    let answers = std::thread::scope(|scope| {
+        let asked = scope.spawn(|| ask(dir, &cases));
+        asked
+            .join()
+            .unwrap_or_else(|_| Err(anyhow!("the runner panicked")))
+    });
+    let answers = match answers {
+        Ok(answers) => answers,
+        Err(error) => {
+            report.wrong.push(format!("{kind}: {error:#}"));
+            return report;
+        }
+    };
+    let listed = deviations::listed(kind);
+    for (row, answer) in cases.iter().zip(answers) {
+        let Some(answer) = answer else {
+            report.skip("the catalog that is asked");
+            continue;
+        };
+        let id = row.id().to_string();
+        let stated = listed.get(id.as_str()).copied();
+        report.count_listed(&id, row.difference(&answer), &R::summary(&answer), stated);
+    }
+    report
+}
+
+/// The answers; none where the catalog is not there.
+fn ask<R: Recorded>(dir: &Path, cases: &[R]) -> Result<Vec<Option<R::Answer>>> {
+    let scratch = tempfile::tempdir()?;
+    let (store, there) = stored(dir, scratch.path())?;
+    let served = |options: &Options| {
+        let metrics = Metrics::register(&mut prometheus_client::registry::Registry::default());
+        router_with(Arc::clone(&store), metrics, options)
+    };
+    let plain = served(&Options::default());
+    let queried = served(&Options {
+        graphql: true,
+        access: None,
+    });
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()?;
+    cases
+        .iter()
+        .map(|row| {
+            if absent(row.path(), &there) {
+                return Ok(None);
+            }
+            let router = if row.graphql() { &queried } else { &plain };
+            let request = row.request()?;
+            runtime
+                .block_on(async { R::read(router.clone().oneshot(request).await?).await })
+                .map(Some)
+        })
+        .collect()
+}
+
+/// The recorded catalogs, stored in a folder, and the names of those that are there.
+fn stored(dir: &Path, scratch: &Path) -> Result<(Arc<Store>, Vec<&'static str>)> {
+    let small = scratch.join("small");
+    std::fs::create_dir(&small)?;
+    std::fs::write(small.join("catalog.json"), SMALL)?;
+    let store = Store::open(scratch.join("catalogs"))?;
+    let mut there = Vec::new();
+    for (name, source) in [
+        ("medium", dir.join("catalogs/medium")),
+        ("synthetic", dir.join("catalogs/splits/metas-synthetic")),
+        ("a.b-c", small),
+    ] {
+        let whole = name != "medium" || missing(&dir.join("catalogs"), &["medium"]).is_none();
+        if whole && source.is_dir() {
+            let origin = Origin {
+                requested: name.to_owned(),
+                resolved: name.to_owned(),
+                unpacked_at: STORED_AT,
+            };
+            store.store(&CatalogName::new(name)?, &source, origin, STORED_AT, &|| false)?;
+            there.push(name);
+        }
+    }
+    Ok((Arc::new(store), there))
+}
+
+/// Whether a path is of a recorded catalog that is not there.
+fn absent(path: &str, there: &[&str]) -> bool {
+    ["medium", "synthetic"]
+        .iter()
+        .any(|name| !there.contains(name) && path.contains(&format!("/{name}/")))
+}
