@@ -16,9 +16,9 @@ use crate::content;
 use crate::plan::{PLANS, Plan, Watch};
 
 const TIMEOUT: Duration = Duration::from_mins(1);
-/// The same for a deletion: the API server was once seen to keep a CRD that was being deleted for more than a minute,
-/// with nothing of it left.
-const GONE_WITHIN: Duration = Duration::from_mins(5);
+/// The same for a deletion. The API server was seen to forget a CRD that is being deleted, with nothing of it left, until its
+/// controller goes through all of them again, which it does every five minutes.
+const GONE_WITHIN: Duration = Duration::from_mins(7);
 
 /// The columns of an [`Outcome`]'s line.
 const HEADER: &str =
