@@ -181,6 +181,21 @@ pub struct CrdUpgradeSafety {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "atomic"))]
     pub waivers: Option<Vec<CrdUpgradeWaiver>>,
+
+    /// `Check` also holds every stored object against the new schema, and refuses an upgrade with which one would no longer
+    /// be valid, also where `enforcement` is `None`. `Ignore`, the default, does not look at objects.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stored_objects: Option<CrdStoredObjects>,
+}
+
+/// What is done about stored objects when a custom resource definition changes.
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CrdStoredObjects {
+    /// They are not looked at.
+    #[default]
+    Ignore,
+    /// Each has to be valid in the new schema.
+    Check,
 }
 
 /// An unsafe change of a custom resource definition that is accepted.

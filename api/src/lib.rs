@@ -33,9 +33,10 @@ pub use cluster_catalog::{
 };
 pub use cluster_extension::{
     BundleMetadata, CatalogFilter, ClusterExtension, ClusterExtensionConfig, ClusterExtensionInstallConfig,
-    ClusterExtensionInstallStatus, ClusterExtensionSpec, ClusterExtensionStatus, ConfigType, CrdUpgradeRule,
-    CrdUpgradeSafety, CrdUpgradeSafetyEnforcement, CrdUpgradeWaiver, PreflightConfig, RevisionStatus,
-    ServiceAccountReference, SourceConfig, SourceType, UpgradeConstraintPolicy,
+    ClusterExtensionInstallStatus, ClusterExtensionSpec, ClusterExtensionStatus, ConfigType,
+    CrdStoredObjects, CrdUpgradeRule, CrdUpgradeSafety, CrdUpgradeSafetyEnforcement, CrdUpgradeWaiver,
+    PreflightConfig, RevisionStatus, ServiceAccountReference, SourceConfig, SourceType,
+    UpgradeConstraintPolicy,
 };
 pub use cluster_object_set::{
     ClusterObjectSet, ClusterObjectSetObject, ClusterObjectSetPhase, ClusterObjectSetSpec,

@@ -1,6 +1,7 @@
 //! The command line.
 
 pub(crate) mod bundle;
+pub(crate) mod crd_safety;
 
 use std::path::PathBuf;
 
@@ -73,7 +74,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     ClusterUpgrade(ClusterUpgrade),
     /// What an upgrade of CRDs would break, in full.
-    CrdSafety(CrdSafetyArgs),
+    CrdSafety(crd_safety::CrdSafetyArgs),
     /// Completion for a shell.
     Completion(CompletionArgs),
 }
@@ -353,18 +354,6 @@ pub(crate) struct ClusterUpgradeArgs {
     /// The version, of Kubernetes (1.37) or OpenShift (4.19); else the cluster's next minor.
     #[arg(long, value_name = "X.Y")]
     pub(crate) to: Option<String>,
-    #[command(flatten)]
-    pub(crate) access: AccessArgs,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct CrdSafetyArgs {
-    /// [OLD] NEW: files or directories with CRDs, such as bundles. Without OLD: what is on the cluster.
-    #[arg(required = true, num_args = 1..=2, value_name = "PATH")]
-    pub(crate) paths: Vec<PathBuf>,
-    /// Refuse all that upstream refuses (feature gate `UpstreamCRDUpgradeSafety`).
-    #[arg(long)]
-    pub(crate) upstream: bool,
     #[command(flatten)]
     pub(crate) access: AccessArgs,
 }

@@ -11,6 +11,7 @@ mod failure;
 mod graph;
 mod installed;
 mod phrase;
+mod question;
 mod report;
 mod source;
 mod style;

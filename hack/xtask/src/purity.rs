@@ -8,8 +8,9 @@ use anyhow::bail;
 use crate::shell::{cargo, output};
 
 /// The crates below the line of docs/architecture.md.
-const PURE: [&str; 6] = [
+const PURE: [&str; 7] = [
     "olm-api",
+    "olm-cel",
     "olm-version",
     "olm-fbc",
     "olm-resolve",

@@ -11,6 +11,8 @@ use thiserror::Error;
 
 /// The folders of a bundle that mean anything.
 const FOLDERS: [&str; 2] = ["manifests", "metadata"];
+/// Files at the top that only tell what an image holds: that they are there is all that is read of them.
+const MARKS: [&str; 1] = ["Chart.yaml"];
 /// Largest single file.
 const FILE_MAX: u64 = 16 * 1024 * 1024;
 /// Largest sum of all files.
@@ -49,13 +51,18 @@ pub enum FilesError {
 }
 
 /// Reads the bundle at `root`; keys are paths such as `manifests/csv.yaml`, an empty folder's ends in a slash. Folders
-/// that are not there are left out. Blocks on the disk.
+/// that are not there are left out; of a Helm chart's `Chart.yaml` it is only told that it is there. Blocks on the disk.
 ///
 /// # Errors
 /// The disk fails, there is more than any sensible bundle has, or something is neither a file nor a folder: links are
 /// not followed.
 pub fn read(root: &Path) -> Result<BTreeMap<String, Vec<u8>>, FilesError> {
     let mut found = Found::default();
+    for mark in MARKS {
+        if root.join(mark).is_file() {
+            found.files.insert(mark.to_owned(), Vec::new());
+        }
+    }
     for folder in FOLDERS {
         let path = root.join(folder);
         if path.is_dir() {

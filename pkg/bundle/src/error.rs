@@ -44,6 +44,14 @@ pub enum ParseError {
     /// No file holds a `ClusterServiceVersion`.
     #[error("no ClusterServiceVersion found in \"manifests\"")]
     NoCsv,
+    /// The image holds something other than a registry+v1 bundle.
+    #[error("the bundle's format is \"{found}\"{what}: only registry+v1 bundles can be installed")]
+    Format {
+        /// The format's name, as the image declares it.
+        found: String,
+        /// What is known of it, a phrase that begins with a comma.
+        what: &'static str,
+    },
     /// More than one thing is wrong: a line each, upstream's first finding first.
     #[error("{}", lines(.0))]
     Several(Vec<ParseError>),
@@ -71,10 +79,10 @@ fn lines(findings: &[ParseError]) -> String {
 }
 
 impl ParseError {
-    /// Whether only a change of the extension's spec can help. Never: the catalog may offer another
-    /// bundle any time, so it is worth trying again.
+    /// Whether trying again is pointless until the catalog offers another image, or the spec asks for another: so it is with
+    /// content of another format. Anything else may be mended under the same tag.
     pub fn terminal(&self) -> bool {
-        false
+        matches!(self, Self::Format { .. })
     }
 }
 

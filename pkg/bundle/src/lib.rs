@@ -6,6 +6,7 @@
 
 mod config;
 pub mod crd_safety;
+pub mod crd_schema;
 mod error;
 mod json_text;
 mod model;
@@ -23,6 +24,6 @@ pub use error::{ParseError, RenderError};
 pub use json_text::{canonical_json, list_hash};
 pub use model::{Bundle, InstallMode};
 pub use options::{CertificateRequest, Certificates, NextCertificate, OwnCertificate, RenderOptions};
-pub use parse::{Notice, lint, parse};
+pub use parse::{FORMAT_LABEL, Notice, check_format, lint, parse};
 pub use render::{render, webhook_certificates};
 pub use validate::findings;

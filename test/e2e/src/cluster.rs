@@ -22,7 +22,8 @@ impl Cluster {
         self.client.clone()
     }
 
-    /// The API of `kind/name`'s kind, in `namespace` when the kind is namespaced, and the name.
+    /// The API of `kind/name`'s kind, in `namespace` when the kind is namespaced, and the name. The kind may carry its group:
+    /// `Kind.example.com/name`.
     pub async fn lookup(
         &self,
         reference: &str,
@@ -34,7 +35,12 @@ impl Cluster {
         let discovery = Discovery::new(self.client()).run_aggregated().await?;
         for group in discovery.groups() {
             for (resource, capabilities) in group.recommended_resources() {
-                if resource.kind.eq_ignore_ascii_case(kind) || resource.plural == kind {
+                let of_group = |word: &str| kind.strip_prefix(word) == Some(&format!(".{}", resource.group));
+                if resource.kind.eq_ignore_ascii_case(kind)
+                    || resource.plural == kind
+                    || of_group(&resource.kind)
+                    || of_group(&resource.plural)
+                {
                     let api = self.api(&resource, &capabilities.scope, namespace);
                     return Ok((api, name.to_owned()));
                 }
@@ -58,7 +64,17 @@ impl Cluster {
 
     /// Applies one object as a user's `kubectl apply --server-side` does.
     pub async fn apply(&self, object: &Value) -> anyhow::Result<()> {
-        let kind = object["kind"].as_str().context("the object has no kind")?;
+        let mut kind = object["kind"]
+            .as_str()
+            .context("the object has no kind")?
+            .to_owned();
+        if let Some((group, _)) = object["apiVersion"]
+            .as_str()
+            .and_then(|text| text.split_once('/'))
+        {
+            // Scenarios beside each other bring kinds of the same name.
+            kind = format!("{kind}.{group}");
+        }
         let name = object["metadata"]["name"]
             .as_str()
             .context("the object has no name")?;

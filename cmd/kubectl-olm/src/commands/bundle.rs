@@ -41,6 +41,24 @@ async fn load(args: &RenderArgs) -> Result<(Bundle, Vec<Value>), Failure> {
     Ok((bundle, objects))
 }
 
+/// What a bundle's files render to in a namespace, with certificates to be filled in.
+///
+/// # Errors
+/// It would be refused.
+pub(crate) fn rendered_files(
+    files: &BTreeMap<String, Vec<u8>>,
+    namespace: &str,
+    config: Option<Value>,
+) -> Result<(Bundle, Vec<Value>), Failure> {
+    let refused = |error: &dyn std::error::Error| Failure::No(error.to_string());
+    let bundle = parse(files).map_err(|error| refused(&error))?;
+    let mut options = RenderOptions::new(namespace.to_owned());
+    options.config = config;
+    options.certificates = own(&bundle, namespace);
+    let objects = render(&bundle, &options).map_err(|error| refused(&error))?;
+    Ok((bundle, objects))
+}
+
 /// Places to be filled: real keys are made when a bundle is installed, and nowhere else.
 fn own(bundle: &Bundle, namespace: &str) -> Certificates {
     let requests = webhook_certificates(bundle, namespace);

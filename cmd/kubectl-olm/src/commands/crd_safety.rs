@@ -4,14 +4,22 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use olm_applier::stored::{Limits, Survey, survey};
 use olm_bundle::crd_safety::{self, Rules};
+use olm_bundle::crd_schema;
+use olm_resolve::{Selection, resolve};
 use serde_json::{Value, json};
 
-use crate::cli::CrdSafetyArgs;
+use super::bundle::rendered_files;
+use super::common::progress;
+use crate::cli::SourceArgs;
+use crate::cli::crd_safety::CrdSafetyArgs;
 use crate::failure::Failure;
+use crate::question::Question;
 use crate::report::Report;
-use crate::source::{Cluster, SourceError};
+use crate::source::{Cluster, SourceError, bundle_files};
 use crate::style::{Paint, Style};
 use crate::table::clean;
 
@@ -22,21 +30,35 @@ const FILES: usize = 2000;
 
 /// Compares every CRD that is on both sides; positive when nothing would break.
 pub(crate) async fn run(args: CrdSafetyArgs, style: Style) -> Result<Report, Failure> {
-    let (old, new) = match args.paths.as_slice() {
-        [old, new] => (read(old)?, read(new)?),
-        [new] => {
-            let new = read(new)?;
-            let cluster = Cluster::connect(&args.access).await?;
-            let mut old = BTreeMap::new();
-            for name in new.keys() {
-                if let Some(crd) = cluster.crd(name).await? {
-                    old.insert(name.clone(), crd);
-                }
-            }
-            (old, new)
-        }
-        _ => return Err(Failure::Usage("give one or two paths".to_owned())),
+    if args.stored_objects && args.paths.len() > 1 {
+        return Err(Failure::Usage(
+            "stored objects are on the cluster: leave out OLD with --stored-objects".to_owned(),
+        ));
+    }
+    let mut cluster = None;
+    let new = match (&args.extension, args.paths.as_slice()) {
+        (Some(name), _) => of_extension(&args.source, name).await?,
+        (None, [.., new]) => read(new)?,
+        (None, []) => return Err(Failure::Usage("give one or two paths, or --extension".to_owned())),
     };
+    let old = if let [old, _] = args.paths.as_slice() {
+        read(old)?
+    } else {
+        let connected = Cluster::connect(&args.source.access).await?;
+        let mut old = BTreeMap::new();
+        for name in new.keys() {
+            if let Some(crd) = connected.crd(name).await? {
+                old.insert(name.clone(), crd);
+            }
+        }
+        cluster = Some(connected).filter(|_| args.stored_objects);
+        old
+    };
+    if new.is_empty() {
+        return Err(Failure::No(
+            "there is no CustomResourceDefinition to look at".to_owned(),
+        ));
+    }
     let rules = if args.upstream {
         Rules::Upstream
     } else {
@@ -67,14 +89,157 @@ pub(crate) async fn run(args: CrdSafetyArgs, style: Style) -> Result<Report, Fai
             .iter()
             .map(|finding| json!({"path": finding.path, "rule": finding.rule, "message": finding.message}))
             .collect();
-        crds.push(json!({"crd": name, "new": false, "findings": findings}));
-    }
-    if new.is_empty() {
-        return Err(Failure::No(
-            "there is no CustomResourceDefinition to look at".to_owned(),
-        ));
+        let mut value = json!({"crd": name, "new": false, "findings": findings});
+        if let Some(cluster) = &cluster {
+            let stored = Stored::look(cluster, &args, old, new).await?;
+            breaking += stored.broken();
+            stored.write(&mut text, style);
+            if let Value::Object(map) = &mut value {
+                map.insert("storedObjects".to_owned(), stored.value());
+            }
+        }
+        crds.push(value);
     }
     Ok(Report::new(json!({"crds": crds}), text).positive(breaking == 0))
+}
+
+/// The CRDs of the bundle that an extension of the cluster would be rolled out with, as it would be rendered.
+async fn of_extension(source: &SourceArgs, name: &str) -> Result<BTreeMap<String, Value>, Failure> {
+    let question = Question::of_extension(source, name, false, Selection::default()).await?;
+    let found =
+        resolve(&question.request, &question.inputs).map_err(|error| Failure::No(error.to_string()))?;
+    let spec = question.extension.unwrap_or_default().spec;
+    let config = spec.config.and_then(|config| config.inline).map(Value::Object);
+    let files = bundle_files(&found.image, &source.access).await?;
+    let (_, objects) = rendered_files(&files, &spec.namespace, config)?;
+    let crds = objects
+        .into_iter()
+        .filter(|object| object.get("kind").and_then(Value::as_str) == Some("CustomResourceDefinition"));
+    Ok(crds
+        .filter_map(|crd| Some((crd.pointer("/metadata/name")?.as_str()?.to_owned(), crd)))
+        .collect())
+}
+
+/// What was found of the stored objects of one CRD.
+struct Stored {
+    /// By the version that they were held against.
+    versions: Vec<(String, Survey)>,
+    /// What could not be looked at.
+    notes: Vec<String>,
+}
+
+impl Stored {
+    async fn look(
+        cluster: &Cluster,
+        args: &CrdSafetyArgs,
+        old: &Value,
+        new: &Value,
+    ) -> Result<Self, Failure> {
+        let limits = Limits {
+            named: args.named,
+            time: args.timeout,
+            ..Limits::default()
+        };
+        let plan = crd_schema::plan(old, new);
+        let mut versions = Vec::new();
+        for target in plan.targets {
+            let target = Arc::new(target);
+            let version = target.version.clone();
+            progress(&format!(
+                "looking at the {}.{} in version {version}",
+                plan.plural, plan.group
+            ));
+            let mut found = survey(
+                cluster.client(),
+                &plan.group,
+                &plan.plural,
+                Arc::clone(&target),
+                &limits,
+            )
+            .await
+            .map_err(SourceError::from)?;
+            if found.objects > 0 {
+                found.unknown.extend(target.unknown().cloned());
+            }
+            versions.push((version, found));
+        }
+        Ok(Self {
+            versions,
+            notes: plan.notes,
+        })
+    }
+
+    fn broken(&self) -> usize {
+        self.versions.iter().filter(|(_, found)| found.broken > 0).count()
+    }
+
+    fn write(&self, text: &mut String, style: Style) {
+        if self.versions.is_empty() && self.notes.is_empty() {
+            let _ = writeln!(text, "  stored objects: no schema changes for them");
+        }
+        for (version, found) in &self.versions {
+            let at_least = if found.stopped { "at least " } else { "" };
+            let count = format!("{at_least}{} of {} would break", found.broken, found.objects);
+            let paint = if found.broken > 0 { Paint::Bad } else { Paint::Good };
+            let _ = writeln!(
+                text,
+                "  stored objects, {}: {}",
+                clean(version),
+                style.paint(paint, &count)
+            );
+            for object in &found.named {
+                for fault in &object.faults {
+                    let _ = writeln!(
+                        text,
+                        "    {}: {}",
+                        clean(&object.to_string()),
+                        clean(&fault.to_string())
+                    );
+                }
+            }
+            let unnamed = found.broken.saturating_sub(found.named.len() as u64);
+            if unnamed > 0 {
+                let _ = writeln!(text, "    and {unnamed} more; --named COUNT names more");
+            }
+            for unknown in &found.unknown {
+                let head = style.paint(Paint::Warn, "not checked:");
+                let _ = writeln!(text, "    {head} {}", clean(unknown));
+            }
+        }
+        for note in &self.notes {
+            let head = style.paint(Paint::Warn, "not checked:");
+            let _ = writeln!(text, "  {head} {}", clean(note));
+        }
+    }
+
+    fn value(&self) -> Value {
+        let versions: Vec<Value> = self
+            .versions
+            .iter()
+            .map(|(version, found)| {
+                let objects: Vec<Value> = found
+                    .named
+                    .iter()
+                    .map(|object| {
+                        let faults = object.faults.iter();
+                        let faults: Vec<Value> = faults
+                            .map(|fault| json!({"path": fault.path, "cause": fault.cause}))
+                            .collect();
+                        json!({"namespace": object.namespace, "name": object.name, "faults": faults})
+                    })
+                    .collect();
+                json!({
+                    "version": version,
+                    "objects": found.objects,
+                    "broken": found.broken,
+                    "complete": !found.stopped,
+                    "named": objects,
+                    "notChecked": found.unknown,
+                })
+            })
+            .collect();
+        json!({"versions": versions, "notChecked": self.notes})
+    }
 }
 
 /// The CRDs in a file, or in all files of a directory and the directories below it, such as a bundle.

@@ -2,8 +2,7 @@
 
 use std::fmt::Write as _;
 
-use olm_api::{CatalogFilter, UpgradeConstraintPolicy};
-use olm_resolve::{CandidateVerdict, CatalogExplanation, CatalogInput, Explanation, Request, Selector};
+use olm_resolve::{CandidateVerdict, CatalogExplanation, Explanation};
 use serde_json::{Value, json};
 
 use super::common::package;
@@ -11,8 +10,8 @@ use crate::cli::WhyArgs;
 use crate::failure::Failure;
 use crate::installed::{found, matching};
 use crate::phrase;
+use crate::question::Question;
 use crate::report::Report;
-use crate::source::{Cluster, Sources};
 use crate::style::{Paint, Style};
 use crate::table::{Table, clean};
 use crate::wish::{Asked, request};
@@ -29,20 +28,8 @@ pub(crate) async fn run(args: WhyArgs, style: Style) -> Result<Report, Failure> 
         inputs,
         reported,
         passed_over,
-    } = match (&args.extension, &args.package) {
-        (Some(name), _) => of_extension(&args, name).await?,
-        (None, Some(name)) => {
-            let inputs = package(&args.source, name).await?;
-            let request = request(name, &args.wish, &inputs)?;
-            Question {
-                request,
-                inputs,
-                reported: Vec::new(),
-                passed_over: Vec::new(),
-            }
-        }
-        (None, None) => return Err(Failure::Usage("name an extension, or --package".to_owned())),
-    };
+        ..
+    } = question(&args).await?;
     let want = args.want.as_deref();
     let wanted = want.map(|want| matching(want, found(&inputs).map(|(_, content)| content)));
     let asked = Asked::new(request, &inputs, want);
@@ -120,6 +107,33 @@ pub(crate) async fn run(args: WhyArgs, style: Style) -> Result<Report, Failure> 
     Ok(Report::new(value, text).positive(positive))
 }
 
+/// What is asked: by an extension of the cluster, or by the command line.
+async fn question(args: &WhyArgs) -> Result<Question, Failure> {
+    match (&args.extension, &args.package) {
+        (Some(name), _) => {
+            Question::of_extension(
+                &args.source,
+                name,
+                args.wish.release_support,
+                args.wish.selection(),
+            )
+            .await
+        }
+        (None, Some(name)) => {
+            let inputs = package(&args.source, name).await?;
+            let request = request(name, &args.wish, &inputs)?;
+            Ok(Question {
+                request,
+                inputs,
+                reported: Vec::new(),
+                passed_over: Vec::new(),
+                extension: None,
+            })
+        }
+        (None, None) => Err(Failure::Usage("name an extension, or --package".to_owned())),
+    }
+}
+
 fn write_catalogs(
     text: &mut String,
     explanation: &Explanation,
@@ -169,81 +183,4 @@ fn write_catalogs(
             let _ = writeln!(text, "  and {left_out} more; --all names them");
         }
     }
-}
-
-/// What is asked, of which catalogs.
-struct Question {
-    request: Request,
-    inputs: Vec<CatalogInput>,
-    /// The conditions that the extension reports.
-    reported: Vec<Value>,
-    /// The catalogs that the extension's selector does not match.
-    passed_over: Vec<String>,
-}
-
-/// The question that an extension of the cluster puts.
-async fn of_extension(args: &WhyArgs, name: &str) -> Result<Question, Failure> {
-    let cluster = Cluster::connect(&args.source.access).await?;
-    let Some((extension, installed)) = cluster.extension(name).await? else {
-        return Err(Failure::No(format!("there is no ClusterExtension {name:?}")));
-    };
-    let Some(filter) = &extension.spec.source.catalog else {
-        return Err(Failure::No(format!(
-            "ClusterExtension {name:?} has no spec.source.catalog"
-        )));
-    };
-    let selector = selector(filter)?;
-    let sources = Sources::open(&args.source).await?;
-    let inputs = sources.lookup(&filter.package_name, &selector).await;
-    let request = Request {
-        package: filter.package_name.clone(),
-        version: filter.version.clone().filter(|version| !version.is_empty()),
-        channels: filter.channels.clone().unwrap_or_default(),
-        self_certified: filter.upgrade_constraint_policy == Some(UpgradeConstraintPolicy::SelfCertified),
-        installed,
-        release_support: args.wish.release_support,
-        selection: args.wish.selection(),
-    };
-    let status = extension.status.unwrap_or_default();
-    let conditions = status.conditions.unwrap_or_default();
-    let conditions = conditions
-        .into_iter()
-        .filter(|condition| matches!(condition.type_.as_str(), "Installed" | "Progressing"))
-        .map(|condition| {
-            json!({
-                "type": condition.type_,
-                "status": condition.status,
-                "reason": condition.reason,
-                "message": condition.message,
-            })
-        });
-    let passed_over = sources
-        .catalogs
-        .iter()
-        .filter(|catalog| !selector.matches(&catalog.labels));
-    Ok(Question {
-        request,
-        inputs,
-        reported: conditions.collect(),
-        passed_over: passed_over.map(|catalog| catalog.name.clone()).collect(),
-    })
-}
-
-fn selector(filter: &CatalogFilter) -> Result<Selector, Failure> {
-    let labels = filter
-        .selector
-        .iter()
-        .flat_map(|selector| selector.match_labels.iter().flatten());
-    let expressions = filter
-        .selector
-        .iter()
-        .flat_map(|selector| selector.match_expressions.iter().flatten());
-    Selector::new(
-        labels.map(|(key, value)| (key.as_str(), value.as_str())),
-        expressions.map(|expression| {
-            let values = expression.values.as_deref().unwrap_or_default();
-            (expression.key.as_str(), expression.operator.as_str(), values)
-        }),
-    )
-    .map_err(|error| Failure::No(format!("spec.source.catalog.selector is invalid: {error}")))
 }

@@ -77,7 +77,7 @@ impl Cluster {
     }
 
     /// The API server.
-    pub(super) fn client(&self) -> &Client {
+    pub(crate) fn client(&self) -> &Client {
         &self.client
     }
 

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use olm_applier::stored::SurveyError;
 use olm_bundle_files::FilesError;
 use olm_catalog_client::ClientError;
 use olm_catalogd::storage::StorageError;
@@ -101,4 +102,6 @@ pub(crate) enum SourceError {
     Busy { path: PathBuf },
     #[error("reading {place} was interrupted")]
     Interrupted { place: String },
+    #[error(transparent)]
+    Stored(#[from] SurveyError),
 }

@@ -3,6 +3,7 @@
 mod crd;
 mod csv;
 mod decode;
+mod format;
 mod lint;
 mod properties;
 
@@ -10,6 +11,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+pub use format::{FORMAT_LABEL, check_format};
 pub use lint::{Notice, lint};
 
 use crate::model::{Csv, StrategyDeployment};
@@ -45,6 +47,8 @@ const PACKAGE_ANNOTATION: &str = "operators.operatorframework.io.bundle.package.
 /// thing, as [`ParseError::Several`]. A bundle that is too large is not looked at any further.
 pub fn parse(files: &BTreeMap<String, Vec<u8>>) -> Result<Bundle, ParseError> {
     check_sizes(files)?;
+    // What is something else has nothing in it that could be right.
+    format::check(files)?;
     let mut wrong = Vec::new();
     let annotations = files.get(ANNOTATIONS).ok_or_else(|| ParseError::MissingFile {
         path: ANNOTATIONS.to_owned(),

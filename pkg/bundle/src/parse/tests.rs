@@ -154,3 +154,35 @@ proptest! {
         let _ = parse(&all);
     }
 }
+
+#[test]
+fn other_formats_are_named() {
+    let declared = |format: &str| {
+        let meta = format!(
+            "annotations: {{operators.operatorframework.io.bundle.package.v1: small, {FORMAT_LABEL}: {format}}}"
+        );
+        parse(&files(&[
+            ("metadata/annotations.yaml", &meta),
+            ("manifests/csv.yaml", CSV),
+        ]))
+    };
+    assert!(declared("registry+v1").is_ok() && declared("\"\"").is_ok());
+    for (format, what) in [
+        ("helm", ", a Helm chart"),
+        ("plain+v0", ", plain manifests"),
+        ("registry+v2", ", another version of the same"),
+        ("teapot", ", which is unknown"),
+        ("5", ", which is unknown"),
+    ] {
+        let error = declared(format).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!("the bundle's format is \"{format}\"{what}: only registry+v1 bundles can be installed")
+        );
+        assert!(error.terminal());
+    }
+    // A chart has no annotations, and nothing else of it is looked at.
+    let chart = parse(&files(&[("Chart.yaml", ""), ("manifests/sub/x", "")])).unwrap_err();
+    assert!(chart.to_string().contains("\"helm\"") && chart.terminal());
+    assert!(check_format("teapot").is_err() && check_format(" registry+v1\n").is_ok());
+}

@@ -106,6 +106,8 @@ async fn load(context: &Context, order: &Order<'_>) -> Result<Bundle, Failure> {
     let named = named.parse().unwrap_or_else(|_| image.clone().into());
     let unpacked = pull::fetch(&context.puller, owner, named, image).await?;
     let read = tokio::task::spawn_blocking(move || {
+        let declared = unpacked.labels.get(olm_bundle::FORMAT_LABEL);
+        olm_bundle::check_format(declared.map(String::as_str).unwrap_or_default()).map_err(Failure::Parse)?;
         let files = olm_bundle_files::read(&unpacked.root)?;
         olm_bundle::parse(&files).map_err(Failure::Parse)
     });

@@ -1,20 +1,27 @@
-//! Refuses a bundle whose CRDs would break what is stored on the cluster.
+//! Refuses a bundle whose CRDs would break what is stored on the cluster, by what their schemas say and, where it is asked for,
+//! by the stored objects themselves ([`stored`]).
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::core::DynamicObject;
 use kube::discovery::ApiResource;
 use kube::{Api, Resource as _, ResourceExt as _};
-use olm_api::{ClusterExtension, CrdUpgradeSafety, CrdUpgradeSafetyEnforcement, CrdUpgradeWaiver};
+use olm_api::{
+    ClusterExtension, CrdStoredObjects, CrdUpgradeSafety, CrdUpgradeSafetyEnforcement, CrdUpgradeWaiver,
+};
 use olm_bundle::crd_safety::{self, Rules, Waiver};
+use olm_bundle::crd_schema;
 use olm_runtime::Feature;
 use serde_json::Value;
 
 use super::Context;
 use super::call::call;
 use super::failure::Failure;
+use super::stored;
 
 /// Longest text of all findings in a message, in bytes. What stands around it fits into the rest of 1 KiB.
 const TEXT_LIMIT: usize = 700;
+/// Longest name of an extension in a message, in bytes; longer ones are most unusual.
+const NAME_LIMIT: usize = 64;
 /// Longest text of the waivers that match nothing, in bytes.
 const IDLE_LIMIT: usize = 100;
 
@@ -26,7 +33,9 @@ pub(crate) async fn check(
     objects: &[Value],
 ) -> Result<(), Failure> {
     let safety = settings(extension);
-    if safety.is_some_and(|safety| safety.enforcement == CrdUpgradeSafetyEnforcement::None) {
+    let compares = safety.is_none_or(|safety| safety.enforcement != CrdUpgradeSafetyEnforcement::None);
+    let looks = safety.is_some_and(|safety| safety.stored_objects == Some(CrdStoredObjects::Check));
+    if !compares && !looks {
         return Ok(());
     }
     let given = safety
@@ -40,6 +49,7 @@ pub(crate) async fn check(
     // Read as it is: a typed copy would lose the fields this build does not know, and report them as removed.
     let kind = ApiResource::erase::<CustomResourceDefinition>(&());
     let api: Api<DynamicObject> = Api::all_with(context.shared.client.clone(), &kind);
+    let mut plans = Vec::new();
     let mut findings = Vec::new();
     let mut met = vec![false; given.len()];
     for new in objects.iter().filter(|object| is_crd(object)) {
@@ -51,6 +61,12 @@ pub(crate) async fn check(
             continue;
         };
         let old = serde_json::to_value(&old).map_err(|_| Failure::Interrupted("reading a CRD"))?;
+        if looks {
+            plans.push((name.to_owned(), crd_schema::plan(&old, new)));
+        }
+        if !compares {
+            continue;
+        }
         let found = crd_safety::check(&old, new, rules);
         let own: Vec<usize> = (0..given.len())
             .filter(|at| given.get(*at).is_some_and(|waiver| waiver.crd == name))
@@ -74,8 +90,10 @@ pub(crate) async fn check(
         .map(|(waiver, _)| shown(waiver))
         .collect();
     if findings.is_empty() {
-        tell_idle(context, extension, &idle);
-        return Ok(());
+        if compares {
+            tell_idle(context, extension, &idle);
+        }
+        return stored::check(context, extension, plans).await;
     }
     for finding in &findings {
         tracing::warn!(
@@ -84,7 +102,11 @@ pub(crate) async fn check(
             "unsafe change of a CRD"
         );
     }
-    Err(Failure::CrdSafety(message(&findings, &idle)))
+    Err(Failure::CrdSafety(message(
+        &extension.name_any(),
+        &findings,
+        &idle,
+    )))
 }
 
 fn settings(extension: &ClusterExtension) -> Option<&CrdUpgradeSafety> {
@@ -125,7 +147,7 @@ fn tell_idle(context: &Context, extension: &ClusterExtension, idle: &[String]) {
 }
 
 /// The findings, one a line, as many as fit; then what is not shown and what can be done.
-fn message(findings: &[String], idle: &[String]) -> String {
+fn message(extension: &str, findings: &[String], idle: &[String]) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut bytes = 0;
     for finding in findings {
@@ -138,7 +160,10 @@ fn message(findings: &[String], idle: &[String]) -> String {
     }
     let left = findings.len() - lines.len();
     if left > 0 {
-        lines.push(format!("(and {left} more: see `kubectl olm crd-safety`)"));
+        lines.push(format!(
+            "(and {left} more: `kubectl olm crd-safety --extension {}` names all)",
+            cut(extension, NAME_LIMIT)
+        ));
     }
     if !idle.is_empty() {
         let idle = idle.join("; ");
@@ -151,7 +176,7 @@ fn message(findings: &[String], idle: &[String]) -> String {
 }
 
 /// At most the first `bytes` of a text, whole characters.
-fn cut(text: &str, bytes: usize) -> &str {
+pub(super) fn cut(text: &str, bytes: usize) -> &str {
     text.get(..text.floor_char_boundary(bytes)).unwrap_or_default()
 }
 
@@ -167,14 +192,14 @@ mod tests {
     #[test]
     fn messages_are_short_and_whole_lines() {
         let one = vec!["validating upgrade for CRD \"a\": scope: x".to_owned()];
-        assert_eq!(message(&one, &[]), one[0]);
+        assert_eq!(message("e", &one, &[]), one[0]);
         let many: Vec<String> = (0..500)
             .map(|n| format!("finding {n} {}", "ä".repeat(40)))
             .collect();
-        let text = message(&many, &["type of a at ^.b".to_owned()]);
+        let text = message(&"e".repeat(253), &many, &["type of a at ^.b".to_owned()]);
         assert!(text.len() < 1024 - 64, "{}", text.len());
-        assert!(text.contains("more: see `kubectl olm crd-safety`)"));
+        assert!(text.contains("more: `kubectl olm crd-safety --extension eee"));
         assert!(text.ends_with("(waivers that match nothing: type of a at ^.b)"));
-        assert!(message(&["ä".repeat(5000)], &[]).len() < 1024);
+        assert!(message("e", &["ä".repeat(5000)], &[]).len() < 1024);
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use olm_applier::account::{Account, AccountError};
+use olm_applier::stored::SurveyError;
 use olm_bundle_files::FilesError;
 use olm_image::Reference;
 use olm_status::cluster_extension::Progress;
@@ -62,6 +63,25 @@ pub(crate) enum Failure {
     /// Its CRDs would break what is stored.
     #[error("{0}")]
     CrdSafety(String),
+    /// Stored objects would not be valid any more.
+    #[error("{text}")]
+    StoredObjects {
+        /// Which.
+        text: String,
+        /// How long looking took.
+        took: Duration,
+    },
+    /// The stored objects could not be looked at.
+    #[error("validating stored objects for CRD \"{crd}\"")]
+    Survey {
+        /// The CRD.
+        crd: String,
+        /// Why not.
+        #[source]
+        source: Box<SurveyError>,
+        /// How long trying took.
+        took: Duration,
+    },
     /// Its objects do not fit into a revision.
     #[error("packing objects into Secrets")]
     Pack(#[source] olm_applier::plan::PackError),
@@ -95,8 +115,23 @@ impl Failure {
     pub(crate) fn patience(&self) -> Option<Duration> {
         match self {
             Self::Rights { .. } | Self::AccountMissing(_) => Some(RIGHTS_RECHECK),
-            Self::Image(_) | Self::Files(_) | Self::Parse(_) | Self::CrdSafety(_) => Some(CONTENT_RECHECK),
+            Self::Image(_)
+            | Self::Files(_)
+            | Self::Parse(_)
+            | Self::CrdSafety(_)
+            | Self::StoredObjects { .. }
+            | Self::Survey { .. } => Some(CONTENT_RECHECK),
             _ => None,
+        }
+    }
+
+    /// The least to wait before it is tried again: what takes long is not done over and over.
+    pub(crate) fn pause(&self) -> Duration {
+        match self {
+            Self::StoredObjects { took, .. } | Self::Survey { took, .. } => {
+                took.saturating_mul(10).min(CONTENT_RECHECK)
+            }
+            _ => Duration::ZERO,
         }
     }
 
@@ -109,8 +144,10 @@ impl Failure {
             Self::Account(_) => true,
             // What a digest names stays as it is; a tag may mean something better tomorrow.
             Self::Files(error) => fixed && !matches!(error, FilesError::Read { .. }),
-            Self::Parse(_) => fixed,
+            Self::Parse(error) => fixed || error.terminal(),
             Self::CrdSafety(_)
+            | Self::StoredObjects { .. }
+            | Self::Survey { .. }
             | Self::NamespaceMissing(_)
             | Self::NamespaceGoing(_)
             | Self::AccountMissing(_)
@@ -130,7 +167,7 @@ impl Failure {
             Self::Files(_) | Self::Parse(_) => "bundle",
             Self::Render(_) => "render",
             Self::Certificates(_) => "certificates",
-            Self::CrdSafety(_) => "crd_safety",
+            Self::CrdSafety(_) | Self::StoredObjects { .. } | Self::Survey { .. } => "crd_safety",
             Self::Pack(_) => "pack",
             Self::Call(_) => "api",
             Self::Interrupted(_) => "interrupted",

@@ -22,6 +22,7 @@ mod reconcile;
 mod remove;
 mod report;
 mod rights;
+mod stored;
 mod stores;
 mod tags;
 #[cfg(test)]

@@ -122,6 +122,7 @@ async fn pass(context: &Context, extension: &ClusterExtension, now: Timestamp) -
                 Err(Setback {
                     progress,
                     patience: Some(constraints::RECHECK),
+                    pause: Duration::ZERO,
                 })
             }
         },
@@ -141,13 +142,17 @@ async fn pass(context: &Context, extension: &ClusterExtension, now: Timestamp) -
             };
             (Progress::Mirrored, Action::requeue(again))
         }
-        Err(Setback { progress, patience }) => {
+        Err(Setback {
+            progress,
+            patience,
+            pause,
+        }) => {
             // A tag may mean something better by then.
             context.tags.forget(&name);
             let action = match &progress {
                 Progress::Retrying(_) => {
                     let delay = context.backoff.failed(name.clone());
-                    Action::requeue(patience.map_or(delay, |most| delay.min(most)))
+                    Action::requeue(patience.map_or(delay, |most| delay.min(most)).max(pause))
                 }
                 _ => Action::requeue(BLOCKED_RECHECK),
             };
@@ -171,6 +176,8 @@ struct Setback {
     progress: Progress,
     /// The longest to wait before the next try, where the usual delay may grow beyond it.
     patience: Option<Duration>,
+    /// The shortest.
+    pause: Duration,
 }
 
 /// Makes the newest revision what `choice` wants. `history` gains the revision made.
@@ -187,6 +194,7 @@ async fn advance(
         Setback {
             progress: failure.progress(&choice.bundle),
             patience: failure.patience(),
+            pause: failure.pause(),
         }
     };
     let image = match locate(context, &name, &choice.bundle).await {
@@ -320,6 +328,7 @@ fn refused(refusal: Refusal) -> Setback {
     Setback {
         progress,
         patience: None,
+        pause: Duration::ZERO,
     }
 }
 

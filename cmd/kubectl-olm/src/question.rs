@@ -1,0 +1,101 @@
+//! What an extension of the cluster asks the resolver.
+
+use olm_api::{CatalogFilter, ClusterExtension, UpgradeConstraintPolicy};
+use olm_resolve::{CatalogInput, Request, Selection, Selector};
+use serde_json::{Value, json};
+
+use crate::cli::SourceArgs;
+use crate::failure::Failure;
+use crate::source::{Cluster, Sources};
+
+/// What is asked, of which catalogs.
+pub(crate) struct Question {
+    /// The question.
+    pub(crate) request: Request,
+    /// What the catalogs have of the package.
+    pub(crate) inputs: Vec<CatalogInput>,
+    /// The conditions that the extension reports.
+    pub(crate) reported: Vec<Value>,
+    /// The catalogs that the extension's selector does not match.
+    pub(crate) passed_over: Vec<String>,
+    /// The extension, where one asks.
+    pub(crate) extension: Option<ClusterExtension>,
+}
+
+impl Question {
+    /// The question that an extension of the cluster puts.
+    ///
+    /// # Errors
+    /// There is no such extension, it names no catalog, or the cluster cannot be asked.
+    pub(crate) async fn of_extension(
+        source: &SourceArgs,
+        name: &str,
+        release_support: bool,
+        selection: Selection,
+    ) -> Result<Self, Failure> {
+        let cluster = Cluster::connect(&source.access).await?;
+        let Some((extension, installed)) = cluster.extension(name).await? else {
+            return Err(Failure::No(format!("there is no ClusterExtension {name:?}")));
+        };
+        let Some(filter) = &extension.spec.source.catalog else {
+            return Err(Failure::No(format!(
+                "ClusterExtension {name:?} has no spec.source.catalog"
+            )));
+        };
+        let selector = selector(filter)?;
+        let sources = Sources::open(source).await?;
+        let inputs = sources.lookup(&filter.package_name, &selector).await;
+        let request = Request {
+            package: filter.package_name.clone(),
+            version: filter.version.clone().filter(|version| !version.is_empty()),
+            channels: filter.channels.clone().unwrap_or_default(),
+            self_certified: filter.upgrade_constraint_policy == Some(UpgradeConstraintPolicy::SelfCertified),
+            installed,
+            release_support,
+            selection,
+        };
+        let status = extension.status.clone().unwrap_or_default();
+        let conditions = status.conditions.unwrap_or_default();
+        let conditions = conditions
+            .into_iter()
+            .filter(|condition| matches!(condition.type_.as_str(), "Installed" | "Progressing"))
+            .map(|condition| {
+                json!({
+                    "type": condition.type_,
+                    "status": condition.status,
+                    "reason": condition.reason,
+                    "message": condition.message,
+                })
+            });
+        let passed_over = sources
+            .catalogs
+            .iter()
+            .filter(|catalog| !selector.matches(&catalog.labels));
+        Ok(Self {
+            request,
+            inputs,
+            reported: conditions.collect(),
+            passed_over: passed_over.map(|catalog| catalog.name.clone()).collect(),
+            extension: Some(extension),
+        })
+    }
+}
+
+fn selector(filter: &CatalogFilter) -> Result<Selector, Failure> {
+    let labels = filter
+        .selector
+        .iter()
+        .flat_map(|selector| selector.match_labels.iter().flatten());
+    let expressions = filter
+        .selector
+        .iter()
+        .flat_map(|selector| selector.match_expressions.iter().flatten());
+    Selector::new(
+        labels.map(|(key, value)| (key.as_str(), value.as_str())),
+        expressions.map(|expression| {
+            let values = expression.values.as_deref().unwrap_or_default();
+            (expression.key.as_str(), expression.operator.as_str(), values)
+        }),
+    )
+    .map_err(|error| Failure::No(format!("spec.source.catalog.selector is invalid: {error}")))
+}

@@ -1,0 +1,328 @@
+//! An `openAPIV3Schema` → a tree that can be held against values.
+
+use std::collections::BTreeMap;
+
+use regex::Regex;
+use serde_json::{Map, Value};
+
+use super::format::Format;
+use super::rules::Rule;
+use super::{Unknown, rules};
+
+/// Deepest schema that is read; Kubernetes' own limits keep real ones far below.
+const DEPTH: usize = 200;
+/// Most memory of one compiled pattern, in bytes.
+const PATTERN_BYTES: usize = 1 << 20;
+
+/// The type of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Type {
+    Object,
+    Array,
+    String,
+    Integer,
+    Number,
+    Boolean,
+}
+
+impl Type {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Object => "object",
+            Self::Array => "array",
+            Self::String => "string",
+            Self::Integer => "integer",
+            Self::Number => "number",
+            Self::Boolean => "boolean",
+        }
+    }
+
+    fn of(text: &str) -> Option<Self> {
+        [
+            Self::Object,
+            Self::Array,
+            Self::String,
+            Self::Integer,
+            Self::Number,
+            Self::Boolean,
+        ]
+        .into_iter()
+        .find(|kind| kind.as_str() == text)
+    }
+}
+
+/// A bound, and whether it is itself excluded.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bound {
+    pub value: f64,
+    pub exclusive: bool,
+}
+
+/// What the fields of an object may be that are not named.
+#[derive(Debug, Default)]
+pub(super) enum Additional {
+    /// Nothing is said: they are dropped, unless unknown fields are kept.
+    #[default]
+    Unsaid,
+    /// Anything.
+    Any,
+    /// Nothing.
+    Forbidden,
+    /// Values of a schema.
+    Of(Box<Node>),
+}
+
+/// What makes elements of a list the same.
+#[derive(Debug, Default)]
+pub(super) enum List {
+    #[default]
+    Atomic,
+    Set,
+    Map(Vec<String>),
+}
+
+/// A pattern as written, and compiled where that is possible.
+#[derive(Debug)]
+pub(super) struct Pattern {
+    pub source: String,
+    pub regex: Option<Regex>,
+}
+
+/// The schema of one value.
+#[derive(Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a keyword of schemas, or whether one stands below"
+)]
+pub(super) struct Node {
+    pub kind: Option<Type>,
+    pub int_or_string: bool,
+    pub nullable: bool,
+    pub keeps_unknown: bool,
+    /// A whole resource: the root, or an embedded one.
+    pub is_resource: bool,
+    pub default: Option<Value>,
+    pub choices: Vec<Value>,
+    pub minimum: Option<Bound>,
+    pub maximum: Option<Bound>,
+    pub multiple_of: Option<f64>,
+    /// Least and most characters, elements and fields.
+    pub length: (Option<u64>, Option<u64>),
+    pub items_count: (Option<u64>, Option<u64>),
+    pub fields_count: (Option<u64>, Option<u64>),
+    pub unique_items: bool,
+    pub pattern: Option<Pattern>,
+    pub format: Option<Format>,
+    pub required: Vec<String>,
+    pub properties: BTreeMap<String, Self>,
+    pub additional: Additional,
+    pub items: Option<Box<Self>>,
+    pub list: List,
+    pub all_of: Vec<Self>,
+    pub any_of: Vec<Self>,
+    pub one_of: Vec<Self>,
+    pub not: Option<Box<Self>>,
+    pub rules: Vec<Rule>,
+    /// Whether this or anything below has rules, list types or embedded resources: else there is no need to look.
+    pub has_rules: bool,
+    pub has_lists: bool,
+    pub has_resources: bool,
+}
+
+/// The schema of a whole resource.
+pub(super) fn root(schema: &Value, unknown: &mut Unknown) -> Node {
+    let mut node = Compiler {
+        unknown,
+        path: String::new(),
+    }
+    .node(schema, 0, false);
+    node.is_resource = true;
+    node
+}
+
+struct Compiler<'a> {
+    unknown: &'a mut Unknown,
+    path: String,
+}
+
+impl Compiler<'_> {
+    fn within<T>(&mut self, step: &str, read: impl FnOnce(&mut Self) -> T) -> T {
+        let length = self.path.len();
+        if !self.path.is_empty() && !step.starts_with('[') {
+            self.path.push('.');
+        }
+        self.path.push_str(step);
+        let out = read(self);
+        self.path.truncate(length);
+        out
+    }
+
+    fn unsure(&mut self, why: &str) {
+        self.unknown.add(&self.path, why);
+    }
+
+    /// `in_logic`: below `allOf` and its like, where there is no structure, only conditions.
+    fn node(&mut self, schema: &Value, depth: usize, in_logic: bool) -> Node {
+        let empty = Map::new();
+        let map = schema.as_object().unwrap_or(&empty);
+        if depth > DEPTH {
+            self.unsure("the schema is nested too deeply to be looked at");
+            return Node::default();
+        }
+        let flag = |key: &str| map.get(key).and_then(Value::as_bool).unwrap_or(false);
+        let word = |key: &str| {
+            map.get(key)
+                .and_then(Value::as_str)
+                .filter(|text| !text.is_empty())
+        };
+        let count = |key: &str| map.get(key).and_then(Value::as_u64);
+        let kind = word("type").and_then(Type::of);
+        let properties: BTreeMap<String, Node> = match map.get("properties") {
+            Some(Value::Object(properties)) => properties
+                .iter()
+                .map(|(name, schema)| {
+                    let node = self.within(name, |inner| inner.node(schema, depth + 1, in_logic));
+                    (name.clone(), node)
+                })
+                .collect(),
+            _ => BTreeMap::new(),
+        };
+        let items = map
+            .get("items")
+            .filter(|items| items.is_object())
+            .map(|items| Box::new(self.within("[]", |inner| inner.node(items, depth + 1, in_logic))));
+        let additional = match map.get("additionalProperties") {
+            Some(schema @ Value::Object(_)) => {
+                let node = self.within("[]", |inner| inner.node(schema, depth + 1, in_logic));
+                Additional::Of(Box::new(node))
+            }
+            Some(Value::Bool(true)) => Additional::Any,
+            Some(Value::Bool(false)) => Additional::Forbidden,
+            _ => Additional::Unsaid,
+        };
+        let mut all = |key: &str| -> Vec<Node> {
+            let schemas = map.get(key).and_then(Value::as_array);
+            let schemas = schemas.map(Vec::as_slice).unwrap_or_default();
+            schemas
+                .iter()
+                .map(|schema| self.node(schema, depth + 1, true))
+                .collect()
+        };
+        let (all_of, any_of, one_of) = (all("allOf"), all("anyOf"), all("oneOf"));
+        let not = map
+            .get("not")
+            .filter(|not| not.is_object())
+            .map(|not| Box::new(self.node(not, depth + 1, true)));
+        let mut node = Node {
+            kind,
+            int_or_string: flag("x-kubernetes-int-or-string"),
+            nullable: flag("nullable"),
+            keeps_unknown: flag("x-kubernetes-preserve-unknown-fields"),
+            is_resource: flag("x-kubernetes-embedded-resource"),
+            default: map.get("default").filter(|default| !default.is_null()).cloned(),
+            choices: list(map, "enum").to_vec(),
+            minimum: bound(map, "minimum", "exclusiveMinimum"),
+            maximum: bound(map, "maximum", "exclusiveMaximum"),
+            multiple_of: map.get("multipleOf").and_then(Value::as_f64),
+            length: (count("minLength"), count("maxLength")),
+            items_count: (count("minItems"), count("maxItems")),
+            fields_count: (count("minProperties"), count("maxProperties")),
+            unique_items: flag("uniqueItems"),
+            pattern: word("pattern").map(|source| self.pattern(source)),
+            format: word("format").and_then(|name| Format::of(name, kind)),
+            required: texts(map, "required"),
+            properties,
+            additional,
+            items,
+            list: match word("x-kubernetes-list-type") {
+                Some("set") => List::Set,
+                Some("map") => List::Map(texts(map, "x-kubernetes-list-map-keys")),
+                _ => List::Atomic,
+            },
+            all_of,
+            any_of,
+            one_of,
+            not,
+            ..Node::default()
+        };
+        self.rules(map, in_logic, &mut node);
+        node.notice();
+        node
+    }
+
+    fn pattern(&mut self, source: &str) -> Pattern {
+        let regex = regex::RegexBuilder::new(source)
+            .size_limit(PATTERN_BYTES)
+            .build()
+            .ok();
+        if regex.is_none() {
+            self.unsure(&format!("pattern {source:?} does not read here"));
+        }
+        Pattern {
+            source: source.to_owned(),
+            regex,
+        }
+    }
+
+    fn rules(&mut self, map: &Map<String, Value>, in_logic: bool, node: &mut Node) {
+        for rule in list(map, "x-kubernetes-validations") {
+            if in_logic {
+                let text = rule.get("rule").and_then(Value::as_str).unwrap_or_default();
+                self.unsure(&format!("rule {text:?} stands below allOf, anyOf, oneOf or not"));
+                continue;
+            }
+            match rules::compile(rule, node) {
+                Ok(rule) => node.rules.extend(rule),
+                Err(why) => self.unsure(&why),
+            }
+        }
+    }
+}
+
+impl Node {
+    /// Everything below that is part of the structure.
+    pub(super) fn structure(&self) -> impl Iterator<Item = &Self> {
+        let additional = match &self.additional {
+            Additional::Of(node) => Some(&**node),
+            _ => None,
+        };
+        self.properties
+            .values()
+            .chain(self.items.as_deref())
+            .chain(additional)
+    }
+
+    fn notice(&mut self) {
+        self.has_rules = !self.rules.is_empty() || self.structure().any(|node| node.has_rules);
+        self.has_lists = !matches!(self.list, List::Atomic) || self.structure().any(|node| node.has_lists);
+        self.has_resources = self.is_resource || self.structure().any(|node| node.has_resources);
+    }
+
+    /// The schema of a field: its own, or that of all fields that are not named.
+    pub(super) fn field(&self, name: &str) -> Option<&Self> {
+        self.properties.get(name).or(match &self.additional {
+            Additional::Of(node) => Some(node),
+            _ => None,
+        })
+    }
+}
+
+fn list<'a>(map: &'a Map<String, Value>, key: &str) -> &'a [Value] {
+    let list = map.get(key).and_then(Value::as_array);
+    list.map(Vec::as_slice).unwrap_or_default()
+}
+
+fn texts(map: &Map<String, Value>, key: &str) -> Vec<String> {
+    list(map, key)
+        .iter()
+        .filter_map(Value::as_str)
+        .map(ToOwned::to_owned)
+        .collect()
+}
+
+fn bound(map: &Map<String, Value>, key: &str, exclusive: &str) -> Option<Bound> {
+    Some(Bound {
+        value: map.get(key)?.as_f64()?,
+        exclusive: map.get(exclusive).and_then(Value::as_bool).unwrap_or(false),
+    })
+}

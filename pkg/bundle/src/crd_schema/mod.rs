@@ -1,0 +1,209 @@
+//! Whether an object is valid in a version of a CRD, as the API server would judge it when it is written.
+//!
+//! A schema is compiled once ([`Schema::compile`]) and held against many objects ([`Schema::check`]). As in the API
+//! server, what the schema does not know is dropped, nulls that mean nothing are dropped, and defaults are filled in
+//! before anything is judged; then come types, bounds, patterns, formats, `allOf` and its like, lists as sets and maps,
+//! embedded resources, and the CEL rules of `x-kubernetes-validations`.
+//!
+//! There are three answers: valid, not valid, and not known. A format, pattern or rule that cannot be decided here, with
+//! what the libraries know, is named in [`Verdict::unknown`] and counts neither as kept nor as broken.
+//!
+//! Not looked at: rules about a change (`oldSelf`), since nothing changes; and the ratcheting of the API server, which lets
+//! an object that is not valid be updated as long as the invalid field stays the same.
+
+mod compile;
+mod embedded;
+mod format;
+mod judge;
+mod number;
+mod prepare;
+mod rules;
+mod targets;
+mod unique;
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use compile::Node;
+
+pub use targets::{Plan, Target, plan};
+
+/// Most faults of one object that are named.
+const FAULTS: usize = 32;
+/// Most things that are named as not known.
+const UNKNOWN: usize = 64;
+
+/// The schema of one version, ready to be held against objects.
+#[derive(Debug)]
+pub struct Schema {
+    root: Node,
+    unknown: BTreeSet<String>,
+}
+
+/// What is wrong with an object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Fault {
+    /// The field: `spec.list[2].name`; empty for the object itself.
+    pub path: String,
+    /// What is wrong there, as one phrase.
+    pub cause: String,
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if !self.path.is_empty() {
+            write!(f, "{}: ", self.path)?;
+        }
+        f.write_str(&self.cause)
+    }
+}
+
+/// The answer on one object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// What is wrong; the first 32.
+    pub faults: Vec<Fault>,
+    /// What could not be decided, each with where and why.
+    pub unknown: BTreeSet<String>,
+}
+
+impl Schema {
+    /// Reads the `openAPIV3Schema` of a version. What cannot be understood in it is named by [`Schema::unknown`].
+    pub fn compile(schema: &Value) -> Self {
+        let mut unknown = Unknown::default();
+        let root = compile::root(schema, &mut unknown);
+        Self {
+            root,
+            unknown: unknown.0,
+        }
+    }
+
+    /// What of the schema can be decided for no object at all: rules and patterns that do not read.
+    pub fn unknown(&self) -> &BTreeSet<String> {
+        &self.unknown
+    }
+
+    /// Judges an object as it would be when it is written in this version.
+    pub fn check(&self, mut object: Value) -> Verdict {
+        prepare::prepare(&mut object, &self.root);
+        let mut findings = Findings::default();
+        judge::judge(&self.root, &object, &mut findings);
+        unique::check(&self.root, &object, &mut findings);
+        embedded::check(&self.root, &object, &mut findings);
+        // The API server does not ask rules of an object whose fields do not have their types.
+        if findings.faults.is_empty() {
+            rules::check(&self.root, &object, &mut findings);
+        }
+        Verdict {
+            faults: findings.faults,
+            unknown: findings.unknown.0,
+        }
+    }
+}
+
+/// What has been found so far, and where the judge is.
+#[derive(Debug, Default)]
+struct Findings {
+    faults: Vec<Fault>,
+    unknown: Unknown,
+    /// The way to the value that is being judged.
+    path: String,
+}
+
+impl Findings {
+    fn fault(&mut self, cause: impl Into<String>) {
+        if self.faults.len() < FAULTS {
+            self.faults.push(Fault {
+                path: self.path.clone(),
+                cause: cause.into(),
+            });
+        }
+    }
+
+    /// Notes that something cannot be decided here.
+    fn unsure(&mut self, why: &str) {
+        let place = place(&self.path);
+        self.unknown.add(&place, why);
+    }
+
+    /// Judges something at the same place on its own.
+    fn apart(&self) -> Self {
+        Self {
+            path: self.path.clone(),
+            ..Self::default()
+        }
+    }
+
+    fn is_clean(&self) -> bool {
+        self.faults.is_empty() && self.unknown.0.is_empty()
+    }
+
+    /// Judges the value of a field.
+    fn within<T>(&mut self, step: &Step<'_>, judge: impl FnOnce(&mut Self) -> T) -> T {
+        let length = self.path.len();
+        step.append(&mut self.path);
+        let out = judge(self);
+        self.path.truncate(length);
+        out
+    }
+}
+
+/// One step of the way to a value.
+enum Step<'a> {
+    Field(&'a str),
+    Key(&'a str),
+    Index(usize),
+}
+
+impl Step<'_> {
+    fn append(&self, path: &mut String) {
+        use std::fmt::Write as _;
+        // Writing to a text cannot fail.
+        let _ = match self {
+            Self::Field(name) if path.is_empty() => write!(path, "{name}"),
+            Self::Field(name) => write!(path, ".{name}"),
+            Self::Key(key) => write!(path, "[{key}]"),
+            Self::Index(at) => write!(path, "[{at}]"),
+        };
+    }
+}
+
+/// What cannot be decided, each once.
+#[derive(Debug, Default)]
+struct Unknown(BTreeSet<String>);
+
+impl Unknown {
+    fn add(&mut self, place: &str, why: &str) {
+        if self.0.len() < UNKNOWN {
+            self.0.insert(if place.is_empty() {
+                why.to_owned()
+            } else {
+                format!("{place}: {why}")
+            });
+        }
+    }
+}
+
+/// A path without its indices and keys, so that what concerns every element of a list is named once.
+fn place(path: &str) -> String {
+    let mut out = String::with_capacity(path.len());
+    let mut inside = 0_u32;
+    for c in path.chars() {
+        match c {
+            '[' => {
+                if inside == 0 {
+                    out.push_str("[]");
+                }
+                inside += 1;
+            }
+            ']' => inside = inside.saturating_sub(1),
+            _ if inside > 0 => {}
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests;

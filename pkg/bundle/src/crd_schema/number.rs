@@ -1,0 +1,87 @@
+//! Numbers as the API server reads them: what fits 64 signed bits and has no fraction is whole, all else is a float.
+
+use std::cmp::Ordering;
+
+use serde_json::Number;
+
+use super::compile::Bound;
+
+/// A number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Num {
+    Whole(i64),
+    Float(f64),
+}
+
+impl Num {
+    pub(super) fn of(number: &Number) -> Self {
+        match number.as_i64() {
+            Some(whole) => Self::Whole(whole),
+            None => Self::Float(number.as_f64().unwrap_or(f64::NAN)),
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "bounds are floats in schemas")]
+    pub(super) fn float(self) -> f64 {
+        match self {
+            Self::Whole(whole) => whole as f64,
+            Self::Float(float) => float,
+        }
+    }
+
+    /// Whether it counts as an integer: 2.0 does, as does what is off by no more than rounding.
+    pub(super) fn is_whole(self) -> bool {
+        match self {
+            Self::Whole(_) => true,
+            Self::Float(float) => is_integral(float),
+        }
+    }
+
+    /// Whether it is below `bound`, or above with `above`; the bound itself only where it is excluded. To whole numbers a
+    /// bound counts without its fraction.
+    pub(super) fn is_beyond(self, bound: Bound, above: bool) -> bool {
+        let (value, limit) = match self {
+            Self::Whole(_) => (self.float(), bound.value.trunc()),
+            Self::Float(float) => (float, bound.value),
+        };
+        let ordering = match (self, to_whole(limit)) {
+            // Digits beyond those of a float count.
+            (Self::Whole(whole), Some(limit)) => Some(whole.cmp(&limit)),
+            _ => value.partial_cmp(&limit),
+        };
+        match ordering {
+            Some(Ordering::Less) => !above,
+            Some(Ordering::Greater) => above,
+            Some(Ordering::Equal) => bound.exclusive,
+            None => true,
+        }
+    }
+
+    pub(super) fn is_multiple_of(self, factor: f64) -> bool {
+        if factor <= 0.0 {
+            return false;
+        }
+        if let (Self::Whole(whole), Some(factor)) = (self, to_whole(factor)) {
+            return whole.checked_rem(factor) == Some(0);
+        }
+        is_integral(if factor < 1.0 {
+            1.0 / factor * self.float()
+        } else {
+            self.float() / factor
+        })
+    }
+}
+
+/// Largest number up to which every integer is a float, less one.
+const SAFE: f64 = 9_007_199_254_740_991.0;
+
+fn is_integral(float: f64) -> bool {
+    let whole = float.trunc();
+    let off = (float - whole).abs();
+    float.abs() <= SAFE && (off == 0.0 || whole != 0.0 && off / (float.abs() + whole.abs()) < 1e-9)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "in range and without a fraction")]
+fn to_whole(float: f64) -> Option<i64> {
+    (float.fract() == 0.0 && float.abs() <= SAFE).then_some(float as i64)
+}

@@ -1,0 +1,108 @@
+//! What the API server does to an object before it looks at it: unknown fields go, nulls that mean nothing go, defaults
+//! come.
+
+use serde_json::Value;
+
+use super::compile::{Additional, Node};
+
+/// Fields of every resource, which no schema has to name.
+const RESOURCE: [&str; 3] = ["apiVersion", "kind", "metadata"];
+
+pub(super) fn prepare(object: &mut Value, root: &Node) {
+    prune(object, Some(root));
+    drop_nulls(object, root);
+    fill(object, root);
+}
+
+/// Drops what the schema does not know. Without a schema nothing is known.
+fn prune(value: &mut Value, node: Option<&Node>) {
+    match value {
+        Value::Object(map) => {
+            let Some(node) = node else {
+                return map.clear();
+            };
+            map.retain(|name, value| {
+                if node.is_resource && RESOURCE.contains(&name.as_str()) {
+                    return true;
+                }
+                match (node.properties.get(name), &node.additional) {
+                    (Some(known), _) => prune(value, Some(known)),
+                    (None, Additional::Of(known)) => prune(value, Some(known)),
+                    _ if node.keeps_unknown => {}
+                    (None, Additional::Any) => prune(value, None),
+                    (None, Additional::Unsaid | Additional::Forbidden) => return false,
+                }
+                true
+            });
+        }
+        Value::Array(items) => {
+            let known = node.and_then(|node| node.items.as_deref());
+            if known.is_none() && node.is_some_and(|node| node.keeps_unknown) {
+                return;
+            }
+            for item in items {
+                prune(item, known);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A null where null is no value and there is no default is as good as absent.
+fn drop_nulls(value: &mut Value, node: &Node) {
+    match value {
+        Value::Object(map) => map.retain(|name, value| {
+            let Some(known) = node.field(name) else {
+                return true;
+            };
+            if value.is_null() && !known.nullable && known.default.is_none() {
+                return false;
+            }
+            drop_nulls(value, known);
+            true
+        }),
+        Value::Array(items) => {
+            if let Some(known) = &node.items {
+                for item in items {
+                    drop_nulls(item, known);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn fill(value: &mut Value, node: &Node) {
+    let missing = |value: &Value, node: &Node| value.is_null() && !node.nullable;
+    match value {
+        Value::Object(map) => {
+            for (name, known) in &node.properties {
+                let Some(default) = &known.default else { continue };
+                if map.get(name).is_none_or(|value| missing(value, known)) {
+                    map.insert(name.clone(), default.clone());
+                }
+            }
+            for (name, value) in map {
+                let Some(known) = node.field(name) else { continue };
+                if missing(value, known)
+                    && let Some(default) = &known.default
+                {
+                    value.clone_from(default);
+                }
+                fill(value, known);
+            }
+        }
+        Value::Array(items) => {
+            let Some(known) = &node.items else { return };
+            for item in items {
+                if missing(item, known)
+                    && let Some(default) = &known.default
+                {
+                    item.clone_from(default);
+                }
+                fill(item, known);
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,339 @@
+//! The CEL rules of `x-kubernetes-validations`.
+//!
+//! A rule is evaluated only where this is bound to give the API server's answer. What it would treat as more than plain
+//! JSON (dates, durations, bytes; lists that are sets or maps, when they are compared or joined) and functions that the
+//! library does not have make a rule undecided, never kept or broken.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, OnceLock};
+
+use cel::objects::Key;
+use cel::{Context, Env, ExecutionError, Value as Cel};
+use olm_cel::{Expression, Mention};
+use serde_json::{Map, Value};
+
+use super::compile::{Additional, List, Node, Type};
+use super::number::Num;
+use super::{Findings, Step};
+
+/// Most steps of one evaluation.
+const STEPS: u64 = 1_000_000;
+/// Longest message of a rule that is repeated, in bytes.
+const MESSAGE: usize = 240;
+
+/// A rule that can be asked.
+#[derive(Debug)]
+pub(super) struct Rule {
+    expression: Expression,
+    message: String,
+}
+
+/// Reads a rule on values of `node`; none when it is about changes, and so says nothing about an object as it is.
+///
+/// Errors: why it cannot be asked, as one phrase that names it.
+pub(super) fn compile(rule: &Value, node: &Node) -> Result<Option<Rule>, String> {
+    let text = |key: &str| {
+        rule.get(key)
+            .and_then(Value::as_str)
+            .map(str::trim)
+            .unwrap_or_default()
+    };
+    let source = text("rule");
+    if source.is_empty() {
+        return Ok(None);
+    }
+    let undecided = |why: &str| format!("rule {:?} {why}", cut(source));
+    let expression =
+        Expression::parse(source).map_err(|why| undecided(&format!("does not read here: {why}")))?;
+    if expression.names("oldSelf") {
+        let optional = rule
+            .get("optionalOldSelf")
+            .and_then(Value::as_bool)
+            .unwrap_or(false);
+        return if optional {
+            Err(undecided("asks for what was before"))
+        } else {
+            Ok(None)
+        };
+    }
+    if let Some(name) = Delicate::of(node).touched_by(&expression) {
+        let name = name.to_owned();
+        return Err(undecided(&format!(
+            "speaks of {name:?}, which is more than plain JSON to it"
+        )));
+    }
+    let message = match text("message") {
+        "" => format!("failed rule: {}", cut(source)),
+        message => cut(message).to_owned(),
+    };
+    Ok(Some(Rule { expression, message }))
+}
+
+fn cut(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(MESSAGE)).unwrap_or_default()
+}
+
+/// Names under which a rule would meet what is more than plain JSON.
+#[derive(Default)]
+struct Delicate {
+    /// All names below the rule.
+    known: BTreeSet<String>,
+    /// Dates and the like, and lists of them.
+    values: BTreeSet<String>,
+    /// Whatever holds such, or lists that are sets or maps: not to be compared or joined.
+    holders: BTreeSet<String>,
+}
+
+impl Delicate {
+    fn of(node: &Node) -> Self {
+        let mut out = Self::default();
+        out.collect(node, "self");
+        out
+    }
+
+    /// Returns whether anything delicate is there or below.
+    fn collect(&mut self, node: &Node, name: &str) -> bool {
+        self.known.insert(name.to_owned());
+        let special = node
+            .format
+            .is_some_and(super::format::Format::is_special_to_rules);
+        if special {
+            self.values.insert(name.to_owned());
+        }
+        let mut holds = special || !matches!(node.list, List::Atomic);
+        for (property, child) in &node.properties {
+            if let Some(property) = escape(property) {
+                holds |= self.collect(child, &property);
+            }
+        }
+        let additional = match &node.additional {
+            Additional::Of(child) => Some(&**child),
+            _ => None,
+        };
+        // Elements are reached through what holds them.
+        for child in node.items.as_deref().into_iter().chain(additional) {
+            holds |= self.collect(child, name);
+        }
+        if holds {
+            self.holders.insert(name.to_owned());
+        }
+        holds
+    }
+
+    /// A name that makes an answer uncertain.
+    fn touched_by<'a>(&self, expression: &'a Expression) -> Option<&'a str> {
+        let mentions = expression.mentions();
+        mentions.into_iter().find_map(|mention| match mention {
+            Mention::Field(name) => Some(name).filter(|name| self.values.contains(*name)),
+            Mention::Call("_==_" | "_!=_" | "_+_", operands) => operands.into_iter().find(|name| {
+                // The variable of a loop can be anything; those of macros begin with an @.
+                let variable = !self.known.contains(*name) && !name.starts_with('@');
+                self.holders.contains(*name) || variable && !self.holders.is_empty()
+            }),
+            Mention::Call(..) | Mention::Presence(_) => None,
+        })
+    }
+}
+
+/// Asks all rules of `value` and below.
+pub(super) fn check(node: &Node, value: &Value, out: &mut Findings) {
+    if !node.has_rules || value.is_null() {
+        return;
+    }
+    if !node.rules.is_empty() {
+        ask(node, value, out);
+    }
+    match value {
+        Value::Object(map) => {
+            for (name, value) in map {
+                if let Some(known) = node.properties.get(name) {
+                    out.within(&Step::Field(name), |out| check(known, value, out));
+                } else if let Additional::Of(known) = &node.additional {
+                    out.within(&Step::Key(name), |out| check(known, value, out));
+                }
+            }
+        }
+        Value::Array(items) => {
+            let Some(known) = &node.items else { return };
+            for (at, item) in items.iter().enumerate() {
+                out.within(&Step::Index(at), |out| check(known, item, out));
+            }
+        }
+        _ => {}
+    }
+}
+
+fn ask(node: &Node, value: &Value, out: &mut Findings) {
+    let widest = widest(value);
+    let mut context = Context::with_env(environment());
+    context.add_variable_from_value("self", convert(node, value));
+    for rule in &node.rules {
+        let source = cut(rule.expression.source());
+        if rule.expression.steps(widest) > STEPS {
+            out.unsure(&format!("rule {source:?} could take more than {STEPS} steps"));
+            continue;
+        }
+        match rule.expression.evaluate(&context) {
+            Ok(Cel::Bool(true)) => {}
+            Ok(Cel::Bool(false)) => out.fault(rule.message.clone()),
+            Ok(_) => out.unsure(&format!("rule {source:?} gives no boolean here")),
+            Err(
+                error @ (ExecutionError::NoSuchKey(_)
+                | ExecutionError::IndexOutOfBounds(_)
+                | ExecutionError::DivisionByZero(_)
+                | ExecutionError::RemainderByZero(_)
+                | ExecutionError::Overflow(..)),
+            ) => out.fault(format!("failed rule: {source}: {error}")),
+            Err(error) => {
+                let error = error.to_string();
+                out.unsure(&format!("rule {source:?} cannot be asked here: {}", cut(&error)));
+            }
+        }
+    }
+}
+
+/// The standard functions and those on texts, which the API server has, too; made once.
+fn environment() -> Arc<Env> {
+    static ENVIRONMENT: OnceLock<Arc<Env>> = OnceLock::new();
+    let made = ENVIRONMENT.get_or_init(|| {
+        let mut environment = Env::stdlib();
+        // Without them such functions are unknown, and rules that call them undecided.
+        let _ = environment.add_extension(cel::extensions::strings);
+        Arc::new(environment)
+    });
+    Arc::clone(made)
+}
+
+/// The length of the longest list or map in a value.
+fn widest(value: &Value) -> usize {
+    match value {
+        Value::Array(list) => list.iter().map(widest).max().unwrap_or(0).max(list.len()),
+        Value::Object(map) => map.values().map(widest).max().unwrap_or(0).max(map.len()),
+        _ => 0,
+    }
+}
+
+/// A value as rules see it: typed by the schema, without fields that are null.
+fn convert(node: &Node, value: &Value) -> Cel {
+    match value {
+        Value::Null => Cel::Null,
+        Value::Bool(flag) => Cel::Bool(*flag),
+        Value::Number(number) => match (Num::of(number), node.kind) {
+            (number, Some(Type::Number)) => Cel::Float(number.float()),
+            (Num::Whole(whole), _) => Cel::Int(whole),
+            (Num::Float(float), Some(Type::Integer)) => Cel::Int(to_int(float)),
+            (Num::Float(float), _) => Cel::Float(float),
+        },
+        Value::String(text) => Cel::String(Arc::new(text.clone())),
+        Value::Array(items) => {
+            let known = node.items.as_deref();
+            let unknown = Node::default();
+            let items = items.iter().map(|item| convert(known.unwrap_or(&unknown), item));
+            Cel::List(Arc::new(items.collect()))
+        }
+        Value::Object(map) => Cel::from(fields(node, map)),
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "whole, as its type was checked")]
+fn to_int(float: f64) -> i64 {
+    float as i64
+}
+
+fn fields(node: &Node, map: &Map<String, Value>) -> HashMap<Key, Cel> {
+    let mut out: HashMap<Key, Cel> = HashMap::with_capacity(map.len());
+    let unknown = Node::default();
+    for (name, value) in map.iter().filter(|(_, value)| !value.is_null()) {
+        if node.is_resource && name == "metadata" {
+            out.insert(Key::from("metadata"), metadata(value));
+        } else if let Some(known) = node.properties.get(name) {
+            if let Some(name) = escape(name) {
+                out.insert(Key::from(name), convert(known, value));
+            }
+        } else if node.is_resource && matches!(name.as_str(), "apiVersion" | "kind") {
+            out.insert(Key::from(name.clone()), convert(&unknown, value));
+        } else if let Additional::Of(known) = &node.additional {
+            out.insert(Key::from(name.clone()), convert(known, value));
+        }
+    }
+    out
+}
+
+/// Of a resource's metadata rules see the names alone.
+fn metadata(value: &Value) -> Cel {
+    let names = ["name", "generateName"].into_iter().filter_map(|key| {
+        let text = value.get(key)?.as_str()?;
+        Some((Key::from(key), Cel::from(text)))
+    });
+    Cel::from(names.collect::<HashMap<Key, Cel>>())
+}
+
+/// A field's name as rules write it; none for one that they cannot reach.
+fn escape(name: &str) -> Option<String> {
+    const RESERVED: [&str; 21] = [
+        "true",
+        "false",
+        "null",
+        "in",
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
+    ];
+    if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    if RESERVED.contains(&name) {
+        return Some(format!("__{name}__"));
+    }
+    let mut out = String::with_capacity(name.len());
+    let mut rest = name;
+    while let Some(c) = rest.chars().next() {
+        let (word, length) = match c {
+            '_' if rest.starts_with("__") => ("__underscores__", 2),
+            '.' => ("__dot__", 1),
+            '-' => ("__dash__", 1),
+            '/' => ("__slash__", 1),
+            c if c.is_ascii_alphanumeric() || c == '_' => (rest.get(..1)?, 1),
+            _ => return None,
+        };
+        out.push_str(word);
+        rest = rest.get(length..)?;
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escape;
+
+    #[test]
+    fn names_are_written_as_rules_need_them() {
+        for (name, want) in [
+            ("size", Some("size")),
+            ("namespace", Some("__namespace__")),
+            ("x-prop", Some("x__dash__prop")),
+            ("a.b/c", Some("a__dot__b__slash__c")),
+            ("redact__d", Some("redact__underscores__d")),
+            ("one_two", Some("one_two")),
+            ("1st", None),
+            ("ä", None),
+            ("", None),
+        ] {
+            assert_eq!(escape(name).as_deref(), want, "{name}");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Which stored objects have to be held against which schema, when a CRD is replaced.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::{Schema, Verdict};
+
+/// Keys of a schema that are for people.
+const PROSE: [&str; 4] = ["description", "title", "example", "externalDocs"];
+
+/// What there is to look at.
+#[derive(Debug)]
+pub struct Plan {
+    /// The group of the kind.
+    pub group: String,
+    /// The name of its objects in the API.
+    pub plural: String,
+    /// The versions to read, and what to hold their objects against; none when nothing changes for any.
+    pub targets: Vec<Target>,
+    /// What cannot be looked at, each as one phrase.
+    pub notes: Vec<String>,
+}
+
+/// A version whose schema changes.
+#[derive(Debug)]
+pub struct Target {
+    /// The version that objects are read in; the cluster serves it now.
+    pub read: String,
+    /// The version that they are held against.
+    pub version: String,
+    before: Schema,
+    after: Schema,
+}
+
+impl Target {
+    /// What replacing the CRD would make wrong with an object: what is wrong with it already is not named.
+    pub fn check(&self, object: Value) -> Verdict {
+        let mut verdict = self.after.check(object.clone());
+        if verdict != Verdict::default() {
+            let known = self.before.check(object);
+            verdict.faults.retain(|fault| !known.faults.contains(fault));
+            verdict.unknown.retain(|unknown| !known.unknown.contains(unknown));
+        }
+        verdict
+    }
+
+    /// What of the new schema cannot be decided for any object, and was not there before.
+    pub fn unknown(&self) -> impl Iterator<Item = &String> {
+        self.after.unknown().difference(self.before.unknown())
+    }
+}
+
+/// What to look at before `new` replaces `old`, which is on the cluster.
+///
+/// Objects are read in each version that is served now and stays, where its schema changes in more than words. A version
+/// that comes anew is held against what is read in the stored one, if versions differ in nothing but their names.
+pub fn plan(old: &Value, new: &Value) -> Plan {
+    let text = |crd: &Value, pointer: &str| {
+        let found = crd.pointer(pointer).and_then(Value::as_str);
+        found.unwrap_or_default().to_owned()
+    };
+    let mut plan = Plan {
+        group: text(old, "/spec/group"),
+        plural: text(old, "/spec/names/plural"),
+        targets: Vec::new(),
+        notes: Vec::new(),
+    };
+    let (before, after) = (versions(old), versions(new));
+    let is = |version: &Value, key: &str| version.get(key).and_then(Value::as_bool).unwrap_or(false);
+    let converts = text(new, "/spec/conversion/strategy") == "Webhook";
+    // Its schema is that of what is stored.
+    let mut served = before.iter().filter(|(_, version)| is(version, "served"));
+    let stored = served
+        .clone()
+        .find(|(_, version)| is(version, "storage"))
+        .or_else(|| served.next());
+    for (name, version) in &after {
+        if !is(version, "served") && !is(version, "storage") {
+            continue;
+        }
+        let same = before.get(name).filter(|version| is(version, "served"));
+        let (read, known) = match (same, stored) {
+            (Some(known), _) => (*name, *known),
+            (None, Some((_, _))) if converts => {
+                plan.notes.push(format!(
+                    "version {name} is new, and a webhook will make its objects"
+                ));
+                continue;
+            }
+            (None, Some((read, known))) => (*read, *known),
+            (None, None) => {
+                plan.notes
+                    .push(format!("version {name}: no version is served to read objects in"));
+                continue;
+            }
+        };
+        let (known, version) = (schema(known), schema(version));
+        if without_prose(known) != without_prose(version) {
+            plan.targets.push(Target {
+                read: read.to_owned(),
+                version: (*name).to_owned(),
+                before: Schema::compile(known),
+                after: Schema::compile(version),
+            });
+        }
+    }
+    plan
+}
+
+fn versions(crd: &Value) -> BTreeMap<&str, &Value> {
+    let list = crd.pointer("/spec/versions").and_then(Value::as_array);
+    list.into_iter()
+        .flatten()
+        .filter_map(|version| Some((version.get("name")?.as_str()?, version)))
+        .collect()
+}
+
+fn schema(version: &Value) -> &Value {
+    version.pointer("/schema/openAPIV3Schema").unwrap_or(&Value::Null)
+}
+
+/// A schema without what is only for people. Below `properties` names are names, whatever they are.
+fn without_prose(schema: &Value) -> Value {
+    match schema {
+        Value::Object(map) => {
+            let kept = map.iter().filter(|(key, _)| !PROSE.contains(&key.as_str()));
+            let clean = kept.map(|(key, value)| {
+                let value = match (key.as_str(), value) {
+                    ("properties", Value::Object(fields)) => {
+                        let fields = fields
+                            .iter()
+                            .map(|(name, field)| (name.clone(), without_prose(field)));
+                        Value::Object(fields.collect())
+                    }
+                    // Values, not schemas.
+                    ("default" | "enum", value) => value.clone(),
+                    (_, value) => without_prose(value),
+                };
+                (key.clone(), value)
+            });
+            Value::Object(clean.collect::<Map<_, _>>())
+        }
+        Value::Array(items) => Value::Array(items.iter().map(without_prose).collect()),
+        other => other.clone(),
+    }
+}

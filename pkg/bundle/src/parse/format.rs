@@ -1,0 +1,51 @@
+//! What an image says that it holds.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::ANNOTATIONS;
+use crate::{ParseError, yaml};
+
+/// The annotation, and the image's label, that names the format of a bundle.
+pub const FORMAT_LABEL: &str = "operators.operatorframework.io.bundle.mediatype.v1";
+/// The one that can be installed.
+const REGISTRY: &str = "registry+v1";
+/// The file of a Helm chart that every chart has.
+const CHART: &str = "Chart.yaml";
+
+/// Whether content of the format `declared` can be installed. Nothing declared is `registry+v1`, as upstream has it.
+///
+/// # Errors
+/// [`ParseError::Format`], which names the format.
+pub fn check_format(declared: &str) -> Result<(), ParseError> {
+    let declared = declared.trim();
+    if declared.is_empty() || declared == REGISTRY {
+        return Ok(());
+    }
+    Err(ParseError::Format {
+        found: declared.chars().take(64).collect(),
+        // With a version (`plain+v0`) or without.
+        what: match declared.split('+').next() {
+            Some("helm") => ", a Helm chart",
+            Some("plain") => ", plain manifests",
+            Some("registry") => ", another version of the same",
+            _ => ", which is unknown",
+        },
+    })
+}
+
+/// The same of a bundle's files: by what its annotations say, or by the files of another format.
+pub(super) fn check(files: &BTreeMap<String, Vec<u8>>) -> Result<(), ParseError> {
+    let Some(bytes) = files.get(ANNOTATIONS) else {
+        return check_format(if files.contains_key(CHART) { "helm" } else { "" });
+    };
+    // What does not read is told by those that need it.
+    let declared = yaml::document(bytes).ok().and_then(|value| {
+        let annotation = value.get("annotations")?.get(FORMAT_LABEL)?;
+        annotation.as_str().map(ToOwned::to_owned).or_else(|| {
+            matches!(annotation, Value::Number(_) | Value::Bool(_)).then(|| annotation.to_string())
+        })
+    });
+    check_format(declared.as_deref().unwrap_or_default())
+}

@@ -1,0 +1,128 @@
+//! CEL expressions that strangers wrote, bounded before they run.
+//!
+//! The library has no limits of its own for evaluation, so that an expression is measured first: its length, its depth,
+//! and how many steps its loops can take on the values at hand. What an expression is evaluated with (variables and
+//! functions) is its user's business.
+
+mod walk;
+
+use std::sync::Arc;
+
+use cel::Context;
+use cel::common::ast::{Expr, IdedExpr};
+use cel::parser::PrattParser;
+pub use cel::{ExecutionError, Value};
+
+pub use walk::Mention;
+
+/// Longest expression, in bytes.
+pub const BYTES: usize = 8 * 1024;
+/// Deepest nesting while parsing.
+const PARSE_DEPTH: u16 = 32;
+/// Deepest tree.
+const DEPTH: usize = 96;
+/// Most nodes, macros expanded.
+const NODES: usize = 4096;
+
+/// An expression that can be evaluated.
+#[derive(Clone, Debug)]
+pub struct Expression {
+    source: String,
+    tree: Arc<IdedExpr>,
+}
+
+impl Expression {
+    /// Reads an expression.
+    ///
+    /// # Errors
+    /// Why it cannot be used, as one phrase.
+    pub fn parse(source: &str) -> Result<Self, String> {
+        if source.len() > BYTES {
+            return Err(format!("it is longer than {BYTES} bytes"));
+        }
+        let tree = PrattParser::new()
+            .max_recursion_depth(PARSE_DEPTH)
+            .max_expression_node_count(NODES)
+            .parse(source)
+            .map_err(|errors| {
+                let first = errors.errors.first();
+                first.map_or_else(|| "it does not read".to_owned(), |error| error.msg.clone())
+            })?;
+        if !walk::is_small(&tree, DEPTH, NODES) {
+            return Err(format!(
+                "it has more than {NODES} parts, or is nested more than {DEPTH} deep"
+            ));
+        }
+        Ok(Self {
+            source: source.to_owned(),
+            tree: Arc::new(tree),
+        })
+    }
+
+    /// The expression as written.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// The most steps that one evaluation can take where no list, map or text of the variables is longer than `widest`.
+    pub fn steps(&self, widest: usize) -> u64 {
+        // A loop's variable may be a list of the expression's own.
+        let widest = widest.max(walk::longest(&self.tree));
+        walk::cost(&self.tree, widest as u64)
+    }
+
+    /// What the expression speaks of, each node once, outermost first.
+    pub fn mentions(&self) -> Vec<Mention<'_>> {
+        walk::mentions(&self.tree)
+    }
+
+    /// Whether the expression names this variable anywhere.
+    pub fn names(&self, variable: &str) -> bool {
+        walk::any(
+            &self.tree,
+            &|node| matches!(&node.expr, Expr::Ident(name) if name == variable),
+        )
+    }
+
+    /// Evaluates it.
+    ///
+    /// # Errors
+    /// It has no value: the library's reason.
+    pub fn evaluate(&self, context: &Context<'_, '_>) -> Result<Value, ExecutionError> {
+        context.resolve(&self.tree)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_large_is_refused() {
+        let error = |source: &str| Expression::parse(source).unwrap_err();
+        assert!(error(&"a".repeat(BYTES + 1)).contains("longer"));
+        assert!(Expression::parse(&format!("{}1{}", "[".repeat(500), "]".repeat(500))).is_err());
+        assert!(Expression::parse("self.a <").is_err());
+    }
+
+    #[test]
+    fn loops_cost_what_they_loop_over() {
+        let steps = |source: &str, widest| Expression::parse(source).unwrap().steps(widest);
+        assert!(steps("self.a == 1", 1_000_000) < 10);
+        assert!(steps("self.l.all(x, x > 1)", 1000) > 1000);
+        assert!(steps("self.l.all(x, self.l.exists(y, x == y))", 1000) > 1_000_000);
+        assert!(steps("[1, 2, 3].all(x, x > 0)", 0) > 3);
+    }
+
+    #[test]
+    fn what_is_named() {
+        let rule = Expression::parse("has(self.when) && self.names == oldSelf.names").unwrap();
+        assert!(rule.names("oldSelf") && !rule.names("names"));
+        let mentions = rule.mentions();
+        assert!(mentions.contains(&Mention::Presence("when")));
+        assert!(mentions.contains(&Mention::Field("names")));
+        assert!(mentions.iter().any(
+            |mention| matches!(mention, Mention::Call(name, operands) if *name == "_==_" && operands == &["names", "names"])
+        ));
+    }
+}

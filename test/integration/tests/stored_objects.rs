@@ -1,0 +1,172 @@
+//! Stored objects against the schema of a CRD: what we say is what the real API server says.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of a test")]
+
+use std::sync::Arc;
+
+use futures::{StreamExt as _, stream};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, PostParams};
+use kube::runtime::wait::{await_condition, conditions};
+use kube::{Client, ResourceExt as _};
+use olm_applier::stored::{Limits, survey};
+use olm_bundle::crd_schema::{Plan, plan};
+use olm_harness::ControlPlane;
+use serde_json::{Value, json};
+
+const CASES: &str = include_str!("../../testdata/crd-schema/values.jsonl");
+
+fn crd(kind: &str, fields: &Value) -> Value {
+    let plural = format!("{}s", kind.to_lowercase());
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{plural}.stored.example.com")},
+        "spec": {
+            "group": "stored.example.com", "scope": "Namespaced",
+            "names": {"kind": kind, "listKind": format!("{kind}List"), "plural": plural, "singular": kind.to_lowercase()},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema":
+                {"type": "object", "properties": {"spec": {"type": "object", "properties": fields}}}}}],
+        },
+    })
+}
+
+async fn install(client: &Client, crd: &Value) -> Api<DynamicObject> {
+    let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let made = crds
+        .create(
+            &PostParams::default(),
+            &serde_json::from_value(crd.clone()).unwrap(),
+        )
+        .await
+        .unwrap();
+    await_condition(crds, &made.name_any(), conditions::is_crd_established())
+        .await
+        .unwrap();
+    let names = &made.spec.names;
+    let kind = GroupVersionKind::gvk(&made.spec.group, "v1", &names.kind);
+    Api::namespaced_with(
+        client.clone(),
+        "default",
+        &ApiResource::from_gvk_with_plural(&kind, &names.plural),
+    )
+}
+
+fn object(kind: &str, name: &str, spec: &Value) -> DynamicObject {
+    serde_json::from_value(json!({
+        "apiVersion": "stored.example.com/v1", "kind": kind, "metadata": {"name": name}, "spec": spec,
+    }))
+    .unwrap()
+}
+
+/// Every value of every case is taken, or refused, by the API server as the case says.
+async fn the_api_server_agrees(client: &Client) {
+    let cases: Vec<Value> = CASES
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let fields: Value = cases
+        .iter()
+        .enumerate()
+        .map(|(at, case)| {
+            (
+                format!("f{at}"),
+                json!({"type": "object", "properties": {"value": case["schema"]}}),
+            )
+        })
+        .collect();
+    let api = install(client, &crd("Case", &fields)).await;
+    let mut asked = Vec::new();
+    for (at, case) in cases.iter().enumerate() {
+        for (list, taken) in [("valid", true), ("invalid", false)] {
+            for value in case[list].as_array().into_iter().flatten() {
+                asked.push((at, value, taken));
+            }
+        }
+    }
+    let params = PostParams {
+        dry_run: true,
+        ..PostParams::default()
+    };
+    let wrong: Vec<String> = stream::iter(&asked)
+        .map(async |(at, value, taken)| {
+            let field = format!("f{at}");
+            let answer = api
+                .create(&params, &object("Case", "a", &json!({field: {"value": value}})))
+                .await;
+            let said = match answer {
+                Ok(_) => true,
+                Err(kube::Error::Api(status)) if status.code == 422 => false,
+                Err(error) => panic!("{value}: {error}"),
+            };
+            (said != *taken).then(|| format!("{} {value}: the API server says {said}", cases[*at]["schema"]))
+        })
+        .buffered(8)
+        .filter_map(async |wrong| wrong)
+        .collect()
+        .await;
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(asked.len() > 200, "{}", asked.len());
+}
+
+/// Objects are read page by page, whatever fits into one, and those that would break are named.
+async fn all_pages_are_read(client: &Client) {
+    let loose = crd(
+        "Pebble",
+        &json!({"size": {"type": "integer"}, "note": {"type": "string"}}),
+    );
+    let tight = crd(
+        "Pebble",
+        &json!({"size": {"type": "integer", "maximum": 100}, "note": {"type": "string"}}),
+    );
+    let api = install(client, &loose).await;
+    let make = async |at: usize| {
+        let size = if at.is_multiple_of(50) { 1000 } else { 5 };
+        let pebble = object(
+            "Pebble",
+            &format!("p{at:03}"),
+            &json!({"size": size, "note": "x".repeat(500)}),
+        );
+        api.create(&PostParams::default(), &pebble).await.unwrap();
+    };
+    stream::iter(0..150)
+        .map(make)
+        .buffer_unordered(8)
+        .collect::<Vec<()>>()
+        .await;
+    let Plan {
+        group,
+        plural,
+        targets,
+        ..
+    } = plan(&loose, &tight);
+    let target = Arc::new(targets.into_iter().next().unwrap());
+    let limits = Limits {
+        page: 70,
+        // Some twenty objects: a page of 70 has to be asked for again in parts.
+        bytes: 20_000,
+        named: 2,
+        ..Limits::default()
+    };
+    let found = survey(client, &group, &plural, target, &limits).await.unwrap();
+    assert_eq!((found.objects, found.broken, found.stopped), (150, 3, false));
+    let named: Vec<String> = found
+        .named
+        .iter()
+        .map(|broken| format!("{broken}: {}", broken.faults[0]))
+        .collect();
+    assert_eq!(
+        named,
+        [
+            "default/p000: spec.size: 1000 is more than the maximum 100",
+            "default/p050: spec.size: 1000 is more than the maximum 100",
+        ]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stored_objects() {
+    olm_harness::tls::install_provider();
+    let plane = ControlPlane::start().await.unwrap();
+    let client = plane.client();
+    tokio::join!(the_api_server_agrees(&client), all_pages_are_read(&client));
+}
