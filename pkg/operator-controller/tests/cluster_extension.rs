@@ -159,6 +159,8 @@ struct World {
     client: Client,
     registry: Registry,
     _plane: ControlPlane,
+    /// Whether bundles bring roles; these are the cluster's, so only one extension can have them.
+    roles: bool,
 }
 
 impl World {
@@ -177,13 +179,14 @@ impl World {
             client,
             registry,
             _plane: plane,
+            roles: true,
         })
     }
 
     /// Pushes a catalog of these (version, replaced version) and the bundles it names.
     async fn publish(&self, tag: &str, versions: &[(&str, &str)]) -> Result<()> {
         for (version, _) in versions {
-            bundle(version)
+            bundle(version, self.roles)
                 .push(&self.registry, &format!("bundles/sample:{version}"))
                 .await?;
         }
@@ -342,9 +345,9 @@ fn catalog(host: &str, versions: &[(&str, &str)]) -> Vec<Value> {
     metas
 }
 
-fn bundle(version: &str) -> ImageBuilder {
+fn bundle(version: &str, roles: bool) -> ImageBuilder {
     let labels = json!({"app": "sample"});
-    let csv = json!({
+    let mut csv = json!({
         "apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion",
         "metadata": {"name": format!("sample.v{version}")},
         "spec": {
@@ -362,6 +365,9 @@ fn bundle(version: &str) -> ImageBuilder {
             }},
         },
     });
+    if !roles {
+        csv["spec"]["install"]["spec"]["permissions"] = json!([]);
+    }
     let config = json!({
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "sample-config"},
         "data": {"version": version},

@@ -356,7 +356,59 @@ async fn refuses_before_writing() -> Result<()> {
     world
         .until("blocked-1", "Progressing", "False", "Blocked", &text)
         .await?;
-    Ok(())
+    content_that_changes_blocks(&world).await
+}
+
+/// A Secret that was deleted and created again with other content: noticed when the revision is looked at anew, and good again when
+/// the content is.
+async fn content_that_changes_blocks(world: &World) -> Result<()> {
+    let object = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "content", "namespace": NAMESPACE},
+        "stringData": {"password": "x"}});
+    let set = world.create("content", 1, vec![object]).await?;
+    world
+        .until(&set, "Progressing", "True", "Succeeded", "has rolled out")
+        .await?;
+    let found = world.sets().get(&set).await?;
+    let phases = found
+        .status
+        .unwrap_or_default()
+        .observed_phases
+        .unwrap_or_default();
+    ensure!(
+        phases.len() == 1 && phases[0].digest.starts_with("sha256:"),
+        "{phases:?}"
+    );
+    let place = found.spec.phases.unwrap_or_default()[0].objects[0].ref_.clone();
+    let Some(place) = place else {
+        bail!("the object is inline")
+    };
+    let secrets: Api<Secret> = Api::namespaced(world.client.clone(), "olmv1-system");
+    let first = secrets.get(&place.name).await?;
+    let replace = async |text: &str| {
+        secrets.delete(&place.name, &DeleteParams::default()).await?;
+        let mut next = first.clone();
+        next.metadata = kube::core::ObjectMeta {
+            name: first.metadata.name.clone(),
+            labels: first.metadata.labels.clone(),
+            ..kube::core::ObjectMeta::default()
+        };
+        for value in next.data.iter_mut().flat_map(|data| data.values_mut()) {
+            let content = String::from_utf8_lossy(&value.0).replace("\"x\"", text);
+            value.0 = content.into_bytes();
+        }
+        secrets.create(&PostParams::default(), &next).await?;
+        let trigger = json!({"metadata": {"annotations": {"example.com/look-again": text}}});
+        world
+            .sets()
+            .patch(&set, &PatchParams::default(), &Patch::Merge(&trigger))
+            .await?;
+        anyhow::Ok(())
+    };
+    replace("\"y\"").await?;
+    let text = "resolved content of 1 phase(s) has changed: phase \"configuration\"";
+    world.until(&set, "Progressing", "False", "Blocked", text).await?;
+    replace("\"x\"").await?;
+    world.until(&set, "Progressing", "True", "Succeeded", "").await
 }
 
 /// A revision with everything said: protection, probes, account and the objects inline.
@@ -454,6 +506,30 @@ async fn protection_probes_orphans_and_what_holds_a_removal_up() -> Result<()> {
         .patch("field", &PatchParams::default(), &Patch::Merge(&done))
         .await?;
     rolled_out("probes-1").await?;
+
+    // A claim that is not bound holds up what comes after it.
+    let claim = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "claim", "namespace": NAMESPACE},
+        "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "", "volumeName": "volume",
+            "resources": {"requests": {"storage": "1Gi"}}}});
+    let set = world.create("claims", 1, vec![claim, webhook()]).await?;
+    let line = "Object PersistentVolumeClaim.v1 workload/claim: value at key \"status.phase\" != \"Bound\"; expected: \
+                \"Bound\" got: \"Pending\"";
+    world
+        .until(&set, "Available", "False", "ProbeFailure", line)
+        .await?;
+    let hooks: Api<k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration> =
+        Api::all(world.client.clone());
+    ensure!(hooks.get_opt("sample").await?.is_none());
+    let volume = json!({"metadata": {"name": "volume"}, "spec": {"accessModes": ["ReadWriteOnce"],
+        "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/nowhere"},
+        "claimRef": {"namespace": NAMESPACE, "name": "claim"}}});
+    let volumes: Api<k8s_openapi::api::core::v1::PersistentVolume> = Api::all(world.client.clone());
+    volumes
+        .create(&PostParams::default(), &serde_json::from_value(volume)?)
+        .await?;
+    rolled_out(&set).await?;
+    ensure!(hooks.get_opt("sample").await?.is_some());
 
     // Two managers that want different things: the other one is named, and the fight ends.
     create_with(&world, "fight-1", json!({}), &[map("fought", "ours")]).await?;

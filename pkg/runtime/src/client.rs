@@ -63,6 +63,13 @@ pub async fn client(args: &CommonArgs) -> Result<Client, ClientError> {
     Client::try_from(config(args).await?).map_err(ClientError::Build)
 }
 
+/// Whether the API server says that there is no such thing, be it the object or its whole kind. By the code: a path that nothing serves
+/// is answered in plain text, without the reason that kube's own `is_not_found` asks for.
+#[must_use]
+pub fn is_absent(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 404)
+}
+
 async fn config(args: &CommonArgs) -> Result<Config, ClientError> {
     let mut config = match &args.kubeconfig {
         Some(path) => {

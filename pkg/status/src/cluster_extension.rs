@@ -14,6 +14,9 @@ const INSTALLED: &str = "Installed";
 const PROGRESSING: &str = "Progressing";
 const AVAILABLE: &str = "Available";
 const RETRYING: &str = "Retrying";
+const SUCCEEDED: &str = "Succeeded";
+/// What follows when an extension is ready although no version can be chosen.
+const UNSOUGHT: &str = " Other versions cannot be looked for at the moment: Progressing says why.";
 const UNKNOWN_CATALOG: &str = "deprecation status unknown: catalog data unavailable";
 
 /// Everything one reconcile learnt, ready to be told.
@@ -71,6 +74,8 @@ pub enum Progress {
     Mirrored,
     /// Something is in the way, the controller tries again by itself.
     Retrying(String),
+    /// Which bundle is wanted cannot be told at the moment: the catalogs are away, or have none that fits. Tried again.
+    Unresolved(String),
     /// Only a change of the extension or of its bundle helps.
     Blocked(String),
     /// `spec.config` does not fit the bundle.
@@ -139,14 +144,26 @@ pub fn extension(
     );
     report_deprecations(&mut conditions, outcome.deprecations.as_ref(), has_bundle);
     upgrade::put(&mut conditions.list, &outcome.upgrade, generation, now);
-    let told = summarise(&conditions.list, &outcome.revisions);
+    let unsought = matches!(outcome.progress, Progress::Unresolved(_)) && at_rest(old, generation);
+    let told = summarise(&conditions.list, &outcome.revisions, unsought);
     summary::put(&mut conditions.list, Some(&told), generation, now);
     status.conditions = Some(conditions.list);
     status
 }
 
-/// What tools read, from the conditions that people read: there is only one truth.
-fn summarise(conditions: &[Condition], revisions: &Revisions) -> Summary {
+/// Whether `old` says that this generation of the spec has been carried out: whatever the catalogs say since, or do not say, what
+/// is there is what was asked for.
+fn at_rest(old: &ClusterExtensionStatus, generation: i64) -> bool {
+    let conditions = old.conditions.as_deref().unwrap_or_default();
+    let ready = summary::find(conditions, summary::READY);
+    ready.is_some_and(|ready| ready.observed_generation == Some(generation))
+        && summary::find(conditions, summary::RECONCILING).is_none()
+        && summary::find(conditions, summary::STALLED).is_none()
+}
+
+/// What tools read, from the conditions that people read: there is only one truth. `unsought`: the extension is at rest, and only
+/// looking for another version does not succeed.
+fn summarise(conditions: &[Condition], revisions: &Revisions, unsought: bool) -> Summary {
     let find = |type_: &str| summary::find(conditions, type_);
     let Some(progressing) = find(PROGRESSING) else {
         return Summary {
@@ -168,17 +185,22 @@ fn summarise(conditions: &[Condition], revisions: &Revisions) -> Summary {
         ("False", _, _) => Summary::of(State::Stalled, progressing),
         ("True", Some(installed), Some(available))
             if rolling_out.is_empty()
-                && (progressing.reason == "Succeeded"
+                && (unsought
+                    || progressing.reason == "Succeeded"
                     // It did roll out once, and says so again only because its workload is not ready.
                     || (progressing.reason == "RollingOut" && available.status != "True")) =>
         {
             if available.status != "True" {
                 return Summary::of(State::Impaired, available);
             }
+            let mut message = ready(installed);
+            if unsought {
+                message.push_str(UNSOUGHT);
+            }
             Summary {
                 state: State::Ready,
-                reason: progressing.reason.clone(),
-                message: ready(installed),
+                reason: SUCCEEDED.to_owned(),
+                message,
             }
         }
         _ => {
@@ -345,7 +367,7 @@ fn report_progress(
     rolling_out: &[RevisionView],
 ) {
     match progress {
-        Progress::Retrying(message) | Progress::Removing(message) => {
+        Progress::Retrying(message) | Progress::Unresolved(message) | Progress::Removing(message) => {
             conditions.put(PROGRESSING, "True", RETRYING, message);
         }
         Progress::Blocked(message) => conditions.put(PROGRESSING, "False", "Blocked", message),

@@ -9,9 +9,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 use crate::condition::{self, NewCondition};
 
-const READY: &str = "Ready";
-const RECONCILING: &str = "Reconciling";
-const STALLED: &str = "Stalled";
+pub(crate) const READY: &str = "Ready";
+pub(crate) const RECONCILING: &str = "Reconciling";
+pub(crate) const STALLED: &str = "Stalled";
 
 /// The state of an object in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

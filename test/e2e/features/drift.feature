@@ -40,6 +40,7 @@ Feature: Drift
       data:
         version: 1.0.0
       """
+    And an event DriftRepaired of ClusterExtension is counted, not repeated
     When resource "deployment/test-operator-${SCENARIO_ID}" is removed
     Then resource "deployment/test-operator-${SCENARIO_ID}" is eventually restored
     And resource "deployment/test-operator-${SCENARIO_ID}" is available
@@ -73,6 +74,11 @@ Feature: Drift
           team: storage
         annotations:
           note: keep
+      spec:
+        template:
+          metadata:
+            annotations:
+              kubectl.kubernetes.io/restartedAt: "2026-01-01T00:00:00Z"
       """
     And resource "configmap/test-configmap-${SCENARIO_ID}" is changed
       """
@@ -91,6 +97,11 @@ Feature: Drift
           team: storage
         annotations:
           note: keep
+      spec:
+        template:
+          metadata:
+            annotations:
+              kubectl.kubernetes.io/restartedAt: "2026-01-01T00:00:00Z"
       """
 
   Scenario: A workload that is not ready shows, and shows again when it is

@@ -120,3 +120,69 @@ Feature: Install an extension
       """
     Then ClusterExtension is rolled out
     And operator "test-operator-${SCENARIO_ID}" target namespace is "watched-${SCENARIO_ID}"
+
+  Scenario: The image is named on a registry that a mirror stands in for
+    Given a catalog "test" with packages:
+      | package | version | channel | replaces | contents                 |
+      | test    | 1.0.0   | alpha   |          | ConfigMap, CRD, Mirrored |
+    When ClusterExtension is applied
+      """
+      apiVersion: olm.operatorframework.io/v1
+      kind: ClusterExtension
+      metadata:
+        name: ${NAME}
+      spec:
+        namespace: ${TEST_NAMESPACE}
+        source:
+          sourceType: Catalog
+          catalog:
+            packageName: ${PACKAGE:test}
+            selector:
+              matchLabels:
+                olm.operatorframework.io/metadata.name: ${CATALOG:test}
+      """
+    Then ClusterExtension is rolled out
+    And ClusterExtension reports Installed as True with Reason Succeeded and Message includes:
+      """
+      Installed bundle mirrored.invalid/bundles/
+      """
+
+  Scenario: The properties of the bundle, and the place of its pods
+    Given a catalog "test" with packages:
+      | package | version | channel | replaces | contents                                           |
+      | test    | 1.0.0   | alpha   |          | Deployment, Property(olm.test-property=some-value) |
+    When ClusterExtension is applied
+      """
+      apiVersion: olm.operatorframework.io/v1
+      kind: ClusterExtension
+      metadata:
+        name: ${NAME}
+      spec:
+        namespace: ${TEST_NAMESPACE}
+        config:
+          configType: Inline
+          inline:
+            deploymentConfig:
+              nodeSelector:
+                kubernetes.io/os: linux
+        source:
+          sourceType: Catalog
+          catalog:
+            packageName: ${PACKAGE:test}
+            selector:
+              matchLabels:
+                olm.operatorframework.io/metadata.name: ${CATALOG:test}
+      """
+    Then ClusterExtension is rolled out
+    And ClusterObjectSet "${NAME}-1" contains annotation "olm.properties" with value
+      """
+      [{"type":"olm.test-property","value":"some-value"}]
+      """
+    And resource "deployment/test-operator-${SCENARIO_ID}" matches
+      """
+      spec:
+        template:
+          spec:
+            nodeSelector:
+              kubernetes.io/os: linux
+      """

@@ -133,3 +133,89 @@ Feature: A status that tools can trust
       """
     And events tell of ClusterExtension: CatalogMoved
     And ClusterExtension has 1 revision
+
+  Scenario: What is installed stays ready while no other version can be looked for
+    Given a catalog "test" with packages:
+      | package | version | channel | replaces | contents  |
+      | test    | 1.0.0   | alpha   |          | ConfigMap |
+    And catalog "test" version "v2" with packages:
+      | package | version | channel | replaces | contents  |
+      | other   | 1.0.0   | alpha   |          | ConfigMap |
+    When ClusterExtension is applied
+      """
+      apiVersion: olm.operatorframework.io/v1
+      kind: ClusterExtension
+      metadata:
+        name: ${NAME}
+      spec:
+        namespace: ${TEST_NAMESPACE}
+        source:
+          sourceType: Catalog
+          catalog:
+            packageName: ${PACKAGE:test}
+            selector:
+              matchLabels:
+                olm.operatorframework.io/metadata.name: ${CATALOG:test}
+      """
+    Then ClusterExtension is rolled out
+    And ClusterExtension reports Ready as True with Reason Succeeded
+    When catalog "test" is updated to version "v2"
+    Then ClusterExtension reports Progressing as True with Reason Retrying
+    And ClusterExtension reports Ready as True with Reason Succeeded and Message includes:
+      """
+      Other versions cannot be looked for at the moment
+      """
+    And events tell of ClusterExtension: Retrying
+    When resource "configmap/test-configmap-${SCENARIO_ID}" is removed
+    Then resource "configmap/test-configmap-${SCENARIO_ID}" is eventually restored
+    When ClusterExtension is updated
+      """
+      apiVersion: olm.operatorframework.io/v1
+      kind: ClusterExtension
+      metadata:
+        name: ${NAME}
+      spec:
+        namespace: ${TEST_NAMESPACE}
+        source:
+          sourceType: Catalog
+          catalog:
+            packageName: ${PACKAGE:test}
+            version: 2.x
+            selector:
+              matchLabels:
+                olm.operatorframework.io/metadata.name: ${CATALOG:test}
+      """
+    Then ClusterExtension reports Ready as False with Reason Retrying
+    And ClusterExtension reports Reconciling as True with Reason Retrying
+
+  Scenario: A failure that only a change mends is told as one
+    Given a catalog "test" with packages:
+      | package | version | channel | replaces | contents  |
+      | test    | 1.0.0   | alpha   |          | ConfigMap |
+    When resource is applied
+      """
+      apiVersion: olm.operatorframework.io/v1
+      kind: ClusterExtension
+      metadata:
+        name: long-${SCENARIO_ID}-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+      spec:
+        namespace: ${TEST_NAMESPACE}
+        source:
+          sourceType: Catalog
+          catalog:
+            packageName: ${PACKAGE:test}
+            selector:
+              matchLabels:
+                olm.operatorframework.io/metadata.name: ${CATALOG:test}
+      """
+    Then ClusterExtension "long-${SCENARIO_ID}-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" reports Progressing as False with Reason Blocked and Message includes:
+      """
+      create it again with a shorter name
+      """
+    And ClusterExtension "long-${SCENARIO_ID}-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" reports Stalled as True with Reason Blocked and Message includes:
+      """
+      is too long
+      """
+    And events tell of ClusterExtension "long-${SCENARIO_ID}-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx": Blocked
+    When resource "clusterextension/long-${SCENARIO_ID}-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" is removed
+    Then resource "clusterextension/long-${SCENARIO_ID}-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" is eventually not found

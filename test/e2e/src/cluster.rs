@@ -2,7 +2,8 @@
 
 use anyhow::{Context as _, bail};
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
-use kube::discovery::{ApiResource, Discovery, Scope, verbs};
+use kube::core::{GroupVersionKind, TypeMeta};
+use kube::discovery::{ApiResource, Discovery, Scope, pinned_kind, verbs};
 use serde_json::Value;
 
 /// A cluster's objects, untyped.
@@ -64,23 +65,20 @@ impl Cluster {
 
     /// Applies one object as a user's `kubectl apply --server-side` does.
     pub async fn apply(&self, object: &Value) -> anyhow::Result<()> {
-        let mut kind = object["kind"]
-            .as_str()
-            .context("the object has no kind")?
-            .to_owned();
-        if let Some((group, _)) = object["apiVersion"]
-            .as_str()
-            .and_then(|text| text.split_once('/'))
-        {
-            // Scenarios beside each other bring kinds of the same name.
-            kind = format!("{kind}.{group}");
-        }
+        self.apply_as("e2e", object).await
+    }
+
+    /// As [`Cluster::apply`], as another field manager.
+    pub async fn apply_as(&self, manager: &str, object: &Value) -> anyhow::Result<()> {
+        let types: TypeMeta = serde_json::from_value(object.clone()).context("the object has no kind")?;
         let name = object["metadata"]["name"]
             .as_str()
             .context("the object has no name")?;
         let namespace = object["metadata"]["namespace"].as_str().unwrap_or("default");
-        let (api, name) = self.lookup(&format!("{kind}/{name}"), namespace).await?;
-        api.patch(&name, &PatchParams::apply("e2e").force(), &Patch::Apply(object))
+        let kind = GroupVersionKind::try_from(types)?;
+        let (resource, capabilities) = pinned_kind(&self.client, &kind).await?;
+        let api = self.api(&resource, &capabilities.scope, namespace);
+        api.patch(name, &PatchParams::apply(manager).force(), &Patch::Apply(object))
             .await?;
         Ok(())
     }
@@ -93,33 +91,39 @@ impl Cluster {
         Ok(())
     }
 
+    /// Every kind that can be listed, once.
+    pub async fn listable(&self) -> anyhow::Result<Vec<ApiResource>> {
+        let discovery = Discovery::new(self.client()).run_aggregated().await?;
+        let kinds = discovery
+            .groups()
+            .flat_map(kube::discovery::ApiGroup::recommended_resources);
+        Ok(kinds
+            .filter(|(_, capabilities)| capabilities.supports_operation(verbs::LIST))
+            .map(|(kind, _)| kind)
+            .collect())
+    }
+
     /// Every object of the cluster with `selector`, as `Kind namespace/name`, of every kind that can be listed.
     pub async fn labeled(&self, selector: &str) -> anyhow::Result<Vec<String>> {
-        let discovery = Discovery::new(self.client()).run_aggregated().await?;
         let params = ListParams::default().labels(selector);
         let mut found = Vec::new();
-        for group in discovery.groups() {
-            for (resource, capabilities) in group.recommended_resources() {
-                if !capabilities.supports_operation(verbs::LIST) {
-                    continue;
-                }
-                let api: Api<DynamicObject> = Api::all_with(self.client(), &resource);
-                let list = match api.list_metadata(&params).await {
-                    Ok(list) => list,
-                    // A kind may go while we look: its CRD is being removed.
-                    Err(kube::Error::Api(status)) if status.is_not_found() || status.code == 405 => continue,
-                    Err(error) => return Err(error).context(format!("cannot list {}", resource.plural)),
-                };
-                found.extend(list.items.into_iter().map(|item| {
-                    let metadata = item.metadata;
-                    format!(
-                        "{} {}/{}",
-                        resource.kind,
-                        metadata.namespace.unwrap_or_default(),
-                        metadata.name.unwrap_or_default()
-                    )
-                }));
-            }
+        for kind in self.listable().await? {
+            let api: Api<DynamicObject> = Api::all_with(self.client(), &kind);
+            let list = match api.list_metadata(&params).await {
+                Ok(list) => list,
+                // A kind may go while we look: its CRD is being removed.
+                Err(kube::Error::Api(status)) if status.is_not_found() || status.code == 405 => continue,
+                Err(error) => return Err(error).context(format!("cannot list {}", kind.plural)),
+            };
+            found.extend(list.items.into_iter().map(|item| {
+                let metadata = item.metadata;
+                format!(
+                    "{} {}/{}",
+                    kind.kind,
+                    metadata.namespace.unwrap_or_default(),
+                    metadata.name.unwrap_or_default()
+                )
+            }));
         }
         found.sort();
         Ok(found)

@@ -6,7 +6,7 @@ mod catalog;
 mod word;
 
 pub use bundle::{BAD_IMAGE, files as bundle_files};
-pub use catalog::{Row, catalog_file};
+pub use catalog::{MIRRORED_REGISTRY, Row, catalog_file};
 pub use word::Word;
 
 /// A package's name in the catalog: names of a table are local to the scenario.

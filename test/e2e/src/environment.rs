@@ -3,11 +3,13 @@
 
 use std::path::PathBuf;
 
-use olm_harness::{Catalogd, ControlPlane, OperatorController, PodStandIn, Registry};
+use olm_harness::{
+    Catalogd, ControlPlane, ControllerOptions, OperatorController, PodStandIn, Registry, registries_conf,
+};
 use tokio::sync::OnceCell;
 
 use crate::cluster::Cluster;
-use crate::content::BAD_IMAGE;
+use crate::content::{BAD_IMAGE, MIRRORED_REGISTRY};
 use crate::history::History;
 
 /// Everything that runs.
@@ -44,7 +46,11 @@ impl Environment {
         let pods = PodStandIn::start(control_plane.client());
         pods.set_image_pulls(BAD_IMAGE, false).await;
         let mut catalogd = Catalogd::start(&control_plane, &registry).await?;
-        let operator_controller = OperatorController::start(&control_plane, &registry).await?;
+        let options = ControllerOptions {
+            registries_conf: Some(with_mirror(&registry.host())),
+            ..ControllerOptions::default()
+        };
+        let operator_controller = OperatorController::start_with(&control_plane, &registry, options).await?;
         Ok(Self {
             control_plane,
             registry,
@@ -60,4 +66,12 @@ impl Environment {
     pub fn cluster(&self) -> Cluster {
         Cluster::new(self.control_plane.client())
     }
+}
+
+/// Only the test's registry can be reached, also as the mirror of another one.
+fn with_mirror(host: &str) -> String {
+    let only = registries_conf::only(host);
+    format!(
+        "{only}\n[[registry]]\nlocation = \"{MIRRORED_REGISTRY}\"\n\n[[registry.mirror]]\nlocation = \"{host}\"\n"
+    )
 }

@@ -22,6 +22,22 @@ use olm_harness::{
 use serde_json::{Value, json};
 
 const LIMIT: Duration = Duration::from_mins(1);
+const RETRIES: &str = "olm_cluster_extension_retries_total{reason=\"";
+/// The reasons that docs/status.md lists.
+const REASONS: [&str; 12] = [
+    "resolution",
+    "constraints",
+    "namespace",
+    "rights",
+    "image",
+    "bundle",
+    "render",
+    "certificates",
+    "crd_safety",
+    "pack",
+    "api",
+    "interrupted",
+];
 /// Package, version, what it replaces, `olm.maxOpenShiftVersion` as JSON.
 type Row = (&'static str, &'static str, &'static str, &'static str);
 const BUNDLES: [Row; 4] = [
@@ -59,6 +75,10 @@ async fn installed_bundles_hold_the_cluster_back() -> Result<()> {
         let line = text.lines().find(|line| line.starts_with(&count));
         ensure!(line.is_some_and(|line| !line.ends_with(" 0")), "{step}: {line:?}");
     }
+
+    // What is tried again is counted by its reason.
+    world.apply("odd", json!({"version": "9.x"})).await?;
+    world.retries("resolution").await?;
 
     // OpenShift: told where it looks. One that cannot be read, too.
     world.become_openshift("4.18.3").await?;
@@ -243,6 +263,24 @@ impl World {
             let name = line.split(['{', ' ']).next().unwrap_or_default();
             let near: Vec<&str> = text.lines().filter(|line| line.starts_with(name)).collect();
             bail!("{near:?}")
+        })
+        .await
+    }
+
+    /// Waits until something was tried again for this reason, and no reason is outside the closed set.
+    async fn retries(&self, reason: &str) -> Result<()> {
+        let wanted = format!("{RETRIES}{reason}\"}} ");
+        eventually(LIMIT, &wanted, async || {
+            let text = self.metrics().await?;
+            let mut counted = text.lines().filter_map(|line| line.strip_prefix(RETRIES));
+            let foreign = counted.find(|line| {
+                !REASONS
+                    .iter()
+                    .any(|reason| line.starts_with(&format!("{reason}\"}}")))
+            });
+            ensure!(foreign.is_none(), "no reason that is documented: {foreign:?}");
+            ensure!(text.lines().any(|line| line.starts_with(&wanted)), "not counted");
+            Ok(())
         })
         .await
     }

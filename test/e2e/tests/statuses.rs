@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+mod argo;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use olm_api::ClusterExtensionStatus;
@@ -81,6 +83,7 @@ fn outcomes() -> Vec<Outcome> {
     let progress = [
         Progress::Mirrored,
         Progress::Retrying("again".into()),
+        Progress::Unresolved("no catalog".into()),
         Progress::Blocked("no".into()),
         Progress::InvalidConfiguration("odd".into()),
         Progress::Removing("left".into()),

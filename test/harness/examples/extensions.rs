@@ -3,7 +3,11 @@
 //! `hack/bench/extensions.sh` builds the programs and runs this; the figures are in `docs/benchmarks.md`. Requests are counted in the
 //! client's own trace, processor time and memory are the process's as Linux tells them.
 
-#![expect(clippy::print_stdout, reason = "what it measures is its output")]
+#![expect(
+    clippy::print_stdout,
+    clippy::too_many_lines,
+    reason = "what it measures is its output; one row after the other"
+)]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,9 +17,10 @@ use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
-use olm_api::{ClusterCatalog, ClusterExtension};
+use olm_api::{ClusterCatalog, ClusterExtension, ClusterObjectSet};
 use olm_harness::{
-    Catalogd, ControlPlane, ControllerOptions, ImageBuilder, OperatorController, Registry, install_crds,
+    Catalogd, ControlPlane, ControllerOptions, ImageBuilder, OperatorController, Registry, build_controllers,
+    install_crds,
 };
 use serde_json::json;
 
@@ -38,11 +43,21 @@ async fn main() -> Result<()> {
         ..ControllerOptions::default()
     };
     let mut controller = OperatorController::start_with(&plane, &registry, options).await?;
-    publish(&client, &registry).await?;
-
-    let bench = Bench { client };
     println!("| work | result |\n|---|---|");
     let row = |work: &str, result: &str| println!("| {work} | {result} |");
+    let program = build_controllers().await?.join("operator-controller");
+    let bytes = u32::try_from(fs::metadata(&program)?.len()).unwrap_or(u32::MAX);
+    tokio::time::sleep(QUIET).await;
+    row(
+        "idle; the program itself",
+        &format!(
+            "{}; {:.1} MB",
+            Reading::of(&mut controller)?,
+            f64::from(bytes) / 1e6
+        ),
+    );
+    publish(&client, &registry).await?;
+    let bench = Bench { client };
 
     // The first one also asks once how each kind is served, so it is not the one that is measured.
     for index in 0..3 {
@@ -78,6 +93,24 @@ async fn main() -> Result<()> {
         &format!("{deleted:.2?} / {:.2?}", start.elapsed()),
     );
 
+    let before = Reading::of(&mut controller)?;
+    let time = bench.upgrade().await?;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let after = Reading::of(&mut controller)?;
+    row(
+        "upgrade along an edge",
+        &format!("{time:.2?}, {}", after.since(&before)),
+    );
+
+    settled(&mut controller).await?;
+    let before = Reading::of(&mut controller)?;
+    bench.touch("tiny-1-1").await?;
+    let touched = settled(&mut controller).await?.since(&before);
+    row(
+        &format!("{TOUCHES} times a reconcile of extension and revision that changes nothing"),
+        &touched.to_string(),
+    );
+
     let all: Vec<usize> = (3..many).collect();
     let before = Reading::of(&mut controller)?;
     let time = bench.install(&all).await?;
@@ -85,6 +118,16 @@ async fn main() -> Result<()> {
     row(
         &format!("{} at once, all Installed", all.len()),
         &format!("{time:.1?}, {}", after.since(&before)),
+    );
+
+    settled(&mut controller).await?;
+    let before = Reading::of(&mut controller)?;
+    let start = Instant::now();
+    bench.change_catalog(&registry).await?;
+    let changed = settled(&mut controller).await?.since(&before);
+    row(
+        &format!("the catalog changes its digest with {many}, nothing to upgrade, until no request follows"),
+        &format!("{:.1?}, {changed}", start.elapsed().saturating_sub(QUIET)),
     );
 
     let start = Instant::now();
@@ -168,6 +211,74 @@ impl Bench {
         Ok(start.elapsed())
     }
 }
+
+impl Bench {
+    /// Installs the first version of a package of two, and goes to the second.
+    async fn upgrade(&self) -> Result<Duration> {
+        let namespace = serde_json::from_value(json!({"metadata": {"name": "edge"}}))?;
+        let namespaces: Api<Namespace> = Api::all(self.client.clone());
+        namespaces.create(&PostParams::default(), &namespace).await?;
+        let extensions: Api<ClusterExtension> = Api::all(self.client.clone());
+        let mut start = Instant::now();
+        for version in ["1.0.0", "1.0.1"] {
+            start = Instant::now();
+            let extension = json!({
+                "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension", "metadata": {"name": "edge"},
+                "spec": {"namespace": "edge",
+                    "source": {"sourceType": "Catalog", "catalog": {"packageName": "edge", "version": version}}},
+            });
+            let params = PatchParams::apply("bench");
+            extensions
+                .patch("edge", &params, &Patch::Apply(extension))
+                .await?;
+            until("it is installed", async || {
+                let status = extensions.get("edge").await?.status.unwrap_or_default();
+                Ok(status
+                    .install
+                    .is_some_and(|install| install.bundle.version == version))
+            })
+            .await?;
+        }
+        Ok(start.elapsed())
+    }
+
+    /// Makes a revision, and with it its extension, be looked at again and again.
+    async fn touch(&self, revision: &str) -> Result<()> {
+        let sets: Api<ClusterObjectSet> = Api::all(self.client.clone());
+        for number in 0..TOUCHES {
+            let patch = json!({"metadata": {"annotations": {"bench": number.to_string()}}});
+            sets.patch(revision, &PatchParams::default(), &Patch::Merge(&patch))
+                .await?;
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        Ok(())
+    }
+
+    /// The same packages and one more that nobody has.
+    async fn change_catalog(&self, registry: &Registry) -> Result<()> {
+        let mut metas = metas(&registry.host());
+        metas.push(json!({"schema": "olm.package", "name": "another", "defaultChannel": "none"}));
+        push_catalog(registry, &metas, "bench/catalog:2").await?;
+        let reference = format!("{}/bench/catalog:2", registry.host());
+        let catalogs: Api<ClusterCatalog> = Api::all(self.client.clone());
+        let patch = json!({"spec": {"source": {"image": {"ref": reference}}}});
+        catalogs
+            .patch("bench", &PatchParams::default(), &Patch::Merge(&patch))
+            .await?;
+        until("the new content is served", async || {
+            let catalog = catalogs.get("bench").await?;
+            let generation = catalog.metadata.generation;
+            let conditions = catalog.status.unwrap_or_default().conditions.unwrap_or_default();
+            Ok(conditions.iter().any(|c| {
+                c.type_ == "Progressing" && c.reason == "Succeeded" && c.observed_generation == generation
+            }))
+        })
+        .await
+    }
+}
+
+/// How often a revision is touched.
+const TOUCHES: usize = 20;
 
 fn namespace(number: usize) -> String {
     format!("bench-{number}")
@@ -275,19 +386,59 @@ impl std::fmt::Display for Reading {
     }
 }
 
-/// A catalog of one package with one bundle: two `ConfigMap`s and a Service.
-async fn publish(client: &Client, registry: &Registry) -> Result<()> {
+/// Package and versions.
+const PACKAGES: [(&str, &[&str]); 2] = [("tiny", &["1.0.0"]), ("edge", &["1.0.0", "1.0.1"])];
+
+/// The content of a catalog of [`PACKAGES`]; each version replaces the one before.
+fn metas(host: &str) -> Vec<serde_json::Value> {
+    let mut metas = Vec::new();
+    for (package, versions) in PACKAGES {
+        metas.push(json!({"schema": "olm.package", "name": package, "defaultChannel": "stable"}));
+        let mut entries = Vec::new();
+        let mut before: Option<String> = None;
+        for version in versions {
+            let name = format!("{package}.v{version}");
+            entries.push(match &before {
+                Some(before) => json!({"name": name, "replaces": before}),
+                None => json!({"name": name}),
+            });
+            metas.push(json!({"schema": "olm.bundle", "package": package, "name": name,
+                "image": format!("{host}/bench/{package}:{version}"),
+                "properties": [{"type": "olm.package", "value": {"packageName": package, "version": version}}]}));
+            before = Some(name);
+        }
+        metas
+            .push(json!({"schema": "olm.channel", "package": package, "name": "stable", "entries": entries}));
+    }
+    metas
+}
+
+async fn push_catalog(registry: &Registry, metas: &[serde_json::Value], tag: &str) -> Result<()> {
+    let metas: Vec<String> = metas.iter().map(ToString::to_string).collect();
+    ImageBuilder::new()
+        .label("operators.operatorframework.io.index.configs.v1", "/configs")
+        .file("configs/catalog.json", metas.join("\n"))
+        .push(registry, tag)
+        .await?;
+    Ok(())
+}
+
+/// Two `ConfigMap`s and a Service.
+async fn push_bundle(registry: &Registry, package: &str, version: &str) -> Result<()> {
     let csv = json!({
         "apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion",
-        "metadata": {"name": "tiny.v1.0.0"},
-        "spec": {"version": "1.0.0", "installModes": [{"type": "AllNamespaces", "supported": true}],
+        "metadata": {"name": format!("{package}.v{version}")},
+        "spec": {"version": version, "installModes": [{"type": "AllNamespaces", "supported": true}],
             "install": {"strategy": "deployment", "spec": {}}},
     });
-    let map = |name: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"key": "value"}});
-    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "tiny"},
-        "spec": {"clusterIP": "None", "selector": {"app": "tiny"}}});
+    let map = |name: &str| {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name},
+        "data": {"key": "value", "version": version}})
+    };
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": package},
+        "spec": {"clusterIP": "None", "selector": {"app": package}}});
     let annotations = json!({"annotations": {
-        "operators.operatorframework.io.bundle.package.v1": "tiny",
+        "operators.operatorframework.io.bundle.package.v1": package,
         "operators.operatorframework.io.bundle.mediatype.v1": "registry+v1",
     }});
     ImageBuilder::new()
@@ -296,21 +447,19 @@ async fn publish(client: &Client, registry: &Registry) -> Result<()> {
         .file("manifests/two.yaml", map("two").to_string())
         .file("manifests/service.yaml", service.to_string())
         .file("metadata/annotations.yaml", annotations.to_string())
-        .push(registry, "bench/tiny:1.0.0")
+        .push(registry, &format!("bench/{package}:{version}"))
         .await?;
-    let metas = [
-        json!({"schema": "olm.package", "name": "tiny", "defaultChannel": "stable"}),
-        json!({"schema": "olm.channel", "package": "tiny", "name": "stable", "entries": [{"name": "tiny.v1.0.0"}]}),
-        json!({"schema": "olm.bundle", "package": "tiny", "name": "tiny.v1.0.0",
-            "image": format!("{}/bench/tiny:1.0.0", registry.host()),
-            "properties": [{"type": "olm.package", "value": {"packageName": "tiny", "version": "1.0.0"}}]}),
-    ];
-    let metas: Vec<String> = metas.iter().map(ToString::to_string).collect();
-    ImageBuilder::new()
-        .label("operators.operatorframework.io.index.configs.v1", "/configs")
-        .file("configs/catalog.json", metas.join("\n"))
-        .push(registry, "bench/catalog:1")
-        .await?;
+    Ok(())
+}
+
+/// Pushes all bundles and the catalog, and has it served.
+async fn publish(client: &Client, registry: &Registry) -> Result<()> {
+    for (package, versions) in PACKAGES {
+        for version in versions {
+            push_bundle(registry, package, version).await?;
+        }
+    }
+    push_catalog(registry, &metas(&registry.host()), "bench/catalog:1").await?;
     let catalog = json!({
         "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterCatalog", "metadata": {"name": "bench"},
         "spec": {"source": {"type": "Image", "image": {"ref": format!("{}/bench/catalog:1", registry.host())}}},

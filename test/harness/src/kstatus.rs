@@ -70,9 +70,11 @@ pub fn extension_faults(object: &Value) -> Vec<String> {
     let observed = object["status"]["observedGeneration"] == object["metadata"]["generation"];
     let available = is(object, "Installed", "True", None) && is(object, "Available", "True", None);
     let settled = observed && is(object, "Progressing", "True", Some("Succeeded"));
+    // Looking for another version may fail once the spec has rolled out; the history tells whether it had.
+    let looking = observed && is(object, "Progressing", "True", Some("Retrying"));
     if verdict == Verdict::Current {
         expect(available, "current before it is installed and available");
-        expect(settled, "current before the spec has rolled out");
+        expect(settled || looking, "current before the spec has rolled out");
     }
     let rolling_out = object["status"]["activeRevisions"]
         .as_array()
@@ -145,9 +147,21 @@ pub fn history_faults(history: &[Value]) -> Vec<String> {
     faults
 }
 
+/// Whether the spec that was looked at had been carried out, and nothing was being done.
+fn at_rest(object: &Value) -> bool {
+    condition(object, "Ready").is_some() && !holds(object, "Reconciling") && !holds(object, "Stalled")
+}
+
 fn step_faults(before: &Value, after: &Value) -> Vec<String> {
     let mut faults = Vec::new();
     let observed = |object: &Value| object["status"]["observedGeneration"].as_i64();
+    let retrying = is(after, "Progressing", "True", Some("Retrying"));
+    if verdict(after) == Verdict::Current
+        && retrying
+        && !(at_rest(before) && observed(before) == observed(after))
+    {
+        faults.push("current while the spec is still being tried".to_owned());
+    }
     if observed(after) < observed(before) {
         faults.push("observedGeneration went back".to_owned());
     }

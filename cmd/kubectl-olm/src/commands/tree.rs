@@ -32,10 +32,14 @@ pub(crate) async fn run(args: ExtensionArgs, style: Style) -> Result<Report, Fai
     let mut healthy = true;
     let mut text = format!("{} → {}\n", clean(&args.name), clean(&set.name_any()));
     let mut phases = Vec::new();
-    for phase in cluster.objects(set).await? {
-        let _ = writeln!(text, "├─ {}", style.paint(Paint::Bold, &clean(&phase.name)));
+    let all = cluster.objects(set).await?;
+    for (place, phase) in all.iter().enumerate() {
+        let (branch, stem) = branch(place, all.len());
+        let name = style.paint(Paint::Bold, &clean(&phase.name));
+        let _ = writeln!(text, "{branch} {name}");
         let mut objects = Vec::new();
-        for object in &phase.objects {
+        for (place, object) in phase.objects.iter().enumerate() {
+            let (branch, _) = self::branch(place, phase.objects.len());
             let live = cluster.live(object, &mut kinds).await?;
             let found = live.map(|live| serde_json::to_value(live).unwrap_or_default());
             let (paint, state, why) = health(found.as_ref());
@@ -51,14 +55,19 @@ pub(crate) async fn run(args: ExtensionArgs, style: Style) -> Result<Report, Fai
                 field("/metadata/namespace"),
                 field("/metadata/name"),
             );
-            let place = if namespace.is_empty() {
+            let title = if namespace.is_empty() {
                 format!("{kind} {name}")
             } else {
                 format!("{kind} {namespace}/{name}")
             };
             let why = if why.is_empty() { why } else { format!(": {why}") };
             let state_text = style.paint(paint, state);
-            let _ = writeln!(text, "│  ├─ {} {state_text}{}", clean(&place), clean(&why));
+            let _ = writeln!(
+                text,
+                "{stem}  {branch} {} {state_text}{}",
+                clean(&title),
+                clean(&why)
+            );
             objects.push(
                 json!({"kind": kind, "apiVersion": field("/apiVersion"), "namespace": namespace,
                 "name": name, "health": state}),
@@ -68,6 +77,15 @@ pub(crate) async fn run(args: ExtensionArgs, style: Style) -> Result<Report, Fai
     }
     let value = json!({"extension": args.name, "revision": set.name_any(), "phases": phases});
     Ok(Report::new(value, text).positive(healthy))
+}
+
+/// What leads to the item at `place` of `count`, and what goes on below it.
+fn branch(place: usize, count: usize) -> (&'static str, &'static str) {
+    if place + 1 == count {
+        ("└─", " ")
+    } else {
+        ("├─", "│")
+    }
 }
 
 /// Health of an object by what most kinds have: its conditions and the generation they are of.
@@ -100,6 +118,12 @@ fn health(object: Option<&Value>) -> (Paint, &'static str, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_item_ends_its_branch() {
+        let branches: Vec<_> = (0..3).map(|place| branch(place, 3)).collect();
+        assert_eq!(branches, [("├─", "│"), ("├─", "│"), ("└─", " ")]);
+    }
 
     #[test]
     fn conditions_decide() {

@@ -12,6 +12,7 @@ use kube::{Api, Client, Config, ResourceExt as _};
 use olm_api::{AvailabilityMode, ClusterCatalog, ClusterExtension, ClusterObjectSet, LifecycleState, keys};
 use olm_catalog_client::CatalogRef;
 use olm_resolve::Installed;
+use olm_runtime::client::is_absent;
 use url::Url;
 
 use super::served::{Authorities, Direct, Served, Spool};
@@ -330,15 +331,13 @@ pub(super) async fn call<T>(
     }
 }
 
-/// As [`call`], for what may be absent, also with its whole kind: that is answered in plain text, without a reason.
+/// As [`call`], for what may be absent.
 pub(super) async fn find<T>(
     what: &str,
     work: impl Future<Output = kube::Result<Option<T>>>,
 ) -> Result<Option<T>, SourceError> {
     match call(what, work).await {
-        Err(SourceError::Cluster { source, .. }) if matches!(&*source, kube::Error::Api(status) if status.code == 404) => {
-            Ok(None)
-        }
+        Err(SourceError::Cluster { source, .. }) if is_absent(&source) => Ok(None),
         found => found,
     }
 }

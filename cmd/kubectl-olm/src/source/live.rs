@@ -10,6 +10,7 @@ use kube::discovery::{ApiResource, pinned_kind};
 use kube::{Client, ResourceExt as _};
 use olm_api::{ClusterExtension, ClusterObjectSet, keys};
 use olm_applier::plan;
+use olm_runtime::client::is_absent;
 use serde_json::Value;
 
 use super::SourceError;
@@ -191,7 +192,7 @@ async fn resource(
     match tokio::time::timeout(std::time::Duration::from_secs(30), asked).await {
         Ok(Ok((resource, _))) => Ok(Some(resource)),
         Ok(Err(kube::Error::Discovery(_))) => Ok(None),
-        Ok(Err(kube::Error::Api(status))) if status.is_not_found() => Ok(None),
+        Ok(Err(error)) if is_absent(&error) => Ok(None),
         Ok(Err(source)) => Err(SourceError::Cluster {
             what: format!("asking for kind {}", kind.kind),
             source: Box::new(source),

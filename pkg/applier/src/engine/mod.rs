@@ -42,8 +42,8 @@ const ACTORS: usize = 256;
 pub struct Revision {
     /// Who acts.
     pub identity: Identity,
-    /// Generation of the ClusterObjectSet that all this is of.
-    pub generation: i64,
+    /// Differs when the ClusterObjectSet that all this is of has changed in a way that makes everything be looked at anew.
+    pub state: u64,
     /// The phases in order.
     pub phases: Arc<Vec<RevisionPhase>>,
     /// When an object is ready.
@@ -184,8 +184,8 @@ impl Remembered {
 struct Kept {
     /// By kind and path.
     objects: BTreeMap<(Kind, String), Remembered>,
-    /// The generation at which all of it was found applied and ready.
-    settled: Option<i64>,
+    /// [`Revision::state`] when all of it was found applied and ready.
+    settled: Option<u64>,
 }
 
 type Memory = HashMap<String, Kept>;
@@ -232,12 +232,12 @@ impl Engine {
         self.watches.release(uid);
     }
 
-    /// Whether the revision with this uid was found complete at `generation` and nothing of it has changed since, going by the watches.
+    /// Whether the revision with this uid was found complete in `state` and nothing of it has changed since, going by the watches.
     /// Asks the API server nothing.
     #[must_use]
-    pub fn idle(&self, uid: &str, generation: i64) -> bool {
+    pub fn idle(&self, uid: &str, state: u64) -> bool {
         let memory = self.memory.lock();
-        let Some(kept) = memory.get(uid).filter(|kept| kept.settled == Some(generation)) else {
+        let Some(kept) = memory.get(uid).filter(|kept| kept.settled == Some(state)) else {
             return false;
         };
         kept.objects.iter().all(|((kind, path), known)| {
@@ -249,7 +249,7 @@ impl Engine {
     fn settle(&self, revision: &Revision, complete: bool) {
         let mut memory = self.memory.lock();
         let kept = memory.entry(revision.identity.uid.clone()).or_default();
-        kept.settled = complete.then_some(revision.generation);
+        kept.settled = complete.then_some(revision.state);
     }
 
     fn recall(&self, uid: &str, id: &Id) -> Option<Remembered> {

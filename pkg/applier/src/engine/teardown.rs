@@ -1,6 +1,7 @@
 //! Taking a revision down: phases in reverse order, objects of a phase in reverse order, only what is still this revision's.
 
 use futures::FutureExt as _;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use olm_api::keys;
 use serde_json::json;
@@ -20,6 +21,38 @@ pub enum Teardown {
         /// What is waited for.
         objects: Vec<String>,
     },
+}
+
+/// How far the removal of one object came.
+#[derive(Debug, PartialEq, Eq)]
+enum Step {
+    /// Nothing is left to do.
+    Gone,
+    /// It was asked to go, or is to be looked at again.
+    Going,
+    /// It is on its way out, and this holds it up.
+    Held(String),
+}
+
+impl Step {
+    fn done(done: bool) -> Self {
+        if done { Self::Gone } else { Self::Going }
+    }
+}
+
+/// The finalizer that a CRD has while there are custom resources of it.
+const CUSTOM_RESOURCES: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+/// What keeps an object that is being deleted: the finalizers that are left.
+fn held_by(meta: &ObjectMeta) -> Step {
+    match meta.finalizers.as_deref().unwrap_or_default() {
+        [] => Step::Going,
+        [only] if only == CUSTOM_RESOURCES => Step::Held(
+            "its custom resources are not gone yet; one with a finalizer of its own goes when that is taken off"
+                .to_owned(),
+        ),
+        all => Step::Held(format!("held by finalizer {}", all.join(", "))),
+    }
 }
 
 impl Engine {
@@ -45,8 +78,9 @@ impl Engine {
             let (mut waiting, mut errors) = (Vec::new(), Vec::new());
             for (id, step) in ids.iter().zip(steps) {
                 match step {
-                    Ok(true) => {}
-                    Ok(false) => waiting.push(id.report()),
+                    Ok(Step::Gone) => {}
+                    Ok(Step::Going) => waiting.push(id.report()),
+                    Ok(Step::Held(by)) => waiting.push(format!("{} ({by})", id.report())),
                     Err(error) => errors.push(error),
                 }
             }
@@ -60,28 +94,28 @@ impl Engine {
         Ok(Teardown::Complete)
     }
 
-    /// Whether nothing is left to do for the object.
+    /// Takes one object a step further.
     async fn remove(
         &self,
         revision: &Revision,
         writer: &Writer<'_>,
         id: &Id,
         orphan: bool,
-    ) -> Result<bool, EngineError> {
+    ) -> Result<Step, EngineError> {
         let api = match self.api(id).await {
             Ok((api, _)) => api,
             Err(error) if error.is_missing_kind() || matches!(error, EngineError::Invalid { .. }) => {
-                return Ok(true);
+                return Ok(Step::Gone);
             }
             Err(error) => return Err(error),
         };
         let live = match timed(api.get_opt(&id.name)).await {
             Ok(Some(live)) => live,
-            Ok(None) => return Ok(true),
+            Ok(None) => return Ok(Step::Gone),
             // The API itself went since it was discovered: a plain 404 rather than a Status.
             Err(error) if error.code() == 404 => {
                 self.forget_kind(id);
-                return Ok(true);
+                return Ok(Step::Gone);
             }
             Err(source) => return Err(EngineError::object(id, "getting resource", source)),
         };
@@ -97,11 +131,17 @@ impl Engine {
             _ if orphan => !marked_by(&live.metadata, us),
             Release::Leave => true,
             // On its way already: nothing is written, only waited.
-            Release::Delete if live.metadata.deletion_timestamp.is_some() => return Ok(namespace),
+            Release::Delete if live.metadata.deletion_timestamp.is_some() => {
+                return Ok(if namespace {
+                    Step::Gone
+                } else {
+                    held_by(&live.metadata)
+                });
+            }
             Release::Delete | Release::Disown => false,
         };
         if settled {
-            return Ok(true);
+            return Ok(Step::Gone);
         }
         let (api, _) = self.api_of(writer.client().await?, id).await?;
         let result = match action {
@@ -142,11 +182,33 @@ impl Engine {
             }
         };
         match result {
-            Ok(done) => Ok(done),
-            Err(error) if error.code() == 404 => Ok(true),
+            Ok(done) => Ok(Step::done(done)),
+            Err(error) if error.code() == 404 => Ok(Step::Gone),
             // It changed since it was looked at: look again.
-            Err(error) if error.code() == 409 => Ok(false),
+            Err(error) if error.code() == 409 => Ok(Step::Going),
             Err(source) => Err(EngineError::object(id, "deleting resource", source)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_holds_an_object_is_told() {
+        let meta = |finalizers: &[&str]| ObjectMeta {
+            finalizers: Some(finalizers.iter().map(|&name| name.to_owned()).collect()),
+            ..ObjectMeta::default()
+        };
+        assert_eq!(held_by(&ObjectMeta::default()), Step::Going);
+        assert_eq!(
+            held_by(&meta(&["a.example/x", "b.example/y"])),
+            Step::Held("held by finalizer a.example/x, b.example/y".to_owned())
+        );
+        let Step::Held(crd) = held_by(&meta(&[CUSTOM_RESOURCES])) else {
+            panic!("a CRD with custom resources is held");
+        };
+        assert!(crd.starts_with("its custom resources are not gone"), "{crd}");
     }
 }

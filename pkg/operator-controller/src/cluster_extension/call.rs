@@ -31,8 +31,7 @@ pub(crate) enum CallError {
 impl CallError {
     /// Whether the API server says that there is no such thing.
     pub(crate) fn is_not_found(&self) -> bool {
-        // By the code: a path that nothing serves is answered in plain text, without a reason.
-        matches!(self, Self::Api { source, .. } if matches!(&**source, kube::Error::Api(status) if status.code == 404))
+        matches!(self, Self::Api { source, .. } if olm_runtime::client::is_absent(source))
     }
 
     /// Whether the API server says that it is not allowed.

@@ -150,7 +150,7 @@ async fn pass(context: &Context, extension: &ClusterExtension, now: Timestamp) -
             // A tag may mean something better by then.
             context.tags.forget(&name);
             let action = match &progress {
-                Progress::Retrying(_) => {
+                Progress::Retrying(_) | Progress::Unresolved(_) => {
                     let delay = context.backoff.failed(name.clone());
                     Action::requeue(patience.map_or(delay, |most| delay.min(most)).max(pause))
                 }
@@ -323,7 +323,7 @@ fn refused(refusal: Refusal) -> Setback {
     let progress = if refusal.terminal {
         Progress::Blocked(refusal.message)
     } else {
-        Progress::Retrying(refusal.message)
+        Progress::Unresolved(refusal.message)
     };
     Setback {
         progress,

@@ -9,6 +9,7 @@ use olm_api::{ClusterObjectSet, ObservedPhase, keys};
 use olm_applier::account::Account;
 use olm_applier::engine::{Revision, Teardown, chain};
 use olm_applier::probe::Prober;
+use olm_runtime::client::is_absent;
 use olm_status::cluster_object_set::Outcome;
 use serde_json::json;
 
@@ -88,7 +89,7 @@ impl Context {
             Prober::new(probes).map_err(|error| format!("reading progressionProbes: {error}"))?;
         Ok(Revision {
             identity,
-            generation: set.metadata.generation.unwrap_or_default(),
+            state: decide::state(set),
             phases: content.phases.clone(),
             prober: progression,
             account,
@@ -98,11 +99,7 @@ impl Context {
     async fn keep(&self, set: &ClusterObjectSet, name: &str) -> Result<Done, Error> {
         let uid = set.uid().unwrap_or_default();
         let held = set.finalizers().iter().any(|f| f == keys::TEARDOWN_FINALIZER);
-        if held
-            && self
-                .engine
-                .idle(&uid, set.metadata.generation.unwrap_or_default())
-        {
+        if held && self.engine.idle(&uid, decide::state(set)) {
             return Ok(Done::new(Outcome::RolledOut, Next::ArchiveOlder));
         }
         let content = match self.gather(set, false).await {
@@ -215,7 +212,7 @@ impl Context {
             .await
             {
                 Ok(_) => {}
-                Err(Error::Call { source, .. }) if is_not_found(&source) => {}
+                Err(Error::Call { source, .. }) if is_absent(&source) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -284,12 +281,8 @@ impl Context {
         let (params, patch) = (PatchParams::default(), Patch::Merge(&patch));
         let call = sets.patch_metadata(name, &params, &patch);
         match limited("keeping the finalizer of", name, call).await {
-            Err(Error::Call { source, .. }) if is_not_found(&source) => Ok(true),
+            Err(Error::Call { source, .. }) if is_absent(&source) => Ok(true),
             other => other.map(|_| true),
         }
     }
-}
-
-fn is_not_found(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if status.code == 404)
 }

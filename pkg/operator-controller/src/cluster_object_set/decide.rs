@@ -1,6 +1,7 @@
 //! What is to be done with a revision, and whether what was gathered may be applied. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -40,6 +41,14 @@ fn condition<'a>(set: &'a ClusterObjectSet, type_: &str) -> Option<(&'a str, &'a
     let conditions = set.status.as_ref()?.conditions.as_ref()?;
     let found = conditions.iter().find(|c| c.type_ == type_)?;
     Some((&found.status, &found.reason))
+}
+
+/// Differs when the revision is to be looked at anew, its objects read from their Secrets again: after a change of the spec, and
+/// of any annotation, which is how people ask for it. Nothing else tells of a Secret that was deleted and created again.
+pub(super) fn state(set: &ClusterObjectSet) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (set.metadata.generation, &set.metadata.annotations).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Version of the bundle, as messages name it.

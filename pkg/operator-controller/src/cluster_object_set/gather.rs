@@ -39,19 +39,19 @@ pub(super) enum Gathered {
     Missing(String),
 }
 
-/// The content of revisions that are not at rest, by uid, with the generation it is of.
+/// The content of revisions that are not at rest, by uid, with the state it is of.
 #[derive(Default)]
-pub(super) struct Contents(Mutex<HashMap<String, (i64, Arc<Prepared>)>>);
+pub(super) struct Contents(Mutex<HashMap<String, (u64, Arc<Prepared>)>>);
 
 impl Contents {
-    fn get(&self, uid: &str, generation: i64) -> Option<Arc<Prepared>> {
+    fn get(&self, uid: &str, state: u64) -> Option<Arc<Prepared>> {
         let contents = self.0.lock();
         let (of, content) = contents.get(uid)?;
-        (*of == generation).then(|| content.clone())
+        (*of == state).then(|| content.clone())
     }
 
-    fn keep(&self, uid: String, generation: i64, content: Arc<Prepared>) {
-        self.0.lock().insert(uid, (generation, content));
+    fn keep(&self, uid: String, state: u64, content: Arc<Prepared>) {
+        self.0.lock().insert(uid, (state, content));
     }
 
     /// Drops what is kept of the revision.
@@ -92,8 +92,8 @@ impl Context {
     /// garbage collector.
     pub(super) async fn gather(&self, set: &ClusterObjectSet, lenient: bool) -> Gathered {
         let uid = set.uid().unwrap_or_default();
-        let generation = set.metadata.generation.unwrap_or_default();
-        if let Some(known) = self.contents.get(&uid, generation) {
+        let state = decide::state(set);
+        if let Some(known) = self.contents.get(&uid, state) {
             return Gathered::Objects(known);
         }
         let secrets = self.secrets(set).await;
@@ -141,7 +141,7 @@ impl Context {
         let content = Arc::new(content.prepare(&set.name_any(), set.spec.revision));
         if !lenient {
             self.adopt_secrets(set, &secrets).await;
-            self.contents.keep(uid, generation, content.clone());
+            self.contents.keep(uid, state, content.clone());
         }
         Gathered::Objects(content)
     }

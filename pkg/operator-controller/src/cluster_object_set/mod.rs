@@ -22,6 +22,7 @@ use olm_api::{ClusterObjectSet, ClusterObjectSetStatus};
 use olm_applier::engine::Engine;
 use olm_applier::watch::Watches;
 use olm_runtime::backoff::Backoff;
+use olm_runtime::client::is_absent;
 use olm_runtime::events::Events;
 use olm_runtime::metrics::{self, Ended, Reconciles};
 use olm_status::cluster_object_set as status;
@@ -343,7 +344,7 @@ impl Context {
 
 /// Whether what was written about has changed, or gone, since it was read.
 fn is_stale(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if status.code == 409 || status.code == 404)
+    is_absent(error) || matches!(error, kube::Error::Api(status) if status.code == 409)
 }
 
 /// A call of the controller itself, for at most [`CALL_LIMIT`].

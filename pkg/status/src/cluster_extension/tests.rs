@@ -344,3 +344,49 @@ fn a_workload_that_stops_being_ready_is_not_rolled_out_again() {
     );
     assert!(!lines(&status).iter().any(|line| line.starts_with("Reconciling")));
 }
+
+#[test]
+fn what_is_at_rest_stays_so_while_nothing_can_be_resolved() {
+    let outcome = |progress| known(Some(rolled_out("a-1", "1.0.0")), vec![], progress);
+    let away = || outcome(Progress::Unresolved("the catalog is away".into()));
+    let ready = "Ready=True/Succeeded Version 1.0.0 is installed and available, from catalog \"community\".";
+    let never = told(&ClusterExtensionStatus::default(), &away());
+    has(&never, "Ready=False/Retrying the catalog is away");
+    has(&never, "Reconciling=True/Retrying the catalog is away");
+
+    let rest = told(&ClusterExtensionStatus::default(), &outcome(Progress::Mirrored));
+    has(&rest, ready);
+    let status = told(&rest, &away());
+    has(&status, "Progressing=True/Retrying the catalog is away");
+    has(&status, &format!("{ready}{UNSOUGHT}"));
+    assert!(!lines(&status).iter().any(|line| line.starts_with("Reconciling")));
+    has(&told(&status, &outcome(Progress::Mirrored)), ready);
+
+    // Not available any more, and available again: still nothing is being done.
+    let mut degraded = rolled_out("a-1", "1.0.0");
+    degraded.conditions[1] = condition("Available", "False", "ProbeFailure", "one fails");
+    let down = known(
+        Some(degraded),
+        vec![],
+        Progress::Unresolved("the catalog is away".into()),
+    );
+    let down = told(&status, &down);
+    has(&down, "Ready=False/ProbeFailure one fails");
+    assert!(!lines(&down).iter().any(|line| line.starts_with("Reconciling")));
+    has(&told(&down, &away()), &format!("{ready}{UNSOUGHT}"));
+
+    // A new spec that cannot be resolved, and an upgrade that was chosen and cannot be carried out, are in progress.
+    let next = extension(&status, &away(), 8, &time("2026-02-02T00:00:00Z"));
+    let line = next
+        .conditions
+        .unwrap()
+        .into_iter()
+        .find(|c| c.type_ == "Ready")
+        .unwrap();
+    assert_eq!(
+        (line.status.as_str(), line.reason.as_str()),
+        ("False", "Retrying")
+    );
+    let stuck = told(&rest, &outcome(Progress::Retrying("no image".into())));
+    has(&stuck, "Reconciling=True/Retrying no image");
+}

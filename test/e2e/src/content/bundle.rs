@@ -40,6 +40,20 @@ pub fn files(row: &Row, id: &str) -> BTreeMap<String, Vec<u8>> {
                 "manifests/ingress.yaml",
                 &json!({"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": {"name": "web"}}),
             ),
+            Word::LargeCrds(count) => {
+                for number in 0..*count {
+                    add(
+                        &format!("manifests/large-{number}.yaml"),
+                        &large_crd(number, row, id),
+                    );
+                }
+            }
+            Word::Many(count) => {
+                for number in 0..*count {
+                    let name = format!("many-{number}");
+                    add(&format!("manifests/{name}.yaml"), &config_map(&name, row, id));
+                }
+            }
             _ => {}
         }
     }
@@ -54,6 +68,30 @@ fn config_map(name: &str, row: &Row, id: &str) -> Value {
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": format!("{name}-{id}")},
         "data": {"version": row.version, "name": name},
     })
+}
+
+/// What real CRDs are large by: fields with long descriptions.
+fn large_crd(number: usize, row: &Row, id: &str) -> Value {
+    const FIELDS: usize = 200;
+    let sentence = format!(
+        "What version {} of the operator makes of this field. ",
+        row.version
+    );
+    let description = sentence.repeat(4000 / sentence.len());
+    let fields: serde_json::Map<String, Value> = (0..FIELDS)
+        .map(|field| {
+            let schema = json!({"type": "string", "description": description});
+            (format!("field{field}"), schema)
+        })
+        .collect();
+    let mut crd = crd(id, &json!({"type": "integer"}));
+    let (group, plural) = (format!("e2e-{id}.example.com"), format!("large{number}s"));
+    crd["metadata"] = json!({"name": format!("{plural}.{group}"), "annotations": {"version": row.version}});
+    crd["spec"]["names"] = json!({"kind": format!("Large{number}"), "listKind": format!("Large{number}List"),
+        "plural": plural, "singular": format!("large{number}")});
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"] =
+        json!(fields);
+    crd
 }
 
 fn crd(id: &str, size: &Value) -> Value {
@@ -90,11 +128,19 @@ fn csv(row: &Row, package: &str, id: &str) -> Value {
     if modes.is_empty() {
         modes.push("AllNamespaces");
     }
-    let owned = if has(&Word::Crd) || has(&Word::SmallCrd) {
-        json!([{"name": format!("tests.e2e-{id}.example.com"), "kind": "Test", "version": "v1"}])
-    } else {
-        json!([])
-    };
+    let group = format!("e2e-{id}.example.com");
+    let mut owned = Vec::new();
+    for word in &row.contents {
+        match word {
+            Word::Crd | Word::SmallCrd => {
+                owned.push(json!({"name": format!("tests.{group}"), "kind": "Test", "version": "v1"}));
+            }
+            Word::LargeCrds(count) => owned.extend((0..*count).map(|number| {
+                json!({"name": format!("large{number}s.{group}"), "kind": format!("Large{number}"), "version": "v1"})
+            })),
+            _ => {}
+        }
+    }
     let install = if has(&Word::Deployment) || has(&Word::BadImage) {
         let image = if has(&Word::BadImage) {
             BAD_IMAGE
@@ -112,9 +158,23 @@ fn csv(row: &Row, package: &str, id: &str) -> Value {
         "AllNamespaces",
     ]
     .map(|mode| json!({"type": mode, "supported": modes.contains(&mode)}));
+    let properties: Vec<Value> = row
+        .contents
+        .iter()
+        .filter_map(|word| {
+            let Word::Property(text) = word else { return None };
+            let (type_, value) = text.split_once('=')?;
+            Some(json!({"type": type_, "value": value}))
+        })
+        .collect();
+    let annotations = if properties.is_empty() {
+        json!({})
+    } else {
+        json!({"olm.properties": json!(properties).to_string()})
+    };
     json!({
         "apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion",
-        "metadata": {"name": format!("{package}.v{}", row.version)},
+        "metadata": {"name": format!("{package}.v{}", row.version), "annotations": annotations},
         "spec": {
             "displayName": package, "version": row.version,
             "installModes": install_modes,

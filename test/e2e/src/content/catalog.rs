@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 
 use super::{Word, bundle_name, bundle_repository, package_name};
 
+/// A registry that exists nowhere; `registries.conf` names a mirror of it.
+pub const MIRRORED_REGISTRY: &str = "mirrored.invalid";
+
 /// One row of a catalog's table.
 #[derive(Debug, Clone)]
 pub struct Row {
@@ -61,7 +64,7 @@ fn package_metas(package: &str, rows: &[&Row], id: &str, registry: &str) -> Vec<
             name.clone(),
             json!({
                 "schema": "olm.bundle", "package": package, "name": name,
-                "image": format!("{registry}/{}", bundle_repository(package, &row.version)),
+                "image": format!("{}/{}", host(row, registry), bundle_repository(package, &row.version)),
                 "properties": properties,
             }),
         );
@@ -77,6 +80,15 @@ fn package_metas(package: &str, rows: &[&Row], id: &str, registry: &str) -> Vec<
         metas.push(json!({"schema": "olm.deprecations", "package": package, "entries": deprecations}));
     }
     metas
+}
+
+/// The registry that the catalog names for the bundle.
+fn host<'a>(row: &Row, registry: &'a str) -> &'a str {
+    if row.contents.contains(&Word::Mirrored) {
+        MIRRORED_REGISTRY
+    } else {
+        registry
+    }
 }
 
 /// What a word says about the bundle in the catalog.

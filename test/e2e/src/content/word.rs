@@ -37,6 +37,14 @@ pub enum Word {
     BrokenConstraint,
     /// Declares an install mode; AllNamespaces when there is none.
     InstallMode(String),
+    /// So many more `CustomResourceDefinition`s of 820 kB each, which change with every version.
+    LargeCrds(usize),
+    /// So many more `ConfigMap`s, `many-NUMBER-<id>`, which change with every version.
+    Many(usize),
+    /// A property of the bundle, `TYPE=VALUE`, as its CSV's annotation has them.
+    Property(String),
+    /// The catalog names the image on a registry that only a mirror serves.
+    Mirrored,
 }
 
 impl Word {
@@ -61,6 +69,9 @@ impl Word {
                 "RequiresColor" => Self::RequiresColor(argument),
                 "Color" => Self::Color(argument),
                 "InstallMode" => Self::InstallMode(argument),
+                "LargeCRDs" => Self::LargeCrds(argument.parse().context("LargeCRDs takes a number")?),
+                "Many" => Self::Many(argument.parse().context("Many takes a number")?),
+                "Property" => Self::Property(argument),
                 _ => bail!("`{word}` is no word of a bundle's contents"),
             });
         }
@@ -76,6 +87,7 @@ impl Word {
             "Ingress" => Self::Ingress,
             "NoCSV" => Self::NoCsv,
             "NoImage" => Self::NoImage,
+            "Mirrored" => Self::Mirrored,
             _ => bail!("`{word}` is no word of a bundle's contents"),
         })
     }

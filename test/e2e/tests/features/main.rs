@@ -22,7 +22,7 @@ use cucumber::writer::Stats as _;
 use crate::world::OlmWorld;
 
 /// How many scenarios run side by side: they wait more than they work.
-const CONCURRENCY: usize = 6;
+const CONCURRENCY: usize = 8;
 
 /// Checks every status that the scenarios brought about against what tools expect; says what is wrong with how many.
 async fn status_faults() -> usize {

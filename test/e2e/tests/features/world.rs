@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use kube::discovery::ApiResource;
 use olm_e2e::cluster::Cluster;
 use olm_e2e::content::{self, Row, Word};
 use olm_e2e::environment::Environment;
@@ -14,6 +15,15 @@ use serde_json::Value;
 
 /// How long a condition may take to come; generous, since a failure is what it delays.
 pub(crate) const STEP_TIMEOUT: Duration = Duration::from_secs(90);
+
+/// The objects of one kind that an extension had at one moment.
+pub(crate) struct Noted {
+    pub(crate) kind: ApiResource,
+    /// The resourceVersion of that moment.
+    pub(crate) version: String,
+    /// (`kind/name`, uid).
+    pub(crate) objects: Vec<(String, String)>,
+}
 
 /// A scenario's state.
 #[derive(cucumber::World)]
@@ -28,6 +38,8 @@ pub(crate) struct OlmWorld {
     pub(crate) digests: BTreeMap<(String, String), String>,
     /// `kind/name` → uid of objects that the scenario removed.
     pub(crate) removed: BTreeMap<String, String>,
+    /// What the extension had when the scenario had it noted.
+    pub(crate) noted: Vec<Noted>,
 }
 
 impl Debug for OlmWorld {
@@ -47,6 +59,7 @@ impl OlmWorld {
             versions: BTreeMap::new(),
             digests: BTreeMap::new(),
             removed: BTreeMap::new(),
+            noted: Vec::new(),
         })
     }
 

@@ -85,6 +85,27 @@ async fn reports_message(world: &mut OlmWorld, step: &Step, type_: String, state
     reports(world, &type_, &state, Some(&reason), Some(&message)).await;
 }
 
+#[then(
+    regex = r#"^ClusterExtension "([^"]+)" reports (\w+) as (\w+) with Reason (\w+) and Message includes:$"#
+)]
+async fn another_reports(
+    world: &mut OlmWorld,
+    step: &Step,
+    name: String,
+    type_: String,
+    state: String,
+    reason: String,
+) {
+    let reference = format!("clusterextension/{}", world.expand(&name));
+    let message = world.expand(step.docstring.as_deref().unwrap_or_default().trim());
+    world
+        .eventually(&format!("{reference} to report {type_} as {state}"), async || {
+            let object = current(world, &reference).await?;
+            expect_condition(&object["status"], &type_, &state, Some(&reason), Some(&message))
+        })
+        .await;
+}
+
 #[then(regex = r#"^ClusterExtension reports "([^"]+)" as active revisions?$"#)]
 async fn active_revisions(world: &mut OlmWorld, names: String) {
     let names = world.expand(&names);

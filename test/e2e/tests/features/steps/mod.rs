@@ -2,7 +2,9 @@
 
 mod catalog;
 mod cluster_catalog;
+mod deadline;
 mod extension;
+mod handover;
 mod helm;
 mod resource;
 mod revision;

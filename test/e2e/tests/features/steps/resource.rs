@@ -2,10 +2,10 @@
 
 use anyhow::Context as _;
 use cucumber::gherkin::Step;
-use cucumber::{then, when};
+use cucumber::{given, then, when};
 use kube::api::DeleteParams;
 use olm_e2e::cluster::holds;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::expect_condition;
 use crate::world::OlmWorld;
@@ -86,6 +86,25 @@ async fn restored(world: &mut OlmWorld, reference: String) {
         .await;
 }
 
+/// As one who does not give in: each time the extension has taken its fields back.
+#[when(regex = r#"^"(\w+)" keeps changing "configmap/([^"]+)" until ClusterExtension names it$"#)]
+async fn rival(world: &mut OlmWorld, manager: String, name: String) {
+    let object = json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": world.expand(&name), "namespace": world.namespace()}, "data": {"version": "theirs"},
+    });
+    let extension = format!("clusterextension/{}", world.name());
+    let named = format!("conflict with \"{manager}\"");
+    world
+        .eventually(&format!("{extension} to tell of a {named}"), async || {
+            world.cluster().apply_as(&manager, &object).await?;
+            let status = current(world, &extension).await?["status"].take();
+            expect_condition(&status, "Progressing", "True", Some("Retrying"), Some(&named))
+        })
+        .await;
+}
+
+#[given(regex = r#"^deployment "([^"]+)" reports as (not ready|ready)$"#)]
 #[when(regex = r#"^deployment "([^"]+)" reports as (not ready|ready)$"#)]
 async fn readiness(world: &mut OlmWorld, name: String, state: String) {
     let name = world.expand(&name);

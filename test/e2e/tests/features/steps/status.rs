@@ -37,12 +37,40 @@ async fn source(world: &OlmWorld, name: &str, from: Option<&str>) {
 
 #[then(regex = r"^events tell of ClusterExtension: (.+)$")]
 async fn events(world: &mut OlmWorld, reasons: String) {
+    let name = world.name();
+    tell(world, &name, &reasons).await;
+}
+
+#[then(regex = r#"^events tell of ClusterExtension "([^"]+)": (.+)$"#)]
+async fn events_of(world: &mut OlmWorld, name: String, reasons: String) {
+    let name = world.expand(&name);
+    tell(world, &name, &reasons).await;
+}
+
+/// Of one and the same that is told over and over there is one event, which counts.
+#[then(regex = r"^an event (\w+) of ClusterExtension is counted, not repeated$")]
+async fn counted(world: &mut OlmWorld, reason: String) {
+    let api: Api<Event> = Api::namespaced(world.cluster().client(), "default");
+    let params = ListParams::default().fields(&format!("regarding.name={},reason={reason}", world.name()));
+    world
+        .eventually(&format!("one event {reason} that counts"), async || {
+            let found = api.list(&params).await?.items;
+            let [only] = found.as_slice() else {
+                anyhow::bail!("there are {}", found.len());
+            };
+            let count = only.series.as_ref().map_or(1, |series| series.count);
+            anyhow::ensure!(count > 1, "it counts {count}");
+            Ok(())
+        })
+        .await;
+}
+
+async fn tell(world: &OlmWorld, name: &str, reasons: &str) {
     // Events about what has no namespace are in this one.
     let api: Api<Event> = Api::namespaced(world.cluster().client(), "default");
-    let name = world.name();
     let about = |event: &&Event| {
         let regarding = event.regarding.as_ref().and_then(|object| object.name.as_deref());
-        regarding == Some(name.as_str())
+        regarding == Some(name)
     };
     world
         .eventually(&format!("events {reasons}"), async || {

@@ -1,0 +1,131 @@
+Feature: Nothing holds a deletion up for ever
+  The status says what is waited for, and what is done about it ends the wait: docs/deleting.md.
+
+  Background:
+    Given OLM is available
+    And an image registry is available
+    And namespace "${TEST_NAMESPACE}" is available
+
+  Scenario: The namespace goes first, and does not come to its end
+    Given a catalog "test" with packages:
+      | package | version | channel | replaces | contents                   |
+      | test    | 1.0.0   | alpha   |          | CRD, Deployment, ConfigMap |
+    When ClusterExtension is applied
+      """
+      apiVersion: olm.operatorframework.io/v1
+      kind: ClusterExtension
+      metadata:
+        name: ${NAME}
+      spec:
+        namespace: ${TEST_NAMESPACE}
+        source:
+          sourceType: Catalog
+          catalog:
+            packageName: ${PACKAGE:test}
+            selector:
+              matchLabels:
+                olm.operatorframework.io/metadata.name: ${CATALOG:test}
+      """
+    Then ClusterExtension is rolled out
+    When resource is applied
+      """
+      apiVersion: v1
+      kind: ConfigMap
+      metadata:
+        name: foreign
+        namespace: ${TEST_NAMESPACE}
+        finalizers: [example.com/hold]
+      """
+    And resource "namespace/${TEST_NAMESPACE}" is removed
+    And ClusterExtension is removed
+    Then nothing labeled for the ClusterExtension is left
+    And resource "configmap/foreign" is installed
+    When resource "configmap/foreign" is changed
+      """
+      metadata:
+        finalizers: null
+      """
+    Then resource "namespace/${TEST_NAMESPACE}" is eventually not found
+
+  Scenario: A custom resource has a finalizer that nobody clears any more
+    Given a catalog "test" with packages:
+      | package | version | channel | replaces | contents                   |
+      | test    | 1.0.0   | alpha   |          | CRD, Deployment, ConfigMap |
+    When ClusterExtension is applied
+      """
+      apiVersion: olm.operatorframework.io/v1
+      kind: ClusterExtension
+      metadata:
+        name: ${NAME}
+      spec:
+        namespace: ${TEST_NAMESPACE}
+        source:
+          sourceType: Catalog
+          catalog:
+            packageName: ${PACKAGE:test}
+            selector:
+              matchLabels:
+                olm.operatorframework.io/metadata.name: ${CATALOG:test}
+      """
+    Then ClusterExtension is rolled out
+    When resource is applied
+      """
+      apiVersion: e2e-${SCENARIO_ID}.example.com/v1
+      kind: Test
+      metadata:
+        name: held-${SCENARIO_ID}
+        namespace: ${TEST_NAMESPACE}
+        finalizers: [example.com/operator]
+      """
+    And ClusterExtension is asked to go
+    Then ClusterExtension reports Progressing as True with Reason Retrying and Message includes:
+      """
+      waiting until these are gone: CustomResourceDefinition.apiextensions.k8s.io/v1 /tests.e2e-${SCENARIO_ID}.example.com (its custom resources are not gone yet
+      """
+    And resource "deployment/test-operator-${SCENARIO_ID}" is eventually not found
+    And resource "configmap/test-configmap-${SCENARIO_ID}" is installed
+    When resource "tests.e2e-${SCENARIO_ID}.example.com/held-${SCENARIO_ID}" is changed
+      """
+      metadata:
+        finalizers: null
+      """
+    Then ClusterExtension is gone
+    And nothing labeled for the ClusterExtension is left
+
+  Scenario: Another controller's finalizer is named
+    Given a catalog "test" with packages:
+      | package | version | channel | replaces | contents  |
+      | test    | 1.0.0   | alpha   |          | ConfigMap |
+    When ClusterExtension is applied
+      """
+      apiVersion: olm.operatorframework.io/v1
+      kind: ClusterExtension
+      metadata:
+        name: ${NAME}
+      spec:
+        namespace: ${TEST_NAMESPACE}
+        source:
+          sourceType: Catalog
+          catalog:
+            packageName: ${PACKAGE:test}
+            selector:
+              matchLabels:
+                olm.operatorframework.io/metadata.name: ${CATALOG:test}
+      """
+    Then ClusterExtension is rolled out
+    When resource "configmap/test-configmap-${SCENARIO_ID}" is changed
+      """
+      metadata:
+        finalizers: [example.com/backup]
+      """
+    And ClusterExtension is asked to go
+    Then ClusterExtension reports Progressing as True with Reason Retrying and Message includes:
+      """
+      ConfigMap.v1 ${TEST_NAMESPACE}/test-configmap-${SCENARIO_ID} (held by finalizer example.com/backup)
+      """
+    When resource "configmap/test-configmap-${SCENARIO_ID}" is changed
+      """
+      metadata:
+        finalizers: null
+      """
+    Then ClusterExtension is gone

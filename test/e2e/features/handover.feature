@@ -1,0 +1,124 @@
+Feature: From one revision to the next
+  What both bring is handed over as it is; what only the old one brings stays until the new one is available. A change of
+  the spec wins over a rollout that is going on.
+
+  Background:
+    Given OLM is available
+    And an image registry is available
+    And namespace "${TEST_NAMESPACE}" is available
+
+  Scenario: Nothing that both bring is deleted, and the rest goes last
+    Given a catalog "test" with packages:
+      | package | version | channel | replaces | contents                                   |
+      | test    | 1.0.0   | alpha   |          | CRD, Deployment, ConfigMap, ExtraConfigMap |
+    And catalog "test" version "v2" with packages:
+      | package | version | channel | replaces | contents                                   |
+      | test    | 1.0.0   | alpha   |          | CRD, Deployment, ConfigMap, ExtraConfigMap |
+      | test    | 1.0.1   | alpha   | 1.0.0    | CRD, Deployment, ConfigMap                 |
+    When ClusterExtension is applied
+      """
+      apiVersion: olm.operatorframework.io/v1
+      kind: ClusterExtension
+      metadata:
+        name: ${NAME}
+      spec:
+        namespace: ${TEST_NAMESPACE}
+        source:
+          sourceType: Catalog
+          catalog:
+            packageName: ${PACKAGE:test}
+            selector:
+              matchLabels:
+                olm.operatorframework.io/metadata.name: ${CATALOG:test}
+      """
+    Then ClusterExtension is rolled out
+    And bundle "${PACKAGE:test}.1.0.0" is installed in version "1.0.0"
+    When the objects of ClusterExtension are noted
+    And deployment "test-operator-${SCENARIO_ID}" reports as not ready
+    And catalog "test" is updated to version "v2"
+    Then ClusterObjectSet "${NAME}-2" reports Available as False with Reason ProbeFailure
+    And resource "configmap/test-configmap-${SCENARIO_ID}" matches
+      """
+      data:
+        version: 1.0.1
+      """
+    And bundle "${PACKAGE:test}.1.0.0" is installed in version "1.0.0"
+    And none of them was deleted
+    When deployment "test-operator-${SCENARIO_ID}" reports as ready
+    Then bundle "${PACKAGE:test}.1.0.1" is installed in version "1.0.1"
+    And ClusterObjectSet "${NAME}-1" is archived
+    And resource "configmap/extra-configmap-${SCENARIO_ID}" is eventually not found
+    And none of them was deleted but "configmap/extra-configmap-${SCENARIO_ID}"
+
+  Scenario: Back from a rollout that does not come to its end
+    Given a catalog "test" with packages:
+      | package | version | channel | replaces | contents                   |
+      | test    | 1.0.0   | alpha   |          | CRD, Deployment, ConfigMap |
+      | test    | 1.0.1   | alpha   | 1.0.0    | CRD, BadImage, ConfigMap   |
+      | test    | 1.0.2   | alpha   | 1.0.0    | CRD, Deployment, ConfigMap |
+    When ClusterExtension is applied
+      """
+      apiVersion: olm.operatorframework.io/v1
+      kind: ClusterExtension
+      metadata:
+        name: ${NAME}
+      spec:
+        namespace: ${TEST_NAMESPACE}
+        source:
+          sourceType: Catalog
+          catalog:
+            packageName: ${PACKAGE:test}
+            version: 1.0.0
+            selector:
+              matchLabels:
+                olm.operatorframework.io/metadata.name: ${CATALOG:test}
+      """
+    Then ClusterExtension is rolled out
+    When the objects of ClusterExtension are noted
+    And ClusterExtension is updated
+      """
+      apiVersion: olm.operatorframework.io/v1
+      kind: ClusterExtension
+      metadata:
+        name: ${NAME}
+      spec:
+        namespace: ${TEST_NAMESPACE}
+        source:
+          sourceType: Catalog
+          catalog:
+            packageName: ${PACKAGE:test}
+            version: 1.0.1
+            selector:
+              matchLabels:
+                olm.operatorframework.io/metadata.name: ${CATALOG:test}
+      """
+    Then ClusterObjectSet "${NAME}-2" reports Available as False with Reason ProbeFailure
+    And ClusterExtension reports "${NAME}-1, ${NAME}-2" as active revisions
+    When ClusterExtension is updated
+      """
+      apiVersion: olm.operatorframework.io/v1
+      kind: ClusterExtension
+      metadata:
+        name: ${NAME}
+      spec:
+        namespace: ${TEST_NAMESPACE}
+        source:
+          sourceType: Catalog
+          catalog:
+            packageName: ${PACKAGE:test}
+            version: 1.0.2
+            selector:
+              matchLabels:
+                olm.operatorframework.io/metadata.name: ${CATALOG:test}
+      """
+    Then bundle "${PACKAGE:test}.1.0.2" is installed in version "1.0.2"
+    And ClusterExtension is rolled out
+    And ClusterExtension reports Ready as True with Reason Succeeded
+    And ClusterObjectSet "${NAME}-1" is archived
+    And ClusterObjectSet "${NAME}-2" is archived
+    And resource "configmap/test-configmap-${SCENARIO_ID}" matches
+      """
+      data:
+        version: 1.0.2
+      """
+    And none of them was deleted

@@ -1,0 +1,105 @@
+//! The health script for Argo CD in `docs/status.md`, run: what it makes of every status there can be.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::Path;
+
+use olm_api::ClusterExtensionStatus;
+use olm_harness::kstatus::{Verdict, verdict};
+use olm_status::cluster_extension::extension;
+use piccolo::{Closure, Executor, Lua};
+use serde_json::{Value, json};
+
+use super::{object, outcomes, time};
+
+/// How many statuses are tried of those that differ in their texts alone.
+const OF_EACH: usize = 4;
+
+fn script() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/status.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let (_, below) = text.split_once("_ClusterExtension: |\n").unwrap();
+    let (script, _) = below.split_once("```").unwrap();
+    script.to_owned()
+}
+
+/// A value as Lua writes it. Texts are told as JSON tells them: none here has what the two escape differently.
+fn lua(value: &Value) -> String {
+    match value {
+        Value::Null => "nil".to_owned(),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(lua).collect();
+            format!("{{{}}}", items.join(", "))
+        }
+        Value::Object(fields) => {
+            fields.iter().fold("{".to_owned(), |mut text, (key, value)| {
+                write!(text, "[{}] = {}, ", json!(key), lua(value)).unwrap();
+                text
+            }) + "}"
+        }
+        other => other.to_string(),
+    }
+}
+
+/// The status and the message that the script gives to `object`.
+fn health(script: &str, object: &Value) -> (String, String) {
+    let source = format!(
+        "local obj = {}\nlocal function health()\n{script}\nend\nlocal found = health()\nreturn found.status .. \"\\n\" .. found.message",
+        lua(object)
+    );
+    let mut machine = Lua::core();
+    let executor = machine
+        .try_enter(|context| {
+            let closure = Closure::load(context, None, source.as_bytes())?;
+            Ok(context.stash(Executor::start(context, closure.into(), ())))
+        })
+        .unwrap();
+    let answer = machine.execute::<String>(&executor).unwrap();
+    let (status, message) = answer.split_once('\n').unwrap();
+    (status.to_owned(), message.to_owned())
+}
+
+#[test]
+fn the_documented_script_says_what_the_conditions_say() {
+    let script = script();
+    let unseen = object(1, &ClusterExtensionStatus::default());
+    assert_eq!(health(&script, &unseen).0, "Progressing");
+    assert_eq!(
+        health(&script, &json!({"metadata": {"generation": 1}})).0,
+        "Progressing"
+    );
+    let mut tried: BTreeMap<String, usize> = BTreeMap::new();
+    let mut seen = BTreeSet::new();
+    for outcome in outcomes() {
+        let status = extension(&ClusterExtensionStatus::default(), &outcome, 1, &time(1));
+        let (now, changed) = (object(1, &status), object(2, &status));
+        let conditions = status.conditions.unwrap_or_default();
+        let find = |type_: &str| conditions.iter().find(|condition| condition.type_ == type_);
+        let state = |type_: &str| find(type_).map(|condition| condition.status.clone());
+        let times = tried
+            .entry(format!("{:?}", ["Ready", "Reconciling", "Stalled"].map(state)))
+            .or_default();
+        *times += 1;
+        if *times > OF_EACH {
+            continue;
+        }
+        let (told, message) = health(&script, &now);
+        let expected = match verdict(&now) {
+            Verdict::Current => "Healthy",
+            Verdict::Failed => "Degraded",
+            // At rest, and not available: Argo CD has a word for it, kstatus has none.
+            _ if find("Reconciling").is_none() => "Degraded",
+            _ => "Progressing",
+        };
+        assert_eq!(told, expected, "{now}");
+        assert_eq!(find("Ready").map(|ready| &ready.message), Some(&message), "{now}");
+        assert_eq!(
+            health(&script, &changed).0,
+            "Progressing",
+            "nobody has looked at the new spec yet"
+        );
+        seen.insert(told);
+    }
+    assert_eq!(seen.len(), 3, "{seen:?}");
+    assert_eq!(tried.len(), 5, "{tried:?}");
+}

@@ -1,0 +1,141 @@
+//! Steps about what becomes of an extension's objects between two moments: which were deleted, which are still the same.
+
+use std::collections::BTreeSet;
+
+use anyhow::Context as _;
+use cucumber::{then, when};
+use futures::{StreamExt as _, TryStreamExt as _};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::api::{Api, DynamicObject, ListParams, WatchParams};
+use kube::core::WatchEvent;
+
+use crate::world::{Noted, OlmWorld};
+
+/// How long the API server tells what it knows to have happened already.
+const REPLAY_SECONDS: u32 = 2;
+
+fn selector(world: &OlmWorld) -> String {
+    format!("{}={}", olm_api::keys::OWNER_NAME_LABEL, world.name())
+}
+
+/// `kind/name` in small letters, as steps name objects.
+fn named(kind: &str, meta: &ObjectMeta) -> String {
+    let name = meta.name.as_deref().unwrap_or_default();
+    format!("{}/{name}", kind.to_lowercase())
+}
+
+#[when("the objects of ClusterExtension are noted")]
+async fn note(world: &mut OlmWorld) -> anyhow::Result<()> {
+    let params = ListParams::default().labels(&selector(world));
+    world.noted.clear();
+    for kind in world.cluster().listable().await? {
+        let api: Api<DynamicObject> = Api::all_with(world.cluster().client(), &kind);
+        let list = match api.list_metadata(&params).await {
+            // A kind of another scenario may go while we look.
+            Err(kube::Error::Api(status)) if status.code == 404 || status.code == 405 => continue,
+            list => list?,
+        };
+        if list.items.is_empty() {
+            continue;
+        }
+        let objects = list
+            .items
+            .iter()
+            .map(|object| {
+                let uid = object.metadata.uid.clone().unwrap_or_default();
+                (named(&kind.kind, &object.metadata), uid)
+            })
+            .collect();
+        world.noted.push(Noted {
+            kind,
+            version: list.metadata.resource_version.unwrap_or_default(),
+            objects,
+        });
+    }
+    anyhow::ensure!(!world.noted.is_empty(), "it has no objects");
+    Ok(())
+}
+
+/// The objects of kinds that were noted that were deleted since, going by what the API server tells of that time.
+async fn deleted(world: &OlmWorld) -> anyhow::Result<BTreeSet<String>> {
+    let params = WatchParams::default()
+        .labels(&selector(world))
+        .timeout(REPLAY_SECONDS);
+    let watches = world.noted.iter().map(async |noted| {
+        let api: Api<DynamicObject> = Api::all_with(world.cluster().client(), &noted.kind);
+        let events: Vec<_> = api
+            .watch_metadata(&params, &noted.version)
+            .await?
+            .try_collect()
+            .await?;
+        let mut names = BTreeSet::new();
+        for event in events {
+            match event {
+                WatchEvent::Deleted(object) => {
+                    names.insert(named(&noted.kind.kind, &object.metadata));
+                }
+                WatchEvent::Error(status) => anyhow::bail!("the watch of {}: {status:?}", noted.kind.kind),
+                _ => {}
+            }
+        }
+        Ok(names)
+    });
+    let found: Vec<_> = futures::stream::iter(watches)
+        .buffer_unordered(16)
+        .collect()
+        .await;
+    let mut all = BTreeSet::new();
+    for names in found {
+        all.extend(names?);
+    }
+    Ok(all)
+}
+
+#[then(regex = r"^none of them was deleted$")]
+async fn none_deleted(world: &mut OlmWorld) -> anyhow::Result<()> {
+    only_deleted(world, String::new()).await
+}
+
+/// What else was noted is still there, and the same: an object that was made anew has another uid.
+#[then(regex = r#"^none of them was deleted but "([^"]+)"$"#)]
+async fn only_deleted(world: &mut OlmWorld, names: String) -> anyhow::Result<()> {
+    let names = world.expand(&names);
+    let allowed: BTreeSet<String> = names
+        .split(',')
+        .map(|name| name.trim().to_owned())
+        .filter(|name| !name.is_empty())
+        .collect();
+    let found = deleted(world).await?;
+    anyhow::ensure!(found == allowed, "deleted were {found:?}, not {allowed:?}");
+    for noted in &world.noted {
+        let api: Api<DynamicObject> = Api::all_with(world.cluster().client(), &noted.kind);
+        let now = api
+            .list_metadata(&ListParams::default().labels(&selector(world)))
+            .await?;
+        for (name, uid) in noted.objects.iter().filter(|(name, _)| !allowed.contains(name)) {
+            let found = now
+                .items
+                .iter()
+                .find(|object| named(&noted.kind.kind, &object.metadata) == *name);
+            let found = found.with_context(|| format!("{name} is not there any more"))?;
+            anyhow::ensure!(found.metadata.uid.as_ref() == Some(uid), "{name} was made anew");
+        }
+    }
+    Ok(())
+}
+
+#[then(regex = r#"^(\d+) objects of kind "([^"]+)" are labeled for ClusterExtension$"#)]
+async fn labeled(world: &mut OlmWorld, count: usize, kind: String) {
+    let params = ListParams::default().labels(&selector(world));
+    world
+        .eventually(&format!("{count} objects of kind {kind}"), async || {
+            let (api, _) = world
+                .cluster()
+                .lookup(&format!("{kind}/x"), &world.namespace())
+                .await?;
+            let found = api.list_metadata(&params).await?.items.len();
+            anyhow::ensure!(found == count, "there are {found}");
+            Ok(())
+        })
+        .await;
+}
