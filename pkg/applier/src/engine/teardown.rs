@@ -28,8 +28,10 @@ pub enum Teardown {
 enum Step {
     /// Nothing is left to do.
     Gone,
-    /// It was asked to go, or is to be looked at again.
+    /// It was asked to go.
     Going,
+    /// It changed since it was looked at: nothing was done.
+    Changed,
     /// It is on its way out, and this holds it up.
     Held(String),
 }
@@ -39,6 +41,9 @@ impl Step {
         if done { Self::Gone } else { Self::Going }
     }
 }
+
+/// How often an object that changes is looked at before it has to wait for the next round.
+const LOOKS: usize = 4;
 
 /// The finalizer that a CRD has while there are custom resources of it.
 const CUSTOM_RESOURCES: &str = "customresourcecleanup.apiextensions.k8s.io";
@@ -79,7 +84,7 @@ impl Engine {
             for (id, step) in ids.iter().zip(steps) {
                 match step {
                     Ok(Step::Gone) => {}
-                    Ok(Step::Going) => waiting.push(id.report()),
+                    Ok(Step::Going | Step::Changed) => waiting.push(id.report()),
                     Ok(Step::Held(by)) => waiting.push(format!("{} ({by})", id.report())),
                     Err(error) => errors.push(error),
                 }
@@ -94,8 +99,24 @@ impl Engine {
         Ok(Teardown::Complete)
     }
 
-    /// Takes one object a step further.
+    /// Takes one object a step further. One that somebody else writes to is looked at again at once: no event would follow.
     async fn remove(
+        &self,
+        revision: &Revision,
+        writer: &Writer<'_>,
+        id: &Id,
+        orphan: bool,
+    ) -> Result<Step, EngineError> {
+        for _ in 0..LOOKS {
+            match self.step(revision, writer, id, orphan).await? {
+                Step::Changed => {}
+                step => return Ok(step),
+            }
+        }
+        Ok(Step::Changed)
+    }
+
+    async fn step(
         &self,
         revision: &Revision,
         writer: &Writer<'_>,
@@ -184,8 +205,7 @@ impl Engine {
         match result {
             Ok(done) => Ok(Step::done(done)),
             Err(error) if error.code() == 404 => Ok(Step::Gone),
-            // It changed since it was looked at: look again.
-            Err(error) if error.code() == 409 => Ok(Step::Going),
+            Err(error) if error.code() == 409 => Ok(Step::Changed),
             Err(source) => Err(EngineError::object(id, "deleting resource", source)),
         }
     }
