@@ -365,6 +365,11 @@ pub struct ClusterExtensionInstallStatus {
     /// the old one was gone, disabled or no longer selected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_from: Option<String>,
+
+    /// What there is to know about the installed bundle although all is well: that signatures of images are not
+    /// verified, for as long as there is no signature policy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
 }
 
 /// A bundle by name and version.

@@ -247,6 +247,11 @@ impl CatalogClient {
             StatusCode::NOT_FOUND => Err(ClientError::NoContent {
                 catalog: catalog.name.clone(),
             }),
+            status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => Err(ClientError::Denied {
+                catalog: catalog.name.clone(),
+                status,
+                brought: token.is_some(),
+            }),
             status => Err(ClientError::Status {
                 catalog: catalog.name.clone(),
                 status,

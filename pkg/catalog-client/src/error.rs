@@ -40,6 +40,20 @@ pub enum ClientError {
         /// The status.
         status: StatusCode,
     },
+    /// catalogd asks who reads, and this is not somebody who may.
+    #[error(
+        "error populating cache for catalog {catalog:?}: error: received unexpected response status code {}: {}",
+        .status.as_u16(),
+        next_step(*.status, *.brought)
+    )]
+    Denied {
+        /// The catalog.
+        catalog: String,
+        /// 401 or 403.
+        status: StatusCode,
+        /// Whether a token was brought.
+        brought: bool,
+    },
     /// The token to bring cannot be had.
     #[error(
         "catalogd cannot be asked for catalog {catalog:?}: the token file {path} cannot be used: {cause}"
@@ -141,6 +155,23 @@ pub enum ClientError {
         /// The catalog.
         catalog: String,
     },
+}
+
+fn next_step(status: StatusCode, brought: bool) -> &'static str {
+    match (status, brought) {
+        (StatusCode::FORBIDDEN, _) => {
+            "the account of the token in --catalogd-token-file may not read this catalog; \
+             bind ClusterRole catalogd-content-reader to it"
+        }
+        (_, true) => {
+            "catalogd does not accept the token in --catalogd-token-file; \
+             make it for audience catalogd.olm.operatorframework.io"
+        }
+        (_, false) => {
+            "catalogd asks for a token (--catalogs-server-require-token), and none was brought; \
+             name its file by --catalogd-token-file"
+        }
+    }
 }
 
 impl ClientError {

@@ -5,6 +5,8 @@ use std::{path::PathBuf, time::Duration};
 use olm_image::ImageArgs;
 use olm_runtime::{CommonArgs, address::BindAddress, args::Command, build_info};
 
+use crate::storage::{Limits, WalkLimits};
+
 /// What catalogd is told.
 #[derive(Clone, Debug, clap::Parser)]
 #[command(
@@ -51,12 +53,62 @@ pub struct Args {
     /// How often content of catalogs that are gone is looked for.
     #[arg(long, default_value = "12h", value_parser = duration, value_name = "DURATION", help_heading = "Content")]
     pub gc_interval: Duration,
+    /// Caps on catalogs.
+    #[command(flatten)]
+    pub caps: CatalogCaps,
+    /// How long content is still served after the signal to stop, while readiness says that the process goes.
+    #[arg(long, default_value = "3s", value_parser = pause, value_name = "DURATION", help_heading = "Servers")]
+    pub shutdown_delay: Duration,
     /// Taken for compatibility: the label the webhook set is set by the controller.
     #[arg(long, default_value_t = 9443, value_name = "PORT", hide = true)]
     pub webhook_server_port: u16,
     /// What to do instead of serving.
     #[command(subcommand)]
     pub command: Option<Command>,
+}
+
+const MIB: u64 = 1024 * 1024;
+
+/// How much of a catalog is taken; what is more is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
+#[command(next_help_heading = "Content")]
+pub struct CatalogCaps {
+    /// Most MiB of all objects of a catalog as they are served.
+    #[arg(long = "catalog-max-mib", value_name = "MIB", default_value_t = 8192)]
+    pub content_mib: u64,
+    /// Most objects of a catalog.
+    #[arg(
+        long = "catalog-max-objects",
+        value_name = "COUNT",
+        default_value_t = 4_000_000
+    )]
+    pub objects: u32,
+    /// Most MiB of one object, and of what the aliases of a YAML document expand to.
+    #[arg(long = "catalog-max-object-mib", value_name = "MIB", default_value_t = 32)]
+    pub object_mib: u64,
+    /// Deepest nesting of an object, at most 120.
+    #[arg(long = "catalog-max-depth", value_name = "COUNT", default_value_t = 100)]
+    pub depth: usize,
+    /// Most files and folders of a catalog.
+    #[arg(long = "catalog-max-files", value_name = "COUNT", default_value_t = 200_000)]
+    pub files: u64,
+}
+
+impl CatalogCaps {
+    /// What the storage is told.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        Limits {
+            content: self.content_mib.saturating_mul(MIB),
+            objects: self.objects,
+            object: usize::try_from(self.object_mib.saturating_mul(MIB)).unwrap_or(usize::MAX),
+            depth: self.depth,
+            tree: WalkLimits {
+                max_entries: self.files,
+                ..WalkLimits::default()
+            },
+        }
+    }
 }
 
 /// Reads a duration as Go writes it, such as `12h`, `1h30m` or `500ms`.
@@ -89,6 +141,14 @@ fn duration(text: &str) -> Result<Duration, String> {
         Err(invalid())
     } else {
         Ok(total)
+    }
+}
+
+/// As [`duration`]; none at all is fine.
+fn pause(text: &str) -> Result<Duration, String> {
+    match text {
+        "0" | "0s" => Ok(Duration::ZERO),
+        _ => duration(text),
     }
 }
 
@@ -166,6 +226,16 @@ mod tests {
     }
 
     #[test]
+    fn caps_of_flags_and_of_the_storage_are_the_same() {
+        assert_eq!(parse(&[]).unwrap().caps.limits(), Limits::default());
+        let caps = parse(&["--catalog-max-object-mib=1", "--catalog-max-files=7"])
+            .unwrap()
+            .caps;
+        assert_eq!(caps.limits().object, 1024 * 1024);
+        assert_eq!(caps.limits().tree.max_entries, 7);
+    }
+
+    #[test]
     fn durations_as_in_go() {
         assert_eq!(duration("1h30m"), Ok(Duration::from_mins(90)));
         assert_eq!(duration("1.5s"), Ok(Duration::from_millis(1500)));
@@ -173,5 +243,7 @@ mod tests {
         for bad in ["", "12", "h", "-1h", "1d", "1h 5m", "0s"] {
             assert!(duration(bad).is_err(), "{bad}");
         }
+        assert_eq!(pause("0s"), Ok(Duration::ZERO));
+        assert_eq!(pause("5s"), Ok(Duration::from_secs(5)));
     }
 }

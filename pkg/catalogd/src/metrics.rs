@@ -4,11 +4,13 @@
 //! asked for.
 
 use std::{
-    fmt,
+    fmt, fs,
+    path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use olm_image::Cause;
 use prometheus_client::{
     collector::Collector,
     encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric},
@@ -16,7 +18,14 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use crate::storage::{Encoding, Store};
+use crate::{
+    run::UNPACK,
+    storage::{Encoding, Store},
+};
+
+/// Entries of the folder of unpacked images that are looked at to find its size, so that a scrape stays cheap while
+/// a huge image is being unpacked.
+const LOOKED_AT: u32 = 20_000;
 
 /// Upper bounds in seconds: from a digest in the cache to a large catalog over a slow line.
 const BUCKETS: [f64; 12] = [
@@ -51,10 +60,8 @@ pub enum PullResult {
     Unchanged,
     /// New content is served.
     Stored,
-    /// The image cannot be had or is no catalog; only another reference helps.
-    Blocked,
-    /// The registry, or the way to it, failed.
-    Registry,
+    /// The image could not be had, or is no catalog.
+    Image(Cause),
     /// The catalog in the image is not valid.
     Content,
     /// The disk refused.
@@ -66,8 +73,7 @@ impl PullResult {
         match self {
             Self::Unchanged => "unchanged",
             Self::Stored => "stored",
-            Self::Blocked => "blocked",
-            Self::Registry => "registry",
+            Self::Image(cause) => cause.as_str(),
             Self::Content => "content",
             Self::Disk => "disk",
         }
@@ -104,7 +110,8 @@ impl Default for Metrics {
 
 impl Metrics {
     /// Registers the counts, and the figures of what `store` holds.
-    pub fn register(registry: &mut Registry, store: Arc<Store>) -> Self {
+    /// `cache` is the folder that everything lies below.
+    pub fn register(registry: &mut Registry, store: Arc<Store>, cache: &Path) -> Self {
         let metrics = Self::default();
         registry.register(
             "catalogd_unpack_seconds",
@@ -116,7 +123,10 @@ impl Metrics {
             "Tries to bring a catalog's content up to date, by how they ended",
             metrics.results.clone(),
         );
-        registry.register_collector(Box::new(Stored(store)));
+        registry.register_collector(Box::new(Stored {
+            store,
+            cache: cache.to_owned(),
+        }));
         metrics
     }
 
@@ -135,7 +145,10 @@ impl Metrics {
 
 /// What is stored, seen when it is asked for.
 #[derive(Debug)]
-struct Stored(Arc<Store>);
+struct Stored {
+    store: Arc<Store>,
+    cache: PathBuf,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct FormLabels {
@@ -144,7 +157,7 @@ struct FormLabels {
 
 impl Collector for Stored {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
-        let served = self.0.serving();
+        let served = self.store.serving();
         ConstGauge::new(served.len() as u64).encode(encoder.encode_descriptor(
             "catalogd_catalogs_served",
             "Catalogs whose content is served",
@@ -179,8 +192,47 @@ impl Collector for Stored {
             let bytes: u64 = served.values().map(|generation| generation.size(encoding)).sum();
             ConstGauge::new(bytes).encode(sizes.encode_family(&FormLabels { form })?)?;
         }
+        let index: u64 = served.values().map(|generation| generation.index_size()).sum();
+        ConstGauge::new(index).encode(sizes.encode_family(&FormLabels { form: "index" })?)?;
+        let mut left = LOOKED_AT;
+        ConstGauge::new(size(&self.cache.join(UNPACK), &mut left)).encode(encoder.encode_descriptor(
+            "catalogd_unpack_bytes",
+            "Bytes on disk of images that are being unpacked, or were left there",
+            None,
+            MetricType::Gauge,
+        )?)?;
+        if let Ok(disk) = rustix::fs::statvfs(&self.cache) {
+            ConstGauge::new(disk.f_bavail.saturating_mul(disk.f_frsize)).encode(
+                encoder.encode_descriptor(
+                    "catalogd_cache_available_bytes",
+                    "Bytes that the disk of the cache has left",
+                    None,
+                    MetricType::Gauge,
+                )?,
+            )?;
+        }
         Ok(())
     }
+}
+
+/// Bytes of the files below a folder, of at most `left` entries. What cannot be read, or goes meanwhile, is not counted.
+fn size(folder: &Path, left: &mut u32) -> u64 {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return 0;
+    };
+    let mut bytes = 0_u64;
+    for entry in entries.flatten() {
+        if *left == 0 {
+            break;
+        }
+        *left -= 1;
+        match entry.metadata() {
+            Ok(found) if found.is_dir() => bytes = bytes.saturating_add(size(&entry.path(), left)),
+            Ok(found) => bytes = bytes.saturating_add(found.len()),
+            Err(_) => {}
+        }
+    }
+    bytes
 }
 
 #[cfg(test)]
@@ -193,12 +245,21 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = Arc::new(Store::open(folder.path().join("catalogs")).unwrap());
         let mut registry = Registry::default();
-        let metrics = Metrics::register(&mut registry, store.clone());
+        let metrics = Metrics::register(&mut registry, store.clone(), folder.path());
         metrics.took(Step::Pull, Duration::from_millis(300));
-        metrics.ended(PullResult::Registry);
+        for result in [
+            PullResult::Unchanged,
+            PullResult::Image(Cause::Dns),
+            PullResult::Image(Cause::RateLimited),
+        ] {
+            metrics.ended(result);
+        }
+        let unpacked = folder.path().join(UNPACK).join("c/sha256:aa");
+        fs::create_dir_all(&unpacked).unwrap();
+        fs::write(unpacked.join("file"), [0; 77]).unwrap();
         let source = folder.path().join("source");
-        std::fs::create_dir(&source).unwrap();
-        std::fs::write(source.join("c.json"), r#"{"schema":"x"}"#).unwrap();
+        fs::create_dir(&source).unwrap();
+        fs::write(source.join("c.json"), r#"{"schema":"x"}"#).unwrap();
         let origin = Origin {
             requested: "registry.example/c:v1".to_owned(),
             resolved: "registry.example/c@sha256:aa".to_owned(),
@@ -210,7 +271,12 @@ mod tests {
         prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
         for line in [
             "catalogd_unpack_seconds_bucket{le=\"0.5\",step=\"pull\"} 1",
-            "catalogd_pulls_total{result=\"registry\"} 1",
+            "catalogd_pulls_total{result=\"unchanged\"} 1",
+            "catalogd_pulls_total{result=\"dns\"} 1",
+            "catalogd_pulls_total{result=\"rate_limited\"} 1",
+            "catalogd_unpack_bytes 77",
+            "catalogd_cache_available_bytes ",
+            "catalogd_content_bytes{form=\"index\"} ",
             "catalogd_catalogs_served 1",
             "catalogd_content_bytes{form=\"plain\"} 15",
             "catalogd_content_age_seconds_max 1",

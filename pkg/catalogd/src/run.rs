@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::Context as _;
 use kube::Client;
-use olm_image::{PullSecrets, Puller};
+use olm_image::{ImageConfig, PullSecrets, Puller};
 use olm_runtime::{
     Binary,
     args::Checked,
@@ -41,7 +41,7 @@ const METRICS_PORT: u16 = 7443;
 /// Folder of served content below the cache directory.
 const CATALOGS: &str = "catalogs";
 /// Folder of unpacked images below the cache directory.
-const UNPACK: &str = "unpack";
+pub(crate) const UNPACK: &str = "unpack";
 
 /// Runs catalogd until a signal ends it. The TLS provider must be installed.
 ///
@@ -68,22 +68,20 @@ pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Resul
     let certificate = certificate(&args, &checked, &client, &shutdown).await?;
     let health = Health::new();
     let started = health.ready_flag("catalog-server", "catalog server not yet started");
+    health.ready_until("shutdown", &shutdown);
+    // First readers are told to go elsewhere; the servers end when they have had the time to.
+    let closing = serve::later(&shutdown, args.shutdown_delay);
     let requests = registry.register(server::Metrics::register);
 
     // Probes answer while the content is still verified.
     let mut tasks = JoinSet::new();
     let probes = args.common.health_probe_bind_address;
     spawn(&mut tasks, "health probes", {
-        let (health, shutdown) = (health.clone(), shutdown.clone());
-        async move { Ok(health::serve(probes, health, shutdown).await?) }
+        let (health, closing) = (health.clone(), closing.clone());
+        async move { Ok(health::serve(probes, health, closing).await?) }
     });
-    let catalogs = args.cache_dir.join(CATALOGS);
-    let store = tokio::task::spawn_blocking(move || Store::open(catalogs))
-        .await
-        .context("the cache directory cannot be opened")?
-        .map_err(|error| anyhow::anyhow!(olm_runtime::telemetry::chain(&error)))?;
-    let store = Arc::new(store);
-    let figures = registry.register(|registry| Metrics::register(registry, store.clone()));
+    let store = content(&args).await?;
+    let figures = registry.register(|registry| Metrics::register(registry, store.clone(), &args.cache_dir));
 
     let listener = serve::listen("catalog content", args.catalogs_server_addr)?;
     if let Some(listener) = listener {
@@ -94,9 +92,10 @@ pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Resul
                 .then(|| Access::new(client.clone()).audience(server::AUDIENCE)),
         };
         let router = server::router_with(store.clone(), requests, &options);
-        let (certificate, shutdown) = (certificate.clone(), shutdown.clone());
+        let router = server::leaving(router, shutdown.clone());
+        let (certificate, closing) = (certificate.clone(), closing.clone());
         spawn(&mut tasks, "catalog server", async move {
-            Ok(server::serve(listener, router, &certificate, shutdown).await?)
+            Ok(server::serve(listener, router, &certificate, closing).await?)
         });
     }
     let measured = args
@@ -104,17 +103,11 @@ pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Resul
         .metrics_bind_address
         .resolve(METRICS_PORT, checked.tls_files.is_some());
     spawn(&mut tasks, "metrics", {
-        let (client, registry, shutdown) = (client.clone(), registry.clone(), shutdown.clone());
-        async move { Ok(metrics::serve(measured, registry, client, &certificate, shutdown).await?) }
+        let (client, registry) = (client.clone(), registry.clone());
+        async move { Ok(metrics::serve(measured, registry, client, &certificate, closing).await?) }
     });
-    let pull_secrets = pull_secrets(&mut tasks, &args, &client, &shutdown);
+    let puller = puller(&mut tasks, &args, &client, &shutdown);
     profiles(&mut tasks, &args, &shutdown);
-    // One puller: it keeps the pulls of one owner apart.
-    let images = args.images.config(&args.cache_dir, &args.common, pull_secrets);
-    let puller = Arc::new(Puller::new(images));
-    if let Some(warning) = puller.warning() {
-        tracing::warn!("{warning}");
-    }
     let collector = Collector {
         client: client.clone(),
         store: store.clone(),
@@ -161,6 +154,36 @@ pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Resul
     );
 
     all(tasks, shutdown).await
+}
+
+/// The content on disk, verified.
+async fn content(args: &Args) -> anyhow::Result<Arc<Store>> {
+    let (catalogs, limits) = (args.cache_dir.join(CATALOGS), args.caps.limits());
+    let open = move || Store::open(catalogs).map(|store| store.within(limits));
+    let store = tokio::task::spawn_blocking(open)
+        .await
+        .context("the cache directory cannot be opened")?
+        .map_err(|error| anyhow::anyhow!(olm_runtime::telemetry::chain(&error)))?;
+    Ok(Arc::new(store))
+}
+
+/// The one puller, which keeps the pulls of one catalog apart.
+fn puller(
+    tasks: &mut JoinSet<Ended>,
+    args: &Args,
+    client: &Client,
+    shutdown: &CancellationToken,
+) -> Arc<Puller> {
+    let pull_secrets = pull_secrets(tasks, args, client, shutdown);
+    // What it unpacks is stored at once, synced, and then removed.
+    let puller = Puller::new(ImageConfig {
+        durable: false,
+        ..args.images.config(&args.cache_dir, &args.common, pull_secrets)
+    });
+    if let Some(warning) = puller.warning() {
+        tracing::warn!("{warning}");
+    }
+    Arc::new(puller)
 }
 
 /// Follows the leader until leading, then reconciles.

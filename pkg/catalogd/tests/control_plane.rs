@@ -1,6 +1,6 @@
 //! The whole of catalogd against a real API server and a real registry.
 
-use std::{os::unix::fs::MetadataExt, path::Path, time::Duration};
+use std::{os::unix::fs::MetadataExt, path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Parser;
@@ -10,8 +10,14 @@ use kube::{
     api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams},
 };
 use olm_api::ClusterCatalog;
-use olm_catalogd::{Args, run_until};
+use olm_catalogd::{
+    Args,
+    gc::Collector,
+    run_until,
+    storage::{CatalogName, Origin, Store},
+};
 use olm_harness::{ControlPlane, ImageBuilder, Registry, eventually, install_crds, ports::Port};
+use olm_image::{ImageConfig, Puller};
 use serde_json::json;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -37,6 +43,7 @@ impl Catalogd {
             format!("--cache-dir={}", cache.display()),
             format!("--plain-http-registry={}", registry.host()),
             "--health-probe-bind-address=0".to_owned(),
+            "--shutdown-delay=0s".to_owned(),
         ])?;
         let stop = CancellationToken::new();
         let running = tokio::spawn(run_until(args, stop.clone()));
@@ -411,5 +418,47 @@ async fn from_an_image_to_served_content_and_back() -> Result<()> {
     })
     .await?;
     assert_eq!(world.fetch("/catalogs/sample/api/v1/all").await?.0, 404);
-    catalogd.stop().await
+    catalogd.stop().await?;
+    what_is_in_flight_is_not_collected(&world).await
+}
+
+/// Two catalogs that the API does not know, one of them at work: the other one goes, and this one once it is done.
+async fn what_is_in_flight_is_not_collected(world: &World) -> Result<()> {
+    let cache = tempfile::tempdir()?;
+    let source = tempfile::tempdir()?;
+    std::fs::write(source.path().join("catalog.json"), "{\"schema\":\"x\"}")?;
+    let store = Arc::new(Store::open(cache.path().join("catalogs"))?);
+    let (busy, idle) = (CatalogName::new("a-busy")?, CatalogName::new("b-idle")?);
+    for name in [&busy, &idle] {
+        let origin = Origin {
+            requested: "r".to_owned(),
+            resolved: "r@sha256:a".to_owned(),
+            unpacked_at: 0,
+        };
+        store.store(name, source.path(), origin, 0, &|| false)?;
+    }
+    let collector = Collector {
+        client: world.client.clone(),
+        store: store.clone(),
+        puller: Arc::new(Puller::new(ImageConfig::new(cache.path()))),
+        unpacked: cache.path().join("unpack"),
+    };
+    let stop = CancellationToken::new();
+    let at_work = store.lock(&busy).await;
+    let ending = stop.clone();
+    let running = tokio::spawn(async move { collector.run(Duration::from_millis(100), ending).await });
+    let gone = async |name: &CatalogName| {
+        eventually(PATIENCE, &format!("{name} is collected"), async || {
+            ensure!(store.get(name).is_none(), "it is served");
+            Ok(())
+        })
+        .await
+    };
+    gone(&idle).await?;
+    ensure!(store.get(&busy).is_some(), "what was at work was collected");
+    drop(at_work);
+    gone(&busy).await?;
+    stop.cancel();
+    running.await?;
+    Ok(())
 }

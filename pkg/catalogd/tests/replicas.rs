@@ -105,6 +105,43 @@ async fn all_serve(client: &reqwest::Client, replicas: &[String], package: &str)
     contents.pop().context("no replica")
 }
 
+/// Reads as a Service's readers do: from `going` while it is ready, then from `staying`. Gives how many were read from
+/// each. `going` is told to stop after some of them.
+async fn read_while_it_stops(
+    client: &reqwest::Client,
+    going: &mut Catalogd,
+    staying: &str,
+    content: &str,
+) -> Result<(usize, usize)> {
+    let probes = reqwest::Client::builder().no_proxy().build()?;
+    let (url, ready) = (going.url(), going.controller().ready_url());
+    let (mut before, mut after) = (0, 0);
+    for number in 0..READS {
+        if number == KILL_AFTER {
+            let process = going.controller().process().context("it does not run")?;
+            process.signal("TERM")?;
+        }
+        // Readiness is asked for once it can have changed, and never again after it did.
+        let is_ready = after == 0
+            && (number < KILL_AFTER
+                || probes
+                    .get(&ready)
+                    .send()
+                    .await
+                    .is_ok_and(|answer| answer.status().is_success()));
+        let (replica, count) = if is_ready {
+            (url.as_str(), &mut before)
+        } else {
+            (staying, &mut after)
+        };
+        let (status, text) = read(client, replica, "all").await?;
+        ensure!(status == 200, "{status} from {replica} for request {number}");
+        ensure!(text == content, "another content from {replica}");
+        *count += 1;
+    }
+    Ok((before, after))
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn readers_do_not_notice_the_death_of_the_leader() -> Result<()> {
     olm_harness::tls::install_provider();
@@ -114,7 +151,7 @@ async fn readers_do_not_notice_the_death_of_the_leader() -> Result<()> {
     let mut replicas = Vec::new();
     for number in 0..REPLICAS {
         let options = ControllerOptions {
-            args: vec!["--leader-elect".to_owned()],
+            args: vec!["--leader-elect".to_owned(), "--shutdown-delay=3s".to_owned()],
             envs: vec![("POD_NAME".to_owned(), format!("replica-{number}"))],
             ..ControllerOptions::default()
         };
@@ -190,5 +227,24 @@ async fn readers_do_not_notice_the_death_of_the_leader() -> Result<()> {
         replica.controller().restart().await?;
     }
     assert_eq!(all_serve(&client, &urls, "second").await?, *content);
+
+    // Told to stop, a replica first says that it goes, and is still there while readers turn to others.
+    let staying = others.first().context("no other replica")?.clone();
+    if let Some(going) = replicas.get_mut(leader) {
+        let (before, after) = read_while_it_stops(&client, going, &staying, &content).await?;
+        ensure!(
+            before >= KILL_AFTER && after > 0,
+            "{before} before, {after} after"
+        );
+        let process = going.controller().process().context("it does not run")?;
+        let ended = process.wait(PATIENCE)?;
+        ensure!(ended.success(), "{ended}");
+    }
+    // The others have nothing more to tell; their pauses would only hold up the end.
+    for replica in &mut replicas {
+        if let Some(process) = replica.controller().process() {
+            let _gone_already = process.signal("KILL");
+        }
+    }
     Ok(())
 }

@@ -207,6 +207,9 @@ async fn refusals_and_the_histogram() {
         api.send("GET", "/catalogs/nope/api/v1/all", &[]).await.0,
         StatusCode::NOT_FOUND
     );
+    // Without its gate there is no such route.
+    let graphql = api.send("POST", "/catalogs/c/api/v1/graphql", &[]).await;
+    assert_eq!(graphql.0, StatusCode::NOT_FOUND);
     let (status, headers, _) = api.send("GET", "//catalogs/c/../c/api/v1/all?a=b", &[]).await;
     assert_eq!(status, StatusCode::TEMPORARY_REDIRECT);
     assert_eq!(headers["location"], "/catalogs/c/api/v1/all?a=b");
@@ -220,4 +223,22 @@ async fn refusals_and_the_histogram() {
         text.contains("catalogd_http_request_duration_seconds_count{code=\"400\"} 3"),
         "{text}"
     );
+}
+
+#[tokio::test]
+async fn bytes_count_as_they_are_sent() {
+    let api = Api::new();
+    let count = |encoding: &str| {
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &api.registry).unwrap();
+        let line = format!("catalogd_http_response_bytes_total{{encoding=\"{encoding}\"}} ");
+        let found = text.lines().find_map(|own| own.strip_prefix(&line));
+        found.map(|number| number.parse::<usize>().unwrap())
+    };
+    let (_, _, plain) = api.send("GET", ALL, &[]).await;
+    let (_, _, gzip) = api.send("GET", ALL, &[("accept-encoding", "gzip")]).await;
+    api.send("HEAD", ALL, &[]).await;
+    assert_eq!(count("identity"), Some(plain.len()));
+    assert_eq!(count("gzip"), Some(gzip.len()));
+    assert_eq!(count("zstd"), None);
 }

@@ -3,12 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use std::{
+    fmt::Write as _,
     fs,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use olm_catalogd::storage::{CatalogName, Encoding, Filter, Generation, Origin, Store};
+use olm_catalogd::storage::{CatalogName, Encoding, Filter, Generation, Limits, Origin, Store, WalkLimits};
 use tempfile::TempDir;
 
 const CATALOG: &str = r#"{"schema":"olm.package","name":"a","defaultChannel":"s"}
@@ -145,6 +146,48 @@ fn content_is_canonical_compressed_and_searchable() {
 }
 
 #[test]
+fn schemas_are_counted_and_what_is_left_out_is_told() {
+    let disk = Disk::new();
+    let text = r#"{"schema":"b","package":"c"} {"schema":"a"} {"schema":"b","name":"a"} {"name":"z"} {"schema":"d"}"#;
+    let stored = disk.put(&disk.open(), text, "aa", 100);
+    let told = |most| {
+        let found = stored.schemas(most).unwrap();
+        let counts: Vec<_> = found
+            .counts
+            .iter()
+            .map(|(name, count)| format!("{name}={count}"))
+            .collect();
+        (counts.join(" "), found.left_out)
+    };
+    assert_eq!(told(10), ("a=1 b=2 d=1".to_owned(), 0));
+    assert_eq!(told(3), ("a=1 b=2 d=1".to_owned(), 0));
+    assert_eq!(told(2), ("a=1 b=2".to_owned(), 1));
+    assert_eq!(told(0), (String::new(), 3));
+    let nothing = disk.put(&disk.open(), r#"{"name":"z"}"#, "bb", 200);
+    assert!(nothing.schemas(10).unwrap().counts.is_empty());
+}
+
+#[test]
+fn a_search_that_does_not_wait_finds_the_same_or_says_so() {
+    let disk = Disk::new();
+    let stored = disk.put(&disk.open(), CATALOG, "aa", 100);
+    let filter = Filter {
+        name: Some("a.v1".to_owned()),
+        ..Filter::default()
+    };
+    // What was just written is in the page cache, but not every file system can read without waiting.
+    match stored.select_cached(&filter) {
+        Ok(selection) => assert_eq!(selection.unwrap().left(), 1),
+        Err(error) => eprintln!("not shown here: {error}"),
+    }
+    let none = Filter {
+        name: Some("nope".to_owned()),
+        ..Filter::default()
+    };
+    assert!(stored.select_cached(&none).map_or(true, |found| found.is_none()));
+}
+
+#[test]
 fn new_content_takes_over_while_readers_keep_what_they_opened() {
     let disk = Disk::new();
     let store = disk.open();
@@ -182,6 +225,67 @@ fn a_bad_catalog_names_its_file_and_changes_nothing() {
     );
     assert_eq!(store.get(&disk.name).unwrap().manifest(), old.manifest());
     assert_eq!(disk.entries(), ["current", "sha256-aa"]);
+}
+
+#[test]
+fn each_cap_has_its_own_message() {
+    let deep = format!("{{\"schema\":\"x\",\"v\":{}{}}}", "[".repeat(30), "]".repeat(30));
+    let long = format!("{{\"schema\":\"x\",\"v\":\"{}\"}}", "v".repeat(3000));
+    let three = "{\"schema\":\"x\"}".repeat(3);
+    // Four levels of ten aliases each: ten thousand times ten bytes.
+    let mut bomb = "---\nschema: x\na: &a [aaaaaaaaa, aaaaaaaaa]\n".to_owned();
+    for (name, below) in [("b", "a"), ("c", "b"), ("d", "c"), ("e", "d")] {
+        let aliases = vec![format!("*{below}"); 10].join(", ");
+        writeln!(bomb, "{name}: &{name} [{aliases}]").unwrap();
+    }
+    let none = Limits::default();
+    for (limits, text, expected) in [
+        (
+            Limits { content: 20, ..none },
+            &three,
+            "the catalog has more than 20 bytes",
+        ),
+        (Limits { objects: 2, ..none }, &three, "more than 2 metas"),
+        (
+            Limits { object: 2000, ..none },
+            &long,
+            "a meta is larger than 2000 bytes",
+        ),
+        (
+            Limits { depth: 10, ..none },
+            &deep,
+            "a meta is nested deeper than 10 levels",
+        ),
+        (
+            Limits { object: 2000, ..none },
+            &bomb,
+            "the aliases of a YAML document expand to more than 2000 bytes",
+        ),
+        (
+            Limits {
+                tree: WalkLimits {
+                    max_entries: 0,
+                    ..none.tree
+                },
+                ..none
+            },
+            &three,
+            "the catalog has more than 0 files",
+        ),
+    ] {
+        let disk = Disk::new();
+        let store = disk.open();
+        disk.put(&store, CATALOG, "aa", 100);
+        let tight = disk.open().within(limits);
+        let error = tight
+            .store(&disk.name, &disk.source(text), origin("bb"), 200, &|| false)
+            .unwrap_err();
+        let error = olm_runtime::telemetry::chain(&error);
+        assert!(error.contains(expected), "{expected}: {error}");
+        assert_eq!(disk.entries(), ["current", "sha256-aa"], "{expected}");
+        // Without the caps it is taken.
+        disk.put(&disk.open(), text, "bb", 200);
+    }
 }
 
 #[test]

@@ -152,7 +152,7 @@ pub(crate) fn number(value: &Number, out: &mut String) {
 pub(crate) fn string(text: &str, out: &mut String) {
     out.push('"');
     let mut rest = text;
-    while let Some(at) = rest.bytes().position(may_need_escape) {
+    while let Some(at) = first_escape(rest.as_bytes()) {
         let (plain, from) = rest.split_at(at);
         out.push_str(plain);
         let mut chars = from.chars();
@@ -174,6 +174,18 @@ pub(crate) fn string(text: &str, out: &mut String) {
     }
     out.push_str(rest);
     out.push('"');
+}
+
+/// Where the first byte is that may have to be escaped. Goes by blocks without a branch in them, which the compiler
+/// looks at many bytes at a time: nearly all blocks of descriptions and icons have no such byte.
+fn first_escape(bytes: &[u8]) -> Option<usize> {
+    const BLOCK: usize = 32;
+    let needs = |block: &[u8]| block.iter().fold(false, |any, byte| any | may_need_escape(*byte));
+    let (blocks, _) = bytes.as_chunks::<BLOCK>();
+    let passed = blocks.iter().take_while(|block| !needs(*block)).count() * BLOCK;
+    let rest = bytes.get(passed..).unwrap_or_default();
+    let found = rest.iter().position(|byte| may_need_escape(*byte))?;
+    Some(passed + found)
 }
 
 /// Whether a character that starts with this byte may have to be escaped; U+2028 and U+2029 start with 0xe2.

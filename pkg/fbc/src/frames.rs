@@ -192,12 +192,8 @@ fn has_content(line: &[u8]) -> bool {
 }
 
 /// How many lines end in `bytes`.
-#[expect(
-    clippy::naive_bytecount,
-    reason = "cheap beside the scan for the end of a value; not worth a dependency"
-)]
 fn lines(bytes: &[u8]) -> u64 {
-    let count = bytes.iter().filter(|byte| **byte == b'\n').count();
+    let count = memchr::memchr_iter(b'\n', bytes).count();
     u64::try_from(count).unwrap_or(u64::MAX)
 }
 
@@ -227,17 +223,16 @@ struct Scan {
 
 impl Scan {
     /// Goes through `chunk` up to the end of the object; says how many bytes were used.
+    ///
+    /// Most of a catalog is text and icons, so strings are passed many bytes at a time.
     fn advance(&mut self, chunk: &[u8]) -> usize {
-        for (at, &byte) in chunk.iter().enumerate() {
+        let mut at = 0;
+        while let Some(&byte) = chunk.get(at) {
             if self.in_string {
-                match byte {
-                    _ if self.escaped => self.escaped = false,
-                    b'\\' => self.escaped = true,
-                    b'"' => self.in_string = false,
-                    _ => {}
-                }
+                at = self.pass_string(chunk, at);
                 continue;
             }
+            at += 1;
             match byte {
                 b'"' if self.started => self.in_string = true,
                 b'{' | b'[' if self.started || byte == b'{' => {
@@ -249,16 +244,38 @@ impl Scan {
                     self.depth -= 1;
                     if self.depth == 0 {
                         self.finished = true;
-                        return at + 1;
+                        return at;
                     }
                 }
                 _ if self.started => {}
-                _ if byte.is_ascii_whitespace() => self.skipped = at + 1,
+                _ if byte.is_ascii_whitespace() => self.skipped = at,
                 _ => {
                     self.unexpected = true;
-                    return at + 1;
+                    return at;
                 }
             }
+        }
+        chunk.len()
+    }
+
+    /// Passes a string from `at` on, up to its end or that of the chunk; says where that is.
+    fn pass_string(&mut self, chunk: &[u8], mut at: usize) -> usize {
+        if self.escaped {
+            self.escaped = false;
+            at += 1;
+        }
+        while let Some(rest) = chunk.get(at..) {
+            let Some(found) = memchr::memchr2(b'"', b'\\', rest) else {
+                return chunk.len();
+            };
+            at += found;
+            if chunk.get(at) == Some(&b'"') {
+                self.in_string = false;
+                return at + 1;
+            }
+            // The backslash and what it escapes, which may be in the next chunk.
+            at += 2;
+            self.escaped = at > chunk.len();
         }
         chunk.len()
     }

@@ -50,6 +50,37 @@ fn canonical_bytes_are_a_fixed_point() {
     assert_eq!(blobs(&text), text);
 }
 
+/// Gives a few bytes at a time, as a slow pipe does.
+struct Dripping<'a>(&'a [u8], usize);
+
+impl Read for Dripping<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let room = self.1.min(buffer.len());
+        self.0.read(&mut buffer[..room])
+    }
+}
+
+#[test]
+fn where_reads_end_changes_nothing() {
+    let text = concat!(
+        r#" {"name":"a\\","s":"\"}{[\\\" ]","t":["\u007d","\\"]}"#,
+        "\n",
+        r#"{"name":"b","n":{"q":"\\\\"}}{"name":"c","e":""}"#
+    );
+    let whole = blobs(text);
+    assert_eq!(whole.lines().count(), 3, "{whole}");
+    for size in 1..40 {
+        let metas: Vec<Meta> = decode(Dripping(text.as_bytes(), size), &Limits::default())
+            .collect::<Result<_, _>>()
+            .expect("a sound file");
+        let parts: Vec<String> = metas
+            .into_iter()
+            .map(|meta| String::from_utf8(meta.blob).expect("UTF-8"))
+            .collect();
+        assert_eq!(parts.concat(), whole, "{size} bytes at a time");
+    }
+}
+
 #[test]
 fn json_values_need_nothing_between_them() {
     let text = " \n{\"name\":\"a\",\"z\":1.0,\"b\":\"}{\\\"\"}{\"name\":\"b\"}\n\n{ \"name\" : \"c\" }";

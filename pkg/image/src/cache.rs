@@ -2,7 +2,7 @@
 //!
 //! A digest's directory holds `rootfs` and, written last, `image.json` with the image's labels.
 //! It is made beside its place as `.tmp-*` and moved there in one step once it is on disk.
-//! Content survives a restart.
+//! Content survives a restart, unless it is only passed on ([`crate::ImageConfig::durable`]).
 
 use std::{
     collections::BTreeMap,
@@ -52,16 +52,19 @@ pub(crate) struct Cached {
 #[derive(Clone, Debug)]
 pub(crate) struct Shelf {
     directory: PathBuf,
+    /// Whether content has to be on disk before it counts.
+    durable: bool,
 }
 
 impl Shelf {
     /// The shelf of an owner, whose name is checked first: it becomes a path.
-    pub(crate) fn of(cache: &Path, owner: &str) -> Result<Self, Error> {
+    pub(crate) fn of(cache: &Path, owner: &str, durable: bool) -> Result<Self, Error> {
         if !dns_subdomain(owner) {
             return Err(Error::Owner(owner.to_owned()));
         }
         Ok(Self {
             directory: cache.join("unpack").join(owner),
+            durable,
         })
     }
 
@@ -121,7 +124,7 @@ impl Shelf {
             .map_err(failed)
     }
 
-    /// Moves an unpacked image into place, with `marker`; all of it is on disk before.
+    /// Moves an unpacked image into place, with `marker`; all of it is on disk before, where that matters.
     pub(crate) fn publish(&self, content: &Path, digest: &Digest, marker: &Marker) -> Result<Cached, Error> {
         let place = self.place(digest);
         let failed = |action| {
@@ -130,14 +133,18 @@ impl Shelf {
         };
         let text = serde_json::to_vec(marker).map_err(|error| failed("describe")(error.into()))?;
         fs::write(content.join(MARKER), text).map_err(failed("write to"))?;
-        let directory = File::open(content).map_err(failed("write to"))?;
-        // One call for the tree: thousands of small files are slow to sync one by one.
-        rustix::fs::syncfs(&directory).map_err(|error| failed("sync")(error.into()))?;
+        if self.durable {
+            let directory = File::open(content).map_err(failed("write to"))?;
+            // One call for the tree: thousands of small files are slow to sync one by one.
+            rustix::fs::syncfs(&directory).map_err(|error| failed("sync")(error.into()))?;
+        }
         remove(&place)?;
         fs::rename(content, &place).map_err(failed("move content to"))?;
-        File::open(&self.directory)
-            .and_then(|directory| directory.sync_all())
-            .map_err(failed("sync"))?;
+        if self.durable {
+            File::open(&self.directory)
+                .and_then(|directory| directory.sync_all())
+                .map_err(failed("sync"))?;
+        }
         self.find(digest, marker.filter.as_ref().map(|(label, _)| label.as_str()))?
             .ok_or_else(|| failed("find")(io::ErrorKind::NotFound.into()))
     }
@@ -163,8 +170,9 @@ impl Shelf {
     }
 }
 
-/// Removes what interrupted pulls left behind.
-pub(crate) fn sweep(cache: &Path) {
+/// Removes what interrupted pulls left behind; and everything where content was not synced, since a marker may then
+/// be on disk without what it marks.
+pub(crate) fn sweep(cache: &Path, durable: bool) {
     let Ok(owners) = fs::read_dir(cache.join("unpack")) else {
         return;
     };
@@ -174,7 +182,7 @@ pub(crate) fn sweep(cache: &Path) {
         .flatten()
         .flatten()
     {
-        if entry.file_name().to_string_lossy().starts_with(TEMPORARY)
+        if (!durable || entry.file_name().to_string_lossy().starts_with(TEMPORARY))
             && let Err(error) = remove(&entry.path())
         {
             tracing::warn!(error = error.message(), "leftover of an interrupted pull stays");
@@ -242,7 +250,7 @@ mod tests {
     fn only_names_of_objects_are_owners() {
         let cache = Path::new("/cache");
         for good in ["a", "a.b", "operatorhubio", "a-1.b-2"] {
-            assert!(Shelf::of(cache, good).is_ok(), "{good}");
+            assert!(Shelf::of(cache, good, true).is_ok(), "{good}");
         }
         let long = "a".repeat(254);
         for bad in [
@@ -259,7 +267,7 @@ mod tests {
             "a\0",
             long.as_str(),
         ] {
-            assert!(Shelf::of(cache, bad).is_err(), "{bad}");
+            assert!(Shelf::of(cache, bad, true).is_err(), "{bad}");
         }
     }
 
@@ -280,7 +288,7 @@ mod tests {
     #[test]
     fn publishes_whole_and_keeps_one() {
         let cache = tempfile::tempdir().unwrap();
-        let shelf = Shelf::of(cache.path(), "owner").unwrap();
+        let shelf = Shelf::of(cache.path(), "owner", true).unwrap();
         publish(&shelf, OLD);
         let cached = publish(&shelf, NEW);
         assert_eq!(
@@ -306,13 +314,24 @@ mod tests {
     #[test]
     fn leftovers_and_incomplete_content_go() {
         let cache = tempfile::tempdir().unwrap();
-        let shelf = Shelf::of(cache.path(), "owner").unwrap();
+        let shelf = Shelf::of(cache.path(), "owner", true).unwrap();
         let leftover = shelf.temporary().unwrap().keep();
         publish(&shelf, OLD);
-        sweep(cache.path());
+        sweep(cache.path(), true);
         assert!(!leftover.exists());
+        assert!(shelf.find(&OLD.parse().unwrap(), None).unwrap().is_some());
         fs::remove_file(shelf.place(&OLD.parse().unwrap()).join(MARKER)).unwrap();
         assert!(shelf.find(&OLD.parse().unwrap(), None).unwrap().is_none());
         assert!(!shelf.place(&OLD.parse().unwrap()).exists());
+    }
+
+    #[test]
+    fn what_was_not_synced_is_not_believed_by_the_next_process() {
+        let cache = tempfile::tempdir().unwrap();
+        let shelf = Shelf::of(cache.path(), "owner", false).unwrap();
+        publish(&shelf, OLD);
+        assert!(shelf.find(&OLD.parse().unwrap(), None).unwrap().is_some());
+        sweep(cache.path(), false);
+        assert!(shelf.find(&OLD.parse().unwrap(), None).unwrap().is_none());
     }
 }

@@ -9,6 +9,9 @@ use crate::{auth::PullSecrets, hosts::HostPolicy, trust};
 pub struct ImageConfig {
     /// The cache; unpacked content goes to `unpack/<owner>/<digest>` below it.
     pub cache_dir: PathBuf,
+    /// Whether unpacked content is kept, over a crash of the machine, too. When it is not, because who fetches it makes
+    /// something of its own of it, it is not synced to the disk, and what an earlier process left is not believed.
+    pub durable: bool,
     /// Registries, `host[:port]`, reached by plain HTTP. All others by HTTPS.
     pub plain_http: Vec<String>,
     /// Directory whose `*.crt` files are trusted besides the system's authorities, and whose
@@ -39,6 +42,7 @@ impl ImageConfig {
     pub fn new(cache_dir: impl Into<PathBuf>) -> Self {
         Self {
             cache_dir: cache_dir.into(),
+            durable: true,
             plain_http: Vec::new(),
             ca_dir: None,
             certs_d: trust::default_certs_d(),

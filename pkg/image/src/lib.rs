@@ -8,6 +8,7 @@
 mod args;
 mod auth;
 mod cache;
+mod cause;
 mod config;
 mod error;
 mod hosts;
@@ -23,6 +24,7 @@ mod unpack;
 
 pub use args::ImageArgs;
 pub use auth::{AuthError, PullSecretError, PullSecrets, SecretText};
+pub use cause::Cause;
 pub use config::{ImageConfig, Limits};
 pub use error::Error;
 pub use hosts::{AllowedHost, AllowedHostError, HostClass, HostPolicy, HostRefused};

@@ -89,7 +89,7 @@ struct Order<'a> {
 impl Puller {
     /// A puller over a cache directory; what interrupted pulls left there is removed.
     pub fn new(config: ImageConfig) -> Self {
-        cache::sweep(&config.cache_dir);
+        cache::sweep(&config.cache_dir, config.durable);
         Self {
             config,
             owners: Mutex::default(),
@@ -156,7 +156,7 @@ impl Puller {
         filter: Filter,
     ) -> Result<Unpacked, Error> {
         let verdict = self.verdict(requested, reference).await?;
-        let place = Shelf::of(&self.config.cache_dir, owner)?;
+        let place = self.shelf(owner)?;
         let lock = self.owners.lock().entry(owner.to_owned()).or_default().clone();
         let _alone = lock.lock().await;
         let label = match filter {
@@ -205,10 +205,14 @@ impl Puller {
     /// # Errors
     /// The cache directory cannot be changed.
     pub async fn forget(&self, owner: &str) -> Result<(), Error> {
-        let place = Shelf::of(&self.config.cache_dir, owner)?;
+        let place = self.shelf(owner)?;
         let lock = self.owners.lock().remove(owner).unwrap_or_default();
         let _alone = lock.lock().await;
         blocking(move || place.clear()).await
+    }
+
+    fn shelf(&self, owner: &str) -> Result<Shelf, Error> {
+        Shelf::of(&self.config.cache_dir, owner, self.config.durable)
     }
 
     /// What the signature policy says; a refusal that needs no look at signatures is an error.

@@ -43,23 +43,36 @@ impl Events {
         self.publish(EventType::Warning, object, reason, action, note);
     }
 
+    /// As [`Events::normal`], written when this returns, as far as the API server takes it: for the last thing that a
+    /// process does.
+    pub async fn normal_now(&self, object: ObjectReference, reason: &str, action: &str, note: &str) {
+        let event = event(EventType::Normal, reason, action, note);
+        write(&self.0, &event, &object).await;
+    }
+
     /// In a task of its own: an event that cannot be written is logged and lost.
     fn publish(&self, type_: EventType, object: ObjectReference, reason: &str, action: &str, note: &str) {
-        let event = Event {
-            type_,
-            reason: reason.to_owned(),
-            note: Some(cut(note)),
-            action: action.to_owned(),
-            secondary: None,
-        };
+        let event = event(type_, reason, action, note);
         let recorder = self.0.clone();
-        tokio::spawn(async move {
-            match tokio::time::timeout(CALL, recorder.publish(&event, &object)).await {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => tracing::debug!(%error, reason = event.reason, "event not written"),
-                Err(_) => tracing::debug!(reason = event.reason, "event not written in time"),
-            }
-        });
+        tokio::spawn(async move { write(&recorder, &event, &object).await });
+    }
+}
+
+fn event(type_: EventType, reason: &str, action: &str, note: &str) -> Event {
+    Event {
+        type_,
+        reason: reason.to_owned(),
+        note: Some(cut(note)),
+        action: action.to_owned(),
+        secondary: None,
+    }
+}
+
+async fn write(recorder: &Recorder, event: &Event, object: &ObjectReference) {
+    match tokio::time::timeout(CALL, recorder.publish(event, object)).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::debug!(%error, reason = event.reason, "event not written"),
+        Err(_) => tracing::debug!(reason = event.reason, "event not written in time"),
     }
 }
 

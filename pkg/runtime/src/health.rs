@@ -51,6 +51,18 @@ impl Health {
         flag
     }
 
+    /// Adds a readiness check that fails from the moment `stopping` is cancelled.
+    pub fn ready_until(&self, name: impl Into<String>, stopping: &CancellationToken) {
+        let stopping = stopping.clone();
+        self.ready_check(name, move || {
+            if stopping.is_cancelled() {
+                Err("the process is stopping".to_owned())
+            } else {
+                Ok(())
+            }
+        });
+    }
+
     /// The routes, for tests and for servers that carry more.
     pub fn router(&self) -> Router {
         Router::new()
@@ -216,5 +228,17 @@ mod tests {
             (200, "[+]ping ok\n[+]catalog-server ok\nreadyz check passed\n")
         );
         assert_eq!(ask(&health, "/readyz/nothing").await.0, 404);
+    }
+
+    #[tokio::test]
+    async fn not_ready_from_the_signal_on_but_healthy() {
+        let (health, stopping) = (Health::new(), CancellationToken::new());
+        health.ready_until("shutdown", &stopping);
+        assert_eq!(ask(&health, "/readyz").await.0, 200);
+        stopping.cancel();
+        assert_eq!(ask(&health, "/readyz").await.0, 500);
+        let (_, why) = ask(&health, "/readyz/shutdown").await;
+        assert!(why.contains("the process is stopping"), "{why}");
+        assert_eq!(ask(&health, "/healthz").await.0, 200);
     }
 }

@@ -113,6 +113,82 @@ async fn one_leads_at_a_time() {
     assert!(waiting.await.unwrap().unwrap().is_none());
 }
 
+/// What events tell of a lease.
+async fn told_of(client: &Client, lease: &str) -> Vec<String> {
+    let events: Api<Event> = Api::namespaced(client.clone(), NAMESPACE);
+    let found = events.list(&ListParams::default()).await.unwrap();
+    let about = |event: &Event| {
+        let object = event.regarding.as_ref();
+        object.and_then(|object| object.name.as_deref()) == Some(lease)
+            && object.and_then(|object| object.kind.as_deref()) == Some("Lease")
+            && event.reason.as_deref() == Some("LeaderElection")
+    };
+    let notes = found.items.into_iter().filter(about);
+    notes.filter_map(|event| event.note).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_dies_without_a_word_is_succeeded_when_the_lease_ends() {
+    let (_control_plane, client) = cluster().await;
+    let lead = |config: &LeaseConfig, shutdown: &CancellationToken| {
+        tokio::spawn(run_when_leader(
+            client.clone(),
+            Some(config.clone()),
+            shutdown.clone(),
+            async |until: CancellationToken| until.cancelled().await,
+        ))
+    };
+    let (one, other) = (quick("takeover"), quick("takeover"));
+    let leases: Api<Lease> = Api::namespaced(client.clone(), NAMESPACE);
+    let holder = async || {
+        let lease = leases.get_opt("takeover").await.unwrap();
+        lease.and_then(|lease| lease.spec?.holder_identity)
+    };
+    let ends = CancellationToken::new();
+    let dies = lead(&one, &ends);
+    wait("the first leads", || async {
+        holder().await.as_deref() == Some(one.identity.as_str())
+    })
+    .await;
+    let succeeds = lead(&other, &ends);
+    // As kill -9 does: nothing is given back, nothing is said.
+    dies.abort();
+    assert!(dies.await.unwrap_err().is_cancelled());
+    let died = std::time::Instant::now();
+    wait("the second leads", || async {
+        holder().await.as_deref() == Some(other.identity.as_str())
+    })
+    .await;
+    // Only the lower bound counts: taken sooner, two might have led. The last renewal was at most a retry before.
+    let least = one.lease_duration.saturating_sub(one.retry_period.mul_f64(1.2));
+    assert!(died.elapsed() > least, "taken after {:?}", died.elapsed());
+    let transitions = leases
+        .get("takeover")
+        .await
+        .unwrap()
+        .spec
+        .unwrap()
+        .lease_transitions;
+    assert_eq!(transitions, Some(1));
+
+    // Who ends in order says so, after the lease was given back.
+    ends.cancel();
+    succeeds.await.unwrap().unwrap();
+    assert_eq!(holder().await.as_deref(), Some(""));
+    let wanted = [
+        format!("{} became leader", one.identity),
+        format!("{} became leader", other.identity),
+        format!("{} stopped leading", other.identity),
+    ];
+    wait("the events are there", || async {
+        let told = told_of(&client, "takeover").await;
+        wanted.iter().all(|note| told.contains(note))
+    })
+    .await;
+    let never = format!("{} stopped leading", one.identity);
+    assert!(!told_of(&client, "takeover").await.contains(&never));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn replicas_agree_on_one_certificate_and_metrics_ask_who_reads() {
     let (control_plane, client) = cluster().await;

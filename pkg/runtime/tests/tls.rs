@@ -40,7 +40,15 @@ impl Server {
         let until = ends.clone();
         tokio::spawn(async move {
             let router = Router::new().route("/", get(async || "here"));
-            serve::tls_on("test", listener, router, &certificate, until).await
+            serve::tls_on(
+                "test",
+                listener,
+                router,
+                &certificate,
+                serve::Traffic::default(),
+                until,
+            )
+            .await
         });
         Self {
             address,

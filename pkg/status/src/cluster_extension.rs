@@ -322,6 +322,7 @@ fn install_status(revision: &RevisionView) -> ClusterExtensionInstallStatus {
         },
         catalog: revision.catalog.clone(),
         moved_from: revision.moved_from.clone(),
+        warning: None,
     }
 }
 

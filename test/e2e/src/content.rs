@@ -3,10 +3,12 @@
 
 mod bundle;
 mod catalog;
+mod hostile;
 mod word;
 
 pub use bundle::{BAD_IMAGE, files as bundle_files};
 pub use catalog::{MIRRORED_REGISTRY, Row, catalog_file};
+pub use hostile::layer as hostile_layer;
 pub use word::Word;
 
 /// A package's name in the catalog: names of a table are local to the scenario.

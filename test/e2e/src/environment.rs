@@ -45,7 +45,12 @@ impl Environment {
         let history = History::record(control_plane.client());
         let pods = PodStandIn::start(control_plane.client());
         pods.set_image_pulls(BAD_IMAGE, false).await;
-        let mut catalogd = Catalogd::start(&control_plane, &registry).await?;
+        // The one gate of the content API that is off by itself, as upstream.
+        let options = ControllerOptions {
+            args: vec!["--feature-gates=GraphQLCatalogQueries=true".to_owned()],
+            ..ControllerOptions::default()
+        };
+        let mut catalogd = Catalogd::start_with(&control_plane, &registry, options).await?;
         let options = ControllerOptions {
             registries_conf: Some(with_mirror(&registry.host())),
             ..ControllerOptions::default()

@@ -114,6 +114,8 @@ impl Catalogd {
         let args = vec![
             format!("--catalogs-server-addr={address}"),
             format!("--external-address={address}"),
+            // Nobody has to find out that it goes, unless a test is about that.
+            "--shutdown-delay=0s".to_owned(),
         ];
         let controller = Controller::start(Kind::Catalogd, control_plane, registry, options, args).await?;
         Ok(Self { controller, serves })
@@ -271,7 +273,7 @@ impl Controller {
         }
         let mut process = spawn.spawn(self.scratch.path())?;
         let client = tls::http_client(None)?;
-        let url = format!("http://{}/readyz", self.health.address());
+        let url = self.ready_url();
         let ready = eventually(
             START_LIMIT,
             &format!("{} is ready", self.kind.name()),
@@ -302,6 +304,11 @@ impl Controller {
     /// The process, unless it was stopped.
     pub fn process(&mut self) -> Option<&mut Process> {
         self.process.as_mut()
+    }
+
+    /// `http://127.0.0.1:PORT/readyz`.
+    pub fn ready_url(&self) -> String {
+        format!("http://{}/readyz", self.health.address())
     }
 
     /// The file its output goes to.

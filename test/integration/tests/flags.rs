@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use anyhow::{Context as _, Result, ensure};
-use clap::Parser;
+use clap::{CommandFactory as _, Parser};
 use olm_harness::workspace;
 use olm_runtime::args::command_line;
 
@@ -49,4 +49,58 @@ fn documented<A: Parser>() -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// What upstream's two controllers take alike.
+const UPSTREAM: [&str; 28] = [
+    "metrics-bind-address",
+    "health-probe-bind-address",
+    "pprof-bind-address",
+    "leader-elect",
+    "system-namespace",
+    "tls-cert",
+    "tls-key",
+    "pull-cas-dir",
+    "global-pull-secret",
+    "feature-gates",
+    "tls-profile",
+    "tls-custom-version",
+    "tls-custom-ciphers",
+    "tls-custom-curves",
+    "kubeconfig",
+    "v",
+    "vmodule",
+    "logtostderr",
+    "alsologtostderr",
+    "stderrthreshold",
+    "log_dir",
+    "log_file",
+    "log_file_max_size",
+    "log_backtrace_at",
+    "add_dir_header",
+    "skip_headers",
+    "skip_log_headers",
+    "one_output",
+];
+
+#[test]
+fn no_flag_of_upstream_is_unknown() {
+    let of_catalogd = [
+        "catalogs-server-addr",
+        "external-address",
+        "cache-dir",
+        "gc-interval",
+        "webhook-server-port",
+    ];
+    let of_operator = ["cache-path", "catalogd-cas-dir"];
+    for (command, own) in [
+        (olm_catalogd::Args::command(), of_catalogd.as_slice()),
+        (olm_operator_controller::Args::command(), of_operator.as_slice()),
+    ] {
+        let known: Vec<&str> = command.get_arguments().filter_map(clap::Arg::get_long).collect();
+        for flag in UPSTREAM.iter().chain(own) {
+            assert!(known.contains(flag), "{} lacks --{flag}", command.get_name());
+        }
+        assert!(command.find_subcommand("version").is_some());
+    }
 }

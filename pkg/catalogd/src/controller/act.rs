@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use olm_image::{CanonicalRef, Reference};
+use olm_image::{CanonicalRef, Cause, Reference};
 
 use super::{Context, images::Stopped};
 use crate::metrics::{PullResult, Step};
@@ -16,10 +16,10 @@ use crate::storage::{CatalogName, Generation, Origin, StorageError};
 pub(super) enum ActError {
     /// The image could not be had; only another spec helps.
     #[error("source catalog content: {0}")]
-    Terminal(String),
+    Terminal(String, Cause),
     /// The image could not be had.
     #[error("source catalog content: {0}")]
-    Source(String),
+    Source(String, Cause),
     /// The image is there, its catalog cannot be used.
     #[error("error storing fbc: {}", olm_runtime::telemetry::chain(.0))]
     Store(#[source] StorageError),
@@ -39,13 +39,13 @@ impl From<Stopped> for ActError {
 
 impl ActError {
     pub(super) fn terminal(&self) -> bool {
-        matches!(self, Self::Terminal(_))
+        matches!(self, Self::Terminal(..))
     }
 
     /// The reason of the event that tells of it.
     pub(super) fn reason(&self) -> &'static str {
         match self {
-            Self::Terminal(_) | Self::Source(_) => "PullFailed",
+            Self::Terminal(..) | Self::Source(..) => "PullFailed",
             Self::Store(_) => "UnpackFailed",
             Self::Remove(_) => "RemoveFailed",
             Self::Interrupted => "Interrupted",
@@ -54,8 +54,7 @@ impl ActError {
 
     fn result(&self) -> Option<PullResult> {
         match self {
-            Self::Terminal(_) => Some(PullResult::Blocked),
-            Self::Source(_) => Some(PullResult::Registry),
+            Self::Terminal(_, cause) | Self::Source(_, cause) => Some(PullResult::Image(*cause)),
             Self::Store(StorageError::Io { .. } | StorageError::Damaged { .. }) => Some(PullResult::Disk),
             Self::Store(_) => Some(PullResult::Content),
             Self::Remove(_) | Self::Interrupted => None,
@@ -71,10 +70,15 @@ impl ActError {
             ""
         };
         if terminal {
-            Self::Terminal(format!("{step}terminal error: {message}"))
+            Self::Terminal(format!("{step}terminal error: {message}"), error.cause())
         } else {
-            Self::Source(format!("{step}{message}"))
+            Self::Source(format!("{step}{message}"), error.cause())
         }
+    }
+
+    /// What is named as an image is none.
+    fn no_reference(error: &olm_image::ReferenceError) -> Self {
+        Self::Terminal(format!("terminal error: {error}"), Cause::Invalid)
     }
 }
 
@@ -128,7 +132,7 @@ fn counted(context: &Context, ended: Result<Pulled, ActError>) -> Result<Pulled,
 async fn bring(context: &Arc<Context>, name: &CatalogName, requested: &str) -> Result<Pulled, ActError> {
     let reference: Reference = requested
         .parse()
-        .map_err(|error| ActError::Terminal(format!("terminal error: {error}")))?;
+        .map_err(|error| ActError::no_reference(&error))?;
     let image_error = |error: olm_image::Error| ActError::of(&error, &reference);
     let asked = Instant::now();
     let resolved = context.images.resolve(&reference).await?.map_err(image_error)?;
@@ -167,9 +171,7 @@ async fn bring_resolved(
     requested: &str,
     resolved: &str,
 ) -> Result<Pulled, ActError> {
-    let reference: Reference = resolved
-        .parse()
-        .map_err(|error| ActError::Terminal(format!("terminal error: {error}")))?;
+    let reference: Reference = resolved.parse().map_err(|error| ActError::no_reference(&error))?;
     let resolved = context
         .images
         .resolve(&reference)

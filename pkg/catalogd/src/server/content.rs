@@ -29,6 +29,10 @@ const JSON_LINES: HeaderValue = HeaderValue::from_static("application/jsonl");
 /// a megabyte for as long as its client takes.
 const COMPRESSING: usize = 16;
 
+/// Objects that are looked at, and bytes that are read, on the thread that answers. So many cost tens of microseconds,
+/// as two changes of threads do, and hold up no other answer.
+const AT_ONCE: (u32, usize) = (16, 64 * 1024);
+
 /// What answers share.
 #[derive(Debug)]
 pub(super) struct Shared {
@@ -121,6 +125,12 @@ pub(super) async fn metas(
     if *method == Method::HEAD {
         return head(generation, &validators, form, query).await;
     }
+    if form == Encoding::Identity
+        && let Some(answer) = at_once(&generation, &query)
+    {
+        shared.kept.put(&validators.etag, answer.clone());
+        return complete(&validators, method, answer);
+    }
     let permit = match form {
         Encoding::Identity => None,
         _ => shared.compressing.clone().try_acquire_owned().ok(),
@@ -146,6 +156,29 @@ pub(super) async fn metas(
         Ok(Err(error)) => reply::broken("searching the content", &error),
         Err(error) => reply::broken("searching the content", &error),
     }
+}
+
+/// All of a small answer that needs no wait for the disk: what was read or written lately is in the page cache.
+/// `None` when it is not small, or not there; then a thread that may block looks for it.
+fn at_once(generation: &Arc<Generation>, query: &Query) -> Option<Answer> {
+    let (objects, room) = AT_ONCE;
+    if query.projection.is_some() || query.filter.is_empty() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    if let Some(selection) = generation.select_cached(&query.filter).ok()? {
+        if selection.left() > objects {
+            return None;
+        }
+        let mut raw = Raw::selected(generation.clone(), selection);
+        if raw.read(&mut bytes, room).ok()? {
+            return None;
+        }
+    }
+    Some(Answer {
+        bytes: bytes.into(),
+        form: Encoding::Identity,
+    })
 }
 
 /// An answer as far as it was made at once.

@@ -1,53 +1,25 @@
-//! The HTTPS listener of the content API.
-//!
-//! HTTP/1.1 and HTTP/2. Who is slow to handshake, to send a request or to take an answer is cut
-//! off, so that idle or stuck peers cannot hold connections for ever.
+//! The HTTPS listener of the content API, and how its clients are told that it is about to go.
 
-use std::{
-    io,
-    net::{SocketAddr, TcpListener},
-    pin::Pin,
-    time::Duration,
-};
+use std::{net::TcpListener, time::Duration};
 
-use axum::Router;
-use axum_server::{
-    Handle,
-    accept::Accept,
-    tls_rustls::{RustlsAcceptor, RustlsConfig},
+use axum::{
+    Router,
+    extract::{Request, State},
+    http::{HeaderValue, Version, header},
+    middleware::{self, Next},
+    response::Response,
 };
-use hyper_util::rt::TokioTimer;
 use olm_runtime::{
-    serve::DRAIN,
-    tls::{ServingCert, TlsError},
+    serve::{self, ServeError, Traffic},
+    tls::ServingCert,
 };
-use tokio::net::TcpStream;
-use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
 
-/// How long a TLS handshake may take.
-const HANDSHAKE: Duration = Duration::from_secs(10);
-/// How long a request's head may take, also the idle time between two requests.
-const HEAD: Duration = Duration::from_secs(30);
-/// How long a client may take no byte of an answer.
-const STALL: Duration = Duration::from_mins(1);
-/// How often an HTTP/2 peer is asked whether it is there, and how long it may take to answer.
-const PING: Duration = Duration::from_secs(20);
-/// Most answers at once on one HTTP/2 connection.
-const STREAMS: u32 = 100;
-/// Largest head of a request, in bytes.
-const HEAD_BYTES: u32 = 64 * 1024;
-
-/// Why the server ended.
-#[derive(Debug, thiserror::Error)]
-pub enum ServeError {
-    /// The TLS configuration cannot be made.
-    #[error("catalog server cannot serve TLS")]
-    Tls(#[source] TlsError),
-    /// The listener broke.
-    #[error("catalog server broke")]
-    Broke(#[source] io::Error),
-}
+/// Clients keep connections between two catalogs, and HTTP/2 ones ask for many packages at once.
+const TRAFFIC: Traffic = Traffic {
+    head: Duration::from_secs(30),
+    streams: 100,
+};
 
 /// Serves on an open socket until `shutdown`, then lets answers under way finish.
 ///
@@ -59,54 +31,29 @@ pub async fn serve(
     certificate: &ServingCert,
     shutdown: CancellationToken,
 ) -> Result<(), ServeError> {
-    let tls = certificate.server_config().map_err(ServeError::Tls)?;
-    let acceptor = RustlsAcceptor::new(RustlsConfig::from_config(tls))
-        .handshake_timeout(HANDSHAKE)
-        .acceptor(Watched);
-    let handle = Handle::<SocketAddr>::new();
-    let ending = handle.clone();
-    let waiting = tokio::spawn(async move {
-        shutdown.cancelled().await;
-        ending.graceful_shutdown(Some(DRAIN));
-    });
-    let mut server = axum_server::from_tcp(listener)
-        .map_err(ServeError::Broke)?
-        .acceptor(acceptor)
-        .handle(handle);
-    let builder = server.http_builder();
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD);
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .keep_alive_interval(PING)
-        .keep_alive_timeout(PING)
-        .max_concurrent_streams(STREAMS)
-        .max_header_list_size(HEAD_BYTES);
-    let ended = server
-        .serve(router.into_make_service())
-        .await
-        .map_err(ServeError::Broke);
-    waiting.abort();
-    ended
+    serve::tls_on(
+        "catalog content",
+        listener,
+        router,
+        certificate,
+        TRAFFIC,
+        shutdown,
+    )
+    .await
 }
 
-/// Puts the time limit on writing below TLS.
-#[derive(Clone, Debug)]
-struct Watched;
+/// The same routes; from `stopping` on, every answer over HTTP/1.1 is the last one on its connection, so that the
+/// next request goes to another replica instead of into a connection that is being closed. HTTP/2 says so itself.
+pub fn leaving(router: Router, stopping: CancellationToken) -> Router {
+    router.layer(middleware::from_fn_with_state(stopping, last))
+}
 
-impl<S: Send + 'static> Accept<TcpStream, S> for Watched {
-    type Stream = Pin<Box<TimeoutStream<TcpStream>>>;
-    type Service = S;
-    type Future = std::future::Ready<io::Result<(Self::Stream, S)>>;
-
-    fn accept(&self, stream: TcpStream, service: S) -> Self::Future {
-        // An answer's head and body are written apart: without this, the body waits for the head's acknowledgement,
-        // which a peer puts off by 40 ms.
-        if let Err(error) = stream.set_nodelay(true) {
-            return std::future::ready(Err(error));
-        }
-        let mut stream = TimeoutStream::new(stream);
-        stream.set_write_timeout(Some(STALL));
-        std::future::ready(Ok((Box::pin(stream), service)))
+async fn last(State(stopping): State<CancellationToken>, request: Request, next: Next) -> Response {
+    let version = request.version();
+    let mut response = next.run(request).await;
+    if version <= Version::HTTP_11 && stopping.is_cancelled() {
+        let close = HeaderValue::from_static("close");
+        response.headers_mut().insert(header::CONNECTION, close);
     }
+    response
 }

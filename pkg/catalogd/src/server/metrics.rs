@@ -1,15 +1,23 @@
-//! How long requests take, and how they end.
+//! How long requests take, how they end, and what they take along.
 
-use std::time::{Duration, Instant};
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+    time::{Duration, Instant},
+};
 
 use axum::{
+    body::Body,
     extract::{Request, State},
+    http::{HeaderMap, HeaderValue, header},
     middleware::Next,
     response::Response,
 };
+use bytes::Bytes;
+use http_body::{Frame, SizeHint};
 use prometheus_client::{
     encoding::EncodeLabelSet,
-    metrics::{family::Family, histogram::Histogram},
+    metrics::{counter::Counter, family::Family, histogram::Histogram},
     registry::Registry,
 };
 
@@ -23,22 +31,38 @@ struct Labels {
     code: u16,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct BytesLabels {
+    encoding: &'static str,
+}
+
 type Durations = Family<Labels, Histogram, fn() -> Histogram>;
 
-/// Durations of all requests by status code. Clones share them.
+/// Durations of all requests by status code, and bytes of all answers by encoding. Clones share them.
 #[derive(Clone, Debug)]
-pub struct Metrics(Durations);
+pub struct Metrics {
+    durations: Durations,
+    bytes: Family<BytesLabels, Counter>,
+}
 
 impl Metrics {
-    /// Registers the histogram under upstream's name.
+    /// Registers the histogram under upstream's name, and the bytes.
     pub fn register(registry: &mut Registry) -> Self {
-        let durations = Durations::new_with_constructor(|| Histogram::new(BUCKETS));
+        let metrics = Self {
+            durations: Durations::new_with_constructor(|| Histogram::new(BUCKETS)),
+            bytes: Family::default(),
+        };
         registry.register(
             "catalogd_http_request_duration_seconds",
             "Histogram of request duration in seconds",
-            durations.clone(),
+            metrics.durations.clone(),
         );
-        Self(durations)
+        registry.register(
+            "catalogd_http_response_bytes",
+            "Bytes of answers' bodies as they are sent, by their encoding",
+            metrics.bytes.clone(),
+        );
+        metrics
     }
 }
 
@@ -48,9 +72,53 @@ pub(super) async fn observe(State(metrics): State<Metrics>, request: Request, ne
     let response = next.run(request).await;
     let (status, took): (u16, Duration) = (response.status().as_u16(), started.elapsed());
     metrics
-        .0
+        .durations
         .get_or_create(&Labels { code: status })
         .observe(took.as_secs_f64());
-    tracing::info!(%method, %uri, status, took_ms = took.as_millis(), "served");
-    response
+    tracing::debug!(%method, %uri, status, took_ms = took.as_millis(), "served");
+    let encoding = encoding(response.headers());
+    let sent = metrics.bytes.get_or_create_owned(&BytesLabels { encoding });
+    response.map(|body| Body::new(Counted { body, sent }))
+}
+
+/// One of a closed set, whatever the header says.
+fn encoding(headers: &HeaderMap) -> &'static str {
+    match headers.get(header::CONTENT_ENCODING).map(HeaderValue::as_bytes) {
+        None => "identity",
+        Some(b"gzip") => "gzip",
+        Some(b"zstd") => "zstd",
+        Some(_) => "other",
+    }
+}
+
+/// A body whose bytes count when they are taken: what a client breaks off is counted up to there.
+struct Counted {
+    body: Body,
+    sent: Counter,
+}
+
+impl http_body::Body for Counted {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        if let Poll::Ready(Some(Ok(frame))) = &polled
+            && let Some(bytes) = frame.data_ref()
+        {
+            self.sent.inc_by(bytes.len() as u64);
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }

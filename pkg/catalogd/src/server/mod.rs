@@ -27,6 +27,6 @@ mod reply;
 mod router;
 
 pub use access::AUDIENCE;
-pub use listen::serve;
+pub use listen::{leaving, serve};
 pub use metrics::Metrics;
 pub use router::{Options, router, router_with};

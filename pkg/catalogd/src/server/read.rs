@@ -1,9 +1,10 @@
-//! Reading stored content in order, a bounded piece at a time. All of it blocks on the disk.
+//! Reading stored content in order, a bounded piece at a time. All of it blocks on the disk, but for what a search
+//! selects that does not wait.
 
 use std::{collections::VecDeque, io, sync::Arc};
 
 use super::project::Projection;
-use crate::storage::{Encoding, Generation, Section, Selection, StorageError};
+use crate::storage::{Encoding, Generation, Section, Selection, StorageError, Wait};
 
 /// Bytes read at once.
 pub(super) const PIECE: usize = 128 * 1024;
@@ -25,6 +26,7 @@ pub(super) struct Raw {
     form: Encoding,
     sections: VecDeque<Section>,
     selection: Option<Selection>,
+    wait: Wait,
 }
 
 impl Raw {
@@ -39,6 +41,7 @@ impl Raw {
             form,
             sections,
             selection: None,
+            wait: Wait::ForDisk,
         }
     }
 
@@ -54,6 +57,7 @@ impl Raw {
             generation,
             form: Encoding::Identity,
             sections: VecDeque::new(),
+            wait: selection.wait(),
             selection: Some(selection),
         }
     }
@@ -70,8 +74,14 @@ impl Raw {
             let take = usize::try_from(section.length).map_or(room, |length| length.min(room));
             let old = out.len();
             out.resize(old + take, 0);
-            self.generation
-                .read_at(self.form, out.get_mut(old..).unwrap_or_default(), section.offset)?;
+            let piece = out.get_mut(old..).unwrap_or_default();
+            let read = self
+                .generation
+                .read_waiting(self.form, piece, section.offset, self.wait);
+            if let Err(error) = read {
+                out.truncate(old);
+                return Err(error);
+            }
             room -= take;
             section.offset += take as u64;
             section.length -= take as u64;
@@ -80,6 +90,22 @@ impl Raw {
             }
         }
         Ok(!self.sections.is_empty() || self.selection.is_some())
+    }
+
+    /// As [`Raw::read`], as far as it takes neither a search nor a wait for the disk; `None` when it takes one at once.
+    pub(super) fn read_cached(&mut self, out: &mut Vec<u8>, room: usize) -> Option<bool> {
+        if self.selection.is_some() {
+            return None;
+        }
+        let before = out.len();
+        let wait = std::mem::replace(&mut self.wait, Wait::Never);
+        let read = self.read(out, room);
+        self.wait = wait;
+        match read {
+            Ok(more) => Some(more),
+            // What was read until then is right; who reads on may wait.
+            Err(_) => (out.len() > before).then_some(true),
+        }
     }
 
     /// Looks up more sections; whether there may be any.

@@ -2,13 +2,43 @@
 
 use std::{
     fs::{self, File},
-    io::{self, BufWriter, Read, Write},
+    io::{self, BufWriter, IoSliceMut, Read, Write},
+    os::unix::fs::FileExt,
     path::Path,
 };
+
+use rustix::io::{Errno, ReadWriteFlags};
 
 use sha2::{Digest, Sha256};
 
 use super::{StorageError, manifest::FileInfo};
+
+/// Whether a read may wait for the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// As long as it takes; not on a thread of the reactor.
+    ForDisk,
+    /// What is not in the page cache is an error, as is everything on file systems that cannot tell.
+    Never,
+}
+
+/// Fills `bytes` from a place of a file.
+pub(super) fn read_exact_at(file: &File, bytes: &mut [u8], offset: u64, wait: Wait) -> io::Result<()> {
+    if wait == Wait::ForDisk {
+        return file.read_exact_at(bytes, offset);
+    }
+    let mut filled = 0;
+    while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        let at = offset.saturating_add(filled as u64);
+        match rustix::io::preadv2(file, &mut [IoSliceMut::new(rest)], at, ReadWriteFlags::NOWAIT) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(read) => filled += read,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
 
 /// Counts and digests what passes through it.
 pub(super) struct Digesting<W> {

@@ -2,11 +2,10 @@
 
 use std::{
     fs::File,
-    os::unix::fs::FileExt,
     path::{Path, PathBuf},
 };
 
-use super::{Filter, Manifest, Schemas, Section, Selection, StorageError, files, index::Index};
+use super::{Filter, Manifest, Schemas, Section, Selection, StorageError, Wait, files, index::Index};
 
 pub(super) const CONTENT: &str = "catalog.jsonl";
 pub(super) const CONTENT_GZIP: &str = "catalog.jsonl.gz";
@@ -100,17 +99,33 @@ impl Generation {
         })
     }
 
+    /// Length of its index, in bytes.
+    pub fn index_size(&self) -> u64 {
+        self.manifest.size(INDEX)
+    }
+
     /// Fills `bytes` from a place of the content in a form. Blocks on the disk.
     ///
     /// # Errors
     /// The file cannot be read, or ends before `bytes` is full.
     pub fn read_at(&self, encoding: Encoding, bytes: &mut [u8], offset: u64) -> Result<(), StorageError> {
+        self.read_waiting(encoding, bytes, offset, Wait::ForDisk)
+    }
+
+    /// As [`Generation::read_at`], waiting for the disk only as far as `wait` says.
+    pub(crate) fn read_waiting(
+        &self,
+        encoding: Encoding,
+        bytes: &mut [u8],
+        offset: u64,
+        wait: Wait,
+    ) -> Result<(), StorageError> {
         let (file, name) = match encoding {
             Encoding::Identity => (&self.content, CONTENT),
             Encoding::Gzip => (&self.gzip, CONTENT_GZIP),
             Encoding::Zstd => (&self.zstd, CONTENT_ZSTD),
         };
-        file.read_exact_at(bytes, offset)
+        files::read_exact_at(file, bytes, offset, wait)
             .map_err(StorageError::io("read", self.path.join(name)))
     }
 
@@ -120,7 +135,15 @@ impl Generation {
     /// # Errors
     /// The index cannot be read.
     pub fn select(&self, filter: &Filter) -> Result<Option<Selection>, StorageError> {
-        self.index.select(filter)
+        self.index.select(filter, Wait::ForDisk)
+    }
+
+    /// As [`Generation::select`], but neither this nor what is read of the search waits for the disk.
+    ///
+    /// # Errors
+    /// The index cannot be read without waiting.
+    pub fn select_cached(&self, filter: &Filter) -> Result<Option<Selection>, StorageError> {
+        self.index.select(filter, Wait::Never)
     }
 
     /// The next sections of a search, `None` at its end. Blocks on the disk.

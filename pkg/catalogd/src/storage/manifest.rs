@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::StorageError;
 
 /// The layout this build reads and writes. Another number means: store again.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// Longest manifest that is read, in bytes.
 const MAX_BYTES: u64 = 64 * 1024;
 

@@ -11,6 +11,7 @@ mod files;
 mod forms;
 mod generation;
 mod index;
+mod limits;
 mod manifest;
 mod name;
 mod store;
@@ -18,8 +19,10 @@ mod walk;
 mod write;
 
 pub use error::StorageError;
+pub use files::Wait;
 pub use generation::{Encoding, Generation};
 pub use index::{Filter, Schemas, Section, Selection};
+pub use limits::Limits;
 pub use manifest::{Counts, Manifest, Origin};
 pub use name::{CatalogName, NameError};
 pub use store::Store;

@@ -11,7 +11,9 @@ use std::{
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::OwnedMutexGuard;
 
-use super::{CatalogName, Generation, Manifest, Origin, StorageError, files, generation::MANIFEST, write};
+use super::{
+    CatalogName, Generation, Limits, Manifest, Origin, StorageError, files, generation::MANIFEST, write,
+};
 
 /// The symlink to the generation that is served.
 const CURRENT: &str = "current";
@@ -26,6 +28,7 @@ const TEMPORARY: &str = ".tmp-";
 #[derive(Debug)]
 pub struct Store {
     root: PathBuf,
+    limits: Limits,
     serving: RwLock<HashMap<CatalogName, Arc<Generation>>>,
     locks: Mutex<HashMap<CatalogName, Arc<tokio::sync::Mutex<()>>>>,
 }
@@ -45,6 +48,7 @@ impl Store {
             .map_err(StorageError::io("create", &root))?;
         let store = Self {
             root,
+            limits: Limits::default(),
             serving: RwLock::default(),
             locks: Mutex::default(),
         };
@@ -62,6 +66,13 @@ impl Store {
             }
         }
         Ok(store)
+    }
+
+    /// The same, taking catalogs within other limits.
+    #[must_use]
+    pub fn within(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
     }
 
     fn recover(&self, name: CatalogName) {
@@ -135,7 +146,14 @@ impl Store {
             Some(former) if former.manifest().digest == digest => former.manifest().stored_at,
             _ => now,
         };
-        write::write(source, temporary.path(), origin, stored_at, interrupted)?;
+        write::write(
+            source,
+            temporary.path(),
+            &self.limits,
+            origin,
+            stored_at,
+            interrupted,
+        )?;
         fs::rename(temporary.keep(), &target).map_err(StorageError::io("create", &target))?;
         self.publish(name, &target)
     }

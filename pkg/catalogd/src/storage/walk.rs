@@ -17,7 +17,7 @@ const IGNORE_FILE: &str = ".indexignore";
 const MAX_IGNORE_BYTES: u64 = 1024 * 1024;
 
 /// What a catalog's tree may cost.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WalkLimits {
     /// Most files and folders.
     pub max_entries: u64,

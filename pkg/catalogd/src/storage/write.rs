@@ -9,15 +9,12 @@ use std::{
 };
 
 use super::{
-    Manifest, Origin, StorageError, WalkLimits, files,
+    Limits, Manifest, Origin, StorageError, files,
     forms::Forms,
     generation::{CONTENT, INDEX, MANIFEST},
     index::Builder,
     walk,
 };
-
-/// Most bytes of canonical blobs of one catalog.
-const MAX_CONTENT: u64 = 8 * 1024 * 1024 * 1024;
 
 /// Reads the catalog below `source` and writes a whole generation into the existing, empty folder
 /// `target`, synced. `stored_at` says, for the content's digest, since when there is such content;
@@ -25,14 +22,15 @@ const MAX_CONTENT: u64 = 8 * 1024 * 1024 * 1024;
 pub(super) fn write(
     source: &Path,
     target: &Path,
+    limits: &Limits,
     origin: Origin,
     stored_at: impl FnOnce(&str) -> i64,
     interrupted: &dyn Fn() -> bool,
 ) -> Result<Manifest, StorageError> {
-    let mut index = Builder::new(target);
+    let mut index = Builder::new(target, limits.objects);
     let forms = thread::scope(|scope| {
         let mut forms = Forms::start(scope, target)?;
-        let read = read(source, &mut index, &mut forms, interrupted);
+        let read = read(source, limits, &mut index, &mut forms, interrupted);
         // Why a thread could not write explains more than that the reading stopped.
         let written = forms.finish();
         match (read, written) {
@@ -68,6 +66,7 @@ pub(super) fn write(
 /// Reads all files of a catalog once, in order.
 fn read(
     source: &Path,
+    limits: &Limits,
     index: &mut Builder,
     forms: &mut Forms<'_>,
     interrupted: &dyn Fn() -> bool,
@@ -75,21 +74,21 @@ fn read(
     /// How many objects are read between two questions.
     const OFTEN: u64 = 256;
     let mut size = 0;
-    for (path, name) in walk(source, &WalkLimits::default())? {
+    for (path, name) in walk(source, &limits.tree)? {
         if interrupted() {
             return Err(StorageError::Interrupted);
         }
         let file = fs::File::open(&path).map_err(StorageError::io("open", &path))?;
-        for meta in olm_fbc::decode(file, &olm_fbc::Limits::default()) {
+        for meta in olm_fbc::decode(file, &limits.of_a_file()) {
             let meta = meta.map_err(|source| StorageError::Decode {
                 file: name.clone(),
                 source,
             })?;
             size += meta.blob.len() as u64;
-            if size > MAX_CONTENT {
+            if size > limits.content {
                 return Err(StorageError::TooLarge {
                     what: "bytes",
-                    limit: MAX_CONTENT,
+                    limit: limits.content,
                 });
             }
             index.add(&meta)?;

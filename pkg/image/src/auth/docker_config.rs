@@ -17,6 +17,8 @@ struct File {
     auths: HashMap<String, Entry>,
     #[serde(default, rename = "credHelpers")]
     helpers: HashMap<String, String>,
+    #[serde(default, rename = "credsStore")]
+    store: String,
 }
 
 #[derive(Deserialize)]
@@ -55,6 +57,12 @@ impl DockerConfig {
     /// A `config.json`, `auth.json` or `.dockerconfigjson`. The error is the line.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, usize> {
         let file: File = serde_json::from_slice(bytes).map_err(|error| error.line())?;
+        if !file.store.is_empty() {
+            tracing::warn!(
+                helper = file.store,
+                "credential helpers are not run: of registries without an entry no credentials are known"
+            );
+        }
         for registry in file.helpers.keys() {
             tracing::warn!(
                 registry,
@@ -150,7 +158,7 @@ mod tests {
                 "https://index.docker.io/v1/": {"auth": "aHViOnA="},
                 "azure.example": {"auth": "MDAwMDo=", "identitytoken": "refresh"},
                 "broken.io": {"auth": "!"}
-            }, "credHelpers": {"ecr.example": "ecr-login"}}"#,
+            }, "credHelpers": {"ecr.example": "ecr-login"}, "credsStore": "desktop"}"#,
         );
         assert_eq!(user(&file, "quay.io", "team/app"), Some("team"));
         assert_eq!(user(&file, "quay.io", "team/secret/app"), Some("app"));

@@ -20,7 +20,11 @@ pub(crate) async fn write(
 ) -> Result<(), CallError> {
     let old = extension.status.clone().unwrap_or_default();
     let generation = extension.metadata.generation.unwrap_or_default();
-    let new = cluster_extension::extension(&old, outcome, generation, now);
+    let mut new = cluster_extension::extension(&old, outcome, generation, now);
+    if let Some(install) = &mut new.install {
+        // In a field of its own: the conditions' messages are upstream's, and events are made of them.
+        install.warning = context.puller.warning().map(str::to_owned);
+    }
     let conditions = new.conditions.as_deref().unwrap_or_default();
     context
         .shared
@@ -61,7 +65,8 @@ fn whole(status: &ClusterExtensionStatus) -> Value {
     let mut whole =
         json!({"observedGeneration": null, "conditions": null, "install": null, "activeRevisions": null});
     if status.install.is_some() {
-        whole["install"] = json!({"bundle": {"release": null}, "catalog": null, "movedFrom": null});
+        whole["install"] =
+            json!({"bundle": {"release": null}, "catalog": null, "movedFrom": null, "warning": null});
     }
     if let Ok(known) = serde_json::to_value(status) {
         overlay(&mut whole, known);
@@ -106,7 +111,7 @@ mod tests {
         assert_eq!(
             installed["install"],
             json!({"bundle": {"name": "a.v1.0.0", "version": "1.0.0", "release": null},
-                "catalog": null, "movedFrom": null})
+                "catalog": null, "movedFrom": null, "warning": null})
         );
     }
 }

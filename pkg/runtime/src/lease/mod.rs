@@ -12,7 +12,10 @@ use std::{future::Future, pin::pin, time::Duration};
 
 use jiff::Timestamp;
 use k8s_openapi::{
-    api::coordination::v1::{Lease, LeaseSpec},
+    api::{
+        coordination::v1::{Lease, LeaseSpec},
+        core::v1::ObjectReference,
+    },
     apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta},
 };
 use kube::{Api, Client, api::PostParams};
@@ -20,7 +23,7 @@ use prometheus_client::metrics::{family::Family, gauge::Gauge};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::metrics::Registry;
+use crate::{events::Events, metrics::Registry};
 use decide::{Decision, Observed, evaluate};
 
 /// How long others must wait after a holder's last sign of life.
@@ -29,6 +32,10 @@ pub const LEASE_DURATION: Duration = Duration::from_secs(137);
 pub const RENEW_DEADLINE: Duration = Duration::from_secs(107);
 /// Time between two tries to take or renew.
 pub const RETRY_PERIOD: Duration = Duration::from_secs(26);
+/// Who reports elections. client-go puts the identity here, which is longer than `events.k8s.io/v1` takes.
+const ELECTOR: &str = "leader-election";
+/// Reason of the events that tell who leads.
+const ELECTION: &str = "LeaderElection";
 /// How long one call to the API server may take.
 const CALL: Duration = Duration::from_secs(10);
 /// How long the work may take to stop after the lease was lost, before we return anyway.
@@ -142,6 +149,7 @@ where
         return Ok(Some(work(shutdown).await));
     };
     let mut candidate = Candidate {
+        events: Events::new(client.clone(), ELECTOR),
         api: Api::namespaced(client, &config.namespace),
         config,
         seen: None,
@@ -150,12 +158,15 @@ where
         return Ok(None);
     }
     candidate.config.leading.set(1);
+    candidate.tell_leading();
     let leading = shutdown.child_token();
     let mut working = pin!(work(leading.clone()));
     let lost = tokio::select! {
         done = &mut working => {
             candidate.config.leading.set(0);
+            let stopped = candidate.election("stopped leading");
             candidate.release().await;
+            candidate.tell_last(stopped).await;
             return Ok(Some(done));
         }
         () = candidate.renew_until_lost() => LeaseError::Lost {
@@ -169,11 +180,14 @@ where
     if timeout(STOP, working).await.is_err() {
         tracing::error!(lease = candidate.config.name, "work did not stop in time");
     }
+    let stopped = candidate.election("stopped leading");
+    candidate.tell_last(stopped).await;
     Err(lost)
 }
 
 struct Candidate {
     api: Api<Lease>,
+    events: Events,
     config: LeaseConfig,
     seen: Option<Seen>,
 }
@@ -185,6 +199,31 @@ struct Seen {
 }
 
 impl Candidate {
+    /// What the event of an election is about, and what it says: the lease, and client-go's words.
+    fn election(&self, what: &str) -> (ObjectReference, String) {
+        let lease = self.seen.as_ref().map(|seen| &seen.lease.metadata);
+        let object = ObjectReference {
+            api_version: Some("coordination.k8s.io/v1".to_owned()),
+            kind: Some("Lease".to_owned()),
+            namespace: Some(self.config.namespace.clone()),
+            name: Some(self.config.name.clone()),
+            uid: lease.and_then(|metadata| metadata.uid.clone()),
+            ..ObjectReference::default()
+        };
+        (object, format!("{} {what}", self.config.identity))
+    }
+
+    fn tell_leading(&self) {
+        let (object, note) = self.election("became leader");
+        self.events.normal(object, ELECTION, "Acquire", &note);
+    }
+
+    /// The process may end right behind it.
+    async fn tell_last(&self, (object, note): (ObjectReference, String)) {
+        // Another action than the first: else it would be counted as the same event again.
+        self.events.normal_now(object, ELECTION, "Release", &note).await;
+    }
+
     /// Waits until the lease is ours (`true`) or the token is cancelled.
     async fn acquire(&mut self, shutdown: &CancellationToken) -> bool {
         tracing::info!(

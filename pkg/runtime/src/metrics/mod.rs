@@ -130,7 +130,15 @@ pub async fn serve(
             access::check,
         ))
         .with_state(registry);
-    serve::tls_on("metrics", listener, router, certificate, shutdown).await
+    serve::tls_on(
+        "metrics",
+        listener,
+        router,
+        certificate,
+        serve::Traffic::default(),
+        shutdown,
+    )
+    .await
 }
 
 #[cfg(test)]

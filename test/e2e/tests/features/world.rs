@@ -11,6 +11,7 @@ use olm_e2e::content::{self, Row, Word};
 use olm_e2e::environment::Environment;
 use olm_harness::ImageBuilder;
 use olm_harness::eventually;
+use reqwest::header::HeaderMap;
 use serde_json::Value;
 
 /// How long a condition may take to come; generous, since a failure is what it delays.
@@ -36,10 +37,19 @@ pub(crate) struct OlmWorld {
     pub(crate) versions: BTreeMap<(String, String), Vec<Row>>,
     /// Digests of published catalogs: (catalog, version) → digest.
     pub(crate) digests: BTreeMap<(String, String), String>,
+    /// What the content API answered last.
+    pub(crate) answer: Option<Answer>,
     /// `kind/name` → uid of objects that the scenario removed.
     pub(crate) removed: BTreeMap<String, String>,
     /// What the extension had when the scenario had it noted.
     pub(crate) noted: Vec<Noted>,
+}
+
+/// An answer of catalogd's, as it came over the wire.
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Debug for OlmWorld {
@@ -58,6 +68,7 @@ impl OlmWorld {
             id: olm_harness::unique_id(),
             versions: BTreeMap::new(),
             digests: BTreeMap::new(),
+            answer: None,
             removed: BTreeMap::new(),
             noted: Vec::new(),
         })
@@ -87,6 +98,7 @@ impl OlmWorld {
             .replace("${NAME}", &self.name())
             .replace("${TEST_NAMESPACE}", &self.namespace())
             .replace("${SCENARIO_ID}", &self.id)
+            .replace("${ETAG}", &self.etag())
             .replace("${REGISTRY}", &self.environment.registry.host());
         for (prefix, name) in [
             (
@@ -104,6 +116,14 @@ impl OlmWorld {
             }
         }
         out
+    }
+
+    /// The entity tag of the last answer.
+    fn etag(&self) -> String {
+        let tag = self.answer.as_ref().and_then(|answer| answer.headers.get("etag"));
+        tag.and_then(|tag| tag.to_str().ok())
+            .unwrap_or_default()
+            .to_owned()
     }
 
     /// The YAML of a step's text block, with names put in.

@@ -14,8 +14,6 @@ use super::{
 };
 use crate::storage::{Counts, StorageError};
 
-/// Most metas of a catalog.
-const MAX_METAS: u64 = 4_000_000;
 /// Most bytes of distinct schemas, packages and names.
 const MAX_TEXT: u64 = 256 * 1024 * 1024;
 
@@ -27,6 +25,8 @@ pub(in crate::storage) struct Builder {
     /// Every field of every meta by its text; the number is [`Occurrence`].
     keys: Sorter,
     metas: u32,
+    /// Most metas.
+    most: u32,
     end: u64,
     counts: Counts,
 }
@@ -53,9 +53,10 @@ impl Occurrence {
 }
 
 impl Builder {
-    /// `folder` is where temporary files may be made.
-    pub(in crate::storage) fn new(folder: &Path) -> Self {
+    /// `folder` is where temporary files may be made, `most` how many metas there may be.
+    pub(in crate::storage) fn new(folder: &Path, most: u32) -> Self {
         Self {
+            most,
             folder: folder.to_owned(),
             places: Scratch::new(folder),
             keys: Sorter::new(folder),
@@ -68,8 +69,8 @@ impl Builder {
     /// Notes the next meta of the stream.
     pub(in crate::storage) fn add(&mut self, meta: &Meta) -> Result<(), StorageError> {
         let too_large = |what, limit| StorageError::TooLarge { what, limit };
-        if u64::from(self.metas) >= MAX_METAS {
-            return Err(too_large("objects", MAX_METAS));
+        if self.metas >= self.most {
+            return Err(too_large("objects", u64::from(self.most)));
         }
         let length = u32::try_from(meta.blob.len())
             .map_err(|_| too_large("bytes in one object", u64::from(u32::MAX)))?;
@@ -138,6 +139,9 @@ struct Sections {
     lists: [Scratch; 3],
     /// By field.
     postings: [Scratch; 3],
+    /// The strings that are schemas, and how many these are.
+    schemas: Scratch,
+    schema_count: u32,
     /// The string of every field of every meta, by meta.
     records: Sorter,
     /// Bytes of text so far, strings so far.
@@ -158,6 +162,8 @@ impl Sections {
             text: scratch(),
             lists: std::array::from_fn(|_| scratch()),
             postings: std::array::from_fn(|_| scratch()),
+            schemas: scratch(),
+            schema_count: 0,
             records: Sorter::new(folder),
             length: 0,
             count: 0,
@@ -194,8 +200,13 @@ impl Sections {
             let (before, so_far) = (field.of_mut(&mut self.before), *field.of_mut(&mut self.so_far));
             let list = field.of_mut(&mut self.lists);
             list.write(&before.to_le_bytes())?;
-            list.write(&(so_far - *before).to_le_bytes())?;
+            let count = so_far - *before;
+            list.write(&count.to_le_bytes())?;
             *before = so_far;
+            if matches!(field, Field::Schema) && count > 0 && !self.current.is_empty() {
+                self.schemas.write(&self.count.to_le_bytes())?;
+                self.schema_count += 1;
+            }
         }
         self.length += length;
         self.count += 1;
@@ -210,11 +221,13 @@ impl Sections {
             metas,
             strings: u64::from(self.count),
             text: self.length,
+            schemas: u64::from(self.schema_count),
         };
         file.write_all(&MAGIC)?;
         file.write_all(&u32_of(layout.metas)?.to_le_bytes())?;
         file.write_all(&u32_of(layout.strings)?.to_le_bytes())?;
         file.write_all(&layout.text.to_le_bytes())?;
+        file.write_all(&layout.schemas.to_le_bytes())?;
         let mut places = places.read()?;
         let mut place = [0; 12];
         let mut field = 0;
@@ -228,7 +241,7 @@ impl Sections {
             file.write_all(&string.to_le_bytes())
         })?;
         let rest = [self.strings, self.text].into_iter();
-        for section in rest.chain(self.lists).chain(self.postings) {
+        for section in rest.chain(self.lists).chain(self.postings).chain([self.schemas]) {
             io::copy(&mut section.read()?, file)?;
         }
         Ok(())

@@ -1,14 +1,13 @@
 //! What an index tells beyond searches: a page of a schema's objects, and which schemas there are.
 
 use super::{
-    Field, LIST, Layout, POSTING, RECORD, STRING,
+    Field, LIST, Layout, POSTING, RECORD, SCHEMA, STRING,
     read::{Index, POSTING_BYTES, RECORD_BYTES, Section, u32_at, u64_at},
 };
-use crate::storage::StorageError;
+use crate::storage::{StorageError, Wait};
 
-/// Lists read at once.
-const BATCH: u64 = 4096;
 const LIST_BYTES: usize = 8;
+const SCHEMA_BYTES: usize = 4;
 
 /// How many objects there are of each schema, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,47 +26,43 @@ impl Index {
         offset: u64,
         limit: u64,
     ) -> Result<Vec<Section>, StorageError> {
-        let Some(key) = self.find(schema)? else {
+        let Some(key) = self.find(schema, Wait::ForDisk)? else {
             return Ok(Vec::new());
         };
         let (start, count) = self.list(Field::Schema, u64::from(key))?;
         let mut page = Vec::new();
         for at in (offset..count).take(usize::try_from(limit).unwrap_or(usize::MAX)) {
             let place = self.layout.postings(Field::Schema) + (start + at) * POSTING;
-            let number = u64::from(u32_at(&self.read::<POSTING_BYTES>(place)?, 0));
+            let number = u64::from(u32_at(&self.read::<POSTING_BYTES>(place, Wait::ForDisk)?, 0));
             if number >= self.layout.metas {
                 return Err(self.damaged());
             }
-            let record = self.read::<RECORD_BYTES>(Layout::records() + number * RECORD)?;
+            let record = self.read::<RECORD_BYTES>(Layout::records() + number * RECORD, Wait::ForDisk)?;
             page.push(self.section(&record)?);
         }
         Ok(page)
     }
 
-    /// The first schemas by name, at most `most`.
+    /// The first schemas by name, at most `most`. What it costs grows with these alone.
     pub(in crate::storage) fn schemas(&self, most: usize) -> Result<Schemas, StorageError> {
-        let mut found = Schemas::default();
-        // The empty text is the first: objects without a schema are no schema's.
-        let mut key = 1;
-        while key < self.layout.strings {
-            let batch = (self.layout.strings - key).min(BATCH);
-            let mut lists = vec![0; usize::try_from(batch * LIST).unwrap_or_default()];
-            self.read_into(&mut lists, self.layout.lists(Field::Schema) + key * LIST)?;
-            for (at, list) in (key..).zip(lists.chunks_exact(LIST_BYTES)) {
-                let count = u64::from(u32_at(list, 4));
-                if count == 0 {
-                    continue;
-                }
-                if found.counts.len() >= most {
-                    found.left_out += 1;
-                    continue;
-                }
-                let text = self.read::<8>(self.layout.strings() + at * STRING)?;
-                found.counts.push((self.text(&text)?, count));
+        let all = self.layout.schemas;
+        let told = all.min(most as u64);
+        let mut keys = vec![0; usize::try_from(told * SCHEMA).unwrap_or_default()];
+        self.read_into(&mut keys, self.layout.schemas(), Wait::ForDisk)?;
+        let mut counts = Vec::new();
+        for key in keys.chunks_exact(SCHEMA_BYTES) {
+            let key = u64::from(u32_at(key, 0));
+            if key >= self.layout.strings {
+                return Err(self.damaged());
             }
-            key += batch;
+            let (_, count) = self.list(Field::Schema, key)?;
+            let text = self.read::<8>(self.layout.strings() + key * STRING, Wait::ForDisk)?;
+            counts.push((self.text(&text)?, count));
         }
-        Ok(found)
+        Ok(Schemas {
+            counts,
+            left_out: all - told,
+        })
     }
 
     fn text(&self, string: &[u8]) -> Result<String, StorageError> {
@@ -76,13 +71,13 @@ impl Index {
             return Err(self.damaged());
         }
         let mut text = vec![0; usize::try_from(length).unwrap_or_default()];
-        self.read_into(&mut text, self.layout.text() + start)?;
+        self.read_into(&mut text, self.layout.text() + start, Wait::ForDisk)?;
         String::from_utf8(text).map_err(|_| self.damaged())
     }
 
     /// Where the postings of a string begin, and how many there are.
     fn list(&self, field: Field, key: u64) -> Result<(u64, u64), StorageError> {
-        let list = self.read::<LIST_BYTES>(self.layout.lists(field) + key * LIST)?;
+        let list = self.read::<LIST_BYTES>(self.layout.lists(field) + key * LIST, Wait::ForDisk)?;
         let (start, count) = (u64::from(u32_at(&list, 0)), u64::from(u32_at(&list, 4)));
         if start + count > self.layout.metas {
             return Err(self.damaged());

@@ -3,12 +3,13 @@
 //! One file, little endian, made to be searched by reads at offsets without loading it:
 //!
 //! ```text
-//! magic "OLMINDX1" | metas u32 | strings u32 | text bytes u64
+//! magic "OLMINDX2" | metas u32 | strings u32 | text bytes u64 | schemas u64
 //! records   metas   x { offset u64, length u32, schema u32, package u32, name u32 }   in stream order
 //! strings   strings x { start u32, length u32 }                                       sorted, "" is 0
 //! text      the strings' bytes
 //! lists     3 x strings x { start u32, count u32 }        schema, package, name: by string
 //! postings  3 x metas   x record u32                      ascending within a list
+//! schemas   schemas x string u32                          the strings that are schemas, sorted; "" is none
 //! ```
 
 mod build;
@@ -21,12 +22,13 @@ pub use list::Schemas;
 pub(super) use read::Index;
 pub use read::{Filter, Section, Selection};
 
-const MAGIC: [u8; 8] = *b"OLMINDX1";
-const HEADER: u64 = 24;
+const MAGIC: [u8; 8] = *b"OLMINDX2";
+const HEADER: u64 = 32;
 const RECORD: u64 = 24;
 const STRING: u64 = 8;
 const LIST: u64 = 8;
 const POSTING: u64 = 4;
+const SCHEMA: u64 = 4;
 
 /// What blobs are filed under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +65,7 @@ struct Layout {
     metas: u64,
     strings: u64,
     text: u64,
+    schemas: u64,
 }
 
 impl Layout {
@@ -86,7 +89,11 @@ impl Layout {
         self.text() + self.text + 3 * self.strings * LIST + field.ordinal() * self.metas * POSTING
     }
 
-    fn size(self) -> u64 {
+    fn schemas(self) -> u64 {
         self.postings(Field::Schema) + 3 * self.metas * POSTING
+    }
+
+    fn size(self) -> u64 {
+        self.schemas() + self.schemas * SCHEMA
     }
 }

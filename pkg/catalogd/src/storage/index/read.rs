@@ -2,17 +2,16 @@
 
 use std::{
     fs::File,
-    io,
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
 };
 
 use super::{Field, LIST, Layout, MAGIC, POSTING, RECORD, STRING};
-use crate::storage::StorageError;
+use crate::storage::{StorageError, Wait, files};
 
 /// How many records are looked at between two reads of the index.
 const BATCH: u32 = 1024;
-const HEADER_BYTES: usize = 24;
+const HEADER_BYTES: usize = 32;
 pub(super) const RECORD_BYTES: usize = 24;
 pub(super) const POSTING_BYTES: usize = 4;
 
@@ -59,6 +58,19 @@ pub struct Selection {
     wanted: [Option<u32>; 3],
     next: u64,
     left: u32,
+    wait: Wait,
+}
+
+impl Selection {
+    /// How many objects are still to be looked at; no more than these are selected.
+    pub fn left(&self) -> u32 {
+        self.left
+    }
+
+    /// Whether its reads may wait for the disk.
+    pub(crate) fn wait(&self) -> Wait {
+        self.wait
+    }
 }
 
 impl Index {
@@ -73,8 +85,10 @@ impl Index {
             metas: u64::from(u32_at(&header, 8)),
             strings: u64::from(u32_at(&header, 12)),
             text: u64_at(&header, 16),
+            schemas: u64_at(&header, 24),
         };
-        if !header.starts_with(&MAGIC) || layout.text > size || layout.size() != size {
+        if !header.starts_with(&MAGIC) || layout.text > size || layout.schemas > size || layout.size() != size
+        {
             return Err(StorageError::Damaged {
                 path: path.to_owned(),
                 what: "the index is not readable",
@@ -90,7 +104,11 @@ impl Index {
 
     /// Starts a search. `None`: nothing can match. As upstream, blobs without a schema are in no
     /// filtered answer.
-    pub(in crate::storage) fn select(&self, filter: &Filter) -> Result<Option<Selection>, StorageError> {
+    pub(in crate::storage) fn select(
+        &self,
+        filter: &Filter,
+        wait: Wait,
+    ) -> Result<Option<Selection>, StorageError> {
         let mut wanted = [None; 3];
         let mut shortest: Option<(Field, u32, u32)> = None;
         for (slot, (field, text)) in wanted.iter_mut().zip([
@@ -99,10 +117,10 @@ impl Index {
             (Field::Name, &filter.name),
         ]) {
             let Some(text) = text else { continue };
-            let Some(key) = self.find(text)? else {
+            let Some(key) = self.find(text, wait)? else {
                 return Ok(None);
             };
-            let list = self.read::<8>(self.layout.lists(field) + u64::from(key) * LIST)?;
+            let list = self.read::<8>(self.layout.lists(field) + u64::from(key) * LIST, wait)?;
             let (start, count) = (u32_at(&list, 0), u32_at(&list, 4));
             if u64::from(start) + u64::from(count) > self.layout.metas {
                 return Err(self.damaged());
@@ -120,6 +138,7 @@ impl Index {
             wanted,
             next,
             left: count,
+            wait,
         }))
     }
 
@@ -134,7 +153,7 @@ impl Index {
         }
         let batch = selection.left.min(BATCH);
         let mut postings = vec![0; batch as usize * POSTING_BYTES];
-        self.read_into(&mut postings, selection.next)?;
+        self.read_into(&mut postings, selection.next, selection.wait)?;
         selection.next += u64::from(batch) * POSTING;
         selection.left -= batch;
         let mut sections: Vec<Section> = Vec::new();
@@ -143,7 +162,7 @@ impl Index {
             if number >= self.layout.metas {
                 return Err(self.damaged());
             }
-            let record = self.read::<RECORD_BYTES>(Layout::records() + number * RECORD)?;
+            let record = self.read::<RECORD_BYTES>(Layout::records() + number * RECORD, selection.wait)?;
             let keys = [u32_at(&record, 12), u32_at(&record, 16), u32_at(&record, 20)];
             let fits = keys
                 .iter()
@@ -172,17 +191,17 @@ impl Index {
     }
 
     /// The key of a string, by binary search.
-    pub(super) fn find(&self, text: &str) -> Result<Option<u32>, StorageError> {
+    pub(super) fn find(&self, text: &str, wait: Wait) -> Result<Option<u32>, StorageError> {
         let (mut low, mut high) = (0_u64, self.layout.strings);
         while low < high {
             let middle = low + (high - low) / 2;
-            let entry = self.read::<8>(self.layout.strings() + middle * STRING)?;
+            let entry = self.read::<8>(self.layout.strings() + middle * STRING, wait)?;
             let (start, length) = (u64::from(u32_at(&entry, 0)), u64::from(u32_at(&entry, 4)));
             if start + length > self.layout.text {
                 return Err(self.damaged());
             }
             let mut found = vec![0; usize::try_from(length).unwrap_or_default()];
-            self.read_into(&mut found, self.layout.text() + start)?;
+            self.read_into(&mut found, self.layout.text() + start, wait)?;
             match found.as_slice().cmp(text.as_bytes()) {
                 std::cmp::Ordering::Equal => return Ok(u32::try_from(middle).ok()),
                 std::cmp::Ordering::Less => low = middle + 1,
@@ -192,15 +211,14 @@ impl Index {
         Ok(None)
     }
 
-    pub(super) fn read<const N: usize>(&self, offset: u64) -> Result<[u8; N], StorageError> {
+    pub(super) fn read<const N: usize>(&self, offset: u64, wait: Wait) -> Result<[u8; N], StorageError> {
         let mut bytes = [0; N];
-        self.read_into(&mut bytes, offset)?;
+        self.read_into(&mut bytes, offset, wait)?;
         Ok(bytes)
     }
 
-    pub(super) fn read_into(&self, bytes: &mut [u8], offset: u64) -> Result<(), StorageError> {
-        let read: io::Result<()> = self.file.read_exact_at(bytes, offset);
-        read.map_err(StorageError::io("read", &self.path))
+    pub(super) fn read_into(&self, bytes: &mut [u8], offset: u64, wait: Wait) -> Result<(), StorageError> {
+        files::read_exact_at(&self.file, bytes, offset, wait).map_err(StorageError::io("read", &self.path))
     }
 
     pub(super) fn damaged(&self) -> StorageError {

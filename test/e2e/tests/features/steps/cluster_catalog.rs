@@ -6,6 +6,7 @@ use cucumber::{given, then, when};
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::api::events::v1::Event;
 use kube::api::{Api, ListParams};
+use olm_e2e::content;
 use olm_harness::controllers::SYSTEM_NAMESPACE;
 use olm_harness::{ImageBuilder, tls};
 use serde_json::json;
@@ -56,6 +57,34 @@ async fn broken(world: &mut OlmWorld, name: String, file: String) -> anyhow::Res
         &json!({"source": {"type": "Image", "image": image}}),
     )
     .await
+}
+
+#[given(regex = r#"^catalog "([^"]+)" has an image that (.+)$"#)]
+async fn hostile(world: &mut OlmWorld, name: String, what: String) -> anyhow::Result<()> {
+    let registry = &world.environment.registry;
+    let repository = format!("e2e/{}:{MOVING}", world.catalog(&name));
+    ImageBuilder::new()
+        .label(CONFIGS, "/configs")
+        .raw_layer(
+            content::hostile_layer(&what)?,
+            format!("sha256:{}", "0".repeat(64)),
+        )
+        .push(registry, &repository)
+        .await?;
+    let image = json!({"ref": format!("{}/{repository}", registry.host())});
+    apply(
+        world,
+        &name,
+        &json!({"source": {"type": "Image", "image": image}}),
+    )
+    .await
+}
+
+#[then(regex = r#"^catalog "([^"]+)" is not served$"#)]
+async fn not_served(world: &mut OlmWorld, name: String) -> anyhow::Result<()> {
+    let (status, text) = read(world, &name, "all").await?;
+    anyhow::ensure!(status == 404, "{status}: {text:?}");
+    Ok(())
 }
 
 #[when(regex = r#"^the image of catalog "([^"]+)" is mended with package "([^"]+)"$"#)]
@@ -186,8 +215,8 @@ async fn push(world: &OlmWorld, name: &str, file: &str, text: &str) -> anyhow::R
     Ok(format!("{}/{repository}", registry.host()))
 }
 
-/// What catalogd answers, trusted by the CA that it keeps in its Secret.
-async fn read(world: &OlmWorld, name: &str, query: &str) -> anyhow::Result<(u16, String)> {
+/// The CA that catalogd keeps in its Secret.
+pub(super) async fn authority(world: &OlmWorld) -> anyhow::Result<String> {
     let secrets = Api::<Secret>::namespaced(world.cluster().client(), SYSTEM_NAMESPACE);
     let data = secrets
         .get("catalogd-service-own-cert")
@@ -195,7 +224,12 @@ async fn read(world: &OlmWorld, name: &str, query: &str) -> anyhow::Result<(u16,
         .data
         .unwrap_or_default();
     let ca = data.get("ca.crt").context("the Secret has no ca.crt")?;
-    let client = tls::http_client(Some(std::str::from_utf8(&ca.0)?))?;
+    Ok(std::str::from_utf8(&ca.0)?.to_owned())
+}
+
+/// What catalogd answers.
+async fn read(world: &OlmWorld, name: &str, query: &str) -> anyhow::Result<(u16, String)> {
+    let client = tls::http_client(Some(&authority(world).await?))?;
     let base = &world.environment.catalogd_url;
     let url = format!("{base}/catalogs/{}/api/v1/{query}", world.catalog(name));
     let answer = client.get(url).send().await?;

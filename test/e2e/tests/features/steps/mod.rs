@@ -2,6 +2,7 @@
 
 mod catalog;
 mod cluster_catalog;
+mod content_api;
 mod deadline;
 mod extension;
 mod handover;

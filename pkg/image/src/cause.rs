@@ -1,0 +1,182 @@
+//! Why an image could not be had, in one word: for the labels of metrics, which must be few.
+
+use crate::{error::Error, registry::RegistryError, unpack::UnpackError};
+
+/// The sort of an [`Error`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// The registry's name has no address.
+    Dns,
+    /// The registry cannot be trusted over TLS.
+    Tls,
+    /// Nothing listens there, or the connection broke.
+    Connection,
+    /// No answer in time, or a pull that took too long as a whole.
+    Timeout,
+    /// Credentials are missing or refused.
+    Unauthorized,
+    /// There is no such image.
+    NotFound,
+    /// The registry was asked too often.
+    RateLimited,
+    /// The registry is not able to answer.
+    Unavailable,
+    /// What came is not what its digest says.
+    Digest,
+    /// The signature policy refuses the image, or cannot be used.
+    Policy,
+    /// `registries.conf` or the policy for hosts does not let it be asked for.
+    Blocked,
+    /// It is larger than the limits.
+    TooLarge,
+    /// The reference or the image is not as it has to be.
+    Invalid,
+    /// The disk refused.
+    Disk,
+    /// Our own configuration cannot be used, or the work was interrupted.
+    Other,
+}
+
+impl Cause {
+    /// All of them.
+    pub const ALL: [Self; 15] = [
+        Self::Dns,
+        Self::Tls,
+        Self::Connection,
+        Self::Timeout,
+        Self::Unauthorized,
+        Self::NotFound,
+        Self::RateLimited,
+        Self::Unavailable,
+        Self::Digest,
+        Self::Policy,
+        Self::Blocked,
+        Self::TooLarge,
+        Self::Invalid,
+        Self::Disk,
+        Self::Other,
+    ];
+
+    /// The word.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Dns => "dns",
+            Self::Tls => "tls",
+            Self::Connection => "connection",
+            Self::Timeout => "timeout",
+            Self::Unauthorized => "unauthorized",
+            Self::NotFound => "not_found",
+            Self::RateLimited => "rate_limited",
+            Self::Unavailable => "unavailable",
+            Self::Digest => "digest",
+            Self::Policy => "policy",
+            Self::Blocked => "blocked",
+            Self::TooLarge => "too_large",
+            Self::Invalid => "invalid",
+            Self::Disk => "disk",
+            Self::Other => "other",
+        }
+    }
+}
+
+impl Error {
+    /// What sort of failure it is.
+    #[must_use]
+    pub fn cause(&self) -> Cause {
+        match self {
+            Self::Reference(_) | Self::Owner(_) | Self::MissingLabel { .. } | Self::LabelDirectory { .. } => {
+                Cause::Invalid
+            }
+            Self::Blocked { .. } => Cause::Blocked,
+            Self::Policy(_) | Self::Refused { .. } => Cause::Policy,
+            Self::Resolve { source, .. } | Self::Pull { source, .. } => source.cause(),
+            Self::PullSecrets { failed, .. } => failed.cause(),
+            Self::TooSlow { .. } => Cause::Timeout,
+            Self::Unpack { source, .. } => source.cause(),
+            Self::Cache { .. } => Cause::Disk,
+            Self::Registries(_) | Self::Auth(_) | Self::Authorities(_) | Self::Interrupted => Cause::Other,
+        }
+    }
+}
+
+impl RegistryError {
+    fn cause(&self) -> Cause {
+        match self {
+            Self::Dns { .. } => Cause::Dns,
+            Self::Tls { .. } => Cause::Tls,
+            Self::Refused { .. } | Self::Transfer { .. } | Self::Truncated { .. } => Cause::Connection,
+            Self::Timeout { .. } => Cause::Timeout,
+            Self::Unauthorized { .. }
+            | Self::ForeignRealm { .. }
+            | Self::Forbidden { .. }
+            | Self::Token { .. } => Cause::Unauthorized,
+            Self::NotFound { .. } => Cause::NotFound,
+            Self::TooManyRequests { .. } => Cause::RateLimited,
+            Self::Unavailable { .. } | Self::Status { .. } => Cause::Unavailable,
+            Self::Digest { .. } => Cause::Digest,
+            Self::Host { .. } | Self::Redirect { .. } => Cause::Blocked,
+            Self::TooLarge { .. } | Self::TooManyLayers { .. } => Cause::TooLarge,
+            Self::Malformed { .. } | Self::Unsupported { .. } | Self::NoPlatform { .. } => Cause::Invalid,
+            Self::DiskFull { .. } | Self::Disk { .. } => Cause::Disk,
+            Self::Client { .. } => Cause::Other,
+        }
+    }
+}
+
+impl UnpackError {
+    fn cause(&self) -> Cause {
+        match self {
+            Self::TooManyEntries { .. }
+            | Self::TooLarge { .. }
+            | Self::FileTooLarge { .. }
+            | Self::TooDeep { .. }
+            | Self::Ratio { .. } => Cause::TooLarge,
+            Self::DiskFull { .. } | Self::Write { .. } => Cause::Disk,
+            Self::Stopped => Cause::Timeout,
+            Self::Read(_)
+            | Self::Compression { .. }
+            | Self::Name { .. }
+            | Self::Special { .. }
+            | Self::Header { .. }
+            | Self::HardLink { .. }
+            | Self::Circle { .. }
+            | Self::NotADirectory { .. } => Cause::Invalid,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_few_and_differ() {
+        let words: std::collections::BTreeSet<_> = Cause::ALL.iter().map(|cause| cause.as_str()).collect();
+        assert_eq!(words.len(), Cause::ALL.len());
+    }
+
+    #[test]
+    fn the_innermost_cause_counts() {
+        let denied = RegistryError::Unauthorized {
+            host: "r".to_owned(),
+            what: "manifest".to_owned(),
+            offered: false,
+        };
+        let reference = "r.example/a:1".parse().unwrap();
+        let failed = Error::Resolve {
+            reference,
+            source: Box::new(denied),
+        };
+        let told = Error::PullSecrets {
+            trouble: "t".to_owned(),
+            failed: Box::new(failed),
+        };
+        assert_eq!(told.cause(), Cause::Unauthorized);
+        let bomb = Error::Unpack {
+            layer: 0,
+            source: UnpackError::Ratio { limit: 1 },
+        };
+        assert_eq!(bomb.cause(), Cause::TooLarge);
+    }
+}

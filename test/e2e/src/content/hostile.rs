@@ -1,0 +1,82 @@
+//! Catalogs' images that are made to do harm.
+
+use std::io::{self, Read as _, Write as _};
+
+use anyhow::{Context as _, bail};
+use flate2::{Compression, write::GzEncoder};
+use tar::{EntryType, Header};
+
+/// The layer of a hostile catalog below `/configs`, gzipped, by what it does.
+///
+/// # Errors
+/// There is no such word, or memory cannot be written to.
+pub fn layer(what: &str) -> anyhow::Result<Vec<u8>> {
+    match what {
+        // A thousand times larger than it looks, and beyond what small layers may be.
+        "is a bomb" => file(
+            "configs/catalog.json",
+            80 << 20,
+            &mut io::repeat(0).take(80 << 20),
+        ),
+        "climbs out of its folder" => named("configs/../../../escaped", EntryType::Regular),
+        "brings a device" => named("configs/null", EntryType::Char),
+        "nests JSON too deep" => text(&format!(
+            "{{\"schema\":\"olm.package\",\"name\":\"deep\",\"v\":{}{}}}",
+            "[".repeat(200),
+            "]".repeat(200)
+        )),
+        "expands YAML aliases without end" => {
+            let levels = (1..12).map(|level| {
+                let aliases = vec![format!("*a{}", level - 1); 10].join(", ");
+                format!("a{level}: &a{level} [{aliases}]\n")
+            });
+            let head = "schema: olm.package\nname: bomb\na0: &a0 [x, x]\n".to_owned();
+            text(&levels.fold(head, |bomb, level| bomb + &level))
+        }
+        other => bail!("no hostile image {other:?}"),
+    }
+}
+
+fn text(text: &str) -> anyhow::Result<Vec<u8>> {
+    file("configs/catalog.yaml", text.len() as u64, &mut text.as_bytes())
+}
+
+fn file(name: &str, size: u64, content: &mut dyn io::Read) -> anyhow::Result<Vec<u8>> {
+    let mut archive = archive();
+    let mut header = header(EntryType::Regular, size);
+    archive.append_data(&mut header, name, content)?;
+    finish(archive)
+}
+
+/// An empty entry whose name is taken as it is.
+fn named(name: &str, kind: EntryType) -> anyhow::Result<Vec<u8>> {
+    let mut archive = archive();
+    let mut header = header(kind, 0);
+    let field = header.as_gnu_mut().context("a GNU header")?;
+    for (to, from) in field.name.iter_mut().zip(name.bytes()) {
+        *to = from;
+    }
+    header.set_cksum();
+    archive.append(&header, io::empty())?;
+    finish(archive)
+}
+
+fn header(kind: EntryType, size: u64) -> Header {
+    let mut header = Header::new_gnu();
+    header.set_entry_type(kind);
+    header.set_size(size);
+    header.set_mode(0o644);
+    header
+}
+
+type Archive = tar::Builder<GzEncoder<Vec<u8>>>;
+
+fn archive() -> Archive {
+    tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()))
+}
+
+fn finish(archive: Archive) -> anyhow::Result<Vec<u8>> {
+    let mut gzip = archive.into_inner()?;
+    gzip.flush()?;
+    Ok(gzip.finish()?)
+}

@@ -1,0 +1,191 @@
+//! A content port that asks who reads, and an operator-controller that brings a token, as
+//! `config/overlays/private-catalogs` has them: without the right the status says what to do, with it an extension is
+//! installed.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::{
+    authentication::v1::{TokenRequest, TokenRequestSpec},
+    core::v1::{Secret, ServiceAccount},
+};
+use kube::{
+    Client,
+    api::{Api, PostParams},
+};
+use olm_e2e::{
+    cluster::Cluster,
+    content::{self, Row, Word},
+};
+use olm_harness::{
+    Catalogd, ControlPlane, ControllerOptions, ImageBuilder, OperatorController, Registry,
+    controllers::SYSTEM_NAMESPACE, eventually, install_crds, tls, workspace,
+};
+use serde_json::{Value, json};
+
+const LIMIT: Duration = Duration::from_secs(90);
+const AUDIENCE: &str = "catalogd.olm.operatorframework.io";
+const READER: &str = "catalogd-content-reader";
+
+/// The token of a new account, made for catalogd.
+async fn token(client: &Client, account: &str) -> Result<String> {
+    let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
+    let params = PostParams::default();
+    let object = serde_json::from_value(json!({"metadata": {"name": account}}))?;
+    accounts.create(&params, &object).await?;
+    let request = TokenRequest {
+        spec: Some(TokenRequestSpec {
+            audiences: Some(vec![AUDIENCE.to_owned()]),
+            ..TokenRequestSpec::default()
+        }),
+        ..TokenRequest::default()
+    };
+    let issued = accounts.create_token_request(account, &params, &request).await?;
+    issued.status.and_then(|status| status.token).context("no token")
+}
+
+/// The role of `config/` that lets read everything, given to an account.
+async fn may_read(cluster: &Cluster, account: &str) -> Result<()> {
+    let file = workspace::root().join("config/rbac/catalogd.yaml");
+    let text = std::fs::read_to_string(file)?;
+    let role = text
+        .split("\n---\n")
+        .filter_map(|document| serde_saphyr::from_str::<Value>(document).ok())
+        .find(|object| object["kind"] == "ClusterRole" && object["metadata"]["name"] == READER)
+        .context("no role for readers")?;
+    cluster.apply(&role).await?;
+    cluster
+        .apply(&json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+            "metadata": {"name": "private-reader"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": READER},
+            "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": SYSTEM_NAMESPACE}],
+        }))
+        .await
+}
+
+/// A catalog with one small package, and an extension that wants it.
+async fn wish(cluster: &Cluster, registry: &Registry) -> Result<()> {
+    let row = Row {
+        package: "test".to_owned(),
+        version: "1.0.0".to_owned(),
+        channel: "alpha".to_owned(),
+        replaces: String::new(),
+        contents: Word::parse_list("ConfigMap")?,
+    };
+    let package = content::package_name("test", "private");
+    let mut bundle = ImageBuilder::new();
+    for (path, bytes) in content::bundle_files(&row, "private") {
+        bundle = bundle.file(path, bytes);
+    }
+    let name = content::bundle_repository(&package, "1.0.0");
+    bundle.push(registry, &name).await?;
+    ImageBuilder::new()
+        .label("operators.operatorframework.io.index.configs.v1", "/configs")
+        .file(
+            "configs/catalog.json",
+            content::catalog_file(&[row], "private", &registry.host()),
+        )
+        .push(registry, "private/catalog:v1")
+        .await?;
+    let reference = format!("{}/private/catalog:v1", registry.host());
+    for object in [
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "private"}}),
+        json!({
+            "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterCatalog",
+            "metadata": {"name": "private"},
+            "spec": {"source": {"type": "Image", "image": {"ref": reference}}},
+        }),
+        json!({
+            "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension",
+            "metadata": {"name": "private"},
+            "spec": {
+                "namespace": "private",
+                "source": {"sourceType": "Catalog", "catalog": {"packageName": package}},
+            },
+        }),
+    ] {
+        cluster.apply(&object).await?;
+    }
+    Ok(())
+}
+
+/// Waits for a condition of the extension whose message has `part`.
+async fn says(cluster: &Cluster, type_: &str, status: &str, part: &str) -> Result<Value> {
+    eventually(LIMIT, &format!("{type_}={status} with {part:?}"), async || {
+        let object = cluster
+            .get("clusterextension/private", "")
+            .await?
+            .context("it is not there")?;
+        let conditions = &object.data["status"]["conditions"];
+        let found = conditions.as_array().into_iter().flatten().any(|condition| {
+            condition["type"] == type_
+                && condition["status"] == status
+                && condition["message"]
+                    .as_str()
+                    .is_some_and(|text| text.contains(part))
+        });
+        ensure!(found, "they are {conditions}");
+        Ok(object.data["status"].clone())
+    })
+    .await
+}
+
+/// What catalogd says to somebody without a token.
+async fn without_token(client: &Client, base: &str, path: &str) -> Result<u16> {
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
+    let data = secrets.get("catalogd-service-own-cert").await?.data;
+    let data = data.context("the Secret is empty")?;
+    let ca = std::str::from_utf8(&data.get("ca.crt").context("no ca.crt")?.0)?;
+    let answer = tls::http_client(Some(ca))?
+        .get(format!("{base}{path}"))
+        .send()
+        .await?;
+    Ok(answer.status().as_u16())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_extension_from_a_catalog_that_not_everybody_may_read() -> Result<()> {
+    let control_plane = ControlPlane::start().await?;
+    let registry = Registry::start().await?;
+    let client = control_plane.client();
+    let cluster = Cluster::new(client.clone());
+    install_crds(&client).await?;
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("token");
+    let options = |flag: String| ControllerOptions {
+        args: vec![flag],
+        ..ControllerOptions::default()
+    };
+    let flag = "--catalogs-server-require-token".to_owned();
+    let catalogd = Catalogd::start_with(&control_plane, &registry, options(flag)).await?;
+    std::fs::write(&file, token(&client, "nobody").await?)?;
+    let flag = format!("--catalogd-token-file={}", file.display());
+    let _operator = OperatorController::start_with(&control_plane, &registry, options(flag)).await?;
+
+    // Somebody, but nobody who may read: what is wrong, and what helps.
+    wish(&cluster, &registry).await?;
+    let head = "received unexpected response status code 403";
+    says(&cluster, "Progressing", "True", head).await?;
+    says(
+        &cluster,
+        "Progressing",
+        "True",
+        "bind ClusterRole catalogd-content-reader to it",
+    )
+    .await?;
+    let all = "/catalogs/private/api/v1/all";
+    assert_eq!(without_token(&client, &catalogd.url(), all).await?, 401);
+
+    // The file is read anew: with the token of somebody who may, it goes on by itself.
+    may_read(&cluster, "reader").await?;
+    std::fs::write(&file, token(&client, "reader").await?)?;
+    let status = says(&cluster, "Installed", "True", "Installed bundle").await?;
+    // No policy for signatures is there: said beside upstream's conditions, not in them.
+    let warning = status["install"]["warning"].as_str().unwrap_or_default();
+    if !std::path::Path::new("/etc/containers/policy.json").exists() {
+        assert!(warning.contains("signatures are not verified"), "{status}");
+    }
+    assert_eq!(without_token(&client, &catalogd.url(), all).await?, 401);
+    Ok(())
+}
