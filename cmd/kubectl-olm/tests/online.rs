@@ -1,6 +1,7 @@
 //! The real program against a real API server, registry and catalogd.
 
 mod common;
+mod extensions;
 
 use std::time::Duration;
 

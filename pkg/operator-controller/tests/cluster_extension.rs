@@ -1,5 +1,7 @@
 //! Install, upgrade and delete against a real API server, registry, catalogd and operator-controller.
 
+mod operation;
+
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -158,7 +160,7 @@ struct World {
     _pods: PodStandIn,
     client: Client,
     registry: Registry,
-    _plane: ControlPlane,
+    plane: ControlPlane,
     /// Whether bundles bring roles; these are the cluster's, so only one extension can have them.
     roles: bool,
 }
@@ -178,7 +180,7 @@ impl World {
             _pods: pods,
             client,
             registry,
-            _plane: plane,
+            plane,
             roles: true,
         })
     }
@@ -366,7 +368,10 @@ fn bundle(version: &str, roles: bool) -> ImageBuilder {
         },
     });
     if !roles {
+        // Without a role there is no account to run as, either.
         csv["spec"]["install"]["spec"]["permissions"] = json!([]);
+        csv["spec"]["install"]["spec"]["deployments"][0]["spec"]["template"]["spec"]["serviceAccountName"] =
+            Value::Null;
     }
     let config = json!({
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "sample-config"},

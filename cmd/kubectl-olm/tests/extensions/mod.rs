@@ -1,0 +1,427 @@
+//! What the program says of installed extensions, from the rights that one takes to the upgrade of the cluster that it
+//! holds back: with the real operator-controller.
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::{Api, Client};
+use olm_api::{ClusterCatalog, ClusterExtension};
+use olm_harness::{
+    Catalogd, ControlPlane, ImageBuilder, OperatorController, PodStandIn, Registry, eventually, install_crds,
+};
+use serde_json::{Value, json};
+
+use super::{PATIENCE, ask};
+use crate::common::Said;
+
+const NAMESPACE: &str = "kites";
+/// What the names of roles and bindings end with is made from their content.
+const TREE: &str = "\
+kite → kite-1
+├─ identity
+│  └─ ServiceAccount kites/kite healthy
+├─ configuration
+│  └─ ConfigMap kites/kite-settings healthy
+├─ crds
+│  └─ CustomResourceDefinition kites.example.com healthy
+├─ roles
+│  ├─ ClusterRole kite.v1.0.0-… healthy
+│  └─ ClusterRole kite.v1.0.0-… healthy
+├─ bindings
+│  ├─ ClusterRoleBinding kite.v1.0.0-… healthy
+│  └─ ClusterRoleBinding kite.v1.0.0-… healthy
+└─ deploy
+   └─ Deployment kites/kite healthy
+";
+
+/// Everything that runs.
+struct World {
+    // The controllers end before what they talk to.
+    _controller: OperatorController,
+    _catalogd: Catalogd,
+    _pods: PodStandIn,
+    plane: ControlPlane,
+    registry: Registry,
+    client: Client,
+}
+
+impl World {
+    async fn start() -> Result<Self> {
+        olm_harness::tls::install_provider();
+        let plane = ControlPlane::start().await?;
+        let registry = Registry::start().await?;
+        let client = plane.client();
+        install_crds(&client).await?;
+        let pods = PodStandIn::start(client.clone());
+        let catalogd = Catalogd::start(&plane, &registry).await?;
+        let controller = OperatorController::start(&plane, &registry).await?;
+        let world = Self {
+            _controller: controller,
+            _catalogd: catalogd,
+            _pods: pods,
+            plane,
+            registry,
+            client,
+        };
+        world.publish().await?;
+        Ok(world)
+    }
+
+    async fn publish(&self) -> Result<()> {
+        let host = self.registry.host();
+        let mut metas = vec![
+            json!({"schema": "olm.package", "name": "kite", "defaultChannel": "stable"}),
+            json!({"schema": "olm.channel", "package": "kite", "name": "stable", "entries": [
+                {"name": "kite.v1.0.0"}, {"name": "kite.v1.1.0", "replaces": "kite.v1.0.0"}]}),
+        ];
+        for version in ["1.0.0", "1.1.0"] {
+            let repository = format!("bundles/kite:{version}");
+            bundle(version).push(&self.registry, &repository).await?;
+            metas.push(json!({
+                "schema": "olm.bundle", "package": "kite", "name": format!("kite.v{version}"),
+                "image": format!("{host}/{repository}"),
+                "properties": [{"type": "olm.package", "value": {"packageName": "kite", "version": version}}],
+            }));
+        }
+        let metas: Vec<String> = metas.iter().map(Value::to_string).collect();
+        ImageBuilder::new()
+            .label("operators.operatorframework.io.index.configs.v1", "/configs")
+            .file("configs/catalog.json", metas.join("\n"))
+            .push(&self.registry, "kites:v1")
+            .await?;
+        let catalog = json!({
+            "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterCatalog", "metadata": {"name": "kites"},
+            "spec": {"source": {"type": "Image", "image": {"ref": format!("{host}/kites:v1")}}},
+        });
+        let catalogs: Api<ClusterCatalog> = Api::all(self.client.clone());
+        let apply = PatchParams::apply("test");
+        catalogs.patch("kites", &apply, &Patch::Apply(catalog)).await?;
+        Ok(())
+    }
+
+    async fn create<K>(&self, api: Api<K>, object: Value) -> Result<()>
+    where
+        K: serde::de::DeserializeOwned + serde::Serialize + Clone + std::fmt::Debug,
+    {
+        api.create(&PostParams::default(), &serde_json::from_value(object)?)
+            .await?;
+        Ok(())
+    }
+
+    async fn apply(&self, version: &str) -> Result<()> {
+        let extension = json!({
+            "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension", "metadata": {"name": "kite"},
+            "spec": {"namespace": NAMESPACE, "serviceAccount": {"name": "installer"},
+                "source": {"sourceType": "Catalog", "catalog": {"packageName": "kite", "version": version}}},
+        });
+        let api: Api<ClusterExtension> = Api::all(self.client.clone());
+        api.patch("kite", &PatchParams::apply("test"), &Patch::Apply(extension))
+            .await?;
+        Ok(())
+    }
+
+    /// Gives the account these rules, and no others.
+    async fn grant(&self, rules: &[Value]) -> Result<()> {
+        let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+            "metadata": {"name": "kite-installer"}, "rules": rules});
+        let api: Api<ClusterRole> = Api::all(self.client.clone());
+        let params = PatchParams::apply("test").force();
+        api.patch("kite-installer", &params, &Patch::Apply(role)).await?;
+        Ok(())
+    }
+
+    /// Waits until this version is there and ready; without that `--watch` would go on for ever.
+    async fn ready(&self, version: &str) -> Result<()> {
+        let api: Api<ClusterExtension> = Api::all(self.client.clone());
+        eventually(PATIENCE, &format!("{version} is ready"), async || {
+            let status = api.get("kite").await?.status.unwrap_or_default();
+            let there = status
+                .install
+                .as_ref()
+                .is_some_and(|install| install.bundle.version == version);
+            let mut conditions = status.conditions.iter().flatten();
+            let ready = conditions.any(|c| c.type_ == "Ready" && c.status == "True");
+            ensure!(there && ready, "{status:#?}");
+            Ok(())
+        })
+        .await
+    }
+
+    /// What `bundle permissions` has for this version.
+    async fn printed_rules(&self, version: &str) -> Result<Vec<Value>> {
+        let host = self.registry.host();
+        let image = format!("{host}/bundles/kite:{version}");
+        let role = self
+            .value(&[
+                "bundle",
+                "permissions",
+                &image,
+                "-n",
+                NAMESPACE,
+                "--plain-http-registry",
+                &host,
+            ])
+            .await?;
+        ensure!(role["kind"] == "ClusterRole", "{role}");
+        Ok(role["rules"].as_array().context("no rules")?.clone())
+    }
+
+    async fn says(&self, args: &[&str]) -> Result<Said> {
+        let kubeconfig = self.plane.kubeconfig().display().to_string();
+        ask(args, &[("KUBECONFIG", kubeconfig.as_str())]).await
+    }
+
+    async fn value(&self, args: &[&str]) -> Result<Value> {
+        let args: Vec<&str> = args.iter().copied().chain(["-o", "json"]).collect();
+        let said = self.says(&args).await?;
+        serde_json::from_str(&said.out).with_context(|| said.to_string())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn extensions_from_their_rights_to_the_clusters_upgrade() -> Result<()> {
+    let world = World::start().await?;
+    installs_with_the_printed_rights(&world).await?;
+    tells_of_what_is_installed(&world).await?;
+    upgrades_and_tells_so(&world).await?;
+    the_clusters_upgrade(&world).await?;
+    a_change_of_a_crd(&world).await?;
+    goes_with_the_same_rights(&world).await
+}
+
+/// With one rule less nothing is written, and what is missing is named; with all of them it is installed.
+async fn installs_with_the_printed_rights(world: &World) -> Result<()> {
+    let rules = world.printed_rules("1.0.0").await?;
+    let client = &world.client;
+    world
+        .create(
+            Api::<Namespace>::all(client.clone()),
+            json!({"metadata": {"name": NAMESPACE}}),
+        )
+        .await?;
+    world
+        .create(
+            Api::<ServiceAccount>::namespaced(client.clone(), NAMESPACE),
+            json!({"metadata": {"name": "installer"}}),
+        )
+        .await?;
+    let binding = json!({"metadata": {"name": "kite-installer"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "kite-installer"},
+        "subjects": [{"kind": "ServiceAccount", "name": "installer", "namespace": NAMESPACE}]});
+    world
+        .create(Api::<ClusterRoleBinding>::all(client.clone()), binding)
+        .await?;
+    let about_deployments = |rule: &&Value| rule["resources"].to_string().contains("\"deployments\"");
+    let without: Vec<Value> = rules
+        .iter()
+        .filter(|rule| !about_deployments(rule))
+        .cloned()
+        .collect();
+    ensure!(
+        without.len() < rules.len(),
+        "no rule is about Deployments: {rules:?}"
+    );
+    world.grant(&without).await?;
+    world.apply("1.0.0").await?;
+    let extensions: Api<ClusterExtension> = Api::all(client.clone());
+    eventually(PATIENCE, "the missing right is named", async || {
+        let status = extensions.get("kite").await?.status.unwrap_or_default();
+        let mut conditions = status.conditions.iter().flatten();
+        let named = conditions.any(|c| {
+            c.message.contains("pre-authorization failed") && c.message.contains("Resources:[deployments]")
+        });
+        ensure!(named && status.install.is_none(), "{:?}", status.conditions);
+        Ok(())
+    })
+    .await?;
+    let revisions = world.value(&["history", "kite"]).await?;
+    ensure!(revisions["revisions"] == json!([]), "{revisions}");
+    world.grant(&rules).await?;
+    world.ready("1.0.0").await?;
+    let watched = world.says(&["status", "kite", "--watch"]).await?;
+    assert_eq!(watched.code, 0, "{watched}");
+    ensure!(watched.err.contains("Ready: Version 1.0.0"), "{watched}");
+    Ok(())
+}
+
+async fn tells_of_what_is_installed(world: &World) -> Result<()> {
+    let all = world.says(&["get"]).await?;
+    assert_eq!(all.code, 0, "{all}");
+    let row: Vec<&str> = all
+        .out
+        .lines()
+        .nth(1)
+        .unwrap_or_default()
+        .split_whitespace()
+        .collect();
+    assert_eq!(
+        row.get(..5),
+        Some(["kite", "kite", "1.0.0", "kites", "Ready"].as_slice()),
+        "{all}"
+    );
+    ensure!(
+        all.out.contains("1.1.0"),
+        "the successor that is held back is shown: {all}"
+    );
+
+    let tree = world.says(&["tree", "kite"]).await?;
+    let shown: Vec<String> = tree.out.lines().map(shortened).collect();
+    assert_eq!(
+        (tree.code, shown.join("\n").as_str()),
+        (0, TREE.trim_end()),
+        "{tree}"
+    );
+    let missing = world.says(&["status", "none"]).await?;
+    assert_eq!(missing.code, 1, "{missing}");
+    ensure!(
+        missing.err.contains("there is no ClusterExtension \"none\""),
+        "{missing}"
+    );
+    Ok(())
+}
+
+fn shortened(line: &str) -> String {
+    let Some((before, rest)) = line.split_once("kite.v1.0.0-") else {
+        return line.to_owned();
+    };
+    let health = rest.split_once(' ').map_or("", |(_, health)| health);
+    format!("{before}kite.v1.0.0-… {health}")
+}
+
+/// Roles are named after the version: what goes and what comes have to be written.
+async fn upgrades_and_tells_so(world: &World) -> Result<()> {
+    let mut rules = world.printed_rules("1.0.0").await?;
+    rules.extend(world.printed_rules("1.1.0").await?);
+    world.grant(&rules).await?;
+    world.apply("1.1.0").await?;
+    world.ready("1.1.0").await?;
+    let watched = world.says(&["status", "kite", "--watch"]).await?;
+    assert_eq!(watched.code, 0, "{watched}");
+    ensure!(watched.out.contains("Version    1.1.0"), "{watched}");
+    eventually(PATIENCE, "the first revision is archived", async || {
+        let history = world.value(&["history", "kite"]).await?;
+        let states: Vec<(&str, &str)> = history["revisions"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|row| Some((row["version"].as_str()?, row["state"].as_str()?)))
+            .collect();
+        ensure!(
+            states == [("1.0.0", "Archived"), ("1.1.0", "Succeeded")],
+            "{history}"
+        );
+        Ok(())
+    })
+    .await?;
+    eventually(PATIENCE, "the events are told", async || {
+        let events = world.says(&["events", "kite"]).await?;
+        for reason in ["Retrying", "Resolved", "Installed", "Available", "Upgraded"] {
+            ensure!(events.out.contains(reason), "no {reason}: {events}");
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// The bundle runs up to OpenShift 5.3, which is made of Kubernetes 1.39.
+async fn the_clusters_upgrade(world: &World) -> Result<()> {
+    let next = world.says(&["cluster-upgrade", "check"]).await?;
+    assert_eq!(next.code, 0, "{next}");
+    ensure!(next.out.contains("No extension stands in the way"), "{next}");
+    let far = world.says(&["cluster-upgrade", "check", "--to", "1.41"]).await?;
+    assert_eq!(far.code, 1, "{far}");
+    ensure!(
+        far.out.contains("kite") && far.out.contains("OpenShift 5.3"),
+        "{far}"
+    );
+    let odd = world.says(&["cluster-upgrade", "check", "--to", "soon"]).await?;
+    assert_eq!(odd.code, 2, "{odd}");
+    Ok(())
+}
+
+async fn a_change_of_a_crd(world: &World) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("crd.yaml");
+    let path = file.display().to_string();
+    for (type_, code, word) in [("integer", 0, "safe"), ("string", 1, "findings")] {
+        std::fs::write(&file, crd(type_).to_string())?;
+        let said = world.says(&["crd-safety", &path]).await?;
+        assert_eq!(said.code, code, "{said}");
+        ensure!(said.out.contains(word), "{said}");
+    }
+    Ok(())
+}
+
+async fn goes_with_the_same_rights(world: &World) -> Result<()> {
+    world.grant(&world.printed_rules("1.1.0").await?).await?;
+    let extensions: Api<ClusterExtension> = Api::all(world.client.clone());
+    extensions.delete("kite", &DeleteParams::default()).await?;
+    eventually(PATIENCE, "the extension is gone", async || {
+        let left = extensions.get_opt("kite").await?;
+        ensure!(
+            left.is_none(),
+            "{:?}",
+            left.and_then(|extension| extension.status)
+        );
+        Ok(())
+    })
+    .await?;
+    let none = world.says(&["get"]).await?;
+    assert_eq!(none.out, "no ClusterExtensions\n", "{none}");
+    Ok(())
+}
+
+fn crd(size: &str) -> Value {
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "kites.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": {"kind": "Kite", "listKind": "KiteList", "plural": "kites", "singular": "kite"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+                "type": "object", "properties": {
+                    "spec": {"type": "object", "properties": {"size": {"type": size}}},
+                }}}}],
+        },
+    })
+}
+
+/// A bundle of most kinds: a CRD, roles of both kinds, a workload with its account, settings.
+fn bundle(version: &str) -> ImageBuilder {
+    let labels = json!({"app": "kite"});
+    let csv = json!({
+        "apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion",
+        "metadata": {"name": format!("kite.v{version}"), "annotations": {
+            "olm.properties": "[{\"type\":\"olm.maxOpenShiftVersion\",\"value\":\"5.3\"}]"}},
+        "spec": {
+            "version": version,
+            "installModes": [{"type": "AllNamespaces", "supported": true}],
+            "customresourcedefinitions": {"owned": [{"name": "kites.example.com", "kind": "Kite", "version": "v1"}]},
+            "install": {"strategy": "deployment", "spec": {
+                "permissions": [{"serviceAccountName": "kite", "rules": [
+                    {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "watch"]}]}],
+                "clusterPermissions": [{"serviceAccountName": "kite", "rules": [
+                    {"apiGroups": ["example.com"], "resources": ["kites"], "verbs": ["*"]},
+                    {"nonResourceURLs": ["/version"], "verbs": ["get"]}]}],
+                "deployments": [{"name": "kite", "spec": {
+                    "replicas": 1, "selector": {"matchLabels": labels},
+                    "template": {"metadata": {"labels": labels}, "spec": {
+                        "serviceAccountName": "kite",
+                        "containers": [{"name": "manager", "image": format!("registry.example/kite:{version}")}]}},
+                }}],
+            }},
+        },
+    });
+    let settings = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kite-settings"},
+        "data": {"version": version}});
+    let annotations = json!({"annotations": {
+        "operators.operatorframework.io.bundle.package.v1": "kite",
+        "operators.operatorframework.io.bundle.mediatype.v1": "registry+v1",
+    }});
+    ImageBuilder::new()
+        .file("manifests/kite.clusterserviceversion.yaml", csv.to_string())
+        .file("manifests/kites.crd.yaml", crd("integer").to_string())
+        .file("manifests/settings.yaml", settings.to_string())
+        .file("metadata/annotations.yaml", annotations.to_string())
+}
