@@ -14,6 +14,7 @@ use olm_harness::controllers::{Controller, SYSTEM_NAMESPACE};
 use olm_harness::ports::Port;
 use olm_harness::{
     Catalogd, ControlPlane, ControllerOptions, OperatorController, Registry, eventually, install_crds, tls,
+    workspace,
 };
 use serde_json::{Value, json};
 
@@ -55,6 +56,10 @@ async fn led_measured_and_ended_as_in_a_cluster() {
         "leader_election_master_status{name=\"catalogd-operator-lock\"} 1",
         "controller_runtime_max_concurrent_reconciles{controller=\"catalogd-clustercatalog-controller\"} 16",
         "controller_runtime_reconcile_total{controller=\"catalogd-clustercatalog-controller\",result=\"success\"} 0",
+        "catalogd_catalogs_served 0",
+        "catalogd_content_bytes{form=\"index\"} 0",
+        "catalogd_unpack_bytes 0",
+        "catalogd_cache_available_bytes ",
     ];
     let of_operator = [
         "leader_election_master_status{name=\"9c4404e7.operatorframework.io\"} 1",
@@ -62,20 +67,24 @@ async fn led_measured_and_ended_as_in_a_cluster() {
         "controller_runtime_active_workers{controller=\"cluster-extension-revision\"} 0",
     ];
     for (secret, port, own) in [
-        ("catalogd-service-own-cert", &catalogd_port, of_catalogd),
+        (
+            "catalogd-service-own-cert",
+            &catalogd_port,
+            of_catalogd.as_slice(),
+        ),
         (
             "operator-controller-service-own-cert",
             &operator_port,
-            of_operator,
+            of_operator.as_slice(),
         ),
     ] {
         eventually(LIMIT, "the metrics are complete", async || {
             let text = scrape(&client, secret, port, &token).await?;
-            for line in common.iter().chain(&own) {
+            for line in common.iter().chain(own) {
                 ensure!(text.contains(line), "{line} is not in\n{text}");
             }
             ensure!(!text.contains("# EOF"), "this is OpenMetrics");
-            Ok(())
+            documented(&text)
         })
         .await
         .unwrap();
@@ -87,6 +96,24 @@ async fn led_measured_and_ended_as_in_a_cluster() {
     ] {
         ends_well(&client, lease, controller).await.unwrap();
     }
+}
+
+/// What is measured stands in the documentation, by its name as it is scraped.
+fn documented(text: &str) -> Result<()> {
+    let read = |name| std::fs::read_to_string(workspace::root().join("docs").join(name));
+    // The second has what is told of extensions.
+    let document = read("operations.md")? + &read("status.md")?;
+    for line in text.lines() {
+        let Some(name) = line
+            .strip_prefix("# TYPE ")
+            .and_then(|rest| rest.split(' ').next())
+        else {
+            continue;
+        };
+        let known = name.starts_with("process_") || document.contains(&format!("`{name}`"));
+        ensure!(known, "neither docs/operations.md nor docs/status.md has {name}");
+    }
+    Ok(())
 }
 
 /// TERM: the lease is given back, the process ends by itself and well, and every line of its log was JSON.
