@@ -98,7 +98,7 @@ async fn main() -> Result<()> {
     tokio::time::sleep(Duration::from_secs(1)).await;
     let after = Reading::of(&mut controller)?;
     row(
-        "upgrade along an edge",
+        "upgrade along an edge (the rest: with the installation before it)",
         &format!("{time:.2?}, {}", after.since(&before)),
     );
 
