@@ -99,6 +99,13 @@ pub(crate) struct SourceArgs {
     pub(crate) access: AccessArgs,
 }
 
+impl SourceArgs {
+    /// Whether no cluster is asked for catalogs.
+    pub(crate) fn is_offline(&self) -> bool {
+        self.dir.len() + self.image.len() + self.catalogd.len() > 0
+    }
+}
+
 /// How catalogs are reached.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Access")]

@@ -7,9 +7,10 @@ use olm_resolve::{
 };
 use serde_json::{Value, json};
 
-use crate::cli::{Policy, WishArgs};
+use crate::cli::{Policy, SourceArgs, WishArgs};
 use crate::failure::Failure;
 use crate::installed;
+use crate::source::Cluster;
 use crate::style::{Paint, Style};
 use crate::table::clean;
 
@@ -23,6 +24,8 @@ pub(crate) struct Asked {
     /// The smallest change that gives what is wanted; empty when nothing has to change, none when no change
     /// of the spec is enough.
     pub(crate) suggestion: Option<Vec<Change>>,
+    /// What the chosen bundle needs and the cluster does not have; none where that was not looked at, or nothing is needed.
+    pub(crate) unmet: Option<Vec<String>>,
 }
 
 /// The request that the flags put.
@@ -57,7 +60,34 @@ impl Asked {
             request,
             answer,
             suggestion,
+            unmet: None,
         }
+    }
+
+    /// Looks on the cluster for what the chosen bundle needs, where the question is about a cluster; `extension` asks it.
+    /// What is installed already needs nothing more.
+    ///
+    /// # Errors
+    /// The cluster cannot be asked.
+    pub(crate) async fn look_for_needs(
+        &mut self,
+        source: &SourceArgs,
+        extension: Option<&str>,
+    ) -> Result<(), Failure> {
+        let Ok(found) = &self.answer else { return Ok(()) };
+        let installed = self.request.installed.as_ref();
+        if source.is_offline() || installed.is_some_and(|installed| installed.name == found.bundle) {
+            return Ok(());
+        }
+        let cluster = Cluster::connect(&source.access).await?;
+        let unmet = cluster.unmet(&found.properties, extension).await?;
+        self.unmet = unmet.map(|unmet| unmet.into_iter().map(|unmet| unmet.text).collect());
+        Ok(())
+    }
+
+    /// Whether the answer is a bundle that nothing more is needed for.
+    pub(crate) fn is_positive(&self) -> bool {
+        self.answer.is_ok() && self.unmet.as_ref().is_none_or(Vec::is_empty)
     }
 
     /// The answer as a value: question, resolution or error, suggestion.
@@ -79,6 +109,9 @@ impl Asked {
         };
         if let Some(map) = value.as_object_mut() {
             map.insert(key.to_owned(), answer);
+            if let Some(unmet) = &self.unmet {
+                map.insert("unmet".to_owned(), json!(unmet));
+            }
         }
         value
     }
@@ -107,6 +140,15 @@ impl Asked {
                 line(Paint::Plain, "Image", &found.image);
                 for need in needs(found) {
                     line(Paint::Warn, "Needs", &need);
+                }
+                match self.unmet.as_deref() {
+                    None => {}
+                    Some([]) => line(Paint::Good, "Met", "all that it needs is there"),
+                    Some(unmet) => {
+                        for text in unmet {
+                            line(Paint::Bad, "Unmet", text);
+                        }
+                    }
                 }
                 for message in deprecations(found) {
                     line(Paint::Warn, "Deprecated", &message);

@@ -93,8 +93,13 @@ pub enum RenderError {
     #[error("unsupported bundle: {0}")]
     Unsupported(String),
     /// `spec.config` does not fit the bundle; only a change of the extension mends it.
-    #[error("invalid ClusterExtension configuration: invalid configuration: {0}")]
-    Config(String),
+    #[error("invalid ClusterExtension configuration: invalid configuration: {text}")]
+    Config {
+        /// What is wrong, in upstream's words.
+        text: String,
+        /// What may be configured, as one sentence.
+        allowed: String,
+    },
     /// `spec.config` has the right shape but a value that Kubernetes refuses.
     #[error("invalid deploymentConfig: {0}")]
     DeploymentConfig(String),
@@ -115,7 +120,15 @@ pub enum RenderError {
 impl RenderError {
     /// Whether trying again is pointless until the extension's spec changes.
     pub fn terminal(&self) -> bool {
-        matches!(self, Self::Config(_) | Self::DeploymentConfig(_))
+        matches!(self, Self::Config { .. } | Self::DeploymentConfig(_))
+    }
+
+    /// What may be configured instead, as one sentence, where `spec.config` does not fit the bundle.
+    pub fn allowed(&self) -> Option<&str> {
+        match self {
+            Self::Config { allowed, .. } => Some(allowed),
+            _ => None,
+        }
     }
 
     /// Whether the extension's `spec.config` is at fault (condition reason `InvalidConfiguration`).

@@ -1,5 +1,7 @@
 //! JSON text as it has always been hashed and stored: as Go's encoder writes it.
 //!
+//! The one place for it, but for catalogs (`olm_fbc`), where integers of up to 64 bits keep their digits.
+//!
 //! Keys are sorted, there is no white space, U+2028 and U+2029 are escaped, and numbers have Go's form: an
 //! integer that does not fit 64 signed bits is a float there.
 
@@ -11,8 +13,9 @@ use serde_json::Value;
 use serde_json::ser::{Formatter, Serializer};
 use sha2::{Digest, Sha256};
 
-/// Compact JSON in which the characters that matter to HTML and JavaScript are escaped too.
-pub(crate) fn escaped(value: &Value) -> String {
+/// Compact JSON in which the characters that matter to HTML and JavaScript are escaped too, as Go's encoder does unless it is
+/// told otherwise.
+pub fn escaped_json(value: &Value) -> String {
     encode(value, true)
 }
 
@@ -108,8 +111,20 @@ mod tests {
     #[test]
     fn escapes_markup() {
         let value = Value::from("a<&>\u{2028}\u{1}\u{8}b");
-        assert_eq!(escaped(&value), "\"a\\u003c\\u0026\\u003e\\u2028\\u0001\\bb\"");
+        assert_eq!(
+            escaped_json(&value),
+            "\"a\\u003c\\u0026\\u003e\\u2028\\u0001\\bb\""
+        );
         assert_eq!(canonical_json(&value), "\"a<&>\\u2028\\u0001\\bb\"");
+    }
+
+    #[test]
+    fn keys_are_sorted() {
+        let value: Value = serde_json::from_str(r#"{"b":"<a>","a":"\u2028\b\f\n\"\\é\u007f"}"#).unwrap();
+        assert_eq!(
+            escaped_json(&value),
+            "{\"a\":\"\\u2028\\b\\f\\n\\\"\\\\é\u{7f}\",\"b\":\"\\u003ca\\u003e\"}"
+        );
     }
 
     #[test]

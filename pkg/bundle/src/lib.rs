@@ -21,7 +21,7 @@ mod yaml;
 
 pub use config::{ConfigSchema, config_schema, config_skeleton};
 pub use error::{ParseError, RenderError};
-pub use json_text::{canonical_json, list_hash};
+pub use json_text::{canonical_json, escaped_json, list_hash};
 pub use model::{Bundle, InstallMode};
 pub use options::{CertificateRequest, Certificates, NextCertificate, OwnCertificate, RenderOptions};
 pub use parse::{FORMAT_LABEL, Notice, check_format, lint, parse};

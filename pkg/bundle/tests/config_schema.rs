@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use olm_bundle::{
     Bundle, ConfigSchema, InstallMode, RenderOptions, config_schema, config_skeleton, parse, render,
 };
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 #[expect(clippy::unwrap_used, reason = "a helper of tests")]
@@ -86,6 +87,8 @@ fn configurations() -> Vec<Value> {
         json!({"resources": {"limits": {"cpu": true}}}),
         json!({"tolerations": [{"key": "k", "tolerationSeconds": 5}]}),
         json!({"tolerations": [{"tolerationSeconds": "soon"}]}),
+        json!({"tolerations": [{"tolerationSeconds": 2.0}]}),
+        json!({"tolerations": [{"tolerationSeconds": 2.5}]}),
         json!({"nodeSelector": {"a": "b"}, "annotations": {"a": "b"}}),
         json!({"nodeSelector": {"a": 1}}),
         json!({"affinity": {"nodeAffinity": {}}}),
@@ -128,6 +131,154 @@ fn schema_and_renderer_agree() {
         }
     }
     assert!(admitted > 100, "{admitted}");
+}
+
+/// Values of fields, right and wrong ones.
+fn any_value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        (-3_i64..4).prop_map(Value::from),
+        Just(json!(2.0)),
+        Just(json!(2.5)),
+        "[a-z]{0,3}".prop_map(Value::from),
+        Just(json!("1Gi")),
+    ];
+    let keys = prop::sample::select(vec![
+        "name",
+        "value",
+        "valueFrom",
+        "fieldRef",
+        "fieldPath",
+        "secretKeyRef",
+        "key",
+        "optional",
+        "prefix",
+        "configMapRef",
+        "mountPath",
+        "readOnly",
+        "emptyDir",
+        "sizeLimit",
+        "medium",
+        "secret",
+        "items",
+        "defaultMode",
+        "path",
+        "limits",
+        "requests",
+        "cpu",
+        "operator",
+        "tolerationSeconds",
+        "nodeAffinity",
+        "podAffinity",
+        "weight",
+        "preference",
+        "requiredDuringSchedulingIgnoredDuringExecution",
+        "nodeSelectorTerms",
+        "matchExpressions",
+        "values",
+        "projected",
+        "preferredDuringSchedulingIgnoredDuringExecution",
+        "podAffinityTerm",
+        "topologyKey",
+        "labelSelector",
+        "sources",
+    ]);
+    leaf.prop_recursive(5, 24, 4, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+            prop::collection::btree_map(keys.clone(), inner, 0..4).prop_map(|map| map
+                .into_iter()
+                .map(|(key, value)| (key.to_owned(), value))
+                .collect::<Value>()),
+        ]
+    })
+}
+
+fn any_configuration() -> impl Strategy<Value = Value> {
+    let fields = prop::sample::select(vec![
+        "affinity",
+        "annotations",
+        "env",
+        "envFrom",
+        "nodeSelector",
+        "resources",
+        "tolerations",
+        "volumeMounts",
+        "volumes",
+        "selector",
+    ]);
+    // Lists are what most fields are.
+    let value = prop_oneof![
+        any_value(),
+        prop::collection::vec(any_value(), 0..3).prop_map(Value::from)
+    ];
+    let deployment = prop::collection::btree_map(fields, value, 0..3).prop_map(|map| {
+        map.into_iter()
+            .map(|(key, value)| (key.to_owned(), value))
+            .collect::<Value>()
+    });
+    let deployment = prop_oneof![6 => deployment, 1 => any_value()];
+    let name = prop_oneof![
+        Just(json!("harbour")),
+        Just(json!("bay")),
+        "[a-zA-Z-]{0,3}".prop_map(Value::from),
+        any_value()
+    ];
+    let several = prop_oneof![
+        prop::collection::vec("[a-c]", 0..4).prop_map(Value::from),
+        any_value()
+    ];
+    (
+        prop::option::of(name),
+        prop::option::weighted(0.3, several),
+        prop::option::of(deployment),
+    )
+        .prop_map(|(name, several, deployment)| {
+            let fields = [
+                ("watchNamespace", name),
+                ("watchNamespaces", several),
+                ("deploymentConfig", deployment),
+            ];
+            let given = fields
+                .into_iter()
+                .filter_map(|(key, value)| Some((key.to_owned(), value?)));
+            given.collect()
+        })
+}
+
+/// A schema as it is handed out, compiled by the library, and the bundle it is of.
+#[expect(clippy::unwrap_used, reason = "a helper of tests")]
+fn compiled() -> &'static [(Vec<InstallMode>, Bundle, jsonschema::Validator)] {
+    static ALL: std::sync::OnceLock<Vec<(Vec<InstallMode>, Bundle, jsonschema::Validator)>> =
+        std::sync::OnceLock::new();
+    ALL.get_or_init(|| {
+        let with = |modes: Vec<InstallMode>| {
+            let validator = jsonschema::draft202012::new(&schema(&modes, true)).unwrap();
+            (modes.clone(), bundle(&modes), validator)
+        };
+        mode_sets().into_iter().map(with).collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// The verdict of the renderer, which has upstream's words, is that of the `jsonschema` library on the schema.
+    #[test]
+    fn the_verdict_is_that_of_the_schema(config in any_configuration(), modes in 0_usize..15) {
+        let (modes, bundle, validator) = &compiled()[modes];
+        let mut options = RenderOptions::new("harbour");
+        options.config = Some(config.clone());
+        let refusal = render(bundle, &options).err();
+        let refused = refusal
+            .as_ref()
+            .is_some_and(|error| error.to_string().contains("invalid configuration:"));
+        let unsupported = refusal.as_ref().is_some_and(|error| !error.is_configuration());
+        if !unsupported {
+            prop_assert_eq!(validator.is_valid(&config), !refused, "{:?} {} {:?}", modes, config, refusal);
+        }
+    }
 }
 
 #[test]

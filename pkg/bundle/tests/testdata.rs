@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use olm_bundle::{
-    Bundle, Certificates, OwnCertificate, RenderError, RenderOptions, parse, render, webhook_certificates,
+    Bundle, Certificates, OwnCertificate, RenderError, RenderOptions, findings, lint, parse, render,
+    webhook_certificates,
 };
 use serde_json::{Value, json};
 
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
     reason = "the crate does no IO, its tests read files"
 )]
 #[expect(clippy::unwrap_used, reason = "a helper of tests")]
-fn bundle(name: &str) -> Bundle {
+fn files(name: &str) -> BTreeMap<String, Vec<u8>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../test/testdata/bundles")
         .join(name);
@@ -25,7 +26,12 @@ fn bundle(name: &str) -> Bundle {
             files.insert(path, std::fs::read(entry.path()).unwrap());
         }
     }
-    parse(&files).unwrap()
+    files
+}
+
+#[expect(clippy::unwrap_used, reason = "a helper of tests")]
+fn bundle(name: &str) -> Bundle {
+    parse(&files(name)).unwrap()
 }
 
 fn options(config: Value) -> RenderOptions {
@@ -154,4 +160,65 @@ fn configurations_are_refused_in_words() {
         })
         .collect();
     insta::assert_yaml_snapshot!("refused-configurations", answers);
+}
+
+#[test]
+fn fleet_in_several_namespaces() {
+    let config = json!({"watchNamespaces": ["north", "south"], "deploymentConfig": {
+        "env": [{"name": "PORT", "value": "2"}],
+        "resources": {"limits": {"cpu": "1"}},
+        "annotations": {"port": "open"},
+    }});
+    let objects = render(&bundle("fleet"), &options(config)).unwrap();
+    insta::assert_yaml_snapshot!("fleet-multi", objects);
+}
+
+#[test]
+fn fleet_in_each_mode() {
+    let bundle = bundle("fleet");
+    for (name, config) in [
+        ("all", json!({})),
+        ("own", json!({"watchNamespace": "harbour"})),
+        ("single", json!({"watchNamespace": "bay"})),
+    ] {
+        let objects = render(&bundle, &options(config)).unwrap();
+        insta::assert_yaml_snapshot!(format!("fleet-{name}"), names(&objects));
+    }
+}
+
+#[test]
+fn broken_bundles_say_all_that_is_wrong() {
+    for name in ["several-faults", "webhooks", "other-kinds", "plain"] {
+        let files = files(&format!("broken/{name}"));
+        let errors = match parse(&files) {
+            Ok(bundle) => {
+                assert!(render(&bundle, &RenderOptions::new("harbour")).is_err(), "{name}");
+                findings(&bundle)
+            }
+            Err(error) => vec![error.to_string()],
+        };
+        let errors: Vec<&str> = errors.iter().flat_map(|error| error.lines()).collect();
+        insta::assert_yaml_snapshot!(format!("broken-{name}"), (errors, lint(&files)));
+    }
+}
+
+#[test]
+fn a_refusal_says_what_may_be_configured() {
+    let allowed = |name: &str, deployment_config| {
+        let options = RenderOptions {
+            deployment_config,
+            ..options(json!({"nonsense": 1}))
+        };
+        let error = render(&bundle(name), &options).unwrap_err();
+        error.allowed().unwrap().to_owned()
+    };
+    assert_eq!(
+        allowed("tides", false),
+        "Known fields: watchNamespace (a namespace: any, required)"
+    );
+    assert_eq!(
+        allowed("fleet", true),
+        "Known fields: watchNamespace (a namespace: any, or none for all); watchNamespaces (1 to 100 namespaces); \
+         deploymentConfig (affinity, annotations, env, envFrom, nodeSelector, resources, tolerations, volumeMounts, volumes)"
+    );
 }

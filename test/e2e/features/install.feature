@@ -95,7 +95,7 @@ Feature: Install an extension
       """
     Then ClusterExtension reports Progressing as False with Reason InvalidConfiguration and Message includes:
       """
-      required field "watchNamespace" is missing
+      required field "watchNamespace" is missing. Known fields: watchNamespace (a namespace: any, required); deploymentConfig (affinity, annotations, env
       """
     When namespace "watched-${SCENARIO_ID}" is available
     And ClusterExtension is updated

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 
 use olm_bundle::permissions::{Escalation, PermissionOptions, RequiredRule, RuleScope, required_rules};
 use olm_bundle::{
-    Bundle, Certificates, OwnCertificate, RenderOptions, findings, lint, parse, render, webhook_certificates,
+    Bundle, Certificates, OwnCertificate, RenderError, RenderOptions, findings, lint, parse, render,
+    webhook_certificates,
 };
 use serde_json::{Value, json};
 
@@ -37,8 +38,15 @@ async fn load(args: &RenderArgs) -> Result<(Bundle, Vec<Value>), Failure> {
         Issuer::None => Certificates::None,
         Issuer::Own => own(&bundle, &args.namespace),
     };
-    let objects = render(&bundle, &options).map_err(|error| Failure::No(error.to_string()))?;
+    let objects = render(&bundle, &options).map_err(|error| refused(&error))?;
     Ok((bundle, objects))
+}
+
+fn refused(error: &RenderError) -> Failure {
+    Failure::No(match error.allowed() {
+        Some(allowed) => format!("{error}. {allowed}"),
+        None => error.to_string(),
+    })
 }
 
 /// What a bundle's files render to in a namespace, with certificates to be filled in.
@@ -50,8 +58,7 @@ pub(crate) fn rendered_files(
     namespace: &str,
     config: Option<Value>,
 ) -> Result<(Bundle, Vec<Value>), Failure> {
-    let refused = |error: &dyn std::error::Error| Failure::No(error.to_string());
-    let bundle = parse(files).map_err(|error| refused(&error))?;
+    let bundle = parse(files).map_err(|error| Failure::No(error.to_string()))?;
     let mut options = RenderOptions::new(namespace.to_owned());
     options.config = config;
     options.certificates = own(&bundle, namespace);

@@ -19,11 +19,12 @@ pub(crate) async fn run(args: ResolveArgs, style: Style) -> Result<Report, Failu
     }
     let inputs = package(&args.source, &args.package).await?;
     let request = request(&args.package, &args.wish, &inputs)?;
-    let asked = Asked::new(request, &inputs, None);
+    let mut asked = Asked::new(request, &inputs, None);
+    asked.look_for_needs(&args.source, None).await?;
     let mut value = asked.value();
     if args.semantics == Semantics::V1 {
         let text = format!("{}{}", asked.text(style), asked.suggestion_text(None, style));
-        let positive = asked.answer.is_ok();
+        let positive = asked.is_positive();
         return Ok(Report::new(value, text).positive(positive));
     }
     let mut catalogs = found(&inputs);

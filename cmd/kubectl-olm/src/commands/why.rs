@@ -32,7 +32,10 @@ pub(crate) async fn run(args: WhyArgs, style: Style) -> Result<Report, Failure> 
     } = question(&args).await?;
     let want = args.want.as_deref();
     let wanted = want.map(|want| matching(want, found(&inputs).map(|(_, content)| content)));
-    let asked = Asked::new(request, &inputs, want);
+    let mut asked = Asked::new(request, &inputs, want);
+    asked
+        .look_for_needs(&args.source, args.extension.as_deref())
+        .await?;
     let explanation = match &asked.answer {
         Ok(resolution) => &resolution.explanation,
         Err(error) => &*error.explanation,
@@ -99,11 +102,12 @@ pub(crate) async fn run(args: WhyArgs, style: Style) -> Result<Report, Failure> 
         .as_ref()
         .ok()
         .map(|resolution| resolution.bundle.as_str());
-    let positive = chosen.is_some_and(|chosen| {
-        wanted
-            .as_ref()
-            .is_none_or(|wanted| wanted.iter().any(|(name, _)| name == chosen))
-    });
+    let positive = asked.is_positive()
+        && chosen.is_some_and(|chosen| {
+            wanted
+                .as_ref()
+                .is_none_or(|wanted| wanted.iter().any(|(name, _)| name == chosen))
+        });
     Ok(Report::new(value, text).positive(positive))
 }
 

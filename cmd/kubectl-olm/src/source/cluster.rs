@@ -169,7 +169,7 @@ impl Cluster {
     }
 }
 
-fn counts(revision: &ClusterObjectSet) -> bool {
+pub(super) fn counts(revision: &ClusterObjectSet) -> bool {
     let succeeded = revision
         .status
         .iter()

@@ -9,6 +9,7 @@ mod error;
 mod folder;
 mod image;
 mod live;
+mod needs;
 mod served;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -78,7 +79,6 @@ impl Sources {
     /// # Errors
     /// An image or the list of `ClusterCatalog`s cannot be had, or no catalog has the name asked for.
     pub(crate) async fn open(args: &SourceArgs) -> Result<Self, SourceError> {
-        let offline = args.dir.len() + args.image.len() + args.catalogd.len() > 0;
         let mut catalogs = Vec::new();
         for dir in &args.dir {
             catalogs.push(Catalog::folder(dir)?);
@@ -89,7 +89,7 @@ impl Sources {
         for url in &args.catalogd {
             catalogs.push(Catalog::catalogd(url, &args.access).await?);
         }
-        if !offline {
+        if !args.is_offline() {
             catalogs = Cluster::connect(&args.access).await?.catalogs().await?;
         }
         distinguish(&mut catalogs);

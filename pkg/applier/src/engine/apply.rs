@@ -7,13 +7,13 @@ use futures::FutureExt as _;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use olm_api::{CollisionProtection, keys};
+use olm_bundle::escaped_json;
 use serde_json::{Value, json};
 
 use super::actor::Writer;
 use super::call::{CallError, timed, together};
 use super::{Applied, Engine, EngineError, Id, Remembered, Revision, RevisionPhase};
 use crate::ownership::{Claim, Identity, claim};
-use crate::plan::to_go_json;
 use crate::probe::Verdict;
 use crate::same::is_applied;
 use crate::watch::seen_of;
@@ -411,7 +411,7 @@ fn item<'a>(object: &'a Value, protection: CollisionProtection, us: &Identity) -
         meta["annotations"][keys::REVISION_ANNOTATION] = json!(us.number.to_string());
     }
     let mut hasher = DefaultHasher::new();
-    to_go_json(&desired).hash(&mut hasher);
+    escaped_json(&desired).hash(&mut hasher);
     Item {
         id,
         hash: hasher.finish(),

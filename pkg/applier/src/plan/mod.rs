@@ -3,17 +3,16 @@
 //! The bytes matter: upstream's digests of phases and the names of its Secrets are made from Go's JSON, and a revision made by it
 //! must not look changed to us (nor ours to it).
 
-mod gojson;
 mod order;
 mod pack;
 mod probes;
 
 use std::collections::BTreeMap;
 
+use olm_bundle::escaped_json;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-pub use gojson::to_go_json;
 pub use pack::{INLINE_LIMIT, OBJECT_DATA_TYPE, PackError, Packed, SECRET_DATA_LIMIT, pack, unpack};
 pub use probes::default_probes;
 
@@ -40,7 +39,7 @@ impl Phase {
         let mut value = Map::new();
         value.insert("name".to_owned(), Value::String(self.name.clone()));
         value.insert("objects".to_owned(), Value::Array(self.objects.clone()));
-        let sum = Sha256::digest(to_go_json(&Value::Object(value)));
+        let sum = Sha256::digest(escaped_json(&Value::Object(value)));
         format!("sha256:{}", hex(&sum))
     }
 }

@@ -11,10 +11,11 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use olm_bundle::escaped_json;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{MAX_PHASES, Phase, group_kind, hex, to_go_json};
+use super::{MAX_PHASES, Phase, group_kind, hex};
 
 /// Largest sum of the objects' bytes that is stored inline.
 pub const INLINE_LIMIT: usize = 256 * 1024;
@@ -94,7 +95,13 @@ pub fn pack(
     }
     let bytes: Vec<Vec<Vec<u8>>> = phases
         .iter()
-        .map(|phase| phase.objects.iter().map(to_go_json).collect())
+        .map(|phase| {
+            phase
+                .objects
+                .iter()
+                .map(|object| escaped_json(object).into_bytes())
+                .collect()
+        })
         .collect();
     let total: usize = bytes.iter().flatten().map(Vec::len).sum();
     let secret = phases

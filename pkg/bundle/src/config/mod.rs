@@ -33,13 +33,12 @@ pub(crate) fn read(bundle: &Bundle, options: &RenderOptions) -> Result<Config, R
     if !options.single_own_namespace && options.config.is_none() {
         return Ok(Config::default());
     }
-    let empty = Value::Object(Map::new());
-    let input = options
-        .config
-        .as_ref()
-        .filter(|value| !value.is_null())
-        .unwrap_or(&empty);
-    schema::check(bundle, options, input).map_err(RenderError::Config)?;
+    let given = options.config.as_ref().filter(|value| !value.is_null());
+    let input = &given.map_or_else(|| Value::Object(Map::new()), plain_integers);
+    schema::check(bundle, options, input).map_err(|text| RenderError::Config {
+        text,
+        allowed: allowed(bundle, options),
+    })?;
     let watch_namespace = input
         .get("watchNamespace")
         .and_then(Value::as_str)
@@ -65,6 +64,65 @@ pub(crate) fn read(bundle: &Bundle, options: &RenderOptions) -> Result<Config, R
         watch_namespaces,
         deployment,
     })
+}
+
+/// The same with integers for numbers that have no fraction: to JSON Schema 2.0 is one.
+#[expect(clippy::cast_possible_truncation, reason = "without a fraction, and small")]
+fn plain_integers(value: &Value) -> Value {
+    /// Up to here every integer is a float.
+    const SAFE: f64 = 9_007_199_254_740_992.0;
+    match value {
+        Value::Number(number) => match number.as_f64() {
+            Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() <= SAFE => {
+                (float as i64).into()
+            }
+            _ => value.clone(),
+        },
+        Value::Array(items) => items.iter().map(plain_integers).collect(),
+        Value::Object(map) => map
+            .iter()
+            .map(|(key, value)| (key.clone(), plain_integers(value)))
+            .collect(),
+        _ => value.clone(),
+    }
+}
+
+/// What the bundle lets its users configure, as one sentence.
+fn allowed(bundle: &Bundle, options: &RenderOptions) -> String {
+    let supports = |mode| bundle.supports(mode);
+    let (own, single) = (
+        supports(InstallMode::OwnNamespace),
+        supports(InstallMode::SingleNamespace),
+    );
+    let mut fields = Vec::new();
+    if own || single {
+        let namespace = &options.install_namespace;
+        let mut what = match (own, single) {
+            (true, false) => format!("only \"{namespace}\""),
+            (false, _) => format!("any but \"{namespace}\""),
+            (true, true) => "any".to_owned(),
+        };
+        if supports(InstallMode::AllNamespaces) {
+            what.push_str(", or none for all");
+        } else if !supports(InstallMode::MultiNamespace) {
+            what.push_str(", required");
+        }
+        fields.push(format!("watchNamespace (a namespace: {what})"));
+    }
+    if supports(InstallMode::MultiNamespace) {
+        fields.push(format!(
+            "{WATCH_NAMESPACES} (1 to {} namespaces)",
+            schema::MAX_NAMESPACES
+        ));
+    }
+    if options.deployment_config {
+        let known = deployment::fields().map(|(name, _)| name).join(", ");
+        fields.push(format!("deploymentConfig ({known})"));
+    }
+    if fields.is_empty() {
+        return "Nothing can be configured".to_owned();
+    }
+    format!("Known fields: {}", fields.join("; "))
 }
 
 /// The namespaces to watch, checked against the install modes; a single empty name means all.

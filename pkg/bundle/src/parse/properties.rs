@@ -47,7 +47,7 @@ pub(super) fn merge(csv: &mut Csv, path: &str, bytes: &[u8]) -> Result<(), Parse
     all.extend(added);
     csv.annotations.insert(
         PROPERTIES_ANNOTATION.to_owned(),
-        json_text::escaped(&Value::Array(all)),
+        json_text::escaped_json(&Value::Array(all)),
     );
     Ok(())
 }

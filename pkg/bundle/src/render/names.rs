@@ -79,7 +79,7 @@ fn list_text(list: &[String]) -> String {
 }
 
 fn text(text: &str) -> String {
-    json_text::escaped(&Value::from(text))
+    json_text::escaped_json(&Value::from(text))
 }
 
 #[cfg(test)]

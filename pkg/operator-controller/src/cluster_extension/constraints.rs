@@ -12,11 +12,10 @@ use kube::{Api, ResourceExt as _};
 use olm_api::{AvailabilityMode, ClusterCatalog, ClusterExtension, ClusterObjectSet, keys};
 use olm_fbc::Property;
 use olm_resolve::CatalogLookup;
-use olm_resolve::constraint::{self, Environment, Gvk, InstalledBundle, Requirement, Test, Unmet, Want};
+use olm_resolve::constraint::{self, Environment, Gvk, InstalledBundle, Requirement, Unmet, Want};
 use olm_status::cluster_extension::Progress;
-use olm_version::{Version, VersionRelease, go_quote};
+use olm_version::{Version, go_quote};
 use parking_lot::Mutex;
-use serde_json::{Value, json};
 
 use super::call::{CallError, call, chain};
 use super::decide::Choice;
@@ -124,45 +123,17 @@ async fn environment(
     requirements: &[Requirement],
     own: &[Property],
 ) -> Result<Environment, CallError> {
-    let mut wanted = BTreeSet::new();
-    group_versions(requirements, &mut wanted);
-    let mut served: BTreeSet<Gvk> = own.iter().filter_map(brought).collect();
-    for (group, version) in wanted.into_iter().take(GROUP_VERSIONS) {
+    let mut served: BTreeSet<Gvk> = constraint::brought(own).collect();
+    for (group, version) in constraint::group_versions(requirements)
+        .into_iter()
+        .take(GROUP_VERSIONS)
+    {
         served.extend(kinds(context, &group, &version).await?);
     }
     Ok(Environment {
         installed: installed(context, extension).await?,
         served,
     })
-}
-
-/// The API that a property says the bundle brings.
-fn brought(property: &Property) -> Option<Gvk> {
-    let text = |key: &str| {
-        property
-            .value
-            .get(key)
-            .and_then(Value::as_str)
-            .map(ToOwned::to_owned)
-    };
-    (property.type_ == "olm.gvk").then_some(())?;
-    Some(Gvk {
-        group: text("group").unwrap_or_default(),
-        version: text("version")?,
-        kind: text("kind")?,
-    })
-}
-
-fn group_versions(requirements: &[Requirement], into: &mut BTreeSet<(String, String)>) {
-    for requirement in requirements {
-        match &requirement.test {
-            Test::Gvk(gvk) => {
-                into.insert((gvk.group.clone(), gvk.version.clone()));
-            }
-            Test::All(all) | Test::Any(all) | Test::Not(all) => group_versions(all, into),
-            Test::Package(_) | Test::Cel(_) => {}
-        }
-    }
 }
 
 /// The kinds that the cluster serves in one version of a group.
@@ -237,26 +208,11 @@ fn current(revisions: &[ClusterObjectSet]) -> Option<InstalledBundle> {
         .find(|revision| revision.name_any() == installed.name)?;
     let properties = revision.annotations().get(PROPERTIES);
     let properties = properties.and_then(|text| serde_json::from_str(text).ok());
-    installed_bundle(
+    InstalledBundle::new(
         installed.bundle.package,
         &installed.bundle.version,
         properties.unwrap_or_default(),
     )
-}
-
-/// Its properties and the one that every bundle has.
-fn installed_bundle(package: String, version: &str, mut properties: Vec<Value>) -> Option<InstalledBundle> {
-    let parsed = VersionRelease::parse_legacy(version).ok()?.version;
-    let is_package = |property: &Value| property.get("type").and_then(Value::as_str) == Some("olm.package");
-    if !properties.iter().any(is_package) {
-        properties
-            .push(json!({"type": "olm.package", "value": {"packageName": package, "version": version}}));
-    }
-    Some(InstalledBundle {
-        package,
-        version: parsed,
-        properties,
-    })
 }
 
 /// The bundle's properties as its catalog has them, on its revision.
@@ -346,25 +302,6 @@ async fn look(context: &Context, catalog: &ClusterCatalog, want: &Want) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_installed_bundle_has_a_package() {
-        let bundle = installed_bundle("blue".to_owned(), "1.2.0+3", Vec::new()).unwrap();
-        assert_eq!(bundle.version.to_string(), "1.2.0");
-        assert_eq!(
-            bundle.properties,
-            [json!({"type": "olm.package", "value": {"packageName": "blue", "version": "1.2.0+3"}})]
-        );
-        let known =
-            vec![json!({"type": "olm.package", "value": {"packageName": "blue", "version": "1.2.0"}})];
-        assert_eq!(
-            installed_bundle("blue".to_owned(), "1.2.0", known.clone())
-                .unwrap()
-                .properties,
-            known
-        );
-        assert!(installed_bundle("blue".to_owned(), "nonsense", Vec::new()).is_none());
-    }
 
     #[test]
     fn the_message_says_what_and_from_where() {

@@ -187,7 +187,10 @@ impl Failure {
             chain(self)
         );
         match self {
-            Self::Render(error) if error.is_configuration() => Progress::InvalidConfiguration(message),
+            Self::Render(error) if error.is_configuration() => {
+                let allowed = error.allowed().map(|allowed| format!(". {allowed}"));
+                Progress::InvalidConfiguration(message + &allowed.unwrap_or_default())
+            }
             _ if self.terminal(fixed(bundle)) => Progress::Blocked(message),
             _ => Progress::Retrying(message),
         }

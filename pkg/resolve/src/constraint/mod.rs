@@ -5,6 +5,7 @@
 //! look for it. Everything comes from catalogs, so that size, count, depth and the cost of expressions are bounded.
 
 mod cel;
+mod environment;
 mod evaluate;
 mod parse;
 
@@ -14,6 +15,7 @@ use std::fmt;
 use olm_version::{SkipRange, Version};
 use serde_json::Value;
 
+pub use environment::{brought, group_versions};
 pub use evaluate::unmet;
 pub(crate) use parse::TYPES;
 pub use parse::{ConstraintError, parse};

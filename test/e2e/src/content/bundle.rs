@@ -16,10 +16,14 @@ pub fn files(row: &Row, id: &str) -> BTreeMap<String, Vec<u8>> {
     let mut add = |path: &str, object: &Value| {
         files.insert(path.to_owned(), object.to_string().into_bytes());
     };
+    let format = row.contents.iter().find_map(|word| match word {
+        Word::Format(format) => Some(format.as_str()),
+        _ => None,
+    });
     add(
         "metadata/annotations.yaml",
         &json!({"annotations": {
-            "operators.operatorframework.io.bundle.mediatype.v1": "registry+v1",
+            "operators.operatorframework.io.bundle.mediatype.v1": format.unwrap_or("registry+v1"),
             "operators.operatorframework.io.bundle.manifests.v1": "manifests/",
             "operators.operatorframework.io.bundle.metadata.v1": "metadata/",
             "operators.operatorframework.io.bundle.package.v1": package,
@@ -151,6 +155,11 @@ fn csv(row: &Row, package: &str, id: &str) -> Value {
     } else {
         json!({})
     };
+    let webhooks = if has(&Word::Webhooks) {
+        webhooks(id)
+    } else {
+        json!([])
+    };
     let install_modes = [
         "OwnNamespace",
         "SingleNamespace",
@@ -179,9 +188,27 @@ fn csv(row: &Row, package: &str, id: &str) -> Value {
             "displayName": package, "version": row.version,
             "installModes": install_modes,
             "customresourcedefinitions": {"owned": owned},
+            "webhookdefinitions": webhooks,
             "install": {"strategy": "deployment", "spec": install},
         },
     })
+}
+
+/// Nothing answers them: failures are ignored, and no object is ever converted.
+fn webhooks(id: &str) -> Value {
+    let group = format!("e2e-{id}.example.com");
+    let webhook = |kind: &str, name: &str| {
+        json!({
+            "type": kind, "generateName": format!("{name}.{group}"), "deploymentName": format!("test-operator-{id}"),
+            "containerPort": 443, "sideEffects": "None", "failurePolicy": "Ignore", "admissionReviewVersions": ["v1"],
+        })
+    };
+    let mut check = webhook("ValidatingAdmissionWebhook", "check");
+    check["rules"] = json!([
+        {"apiGroups": [group], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["tests"]}]);
+    let mut convert = webhook("ConversionWebhook", "convert");
+    convert["conversionCRDs"] = json!([format!("tests.{group}")]);
+    json!([check, convert])
 }
 
 fn permission(id: &str) -> Value {

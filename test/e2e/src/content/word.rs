@@ -25,6 +25,10 @@ pub enum Word {
     Deprecated(String),
     /// A CustomResourceDefinition as `Crd`, in which `size` is at most 5.
     SmallCrd,
+    /// Webhooks that the Deployment serves: one that validates, and the conversion of the `Crd`.
+    Webhooks,
+    /// The image is said to hold another format.
+    Format(String),
     /// Needs a package in a range of versions: `NAME RANGE`.
     RequiresPackage(String),
     /// Needs the API of the scenario's CustomResourceDefinition.
@@ -68,6 +72,7 @@ impl Word {
                 "RequiresPackage" => Self::RequiresPackage(argument),
                 "RequiresColor" => Self::RequiresColor(argument),
                 "Color" => Self::Color(argument),
+                "Format" => Self::Format(argument),
                 "InstallMode" => Self::InstallMode(argument),
                 "LargeCRDs" => Self::LargeCrds(argument.parse().context("LargeCRDs takes a number")?),
                 "Many" => Self::Many(argument.parse().context("Many takes a number")?),
@@ -78,6 +83,7 @@ impl Word {
         Ok(match word {
             "CRD" => Self::Crd,
             "SmallCRD" => Self::SmallCrd,
+            "Webhooks" => Self::Webhooks,
             "RequiresAPI" => Self::RequiresApi,
             "BrokenConstraint" => Self::BrokenConstraint,
             "Deployment" => Self::Deployment,

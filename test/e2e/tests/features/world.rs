@@ -14,6 +14,8 @@ use olm_harness::eventually;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
+use crate::steps::Certificate;
+
 /// How long a condition may take to come; generous, since a failure is what it delays.
 pub(crate) const STEP_TIMEOUT: Duration = Duration::from_secs(90);
 
@@ -43,6 +45,8 @@ pub(crate) struct OlmWorld {
     pub(crate) removed: BTreeMap<String, String>,
     /// What the extension had when the scenario had it noted.
     pub(crate) noted: Vec<Noted>,
+    /// The serving certificate that the scenario saw, and where it is trusted.
+    pub(crate) certificate: Option<Certificate>,
 }
 
 /// An answer of catalogd's, as it came over the wire.
@@ -71,6 +75,7 @@ impl OlmWorld {
             answer: None,
             removed: BTreeMap::new(),
             noted: Vec::new(),
+            certificate: None,
         })
     }
 

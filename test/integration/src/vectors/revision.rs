@@ -220,44 +220,8 @@ fn stamp() -> Stamp {
 
 /// SHA-256 of the object as recorded: sorted keys and no white space; HTML is not escaped there.
 fn digest(object: &Value) -> String {
-    let text = String::from_utf8_lossy(&plan::to_go_json(object)).into_owned();
-    let digest = Sha256::digest(without_html_escapes(&text));
+    let digest = Sha256::digest(olm_bundle::canonical_json(object));
     digest
         .iter()
         .fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
-}
-
-/// JSON with `<`, `>` and `&` as they are. A backslash that is itself escaped starts no escape.
-fn without_html_escapes(json: &str) -> String {
-    let mut text = String::with_capacity(json.len());
-    let mut rest = json;
-    while let Some(at) = rest.find('\\') {
-        let (before, escape) = rest.split_at(at);
-        text.push_str(before);
-        let plain = [("\\u003c", '<'), ("\\u003e", '>'), ("\\u0026", '&')]
-            .into_iter()
-            .find_map(|(escaped, plain)| Some((escape.strip_prefix(escaped)?, plain)));
-        if let Some((after, plain)) = plain {
-            text.push(plain);
-            rest = after;
-        } else {
-            // What follows the backslash belongs to it; in canonical JSON it is one ASCII character.
-            let (pair, after) = escape.split_at_checked(2).unwrap_or((escape, ""));
-            text.push_str(pair);
-            rest = after;
-        }
-    }
-    text.push_str(rest);
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::without_html_escapes;
-
-    #[test]
-    fn only_real_escapes_are_undone() {
-        let json = r#""\u003c\\u003c\\\u003e\n&""#;
-        assert_eq!(without_html_escapes(json), r#""<\\u003c\\>\n&""#);
-    }
 }

@@ -1,6 +1,7 @@
 //! The steps, by what they are about.
 
 mod catalog;
+mod certificate;
 mod cluster_catalog;
 mod content_api;
 mod deadline;
@@ -12,6 +13,7 @@ mod revision;
 mod rights;
 mod status;
 
+pub(crate) use certificate::Certificate;
 use serde_json::Value;
 
 /// The condition of `type_` in a status.

@@ -1,0 +1,82 @@
+//! What there is, put together from what a cluster tells.
+
+use std::collections::BTreeSet;
+
+use olm_fbc::Property;
+use olm_version::VersionRelease;
+use serde_json::{Value, json};
+
+use super::{Gvk, InstalledBundle, Requirement, Test};
+
+/// The group and version of every API that `requirements` ask for: what a cluster has to be asked.
+pub fn group_versions(requirements: &[Requirement]) -> BTreeSet<(String, String)> {
+    fn collect(requirements: &[Requirement], into: &mut BTreeSet<(String, String)>) {
+        for requirement in requirements {
+            match &requirement.test {
+                Test::Gvk(gvk) => {
+                    into.insert((gvk.group.clone(), gvk.version.clone()));
+                }
+                Test::All(all) | Test::Any(all) | Test::Not(all) => collect(all, into),
+                Test::Package(_) | Test::Cel(_) => {}
+            }
+        }
+    }
+    let mut out = BTreeSet::new();
+    collect(requirements, &mut out);
+    out
+}
+
+/// The APIs that a bundle brings itself, as its properties say.
+pub fn brought(properties: &[Property]) -> impl Iterator<Item = Gvk> {
+    properties.iter().filter_map(|property| {
+        let text = |key: &str| {
+            let found = property.value.get(key).and_then(Value::as_str);
+            found.map(ToOwned::to_owned)
+        };
+        (property.type_ == "olm.gvk").then_some(())?;
+        Some(Gvk {
+            group: text("group").unwrap_or_default(),
+            version: text("version")?,
+            kind: text("kind")?,
+        })
+    })
+}
+
+impl InstalledBundle {
+    /// An installed bundle with its properties, and the one of its package, which every bundle has. None when the version is
+    /// no version.
+    pub fn new(package: String, version: &str, mut properties: Vec<Value>) -> Option<Self> {
+        let parsed = VersionRelease::parse_legacy(version).ok()?.version;
+        let is_package =
+            |property: &Value| property.get("type").and_then(Value::as_str) == Some("olm.package");
+        if !properties.iter().any(is_package) {
+            properties
+                .push(json!({"type": "olm.package", "value": {"packageName": package, "version": version}}));
+        }
+        Some(Self {
+            package,
+            version: parsed,
+            properties,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_installed_bundle_has_a_package() {
+        let bundle = InstalledBundle::new("blue".to_owned(), "1.2.0+3", Vec::new()).unwrap();
+        assert_eq!(bundle.version.to_string(), "1.2.0");
+        assert_eq!(
+            bundle.properties,
+            [json!({"type": "olm.package", "value": {"packageName": "blue", "version": "1.2.0+3"}})]
+        );
+        let known =
+            vec![json!({"type": "olm.package", "value": {"packageName": "blue", "version": "1.2.0"}})];
+        let same = InstalledBundle::new("blue".to_owned(), "1.2.0", known.clone()).unwrap();
+        assert_eq!(same.properties, known);
+        assert!(InstalledBundle::new("blue".to_owned(), "nonsense", Vec::new()).is_none());
+    }
+}
