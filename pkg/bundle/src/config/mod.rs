@@ -4,6 +4,7 @@ mod deployment;
 mod json_schema;
 mod schema;
 mod skeleton;
+mod verdict;
 
 use serde_json::{Map, Value};
 
@@ -35,10 +36,12 @@ pub(crate) fn read(bundle: &Bundle, options: &RenderOptions) -> Result<Config, R
     }
     let given = options.config.as_ref().filter(|value| !value.is_null());
     let input = &given.map_or_else(|| Value::Object(Map::new()), plain_integers);
-    schema::check(bundle, options, input).map_err(|text| RenderError::Config {
-        text,
-        allowed: allowed(bundle, options),
-    })?;
+    schema::check(bundle, options, input)
+        .and_then(|()| given.map_or(Ok(()), |_| verdict::validate(bundle, options, input)))
+        .map_err(|text| RenderError::Config {
+            text,
+            allowed: allowed(bundle, options),
+        })?;
     let watch_namespace = input
         .get("watchNamespace")
         .and_then(Value::as_str)

@@ -1,7 +1,7 @@
 //! The schema of a bundle's configuration, and what is said when an input does not fit it.
 //!
-//! The schema is small and fixed but for the install modes, so it is checked by hand. The texts, and
-//! which findings are shown together, are those of the validator that clients have seen until now.
+//! The texts, and which findings are shown together, are those of the validator that clients have seen until now, which is
+//! why they are not a library's; the library's verdict on the same schema is asked after them ([`super::verdict`]).
 
 use serde_json::Value;
 
