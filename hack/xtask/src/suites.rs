@@ -67,6 +67,10 @@ pub(crate) fn run(args: &[String]) -> anyhow::Result<()> {
         command.arg("--workspace");
     }
     command.args(args).stdout(Stdio::piped());
+    if std::env::var_os("OLM_BIN_DIR").is_none() {
+        // Or each suite that starts them would ask cargo for them once more.
+        command.env("OLM_BIN_DIR", shell::target_dir().join("debug"));
+    }
     let mut child = command.spawn().context("cannot start `cargo test`")?;
     let mut totals = Totals::default();
     if let Some(stdout) = child.stdout.take() {
