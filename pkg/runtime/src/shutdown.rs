@@ -1,5 +1,8 @@
 //! One token that ends everything: cancelled on SIGTERM or Ctrl-C.
 
+use std::future::{Future, pending};
+
+use futures::FutureExt as _;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -38,4 +41,46 @@ pub fn token() -> CancellationToken {
         std::process::exit(code);
     });
     token
+}
+
+/// Drives a controller of kube's until it has ended.
+///
+/// One that is told to stop before `ready`, the first list of what it watches, waits for that list for ever, although nothing
+/// fills it any more (kube 5.0). Nothing is at work in it then, so it is dropped.
+pub async fn drive(
+    controller: impl Future<Output = ()>,
+    ready: impl Future,
+    stopping: impl Future<Output = ()>,
+) {
+    let stuck = async move {
+        stopping.await;
+        if ready.now_or_never().is_some() {
+            // What is at work comes to its end.
+            pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        () = controller => {}
+        () = stuck => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_controller_without_its_first_list_does_not_hold_the_end_up() {
+        drive(pending(), pending::<()>(), async {}).await;
+    }
+
+    #[tokio::test]
+    async fn one_at_work_is_waited_for() {
+        let ended = drive(pending(), async {}, async {}).now_or_never();
+        assert!(ended.is_none());
+        let work = async {
+            tokio::task::yield_now().await;
+        };
+        drive(work, async {}, async {}).await;
+    }
 }

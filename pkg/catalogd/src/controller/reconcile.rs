@@ -36,17 +36,17 @@ type Guarded = DeserializeGuard<ClusterCatalog>;
 /// Reconciles every ClusterCatalog until `shutdown`.
 pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
     let api = Api::<Guarded>::all(context.client.clone());
-    Controller::new(api, watcher::Config::default().any_semantic())
+    let controller = Controller::new(api, watcher::Config::default().any_semantic())
         .with_config(Config::default().concurrency(CONCURRENCY).debounce(DEBOUNCE))
-        .graceful_shutdown_on(shutdown.cancelled_owned())
-        .run(measured, retry, context)
-        .for_each(|result| {
-            if let Err(error) = result {
-                tracing::debug!(error = olm_runtime::telemetry::chain(&error), "reconcile ended");
-            }
-            std::future::ready(())
-        })
-        .await;
+        .graceful_shutdown_on(shutdown.clone().cancelled_owned());
+    let store = controller.store();
+    let work = controller.run(measured, retry, context).for_each(|result| {
+        if let Err(error) = result {
+            tracing::debug!(error = olm_runtime::telemetry::chain(&error), "reconcile ended");
+        }
+        std::future::ready(())
+    });
+    olm_runtime::shutdown::drive(work, store.wait_until_ready(), shutdown.cancelled()).await;
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the signature kube asks for")]

@@ -19,6 +19,7 @@ use kube::runtime::{Controller, Predicate as _, PredicateConfig, WatchStreamExt 
 use kube::{Api, ResourceExt as _};
 use olm_api::{ClusterExtension, ClusterObjectSet, keys};
 use olm_runtime::metrics::Ended;
+use olm_runtime::shutdown;
 use serde_json::Value;
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
@@ -88,7 +89,8 @@ pub(crate) async fn run(
     let waiting = context.clone();
     let (by_revision, by_crd) = (context.clone(), context.clone());
     let (owner_kind, waiter_kind, unmet_kind) = (extension.clone(), extension.clone(), extension.clone());
-    Controller::for_stream_with(extensions, context.stores.of_extensions(), extension)
+    let known = context.stores.of_extensions();
+    let work = Controller::for_stream_with(extensions, known.clone(), extension)
         .with_config(config)
         .watches_stream_with(
             revisions,
@@ -126,7 +128,7 @@ pub(crate) async fn run(
             },
         )
         .reconcile_all_on(catalog_changes)
-        .graceful_shutdown_on(async move { shutdown.cancelled().await })
+        .graceful_shutdown_on(shutdown.clone().cancelled_owned())
         .run(
             measured,
             |_, _: &Never, _| Action::requeue(Duration::from_mins(1)),
@@ -138,8 +140,8 @@ pub(crate) async fn run(
                 Ok(_) | Err(kube::runtime::controller::Error::ObjectNotFound(_)) => {}
                 Err(error) => tracing::warn!(error = chain(&error), "watching failed; trying again"),
             }
-        })
-        .await;
+        });
+    shutdown::drive(work, known.wait_until_ready(), shutdown.cancelled()).await;
 }
 
 /// One reconcile, counted.

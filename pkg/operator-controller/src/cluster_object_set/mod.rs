@@ -25,6 +25,7 @@ use olm_runtime::backoff::Backoff;
 use olm_runtime::client::is_absent;
 use olm_runtime::events::Events;
 use olm_runtime::metrics::{self, Ended, Reconciles};
+use olm_runtime::shutdown;
 use olm_status::cluster_object_set as status;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -120,7 +121,8 @@ pub(crate) async fn run_observed(
     let controller = Controller::for_stream(sets(client.clone()).reflect(writer).touched_objects(), reader)
         .with_config(controller::Config::default().concurrency(options.concurrency.max(1)))
         .reconcile_on(triggers)
-        .graceful_shutdown_on(async move { shutdown.cancelled().await });
+        .graceful_shutdown_on(shutdown.clone().cancelled_owned());
+    let store = controller.store();
     let context = Arc::new(Context {
         engine: Engine::new(client.clone(), Arc::new(watches)),
         store: controller.store(),
@@ -133,15 +135,15 @@ pub(crate) async fn run_observed(
         observed,
         client,
     });
-    controller
+    let work = controller
         .run(measured, retry, context)
         .for_each(|result| async move {
             match result {
                 Ok(_) | Err(controller::Error::ObjectNotFound(_)) => {}
                 Err(error) => tracing::warn!(%error, "reconciling a ClusterObjectSet failed"),
             }
-        })
-        .await;
+        });
+    shutdown::drive(work, store.wait_until_ready(), shutdown.cancelled()).await;
     Ok(())
 }
 
