@@ -4,7 +4,7 @@ use futures::FutureExt as _;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use olm_api::keys;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::actor::Writer;
 use super::call::{timed, together};
@@ -47,6 +47,25 @@ const LOOKS: usize = 4;
 
 /// The finalizer that a CRD has while there are custom resources of it.
 const CUSTOM_RESOURCES: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+/// On a CRD whose deletion failed and was called to mind again: the version of the object at that time.
+const DELETION_RECALLED: &str = "olm.operatorframework.io/deletion-recalled";
+
+/// Whether a CRD is being deleted and the API server's last try failed.
+///
+/// It fails where the CRD was changed just before (`storage is (re)initializing`), and the next try, which looks at a copy
+/// that is older than its own last write, ends on the conflict and is not repeated: until the controller's round over all
+/// CRDs, every five minutes (Kubernetes 1.36). Any change of the CRD but of that condition makes it look again.
+fn forgotten(id: &Id, live: &Value) -> bool {
+    let conditions = live.pointer("/status/conditions").and_then(Value::as_array);
+    id.kind == "CustomResourceDefinition"
+        && conditions.into_iter().flatten().any(|condition| {
+            condition.get("type").is_some_and(|kind| kind == "Terminating")
+                && condition
+                    .get("reason")
+                    .is_some_and(|reason| reason == "InstanceDeletionFailed")
+        })
+}
 
 /// What keeps an object that is being deleted: the finalizers that are left.
 fn held_by(meta: &ObjectMeta) -> Step {
@@ -151,8 +170,8 @@ impl Engine {
         let settled = match action {
             _ if orphan => !marked_by(&live.metadata, us),
             Release::Leave => true,
-            // On its way already: nothing is written, only waited.
-            Release::Delete if live.metadata.deletion_timestamp.is_some() => {
+            Release::Delete if live.metadata.deletion_timestamp.is_some() && !forgotten(id, &live.data) => {
+                // On its way already: nothing is written, only waited.
                 return Ok(if namespace {
                     Step::Gone
                 } else {
@@ -174,6 +193,13 @@ impl Engine {
                     .map(|_| true)
             }
             Release::Leave => Ok(true),
+            Release::Delete if live.metadata.deletion_timestamp.is_some() => {
+                let patch = json!({"metadata": {"uid": uid, "resourceVersion": version,
+                    "annotations": {DELETION_RECALLED: version}}});
+                timed(api.patch_metadata(&id.name, &manager, &Patch::Merge(&patch)))
+                    .await
+                    .map(|_| false)
+            }
             Release::Delete => {
                 let preconditions = Preconditions {
                     uid,
@@ -214,6 +240,18 @@ impl Engine {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_deletion_that_failed_is_seen() {
+        let crd = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "buoys.example.com"}});
+        let id = Id::of(&crd);
+        let with =
+            |reason: &str| json!({"status": {"conditions": [{"type": "Terminating", "reason": reason}]}});
+        assert!(forgotten(&id, &with("InstanceDeletionFailed")));
+        assert!(!forgotten(&id, &with("InstanceDeletionInProgress")));
+        assert!(!forgotten(&id, &json!({})));
+    }
 
     #[test]
     fn what_holds_an_object_is_told() {
