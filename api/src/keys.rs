@@ -71,6 +71,9 @@ pub const CATALOG_CONFIGS_IMAGE_LABEL: &str = "operators.operatorframework.io.in
 /// Bundle annotation that names the package.
 pub const BUNDLE_PACKAGE_ANNOTATION: &str = "operators.operatorframework.io.bundle.package.v1";
 
+/// On a CRD whose deletion the API server tried in vain and that was called to its mind again: when (RFC 3339).
+pub const DELETION_RECALLED_ANNOTATION: &str = "olm.operatorframework.io/deletion-recalled";
+
 /// Selects everything that was made for one ClusterExtension, or for any.
 #[must_use]
 pub fn selector_of_extension(name: Option<&str>) -> String {

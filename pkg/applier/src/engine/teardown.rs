@@ -1,8 +1,10 @@
 //! Taking a revision down: phases in reverse order, objects of a phase in reverse order, only what is still this revision's.
 
 use futures::FutureExt as _;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
+use kube::ResourceExt as _;
+use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, Preconditions};
 use olm_api::keys;
 use serde_json::{Value, json};
 
@@ -48,23 +50,29 @@ const LOOKS: usize = 4;
 /// The finalizer that a CRD has while there are custom resources of it.
 const CUSTOM_RESOURCES: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// On a CRD whose deletion failed and was called to mind again: the version of the object at that time.
-const DELETION_RECALLED: &str = "olm.operatorframework.io/deletion-recalled";
+/// How long a deletion that was called to mind is left in peace: what makes it fail may last.
+const RECALL: SignedDuration = SignedDuration::from_secs(20);
 
-/// Whether a CRD is being deleted and the API server's last try failed.
+/// Whether the API server's last try to delete a CRD failed, and it is time to call it to mind again.
 ///
 /// It fails where the CRD was changed just before (`storage is (re)initializing`), and the next try, which looks at a copy
 /// that is older than its own last write, ends on the conflict and is not repeated: until the controller's round over all
 /// CRDs, every five minutes (Kubernetes 1.36). Any change of the CRD but of that condition makes it look again.
-fn forgotten(id: &Id, live: &Value) -> bool {
-    let conditions = live.pointer("/status/conditions").and_then(Value::as_array);
+fn forgotten(id: &Id, live: &DynamicObject, now: Timestamp) -> bool {
+    let conditions = live.data.pointer("/status/conditions").and_then(Value::as_array);
+    let failed = conditions.into_iter().flatten().any(|condition| {
+        condition.get("type").is_some_and(|kind| kind == "Terminating")
+            && condition
+                .get("reason")
+                .is_some_and(|reason| reason == "InstanceDeletionFailed")
+    });
+    let recalled = live
+        .annotations()
+        .get(keys::DELETION_RECALLED_ANNOTATION)
+        .and_then(|at| at.parse::<Timestamp>().ok());
     id.kind == "CustomResourceDefinition"
-        && conditions.into_iter().flatten().any(|condition| {
-            condition.get("type").is_some_and(|kind| kind == "Terminating")
-                && condition
-                    .get("reason")
-                    .is_some_and(|reason| reason == "InstanceDeletionFailed")
-        })
+        && failed
+        && recalled.is_none_or(|at| now.duration_since(at) >= RECALL)
 }
 
 /// What keeps an object that is being deleted: the finalizers that are left.
@@ -160,73 +168,59 @@ impl Engine {
             Err(source) => return Err(EngineError::object(id, "getting resource", source)),
         };
         let us = &revision.identity;
-        let (uid, version) = (live.metadata.uid.clone(), live.metadata.resource_version.clone());
-        let manager = PatchParams {
-            field_manager: Some(keys::OBJECT_FIELD_MANAGER.to_owned()),
-            ..PatchParams::default()
-        };
+        let meta = &live.metadata;
+        let (uid, version) = (meta.uid.clone(), meta.resource_version.clone());
         let namespace = id.group.is_empty() && id.kind == "Namespace";
-        let action = release(&live.metadata, us);
-        let settled = match action {
-            _ if orphan => !marked_by(&live.metadata, us),
-            Release::Leave => true,
-            Release::Delete if live.metadata.deletion_timestamp.is_some() && !forgotten(id, &live.data) => {
-                // On its way already: nothing is written, only waited.
-                return Ok(if namespace {
-                    Step::Gone
-                } else {
-                    held_by(&live.metadata)
-                });
-            }
-            Release::Delete | Release::Disown => false,
-        };
-        if settled {
-            return Ok(Step::Gone);
-        }
-        let (api, _) = self.api_of(writer.client().await?, id).await?;
-        let result = match action {
+        let now = Timestamp::now();
+        // What changes of its metadata, and whether that is all there is to do; nothing where it is to be deleted.
+        let change = match release(meta, us) {
+            _ if orphan && !marked_by(meta, us) => return Ok(Step::Gone),
             _ if orphan => {
-                let patch = json!({"metadata": {"uid": uid, "resourceVersion": version,
-                    "labels": {keys::MANAGED_BY_LABEL: null}, "annotations": {keys::REVISION_ANNOTATION: null}}});
-                timed(api.patch_metadata(&id.name, &manager, &Patch::Merge(&patch)))
-                    .await
-                    .map(|_| true)
+                let (label, annotation) = (keys::MANAGED_BY_LABEL, keys::REVISION_ANNOTATION);
+                Some((
+                    json!({"labels": {label: null}, "annotations": {annotation: null}}),
+                    true,
+                ))
             }
-            Release::Leave => Ok(true),
-            Release::Delete if live.metadata.deletion_timestamp.is_some() => {
-                let patch = json!({"metadata": {"uid": uid, "resourceVersion": version,
-                    "annotations": {DELETION_RECALLED: version}}});
-                timed(api.patch_metadata(&id.name, &manager, &Patch::Merge(&patch)))
-                    .await
-                    .map(|_| false)
-            }
-            Release::Delete => {
-                let preconditions = Preconditions {
-                    uid,
-                    resource_version: version,
-                };
-                let params = DeleteParams {
-                    preconditions: Some(preconditions),
-                    ..DeleteParams::background()
-                };
-                timed(api.delete(&id.name, &params))
-                    .await
-                    .map(|answer| answer.is_right() || namespace)
-            }
+            Release::Leave => return Ok(Step::Gone),
             Release::Disown => {
-                let owners: Vec<_> = live
-                    .metadata
-                    .owner_references
-                    .iter()
-                    .flatten()
-                    .filter(|o| o.uid != us.uid)
-                    .collect();
-                let patch =
-                    json!({"metadata": {"uid": uid, "resourceVersion": version, "ownerReferences": owners}});
-                timed(api.patch_metadata(&id.name, &manager, &Patch::Merge(&patch)))
-                    .await
-                    .map(|_| true)
+                let owners = meta.owner_references.iter().flatten();
+                let others: Vec<_> = owners.filter(|owner| owner.uid != us.uid).collect();
+                Some((json!({"ownerReferences": others}), true))
             }
+            Release::Delete if meta.deletion_timestamp.is_none() => None,
+            Release::Delete if namespace => return Ok(Step::Gone),
+            Release::Delete if forgotten(id, &live, now) => Some((
+                json!({"annotations": {keys::DELETION_RECALLED_ANNOTATION: now.to_string()}}),
+                false,
+            )),
+            // On its way already: nothing is written, only waited.
+            Release::Delete => return Ok(held_by(meta)),
+        };
+        let (api, _) = self.api_of(writer.client().await?, id).await?;
+        let result = if let Some((mut metadata, done)) = change {
+            metadata["uid"] = json!(uid);
+            metadata["resourceVersion"] = json!(version);
+            let manager = PatchParams {
+                field_manager: Some(keys::OBJECT_FIELD_MANAGER.to_owned()),
+                ..PatchParams::default()
+            };
+            let patch = Patch::Merge(json!({"metadata": metadata}));
+            timed(api.patch_metadata(&id.name, &manager, &patch))
+                .await
+                .map(|_| done)
+        } else {
+            let preconditions = Preconditions {
+                uid,
+                resource_version: version,
+            };
+            let params = DeleteParams {
+                preconditions: Some(preconditions),
+                ..DeleteParams::background()
+            };
+            timed(api.delete(&id.name, &params))
+                .await
+                .map(|answer| answer.is_right() || namespace)
         };
         match result {
             Ok(done) => Ok(Step::done(done)),
@@ -243,14 +237,28 @@ mod tests {
 
     #[test]
     fn a_deletion_that_failed_is_seen() {
-        let crd = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-            "metadata": {"name": "buoys.example.com"}});
-        let id = Id::of(&crd);
-        let with =
-            |reason: &str| json!({"status": {"conditions": [{"type": "Terminating", "reason": reason}]}});
-        assert!(forgotten(&id, &with("InstanceDeletionFailed")));
-        assert!(!forgotten(&id, &with("InstanceDeletionInProgress")));
-        assert!(!forgotten(&id, &json!({})));
+        let now: Timestamp = "2026-01-01T00:01:00Z".parse().unwrap();
+        let seen = |name: &str, reason: &str, recalled: Option<&str>| {
+            let annotations: Value = recalled
+                .map(|at| json!({keys::DELETION_RECALLED_ANNOTATION: at}))
+                .into();
+            let crd = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": name,
+                "metadata": {"name": "buoys.example.com", "annotations": annotations},
+                "status": {"conditions": [{"type": "Terminating", "reason": reason}]}});
+            let live = serde_json::from_value(crd.clone()).unwrap();
+            forgotten(&Id::of(&crd), &live, now)
+        };
+        let kind = "CustomResourceDefinition";
+        assert!(seen(kind, "InstanceDeletionFailed", None));
+        assert!(!seen(kind, "InstanceDeletionInProgress", None));
+        assert!(!seen("Buoy", "InstanceDeletionFailed", None));
+        // It may fail again and again: each write is answered by the API server's own, and must not make the next.
+        assert!(!seen(
+            kind,
+            "InstanceDeletionFailed",
+            Some("2026-01-01T00:00:55Z")
+        ));
+        assert!(seen(kind, "InstanceDeletionFailed", Some("2026-01-01T00:00:40Z")));
     }
 
     #[test]
