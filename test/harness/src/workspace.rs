@@ -13,11 +13,7 @@ pub fn root() -> &'static Path {
 
 /// The directory cargo builds into: `CARGO_TARGET_DIR`, or `target` below the root.
 pub fn target_dir() -> PathBuf {
-    match std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from) {
-        Some(dir) if dir.is_absolute() => dir,
-        Some(dir) => root().join(dir),
-        None => root().join("target"),
-    }
+    root().join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
 }
 
 /// The project's own test data, `test/testdata`.

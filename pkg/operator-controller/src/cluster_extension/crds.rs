@@ -21,7 +21,7 @@ use super::stored;
 /// Longest text of all findings in a message, in bytes. What stands around it fits into the rest of 1 KiB.
 const TEXT_LIMIT: usize = 700;
 /// Longest name of an extension in a message, in bytes; longer ones are most unusual.
-const NAME_LIMIT: usize = 64;
+pub(super) const NAME_LIMIT: usize = 64;
 /// Longest text of the waivers that match nothing, in bytes.
 const IDLE_LIMIT: usize = 100;
 

@@ -10,7 +10,7 @@ use olm_bundle::crd_schema::Plan;
 use tokio::sync::Semaphore;
 
 use super::Context;
-use super::crds::cut;
+use super::crds::{NAME_LIMIT, cut};
 use super::failure::Failure;
 
 /// One at a time, whatever number of extensions ask: each holds a page of objects in memory.
@@ -125,7 +125,7 @@ fn message(extension: &str, lines: &[String], unknown: &[String]) -> String {
         text.push(')');
     }
     text.push_str("\nMend or delete these objects; `kubectl olm crd-safety --stored-objects --extension ");
-    text.push_str(cut(extension, 64));
+    text.push_str(cut(extension, NAME_LIMIT));
     text.push_str("` names all.");
     text
 }

@@ -10,6 +10,7 @@ use olm_catalogd::{
     server::{Metrics, Options, router_with},
     storage::{CatalogName, Origin, Store},
 };
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::path::Path;
@@ -22,13 +23,27 @@ const STORED_AT: i64 = 1_767_323_045;
 /// The recorded catalog that is in no file.
 const SMALL: &str = "{\"schema\":\"olm.package\",\"name\":\"p\",\"defaultChannel\":\"d\"}";
 
+/// What every row says of its request.
+#[derive(Deserialize)]
+pub(super) struct Asked {
+    id: u32,
+    pub(super) method: String,
+    path: String,
+}
+
+impl Asked {
+    /// The request, without headers and body.
+    pub(super) fn request(&self) -> http::request::Builder {
+        Request::builder().method(self.method.as_str()).uri(&self.path)
+    }
+}
+
 /// A recorded request, and how an answer to it is judged.
 pub(super) trait Recorded: DeserializeOwned + Sync {
     /// What is kept of an answer.
     type Answer: Send;
 
-    fn id(&self) -> u32;
-    fn path(&self) -> &str;
+    fn asked(&self) -> &Asked;
     /// Whether the server that was asked answers queries.
     fn graphql(&self) -> bool;
     fn request(&self) -> http::Result<Request<Body>>;
@@ -72,7 +87,7 @@ pub(super) fn run<R: Recorded>(dir: &Path, kind: &'static str, mine: impl Fn(&st
             report.skip("the catalog that is asked");
             continue;
         };
-        let id = row.id().to_string();
+        let id = row.asked().id.to_string();
         let stated = listed.get(id.as_str()).copied();
         report.count_listed(&id, row.difference(&answer), &R::summary(&answer), stated);
     }
@@ -99,7 +114,7 @@ fn ask<R: Recorded>(dir: &Path, cases: &[R]) -> Result<Vec<Option<R::Answer>>> {
     cases
         .iter()
         .map(|row| {
-            if absent(row.path(), &there) {
+            if absent(&row.asked().path, &there) {
                 return Ok(None);
             }
             let router = if row.graphql() { &queried } else { &plain };

@@ -1,7 +1,7 @@
 //! `metas.jsonl`, the rows of `/graphql`: catalogd's queries against upstream's recorded answers.
 
 use super::Report;
-use super::content::{self, Recorded};
+use super::content::{self, Asked, Recorded};
 use anyhow::Result;
 use axum::body::Body;
 use http::{Request, Response, header};
@@ -16,11 +16,10 @@ const SHOWN: usize = 100;
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Row {
-    id: u32,
+    #[serde(flatten)]
+    asked: Asked,
     /// Which of upstream's gates were on.
     server: String,
-    method: String,
-    path: String,
     #[serde(default)]
     request_body: String,
     status: u16,
@@ -46,12 +45,8 @@ pub fn run(dir: &Path) -> Report {
 impl Recorded for Row {
     type Answer = Answer;
 
-    fn id(&self) -> u32 {
-        self.id
-    }
-
-    fn path(&self) -> &str {
-        &self.path
+    fn asked(&self) -> &Asked {
+        &self.asked
     }
 
     fn graphql(&self) -> bool {
@@ -59,7 +54,7 @@ impl Recorded for Row {
     }
 
     fn request(&self) -> http::Result<Request<Body>> {
-        let request = Request::builder().method(self.method.as_str()).uri(&self.path);
+        let request = self.asked.request();
         request.body(Body::from(self.request_body.clone()))
     }
 
@@ -81,7 +76,7 @@ impl Recorded for Row {
             Some(json) => {
                 serde_json::from_str(&answer.body).is_ok_and(|ours| ordered(json.clone()) == ordered(ours))
             }
-            None => self.method == "HEAD" || self.body == answer.body,
+            None => self.asked.method == "HEAD" || self.body == answer.body,
         };
         let equal = self.status == answer.status && self.content_type == answer.content_type && body;
         (!equal).then(|| format!("ours is {}", Self::summary(answer)))

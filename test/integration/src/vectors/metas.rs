@@ -1,7 +1,7 @@
 //! `metas.jsonl`, the rows of `/all` and `/metas`: catalogd's content against upstream's recorded answers.
 
 use super::Report;
-use super::content::{self, Recorded};
+use super::content::{self, Asked, Recorded};
 use anyhow::Result;
 use axum::body::Body;
 use http::{Request, Response, header};
@@ -16,9 +16,8 @@ use std::path::Path;
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Row {
-    id: u32,
-    method: String,
-    path: String,
+    #[serde(flatten)]
+    asked: Asked,
     #[serde(default)]
     headers: BTreeMap<String, String>,
     status: u16,
@@ -49,12 +48,8 @@ pub fn run(dir: &Path) -> Report {
 impl Recorded for Row {
     type Answer = Answer;
 
-    fn id(&self) -> u32 {
-        self.id
-    }
-
-    fn path(&self) -> &str {
-        &self.path
+    fn asked(&self) -> &Asked {
+        &self.asked
     }
 
     fn graphql(&self) -> bool {
@@ -62,7 +57,7 @@ impl Recorded for Row {
     }
 
     fn request(&self) -> http::Result<Request<Body>> {
-        let request = Request::builder().method(self.method.as_str()).uri(&self.path);
+        let request = self.asked.request();
         let headers = self.headers.iter();
         headers
             .fold(request, |request, (name, value)| request.header(name, value))
