@@ -125,7 +125,7 @@ pub(crate) async fn run_observed(
     let store = controller.store();
     let context = Arc::new(Context {
         engine: Engine::new(client.clone(), Arc::new(watches)),
-        store: controller.store(),
+        store: store.clone(),
         backoff: Backoff::default(),
         events: Events::new(client.clone(), "clusterobjectset-controller"),
         system_namespace: options.system_namespace,
