@@ -71,6 +71,9 @@ pub const CATALOG_CONFIGS_IMAGE_LABEL: &str = "operators.operatorframework.io.in
 /// Bundle annotation that names the package.
 pub const BUNDLE_PACKAGE_ANNOTATION: &str = "operators.operatorframework.io.bundle.package.v1";
 
+/// On a revision: the bundle's properties as its catalog has them, as JSON.
+pub const CATALOG_PROPERTIES_ANNOTATION: &str = "olm.operatorframework.io/catalog-properties";
+
 /// On a CRD whose deletion the API server tried in vain and that was called to its mind again: when (RFC 3339).
 pub const DELETION_RECALLED_ANNOTATION: &str = "olm.operatorframework.io/deletion-recalled";
 

@@ -63,6 +63,45 @@ pub async fn client(args: &CommonArgs) -> Result<Client, ClientError> {
     Client::try_from(config(args).await?).map_err(ClientError::Build)
 }
 
+/// What [`served_kinds`] does, as errors name it.
+#[must_use]
+pub fn asking_for(group: &str, version: &str) -> String {
+    if group.is_empty() {
+        "asking for the core API".to_owned()
+    } else {
+        format!("asking for the API {group}/{version}")
+    }
+}
+
+/// The kinds that the cluster serves in one version of a group (`""` is the core group); none where it serves no such version.
+///
+/// Group and version may be foreign: what cannot be the name of either is not asked for.
+///
+/// # Errors
+/// The API server cannot be asked, or refuses.
+pub async fn served_kinds(client: &Client, group: &str, version: &str) -> kube::Result<Vec<String>> {
+    // These become part of a path.
+    let plain = |text: &str| {
+        text.chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-'))
+    };
+    if !plain(group) || !plain(version) || version.contains('.') {
+        return Ok(Vec::new());
+    }
+    let answer = if group.is_empty() {
+        client.list_core_api_resources(version).await
+    } else {
+        client
+            .list_api_group_resources(&format!("{group}/{version}"))
+            .await
+    };
+    match answer {
+        Ok(list) => Ok(list.resources.into_iter().map(|resource| resource.kind).collect()),
+        Err(error) if is_absent(&error) => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
 /// Whether the API server says that there is no such thing, be it the object or its whole kind. By the code: a path that nothing serves
 /// is answered in plain text, without the reason that kube's own `is_not_found` asks for.
 #[must_use]

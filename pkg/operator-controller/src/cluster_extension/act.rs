@@ -334,7 +334,10 @@ fn annotations(order: &Order<'_>, rendered: &Rendered) -> BTreeMap<&'static str,
         (keys::PROPERTIES_ANNOTATION, rendered.properties.clone()),
         (CATALOG_ANNOTATION, bundle.catalog.clone()),
         (MOVED_FROM_ANNOTATION, order.choice.moved_from.clone()),
-        (constraints::PROPERTIES, constraints::remembered(order.choice)),
+        (
+            keys::CATALOG_PROPERTIES_ANNOTATION,
+            constraints::remembered(order.choice),
+        ),
         (RENEWAL_ANNOTATION, rendered.renewal.map(|due| due.to_string())),
     ];
     annotations.extend(

@@ -13,6 +13,7 @@ use olm_api::{AvailabilityMode, ClusterCatalog, ClusterExtension, ClusterObjectS
 use olm_fbc::Property;
 use olm_resolve::CatalogLookup;
 use olm_resolve::constraint::{self, Environment, Gvk, InstalledBundle, Requirement, Unmet, Want};
+use olm_runtime::client::{asking_for, served_kinds};
 use olm_status::cluster_extension::Progress;
 use olm_version::{Version, go_quote};
 use parking_lot::Mutex;
@@ -30,8 +31,6 @@ const LOOKED_FOR: usize = 4;
 const CATALOGS: usize = 16;
 /// How long the whole search may take.
 const SEARCH_LIMIT: Duration = Duration::from_mins(1);
-/// Most group versions a cluster is asked for.
-const GROUP_VERSIONS: usize = 128;
 /// Longest message, in bytes.
 const MESSAGE_LIMIT: usize = 1024;
 
@@ -124,52 +123,19 @@ async fn environment(
     own: &[Property],
 ) -> Result<Environment, CallError> {
     let mut served: BTreeSet<Gvk> = constraint::brought(own).collect();
-    for (group, version) in constraint::group_versions(requirements)
-        .into_iter()
-        .take(GROUP_VERSIONS)
-    {
-        served.extend(kinds(context, &group, &version).await?);
+    for (group, version) in constraint::group_versions(requirements) {
+        let what = asking_for(&group, &version);
+        let kinds = call(what, served_kinds(&context.shared.client, &group, &version)).await?;
+        served.extend(kinds.into_iter().map(|kind| Gvk {
+            group: group.clone(),
+            version: version.clone(),
+            kind,
+        }));
     }
     Ok(Environment {
         installed: installed(context, extension).await?,
         served,
     })
-}
-
-/// The kinds that the cluster serves in one version of a group.
-async fn kinds(context: &Context, group: &str, version: &str) -> Result<Vec<Gvk>, CallError> {
-    // These become part of a path, and come from a catalog.
-    let plain = |text: &str| {
-        text.chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-'))
-    };
-    if !plain(group) || !plain(version) || version.contains('.') {
-        return Ok(Vec::new());
-    }
-    let client = &context.shared.client;
-    let answer = if group.is_empty() {
-        call("asking for the core API", client.list_core_api_resources(version)).await
-    } else {
-        let name = format!("{group}/{version}");
-        call(
-            format!("asking for the API {name}"),
-            client.list_api_group_resources(&name),
-        )
-        .await
-    };
-    match answer {
-        Ok(list) => Ok(list
-            .resources
-            .into_iter()
-            .map(|resource| Gvk {
-                group: group.to_owned(),
-                version: version.to_owned(),
-                kind: resource.kind,
-            })
-            .collect()),
-        Err(error) if error.is_not_found() => Ok(Vec::new()),
-        Err(error) => Err(error),
-    }
 }
 
 /// What the other extensions have installed.
@@ -206,7 +172,7 @@ fn current(revisions: &[ClusterObjectSet]) -> Option<InstalledBundle> {
     let revision = revisions
         .iter()
         .find(|revision| revision.name_any() == installed.name)?;
-    let properties = revision.annotations().get(PROPERTIES);
+    let properties = revision.annotations().get(keys::CATALOG_PROPERTIES_ANNOTATION);
     let properties = properties.and_then(|text| serde_json::from_str(text).ok());
     InstalledBundle::new(
         installed.bundle.package,
@@ -215,9 +181,7 @@ fn current(revisions: &[ClusterObjectSet]) -> Option<InstalledBundle> {
     )
 }
 
-/// The bundle's properties as its catalog has them, on its revision.
-pub(crate) const PROPERTIES: &str = "olm.operatorframework.io/catalog-properties";
-/// Longest text of [`PROPERTIES`], in bytes: all annotations of an object share 256 KiB.
+/// Longest text of [`keys::CATALOG_PROPERTIES_ANNOTATION`], in bytes: all annotations of an object share 256 KiB.
 const PROPERTIES_LIMIT: usize = 64 * 1024;
 
 /// What a revision remembers of its bundle's properties; nothing when they are too long to keep.

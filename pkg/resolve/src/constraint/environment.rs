@@ -8,7 +8,10 @@ use serde_json::{Value, json};
 
 use super::{Gvk, InstalledBundle, Requirement, Test};
 
-/// The group and version of every API that `requirements` ask for: what a cluster has to be asked.
+/// Most group versions that a cluster is asked for.
+const GROUP_VERSIONS: usize = 128;
+
+/// The group and version of every API that `requirements` ask for, at most 128: what a cluster has to be asked.
 pub fn group_versions(requirements: &[Requirement]) -> BTreeSet<(String, String)> {
     fn collect(requirements: &[Requirement], into: &mut BTreeSet<(String, String)>) {
         for requirement in requirements {
@@ -23,7 +26,7 @@ pub fn group_versions(requirements: &[Requirement]) -> BTreeSet<(String, String)
     }
     let mut out = BTreeSet::new();
     collect(requirements, &mut out);
-    out
+    out.into_iter().take(GROUP_VERSIONS).collect()
 }
 
 /// The APIs that a bundle brings itself, as its properties say.
