@@ -13,7 +13,11 @@ use std::fmt;
 /// The fields of the object in `text`, in the order written, doubles included, with the canonical text of each
 /// value. Bytes that are not UTF-8 become U+FFFD.
 pub(crate) fn fields(text: &[u8]) -> Result<Vec<(String, String)>, DecodeError> {
-    let text = String::from_utf8_lossy(text);
+    // Nearly all texts are right, and to see that alone is several times faster.
+    let text = match str::from_utf8(text) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => String::from_utf8_lossy(text),
+    };
     let mut reader = serde_json::Deserializer::from_str(&text);
     let fields = reader
         .deserialize_map(Fields)

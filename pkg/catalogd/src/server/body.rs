@@ -7,7 +7,8 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
     compress::Compressor,
-    read::{PIECE, ReadError, Source},
+    piece::{PIECE, Piece},
+    read::{ReadError, Source},
 };
 
 /// An answer in the making.
@@ -34,11 +35,12 @@ impl Making {
             self.more = self.more && self.source.fill(out, enough)?;
             return Ok(self.more);
         };
-        let mut piece = Vec::new();
+        let mut piece = Piece::new();
+        let piece = piece.bytes();
         while self.more && out.len() + compressor.ready().len() < enough {
             piece.clear();
-            self.more = self.source.fill(&mut piece, PIECE)?;
-            compressor.write(&piece).map_err(ReadError::Compress)?;
+            self.more = self.source.fill(piece, PIECE)?;
+            compressor.write(piece).map_err(ReadError::Compress)?;
         }
         out.append(compressor.ready());
         if !self.more
@@ -51,15 +53,15 @@ impl Making {
 
     /// The next piece, when making it is no work but copying it out of the page cache: that is less than two changes
     /// of threads are, and much less than sending it.
-    fn at_once(&mut self) -> Option<Vec<u8>> {
+    fn at_once(&mut self) -> Option<Piece> {
         let Source::Plain(raw) = &mut self.source else {
             return None;
         };
         if self.compressor.is_some() {
             return None;
         }
-        let mut piece = Vec::new();
-        self.more = raw.read_cached(&mut piece, PIECE)?;
+        let mut piece = Piece::new();
+        self.more = raw.read_cached(piece.bytes(), PIECE)?;
         Some(piece)
     }
 
@@ -75,18 +77,18 @@ impl Making {
                 return Ok(None);
             }
             if let Some(piece) = making.at_once().filter(|piece| !piece.is_empty()) {
-                return Ok(Some((Bytes::from(piece), (None, making))));
+                return Ok(Some((piece.send(), (None, making))));
             }
             if !making.more {
                 return Ok(None);
             }
             let read = tokio::task::spawn_blocking(move || {
-                let mut piece = Vec::new();
-                making.fill(&mut piece, PIECE).map(|_| (piece, making))
+                let mut piece = Piece::new();
+                making.fill(piece.bytes(), PIECE).map(|_| (piece, making))
             });
             match read.await {
                 Ok(Ok((piece, making))) if piece.is_empty() && !making.more => Ok(None),
-                Ok(Ok((piece, making))) => Ok(Some((Bytes::from(piece), (None, making)))),
+                Ok(Ok((piece, making))) => Ok(Some((piece.send(), (None, making)))),
                 Ok(Err(error)) => {
                     let text = olm_runtime::telemetry::chain(&error);
                     tracing::error!(error = text, "an answer is cut off");

@@ -231,7 +231,7 @@ fn start(
             making.compressor = Some((compressor, permit));
         }
     }
-    if !making.fill(&mut first, kept::ONE)? {
+    if !making.fill(&mut first, kept::most(form))? {
         return complete(first, form);
     }
     let length = match selection {

@@ -12,8 +12,10 @@ use crate::storage::Encoding;
 
 /// Most bytes kept.
 const ALL: usize = 8 * 1024 * 1024;
-/// Most bytes of one answer that is kept.
-pub(super) const ONE: usize = 256 * 1024;
+/// Most bytes of one answer that is kept as it is, which is read again about as quickly.
+const ONE: usize = 256 * 1024;
+/// Most bytes of one that had to be compressed: the bundles of a large package.
+const ONE_COMPRESSED: usize = 1024 * 1024;
 /// What an answer costs beside its bytes, roughly.
 const OVERHEAD: usize = 256;
 
@@ -22,6 +24,14 @@ const OVERHEAD: usize = 256;
 pub(super) struct Answer {
     pub(super) bytes: Bytes,
     pub(super) form: Encoding,
+}
+
+/// Most bytes of an answer in a form that is kept.
+pub(super) fn most(form: Encoding) -> usize {
+    match form {
+        Encoding::Identity => ONE,
+        Encoding::Gzip | Encoding::Zstd => ONE_COMPRESSED,
+    }
 }
 
 /// The answers.
@@ -48,7 +58,7 @@ impl Kept {
     /// Keeps an answer, unless it is too large.
     pub(super) fn put(&self, tag: &str, answer: Answer) {
         let cost = cost(tag, &answer);
-        if answer.bytes.len() > ONE {
+        if answer.bytes.len() > most(answer.form) {
             return;
         }
         let mut inner = self.0.lock();
@@ -109,5 +119,11 @@ mod tests {
         assert_eq!(kept.get("99"), Some(answer(ONE)));
         kept.put("large", answer(ONE + 1));
         assert_eq!(kept.get("large"), None);
+        let compressed = Answer {
+            form: Encoding::Gzip,
+            ..answer(ONE + 1)
+        };
+        kept.put("large", compressed.clone());
+        assert_eq!(kept.get("large"), Some(compressed));
     }
 }

@@ -19,6 +19,7 @@ mod listing;
 mod metrics;
 mod openapi;
 mod path;
+mod piece;
 mod project;
 mod query;
 mod range;

@@ -3,11 +3,8 @@
 
 use std::{collections::VecDeque, io, sync::Arc};
 
-use super::project::Projection;
+use super::{piece::PIECE, project::Projection};
 use crate::storage::{Encoding, Generation, Section, Selection, StorageError, Wait};
-
-/// Bytes read at once.
-pub(super) const PIECE: usize = 128 * 1024;
 
 /// Why an answer cannot be made to its end.
 #[derive(Debug, thiserror::Error)]

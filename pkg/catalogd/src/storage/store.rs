@@ -3,9 +3,11 @@
 use std::{
     collections::{BTreeMap, HashMap},
     fs,
+    num::NonZero,
     os::unix::fs::{DirBuilderExt, symlink},
     path::{Path, PathBuf},
     sync::Arc,
+    thread,
 };
 
 use parking_lot::{Mutex, RwLock};
@@ -52,6 +54,7 @@ impl Store {
             serving: RwLock::default(),
             locks: Mutex::default(),
         };
+        let mut names = Vec::new();
         for entry in fs::read_dir(&store.root).map_err(StorageError::io("read", &store.root))? {
             let entry = entry.map_err(StorageError::io("read", &store.root))?;
             let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
@@ -61,10 +64,11 @@ impl Store {
                 .ok()
                 .and_then(|name| CatalogName::new(name).ok())
             {
-                Some(name) if is_folder => store.recover(name),
+                Some(name) if is_folder => names.push(name),
                 _ => discard(&entry.path()),
             }
         }
+        store.recover_all(names);
         Ok(store)
     }
 
@@ -73,6 +77,28 @@ impl Store {
     pub fn within(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
+    }
+
+    /// Recovers several catalogs at once, since to verify one is to digest all of it on one processor.
+    fn recover_all(&self, names: Vec<CatalogName>) {
+        let at_once = thread::available_parallelism()
+            .map_or(1, NonZero::get)
+            .min(names.len());
+        let names = Mutex::new(names.into_iter());
+        let recover = || {
+            // The lock is not held while a catalog is recovered.
+            let next = || names.lock().next();
+            while let Some(name) = next() {
+                self.recover(name);
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 1..at_once {
+                // Without another thread it takes longer, that is all.
+                let _ = thread::Builder::new().spawn_scoped(scope, recover);
+            }
+            recover();
+        });
     }
 
     fn recover(&self, name: CatalogName) {
