@@ -17,6 +17,7 @@ use super::{
     conditional::{self, Validators, Verdict},
     encoding,
     kept::{self, Answer, Kept},
+    piece::PIECE,
     query::Query,
     range::{self, Range},
     read::{Raw, ReadError, Source},
@@ -217,9 +218,20 @@ fn start(
             ),
         }
     };
-    let plain = query.projection.is_none() && form == Encoding::Identity;
+    let length = match selection {
+        Some(selection) if query.projection.is_none() && form == Encoding::Identity => {
+            Some(generation.length_of(&selection)?)
+        }
+        _ => None,
+    };
+    // What is too large to be kept is sent as it is read.
+    let known = length.and_then(|length| usize::try_from(length).ok());
+    let enough = match known {
+        Some(length) if length > kept::most(form) => PIECE,
+        _ => kept::most(form),
+    };
     let mut making = Making::plain(Source::new(raw, query.projection));
-    let mut first = Vec::new();
+    let mut first = Vec::with_capacity(known.map_or(0, |length| length.min(enough)));
     if let Some(permit) = permit {
         // One more byte than is too little tells whether there are more.
         if !making.fill(&mut first, WORTHWHILE)? && first.len() < WORTHWHILE {
@@ -231,13 +243,9 @@ fn start(
             making.compressor = Some((compressor, permit));
         }
     }
-    if !making.fill(&mut first, kept::most(form))? {
+    if !making.fill(&mut first, enough)? {
         return complete(first, form);
     }
-    let length = match selection {
-        Some(selection) if plain => Some(generation.length_of(&selection)?),
-        _ => None,
-    };
     Ok(Started::Partial {
         first: first.into(),
         rest: Box::new(making),

@@ -63,6 +63,9 @@ impl Raw {
     pub(super) fn read(&mut self, out: &mut Vec<u8>, mut room: usize) -> Result<bool, StorageError> {
         while room > 0 {
             let Some(section) = self.sections.front_mut() else {
+                if self.must_wait_to_search() {
+                    return Ok(true);
+                }
                 if self.refill()? {
                     continue;
                 }
@@ -91,30 +94,35 @@ impl Raw {
 
     /// As [`Raw::read`], as far as it takes neither a search nor a wait for the disk; `None` when it takes one at once.
     pub(super) fn read_cached(&mut self, out: &mut Vec<u8>, room: usize) -> Option<bool> {
-        if self.selection.is_some() {
-            return None;
-        }
         let before = out.len();
         let wait = std::mem::replace(&mut self.wait, Wait::Never);
         let read = self.read(out, room);
         self.wait = wait;
         match read {
-            Ok(more) => Some(more),
+            Ok(false) => Some(false),
             // What was read until then is right; who reads on may wait.
-            Err(_) => (out.len() > before).then_some(true),
+            Ok(true) | Err(_) => (out.len() > before).then_some(true),
         }
     }
 
-    /// Looks up more sections; whether there may be any.
+    /// Whether nothing can be read before a search goes on that may wait, while nothing may.
+    fn must_wait_to_search(&self) -> bool {
+        let searching = self.selection.as_ref().map(Selection::wait);
+        self.wait == Wait::Never && searching == Some(Wait::ForDisk)
+    }
+
+    /// Looks up more sections; whether there are or may be any.
     fn refill(&mut self) -> Result<bool, StorageError> {
         let Some(selection) = &mut self.selection else {
             return Ok(false);
         };
-        match self.generation.next_sections(selection)? {
-            Some(sections) => self.sections.extend(sections),
-            None => self.selection = None,
+        if let Some(sections) = self.generation.next_sections(selection)? {
+            self.sections.extend(sections);
         }
-        Ok(self.selection.is_some())
+        if selection.left() == 0 {
+            self.selection = None;
+        }
+        Ok(self.selection.is_some() || !self.sections.is_empty())
     }
 }
 

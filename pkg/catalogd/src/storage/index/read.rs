@@ -11,6 +11,8 @@ use crate::storage::{StorageError, Wait, files};
 
 /// How many records are looked at between two reads of the index.
 const BATCH: u32 = 1024;
+/// How many records are read at once.
+const AHEAD: u64 = 64;
 const HEADER_BYTES: usize = 32;
 pub(super) const RECORD_BYTES: usize = 24;
 pub(super) const POSTING_BYTES: usize = 4;
@@ -157,13 +159,14 @@ impl Index {
         selection.next += u64::from(batch) * POSTING;
         selection.left -= batch;
         let mut sections: Vec<Section> = Vec::new();
+        let mut records = Records::default();
         for posting in postings.chunks_exact(POSTING_BYTES) {
             let number = u64::from(u32_at(posting, 0));
             if number >= self.layout.metas {
                 return Err(self.damaged());
             }
-            let record = self.read::<RECORD_BYTES>(Layout::records() + number * RECORD, selection.wait)?;
-            let keys = [u32_at(&record, 12), u32_at(&record, 16), u32_at(&record, 20)];
+            let record = records.get(self, number, selection.wait)?;
+            let keys = [u32_at(record, 12), u32_at(record, 16), u32_at(record, 20)];
             let fits = keys
                 .iter()
                 .zip(&selection.wanted)
@@ -172,8 +175,8 @@ impl Index {
                 continue;
             }
             let section = Section {
-                offset: u64_at(&record, 0),
-                length: u64::from(u32_at(&record, 8)),
+                offset: u64_at(record, 0),
+                length: u64::from(u32_at(record, 8)),
             };
             if section
                 .offset
@@ -226,6 +229,31 @@ impl Index {
             path: self.path.clone(),
             what: "the index contradicts itself",
         }
+    }
+}
+
+/// Some records that follow each other, read at once: what is selected mostly does.
+#[derive(Default)]
+struct Records {
+    first: u64,
+    bytes: Vec<u8>,
+}
+
+impl Records {
+    fn get(&mut self, index: &Index, number: u64, wait: Wait) -> Result<&[u8], StorageError> {
+        if self.find(number).is_none() {
+            let count = AHEAD.min(index.layout.metas.saturating_sub(number));
+            self.first = number;
+            self.bytes
+                .resize(usize::try_from(count * RECORD).unwrap_or_default(), 0);
+            index.read_into(&mut self.bytes, Layout::records() + number * RECORD, wait)?;
+        }
+        self.find(number).ok_or_else(|| index.damaged())
+    }
+
+    fn find(&self, number: u64) -> Option<&[u8]> {
+        let at = usize::try_from(number.checked_sub(self.first)?.checked_mul(RECORD)?).ok()?;
+        self.bytes.get(at..at.checked_add(RECORD_BYTES)?)
     }
 }
 
