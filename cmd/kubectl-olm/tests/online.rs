@@ -54,35 +54,38 @@ impl World {
         let registry = Registry::start().await?;
         install_crds(&plane.client()).await?;
         let server = Catalogd::start(&plane, &registry).await?;
-        let host = registry.host();
-        let catalogs: Api<ClusterCatalog> = Api::all(plane.client());
-        let apply = PatchParams::apply("test");
-        for (name, priority) in [("catalog", 0), ("update", 10)] {
-            catalog_image_from_dir(&testdata().join(name))
-                .push(&registry, &format!("catalogs/{name}:v1"))
-                .await?;
-            let object = catalog(name, &format!("{host}/catalogs/{name}:v1"), priority);
-            catalogs.patch(name, &apply, &Patch::Apply(object)).await?;
-        }
-        for name in ["catalog", "update"] {
-            eventually(PATIENCE, &format!("{name} is served"), async || {
-                let status = catalogs.get(name).await?.status.unwrap_or_default();
-                let conditions = status.conditions.unwrap_or_default();
-                ensure!(
-                    conditions
-                        .iter()
-                        .any(|c| c.type_ == "Serving" && c.status == "True"),
-                    "{conditions:?}"
-                );
-                Ok(())
-            })
-            .await?;
-        }
-        Ok(Self {
+        let world = Self {
             plane,
             registry,
             server,
+        };
+        world.publish("catalog", 0).await?;
+        world.publish("update", 10).await?;
+        Ok(world)
+    }
+
+    /// Makes a catalog of a folder of the test data and waits until it is served.
+    async fn publish(&self, name: &str, priority: i32) -> Result<()> {
+        let catalogs: Api<ClusterCatalog> = Api::all(self.plane.client());
+        catalog_image_from_dir(&testdata().join(name))
+            .push(&self.registry, &format!("catalogs/{name}:v1"))
+            .await?;
+        let reference = format!("{}/catalogs/{name}:v1", self.registry.host());
+        let object = catalog(name, &reference, priority);
+        let apply = PatchParams::apply("test");
+        catalogs.patch(name, &apply, &Patch::Apply(object)).await?;
+        eventually(PATIENCE, &format!("{name} is served"), async || {
+            let status = catalogs.get(name).await?.status.unwrap_or_default();
+            let conditions = status.conditions.unwrap_or_default();
+            ensure!(
+                conditions
+                    .iter()
+                    .any(|c| c.type_ == "Serving" && c.status == "True"),
+                "{conditions:?}"
+            );
+            Ok(())
         })
+        .await
     }
 }
 
@@ -90,6 +93,7 @@ impl World {
 async fn asks_a_cluster_a_catalogd_and_a_registry() -> Result<()> {
     let world = World::start().await?;
     of_the_cluster(&world).await?;
+    of_needs(&world).await?;
     by_address(&world).await?;
     of_an_image(&world).await
 }
@@ -125,6 +129,25 @@ async fn of_the_cluster(World { plane, .. }: &World) -> Result<()> {
         ask(&["why", "lamp", "--want", "1.3.0"], &cluster).await?
     );
     insta::assert_snapshot!("online_why_missing", ask(&["why", "whale"], &cluster).await?);
+    Ok(())
+}
+
+/// What a bundle needs is held against what the cluster serves and has installed.
+async fn of_needs(world: &World) -> Result<()> {
+    world.publish("needs", 0).await?;
+    let kubeconfig = world.plane.kubeconfig().display().to_string();
+    let cluster = [("KUBECONFIG", kubeconfig.as_str())];
+    let resolve = async |range| ask(&["resolve", "mast", "--range", range], &cluster).await;
+    insta::assert_snapshot!("online_needs_met", resolve("1.0.0").await?);
+    insta::assert_snapshot!("online_needs_unmet", resolve("1.1.0").await?);
+    let extension = json!({
+        "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension", "metadata": {"name": "mast"},
+        "spec": {"namespace": "default", "source": {"sourceType": "Catalog", "catalog": {"packageName": "mast"}}},
+    });
+    Api::<ClusterExtension>::all(world.plane.client())
+        .patch("mast", &PatchParams::apply("test"), &Patch::Apply(extension))
+        .await?;
+    insta::assert_snapshot!("online_why_unmet", ask(&["why", "mast"], &cluster).await?);
     Ok(())
 }
 

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use bytes::Bytes;
-use http::{Request, StatusCode};
-use http_body_util::{BodyExt as _, Empty};
+use http::{Method, Request, StatusCode};
+use http_body_util::{BodyExt as _, Full};
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
 use rustls::{ClientConfig, RootCertStore};
@@ -23,19 +23,25 @@ pub(crate) struct Target {
     tls: TlsConnector,
 }
 
-/// One request.
+/// One request: a GET, or a POST when it has a body.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ask {
     pub(crate) path: String,
     pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Bytes,
 }
 
 impl Ask {
     pub(crate) fn new(path: impl Into<String>) -> Self {
         Self {
             path: path.into(),
-            headers: Vec::new(),
+            ..Self::default()
         }
+    }
+
+    pub(crate) fn body(mut self, body: impl Into<Bytes>) -> Self {
+        self.body = body.into();
+        self
     }
 
     pub(crate) fn header(mut self, key: &str, value: &str) -> Self {
@@ -54,7 +60,7 @@ pub(crate) struct Answer {
 
 /// An open connection.
 pub(crate) struct Connection {
-    sender: SendRequest<Empty<Bytes>>,
+    sender: SendRequest<Full<Bytes>>,
     host: String,
 }
 
@@ -102,12 +108,23 @@ impl Target {
 
 impl Connection {
     pub(crate) async fn get(&mut self, ask: &Ask, keep: bool) -> Result<Answer> {
-        let mut request = Request::get(&ask.path).header("host", &self.host);
+        let method = if ask.body.is_empty() {
+            Method::GET
+        } else {
+            Method::POST
+        };
+        let mut request = Request::builder()
+            .method(method)
+            .uri(&ask.path)
+            .header("host", &self.host);
         for (key, value) in &ask.headers {
             request = request.header(key, value);
         }
         self.sender.ready().await?;
-        let answer = self.sender.send_request(request.body(Empty::new())?).await?;
+        let answer = self
+            .sender
+            .send_request(request.body(Full::new(ask.body.clone()))?)
+            .await?;
         let (parts, mut incoming) = answer.into_parts();
         let (mut body, mut length) = (Vec::new(), 0);
         while let Some(frame) = incoming.frame().await {
@@ -161,7 +178,8 @@ pub(crate) async fn load(
         let asks = asks.clone();
         tasks.push(tokio::spawn(async move {
             let (mut times, mut bytes) = (Vec::new(), 0);
-            for ask in asks.iter().cycle().skip(number) {
+            // Each begins elsewhere.
+            for ask in asks.iter().cycle().skip(number * asks.len() / connections) {
                 if start.elapsed() >= time {
                     break;
                 }

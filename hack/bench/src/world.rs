@@ -103,7 +103,7 @@ impl World {
         let options = ControllerOptions {
             program: Some(wrapper.unwrap_or(&self.program).to_owned()),
             cache: Some(cache.to_owned()),
-            // Leads at once.
+            args: vec!["--feature-gates=GraphQLCatalogQueries=true".to_owned()],
             envs: vec![("OLM_BENCH_PROGRAM".to_owned(), self.program.display().to_string())],
             ..ControllerOptions::default()
         };

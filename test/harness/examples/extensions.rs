@@ -147,7 +147,7 @@ async fn main() -> Result<()> {
     let after = Reading::of(&mut controller)?;
     row(&format!("{rest:?} at rest"), &after.since(&before).to_string());
 
-    let start = Instant::now();
+    let (start, before) = (Instant::now(), Reading::of(&mut controller)?);
     let extensions: Api<ClusterExtension> = Api::all(bench.client.clone());
     extensions
         .delete_collection(&DeleteParams::default(), &ListParams::default())
@@ -157,7 +157,12 @@ async fn main() -> Result<()> {
         Ok(left.items.is_empty())
     })
     .await?;
-    row(&format!("delete {many}"), &format!("{:.1?}", start.elapsed()));
+    let time = start.elapsed();
+    let after = Reading::of(&mut controller)?;
+    row(
+        &format!("delete {many}"),
+        &format!("{time:.1?}, {}", after.since(&before)),
+    );
     Ok(())
 }
 

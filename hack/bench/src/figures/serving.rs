@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use http::StatusCode;
+use serde_json::json;
 
 use super::{Sample, row};
 use crate::load::{Ask, Load, load};
@@ -45,6 +46,15 @@ pub(super) async fn run(running: &Running, sample: &Sample, time: Duration) -> R
     say("`/metas` all bundles of a package, x1, 16 connections", &plain);
     let compressed = measured(running, &[gzip(package)], 16, time, ok).await?;
     say("the same, gzip accepted", &compressed);
+    say(
+        "GraphQL, 10 bundles, x1, 16 connections, the same query again",
+        &measured(running, &[graphql(0)], 16, time, ok).await?,
+    );
+    let different: Vec<_> = (0..DIFFERENT).map(graphql).collect();
+    say(
+        "the same, no query asked twice",
+        &measured(running, &different, 16, time, ok).await?,
+    );
     let answer = target.get(&all("x1")).await?;
     for (asked, sent) in [("if-modified-since", "last-modified"), ("if-none-match", "etag")] {
         let value = answer
@@ -57,6 +67,15 @@ pub(super) async fn run(running: &Running, sample: &Sample, time: Duration) -> R
         say(&format!("304 on `{asked}`, 16 connections"), &figures);
     }
     Ok(())
+}
+
+/// More queries than are answered in the time that a row has.
+const DIFFERENT: usize = 200_000;
+
+/// Ten bundles; the comment makes it another query.
+fn graphql(number: usize) -> Ask {
+    let query = format!("{{ olmbundles(limit: 10) {{ name package image }} }} # {number}");
+    Ask::new("/catalogs/x1/api/v1/graphql").body(json!({ "query": query }).to_string())
 }
 
 /// Reads of x1 while another x15 is unpacked.

@@ -33,7 +33,11 @@ pub struct Gvk {
 
 impl fmt::Display for Gvk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{} {}", self.group, self.version, self.kind)
+        // The core group has no name.
+        if !self.group.is_empty() {
+            write!(f, "{}/", self.group)?;
+        }
+        write!(f, "{} {}", self.version, self.kind)
     }
 }
 
