@@ -75,6 +75,12 @@ fn forgotten(id: &Id, live: &DynamicObject, now: Timestamp) -> bool {
         && recalled.is_none_or(|at| now.duration_since(at) >= RECALL)
 }
 
+/// Whether an object is gone that the API server answered a deletion with. Services and service accounts, for example, are
+/// told as they last were; what goes later, or by a finalizer, carries the time of its deletion.
+fn at_once(last: &ObjectMeta) -> bool {
+    last.deletion_timestamp.is_none() && last.finalizers.as_deref().unwrap_or_default().is_empty()
+}
+
 /// What keeps an object that is being deleted: the finalizers that are left.
 fn held_by(meta: &ObjectMeta) -> Step {
     match meta.finalizers.as_deref().unwrap_or_default() {
@@ -220,7 +226,7 @@ impl Engine {
             };
             timed(api.delete(&id.name, &params))
                 .await
-                .map(|answer| answer.is_right() || namespace)
+                .map(|answer| namespace || answer.either(|last| at_once(&last.metadata), |_| true))
         };
         match result {
             Ok(done) => Ok(Step::done(done)),
@@ -233,6 +239,8 @@ impl Engine {
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
     use super::*;
 
     #[test]
@@ -259,6 +267,22 @@ mod tests {
             Some("2026-01-01T00:00:55Z")
         ));
         assert!(seen(kind, "InstanceDeletionFailed", Some("2026-01-01T00:00:40Z")));
+    }
+
+    #[test]
+    fn what_is_gone_at_once_needs_no_wait() {
+        let last = ObjectMeta::default();
+        assert!(at_once(&last));
+        let finalizers = Some(vec!["a.example/x".to_owned()]);
+        assert!(!at_once(&ObjectMeta {
+            finalizers,
+            ..last.clone()
+        }));
+        let deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
+        assert!(!at_once(&ObjectMeta {
+            deletion_timestamp,
+            ..last
+        }));
     }
 
     #[test]

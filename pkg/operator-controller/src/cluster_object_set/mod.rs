@@ -8,6 +8,7 @@ mod act;
 mod decide;
 mod gather;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,6 +28,7 @@ use olm_runtime::events::Events;
 use olm_runtime::metrics::{self, Ended, Reconciles};
 use olm_runtime::shutdown;
 use olm_status::cluster_object_set as status;
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -91,8 +93,32 @@ struct Context {
     system_namespace: String,
     impersonate: bool,
     contents: Contents,
+    released: Released,
     metrics: metrics::Controller,
     observed: Option<Observed>,
+}
+
+/// The revisions whose finalizer was taken off lately, as they were when their objects had gone: the events of those objects
+/// come before that of the revision, and there is nothing left to do for them.
+#[derive(Default)]
+struct Released(Mutex<VecDeque<(Option<String>, Option<String>)>>);
+
+impl Released {
+    /// More than can be under way at once.
+    const KEPT: usize = 64;
+
+    fn note(&self, set: &ClusterObjectSet) {
+        let mut released = self.0.lock();
+        if released.len() >= Self::KEPT {
+            released.pop_front();
+        }
+        released.push_back((set.uid(), set.resource_version()));
+    }
+
+    fn has(&self, set: &ClusterObjectSet) -> bool {
+        let this = (set.uid(), set.resource_version());
+        self.0.lock().contains(&this)
+    }
 }
 
 /// Where it is told what the controller does.
@@ -131,6 +157,7 @@ pub(crate) async fn run_observed(
         system_namespace: options.system_namespace,
         impersonate: options.impersonate,
         contents: Contents::default(),
+        released: Released::default(),
         metrics: options.reconciles.controller(CONTROLLER, options.concurrency),
         observed,
         client,
@@ -235,6 +262,9 @@ impl Context {
     }
 
     async fn step(&self, set: &ClusterObjectSet, name: &str) -> Result<Action, Error> {
+        if self.released.has(set) {
+            return Ok(Action::await_change());
+        }
         let now = jiff::Timestamp::now();
         let act::Done {
             outcome,
@@ -297,6 +327,7 @@ impl Context {
             Next::Release => {
                 self.forget(set);
                 self.set_finalizer(set, name, false).await?;
+                self.released.note(set);
                 Action::await_change()
             }
         })
