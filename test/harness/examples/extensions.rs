@@ -382,7 +382,7 @@ impl std::fmt::Display for Reading {
             .collect();
         write!(
             f,
-            "{} requests ({}), {:.2} s processor, {:.1} MB resident",
+            "{} requests ({}), {:.2} s processor, {:.1} MiB resident",
             self.total(),
             kinds.join(", "),
             self.processor,
