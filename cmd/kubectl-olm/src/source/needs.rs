@@ -6,7 +6,7 @@ use kube::ResourceExt as _;
 use olm_api::{ClusterObjectSet, keys};
 use olm_fbc::Property;
 use olm_resolve::constraint::{
-    ConstraintError, Environment, Gvk, InstalledBundle, Unmet, brought, group_versions, parse, unmet,
+    ConstraintError, Environment, Gvk, InstalledBundle, Unmet, apis, brought, group_versions, parse, unmet,
 };
 use olm_runtime::client::{asking_for, served_kinds};
 
@@ -32,11 +32,7 @@ impl Cluster {
         for (group, version) in group_versions(&requirements) {
             let what = asking_for(&group, &version);
             let kinds = call(&what, served_kinds(self.client(), &group, &version)).await?;
-            served.extend(kinds.into_iter().map(|kind| Gvk {
-                group: group.clone(),
-                version: version.clone(),
-                kind,
-            }));
+            served.extend(apis(&group, &version, kinds));
         }
         let environment = Environment {
             installed: installed(&self.revisions(None).await?, extension),

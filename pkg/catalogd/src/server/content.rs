@@ -207,22 +207,18 @@ fn start(
             form,
         }))
     };
-    let (raw, selection) = if query.filter.is_empty() {
-        (Raw::whole(generation.clone()), None)
+    let mut raw = if query.filter.is_empty() {
+        Raw::whole(generation.clone())
     } else {
         match generation.select(&query.filter)? {
             None => return complete(Vec::new(), Encoding::Identity),
-            Some(selection) => (
-                Raw::selected(generation.clone(), selection.clone()),
-                Some(selection),
-            ),
+            Some(selection) => Raw::selected(generation.clone(), selection),
         }
     };
-    let length = match selection {
-        Some(selection) if query.projection.is_none() && form == Encoding::Identity => {
-            Some(generation.length_of(&selection)?)
-        }
-        _ => None,
+    let length = if query.projection.is_none() && form == Encoding::Identity {
+        Some(raw.length()?)
+    } else {
+        None
     };
     // What is too large to be kept is sent as it is read.
     let known = length.and_then(|length| usize::try_from(length).ok());

@@ -8,7 +8,8 @@ use parking_lot::Mutex;
 
 /// Bytes read and sent at once. Less than what allocators never keep (128 KiB for those of glibc and musl).
 pub(super) const PIECE: usize = 64 * 1024;
-/// Pieces kept while nobody needs them: two megabytes, what a few connections have on their way at once.
+/// Pieces kept while nobody needs them, what a few connections have on their way at once: two megabytes, at most four where
+/// objects were larger.
 const KEPT: usize = 32;
 
 static ROOM: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());

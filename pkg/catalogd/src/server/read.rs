@@ -60,16 +60,21 @@ impl Raw {
     }
 
     /// Appends at most `room` bytes, fewer only at the end; whether there may be more.
-    pub(super) fn read(&mut self, out: &mut Vec<u8>, mut room: usize) -> Result<bool, StorageError> {
+    pub(super) fn read(&mut self, out: &mut Vec<u8>, room: usize) -> Result<bool, StorageError> {
+        self.read_waiting(out, room, self.wait)
+    }
+
+    /// As [`Raw::read`], waiting only as far as `wait` says.
+    fn read_waiting(&mut self, out: &mut Vec<u8>, mut room: usize, wait: Wait) -> Result<bool, StorageError> {
         while room > 0 {
             let Some(section) = self.sections.front_mut() else {
-                if self.must_wait_to_search() {
-                    return Ok(true);
+                let searching = self.selection.as_ref().map(Selection::wait);
+                match (wait, searching) {
+                    (_, None) => return Ok(false),
+                    (Wait::Never, Some(Wait::ForDisk)) => return Ok(true),
+                    _ => self.refill()?,
                 }
-                if self.refill()? {
-                    continue;
-                }
-                return Ok(false);
+                continue;
             };
             let take = usize::try_from(section.length).map_or(room, |length| length.min(room));
             let old = out.len();
@@ -77,7 +82,7 @@ impl Raw {
             let piece = out.get_mut(old..).unwrap_or_default();
             let read = self
                 .generation
-                .read_waiting(self.form, piece, section.offset, self.wait);
+                .read_waiting(self.form, piece, section.offset, wait);
             if let Err(error) = read {
                 out.truncate(old);
                 return Err(error);
@@ -95,26 +100,25 @@ impl Raw {
     /// As [`Raw::read`], as far as it takes neither a search nor a wait for the disk; `None` when it takes one at once.
     pub(super) fn read_cached(&mut self, out: &mut Vec<u8>, room: usize) -> Option<bool> {
         let before = out.len();
-        let wait = std::mem::replace(&mut self.wait, Wait::Never);
-        let read = self.read(out, room);
-        self.wait = wait;
-        match read {
+        match self.read_waiting(out, room, Wait::Never) {
             Ok(false) => Some(false),
             // What was read until then is right; who reads on may wait.
             Ok(true) | Err(_) => (out.len() > before).then_some(true),
         }
     }
 
-    /// Whether nothing can be read before a search goes on that may wait, while nothing may.
-    fn must_wait_to_search(&self) -> bool {
-        let searching = self.selection.as_ref().map(Selection::wait);
-        self.wait == Wait::Never && searching == Some(Wait::ForDisk)
+    /// The length of all that is still to be read. What is looked up for that is kept, as far as one look goes.
+    pub(super) fn length(&mut self) -> Result<u64, StorageError> {
+        self.refill()?;
+        let found: u64 = self.sections.iter().map(|section| section.length).sum();
+        let rest = self.selection.as_ref().map(|rest| self.generation.length_of(rest));
+        Ok(found + rest.transpose()?.unwrap_or_default())
     }
 
-    /// Looks up more sections; whether there are or may be any.
-    fn refill(&mut self) -> Result<bool, StorageError> {
+    /// Looks up more sections, if a search is not at its end.
+    fn refill(&mut self) -> Result<(), StorageError> {
         let Some(selection) = &mut self.selection else {
-            return Ok(false);
+            return Ok(());
         };
         if let Some(sections) = self.generation.next_sections(selection)? {
             self.sections.extend(sections);
@@ -122,7 +126,7 @@ impl Raw {
         if selection.left() == 0 {
             self.selection = None;
         }
-        Ok(self.selection.is_some() || !self.sections.is_empty())
+        Ok(())
     }
 }
 

@@ -126,11 +126,7 @@ async fn environment(
     for (group, version) in constraint::group_versions(requirements) {
         let what = asking_for(&group, &version);
         let kinds = call(what, served_kinds(&context.shared.client, &group, &version)).await?;
-        served.extend(kinds.into_iter().map(|kind| Gvk {
-            group: group.clone(),
-            version: version.clone(),
-            kind,
-        }));
+        served.extend(constraint::apis(&group, &version, kinds));
     }
     Ok(Environment {
         installed: installed(context, extension).await?,

@@ -29,6 +29,15 @@ pub fn group_versions(requirements: &[Requirement]) -> BTreeSet<(String, String)
     out.into_iter().take(GROUP_VERSIONS).collect()
 }
 
+/// The APIs of these kinds in one version of a group.
+pub fn apis(group: &str, version: &str, kinds: Vec<String>) -> impl Iterator<Item = Gvk> {
+    kinds.into_iter().map(move |kind| Gvk {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        kind,
+    })
+}
+
 /// The APIs that a bundle brings itself, as its properties say.
 pub fn brought(properties: &[Property]) -> impl Iterator<Item = Gvk> {
     properties.iter().filter_map(|property| {

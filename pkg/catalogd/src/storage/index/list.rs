@@ -1,8 +1,8 @@
 //! What an index tells beyond searches: a page of a schema's objects, and which schemas there are.
 
 use super::{
-    Field, LIST, Layout, POSTING, RECORD, SCHEMA, STRING,
-    read::{Index, POSTING_BYTES, RECORD_BYTES, Section, u32_at, u64_at},
+    Field, LIST, POSTING, SCHEMA, STRING,
+    read::{Index, POSTING_BYTES, Records, Section, u32_at, u64_at},
 };
 use crate::storage::{StorageError, Wait};
 
@@ -29,16 +29,13 @@ impl Index {
         let Some(key) = self.find(schema, Wait::ForDisk)? else {
             return Ok(Vec::new());
         };
-        let (start, count) = self.list(Field::Schema, u64::from(key))?;
-        let mut page = Vec::new();
+        let (start, count) = self.list(Field::Schema, u64::from(key), Wait::ForDisk)?;
+        let (mut page, mut records) = (Vec::new(), Records::default());
         for at in (offset..count).take(usize::try_from(limit).unwrap_or(usize::MAX)) {
             let place = self.layout.postings(Field::Schema) + (start + at) * POSTING;
             let number = u64::from(u32_at(&self.read::<POSTING_BYTES>(place, Wait::ForDisk)?, 0));
-            if number >= self.layout.metas {
-                return Err(self.damaged());
-            }
-            let record = self.read::<RECORD_BYTES>(Layout::records() + number * RECORD, Wait::ForDisk)?;
-            page.push(self.section(&record)?);
+            let record = records.get(self, number, Wait::ForDisk)?;
+            page.push(self.section(record)?);
         }
         Ok(page)
     }
@@ -55,7 +52,7 @@ impl Index {
             if key >= self.layout.strings {
                 return Err(self.damaged());
             }
-            let (_, count) = self.list(Field::Schema, key)?;
+            let (_, count) = self.list(Field::Schema, key, Wait::ForDisk)?;
             let text = self.read::<8>(self.layout.strings() + key * STRING, Wait::ForDisk)?;
             counts.push((self.text(&text)?, count));
         }
@@ -76,8 +73,8 @@ impl Index {
     }
 
     /// Where the postings of a string begin, and how many there are.
-    fn list(&self, field: Field, key: u64) -> Result<(u64, u64), StorageError> {
-        let list = self.read::<LIST_BYTES>(self.layout.lists(field) + key * LIST, Wait::ForDisk)?;
+    pub(super) fn list(&self, field: Field, key: u64, wait: Wait) -> Result<(u64, u64), StorageError> {
+        let list = self.read::<LIST_BYTES>(self.layout.lists(field) + key * LIST, wait)?;
         let (start, count) = (u64::from(u32_at(&list, 0)), u64::from(u32_at(&list, 4)));
         if start + count > self.layout.metas {
             return Err(self.damaged());
@@ -85,7 +82,8 @@ impl Index {
         Ok((start, count))
     }
 
-    fn section(&self, record: &[u8]) -> Result<Section, StorageError> {
+    /// Where the object of a record lies.
+    pub(super) fn section(&self, record: &[u8]) -> Result<Section, StorageError> {
         let section = Section {
             offset: u64_at(record, 0),
             length: u64::from(u32_at(record, 8)),

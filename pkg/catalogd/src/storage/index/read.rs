@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Field, LIST, Layout, MAGIC, POSTING, RECORD, STRING};
+use super::{Field, Layout, MAGIC, POSTING, RECORD, STRING};
 use crate::storage::{StorageError, Wait, files};
 
 /// How many records are looked at between two reads of the index.
@@ -112,7 +112,7 @@ impl Index {
         wait: Wait,
     ) -> Result<Option<Selection>, StorageError> {
         let mut wanted = [None; 3];
-        let mut shortest: Option<(Field, u32, u32)> = None;
+        let mut shortest: Option<(Field, u64, u64)> = None;
         for (slot, (field, text)) in wanted.iter_mut().zip([
             (Field::Schema, &filter.schema),
             (Field::Package, &filter.package),
@@ -122,11 +122,7 @@ impl Index {
             let Some(key) = self.find(text, wait)? else {
                 return Ok(None);
             };
-            let list = self.read::<8>(self.layout.lists(field) + u64::from(key) * LIST, wait)?;
-            let (start, count) = (u32_at(&list, 0), u32_at(&list, 4));
-            if u64::from(start) + u64::from(count) > self.layout.metas {
-                return Err(self.damaged());
-            }
+            let (start, count) = self.list(field, u64::from(key), wait)?;
             *slot = Some(key);
             if shortest.is_none_or(|(_, _, least)| count < least) {
                 shortest = Some((field, start, count));
@@ -135,11 +131,10 @@ impl Index {
         let Some((field, start, count)) = shortest else {
             return Ok(None);
         };
-        let next = self.layout.postings(field) + u64::from(start) * POSTING;
         Ok(Some(Selection {
             wanted,
-            next,
-            left: count,
+            next: self.layout.postings(field) + start * POSTING,
+            left: u32::try_from(count).map_err(|_| self.damaged())?,
             wait,
         }))
     }
@@ -162,9 +157,6 @@ impl Index {
         let mut records = Records::default();
         for posting in postings.chunks_exact(POSTING_BYTES) {
             let number = u64::from(u32_at(posting, 0));
-            if number >= self.layout.metas {
-                return Err(self.damaged());
-            }
             let record = records.get(self, number, selection.wait)?;
             let keys = [u32_at(record, 12), u32_at(record, 16), u32_at(record, 20)];
             let fits = keys
@@ -174,17 +166,7 @@ impl Index {
             if !fits || keys.first() == Some(&0) {
                 continue;
             }
-            let section = Section {
-                offset: u64_at(record, 0),
-                length: u64::from(u32_at(record, 8)),
-            };
-            if section
-                .offset
-                .checked_add(section.length)
-                .is_none_or(|end| end > self.content)
-            {
-                return Err(self.damaged());
-            }
+            let section = self.section(record)?;
             match sections.last_mut() {
                 Some(last) if last.offset + last.length == section.offset => last.length += section.length,
                 _ => sections.push(section),
@@ -234,13 +216,17 @@ impl Index {
 
 /// Some records that follow each other, read at once: what is selected mostly does.
 #[derive(Default)]
-struct Records {
+pub(super) struct Records {
     first: u64,
     bytes: Vec<u8>,
 }
 
 impl Records {
-    fn get(&mut self, index: &Index, number: u64, wait: Wait) -> Result<&[u8], StorageError> {
+    /// One of them; an error when there is none of this number.
+    pub(super) fn get(&mut self, index: &Index, number: u64, wait: Wait) -> Result<&[u8], StorageError> {
+        if number >= index.layout.metas {
+            return Err(index.damaged());
+        }
         if self.find(number).is_none() {
             let count = AHEAD.min(index.layout.metas.saturating_sub(number));
             self.first = number;
