@@ -15,7 +15,7 @@ use std::fmt;
 use olm_version::{SkipRange, Version};
 use serde_json::Value;
 
-pub use environment::{brought, group_versions};
+pub use environment::{apis, brought, group_versions};
 pub use evaluate::unmet;
 pub(crate) use parse::TYPES;
 pub use parse::{ConstraintError, parse};
