@@ -8,10 +8,11 @@ use anyhow::bail;
 use crate::shell::{cargo, output};
 
 /// The crates below the line of docs/architecture.md.
-const PURE: [&str; 7] = [
+const PURE: [&str; 8] = [
     "olm-api",
     "olm-cel",
     "olm-version",
+    "olm-yaml",
     "olm-fbc",
     "olm-resolve",
     "olm-bundle",

@@ -83,7 +83,7 @@ pub struct CatalogCaps {
         default_value_t = 4_000_000
     )]
     pub objects: u32,
-    /// Most MiB of one object, and of what the aliases of a YAML document expand to.
+    /// Most MiB of one object. The values of a YAML document may take twice as much memory, aliases included.
     #[arg(long = "catalog-max-object-mib", value_name = "MIB", default_value_t = 32)]
     pub object_mib: u64,
     /// Deepest nesting of an object, at most 120.

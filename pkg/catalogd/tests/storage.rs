@@ -259,7 +259,7 @@ fn each_cap_has_its_own_message() {
         (
             Limits { object: 2000, ..none },
             &bomb,
-            "the aliases of a YAML document expand to more than 2000 bytes",
+            "the values of a document, aliases included, take more than 1048576 bytes of memory",
         ),
         (
             Limits {

@@ -1,18 +1,19 @@
 //! Reading a catalog file as a stream of metas.
 //!
-//! A file that starts with `{` holds JSON values one after another, any other YAML documents. Either way the
-//! text of one meta is cut out first, within the limits, and read then: memory is bounded by the largest.
+//! The text of one meta is cut out first, within the limits, and read then: memory is bounded by the largest.
 
-use crate::frames::{Frame, Frames};
-use crate::{Meta, canonical, json, yaml};
+use crate::{Meta, canonical, json};
+use olm_yaml::{Frame, Frames, YamlError};
+use serde_json::Value;
 use std::io::Read;
 
 /// What a catalog file may cost. Everything in it is foreign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Longest single meta, in bytes of its source; also what the aliases of a YAML document may expand to.
+    /// Longest single meta, in bytes of its source. The values of a YAML document may take twice as much memory,
+    /// and a mebibyte in any case.
     pub max_meta_bytes: usize,
-    /// Deepest nesting of a meta; never more than 120.
+    /// Deepest nesting of a meta; never more than [`olm_yaml::Limits::DEEPEST`].
     pub max_depth: usize,
     /// Most metas in one file.
     pub max_documents: usize,
@@ -28,6 +29,9 @@ impl Default for Limits {
         }
     }
 }
+
+/// Memory that the values of any YAML document may take, in bytes.
+const LEAST_MEMORY: usize = 1 << 20;
 
 /// Why a catalog file cannot be read. `document` counts from 1.
 #[derive(Debug, thiserror::Error)]
@@ -56,33 +60,9 @@ pub enum DecodeError {
         /// The limit.
         limit: usize,
     },
-    /// Aliases expand to more than the limit.
-    #[error("the aliases of a YAML document expand to more than {limit} bytes")]
-    AliasBomb {
-        /// The limit, in bytes.
-        limit: usize,
-    },
-    /// The file ends inside a JSON value.
-    #[error("the file ends inside a JSON value")]
-    Truncated,
-    /// A value is not JSON.
-    #[error("malformed JSON")]
-    Json {
-        /// What is wrong, and where in the value.
-        source: serde_json::Error,
-    },
-    /// A document is not YAML.
-    #[error("malformed YAML: {reason}")]
-    Yaml {
-        /// What is wrong, and where in the document.
-        reason: String,
-    },
-    /// A YAML document is not UTF-8.
-    #[error("a YAML document is not UTF-8")]
-    Encoding {
-        /// Where.
-        source: std::str::Utf8Error,
-    },
+    /// The text of a meta is neither JSON nor YAML, or costs too much memory.
+    #[error(transparent)]
+    Text(YamlError),
     /// A meta is no object.
     #[error("a meta must be an object")]
     NotAnObject,
@@ -116,26 +96,40 @@ pub enum DecodeError {
     },
 }
 
+impl From<YamlError> for DecodeError {
+    fn from(error: YamlError) -> Self {
+        match error {
+            YamlError::Read { source } => Self::Read { source },
+            YamlError::TooLarge { limit } => Self::TooLarge { limit },
+            YamlError::TooDeep { limit } => Self::TooDeep { limit },
+            error => Self::Text(error),
+        }
+    }
+}
+
 impl DecodeError {
-    /// Whether the same bytes fail again.
+    /// Reports whether the same bytes fail again.
     pub fn terminal(&self) -> bool {
         !matches!(self, Self::Read { .. })
     }
 }
 
-/// Reads the metas of one catalog file, JSON values one after another or YAML documents.
+/// Reads the metas of one catalog file, JSON values one after another or YAML documents; see [`olm_yaml::Frames`].
 ///
 /// No more than one meta is in memory at a time. The iterator ends after the first error. A YAML document
 /// without any content, such as a comment before the first `---`, is no meta.
 pub fn decode<R: Read>(reader: R, limits: &Limits) -> Decoder<R> {
-    let limits = Limits {
-        max_depth: limits.max_depth.min(MAX_DEPTH),
-        ..*limits
+    let text_limits = olm_yaml::Limits {
+        max_bytes: limits.max_meta_bytes,
+        max_depth: limits.max_depth,
+        max_memory: limits.max_meta_bytes.saturating_mul(2).max(LEAST_MEMORY),
     };
     Decoder {
-        frames: Frames::new(reader, limits),
-        limits,
+        frames: Frames::new(reader, text_limits),
+        text_limits,
+        max_documents: limits.max_documents,
         documents: 0,
+        no_json: None,
         ended: false,
     }
 }
@@ -153,15 +147,15 @@ pub fn decode_located<R: Read>(
     })
 }
 
-/// Below the recursion limit of the JSON reader.
-const MAX_DEPTH: usize = 120;
-
 /// The iterator of [`decode`].
 #[derive(Debug)]
 pub struct Decoder<R> {
     frames: Frames<R>,
-    limits: Limits,
+    text_limits: olm_yaml::Limits,
+    max_documents: usize,
     documents: usize,
+    /// Fault of the current document as JSON, while it is tried as YAML.
+    no_json: Option<DecodeError>,
     ended: bool,
 }
 
@@ -174,18 +168,35 @@ impl<R: Read> Decoder<R> {
 
     fn advance(&mut self) -> Result<Option<Meta>, DecodeError> {
         loop {
-            let fields = match self.frames.next()? {
-                None => return Ok(None),
-                Some(Frame::Json(text)) => Some(json::fields(text)?),
-                Some(Frame::Yaml(text)) => yaml::fields(text, &self.limits)?.map(|fields| {
-                    let canonical = |(key, value)| (key, canonical::text(&value));
-                    fields.into_iter().map(canonical).collect()
-                }),
+            let Some(frame) = self.frames.next()? else {
+                return Ok(None);
             };
-            let Some(fields) = fields else { continue };
-            if self.documents >= self.limits.max_documents {
+            let fields = match frame {
+                Frame::Json(text) => match json::fields(text) {
+                    Ok(fields) => fields,
+                    Err(error) => {
+                        // Braces speak for JSON, so that its fault tells more.
+                        let braces = text.starts_with(b"{");
+                        if !self.frames.retry_as_yaml()? {
+                            return Err(error);
+                        }
+                        self.no_json = braces.then_some(error);
+                        continue;
+                    }
+                },
+                Frame::Yaml(text) => match olm_yaml::document(text, &self.text_limits)? {
+                    Value::Null => continue,
+                    Value::Object(fields) => fields
+                        .into_iter()
+                        .map(|(key, value)| (key, canonical::text(&value)))
+                        .collect(),
+                    _ => return Err(DecodeError::NotAnObject),
+                },
+            };
+            self.no_json = None;
+            if self.documents >= self.max_documents {
                 return Err(DecodeError::TooMany {
-                    limit: self.limits.max_documents,
+                    limit: self.max_documents,
                 });
             }
             let meta = canonical::meta(fields)?;
@@ -203,13 +214,15 @@ impl<R: Read> Iterator for Decoder<R> {
             return None;
         }
         let document = self.documents + 1;
-        let next = self.advance().map_err(|fault| match fault {
-            fault @ (DecodeError::Read { .. } | DecodeError::TooMany { .. }) => fault,
-            fault => DecodeError::Document {
-                document,
-                fault: Box::new(fault),
-            },
-        });
+        let next = self
+            .advance()
+            .map_err(|fault| match self.no_json.take().unwrap_or(fault) {
+                fault @ (DecodeError::Read { .. } | DecodeError::TooMany { .. }) => fault,
+                fault => DecodeError::Document {
+                    document,
+                    fault: Box::new(fault),
+                },
+            });
         self.ended = !matches!(next, Ok(Some(_)));
         next.transpose()
     }

@@ -8,14 +8,11 @@
 mod canonical;
 mod content;
 mod decode;
-mod frames;
 mod ignore_rules;
 mod json;
 mod meta;
 mod model;
-mod scalar;
 mod validate;
-mod yaml;
 
 pub use content::{ContentError, PackageBuilder, PackageContent};
 pub use decode::{DecodeError, Decoder, Limits, decode, decode_located};

@@ -23,4 +23,4 @@ Feature: Hostile catalogs
       | climbs out of its folder         | is not a name inside the image                       |
       | brings a device                  | configs/null is a character device                   |
       | nests JSON too deep              | a meta is nested deeper than 100 levels              |
-      | expands YAML aliases without end | the aliases of a YAML document expand to more than   |
+      | expands YAML aliases without end | document contains excessive aliasing                 |

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use olm_yaml::RepeatedKey;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -35,13 +36,12 @@ pub fn lint(files: &BTreeMap<String, Vec<u8>>) -> Vec<Notice> {
                 message,
             });
         };
-        let (documents, repeated) = yaml::documents_and_repeated_keys(bytes);
-        for (line, key) in repeated {
+        for RepeatedKey { line, key } in yaml::repeated_keys(bytes) {
             notice(format!(
                 "line {line}: key \"{key}\" stands twice in one map; the last value counts"
             ));
         }
-        for document in documents.unwrap_or_default() {
+        for document in yaml::documents(bytes).unwrap_or_default() {
             match document.get("kind").and_then(Value::as_str) {
                 Some(CSV_KIND) => csvs.push(path),
                 Some("CustomResourceDefinition")

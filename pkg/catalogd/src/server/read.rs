@@ -111,7 +111,10 @@ impl Raw {
     pub(super) fn length(&mut self) -> Result<u64, StorageError> {
         self.refill()?;
         let found: u64 = self.sections.iter().map(|section| section.length).sum();
-        let rest = self.selection.as_ref().map(|rest| self.generation.length_of(rest));
+        let rest = self
+            .selection
+            .as_ref()
+            .map(|rest| self.generation.length_of(rest));
         Ok(found + rest.transpose()?.unwrap_or_default())
     }
 

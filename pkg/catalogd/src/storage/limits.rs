@@ -12,7 +12,8 @@ pub struct Limits {
     pub content: u64,
     /// Most objects.
     pub objects: u32,
-    /// Most bytes of one object as it is written, and what the aliases of a YAML document may expand to.
+    /// Most bytes of one object as it is written. The values of a YAML document may take twice as much memory, aliases
+    /// included.
     pub object: usize,
     /// Deepest nesting of an object.
     pub depth: usize,

@@ -1,0 +1,26 @@
+//! Texts of a bundle as values.
+
+use olm_yaml::{Limits, RepeatedKey, YamlError};
+use serde_json::Value;
+
+/// Limits of one file; the largest real manifest has 2.5 MB.
+const LIMITS: Limits = Limits {
+    max_bytes: 16 << 20,
+    max_depth: Limits::DEEPEST,
+    max_memory: 64 << 20,
+};
+
+/// Reads all documents of a file that hold something, in their order.
+pub(crate) fn documents(file: &[u8]) -> Result<Vec<Value>, YamlError> {
+    olm_yaml::documents(file, &LIMITS)
+}
+
+/// Reads the first document of a file; an empty file is null.
+pub(crate) fn document(file: &[u8]) -> Result<Value, YamlError> {
+    olm_yaml::document(file, &LIMITS)
+}
+
+/// Returns the first few keys of a file that stand twice in one mapping.
+pub(crate) fn repeated_keys(file: &[u8]) -> Vec<RepeatedKey> {
+    olm_yaml::repeated_keys(file, &LIMITS)
+}

@@ -1,0 +1,418 @@
+//! Tokens as events.
+//!
+//! The grammar is that of YAML 1.1, as an automaton with a stack: each step takes the state on top, puts the states that
+//! come later, and returns one event. Nesting therefore costs no recursion.
+
+use crate::YamlError;
+use crate::cursor::Mark;
+use crate::events::Event;
+use crate::scanner::Scanner;
+use crate::token::{Kind, Token};
+
+/// Handles of tags that need no directive.
+const KNOWN_HANDLES: [(&str, &str); 2] = [("!", "!"), ("!!", "tag:yaml.org,2002:")];
+
+/// What may come next. A mark is the place where a collection starts.
+#[derive(Clone, Copy, Debug)]
+enum State {
+    Document,
+    DocumentContent,
+    /// Between the entries of a block sequence.
+    BlockEntry(Mark),
+    /// Between the entries of a block sequence that is indented as little as its key.
+    IndentlessEntry,
+    /// Before a key of a block mapping.
+    BlockKey(Mark),
+    /// Behind a key of a block mapping.
+    BlockValue,
+    /// Before the first (true) or a later entry of a flow sequence.
+    FlowEntry(Mark, bool),
+    /// Behind the `?` of a mapping of one pair in a flow sequence, behind its key, and behind its value.
+    PairKey,
+    PairValue,
+    PairEnd,
+    /// Before the first (true) or a later key of a flow mapping.
+    FlowKey(Mark, bool),
+    /// Behind a key of a flow mapping.
+    FlowValue,
+    /// Behind an entry of a flow mapping that has no value.
+    FlowNoValue,
+}
+
+/// Reads the events of the first document.
+pub(crate) struct Parser<'a> {
+    scanner: Scanner<'a>,
+    states: Vec<State>,
+    handles: Vec<(String, String)>,
+}
+
+type Step = Result<Option<(Event, u64)>, YamlError>;
+
+impl<'a> Parser<'a> {
+    pub(crate) fn new(text: &'a str) -> Self {
+        Self {
+            scanner: Scanner::new(text),
+            states: vec![State::Document],
+            handles: Vec::new(),
+        }
+    }
+
+    /// Returns the next event and its line, counted from 0, or `None` at the end of the document. What follows the first
+    /// document is not read.
+    pub(crate) fn next(&mut self) -> Step {
+        let Some(state) = self.states.pop() else {
+            // The token behind the document is scanned, and may be at fault.
+            self.scanner.peek()?;
+            return Ok(None);
+        };
+        match state {
+            State::Document => self.document(),
+            State::DocumentContent => match self.kind()? {
+                Kind::Version(..)
+                | Kind::TagPrefix(..)
+                | Kind::DocumentStart
+                | Kind::DocumentEnd
+                | Kind::StreamEnd => self.nothing(),
+                _ => self.node(true, false),
+            },
+            State::BlockEntry(start) => self.block_entry(start),
+            State::IndentlessEntry => self.indentless_entry(),
+            State::BlockKey(start) => self.block_key(start),
+            State::BlockValue => self.block_value(),
+            State::FlowEntry(start, first) => self.flow_entry(start, first),
+            State::PairKey => self.pair_key(),
+            State::PairValue => self.pair_value(),
+            State::PairEnd => self.end(),
+            State::FlowKey(start, first) => self.flow_key(start, first),
+            State::FlowValue => self.flow_value(),
+            State::FlowNoValue => self.nothing(),
+        }
+    }
+
+    fn kind(&mut self) -> Result<&Kind<'a>, YamlError> {
+        Ok(&self.scanner.peek()?.kind)
+    }
+
+    fn mark(&mut self) -> Result<Mark, YamlError> {
+        Ok(self.scanner.peek()?.mark)
+    }
+
+    fn take(&mut self) -> Result<Token<'a>, YamlError> {
+        self.scanner.peek()?;
+        self.scanner
+            .take()
+            .ok_or_else(|| YamlError::problem("unexpected end of the tokens"))
+    }
+
+    /// Returns an empty plain scalar, which is null.
+    fn nothing(&mut self) -> Step {
+        let mark = self.mark()?;
+        let event = Event::Scalar {
+            text: String::new(),
+            implicit: true,
+            tag: None,
+            anchor: None,
+        };
+        Ok(Some((event, mark.line)))
+    }
+
+    fn end(&mut self) -> Step {
+        Ok(Some((Event::End, self.mark()?.line)))
+    }
+
+    /// Ends a collection with the next token.
+    fn take_end(&mut self) -> Step {
+        Ok(Some((Event::End, self.take()?.mark.line)))
+    }
+
+    /// Returns a fault at the next token, in a collection that starts at `context`.
+    fn fault(&mut self, context: Mark, problem: &str) -> YamlError {
+        match self.mark() {
+            Ok(mark) => fault(mark, context, problem),
+            Err(error) => error,
+        }
+    }
+
+    fn document(&mut self) -> Step {
+        let directives = matches!(self.kind()?, Kind::Version(..) | Kind::TagPrefix(..));
+        if !directives && *self.kind()? == Kind::StreamEnd {
+            return Ok(None);
+        }
+        self.directives()?;
+        if *self.kind()? == Kind::DocumentStart {
+            self.take()?;
+            self.states.push(State::DocumentContent);
+        } else if directives {
+            return Err(self.fault(Mark::default(), "did not find expected <document start>"));
+        } else {
+            return self.node(true, false);
+        }
+        self.next()
+    }
+
+    fn directives(&mut self) -> Result<(), YamlError> {
+        let mut version = false;
+        while matches!(self.kind()?, Kind::Version(..) | Kind::TagPrefix(..)) {
+            let Token { kind, mark } = self.take()?;
+            let problem = match kind {
+                Kind::Version(..) if version => "found duplicate %YAML directive",
+                Kind::Version(1, 1) => {
+                    version = true;
+                    continue;
+                }
+                Kind::TagPrefix(handle, prefix) if self.handles.iter().all(|(known, _)| *known != handle) => {
+                    self.handles.push((handle, prefix));
+                    continue;
+                }
+                Kind::TagPrefix(..) => "found duplicate %TAG directive",
+                _ => "found incompatible YAML document",
+            };
+            return Err(fault(mark, Mark::default(), problem));
+        }
+        let known = KNOWN_HANDLES.map(|(handle, prefix)| (handle.to_owned(), prefix.to_owned()));
+        self.handles.extend(known);
+        Ok(())
+    }
+
+    /// Reads a value with its anchor and tag. `block` admits block collections, `indentless` a block sequence without
+    /// indentation.
+    fn node(&mut self, block: bool, indentless: bool) -> Step {
+        let start = self.mark()?;
+        if let Kind::Alias(name) = self.kind()? {
+            let event = Event::Alias((*name).to_owned());
+            self.take()?;
+            return Ok(Some((event, start.line)));
+        }
+        let mut anchor = self.anchor()?;
+        let tag = self.tag(start)?;
+        if anchor.is_none() {
+            anchor = self.anchor()?;
+        }
+        let mark = self.mark()?;
+        let state = match self.kind()? {
+            Kind::Scalar { .. } => return self.scalar(start, anchor, tag),
+            Kind::BlockEntry if indentless => {
+                self.states.push(State::IndentlessEntry);
+                return Ok(Some((Event::Sequence { anchor }, start.line)));
+            }
+            Kind::FlowSequence => State::FlowEntry(mark, true),
+            Kind::FlowMapping => State::FlowKey(mark, true),
+            Kind::BlockSequence if block => State::BlockEntry(mark),
+            Kind::BlockMapping if block => State::BlockKey(mark),
+            _ if anchor.is_some() || tag.as_ref().is_some_and(|tag| !tag.is_empty()) => {
+                let event = Event::Scalar {
+                    text: String::new(),
+                    implicit: tag.is_none(),
+                    tag,
+                    anchor,
+                };
+                return Ok(Some((event, start.line)));
+            }
+            _ => return Err(self.fault(start, "did not find expected node content")),
+        };
+        self.take()?;
+        self.states.push(state);
+        let event = match state {
+            State::FlowEntry(..) | State::BlockEntry(_) => Event::Sequence { anchor },
+            _ => Event::Mapping { anchor },
+        };
+        Ok(Some((event, start.line)))
+    }
+
+    fn scalar(&mut self, start: Mark, anchor: Option<String>, tag: Option<String>) -> Step {
+        let Kind::Scalar { text, plain } = self.take()?.kind else {
+            return Err(self.fault(start, "did not find expected node content"));
+        };
+        let implicit = match tag.as_deref() {
+            None => plain,
+            Some(tag) => tag == "!",
+        };
+        let event = Event::Scalar {
+            text,
+            implicit,
+            tag,
+            anchor,
+        };
+        Ok(Some((event, start.line)))
+    }
+
+    fn anchor(&mut self) -> Result<Option<String>, YamlError> {
+        let Kind::Anchor(name) = self.kind()? else {
+            return Ok(None);
+        };
+        let name = (*name).to_owned();
+        self.take()?;
+        Ok(Some(name))
+    }
+
+    /// Reads a tag and returns its full form.
+    fn tag(&mut self, node: Mark) -> Result<Option<String>, YamlError> {
+        if !matches!(self.kind()?, Kind::Tag(..)) {
+            return Ok(None);
+        }
+        let token = self.take()?;
+        let Kind::Tag(handle, suffix) = token.kind else {
+            return Ok(None);
+        };
+        if handle.is_empty() {
+            return Ok(Some(suffix));
+        }
+        match self.handles.iter().find(|(known, _)| *known == handle) {
+            Some((_, prefix)) => Ok(Some(format!("{prefix}{suffix}"))),
+            None => Err(fault(token.mark, node, "found undefined tag handle")),
+        }
+    }
+
+    fn block_entry(&mut self, start: Mark) -> Step {
+        match self.kind()? {
+            Kind::BlockEntry => {
+                self.take()?;
+                self.states.push(State::BlockEntry(start));
+                match self.kind()? {
+                    Kind::BlockEntry | Kind::BlockEnd => self.nothing(),
+                    _ => self.node(true, false),
+                }
+            }
+            Kind::BlockEnd => self.take_end(),
+            _ => Err(self.fault(start, "did not find expected '-' indicator")),
+        }
+    }
+
+    fn indentless_entry(&mut self) -> Step {
+        if *self.kind()? != Kind::BlockEntry {
+            return self.end();
+        }
+        self.take()?;
+        self.states.push(State::IndentlessEntry);
+        match self.kind()? {
+            Kind::BlockEntry | Kind::Key | Kind::Value | Kind::BlockEnd => self.nothing(),
+            _ => self.node(true, false),
+        }
+    }
+
+    fn block_key(&mut self, start: Mark) -> Step {
+        match self.kind()? {
+            Kind::Key => {
+                self.take()?;
+                self.states.push(State::BlockKey(start));
+                self.states.push(State::BlockValue);
+                self.block_content()
+            }
+            Kind::BlockEnd => self.take_end(),
+            _ => Err(self.fault(start, "did not find expected key")),
+        }
+    }
+
+    fn block_value(&mut self) -> Step {
+        if *self.kind()? != Kind::Value {
+            return self.nothing();
+        }
+        self.take()?;
+        self.block_content()
+    }
+
+    /// Reads a key or a value of a block mapping.
+    fn block_content(&mut self) -> Step {
+        match self.kind()? {
+            Kind::Key | Kind::Value | Kind::BlockEnd => self.nothing(),
+            _ => self.node(true, true),
+        }
+    }
+
+    fn flow_entry(&mut self, start: Mark, first: bool) -> Step {
+        if *self.kind()? == Kind::FlowSequenceEnd {
+            return self.take_end();
+        }
+        if !first {
+            if *self.kind()? != Kind::FlowEntry {
+                return Err(self.fault(start, "did not find expected ',' or ']'"));
+            }
+            self.take()?;
+        }
+        match self.kind()? {
+            Kind::FlowSequenceEnd => self.take_end(),
+            Kind::Key => {
+                let mark = self.take()?.mark;
+                self.states.push(State::FlowEntry(start, false));
+                self.states.push(State::PairEnd);
+                self.states.push(State::PairKey);
+                Ok(Some((Event::Mapping { anchor: None }, mark.line)))
+            }
+            _ => {
+                self.states.push(State::FlowEntry(start, false));
+                self.node(false, false)
+            }
+        }
+    }
+
+    fn pair_key(&mut self) -> Step {
+        self.states.push(State::PairValue);
+        match self.kind()? {
+            Kind::Value | Kind::FlowEntry | Kind::FlowSequenceEnd => {
+                let event = self.nothing()?;
+                // A key that is missing takes the token behind it along, as in Go's reader.
+                self.take()?;
+                Ok(event)
+            }
+            _ => self.node(false, false),
+        }
+    }
+
+    fn pair_value(&mut self) -> Step {
+        if *self.kind()? == Kind::Value {
+            self.take()?;
+            if !matches!(self.kind()?, Kind::FlowEntry | Kind::FlowSequenceEnd) {
+                return self.node(false, false);
+            }
+        }
+        self.nothing()
+    }
+
+    fn flow_key(&mut self, start: Mark, first: bool) -> Step {
+        if *self.kind()? == Kind::FlowMappingEnd {
+            return self.take_end();
+        }
+        if !first {
+            if *self.kind()? != Kind::FlowEntry {
+                return Err(self.fault(start, "did not find expected ',' or '}'"));
+            }
+            self.take()?;
+        }
+        match self.kind()? {
+            Kind::FlowMappingEnd => return self.take_end(),
+            Kind::Key => {
+                self.take()?;
+                self.states.push(State::FlowKey(start, false));
+                self.states.push(State::FlowValue);
+            }
+            _ => {
+                self.states.push(State::FlowKey(start, false));
+                self.states.push(State::FlowNoValue);
+                return self.node(false, false);
+            }
+        }
+        match self.kind()? {
+            Kind::Value | Kind::FlowEntry | Kind::FlowMappingEnd => self.nothing(),
+            _ => self.node(false, false),
+        }
+    }
+
+    fn flow_value(&mut self) -> Step {
+        if *self.kind()? == Kind::Value {
+            self.take()?;
+            if !matches!(self.kind()?, Kind::FlowEntry | Kind::FlowMappingEnd) {
+                return self.node(false, false);
+            }
+        }
+        self.nothing()
+    }
+}
+
+/// Returns a fault of the grammar at `place`. Go's reader counts its lines from 0 and names no line 0.
+fn fault(place: Mark, context: Mark, problem: &str) -> YamlError {
+    let line = [place.line, context.line].into_iter().find(|line| *line > 0);
+    YamlError::Syntax {
+        line,
+        problem: problem.to_owned(),
+    }
+}

@@ -1,0 +1,216 @@
+//! Random damage to real texts, where YAML readers are known to disagree.
+
+use rand::prelude::IndexedRandom as _;
+use rand::rngs::StdRng;
+use rand::{Rng as _, SeedableRng as _};
+
+/// Longest piece of a real text that is mutated, in lines.
+const LINES: usize = 30;
+/// Most mutations of one text.
+const MOST: usize = 3;
+
+/// Plain scalars that YAML 1.1, YAML 1.2 and JSON read differently, and forms at the edge of each number syntax.
+const SCALARS: &[&str] = &[
+    "yes", "No", "ON", "off", "y", "N", "~", "null", "Null", "nUll", "True", "tRue", "012", "0o12", "08", "0x1F", "0xg",
+    "0b101", "0b2", "0b-1", "-0b11", "-0", "-0.0", "+1", "+ 1", "1_000", "1__0", "_1", "1_", ".5", "._5", ".5_5", "5.",
+    "1.0", "1e3", "1E+3", "1e", "1e999", "-1e-999", "12345678901234567890", "18446744073709551616", "1.5e300",
+    "0.1e-6", "1e21", "123456789012345678", "9007199254740993", ".inf", "-.INF", ".NaN", "nan", "1:30", "190:20:30",
+    "2001-01-01", "2001-1-1 1:2:3", "2001-12-14t21:59:43.10-05:00", "1.2.3", "v1", "-", "--", "- x", "?", "? x", ":",
+    ": x", "a:b", "a: b", "a :b", "a #b", "a#b", "#", "@x", "`x", "%x", "&", "*", "!", "|", ">", "''", "\"\"", "'it''s'",
+    "\"a\\nb\\x41\\u00e9\\/\"", "\"a\\qb\"", "'a", "\"a", "a'", "[]", "{}", "[a, b]", "[a,]", "[,a]", "{a: b}", "{a}",
+    "{a: b, a: c}", "{? a : b}", "[a: b, c]", "[? a]", "{a:b}", "{a: }", "{a:}", "{\"a\":b}", "[a?b]", "[-1]", "[- a]",
+    "<<", "=", "0.0001", "1e-7", "100000000000000000000", "é", "\u{feff}", "😀", "\u{85}", "a\u{2028}b",
+];
+/// Openings of block scalars.
+const BLOCKS: &[&str] = &["|", ">", "|-", ">-", "|+", ">+", "|2", ">1-", "|-3", "|0", "|x", "> # c", "|9"];
+/// Properties of nodes.
+const TAGS: &[&str] = &[
+    "!!str", "!!int", "!!float", "!!bool", "!!null", "!!binary", "!!timestamp", "!!map", "!!seq", "!!merge", "!foo", "!",
+    "!<tag:yaml.org,2002:int>", "!!", "!e!x", "&a", "&b", "&a !!str", "!!str &a", "&", "&a &b",
+];
+/// Whole lines.
+const LINES_OF_NOTE: &[&str] = &[
+    "---", "--- # c", "---x", "--- x", "...", "... # c", "...x", "# c", "", " ", "\t", "%YAML 1.1", "%YAML 1.2", "%FOO",
+    "%TAG ! tag:x,2002:", "<<: *a", "!!merge <<: *a", "<<: [*a, *b]", "<<: {x: 1, y: 2}", "<<: x", "\"<<\": {x: 1}",
+    "? x", ": y", "- ", "-", "- a", "-a", "a: &a {x: 1, z: [1]}", "b: &b", "c: *a", "d: [*a, *b]", "*a : x", "1: a",
+    "1.5: a", "true: a", "~: a", "? [a]", "\"1\": b", "{}", "{\"a\": 1}", "}", "]", "a: 1", "  a: 1", "a",
+];
+/// Characters that mean something somewhere.
+const CHARACTERS: &[&str] = &[
+    ":", ": ", "-", "- ", "?", ",", "[", "]", "{", "}", "#", " #", "&", "*", "!", "|", ">", "'", "\"", "%", "@", "`", "\\",
+    " ", "  ", "\t", "\n", "\n ", "\n\n", "\r", "\r\n", "\u{85}", "\u{2028}", "\u{feff}", "\0", "\u{7}", "\u{7f}",
+    "\u{9f}", "\u{a0}", "\u{fffe}", "<<", "~", "0", "é",
+];
+
+/// Makes mutations; the same seed makes the same ones.
+pub struct Mutator {
+    random: StdRng,
+}
+
+impl Mutator {
+    /// Starts from a seed.
+    pub fn new(seed: u64) -> Self {
+        Self {
+            random: StdRng::seed_from_u64(seed),
+        }
+    }
+
+    /// Returns a piece of one of the texts with a few mutations.
+    pub fn text(&mut self, corpus: &[Vec<u8>]) -> Vec<u8> {
+        let whole = corpus.choose(&mut self.random).map(Vec::as_slice).unwrap_or_default();
+        let whole = String::from_utf8_lossy(whole);
+        let mut lines: Vec<String> = self.piece(&whole);
+        for _ in 0..self.random.random_range(1..=MOST) {
+            self.mutate(&mut lines);
+        }
+        let end = if self.random.random_bool(0.8) { "\n" } else { "" };
+        let text = lines.join("\n") + end;
+        self.encode(text)
+    }
+
+    /// Cuts out some lines of one block and moves them to the left margin, so that most pieces are documents.
+    fn piece(&mut self, whole: &str) -> Vec<String> {
+        let lines: Vec<&str> = whole.lines().collect();
+        let start = self.random.random_range(0..lines.len().max(1));
+        let count = self.random.random_range(1..=LINES);
+        let margin = lines.get(start).map_or(0, |line| indentation(line));
+        lines
+            .iter()
+            .skip(start)
+            .take(count)
+            .take_while(|line| indentation(line) >= margin)
+            .map(|line| line.get(margin..).unwrap_or_default().to_owned())
+            .collect()
+    }
+
+    fn mutate(&mut self, lines: &mut Vec<String>) {
+        let at = self.random.random_range(0..lines.len().max(1));
+        let Some(line) = lines.get(at).cloned() else {
+            lines.push("a: 1".to_owned());
+            return;
+        };
+        let new = match self.random.random_range(0..17) {
+            0 => " ".repeat(self.random.random_range(1..4)) + &line,
+            1 => line.get(indentation(&line).min(self.random.random_range(1..4))..).unwrap_or_default().to_owned(),
+            2 => {
+                let scalar = self.pick(SCALARS);
+                replace_value(&line, scalar)
+            }
+            3 => {
+                let tag = self.pick(TAGS);
+                replace_value(&line, &format!("{tag} {}", value(&line)))
+            }
+            4 => {
+                let (tag, scalar) = (self.pick(TAGS), self.pick(SCALARS));
+                replace_value(&line, &format!("{tag} {scalar}"))
+            }
+            5 => {
+                let block = self.pick(BLOCKS);
+                replace_value(&line, block)
+            }
+            6 => {
+                let quote = if self.random.random_bool(0.5) { "'" } else { "\"" };
+                replace_value(&line, &format!("{quote}{}{quote}", value(&line)))
+            }
+            // A quoted or plain scalar that goes on in the next lines, wherever they begin.
+            7 => {
+                let quote = self.pick(&["'", "\"", ""]);
+                let indent = " ".repeat(self.random.random_range(0..6));
+                let words = value(&line).replace(' ', &format!("\n{indent}"));
+                replace_value(&line, &format!("{quote}{words}{quote}"))
+            }
+            8 => line.replacen(' ', "\t", 1),
+            9 => format!("{line}{}", self.pick(&[" # c", "#c", " #", "\t# c", " ", "\t", ":", " :", ","])),
+            10 => {
+                let note = self.pick(LINES_OF_NOTE);
+                let indent = " ".repeat(if self.random.random_bool(0.5) { indentation(&line) } else { 0 });
+                lines.insert(at, format!("{indent}{note}"));
+                return;
+            }
+            11 => {
+                lines.remove(at);
+                return;
+            }
+            12 => {
+                lines.insert(at, line);
+                return;
+            }
+            13 => {
+                let other = self.random.random_range(0..lines.len());
+                lines.swap(at, other);
+                return;
+            }
+            14 => {
+                let character = self.pick(CHARACTERS);
+                let place = self.place(&line);
+                let (before, after) = line.split_at(place);
+                format!("{before}{character}{after}")
+            }
+            15 => {
+                let place = self.place(&line);
+                let (before, after) = line.split_at(place);
+                before.to_owned() + after.get(after.chars().next().map_or(0, char::len_utf8)..).unwrap_or_default()
+            }
+            _ => {
+                let (key, note) = (self.pick(SCALARS), self.pick(&["", " ", " x", " &a x"]));
+                format!("{}{key}:{note}", " ".repeat(indentation(&line)))
+            }
+        };
+        if let Some(line) = lines.get_mut(at) {
+            *line = new;
+        }
+    }
+
+    fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
+        from.choose(&mut self.random).copied().unwrap_or_default()
+    }
+
+    /// Returns a place between two characters.
+    fn place(&mut self, line: &str) -> usize {
+        let places: Vec<usize> = line.char_indices().map(|(at, _)| at).chain([line.len()]).collect();
+        places.choose(&mut self.random).copied().unwrap_or_default()
+    }
+
+    /// Writes most texts in UTF-8 with line feeds, and some otherwise.
+    fn encode(&mut self, text: String) -> Vec<u8> {
+        match self.random.random_range(0..60) {
+            0 => text.replace('\n', "\r\n").into_bytes(),
+            1 => text.replace('\n', "\r").into_bytes(),
+            2 => format!("\u{feff}{text}").into_bytes(),
+            3 => utf16(&text, u16::to_le_bytes),
+            4 => utf16(&text, u16::to_be_bytes),
+            5 => {
+                let mut bytes = text.into_bytes();
+                let at = self.random.random_range(0..=bytes.len());
+                bytes.insert(at, *[0xff, 0xc3, 0xe2, 0x80, 0xf8].choose(&mut self.random).unwrap_or(&0xff));
+                bytes
+            }
+            6 => format!("{text}{text}").into_bytes(),
+            7 => format!("{text}---\n{text}").into_bytes(),
+            8 => format!("{{\"a\": 1}}\n{text}").into_bytes(),
+            _ => text.into_bytes(),
+        }
+    }
+}
+
+fn utf16(text: &str, bytes: fn(u16) -> [u8; 2]) -> Vec<u8> {
+    format!("\u{feff}{text}").encode_utf16().flat_map(bytes).collect()
+}
+
+fn indentation(line: &str) -> usize {
+    line.len() - line.trim_start_matches(' ').len()
+}
+
+/// Returns what follows the key of a line, or its dash.
+fn value(line: &str) -> &str {
+    line.split_once(": ").map_or_else(|| line.trim_start().trim_start_matches("- "), |(_, value)| value)
+}
+
+fn replace_value(line: &str, value: &str) -> String {
+    match (line.split_once(": "), line.trim_end().strip_suffix(':')) {
+        (Some((key, _)), _) => format!("{key}: {value}"),
+        (None, Some(key)) => format!("{key}: {value}"),
+        (None, None) if line.trim_start().starts_with("- ") => format!("{}- {value}", " ".repeat(indentation(line))),
+        (None, None) => format!("{}{value}", " ".repeat(indentation(line))),
+    }
+}
