@@ -26,6 +26,7 @@ use crate::schema::{parts, rules};
     printcolumn = r#"{"name": "Version", "type": "string", "jsonPath": ".status.install.bundle.version"}"#,
     printcolumn = r#"{"name": "Installed", "type": "string", "jsonPath": ".status.conditions[?(@.type=='Installed')].status"}"#,
     printcolumn = r#"{"name": "Progressing", "type": "string", "jsonPath": ".status.conditions[?(@.type=='Progressing')].status"}"#,
+    printcolumn = r#"{"name": "Ready", "type": "string", "jsonPath": ".status.conditions[?(@.type=='Ready')].status"}"#,
     printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#
 )]
 #[serde(remote = "Self", rename_all = "camelCase")]
