@@ -4,7 +4,8 @@
 //! with each other, because objects are read and written through all of them. What loosens a schema in a
 //! way that is understood passes; any difference that no rule knows is refused.
 //!
-//! Findings are upstream's, word for word; [`Rules::Ours`] leaves out those that can break nothing.
+//! Findings of [`check`] are upstream's, word for word; [`Rules::Ours`] leaves out those that can break nothing. A finding of
+//! our own needs more than schemas: [`unserved`] versions that are in use.
 
 mod compare;
 mod effect;
