@@ -26,6 +26,7 @@ use crate::schema::{parts, rules};
     printcolumn = r#"{"name": "Version", "type": "string", "jsonPath": ".status.install.bundle.version"}"#,
     printcolumn = r#"{"name": "Installed", "type": "string", "jsonPath": ".status.conditions[?(@.type=='Installed')].status"}"#,
     printcolumn = r#"{"name": "Progressing", "type": "string", "jsonPath": ".status.conditions[?(@.type=='Progressing')].status"}"#,
+    printcolumn = r#"{"name": "Ready", "type": "string", "jsonPath": ".status.conditions[?(@.type=='Ready')].status"}"#,
     printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#
 )]
 #[serde(remote = "Self", rename_all = "camelCase")]
@@ -202,8 +203,10 @@ pub enum CrdStoredObjects {
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new(
-    "self.rule in ['scope', 'storedVersionRemoval'] ? !has(self.path) : has(self.path)"
-).message("path is required, but for the rules scope and storedVersionRemoval, which concern no field"))]
+    "self.rule in ['scope', 'storedVersionRemoval', 'servedVersionRemoval'] ? !has(self.path) : has(self.path)"
+).message(
+    "path is required, but for the rules scope, storedVersionRemoval and servedVersionRemoval, which concern no field"
+))]
 pub struct CrdUpgradeWaiver {
     /// Name of the custom resource definition.
     #[schemars(length(min = 1, max = 253))]
@@ -227,6 +230,8 @@ pub enum CrdUpgradeRule {
     Scope,
     /// A version in which objects are stored may not go.
     StoredVersionRemoval,
+    /// A version that clients use stays served.
+    ServedVersionRemoval,
     /// A field may not go.
     ExistingFieldRemoval,
     /// A field's type may not change.
@@ -270,6 +275,7 @@ impl CrdUpgradeRule {
         match self {
             Self::Scope => "scope",
             Self::StoredVersionRemoval => "storedVersionRemoval",
+            Self::ServedVersionRemoval => "servedVersionRemoval",
             Self::ExistingFieldRemoval => "existingFieldRemoval",
             Self::Type => "type",
             Self::Required => "required",

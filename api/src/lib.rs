@@ -55,8 +55,35 @@ pub const VERSION: &str = "v1";
 
 #[cfg(test)]
 mod tests {
-    use super::{ClusterExtension, ClusterObjectSet};
+    use super::{ClusterExtension, ClusterObjectSet, crds};
     use serde_json::json;
+
+    /// Upstream's columns of `kubectl get` in their order, and between them only those that are named as ours.
+    #[test]
+    fn upstreams_columns_are_printed_in_their_order() {
+        let wanted: [(&str, &[&str], &[&str]); 3] = [
+            ("clustercatalogs", &["LastUnpacked", "Serving", "Age"], &[]),
+            (
+                "clusterextensions",
+                &["Installed Bundle", "Version", "Installed", "Progressing", "Age"],
+                &["Ready"],
+            ),
+            ("clusterobjectsets", &["Available", "Progressing", "Age"], &[]),
+        ];
+        for (plural, upstream, ours) in wanted {
+            let all = crds();
+            let crd = all.iter().find(|crd| crd.spec.names.plural == plural).unwrap();
+            let columns = crd.spec.versions[0].additional_printer_columns.as_ref().unwrap();
+            let (own, rest): (Vec<&str>, Vec<&str>) = columns
+                .iter()
+                .map(|column| column.name.as_str())
+                .partition(|name| ours.contains(name));
+            assert_eq!((own.as_slice(), rest.as_slice()), (ours, upstream), "{plural}");
+            for column in columns.iter().filter(|column| column.name == "Ready") {
+                assert_eq!(column.json_path, ".status.conditions[?(@.type=='Ready')].status");
+            }
+        }
+    }
 
     #[test]
     fn an_absent_spec_reads_as_the_default() {

@@ -2,10 +2,11 @@
 
 use std::ffi::OsString;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use clap::{CommandFactory as _, Parser};
 use olm_harness::workspace;
 use olm_runtime::args::command_line;
+use olm_runtime::features::GATES;
 
 #[test]
 fn our_own_manifests_are_understood() -> Result<()> {
@@ -48,6 +49,43 @@ fn documented<A: Parser>() -> Result<()> {
             "docs/operations.md lacks --{flag}"
         );
     }
+    Ok(())
+}
+
+#[test]
+fn the_table_of_feature_gates_is_complete() -> Result<()> {
+    let text = std::fs::read_to_string(workspace::root().join("docs/operations.md"))?;
+    let section = text.split("### Feature gates\n").nth(1).context("no section")?;
+    let lines = section.lines().take_while(|line| !line.starts_with('#'));
+    let mut documented: Vec<Vec<&str>> = Vec::new();
+    for row in lines.filter(|line| line.starts_with("| `")) {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let [_, gate, binary, _, here, ..] = cells.as_slice() else {
+            bail!("not a row of the table: {row}");
+        };
+        documented.push(vec![gate, binary, here.split(' ').next().unwrap_or_default()]);
+    }
+    let mut known: Vec<Vec<String>> = GATES
+        .iter()
+        .map(|gate| {
+            let here = match (gate.fixed, gate.default) {
+                (true, _) => "always",
+                (false, true) => "on",
+                (false, false) => "off",
+            };
+            vec![
+                format!("`{}`", gate.name),
+                gate.binary.name().to_owned(),
+                here.to_owned(),
+            ]
+        })
+        .collect();
+    documented.sort_unstable();
+    known.sort_unstable();
+    assert_eq!(
+        documented, known,
+        "docs/operations.md against the gates in the code"
+    );
     Ok(())
 }
 

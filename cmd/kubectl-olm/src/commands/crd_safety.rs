@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::bundle::rendered_files;
 use super::common::progress;
+use super::served;
 use crate::cli::SourceArgs;
 use crate::cli::crd_safety::CrdSafetyArgs;
 use crate::failure::Failure;
@@ -51,7 +52,7 @@ pub(crate) async fn run(args: CrdSafetyArgs, style: Style) -> Result<Report, Fai
                 old.insert(name.clone(), crd);
             }
         }
-        cluster = Some(connected).filter(|_| args.stored_objects);
+        cluster = Some(connected);
         old
     };
     if new.is_empty() {
@@ -74,7 +75,9 @@ pub(crate) async fn run(args: CrdSafetyArgs, style: Style) -> Result<Report, Fai
             crds.push(json!({"crd": name, "new": true, "findings": []}));
             continue;
         };
-        let findings = crd_safety::check(old, new, rules);
+        let served = served::verdict(cluster.as_ref(), old, new, rules).await?;
+        let mut findings = crd_safety::check(old, new, rules);
+        findings.extend(served.findings);
         breaking += findings.len();
         if findings.is_empty() {
             let _ = writeln!(text, "{shown}: {}", style.paint(Paint::Good, "safe"));
@@ -85,12 +88,20 @@ pub(crate) async fn run(args: CrdSafetyArgs, style: Style) -> Result<Report, Fai
         for finding in &findings {
             let _ = writeln!(text, "  {}", clean(&finding.to_string()));
         }
+        let steps = crd_safety::migration(old, new);
+        if let Some(steps) = &steps {
+            let _ = writeln!(text, "  {}.", clean(steps));
+        }
+        for warning in &served.warnings {
+            let head = style.paint(Paint::Warn, "warning:");
+            let _ = writeln!(text, "  {head} {}", clean(warning));
+        }
         let findings: Vec<Value> = findings
             .iter()
             .map(|finding| json!({"path": finding.path, "rule": finding.rule, "message": finding.message}))
             .collect();
-        let mut value = json!({"crd": name, "new": false, "findings": findings});
-        if let Some(cluster) = &cluster {
+        let mut value = json!({"crd": name, "new": false, "findings": findings, "warnings": served.warnings, "steps": steps});
+        if let Some(cluster) = cluster.as_ref().filter(|_| args.stored_objects) {
             let stored = Stored::look(cluster, &args, old, new).await?;
             breaking += stored.broken();
             stored.write(&mut text, style);

@@ -12,6 +12,7 @@ pub(crate) mod graph;
 pub(crate) mod range;
 pub(crate) mod resolve;
 pub(crate) mod search;
+mod served;
 pub(crate) mod show;
 pub(crate) mod tree;
 pub(crate) mod validate;

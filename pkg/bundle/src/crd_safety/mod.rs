@@ -4,13 +4,16 @@
 //! with each other, because objects are read and written through all of them. What loosens a schema in a
 //! way that is understood passes; any difference that no rule knows is refused.
 //!
-//! Findings are upstream's, word for word; [`Rules::Ours`] leaves out those that can break nothing.
+//! Findings of [`check`] are upstream's, word for word; [`Rules::Ours`] leaves out those that can break nothing. A finding of
+//! our own needs more than schemas: [`unserved`] versions that are in use.
 
 mod compare;
 mod effect;
 mod flatten;
 mod literal;
 mod logic;
+mod served;
+mod stored;
 mod version_order;
 mod waiver;
 
@@ -20,6 +23,8 @@ use serde_json::Value;
 
 use effect::Effect;
 
+pub use served::{SERVED_REMOVAL, Served, Unserved, Uses, Writer, unserved};
+pub use stored::migration;
 pub use waiver::{Waiver, waive};
 
 /// One reason why an upgrade of a CRD is unsafe.
@@ -61,7 +66,7 @@ pub fn check(old: &Value, new: &Value, rules: Rules) -> Vec<Finding> {
     let ours = rules == Rules::Ours;
     let mut out = Vec::new();
     scope(old, new, &mut out);
-    stored_versions(old, new, &mut out);
+    out.extend(stored::finding(old, new));
     let (old_versions, new_versions) = (versions(old), versions(new));
     for (name, old_version) in &old_versions {
         if ours && is_unused(old, name, old_version) {
@@ -83,12 +88,13 @@ pub fn check(old: &Value, new: &Value, rules: Rules) -> Vec<Finding> {
 
 /// A version in which no object is stored and that no client can reach.
 fn is_unused(crd: &Value, name: &str, version: &Value) -> bool {
-    let is = |key: &str| version.get(key).and_then(Value::as_bool).unwrap_or(false);
-    let stored = crd.pointer("/status/storedVersions").and_then(Value::as_array);
-    let stored = stored.filter(|stored| !stored.is_empty());
-    !is("served")
-        && !is("storage")
-        && stored.is_some_and(|stored| stored.iter().all(|other| other.as_str() != Some(name)))
+    let stored: Vec<&str> = stored::versions(crd).collect();
+    !is(version, "served") && !is(version, "storage") && !stored.is_empty() && !stored.contains(&name)
+}
+
+/// The value of a flag of a version: `served`, `storage`.
+fn is(version: &Value, key: &str) -> bool {
+    version.get(key).and_then(Value::as_bool).unwrap_or(false)
 }
 
 fn is_v1(crd: &Value) -> bool {
@@ -129,23 +135,6 @@ fn scope(old: &Value, new: &Value, out: &mut Vec<Finding>) {
             "scope",
             format!("scope changed : \"{old}\" -> \"{new}\""),
         ));
-    }
-}
-
-/// Objects may still be stored in a version that is gone.
-fn stored_versions(old: &Value, new: &Value, out: &mut Vec<Finding>) {
-    let present = versions(new);
-    let removed: Vec<&str> = old
-        .pointer("/status/storedVersions")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .filter(|version| !present.contains_key(version))
-        .collect();
-    if !removed.is_empty() {
-        let message = format!("stored versions removed : [{}]", removed.join(" "));
-        out.push(crd_wide("storedVersionRemoval", message));
     }
 }
 
@@ -245,10 +234,9 @@ fn served_pairs(
 }
 
 fn pairs(versions: &BTreeMap<&str, &Value>, passing: Option<Effect>) -> BTreeMap<String, BTreeSet<Finding>> {
-    let is_served = |version: &Value| version.get("served").and_then(Value::as_bool).unwrap_or(false);
     let mut served: Vec<&str> = versions
         .iter()
-        .filter(|(_, version)| is_served(version))
+        .filter(|(_, version)| is(version, "served"))
         .map(|(name, _)| *name)
         .collect();
     served.sort_by(|left, right| version_order::compare(left, right));

@@ -61,8 +61,13 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Certificates(#[from] CertificateError),
     /// Its CRDs would break what is stored.
-    #[error("{0}")]
-    CrdSafety(String),
+    #[error("{text}")]
+    CrdSafety {
+        /// The findings.
+        text: String,
+        /// How long looking at stored objects took.
+        took: Duration,
+    },
     /// Stored objects would not be valid any more.
     #[error("{text}")]
     StoredObjects {
@@ -118,7 +123,7 @@ impl Failure {
             Self::Image(_)
             | Self::Files(_)
             | Self::Parse(_)
-            | Self::CrdSafety(_)
+            | Self::CrdSafety { .. }
             | Self::StoredObjects { .. }
             | Self::Survey { .. } => Some(CONTENT_RECHECK),
             _ => None,
@@ -128,7 +133,7 @@ impl Failure {
     /// The least to wait before it is tried again: what takes long is not done over and over.
     pub(crate) fn pause(&self) -> Duration {
         match self {
-            Self::StoredObjects { took, .. } | Self::Survey { took, .. } => {
+            Self::CrdSafety { took, .. } | Self::StoredObjects { took, .. } | Self::Survey { took, .. } => {
                 took.saturating_mul(10).min(CONTENT_RECHECK)
             }
             _ => Duration::ZERO,
@@ -145,7 +150,7 @@ impl Failure {
             // What a digest names stays as it is; a tag may mean something better tomorrow.
             Self::Files(error) => fixed && !matches!(error, FilesError::Read { .. }),
             Self::Parse(error) => fixed || error.terminal(),
-            Self::CrdSafety(_)
+            Self::CrdSafety { .. }
             | Self::StoredObjects { .. }
             | Self::Survey { .. }
             | Self::NamespaceMissing(_)
@@ -167,7 +172,7 @@ impl Failure {
             Self::Files(_) | Self::Parse(_) => "bundle",
             Self::Render(_) => "render",
             Self::Certificates(_) => "certificates",
-            Self::CrdSafety(_) | Self::StoredObjects { .. } | Self::Survey { .. } => "crd_safety",
+            Self::CrdSafety { .. } | Self::StoredObjects { .. } | Self::Survey { .. } => "crd_safety",
             Self::Pack(_) => "pack",
             Self::Call(_) => "api",
             Self::Interrupted(_) => "interrupted",

@@ -7,10 +7,10 @@ use kube::{Resource as _, ResourceExt as _};
 use olm_api::ClusterExtension;
 use olm_applier::stored::{Limits, Survey, survey};
 use olm_bundle::crd_schema::Plan;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::Context;
-use super::crds::{NAME_LIMIT, cut};
+use super::crd_findings::{NAME_LIMIT, cut};
 use super::failure::Failure;
 
 /// One at a time, whatever number of extensions ask: each holds a page of objects in memory.
@@ -22,6 +22,12 @@ const FAULT_LIMIT: usize = 200;
 /// Longest text of what could not be decided, in bytes.
 const UNKNOWN_LIMIT: usize = 120;
 
+/// The turn to list stored objects.
+pub(super) async fn turn() -> Result<SemaphorePermit<'static>, Failure> {
+    let turn = TURN.acquire().await;
+    turn.map_err(|_| Failure::Interrupted("waiting for a survey"))
+}
+
 /// Holds the stored objects of every CRD against what it is to become. Objects that would break are a [`Failure`] that
 /// names the first and how many there are; what could not be decided is told in an event.
 pub(crate) async fn check(
@@ -32,10 +38,7 @@ pub(crate) async fn check(
     if plans.is_empty() {
         return Ok(());
     }
-    let _turn = TURN
-        .acquire()
-        .await
-        .map_err(|_| Failure::Interrupted("waiting for a survey"))?;
+    let _turn = turn().await?;
     let started = Instant::now();
     let mut lines = Vec::new();
     let mut unknown = Vec::new();

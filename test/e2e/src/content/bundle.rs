@@ -38,6 +38,7 @@ pub fn files(row: &Row, id: &str) -> BTreeMap<String, Vec<u8>> {
                     &crd(id, &json!({"type": "integer", "maximum": 5})),
                 );
             }
+            Word::TwoVersionsCrd => add("manifests/crd.yaml", &two_versions_crd(id)),
             Word::ConfigMap => add("manifests/configmap.yaml", &config_map("test-configmap", row, id)),
             Word::ExtraConfigMap => add("manifests/extra.yaml", &config_map("extra-configmap", row, id)),
             Word::Ingress => add(
@@ -116,6 +117,19 @@ fn crd(id: &str, size: &Value) -> Value {
     })
 }
 
+/// Serves v1alpha1 beside v1, in which objects are stored.
+fn two_versions_crd(id: &str) -> Value {
+    let mut crd = crd(id, &json!({"type": "integer"}));
+    if let Some(Value::Array(versions)) = crd.pointer_mut("/spec/versions")
+        && let Some(mut older) = versions.first().cloned()
+    {
+        older["name"] = "v1alpha1".into();
+        older["storage"] = false.into();
+        versions.push(older);
+    }
+    crd
+}
+
 fn csv(row: &Row, package: &str, id: &str) -> Value {
     let has = |word: &Word| row.contents.contains(word);
     let mut modes: Vec<&str> = row
@@ -136,7 +150,7 @@ fn csv(row: &Row, package: &str, id: &str) -> Value {
     let mut owned = Vec::new();
     for word in &row.contents {
         match word {
-            Word::Crd | Word::SmallCrd => {
+            Word::Crd | Word::SmallCrd | Word::TwoVersionsCrd => {
                 owned.push(json!({"name": format!("tests.{group}"), "kind": "Test", "version": "v1"}));
             }
             Word::LargeCrds(count) => owned.extend((0..*count).map(|number| {

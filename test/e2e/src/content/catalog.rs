@@ -95,7 +95,7 @@ fn host<'a>(row: &Row, registry: &'a str) -> &'a str {
 fn property(word: &Word, id: &str) -> Option<Value> {
     let api = json!({"group": format!("e2e-{id}.example.com"), "version": "v1", "kind": "Test"});
     Some(match word {
-        Word::Crd | Word::SmallCrd => json!({"type": "olm.gvk", "value": api}),
+        Word::Crd | Word::SmallCrd | Word::TwoVersionsCrd => json!({"type": "olm.gvk", "value": api}),
         Word::RequiresApi => json!({"type": "olm.gvk.required", "value": api}),
         Word::RequiresPackage(wanted) => {
             let (name, range) = wanted.split_once(' ').unwrap_or((wanted, ">=0.0.0"));

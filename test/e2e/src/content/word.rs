@@ -25,6 +25,8 @@ pub enum Word {
     Deprecated(String),
     /// A CustomResourceDefinition as `Crd`, in which `size` is at most 5.
     SmallCrd,
+    /// A CustomResourceDefinition as `Crd`, which also serves v1alpha1.
+    TwoVersionsCrd,
     /// Webhooks that the Deployment serves: one that validates, and the conversion of the `Crd`.
     Webhooks,
     /// The image is said to hold another format.
@@ -83,6 +85,7 @@ impl Word {
         Ok(match word {
             "CRD" => Self::Crd,
             "SmallCRD" => Self::SmallCrd,
+            "TwoVersionsCRD" => Self::TwoVersionsCrd,
             "Webhooks" => Self::Webhooks,
             "RequiresAPI" => Self::RequiresApi,
             "BrokenConstraint" => Self::BrokenConstraint,

@@ -1,0 +1,55 @@
+//! Looks whether somebody uses the versions that a new CRD no longer serves.
+
+use std::time::Instant;
+
+use kube::ResourceExt as _;
+use olm_api::ClusterExtension;
+use olm_applier::stored::{Reach, uses};
+use olm_bundle::crd_safety::{Served, Unserved};
+
+use super::Context;
+use super::call::chain;
+use super::failure::Failure;
+use super::stored::turn;
+
+/// The verdict on the versions of `crd`, by the metadata of its objects. An API server that refuses to list them makes it
+/// a warning; one that does not answer makes the extension wait.
+pub(super) async fn look(
+    context: &Context,
+    extension: &ClusterExtension,
+    crd: &str,
+    unserved: &Unserved,
+) -> Result<Served, Failure> {
+    let _turn = turn().await?;
+    let started = Instant::now();
+    let judged = match uses(&context.shared.client, unserved, &Reach::default()).await {
+        Ok(found) => {
+            tracing::info!(
+                ClusterExtension = extension.name_any(),
+                crd,
+                objects = found.objects,
+                partial = found.partial,
+                seconds = started.elapsed().as_secs_f64(),
+                "the use of versions that a CRD no longer serves was looked for"
+            );
+            unserved.judge(&found)
+        }
+        Err(error) if error.lasts() => unserved.unchecked(&chain(&error)),
+        Err(source) => {
+            return Err(Failure::Survey {
+                crd: crd.to_owned(),
+                source: Box::new(source),
+                took: started.elapsed(),
+            });
+        }
+    };
+    for warning in &judged.warnings {
+        tracing::warn!(
+            ClusterExtension = extension.name_any(),
+            crd,
+            warning,
+            "change of a CRD"
+        );
+    }
+    Ok(judged)
+}

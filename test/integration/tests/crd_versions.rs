@@ -1,0 +1,181 @@
+//! The way of a CRD's version out of use, by the commands that messages and documentation name, with the real API server.
+
+#![expect(clippy::unwrap_used, reason = "helpers of a test")]
+
+use std::path::Path;
+use std::process::Command;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, PostParams};
+use kube::runtime::wait::{await_condition, conditions};
+use kube::{Client, ResourceExt as _};
+use olm_applier::stored::{Reach, uses};
+use olm_bundle::crd_safety::{Finding, Rules, Served, check, migration, unserved};
+use olm_harness::{ControlPlane, workspace};
+use serde_json::{Value, json};
+
+const NAME: &str = "tests.example.com";
+
+/// A CRD with versions of one schema.
+fn crd(versions: &[&str], storage: &str) -> Value {
+    let version = |name: &&str| {
+        json!({"name": name, "served": true, "storage": *name == storage, "schema": {"openAPIV3Schema": {
+            "type": "object", "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}}}})
+    };
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": NAME},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": {"kind": "Test", "listKind": "TestList", "plural": "tests", "singular": "test"},
+            "versions": versions.iter().map(version).collect::<Vec<_>>(),
+        },
+    })
+}
+
+/// Replaces the CRD's spec as an upgrade does.
+async fn replace(client: &Client, crd: &Value) -> kube::Result<CustomResourceDefinition> {
+    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let mut new: CustomResourceDefinition = serde_json::from_value(crd.clone()).unwrap();
+    match api.get_opt(NAME).await? {
+        Some(old) => {
+            new.metadata.resource_version = old.resource_version();
+            api.replace(NAME, &PostParams::default(), &new).await
+        }
+        None => api.create(&PostParams::default(), &new).await,
+    }
+}
+
+/// The CRD as the cluster has it.
+async fn current(client: &Client) -> Value {
+    let kind = ApiResource::erase::<CustomResourceDefinition>(&());
+    let api: Api<DynamicObject> = Api::all_with(client.clone(), &kind);
+    serde_json::to_value(api.get(NAME).await.unwrap()).unwrap()
+}
+
+fn objects(client: &Client, version: &str) -> Api<DynamicObject> {
+    let kind = GroupVersionKind::gvk("example.com", version, "Test");
+    let kind = ApiResource::from_gvk_with_plural(&kind, "tests");
+    Api::namespaced_with(client.clone(), "default", &kind)
+}
+
+async fn write(client: &Client, version: &str, name: &str) {
+    let object = json!({"apiVersion": format!("example.com/{version}"), "kind": "Test", "metadata": {"name": name},
+                        "spec": {"size": 1}});
+    let params = PostParams {
+        field_manager: Some(format!("writer-of-{version}")),
+        ..PostParams::default()
+    };
+    let object = serde_json::from_value(object).unwrap();
+    objects(client, version).create(&params, &object).await.unwrap();
+}
+
+/// Runs a command as an administrator types it.
+fn shell(kubeconfig: &Path, command: &str) {
+    let output = Command::new("sh")
+        .args(["-ec", command])
+        .env("KUBECONFIG", kubeconfig)
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command}: {errors}");
+}
+
+/// The commands are there, or it is said loudly that they are not.
+fn has_commands() -> bool {
+    let has = |command: &str| {
+        let found = Command::new("sh")
+            .args(["-c", &format!("command -v {command}")])
+            .output();
+        found.is_ok_and(|output| output.status.success())
+    };
+    let all = has("kubectl") && has("jq");
+    if !all {
+        eprintln!("SKIPPED: kubectl and jq are not on the PATH, so no command was run");
+    }
+    all
+}
+
+async fn verdict(client: &Client, old: &Value, new: &Value) -> Served {
+    let unserved = unserved(old, new).unwrap();
+    let found = uses(client, &unserved, &Reach::default()).await.unwrap();
+    unserved.judge(&found)
+}
+
+fn rules(findings: &[Finding]) -> Vec<&str> {
+    findings.iter().map(|finding| finding.rule.as_str()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_version_goes_by_the_commands_that_are_named() {
+    if !has_commands() {
+        return;
+    }
+    olm_harness::tls::install_provider();
+    let plane = ControlPlane::start().await.unwrap();
+    let (client, kubeconfig) = (plane.client(), plane.kubeconfig());
+
+    // Objects are stored in v1alpha1; then in v1, and clients write through both.
+    replace(&client, &crd(&["v1alpha1", "v1"], "v1alpha1"))
+        .await
+        .unwrap();
+    let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
+    await_condition(crds, NAME, conditions::is_crd_established())
+        .await
+        .unwrap();
+    write(&client, "v1alpha1", "one").await;
+    write(&client, "v1", "two").await;
+    let new = crd(&["v1"], "v1");
+    let told = migration(&current(&client).await, &new).unwrap();
+    assert!(
+        told.starts_with("Objects are still stored in v1alpha1: first upgrade"),
+        "{told}"
+    );
+    replace(&client, &crd(&["v1alpha1", "v1"], "v1")).await.unwrap();
+
+    // The API server refuses to lose a stored version; the commands let it go.
+    let old = current(&client).await;
+    assert_eq!(rules(&check(&old, &new, Rules::Ours)), ["storedVersionRemoval"]);
+    assert_eq!(unserved(&old, &new), None, "one rule is enough");
+    assert!(replace(&client, &new).await.is_err());
+    let told = migration(&old, &new).unwrap();
+    let commands: Vec<&str> = told.split('`').skip(1).step_by(2).collect();
+    assert_eq!(commands.len(), 2, "{told}");
+    for command in commands {
+        shell(kubeconfig, command);
+    }
+    let old = current(&client).await;
+    assert_eq!(check(&old, &new, Rules::Ours), []);
+    assert_eq!(migration(&old, &new), None);
+
+    // A client wrote through it; who may not list objects cannot know.
+    let judged = verdict(&client, &old, &new).await;
+    assert_eq!(rules(&judged.findings), ["servedVersionRemoval"]);
+    let text = judged.findings[0].to_string();
+    assert!(
+        text.contains("but \"writer-of-v1alpha1\" wrote default/one through it"),
+        "{text}"
+    );
+    let nobody = plane.client_for("nobody", None).await.unwrap();
+    let refused = uses(&nobody, &unserved(&old, &new).unwrap(), &Reach::default()).await;
+    assert!(refused.unwrap_err().lasts());
+
+    // The command of the documentation takes just these entries away.
+    let path = workspace::root().join("docs/crd-upgrade-safety.md");
+    let document = std::fs::read_to_string(path).unwrap();
+    let mut blocks = document
+        .split("```sh\n")
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next());
+    let command = blocks.find(|block| block.contains("jq")).unwrap();
+    shell(kubeconfig, command);
+    let judged = verdict(&client, &old, &new).await;
+    assert_eq!((judged.findings.len(), judged.warnings.len()), (0, 1));
+    let two = objects(&client, "v1").get("two").await.unwrap();
+    let kept = two.managed_fields().iter();
+    let kept: Vec<_> = kept.filter_map(|entry| entry.manager.as_deref()).collect();
+    assert!(kept.contains(&"writer-of-v1"), "{kept:?}");
+
+    replace(&client, &new).await.unwrap();
+    let one = objects(&client, "v1").get("one").await.unwrap();
+    assert_eq!(one.data.pointer("/spec/size"), Some(&json!(1)));
+}
