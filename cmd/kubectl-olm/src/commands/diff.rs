@@ -17,7 +17,7 @@ use crate::source::Catalog;
 use crate::style::{Paint, Style};
 use crate::table::{Table, clean, list};
 
-/// Most versions that a line names.
+/// Most versions that a line names on a terminal.
 const NAMED: usize = 6;
 
 #[derive(Serialize)]
@@ -244,7 +244,7 @@ impl PackageChange {
             ("newly deprecated", Paint::Warn, &self.deprecated_bundles),
         ] {
             if !versions.is_empty() {
-                let line = clean(&list(versions, NAMED));
+                let line = clean(&list(versions, style.at_most(NAMED)));
                 let _ = writeln!(text, "  {what}: {}", style.paint(paint, &line));
             }
         }
@@ -255,8 +255,8 @@ impl PackageChange {
                 [
                     channel.channel.as_str(),
                     channel.change,
-                    &list(&channel.before, 3),
-                    &list(&channel.after, 3),
+                    &list(&channel.before, style.at_most(3)),
+                    &list(&channel.after, style.at_most(3)),
                 ],
             );
         }
@@ -272,7 +272,11 @@ impl PackageChange {
             };
             table.row(
                 paint,
-                [&list(&update.installed, NAMED), &update.before, &update.after],
+                [
+                    &list(&update.installed, style.at_most(NAMED)),
+                    &update.before,
+                    &update.after,
+                ],
             );
         }
         if !table.is_empty() {

@@ -9,7 +9,7 @@ use crate::source::{Listed, Sources};
 use crate::style::{Paint, Style};
 use crate::table::{Table, summary};
 
-/// Widest description of the table, in characters.
+/// Most characters of a description on a terminal: `show` has more of it.
 const DESCRIPTION: usize = 72;
 
 #[derive(Serialize)]
@@ -49,7 +49,7 @@ pub(crate) async fn run(args: SearchArgs, style: Style) -> Result<Report, Failur
                 package.name.as_str(),
                 hit.catalog,
                 &package.default_channel,
-                &summary(&package.description, DESCRIPTION),
+                &summary(&package.description, style.at_most(DESCRIPTION)),
             ],
         );
     }

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::installed::found;
 use crate::report::Report;
 use crate::style::{Paint, Style};
-use crate::table::{Table, brief, clean, list, summary};
+use crate::table::{Table, clean, list, summary};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -88,7 +88,7 @@ impl<'a> Shown<'a> {
                 let _ = writeln!(text, "  {name:<17}{}", clean(value));
             }
         };
-        line("Description", &summary(self.description, 100));
+        line("Description", &summary(self.description, usize::MAX));
         line("Default channel", self.default_channel);
         line(
             "Highest version",
@@ -117,7 +117,7 @@ impl<'a> Shown<'a> {
                 notes.push(format!("{} heads", channel.heads.len()));
             }
             if let Some(message) = &channel.deprecated {
-                notes.push(format!("deprecated: {}", brief(message, 60)));
+                notes.push(format!("deprecated: {message}"));
             }
             let paint = if channel.deprecated.is_some() {
                 Paint::Warn
@@ -128,7 +128,7 @@ impl<'a> Shown<'a> {
                 paint,
                 [
                     channel.name,
-                    &list(&channel.head_versions, 3),
+                    &list(&channel.head_versions, style.at_most(3)),
                     &channel.entries.to_string(),
                     &notes.join("; "),
                 ],
