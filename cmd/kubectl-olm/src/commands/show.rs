@@ -10,6 +10,7 @@ use crate::classic::heads;
 use crate::cli::PackageArgs;
 use crate::failure::Failure;
 use crate::installed::found;
+use crate::phrase::counted;
 use crate::report::Report;
 use crate::style::{Paint, Style};
 use crate::table::{Table, clean, list, summary};
@@ -114,7 +115,7 @@ impl<'a> Shown<'a> {
                 notes.push("default".to_owned());
             }
             if channel.heads.len() != 1 {
-                notes.push(format!("{} heads", channel.heads.len()));
+                notes.push(counted(channel.heads.len(), "head"));
             }
             if let Some(message) = &channel.deprecated {
                 notes.push(format!("deprecated: {message}"));

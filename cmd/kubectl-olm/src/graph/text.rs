@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::model::{Graph, Lane, Standing, Stop};
+use crate::phrase::counted;
 use crate::style::{Paint, Style};
 use crate::table::{Table, clean, list};
 
@@ -62,7 +63,7 @@ fn write_lane(text: &mut String, graph: &Graph, lane: &Lane, style: Style) {
     let head = match heads.as_slice() {
         [] => "no head".to_owned(),
         [head] => format!("head {head}"),
-        heads => format!("{} heads", heads.len()),
+        heads => counted(heads.len(), "head"),
     };
     let _ = writeln!(text, "\n{title}: {}", clean(&head));
     if let Some(message) = &lane.deprecated {
@@ -127,7 +128,7 @@ fn notes(graph: &Graph, stop: &Stop, style: Style) -> (Paint, String) {
         }
         Standing::Reachable => notes.push(match node.steps {
             Some(0 | 1) | None => "reachable at once".to_owned(),
-            Some(steps) => format!("reachable in {steps} upgrades"),
+            Some(steps) => format!("reachable in {}", counted(steps, "upgrade")),
         }),
         Standing::Unreachable => {
             paint = Paint::Dim;
