@@ -36,7 +36,7 @@ pub(crate) enum Format {
 /// What is asked.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Packages whose name or description has all the words.
+    /// Packages whose name, keywords, provider or description has all the words, the best fit first.
     Search(SearchArgs),
     /// What a package is: channels, heads, deprecations.
     Show(ShowArgs),

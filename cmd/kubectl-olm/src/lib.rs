@@ -14,6 +14,7 @@ mod phrase;
 mod question;
 mod report;
 mod source;
+mod relevance;
 mod style;
 mod table;
 mod wish;

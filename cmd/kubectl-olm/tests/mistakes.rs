@@ -37,3 +37,28 @@ fn a_catalog_without_anything() {
         "{said}"
     );
 }
+
+#[test]
+fn the_best_fit_comes_first() {
+    let names = |args: &[&str]| -> Vec<String> {
+        let (_, found) = value(&[&["search", "--dir", "search"], args].concat());
+        let packages = found["packages"].as_array().unwrap().iter();
+        packages
+            .map(|package| package["name"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(
+        names(&["tide"]),
+        [
+            "tide",
+            "tide-tables",
+            "e-tide-operator",
+            "d-tide-operator",
+            "b-gauges",
+            "c-buoys",
+            "a-almanac"
+        ]
+    );
+    assert_eq!(names(&["TIDE", "water"]), ["b-gauges"]);
+    assert_eq!(names(&[]).first().map(String::as_str), Some("a-almanac"));
+}

@@ -311,9 +311,9 @@ impl Proxy {
     }
 }
 
-/// Whether "not found" is catalogd's own answer: the API server's own are structured.
+/// Whether "not found" or "bad request" is catalogd's own answer: the API server's own are structured.
 fn is_catalogds(status: &kube::core::Status) -> bool {
-    matches!(status.code, 404 | 405 | 501) && status.details.is_none() && status.reason != "NotFound"
+    matches!(status.code, 400 | 404 | 405 | 501) && status.details.is_none() && status.reason != "NotFound"
 }
 
 pub(super) async fn call<T>(

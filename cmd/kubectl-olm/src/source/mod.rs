@@ -8,6 +8,7 @@ mod cluster;
 mod error;
 mod folder;
 mod image;
+mod listed;
 mod live;
 mod needs;
 mod served;
@@ -22,6 +23,7 @@ use olm_resolve::{CatalogInput, CatalogLookup, Selector};
 pub(crate) use bundle::files as bundle_files;
 pub(crate) use cluster::{CATALOG_ANNOTATION, Cluster};
 pub(crate) use error::SourceError;
+pub(crate) use listed::Listed;
 pub(crate) use live::{last_seen, owner};
 
 use crate::cli::{AccessArgs, SourceArgs};
@@ -32,7 +34,10 @@ use served::Served;
 enum Query {
     Everything,
     Packages,
+    /// Every `olm.package`.
     Package(String),
+    /// Every `olm.package`, and the parts of bundles that describe it.
+    Descriptions,
 }
 
 /// One catalog.
@@ -52,18 +57,6 @@ enum Place {
     Folder(PathBuf),
     Served(Box<Served>),
     NotServing,
-}
-
-/// An `olm.package` as it is listed.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Listed {
-    /// The package.
-    pub(crate) name: String,
-    /// The channel that older clients default to.
-    pub(crate) default_channel: String,
-    /// For people.
-    pub(crate) description: String,
 }
 
 /// Everything that can be asked.
@@ -205,29 +198,6 @@ impl Catalog {
             .await?;
         let content = builder.finish();
         Ok((!content.is_empty()).then(|| Arc::new(content)))
-    }
-
-    /// Its packages, by name. A package that exists by its bundles alone is not listed.
-    ///
-    /// # Errors
-    /// The catalog cannot be read.
-    pub(crate) async fn packages(&self) -> Result<Vec<Listed>, SourceError> {
-        let take = |found: &mut BTreeSet<Listed>, meta: Meta| {
-            if meta.schema == schema::PACKAGE {
-                let mut builder = PackageBuilder::new(&meta.name);
-                builder.add(&meta)?;
-                if let Some(package) = builder.finish().package {
-                    found.insert(Listed {
-                        name: meta.name,
-                        default_channel: package.default_channel,
-                        description: package.description,
-                    });
-                }
-            }
-            Ok(())
-        };
-        let found = self.fold(&Query::Packages, BTreeSet::new(), take).await?;
-        Ok(found.into_iter().collect())
     }
 
     /// All of its packages.
