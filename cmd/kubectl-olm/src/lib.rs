@@ -4,6 +4,8 @@
 //! [`Report`]: a value for programs and a text for people. Nothing but this file writes to standard output.
 //! Nothing here changes a cluster. Exit codes: 0 yes, 1 a negative answer, 2 usage, 3 could not ask.
 
+mod absent;
+mod advice;
 mod classic;
 mod cli;
 mod commands;

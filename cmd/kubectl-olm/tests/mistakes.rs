@@ -24,6 +24,70 @@ fn changed(change: impl Fn(String) -> String) -> tempfile::TempDir {
 }
 
 #[test]
+fn a_misspelt_package_is_recognised() {
+    for args in [
+        &["show", "lantren"][..],
+        &["versions", "lantren"],
+        &["resolve", "lantren"],
+        &["why", "--package", "lantren"],
+        &["graph", "lantren"],
+        &["config", "init", "lantren"],
+        &["show", "lantren", "--config-schema"],
+    ] {
+        let said = run(&[args, &["--dir", "catalog"]].concat());
+        assert_eq!(said.code, 1, "{said}");
+        assert_eq!(
+            said.err,
+            "error: package \"lantren\" is in none of the catalogs: catalog. Did you mean \"lantern\"?\n"
+        );
+    }
+    let said = run(&["diff", "catalog", "update", "--package", "achor"]);
+    assert_eq!(
+        (said.code, said.err.as_str()),
+        (
+            1,
+            "error: package \"achor\" is in neither catalog. Did you mean \"anchor\"?\n"
+        )
+    );
+    let none = run(&["show", "whale", "--dir", "catalog"]);
+    assert!(!none.err.contains("Did you mean"), "{none}");
+}
+
+#[test]
+fn a_version_that_no_catalog_has() {
+    let why = ["why", "--package", "lantern", "--dir", "catalog", "--want"];
+    let said = run(&[&why[..], &["1.1.7"]].concat());
+    assert_eq!(said.code, 1, "{said}");
+    assert!(
+        said.out.ends_with(
+            "\nNo catalog has 1.1.7 of this package; the nearest are: 2.0.0, 1.2.0, 1.1.0+2, 1.1.0.\n"
+        ),
+        "{said}"
+    );
+    let (_, absent) = value(&[&why[..], &["1.1.7"]].concat());
+    assert_eq!(
+        absent["absent"],
+        json!({"want": "1.1.7", "nearest": ["2.0.0", "1.2.0", "1.1.0+2", "1.1.0"]})
+    );
+    let named = run(&[&why[..], &["lantern.v1.2.00"]].concat());
+    assert!(
+        named
+            .out
+            .contains("No catalog has lantern.v1.2.00 of this package; the nearest are: lantern.v1.2.0"),
+        "{named}"
+    );
+    let short = run(&[&why[..], &["v9"]].concat());
+    assert!(
+        short
+            .out
+            .contains("No catalog has v9 of this package; the nearest are: 3.0.0, 2.0.0."),
+        "{short}"
+    );
+    let there = run(&[&why[..], &["2.0.0"]].concat());
+    assert!(!there.out.contains("No catalog has"), "{there}");
+}
+
+#[test]
 fn a_catalog_without_anything() {
     let empty = tempfile::tempdir().unwrap();
     std::fs::write(empty.path().join("empty.yaml"), "# nothing\n").unwrap();

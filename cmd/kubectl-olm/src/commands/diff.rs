@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use olm_fbc::{PackageContent, schema};
-use olm_resolve::{CatalogInput, CatalogLookup, Installed, Request, resolve};
+use olm_resolve::{CatalogInput, CatalogLookup, Installed, Request, near_names, resolve};
 use serde::Serialize;
 
-use super::common::{deprecation, version, version_text};
+use super::common::{deprecation, unknown, version, version_text};
 use crate::classic::heads;
 use crate::cli::DiffArgs;
 use crate::failure::Failure;
@@ -63,14 +63,12 @@ pub(crate) async fn run(args: DiffArgs, style: Style) -> Result<Report, Failure>
         .await?
         .everything()
         .await?;
-    if let Some(missing) = args
-        .packages
-        .iter()
-        .find(|name| !old.contains_key(*name) && !new.contains_key(*name))
-    {
-        return Err(Failure::No(format!("package {missing:?} is in neither catalog")));
-    }
     let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    if let Some(missing) = args.packages.iter().find(|name| !names.contains(name)) {
+        let similar = near_names(missing, names.iter().map(|name| name.as_str()));
+        let absent = format!("package {missing:?} is in neither catalog");
+        return Err(unknown(absent, &similar));
+    }
     let wanted = |name: &&&String| args.packages.is_empty() || args.packages.contains(**name);
     let changes: Vec<PackageChange> = names
         .iter()

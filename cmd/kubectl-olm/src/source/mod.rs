@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use olm_fbc::{ContentError, Meta, PackageBuilder, PackageContent, schema};
-use olm_resolve::{CatalogInput, CatalogLookup, Selector};
+use olm_resolve::{CatalogInput, CatalogLookup, Selector, near_names};
 
 pub(crate) use bundle::files as bundle_files;
 pub(crate) use cluster::{CATALOG_ANNOTATION, Cluster};
@@ -27,6 +27,7 @@ pub(crate) use listed::Listed;
 pub(crate) use live::{last_seen, owner};
 
 use crate::cli::{AccessArgs, SourceArgs};
+use crate::installed::found;
 use served::Served;
 
 /// Which metas of a catalog are needed. More may be delivered.
@@ -122,6 +123,26 @@ impl Sources {
 }
 
 impl Catalog {
+impl Sources {
+    /// The packages of the selected catalogs that `package` may be a misspelling of, where none of `inputs` has it. A
+    /// catalog that cannot be read has none.
+    pub(crate) async fn similar(
+        &self,
+        package: &str,
+        selector: &Selector,
+        inputs: &[CatalogInput],
+    ) -> Vec<String> {
+        let mut names = BTreeSet::new();
+        if found(inputs).next().is_none() {
+            for catalog in self.catalogs.iter().filter(|c| selector.matches(&c.labels)) {
+                names.extend(catalog.package_names().await.unwrap_or_default());
+            }
+        }
+        let near = near_names(package, names.iter().map(String::as_str));
+        near.into_iter().map(ToOwned::to_owned).collect()
+    }
+}
+
     fn new(name: String, place: Place) -> Self {
         Self {
             name,
