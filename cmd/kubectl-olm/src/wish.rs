@@ -111,7 +111,7 @@ impl Asked {
         });
         let (key, answer) = match &self.answer {
             Ok(found) => ("resolution", resolution_value(found)),
-            Err(error) => ("error", json!(error.to_string())),
+            Err(error) => ("error", Failure::No(error.to_string()).value()["error"].take()),
         };
         if let Some(map) = value.as_object_mut() {
             map.insert(key.to_owned(), answer);

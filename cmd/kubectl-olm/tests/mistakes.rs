@@ -88,6 +88,81 @@ fn a_version_that_no_catalog_has() {
 }
 
 #[test]
+fn a_range_that_one_of_both_refuses() {
+    for (range, why) in [
+        (">=a", "is malformed: improper constraint: \">=a\""),
+        (
+            "1.2.3-01",
+            "the API server admits it in spec.source.catalog.version",
+        ),
+        (
+            "1.2 - 2.3",
+            "parses, but the API server refuses it in spec.source.catalog.version",
+        ),
+    ] {
+        for args in [
+            &["resolve", "lantern", "--dir", "catalog", "--range", range][..],
+            &[
+                "why",
+                "--package",
+                "lantern",
+                "--dir",
+                "catalog",
+                "--range",
+                range,
+            ],
+            &["config", "init", "buoy", "--dir", "buoys", "--range", range],
+            &["range", range, "1.0.0"],
+        ] {
+            let said = run(args);
+            assert_eq!(said.code, 2, "{said}");
+            assert!(said.err.contains(why), "{said}");
+        }
+    }
+    let empty = run(&["resolve", "lantern", "--dir", "catalog", "--range", ""]);
+    assert_eq!(empty.code, 0, "{empty}");
+}
+
+#[test]
+fn errors_are_data_for_programs() {
+    let error = |kind: &str, code: u8, message: &str| json!({"error": {"kind": kind, "exitCode": code, "message": message}});
+    assert_eq!(
+        value(&["show", "whale", "--dir", "catalog"]),
+        (
+            1,
+            error(
+                "NegativeAnswer",
+                1,
+                "package \"whale\" is in none of the catalogs: catalog"
+            )
+        )
+    );
+    let (code, nowhere) = value(&["show", "lantern", "--dir", "nowhere"]);
+    assert_eq!((code, &nowhere["error"]["kind"]), (3, &json!("CouldNotAsk")));
+    let (code, usage) = value(&["resolve", "lantern", "--dir", "catalog", "--range", ">=a"]);
+    assert_eq!(
+        (code, &usage["error"]["kind"], &usage["error"]["exitCode"]),
+        (2, &json!("WrongUsage"), &json!(2))
+    );
+    let message = usage["error"]["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("invalid value '>=a' for '--range <RANGE>': range \">=a\" is malformed"),
+        "{message}"
+    );
+    let (code, unknown) = value(&["show", "lantern", "--colour"]);
+    assert_eq!(
+        (code, &unknown["error"]["message"]),
+        (2, &json!("unexpected argument '--colour' found"))
+    );
+    let (code, none) = value(&["resolve", "lantern", "--dir", "catalog", "--range", ">9"]);
+    assert_eq!((code, &none["error"]["kind"]), (1, &json!("NegativeAnswer")));
+    let yaml = run(&["show", "whale", "--dir", "catalog", "-o", "yaml"]);
+    assert!(yaml.out.starts_with("error:\n"), "{yaml}");
+    let table = run(&["show", "whale", "--dir", "catalog"]);
+    assert_eq!(table.out, "", "{table}");
+}
+
+#[test]
 fn a_catalog_without_anything() {
     let empty = tempfile::tempdir().unwrap();
     std::fs::write(empty.path().join("empty.yaml"), "# nothing\n").unwrap();

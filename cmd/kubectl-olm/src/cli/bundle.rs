@@ -74,7 +74,7 @@ pub(crate) struct PermissionsArgs {
 #[derive(Debug, Default, Args)]
 pub(crate) struct ConfigArgs {
     /// Of the version that this range chooses; else of the highest.
-    #[arg(long, value_name = "RANGE")]
+    #[arg(long, value_name = "RANGE", value_parser = spec_range::flag)]
     pub(crate) range: Option<String>,
     /// The namespace to install to, for the rules that compare with it.
     #[arg(short, long)]
