@@ -162,6 +162,22 @@ fn errors_are_data_for_programs() {
     assert_eq!(table.out, "", "{table}");
 }
 
+/// A channel's head follows from its entries, whether or not the bundle is there.
+#[test]
+fn a_missing_bundle_moves_no_head() {
+    let without = changed(|text| {
+        let metas = text.split("---\n");
+        let kept = metas
+            .filter(|meta| !(meta.contains("schema: olm.bundle") && meta.contains("name: lantern.v3.0.0\n")));
+        kept.collect::<Vec<_>>().join("---\n")
+    });
+    let dir = without.path().to_str().unwrap();
+    let (code, diff) = value(&["diff", "catalog", dir]);
+    assert_eq!(code, 0);
+    assert_eq!(diff["packages"][0]["removedBundles"], json!(["3.0.0"]), "{diff}");
+    assert_eq!(diff["packages"][0]["channels"], Value::Null, "{diff}");
+}
+
 #[test]
 fn a_catalog_without_anything() {
     let empty = tempfile::tempdir().unwrap();

@@ -139,24 +139,27 @@ fn by_version(content: &PackageContent, a: &str, b: &str) -> std::cmp::Ordering 
     }
 }
 
+/// Channels that came, went, or have other heads. Entries alone make heads: a bundle that is missing moves none.
 fn channel_changes(old: &PackageContent, new: &PackageContent) -> Vec<ChannelChange> {
-    let heads = |content: &PackageContent| -> BTreeMap<String, Vec<String>> {
+    let heads = |content: &PackageContent| -> BTreeMap<String, BTreeSet<String>> {
         let channels = content.channels.iter();
-        channels
-            .map(|channel| {
-                let heads = heads(channel);
-                let heads = heads.iter().map(|head| version_text(content, head));
-                (channel.name.clone(), heads.collect())
-            })
-            .collect()
+        let named = channels.map(|channel| {
+            let heads = heads(channel).into_iter().map(ToOwned::to_owned);
+            (channel.name.clone(), heads.collect())
+        });
+        named.collect()
+    };
+    let shown = |content: &PackageContent, heads: Option<&BTreeSet<String>>| -> Vec<String> {
+        let heads = heads.into_iter().flatten();
+        heads.map(|head| version_text(content, head)).collect()
     };
     let (before, after) = (heads(old), heads(new));
     let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     names
         .into_iter()
         .filter_map(|name| {
-            let (old, new) = (before.get(name), after.get(name));
-            let change = match (old, new) {
+            let heads = (before.get(name), after.get(name));
+            let change = match heads {
                 (Some(old), Some(new)) if old == new => return None,
                 (Some(_), Some(_)) => "head moved",
                 (None, _) => "added",
@@ -165,8 +168,8 @@ fn channel_changes(old: &PackageContent, new: &PackageContent) -> Vec<ChannelCha
             Some(ChannelChange {
                 channel: name.clone(),
                 change,
-                before: old.cloned().unwrap_or_default(),
-                after: new.cloned().unwrap_or_default(),
+                before: shown(old, heads.0),
+                after: shown(new, heads.1),
             })
         })
         .collect()
