@@ -179,6 +179,33 @@ fn a_missing_bundle_moves_no_head() {
 }
 
 #[test]
+fn names_of_namespaces() {
+    for name in ["Bad_NS", "-a", "", "a.b", &"a".repeat(64)] {
+        for args in [
+            &["bundle", "render", "../bundles/beacon"][..],
+            &["bundle", "permissions", "../bundles/beacon"],
+            &["config", "init", "buoy", "--dir", "buoys"],
+        ] {
+            let said = run(&[args, &[format!("--namespace={name}").as_str()]].concat());
+            assert_eq!(said.code, 2, "{name:?}: {said}");
+            assert!(said.err.contains("--namespace"), "{said}");
+        }
+    }
+    let said = run(&["bundle", "render", "../bundles/beacon", "-n", "Bad_NS"]);
+    assert!(
+        said.err.contains(
+            "a namespace's name has at most 63 characters, only lower-case letters, digits and \"-\""
+        ),
+        "{said}"
+    );
+    let longest = "a".repeat(63);
+    assert_eq!(
+        run(&["bundle", "render", "../bundles/beacon", "-n", &longest]).code,
+        0
+    );
+}
+
+#[test]
 fn a_catalog_without_anything() {
     let empty = tempfile::tempdir().unwrap();
     std::fs::write(empty.path().join("empty.yaml"), "# nothing\n").unwrap();
