@@ -162,6 +162,35 @@ fn errors_are_data_for_programs() {
     assert_eq!(table.out, "", "{table}");
 }
 
+/// A hint names only flags that the command has.
+#[test]
+fn without_a_cluster() {
+    for args in [
+        &["get"][..],
+        &["status", "kite"],
+        &["history", "kite"],
+        &["events", "kite"],
+        &["tree", "kite"],
+        &["cluster-upgrade", "check"],
+    ] {
+        let said = run(&[args, &["--kubeconfig", "/nonexistent"]].concat());
+        assert_eq!(said.code, 3, "{said}");
+        assert!(said.err.contains("give --kubeconfig"), "{said}");
+        let help = run(&[args, &["--help"]].concat()).out;
+        for flag in ["--dir", "--image", "--catalogd"] {
+            let has = help.contains(&format!("{flag} <"));
+            assert_eq!(said.err.contains(flag), has, "{flag}: {said}");
+        }
+    }
+    let offline = run(&["show", "lantern", "--kubeconfig", "/nonexistent"]);
+    assert!(
+        offline
+            .err
+            .contains("or ask offline with --dir, --image or --catalogd"),
+        "{offline}"
+    );
+}
+
 /// A channel's head follows from its entries, whether or not the bundle is there.
 #[test]
 fn a_missing_bundle_moves_no_head() {

@@ -344,6 +344,7 @@ pub(super) async fn find<T>(
 
 fn no_kubeconfig(error: impl std::error::Error + Send + Sync + 'static) -> SourceError {
     SourceError::Kubeconfig {
+        offline: false,
         source: Box::new(error),
     }
 }

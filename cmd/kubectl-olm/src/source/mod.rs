@@ -34,11 +34,11 @@ use served::Served;
 #[derive(Clone, Debug)]
 enum Query {
     Everything,
-    Packages,
     /// Every `olm.package`.
-    Package(String),
+    Packages,
     /// Every `olm.package`, and the parts of bundles that describe it.
     Descriptions,
+    Package(String),
 }
 
 /// One catalog.
@@ -84,7 +84,8 @@ impl Sources {
             catalogs.push(Catalog::catalogd(url, &args.access).await?);
         }
         if !args.is_offline() {
-            catalogs = Cluster::connect(&args.access).await?.catalogs().await?;
+            let cluster = Cluster::connect(&args.access).await;
+            catalogs = cluster.map_err(SourceError::or_offline)?.catalogs().await?;
         }
         distinguish(&mut catalogs);
         Self { catalogs }.only(&args.only)
@@ -122,7 +123,6 @@ impl Sources {
     }
 }
 
-impl Catalog {
 impl Sources {
     /// The packages of the selected catalogs that `package` may be a misspelling of, where none of `inputs` has it. A
     /// catalog that cannot be read has none.
@@ -143,6 +143,7 @@ impl Sources {
     }
 }
 
+impl Catalog {
     fn new(name: String, place: Place) -> Self {
         Self {
             name,
