@@ -250,6 +250,26 @@ fn a_catalog_without_anything() {
 }
 
 #[test]
+fn a_refused_crd_has_a_way_on() {
+    insta::assert_snapshot!(
+        "crd_safety",
+        run(&["crd-safety", "crds/old.json", "crds/new.json"])
+    );
+    let (code, json) = value(&["crd-safety", "crds/old.json", "crds/new.json"]);
+    assert_eq!(code, 1);
+    let finding = &json["crds"][0]["findings"][0];
+    assert_eq!(
+        finding["waiver"],
+        json!({"crd": "demos.example.com", "rule": "existingFieldRemoval", "path": "^.spec.colour"}),
+        "{json}"
+    );
+    assert!(
+        finding["instead"].as_str().unwrap().starts_with("keep the field"),
+        "{json}"
+    );
+}
+
+#[test]
 fn the_best_fit_comes_first() {
     let names = |args: &[&str]| -> Vec<String> {
         let (_, found) = value(&[&["search", "--dir", "search"], args].concat());

@@ -14,9 +14,11 @@ use serde_json::{Value, json};
 
 use super::bundle::rendered_files;
 use super::common::progress;
+use crate::advice::{Advised, advise, write_findings};
 use crate::cli::SourceArgs;
 use crate::cli::crd_safety::CrdSafetyArgs;
 use crate::failure::Failure;
+use crate::phrase::counted;
 use crate::question::Question;
 use crate::report::Report;
 use crate::source::{Cluster, SourceError, bundle_files};
@@ -79,16 +81,12 @@ pub(crate) async fn run(args: CrdSafetyArgs, style: Style) -> Result<Report, Fai
         if findings.is_empty() {
             let _ = writeln!(text, "{shown}: {}", style.paint(Paint::Good, "safe"));
         } else {
-            let count = format!("{} findings", findings.len());
+            let count = counted(findings.len(), "finding");
             let _ = writeln!(text, "{shown}: {}", style.paint(Paint::Bad, &count));
         }
-        for finding in &findings {
-            let _ = writeln!(text, "  {}", clean(&finding.to_string()));
-        }
-        let findings: Vec<Value> = findings
-            .iter()
-            .map(|finding| json!({"path": finding.path, "rule": finding.rule, "message": finding.message}))
-            .collect();
+        let advised = advise(name, &findings);
+        write_findings(&mut text, &advised, args.stored_objects, style);
+        let findings: Vec<Value> = advised.iter().map(Advised::value).collect();
         let mut value = json!({"crd": name, "new": false, "findings": findings});
         if let Some(cluster) = &cluster {
             let stored = Stored::look(cluster, &args, old, new).await?;
