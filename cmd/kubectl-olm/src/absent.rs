@@ -1,4 +1,4 @@
-//! A version or bundle that is hoped for, and that no catalog has.
+//! A version or bundle that is hoped for, and that none of the catalogs asked has.
 
 use std::fmt;
 
@@ -7,17 +7,19 @@ use olm_version::VersionRelease;
 
 use crate::installed::{found, matching};
 
-/// A version or bundle of the package that no catalog has.
+/// A version or bundle of the package that none of the catalogs asked has.
 #[derive(Debug)]
 pub(crate) struct Absent {
     /// The version or bundle as it was typed.
     pub(crate) want: String,
-    /// The nearest versions or bundles that a catalog has.
+    /// The catalogs that were asked.
+    pub(crate) asked: Vec<String>,
+    /// The nearest versions or bundles that one of them has.
     pub(crate) nearest: Vec<String>,
 }
 
 impl Absent {
-    /// What `want` lacks; none when a catalog has it, or no catalog has anything.
+    /// The absence of `want`; none when a catalog has it, or no catalog has anything.
     pub(crate) fn new(want: &str, catalogs: &[CatalogInput]) -> Option<Self> {
         let contents = || found(catalogs).map(|(_, content)| content);
         contents().next()?;
@@ -37,6 +39,7 @@ impl Absent {
         };
         Some(Self {
             want: want.to_owned(),
+            asked: catalogs.iter().map(|catalog| catalog.name.clone()).collect(),
             nearest,
         })
     }
@@ -51,7 +54,12 @@ fn version(want: &str) -> Option<VersionRelease> {
 
 impl fmt::Display for Absent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "No catalog has {} of this package", self.want)?;
+        let asked = self.asked.join(", ");
+        write!(
+            f,
+            "{} of this package is in none of the catalogs asked: {asked}",
+            self.want
+        )?;
         if self.nearest.is_empty() {
             write!(f, "; `versions PACKAGE` lists what there is")
         } else {

@@ -25,7 +25,7 @@ pub(crate) struct Asked {
     /// The smallest change that gives what is wanted; empty when nothing has to change, none when no change
     /// of the spec is enough.
     pub(crate) suggestion: Option<Vec<Change>>,
-    /// The version or bundle hoped for that no catalog has, and the nearest ones that are there.
+    /// The version or bundle hoped for that none of the catalogs has, and the nearest ones that are there.
     pub(crate) absent: Option<Absent>,
     /// What the chosen bundle needs and the cluster does not have; none where that was not looked at, or nothing is needed.
     pub(crate) unmet: Option<Vec<String>>,
