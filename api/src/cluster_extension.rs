@@ -118,7 +118,7 @@ pub struct CatalogFilter {
     /// A version or a range of versions (`1.2.3`, `>=1.2.0 <2.0.0`, `~1.4`, `1.x`).
     /// When absent, every version counts.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 64))]
+    #[schemars(length(max = rules::VERSION_RANGE_LENGTH))]
     #[x_kube(validation = rules::version_range())]
     pub version: Option<String>,
 

@@ -10,6 +10,8 @@ pub(crate) mod parts;
 pub(crate) mod reference;
 pub(crate) mod rules;
 
+pub use rules::{DNS1123_LABEL, VERSION_RANGE, VERSION_RANGE_LENGTH, VERSION_RANGE_REFUSED};
+
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt as _;
 

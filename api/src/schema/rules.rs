@@ -2,12 +2,13 @@
 
 use kube::core::{Message, Rule};
 
-const DNS1123_LABEL: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
+/// Pattern of a namespace's name, which has at most 63 characters.
+pub const DNS1123_LABEL: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
 const DNS1123_SUBDOMAIN: &str = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
 
 /// What a version range may look like. The grammar admits some nonsense (`|`, `1.*]`) and refuses some
 /// sense (hyphen ranges): clients have lived with exactly this language, so it stays.
-const VERSION_RANGE: &str = concat!(
+pub const VERSION_RANGE: &str = concat!(
     r"^(\s*(=||!=|>|<|>=|=>|<=|=<|~|~>|\^)\s*",
     r"(v?(0|[1-9]\d*|[x|X|\*])(\.(0|[1-9]\d*|x|X|\*]))?(\.(0|[1-9]\d*|x|X|\*))?",
     r"(-([0-9A-Za-z\-]+(\.[0-9A-Za-z\-]+)*))?(\+([0-9A-Za-z\-]+(\.[0-9A-Za-z\-]+)*))?)\s*)",
@@ -15,6 +16,12 @@ const VERSION_RANGE: &str = concat!(
     r"(v?(0|[1-9]\d*|x|X|\*])(\.(0|[1-9]\d*|x|X|\*))?(\.(0|[1-9]\d*|x|X|\*]))?",
     r"(-([0-9A-Za-z\-]+(\.[0-9A-Za-z\-]+)*))?(\+([0-9A-Za-z\-]+(\.[0-9A-Za-z\-]+)*))?)\s*)*$",
 );
+
+/// The message for a version range that does not look like that.
+pub const VERSION_RANGE_REFUSED: &str = "invalid version expression";
+
+/// Most characters of a version range.
+pub const VERSION_RANGE_LENGTH: usize = 64;
 
 /// The whole version of a bundle, with fewer components allowed, and anything after it.
 const LOOSE_SEMVER: &str = concat!(
@@ -51,7 +58,7 @@ pub(crate) fn channel() -> Rule {
 }
 
 pub(crate) fn version_range() -> Rule {
-    matches(VERSION_RANGE).message("invalid version expression")
+    matches(VERSION_RANGE).message(VERSION_RANGE_REFUSED)
 }
 
 pub(crate) fn loose_semver() -> Rule {

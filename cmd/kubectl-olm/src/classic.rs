@@ -10,6 +10,8 @@ use olm_fbc::{Channel, Entry, PackageContent};
 use olm_version::{SkipRange, Version, VersionRelease};
 use serde::Serialize;
 
+use crate::phrase::counted;
+
 /// Classic's choice in one channel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -51,7 +53,10 @@ pub(crate) fn choose(channel: &Channel, installed: Option<(&str, &str)>) -> Choi
     };
     let heads = heads(channel);
     let [head] = heads.as_slice() else {
-        let reason = format!("the channel has {} heads, Classic wants one", heads.len());
+        let reason = format!(
+            "the channel has {}, Classic wants one",
+            counted(heads.len(), "head")
+        );
         return answer(&[], None, reason);
     };
     let chain = chain(channel, head);

@@ -2,14 +2,19 @@
 
 pub(crate) mod bundle;
 pub(crate) mod crd_safety;
+mod format;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use olm_resolve::Selection;
 
+pub(crate) use format::Format;
+
+use crate::spec_range;
+
 const CODES: &str = "Exit codes: 0 yes, 1 a negative answer (no bundle, findings, no match), \
-    2 wrong usage, 3 could not ask.";
+    2 wrong usage, 3 could not ask. With -o json or yaml errors are data, too: {\"error\": {...}}.";
 
 /// Questions about OLM's catalogs and extensions: what is there, what would be installed, and why.
 #[derive(Debug, Parser)]
@@ -22,21 +27,10 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// How an answer is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// For people.
-    Table,
-    /// JSON.
-    Json,
-    /// YAML.
-    Yaml,
-}
-
 /// What is asked.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Packages whose name or description has all the words.
+    /// Packages whose name, keywords, provider or description has all the words, the best fit first.
     Search(SearchArgs),
     /// What a package is: channels, heads, deprecations.
     Show(ShowArgs),
@@ -170,7 +164,7 @@ pub(crate) struct WishArgs {
     #[arg(long, value_name = "BUNDLE")]
     pub(crate) installed: Option<String>,
     /// Range of versions, as spec.source.catalog.version.
-    #[arg(long, value_name = "RANGE")]
+    #[arg(long, value_name = "RANGE", value_parser = spec_range::flag)]
     pub(crate) range: Option<String>,
     /// Channel to choose from; may be repeated.
     #[arg(long = "channel", value_name = "CHANNEL")]

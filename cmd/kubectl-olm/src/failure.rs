@@ -1,7 +1,8 @@
 //! Why there is no answer, and the exit code that says so.
 
 use std::error::Error as _;
-use std::process::ExitCode;
+
+use serde_json::{Value, json};
 
 use crate::source::SourceError;
 
@@ -37,11 +38,21 @@ impl Failure {
     }
 
     /// The exit code.
-    pub(crate) fn code(&self) -> ExitCode {
-        ExitCode::from(match self {
+    pub(crate) fn code(&self) -> u8 {
+        match self {
             Self::No(_) => 1,
             Self::Usage(_) => 2,
             Self::Ask(_) => 3,
-        })
+        }
+    }
+
+    /// The failure as data, for programs.
+    pub(crate) fn value(&self) -> Value {
+        let kind = match self {
+            Self::No(_) => "NegativeAnswer",
+            Self::Usage(_) => "WrongUsage",
+            Self::Ask(_) => "CouldNotAsk",
+        };
+        json!({"error": {"message": self.message(), "kind": kind, "exitCode": self.code()}})
     }
 }

@@ -4,6 +4,8 @@
 //! [`Report`]: a value for programs and a text for people. Nothing but this file writes to standard output.
 //! Nothing here changes a cluster. Exit codes: 0 yes, 1 a negative answer, 2 usage, 3 could not ask.
 
+mod absent;
+mod advice;
 mod classic;
 mod cli;
 mod commands;
@@ -12,8 +14,10 @@ mod graph;
 mod installed;
 mod phrase;
 mod question;
+mod relevance;
 mod report;
 mod source;
+mod spec_range;
 mod style;
 mod table;
 mod wish;
@@ -31,26 +35,40 @@ use crate::style::Style;
 
 /// Reads the command line, answers, and says how that went. The TLS provider must be installed.
 pub async fn main() -> ExitCode {
-    // clap ends the process itself: 0 for help, 2 for usage.
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return unparsed(&error),
+    };
     let format = cli.output;
     let style = Style::of_stdout(format);
     match Box::pin(answer(cli.command, format, style)).await {
-        Ok(report) => match write(&report, format) {
-            Ok(()) if report.positive => ExitCode::SUCCESS,
-            Ok(()) => ExitCode::from(1),
-            // Whoever reads has seen enough, as with `| head`.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-            Err(error) => {
-                say(&format!("error: cannot write the answer: {error}"));
-                ExitCode::from(3)
-            }
-        },
+        Ok(report) => write(&report, format, u8::from(!report.positive)),
         Err(failure) => {
             say(&format!("error: {}", failure.message()));
-            failure.code()
+            fail(&failure, format)
         }
     }
+}
+
+/// Prints what clap has to say: help, or how the command line is wrong.
+fn unparsed(error: &clap::Error) -> ExitCode {
+    // There is nobody to tell that the streams are gone.
+    let _ = error.print();
+    if !error.use_stderr() {
+        return ExitCode::SUCCESS;
+    }
+    let text = error.to_string();
+    let paragraph = text.split("\n\n").next().unwrap_or_default();
+    let words: Vec<&str> = paragraph.split_whitespace().collect();
+    let message = words.join(" ");
+    let message = message.strip_prefix("error: ").unwrap_or(&message).to_owned();
+    fail(&Failure::Usage(message), Format::asked(std::env::args()))
+}
+
+/// Gives programs the failure where they look for the answer.
+fn fail(failure: &Failure, format: Format) -> ExitCode {
+    let report = Report::new(failure.value(), String::new());
+    write(&report, format, failure.code())
 }
 
 async fn answer(command: Command, format: Format, style: Style) -> Result<Report, Failure> {
@@ -82,7 +100,20 @@ async fn answer(command: Command, format: Format, style: Style) -> Result<Report
     }
 }
 
-fn write(report: &Report, format: Format) -> io::Result<()> {
+/// Writes to standard output, and gives `code` when that worked.
+fn write(report: &Report, format: Format, code: u8) -> ExitCode {
+    match print(report, format) {
+        Ok(()) => ExitCode::from(code),
+        // Whoever reads has seen enough, as with `| head`.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe && code < 2 => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&format!("error: cannot write the answer: {error}"));
+            ExitCode::from(3)
+        }
+    }
+}
+
+fn print(report: &Report, format: Format) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match format {
         Format::Table => out.write_all(report.text.as_bytes())?,

@@ -4,6 +4,12 @@ use olm_resolve::{CandidateVerdict, CatalogOutcome, Rule};
 
 use crate::style::Paint;
 
+/// `1 error`, `2 errors`.
+pub(crate) fn counted(count: usize, one: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {one}{plural}")
+}
+
 /// Why a bundle was ruled out.
 pub(crate) fn rule(rule: Rule) -> &'static str {
     match rule {
@@ -55,7 +61,20 @@ pub(crate) fn way(verdict: &CandidateVerdict) -> String {
         (None, _) => String::new(),
         (Some(0), _) => "installed".to_owned(),
         (Some(1), _) => "at once".to_owned(),
-        (Some(steps), Some(via)) => format!("{steps} upgrades, last from {via}"),
-        (Some(steps), None) => format!("{steps} upgrades"),
+        (Some(steps), Some(via)) => format!("{}, last from {via}", counted(steps, "upgrade")),
+        (Some(steps), None) => counted(steps, "upgrade"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::counted;
+
+    #[test]
+    fn one_is_singular() {
+        assert_eq!(
+            [0, 1, 2].map(|count| counted(count, "error")),
+            ["0 errors", "1 error", "2 errors"]
+        );
     }
 }

@@ -53,6 +53,7 @@ impl Question {
             installed,
             release_support,
             selection,
+            similar: sources.similar(&filter.package_name, &selector, &inputs).await,
         };
         let status = extension.status.clone().unwrap_or_default();
         let conditions = status.conditions.unwrap_or_default();

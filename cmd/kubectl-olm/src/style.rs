@@ -1,4 +1,4 @@
-//! Colours: on a terminal, unless `NO_COLOR` says otherwise.
+//! How text for people looks: colours and width of a terminal. `NO_COLOR` turns the colours off.
 
 use std::io::{self, IsTerminal as _};
 
@@ -21,27 +21,56 @@ pub(crate) enum Paint {
     Dim,
 }
 
-/// Whether text is coloured.
+/// Narrowest terminal that lines are fitted to, in characters.
+const NARROWEST: usize = 40;
+
+/// The look of text: whether it has colours, and how wide it may be.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Style {
     colours: bool,
+    /// Characters of a line; none where nobody looks at lines, such as in a pipe or a file.
+    width: Option<usize>,
 }
 
 impl Style {
-    /// For standard output: colours only for tables on a terminal that has them.
+    /// For standard output: colours and a width only for tables on a terminal.
     pub(crate) fn of_stdout(format: Format) -> Self {
+        let terminal = format == Format::Table && io::stdout().is_terminal();
         // https://no-color.org: set and not empty.
         let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         Self {
-            colours: format == Format::Table && !refused && !dumb && io::stdout().is_terminal(),
+            colours: terminal && !refused && !dumb,
+            width: terminal.then(columns).flatten(),
         }
     }
 
-    /// No colours.
+    /// No colours and no width, as in a pipe.
     #[cfg(test)]
     pub(crate) fn plain() -> Self {
-        Self { colours: false }
+        Self {
+            colours: false,
+            width: None,
+        }
+    }
+
+    /// No colours, on a terminal of this width.
+    #[cfg(test)]
+    pub(crate) fn of_width(width: usize) -> Self {
+        Self {
+            colours: false,
+            width: Some(width),
+        }
+    }
+
+    /// Characters that fit on a line; none where a line may have any length.
+    pub(crate) fn width(self) -> Option<usize> {
+        self.width
+    }
+
+    /// `limit` on a terminal, no limit elsewhere: only people want less than everything.
+    pub(crate) fn at_most(self, limit: usize) -> usize {
+        self.width.map_or(usize::MAX, |_| limit)
     }
 
     /// `text` in the colour of `paint`.
@@ -60,4 +89,10 @@ impl Style {
             text.to_owned()
         }
     }
+}
+
+/// The width of the terminal that standard output is; none when it does not say, or is too narrow for anything.
+fn columns() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns >= NARROWEST)
 }

@@ -1,6 +1,11 @@
 //! Tables for people, as kubectl prints them. Catalogs are foreign: control characters never reach a terminal.
 
+mod wrap;
+
 use crate::style::{Paint, Style};
+
+/// Spaces between two columns.
+const GAP: usize = 3;
 
 /// Rows under a heading.
 #[derive(Debug)]
@@ -33,7 +38,8 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// The text, each line behind `indent`; columns are as wide as their widest cell.
+    /// The text, each line behind `indent`; columns are as wide as their widest cell. On a terminal that is too narrow
+    /// for it, the widest cells go on below themselves.
     pub(crate) fn text(&self, style: Style, indent: &str) -> String {
         let mut lines: Vec<Vec<(String, Paint)>> = vec![
             self.heading
@@ -42,36 +48,60 @@ impl Table {
                 .collect(),
         ];
         lines.extend(self.rows.iter().cloned());
-        let width = |column: usize| {
-            lines
-                .iter()
-                .filter_map(|line| line.get(column))
-                .map(|(cell, _)| cell.chars().count())
-                .max()
-                .unwrap_or_default()
-        };
-        let widths: Vec<usize> = (0..self.heading.len()).map(width).collect();
+        let mut widths = self.widths(&lines, |cell| cell.chars().count());
+        if let Some(width) = style.width() {
+            let words = |cell: &str| cell.split(' ').map(|word| word.chars().count()).max();
+            let least = self.widths(&lines, |cell| words(cell).unwrap_or_default());
+            let gaps = GAP * widths.len().saturating_sub(1);
+            wrap::shrink(&mut widths, &least, width.saturating_sub(indent.len() + gaps));
+        }
         let mut text = String::new();
         for line in &lines {
-            text.push_str(indent);
-            let last = line
+            let cells: Vec<(Vec<String>, Paint)> = line
                 .iter()
-                .rposition(|(cell, _)| !cell.is_empty())
+                .zip(&widths)
+                .map(|((cell, paint), width)| (wrap::lines(cell, *width), *paint))
+                .collect();
+            let height = cells
+                .iter()
+                .map(|(parts, _)| parts.len())
+                .max()
                 .unwrap_or_default();
-            for ((index, (cell, paint)), width) in line.iter().enumerate().zip(&widths) {
-                if index > last {
-                    break;
-                }
-                text.push_str(&style.paint(*paint, cell));
-                if index < last {
-                    let gap = width.saturating_sub(cell.chars().count()) + 3;
-                    text.extend(std::iter::repeat_n(' ', gap));
-                }
+            for part in 0..height {
+                let parts = cells
+                    .iter()
+                    .map(|(parts, paint)| (parts.get(part).map_or("", String::as_str), *paint));
+                write_line(&mut text, &parts.collect::<Vec<_>>(), &widths, style, indent);
             }
-            text.push('\n');
         }
         text
     }
+
+    /// The greatest `size` of a cell, for every column.
+    fn widths(&self, lines: &[Vec<(String, Paint)>], size: impl Fn(&str) -> usize) -> Vec<usize> {
+        let width = |column: usize| {
+            let cells = lines.iter().filter_map(|line| line.get(column));
+            cells.map(|(cell, _)| size(cell)).max().unwrap_or_default()
+        };
+        (0..self.heading.len()).map(width).collect()
+    }
+}
+
+/// Writes one line; nothing trails after the last cell that is not empty.
+fn write_line(text: &mut String, cells: &[(&str, Paint)], widths: &[usize], style: Style, indent: &str) {
+    text.push_str(indent);
+    let last = cells
+        .iter()
+        .rposition(|(cell, _)| !cell.is_empty())
+        .unwrap_or_default();
+    for ((index, (cell, paint)), width) in cells.iter().enumerate().zip(widths).take(last + 1) {
+        text.push_str(&style.paint(*paint, cell));
+        if index < last {
+            let gap = width.saturating_sub(cell.chars().count()) + GAP;
+            text.extend(std::iter::repeat_n(' ', gap));
+        }
+    }
+    text.push('\n');
 }
 
 /// `text` on one line, without characters that steer a terminal or turn the direction of writing.
@@ -85,8 +115,18 @@ pub(crate) fn clean(text: &str) -> String {
     text.trim_end().chars().map(harmless).collect()
 }
 
+/// The first line of prose of a description, within `limit` characters: headings, pictures and markup say little.
+pub(crate) fn summary(text: &str, limit: usize) -> String {
+    let says = |line: &&str| !line.is_empty() && !line.starts_with(['#', '<', '!', '[', '=', '-', '*', '|']);
+    let prose = text.lines().map(str::trim).find(says);
+    brief(
+        prose.unwrap_or_else(|| text.trim().trim_start_matches(['#', ' '])),
+        limit,
+    )
+}
+
 /// The first `limit` characters of the first line.
-pub(crate) fn brief(text: &str, limit: usize) -> String {
+fn brief(text: &str, limit: usize) -> String {
     let line = text.trim().lines().next().unwrap_or_default().trim();
     if line.chars().count() <= limit {
         return line.to_owned();
@@ -95,16 +135,6 @@ pub(crate) fn brief(text: &str, limit: usize) -> String {
     short.truncate(short.trim_end().len());
     short.push('…');
     short
-}
-
-/// What a description says first, within `limit` characters: headings, pictures and markup say little.
-pub(crate) fn summary(text: &str, limit: usize) -> String {
-    let says = |line: &&str| !line.is_empty() && !line.starts_with(['#', '<', '!', '[', '=', '-', '*', '|']);
-    let prose = text.lines().map(str::trim).find(says);
-    brief(
-        prose.unwrap_or_else(|| text.trim().trim_start_matches(['#', ' '])),
-        limit,
-    )
 }
 
 /// The first `limit` of `items`, and how many more there are.
@@ -133,7 +163,27 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_are_cut() {
+    fn cells_go_on_below_themselves_on_a_terminal_and_are_whole_elsewhere() {
+        let message = "all of these words matter, those at the end most of all";
+        let mut table = Table::new(&["NAME", "MESSAGE", "LAST"]);
+        table.row(Paint::Plain, ["kite-with-a-long-name", message, "z"]);
+        let narrow = table.text(Style::of_width(50), "");
+        assert_eq!(
+            narrow,
+            "NAME                    MESSAGE               LAST\n\
+             kite-with-a-long-name   all of these words    z\n\
+             \u{20}                       matter, those at\n\
+             \u{20}                       the end most of all\n"
+        );
+        assert_eq!(
+            table.text(Style::of_width(200), ""),
+            table.text(Style::plain(), "")
+        );
+        assert!(table.text(Style::plain(), "").contains(message));
+    }
+
+    #[test]
+    fn only_summaries_are_cut() {
         assert_eq!(brief("one two\nthree", 20), "one two");
         assert_eq!(brief("one two three", 8), "one two…");
         assert_eq!(summary("# Title\n\nSays it.", 20), "Says it.");

@@ -7,6 +7,7 @@ use olm_resolve::{
 };
 use serde_json::{Value, json};
 
+use crate::absent::Absent;
 use crate::cli::{Policy, SourceArgs, WishArgs};
 use crate::failure::Failure;
 use crate::installed;
@@ -24,6 +25,8 @@ pub(crate) struct Asked {
     /// The smallest change that gives what is wanted; empty when nothing has to change, none when no change
     /// of the spec is enough.
     pub(crate) suggestion: Option<Vec<Change>>,
+    /// The version or bundle hoped for that none of the catalogs has, and the nearest ones that are there.
+    pub(crate) absent: Option<Absent>,
     /// What the chosen bundle needs and the cluster does not have; none where that was not looked at, or nothing is needed.
     pub(crate) unmet: Option<Vec<String>>,
 }
@@ -45,6 +48,7 @@ pub(crate) fn request(package: &str, wish: &WishArgs, catalogs: &[CatalogInput])
         installed: installed.transpose()?,
         release_support: wish.release_support,
         selection: wish.selection(),
+        similar: Vec::new(),
     })
 }
 
@@ -52,6 +56,7 @@ impl Asked {
     /// Asks the resolver; `want` is the version or bundle hoped for.
     pub(crate) fn new(request: Request, catalogs: &[CatalogInput], want: Option<&str>) -> Self {
         let answer = resolve(&request, catalogs);
+        let absent = want.and_then(|want| Absent::new(want, catalogs));
         let suggestion = match (&answer, want) {
             (Ok(_), None) => Some(Vec::new()),
             _ => suggest(&request, catalogs, want),
@@ -60,6 +65,7 @@ impl Asked {
             request,
             answer,
             suggestion,
+            absent,
             unmet: None,
         }
     }
@@ -105,10 +111,16 @@ impl Asked {
         });
         let (key, answer) = match &self.answer {
             Ok(found) => ("resolution", resolution_value(found)),
-            Err(error) => ("error", json!(error.to_string())),
+            Err(error) => ("error", Failure::No(error.to_string()).value()["error"].take()),
         };
         if let Some(map) = value.as_object_mut() {
             map.insert(key.to_owned(), answer);
+            if let Some(absent) = &self.absent {
+                map.insert(
+                    "absent".to_owned(),
+                    json!({"want": absent.want, "nearest": absent.nearest}),
+                );
+            }
             if let Some(unmet) = &self.unmet {
                 map.insert("unmet".to_owned(), json!(unmet));
             }
@@ -184,7 +196,10 @@ impl Asked {
                     steps.join("; ")
                 )
             }
-            None => format!("{goal}: no change of the spec is enough.\n"),
+            None => match &self.absent {
+                Some(absent) => format!("{}.\n", clean(&absent.to_string())),
+                None => format!("{goal}: no change of the spec is enough.\n"),
+            },
         }
     }
 }

@@ -49,3 +49,29 @@ fn graphs_of_real_packages() {
         }
     }
 }
+
+#[test]
+fn real_packages_are_found_first() {
+    let Some(vectors) = std::env::var_os("OLM_VECTORS").map(PathBuf::from) else {
+        eprintln!("SKIPPED: OLM_VECTORS is not set, so no real package was searched for");
+        return;
+    };
+    let catalogs = ["medium", "rest"].map(|name| vectors.join("catalogs").join(name));
+    let [medium, rest] = catalogs.each_ref().map(|path| path.to_str().unwrap());
+    for (word, expected) in [
+        ("kafka", &["strimzi-kafka-operator", "ack-kafka-controller"][..]),
+        ("argo", &["argocd-operator"]),
+        ("postgres", &["percona-postgresql-operator"]),
+        ("grafana", &["grafana-operator"]),
+        ("prometheus", &["prometheus", "prometheus-exporter-operator"]),
+    ] {
+        let said = run(&["search", word, "--dir", medium, "--dir", rest, "-o", "json"]);
+        let found: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        let packages = found["packages"].as_array().unwrap().iter();
+        let first: Vec<&str> = packages
+            .take(expected.len())
+            .map(|package| package["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(first, expected, "{word}");
+    }
+}

@@ -15,6 +15,7 @@ use url::Url;
 use crate::{
     cache::{Cache, Key, Known},
     error::ClientError,
+    names::Names,
     providers::Providers,
     read::Reading,
     token,
@@ -72,6 +73,7 @@ pub struct CatalogClient {
     profile: Profile,
     pub(crate) limits: Limits,
     pub(crate) providers: Providers,
+    pub(crate) names: Names,
     cache: Mutex<Cache>,
     /// Made at the first request, and anew when TLS fails: authorities change.
     http: tokio::sync::Mutex<Option<Client>>,
@@ -93,6 +95,7 @@ impl CatalogClient {
             profile: Profile::default(),
             limits,
             providers: Providers::default(),
+            names: Names::default(),
             cache: Mutex::new(Cache::new(limits.cache)),
             http: tokio::sync::Mutex::default(),
             reading: Mutex::default(),
@@ -147,6 +150,7 @@ impl CatalogClient {
     /// Drops all that is kept of a catalog.
     pub fn forget(&self, catalog: &str) {
         self.cache.lock().forget(catalog);
+        self.names.forget(catalog);
     }
 
     async fn read(

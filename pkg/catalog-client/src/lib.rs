@@ -7,6 +7,7 @@
 mod cache;
 mod client;
 mod error;
+mod names;
 mod providers;
 mod read;
 mod token;

@@ -201,6 +201,28 @@ async fn a_package_is_read_once_per_content() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_names_of_packages_are_read_once_per_content() {
+    let (server, issued) = (server(), certificate());
+    let (port, _ends) = start(&server, &issued).await;
+    let client = CatalogClient::new(trusting(&issued));
+    let first = catalog(port, "sha256:1");
+    for _ in 0..2 {
+        let names = client.package_names(&first).await.unwrap();
+        assert_eq!(names.to_vec(), ["app", "other"]);
+    }
+    assert_eq!(server.asked(), 1);
+    client.package_names(&catalog(port, "sha256:2")).await.unwrap();
+    assert_eq!(server.asked(), 1, "other content is read anew");
+    client.forget("cat");
+    server.set(404, 200);
+    let refused = client.package_names(&first).await;
+    assert!(
+        matches!(refused, Err(ClientError::NoContent { .. })),
+        "{refused:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn falls_back_to_the_whole_catalog_and_never_keeps_a_404() {
     let (server, issued) = (server(), certificate());
     let (port, _ends) = start(&server, &issued).await;

@@ -4,7 +4,7 @@
 use crate::facts::{Fact, Facts};
 use crate::field::Field;
 use crate::question::{Lens, Question};
-use crate::{Change, Note, Selection, Trouble, reach, suggest};
+use crate::{Change, Note, Selection, Trouble, did_you_mean, reach, suggest};
 use olm_version::go_quote;
 
 /// Most bytes of the text.
@@ -126,10 +126,12 @@ fn nothing(field: &Field<'_>, question: &Question<'_>) -> Vec<String> {
     if field.facts.is_empty() {
         let mut names: Vec<String> = field.without.iter().map(|catalog| quote(&catalog.name)).collect();
         names.sort();
-        return vec![match list(names.into_iter()) {
+        let without = match list(names.into_iter()) {
             None => "There is no catalog to choose from".to_owned(),
             Some(names) => format!("Catalogs without the package: {names}"),
-        }];
+        };
+        let similar: Vec<String> = question.request.similar.iter().map(|name| clip(name)).collect();
+        return std::iter::once(without).chain(did_you_mean(&similar)).collect();
     }
     let home = field.home(question);
     let mut sentences = Vec::new();

@@ -22,6 +22,8 @@ pub struct Request {
     pub release_support: bool,
     /// How to choose between catalogs.
     pub selection: Selection,
+    /// Packages of the catalogs that may have been meant, where none has this one; only the message names them.
+    pub similar: Vec<String>,
 }
 
 /// The installed bundle.

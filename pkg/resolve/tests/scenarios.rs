@@ -166,6 +166,7 @@ impl Asked {
                 release: from.release.clone(),
                 catalog: from.catalog.clone(),
             }),
+            similar: Vec::new(),
         }
     }
 }

@@ -42,3 +42,28 @@ Feature: A package that no catalog has
     When catalog "test" is updated to version "v2"
     Then ClusterExtension is rolled out
     And bundle "${PACKAGE:test}.1.0.0" is installed in version "1.0.0"
+
+  Scenario: The package is misspelt
+    Given a catalog "test" with packages:
+      | package | version | channel | replaces | contents  |
+      | test    | 1.0.0   | alpha   |          | ConfigMap |
+    When ClusterExtension is applied
+      """
+      apiVersion: olm.operatorframework.io/v1
+      kind: ClusterExtension
+      metadata:
+        name: ${NAME}
+      spec:
+        namespace: ${TEST_NAMESPACE}
+        source:
+          sourceType: Catalog
+          catalog:
+            packageName: ${PACKAGE:test}x
+            selector:
+              matchLabels:
+                olm.operatorframework.io/metadata.name: ${CATALOG:test}
+      """
+    Then ClusterExtension reports Progressing as True with Reason Retrying and Message includes:
+      """
+      Did you mean "${PACKAGE:test}"?
+      """

@@ -1,8 +1,13 @@
 //! The command line of `bundle` and `config`.
 
 use clap::{Args, Subcommand, ValueEnum};
+use olm_api::schema::DNS1123_LABEL;
 
 use super::{AccessArgs, PackageArgs};
+use crate::spec_range;
+
+/// Most characters of a namespace's name.
+const LABEL: usize = 63;
 
 /// What is asked about one bundle.
 #[derive(Debug, Subcommand)]
@@ -49,7 +54,7 @@ pub(crate) struct RenderArgs {
     #[command(flatten)]
     pub(crate) bundle: BundleArgs,
     /// The namespace to install to.
-    #[arg(short, long, default_value = "default")]
+    #[arg(short, long, default_value = "default", value_parser = namespace)]
     pub(crate) namespace: String,
     /// `spec.config.inline`, JSON or YAML; @FILE reads it from a file.
     #[arg(long, value_name = "CONFIG")]
@@ -74,10 +79,10 @@ pub(crate) struct PermissionsArgs {
 #[derive(Debug, Default, Args)]
 pub(crate) struct ConfigArgs {
     /// Of the version that this range chooses; else of the highest.
-    #[arg(long, value_name = "RANGE")]
+    #[arg(long, value_name = "RANGE", value_parser = spec_range::flag)]
     pub(crate) range: Option<String>,
     /// The namespace to install to, for the rules that compare with it.
-    #[arg(short, long)]
+    #[arg(short, long, value_parser = namespace)]
     pub(crate) namespace: Option<String>,
 }
 
@@ -87,4 +92,17 @@ pub(crate) struct InitArgs {
     pub(crate) package: PackageArgs,
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
+}
+
+/// The name of a namespace, as the API server admits it.
+fn namespace(text: &str) -> Result<String, String> {
+    let admitted = regex::Regex::new(DNS1123_LABEL).is_ok_and(|label| label.is_match(text));
+    if admitted && text.len() <= LABEL {
+        Ok(text.to_owned())
+    } else {
+        Err(format!(
+            "a namespace's name has at most {LABEL} characters, only lower-case letters, digits and \"-\", and begins and \
+             ends with a letter or digit"
+        ))
+    }
 }

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::cli::bundle::{BundleArgs, BundleCommand, Issuer, PermissionsArgs, RenderArgs};
 use crate::failure::Failure;
+use crate::phrase::counted;
 use crate::report::Report;
 use crate::source::{SourceError, bundle_files};
 use crate::style::{Paint, Style};
@@ -89,7 +90,7 @@ fn config(text: &str) -> Result<Value, Failure> {
             source,
         })?,
     };
-    serde_saphyr::from_str(&text)
+    olm_yaml::document(text.as_bytes(), &olm_yaml::Limits::default())
         .map_err(|error| Failure::Usage(format!("the configuration is neither JSON nor YAML: {error}")))
 }
 
@@ -108,7 +109,12 @@ async fn rendered(args: &RenderArgs, style: Style) -> Result<Report, Failure> {
         table.row(Paint::Plain, cells);
     }
     let mut out = table.text(style, "");
-    let _ = writeln!(out, "{}: {} objects", clean(bundle.csv_name()), objects.len());
+    let _ = writeln!(
+        out,
+        "{}: {}",
+        clean(bundle.csv_name()),
+        counted(objects.len(), "object")
+    );
     Ok(Report::new(list(&objects), out))
 }
 
@@ -141,10 +147,10 @@ async fn validated(args: &BundleArgs, style: Style) -> Result<Report, Failure> {
     };
     let _ = writeln!(
         out,
-        "{} {verdict}: {} errors, {} warnings",
+        "{} {verdict}: {}, {}",
         clean(name),
-        errors.len(),
-        notices.len()
+        counted(errors.len(), "error"),
+        counted(notices.len(), "warning")
     );
     let value = json!({
         "bundle": parsed.as_ref().ok().map(Bundle::csv_name),

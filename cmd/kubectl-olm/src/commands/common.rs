@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use olm_fbc::{PackageContent, schema};
-use olm_resolve::{CatalogInput, CatalogLookup, Selector};
+use olm_resolve::{CatalogInput, CatalogLookup, Selector, did_you_mean};
 use olm_version::VersionRelease;
 
 use crate::cli::SourceArgs;
@@ -46,18 +46,17 @@ pub(crate) fn warn_unread(unread: &mut Vec<(String, SourceError)>, nothing: bool
 /// No catalog can be read, or none has the package. Some that cannot are named on standard error.
 pub(crate) async fn package(source: &SourceArgs, package: &str) -> Result<Vec<CatalogInput>, Failure> {
     let sources = Sources::open(source).await?;
-    let inputs = sources.lookup(package, &Selector::default()).await;
-    require(package, &inputs)?;
-    Ok(inputs)
+    look_up(&sources, package).await
 }
 
-/// That a catalog has the package.
+/// The content of a package in these catalogs.
 ///
 /// # Errors
 /// As [`package`].
-pub(crate) fn require(package: &str, inputs: &[CatalogInput]) -> Result<(), Failure> {
-    let found = crate::installed::found(inputs).next().is_some();
-    for input in inputs {
+pub(crate) async fn look_up(sources: &Sources, package: &str) -> Result<Vec<CatalogInput>, Failure> {
+    let inputs = sources.lookup(package, &Selector::default()).await;
+    let found = crate::installed::found(&inputs).next().is_some();
+    for input in &inputs {
         let reason = match &input.lookup {
             CatalogLookup::Failed(reason) => reason.clone(),
             CatalogLookup::NotServing => "it is not being served".to_owned(),
@@ -73,17 +72,26 @@ pub(crate) fn require(package: &str, inputs: &[CatalogInput]) -> Result<(), Fail
         warn(&format!("catalog {} is left out: {reason}", input.name));
     }
     if found {
-        return Ok(());
+        return Ok(inputs);
     }
     let names: Vec<String> = inputs.iter().map(|input| input.name.clone()).collect();
-    Err(Failure::No(if names.is_empty() {
-        "there is no catalog to ask".to_owned()
-    } else {
-        format!(
-            "package {package:?} is in none of the catalogs: {}",
-            names.join(", ")
-        )
-    }))
+    if names.is_empty() {
+        return Err(Failure::No("there is no catalog to ask".to_owned()));
+    }
+    let absent = format!(
+        "package {package:?} is in none of the catalogs: {}",
+        names.join(", ")
+    );
+    let similar = sources.similar(package, &Selector::default(), &inputs).await;
+    Err(unknown(absent, &similar))
+}
+
+/// A failure about a name that is not there, with the names that may have been meant.
+pub(crate) fn unknown<S: AsRef<str>>(absent: String, similar: &[S]) -> Failure {
+    Failure::No(match did_you_mean(similar) {
+        None => absent,
+        Some(question) => format!("{absent}. {question}"),
+    })
 }
 
 /// The messages that deprecate `name` of `schema` in a package; none when it is not deprecated. The package

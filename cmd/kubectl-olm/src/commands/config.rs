@@ -1,10 +1,10 @@
 //! `show --config-schema` and `config init`: what a package lets its users configure.
 
 use olm_bundle::{ConfigSchema, InstallMode, config_schema, config_skeleton, parse};
-use olm_resolve::{Resolution, Selector};
+use olm_resolve::Resolution;
 use serde_json::{Value, json};
 
-use super::common::require;
+use super::common::look_up;
 use crate::cli::bundle::{ConfigArgs, InitArgs};
 use crate::cli::{PackageArgs, WishArgs};
 use crate::failure::Failure;
@@ -33,8 +33,7 @@ pub(crate) async fn init(args: InitArgs) -> Result<Report, Failure> {
 async fn made(args: &PackageArgs, config: &ConfigArgs) -> Result<(Resolution, Value), Failure> {
     let package = &args.package;
     let sources = Sources::open(&args.source).await?;
-    let inputs = sources.lookup(package, &Selector::default()).await;
-    require(package, &inputs)?;
+    let inputs = look_up(&sources, package).await?;
     let wish = WishArgs {
         range: config.range.clone(),
         ..WishArgs::default()

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::Read as _;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use olm_applier::stored::{Limits, Survey, survey};
@@ -14,20 +12,18 @@ use serde_json::{Value, json};
 
 use super::bundle::rendered_files;
 use super::common::progress;
+use super::crd_files::read;
 use super::served;
+use crate::advice::{Advised, advise, write_findings};
 use crate::cli::SourceArgs;
 use crate::cli::crd_safety::CrdSafetyArgs;
 use crate::failure::Failure;
+use crate::phrase::counted;
 use crate::question::Question;
 use crate::report::Report;
 use crate::source::{Cluster, SourceError, bundle_files};
 use crate::style::{Paint, Style};
 use crate::table::clean;
-
-/// Largest file that is read.
-const FILE_LIMIT: u64 = 32 * 1024 * 1024;
-/// Most files of a directory that are looked at.
-const FILES: usize = 2000;
 
 /// Compares every CRD that is on both sides; positive when nothing would break.
 pub(crate) async fn run(args: CrdSafetyArgs, style: Style) -> Result<Report, Failure> {
@@ -82,12 +78,11 @@ pub(crate) async fn run(args: CrdSafetyArgs, style: Style) -> Result<Report, Fai
         if findings.is_empty() {
             let _ = writeln!(text, "{shown}: {}", style.paint(Paint::Good, "safe"));
         } else {
-            let count = format!("{} findings", findings.len());
+            let count = counted(findings.len(), "finding");
             let _ = writeln!(text, "{shown}: {}", style.paint(Paint::Bad, &count));
         }
-        for finding in &findings {
-            let _ = writeln!(text, "  {}", clean(&finding.to_string()));
-        }
+        let advised = advise(name, &findings);
+        write_findings(&mut text, &advised, args.stored_objects, style);
         let steps = crd_safety::migration(old, new);
         if let Some(steps) = &steps {
             let _ = writeln!(text, "  {}.", clean(steps));
@@ -96,10 +91,7 @@ pub(crate) async fn run(args: CrdSafetyArgs, style: Style) -> Result<Report, Fai
             let head = style.paint(Paint::Warn, "warning:");
             let _ = writeln!(text, "  {head} {}", clean(warning));
         }
-        let findings: Vec<Value> = findings
-            .iter()
-            .map(|finding| json!({"path": finding.path, "rule": finding.rule, "message": finding.message}))
-            .collect();
+        let findings: Vec<Value> = advised.iter().map(Advised::value).collect();
         let mut value = json!({"crd": name, "new": false, "findings": findings, "warnings": served.warnings, "steps": steps});
         if let Some(cluster) = cluster.as_ref().filter(|_| args.stored_objects) {
             let stored = Stored::look(cluster, &args, old, new).await?;
@@ -251,68 +243,4 @@ impl Stored {
             .collect();
         json!({"versions": versions, "notChecked": self.notes})
     }
-}
-
-/// The CRDs in a file, or in all files of a directory and the directories below it, such as a bundle.
-fn read(path: &Path) -> Result<BTreeMap<String, Value>, Failure> {
-    let mut files = Vec::new();
-    list(path, 0, &mut files)?;
-    let mut crds = BTreeMap::new();
-    for file in files {
-        let text = contents(&file)?;
-        // Most files of a bundle are something else.
-        if !text.contains("CustomResourceDefinition") {
-            continue;
-        }
-        let options = serde_saphyr::options! { strict_booleans: true };
-        let documents: Vec<Value> = serde_saphyr::from_multiple_with_options(&text, options)
-            .map_err(|error| Failure::Usage(format!("{} is no YAML: {error}", file.display())))?;
-        for document in documents {
-            let is_crd = document.get("kind").and_then(Value::as_str) == Some("CustomResourceDefinition");
-            if let Some(name) = document
-                .pointer("/metadata/name")
-                .and_then(Value::as_str)
-                .filter(|_| is_crd)
-            {
-                crds.insert(name.to_owned(), document);
-            }
-        }
-    }
-    Ok(crds)
-}
-
-fn list(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), SourceError> {
-    let failed = |source| SourceError::Read {
-        path: path.to_owned(),
-        source,
-    };
-    if !path.is_dir() {
-        files.push(path.to_owned());
-        return Ok(());
-    }
-    for entry in std::fs::read_dir(path).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        let kind = entry.file_type().map_err(failed)?;
-        let below = entry.path();
-        let is_manifest = below
-            .extension()
-            .is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension == *known));
-        if kind.is_dir() && depth < 3 {
-            list(&below, depth + 1, files)?;
-        } else if kind.is_file() && is_manifest && files.len() < FILES {
-            files.push(below);
-        }
-    }
-    Ok(())
-}
-
-fn contents(path: &Path) -> Result<String, SourceError> {
-    let failed = |source| SourceError::Read {
-        path: path.to_owned(),
-        source,
-    };
-    let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).map_err(failed)?;
-    file.take(FILE_LIMIT).read_to_end(&mut bytes).map_err(failed)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

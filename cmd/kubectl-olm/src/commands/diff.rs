@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use olm_fbc::{PackageContent, schema};
-use olm_resolve::{CatalogInput, CatalogLookup, Installed, Request, resolve};
+use olm_resolve::{CatalogInput, CatalogLookup, Installed, Request, near_names, resolve};
 use serde::Serialize;
 
-use super::common::{deprecation, version, version_text};
+use super::common::{deprecation, unknown, version, version_text};
 use crate::classic::heads;
 use crate::cli::DiffArgs;
 use crate::failure::Failure;
@@ -17,7 +17,7 @@ use crate::source::Catalog;
 use crate::style::{Paint, Style};
 use crate::table::{Table, clean, list};
 
-/// Most versions that a line names.
+/// Most versions that a line names on a terminal.
 const NAMED: usize = 6;
 
 #[derive(Serialize)]
@@ -63,14 +63,12 @@ pub(crate) async fn run(args: DiffArgs, style: Style) -> Result<Report, Failure>
         .await?
         .everything()
         .await?;
-    if let Some(missing) = args
-        .packages
-        .iter()
-        .find(|name| !old.contains_key(*name) && !new.contains_key(*name))
-    {
-        return Err(Failure::No(format!("package {missing:?} is in neither catalog")));
-    }
     let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    if let Some(missing) = args.packages.iter().find(|name| !names.contains(name)) {
+        let similar = near_names(missing, names.iter().map(|name| name.as_str()));
+        let absent = format!("package {missing:?} is in neither catalog");
+        return Err(unknown(absent, &similar));
+    }
     let wanted = |name: &&&String| args.packages.is_empty() || args.packages.contains(**name);
     let changes: Vec<PackageChange> = names
         .iter()
@@ -141,24 +139,27 @@ fn by_version(content: &PackageContent, a: &str, b: &str) -> std::cmp::Ordering 
     }
 }
 
+/// Channels that came, went, or have other heads. Entries alone make heads: a bundle that is missing moves none.
 fn channel_changes(old: &PackageContent, new: &PackageContent) -> Vec<ChannelChange> {
-    let heads = |content: &PackageContent| -> BTreeMap<String, Vec<String>> {
+    let heads = |content: &PackageContent| -> BTreeMap<String, BTreeSet<String>> {
         let channels = content.channels.iter();
-        channels
-            .map(|channel| {
-                let heads = heads(channel);
-                let heads = heads.iter().map(|head| version_text(content, head));
-                (channel.name.clone(), heads.collect())
-            })
-            .collect()
+        let named = channels.map(|channel| {
+            let heads = heads(channel).into_iter().map(ToOwned::to_owned);
+            (channel.name.clone(), heads.collect())
+        });
+        named.collect()
+    };
+    let shown = |content: &PackageContent, heads: Option<&BTreeSet<String>>| -> Vec<String> {
+        let heads = heads.into_iter().flatten();
+        heads.map(|head| version_text(content, head)).collect()
     };
     let (before, after) = (heads(old), heads(new));
     let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     names
         .into_iter()
         .filter_map(|name| {
-            let (old, new) = (before.get(name), after.get(name));
-            let change = match (old, new) {
+            let heads = (before.get(name), after.get(name));
+            let change = match heads {
                 (Some(old), Some(new)) if old == new => return None,
                 (Some(_), Some(_)) => "head moved",
                 (None, _) => "added",
@@ -167,8 +168,8 @@ fn channel_changes(old: &PackageContent, new: &PackageContent) -> Vec<ChannelCha
             Some(ChannelChange {
                 channel: name.clone(),
                 change,
-                before: old.cloned().unwrap_or_default(),
-                after: new.cloned().unwrap_or_default(),
+                before: shown(old, heads.0),
+                after: shown(new, heads.1),
             })
         })
         .collect()
@@ -244,7 +245,7 @@ impl PackageChange {
             ("newly deprecated", Paint::Warn, &self.deprecated_bundles),
         ] {
             if !versions.is_empty() {
-                let line = clean(&list(versions, NAMED));
+                let line = clean(&list(versions, style.at_most(NAMED)));
                 let _ = writeln!(text, "  {what}: {}", style.paint(paint, &line));
             }
         }
@@ -255,8 +256,8 @@ impl PackageChange {
                 [
                     channel.channel.as_str(),
                     channel.change,
-                    &list(&channel.before, 3),
-                    &list(&channel.after, 3),
+                    &list(&channel.before, style.at_most(3)),
+                    &list(&channel.after, style.at_most(3)),
                 ],
             );
         }
@@ -272,7 +273,11 @@ impl PackageChange {
             };
             table.row(
                 paint,
-                [&list(&update.installed, NAMED), &update.before, &update.after],
+                [
+                    &list(&update.installed, style.at_most(NAMED)),
+                    &update.before,
+                    &update.after,
+                ],
             );
         }
         if !table.is_empty() {

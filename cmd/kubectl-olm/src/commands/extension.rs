@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt as _;
 use olm_api::{ClusterExtension, LifecycleState, keys};
@@ -14,10 +15,8 @@ use crate::failure::Failure;
 use crate::report::Report;
 use crate::source::{CATALOG_ANNOTATION, Cluster, last_seen};
 use crate::style::{Paint, Style};
-use crate::table::{Table, brief, clean};
+use crate::table::{Table, clean};
 
-/// Longest message in a table, in characters.
-const MESSAGE: usize = 100;
 /// How often a watched extension is looked at.
 const LOOK: Duration = Duration::from_millis(500);
 
@@ -80,10 +79,14 @@ async fn read(access: &AccessArgs, name: &str) -> Result<(Cluster, ClusterExtens
 /// All extensions in a table; positive when all are ready.
 pub(crate) async fn get(access: AccessArgs, style: Style) -> Result<Report, Failure> {
     let extensions = Cluster::connect(&access).await?.extensions().await?;
+    Ok(all(&extensions, style))
+}
+
+fn all(extensions: &[ClusterExtension], style: Style) -> Report {
     let mut table = Table::new(&["NAME", "PACKAGE", "VERSION", "CATALOG", "STATE", "UPGRADE"]);
     let mut rows = Vec::new();
     let mut all_ready = true;
-    for extension in &extensions {
+    for extension in extensions {
         let (paint, state) = state(extension);
         all_ready &= paint == Paint::Good;
         let (version, catalog) = version(extension);
@@ -98,7 +101,7 @@ pub(crate) async fn get(access: AccessArgs, style: Style) -> Result<Report, Fail
                 &version,
                 &catalog,
                 &state,
-                &brief(held, MESSAGE),
+                held,
             ],
         );
         rows.push(
@@ -111,7 +114,7 @@ pub(crate) async fn get(access: AccessArgs, style: Style) -> Result<Report, Fail
     } else {
         table.text(style, "")
     };
-    Ok(Report::new(json!({ "extensions": rows }), text).positive(all_ready))
+    Report::new(json!({ "extensions": rows }), text).positive(all_ready)
 }
 
 /// One extension in full; positive when it is ready. Watched, it waits until it is ready or stalled.
@@ -123,7 +126,7 @@ pub(crate) async fn status(args: StatusArgs, style: Style) -> Result<Report, Fai
         loop {
             let (paint, word) = state(&extension);
             let message = condition(&extension, "Ready").map(|c| c.message.as_str());
-            let line = format!("{word}: {}", brief(message.unwrap_or_default(), MESSAGE));
+            let line = format!("{word}: {}", message.unwrap_or_default());
             if line != told {
                 progress(&line);
                 told = line;
@@ -138,12 +141,17 @@ pub(crate) async fn status(args: StatusArgs, style: Style) -> Result<Report, Fai
             }
         }
     }
-    let (paint, word) = state(&extension);
-    let (version, catalog) = version(&extension);
+    Ok(one(&extension, style))
+}
+
+fn one(extension: &ClusterExtension, style: Style) -> Report {
+    let name = extension.name_any();
+    let (paint, word) = state(extension);
+    let (version, catalog) = version(extension);
     let mut text = String::new();
     for (key, value) in [
         ("Extension", name.as_str()),
-        ("Package", package(&extension)),
+        ("Package", package(extension)),
         ("Version", &version),
         ("Catalog", &catalog),
         ("Namespace", &extension.spec.namespace),
@@ -160,20 +168,12 @@ pub(crate) async fn status(args: StatusArgs, style: Style) -> Result<Report, Fai
         .as_ref()
         .and_then(|status| status.conditions.as_ref());
     for c in conditions.into_iter().flatten() {
-        table.row(
-            Paint::Plain,
-            [
-                c.type_.as_str(),
-                &c.status,
-                &c.reason,
-                &brief(&c.message, MESSAGE),
-            ],
-        );
+        table.row(Paint::Plain, [c.type_.as_str(), &c.status, &c.reason, &c.message]);
     }
     text.push_str(&table.text(style, ""));
     let value = json!({"name": name, "state": word, "generation": extension.metadata.generation,
         "status": extension.status});
-    Ok(Report::new(value, text).positive(paint == Paint::Good))
+    Report::new(value, text).positive(paint == Paint::Good)
 }
 
 /// The revisions of an extension, oldest first.
@@ -226,9 +226,13 @@ pub(crate) async fn history(args: ExtensionArgs, style: Style) -> Result<Report,
 pub(crate) async fn events(args: ExtensionArgs, style: Style) -> Result<Report, Failure> {
     // An extension that is gone still has its events.
     let cluster = Cluster::connect(&args.access).await?;
+    Ok(told(&cluster.events(&args.name).await?, style))
+}
+
+fn told(events: &[Event], style: Style) -> Report {
     let mut table = Table::new(&["LAST SEEN", "TYPE", "REASON", "OBJECT", "NOTE"]);
     let mut rows = Vec::new();
-    for event in cluster.events(&args.name).await? {
+    for event in events {
         let type_ = event.type_.as_deref().unwrap_or_default();
         let reason = event.reason.as_deref().unwrap_or_default();
         let note = event.note.as_deref().unwrap_or_default();
@@ -237,16 +241,13 @@ pub(crate) async fn events(args: ExtensionArgs, style: Style) -> Result<Report, 
             .and_then(|object| object.name.as_deref())
             .unwrap_or_default();
         let count = event.series.as_ref().map_or(1, |series| series.count);
-        let seen = last_seen(&event);
+        let seen = last_seen(event);
         let paint = if type_ == "Warning" {
             Paint::Warn
         } else {
             Paint::Plain
         };
-        table.row(
-            paint,
-            [seen.as_str(), type_, reason, object, &brief(note, MESSAGE)],
-        );
+        table.row(paint, [seen.as_str(), type_, reason, object, note]);
         rows.push(
             json!({"lastSeen": seen, "type": type_, "reason": reason, "object": object,
             "note": note, "count": count}),
@@ -257,5 +258,44 @@ pub(crate) async fn events(args: ExtensionArgs, style: Style) -> Result<Report, 
     } else {
         table.text(style, "")
     };
-    Ok(Report::new(json!({ "events": rows }), text))
+    Report::new(json!({ "events": rows }), text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Longer than any line, in two lines; the end is what to do.
+    fn message() -> String {
+        format!("{} first line\nsecond line: do this", "words ".repeat(60))
+    }
+
+    fn extension() -> ClusterExtension {
+        let condition = |type_: &str| {
+            json!({"type": type_, "status": "True", "reason": "Reason", "message": message(),
+                "lastTransitionTime": "2026-01-01T00:00:00Z"})
+        };
+        let extension = json!({"metadata": {"name": "kite"}, "spec": {"namespace": "n", "source": {"sourceType": "Catalog"}},
+            "status": {"conditions": [condition("Progressing"), condition("UpgradeAvailable")]}});
+        serde_json::from_value(extension).unwrap()
+    }
+
+    #[test]
+    fn messages_are_whole_where_no_terminal_reads_them() {
+        let event: Event = serde_json::from_value(
+            json!({"metadata": {"name": "e"}, "reason": "Retrying", "note": message()}),
+        )
+        .unwrap();
+        let whole = message().replace('\n', " ");
+        for report in [
+            all(&[extension()], Style::plain()),
+            one(&extension(), Style::plain()),
+            told(std::slice::from_ref(&event), Style::plain()),
+        ] {
+            assert!(report.text.contains(&whole), "{}", report.text);
+        }
+        let narrow = told(&[event], Style::of_width(80)).text;
+        assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
+        assert!(narrow.trim_end().ends_with("do this"), "{narrow}");
+    }
 }

@@ -5,6 +5,7 @@ pub(crate) mod cluster_upgrade;
 pub(crate) mod common;
 pub(crate) mod completion;
 pub(crate) mod config;
+mod crd_files;
 pub(crate) mod crd_safety;
 pub(crate) mod diff;
 pub(crate) mod extension;

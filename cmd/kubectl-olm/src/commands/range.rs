@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::cli::RangeArgs;
 use crate::failure::Failure;
 use crate::report::Report;
+use crate::spec_range;
 use crate::style::{Paint, Style};
 use crate::table::Table;
 
@@ -24,16 +25,13 @@ pub(crate) fn run(args: &RangeArgs, style: Style) -> Result<Report, Failure> {
         let range: SkipRange = args
             .range
             .parse()
-            .map_err(|error| malformed(&args.range, &error))?;
+            .map_err(|error| Failure::Usage(format!("range {:?} is malformed: {error}", args.range)))?;
         args.versions
             .iter()
             .map(|version| by_skip_range(&range, version))
             .collect()
     } else {
-        let range: VersionRange = args
-            .range
-            .parse()
-            .map_err(|error| malformed(&args.range, &error))?;
+        let range = spec_range::read(&args.range).map_err(Failure::Usage)?;
         args.versions
             .iter()
             .map(|version| by_range(&range, version))
@@ -58,10 +56,6 @@ pub(crate) fn run(args: &RangeArgs, style: Style) -> Result<Report, Failure> {
     let positive = verdicts.iter().all(|verdict| verdict.matches);
     let value = serde_json::json!({"range": args.range, "versions": verdicts});
     Ok(Report::new(value, table.text(style, "")).positive(positive))
-}
-
-fn malformed(range: &str, error: &dyn std::error::Error) -> Failure {
-    Failure::Usage(format!("range {range:?} is malformed: {error}"))
 }
 
 fn by_skip_range<'a>(range: &SkipRange, text: &'a str) -> Verdict<'a> {

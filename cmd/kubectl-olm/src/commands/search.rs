@@ -1,15 +1,16 @@
-//! `search`: packages by words.
+//! `search`: packages by words, the best fit first.
 
 use serde::Serialize;
 
 use crate::cli::SearchArgs;
 use crate::failure::Failure;
+use crate::relevance::{Rank, rank};
 use crate::report::Report;
 use crate::source::{Listed, Sources};
 use crate::style::{Paint, Style};
 use crate::table::{Table, summary};
 
-/// Widest description of the table, in characters.
+/// Most characters of a description on a terminal: `show` has more of it.
 const DESCRIPTION: usize = 72;
 
 #[derive(Serialize)]
@@ -18,9 +19,11 @@ struct Hit<'a> {
     catalog: &'a str,
     #[serde(flatten)]
     package: Listed,
+    #[serde(skip)]
+    rank: Rank,
 }
 
-/// The packages of all catalogs that have every word in their name or description.
+/// The packages of all catalogs that have every word in their name, keywords, provider or description.
 pub(crate) async fn run(args: SearchArgs, style: Style) -> Result<Report, Failure> {
     let sources = Sources::open(&args.source).await?;
     let words: Vec<String> = args.words.iter().map(|word| word.to_lowercase()).collect();
@@ -29,16 +32,18 @@ pub(crate) async fn run(args: SearchArgs, style: Style) -> Result<Report, Failur
     for catalog in &sources.catalogs {
         match catalog.packages().await {
             Ok(packages) => {
-                let found = packages.into_iter().filter(|package| has(package, &words));
-                hits.extend(found.map(|package| Hit {
-                    catalog: &catalog.name,
-                    package,
+                hits.extend(packages.into_iter().filter_map(|package| {
+                    Some(Hit {
+                        catalog: &catalog.name,
+                        rank: rank(&package, &words)?,
+                        package,
+                    })
                 }));
             }
             Err(error) => unread.push((catalog.name.clone(), error)),
         }
     }
-    hits.sort_by(|a, b| (&a.package.name, a.catalog).cmp(&(&b.package.name, b.catalog)));
+    hits.sort_by(|a, b| (a.rank, &a.package.name, a.catalog).cmp(&(b.rank, &b.package.name, b.catalog)));
     super::common::warn_unread(&mut unread, hits.is_empty())?;
     let mut table = Table::new(&["PACKAGE", "CATALOG", "DEFAULT CHANNEL", "DESCRIPTION"]);
     for hit in &hits {
@@ -49,7 +54,7 @@ pub(crate) async fn run(args: SearchArgs, style: Style) -> Result<Report, Failur
                 package.name.as_str(),
                 hit.catalog,
                 &package.default_channel,
-                &summary(&package.description, DESCRIPTION),
+                &summary(&package.description, style.at_most(DESCRIPTION)),
             ],
         );
     }
@@ -60,9 +65,4 @@ pub(crate) async fn run(args: SearchArgs, style: Style) -> Result<Report, Failur
     };
     let value = serde_json::json!({"packages": hits});
     Ok(Report::new(value, text).positive(!hits.is_empty()))
-}
-
-fn has(package: &Listed, words: &[String]) -> bool {
-    let text = format!("{}\n{}", package.name, package.description).to_lowercase();
-    words.iter().all(|word| text.contains(word))
 }

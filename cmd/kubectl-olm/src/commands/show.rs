@@ -10,9 +10,10 @@ use crate::classic::heads;
 use crate::cli::PackageArgs;
 use crate::failure::Failure;
 use crate::installed::found;
+use crate::phrase::counted;
 use crate::report::Report;
 use crate::style::{Paint, Style};
-use crate::table::{Table, brief, clean, list, summary};
+use crate::table::{Table, clean, list, summary};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -88,7 +89,7 @@ impl<'a> Shown<'a> {
                 let _ = writeln!(text, "  {name:<17}{}", clean(value));
             }
         };
-        line("Description", &summary(self.description, 100));
+        line("Description", &summary(self.description, usize::MAX));
         line("Default channel", self.default_channel);
         line(
             "Highest version",
@@ -114,10 +115,10 @@ impl<'a> Shown<'a> {
                 notes.push("default".to_owned());
             }
             if channel.heads.len() != 1 {
-                notes.push(format!("{} heads", channel.heads.len()));
+                notes.push(counted(channel.heads.len(), "head"));
             }
             if let Some(message) = &channel.deprecated {
-                notes.push(format!("deprecated: {}", brief(message, 60)));
+                notes.push(format!("deprecated: {message}"));
             }
             let paint = if channel.deprecated.is_some() {
                 Paint::Warn
@@ -128,7 +129,7 @@ impl<'a> Shown<'a> {
                 paint,
                 [
                     channel.name,
-                    &list(&channel.head_versions, 3),
+                    &list(&channel.head_versions, style.at_most(3)),
                     &channel.entries.to_string(),
                     &notes.join("; "),
                 ],

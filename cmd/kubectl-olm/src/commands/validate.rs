@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::cli::ValidateArgs;
 use crate::failure::Failure;
+use crate::phrase::counted;
 use crate::report::Report;
 use crate::source::SourceError;
 use crate::style::{Paint, Style};
@@ -56,7 +57,13 @@ pub(crate) fn run(args: &ValidateArgs, style: Style) -> Result<Report, Failure> 
     for shown in &found {
         shown.write(&mut text, style);
     }
-    let _ = write!(text, "{errors} errors, {warnings} warnings, {notes} notes");
+    let _ = write!(
+        text,
+        "{}, {}, {}",
+        counted(errors, "error"),
+        counted(warnings, "warning"),
+        counted(notes, "note")
+    );
     text.push_str(if notes > 0 && !args.notes {
         "; --notes shows those\n"
     } else {
@@ -78,17 +85,21 @@ fn findings(root: &Path) -> Result<Vec<Shown>, SourceError> {
     })?;
     let mut validator = Validator::default();
     let mut shown = Vec::new();
+    let mut metas = 0_usize;
     for (path, name) in files {
         let file = File::open(&path).map_err(|source| SourceError::Read { path, source })?;
         let mut decoder = decode(BufReader::new(file), &Limits::default());
         while let Some(meta) = decoder.next() {
             let line = decoder.line();
             match meta {
-                Ok(meta) => validator.add(Located {
-                    file: &name,
-                    line,
-                    meta: &meta,
-                }),
+                Ok(meta) => {
+                    metas += 1;
+                    validator.add(Located {
+                        file: &name,
+                        line,
+                        meta: &meta,
+                    });
+                }
                 Err(error) => shown.push(Shown {
                     file: name.clone(),
                     line,
@@ -104,12 +115,29 @@ fn findings(root: &Path) -> Result<Vec<Shown>, SourceError> {
             }
         }
     }
+    if metas == 0 && shown.is_empty() {
+        shown.push(Shown::nothing(root));
+    }
     shown.extend(validator.finish().into_iter().map(Shown::of));
     shown.sort();
     Ok(shown)
 }
 
 impl Shown {
+    /// That there is no catalog at all.
+    fn nothing(root: &Path) -> Self {
+        Self {
+            file: root.display().to_string(),
+            line: 1,
+            severity: Severity::Error.as_str(),
+            rule: "empty",
+            package: String::new(),
+            message: "the directory has no object of a catalog".to_owned(),
+            hint: "Give the directory with the catalog's JSON or YAML files; files that .indexignore names do not count."
+                .to_owned(),
+        }
+    }
+
     fn of(finding: Finding) -> Self {
         Self {
             file: finding.file,

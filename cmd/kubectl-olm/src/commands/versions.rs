@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::installed::found;
 use crate::report::Report;
 use crate::style::{Paint, Style};
-use crate::table::{Table, brief, list};
+use crate::table::{Table, list};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -67,8 +67,8 @@ pub(crate) async fn run(args: PackageArgs, style: Style) -> Result<Report, Failu
         } else {
             Paint::Plain
         };
-        let deprecated = row.deprecated.as_deref().map(|message| match brief(message, 48) {
-            empty if empty.is_empty() => "yes".to_owned(),
+        let deprecated = row.deprecated.as_deref().map(|message| match message {
+            "" => "yes",
             message => message,
         });
         table.row(
@@ -77,8 +77,8 @@ pub(crate) async fn run(args: PackageArgs, style: Style) -> Result<Report, Failu
                 row.version.as_deref().unwrap_or("unreadable"),
                 row.bundle,
                 row.catalog,
-                &list(&row.channels, 4),
-                &deprecated.unwrap_or_default(),
+                &list(&row.channels, style.at_most(4)),
+                deprecated.unwrap_or_default(),
             ],
         );
     }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::layout::{ARC, Bracket, LEVEL, Layout, RADIUS, Row};
 use super::model::{Graph, Lane, Node, Standing, Stop};
+use crate::phrase::counted;
 use crate::table::list;
 
 /// The graph as one SVG document.
@@ -113,7 +114,7 @@ fn lane_title(out: &mut String, graph: &Graph, lane: &Lane, row: &Row) {
     let mut notes = match heads.len() {
         0 => "no head".to_owned(),
         1 => format!("head {}", list(&heads, 1)),
-        count => format!("{count} heads"),
+        count => counted(count, "head"),
     };
     if lane.deprecated.is_some() {
         notes.push_str(", deprecated");
@@ -216,9 +217,9 @@ fn edges(out: &mut String, graph: &Graph, lane: &Lane, row: &Row, layout: &Layou
     if row.left_out > 0 {
         let _ = writeln!(
             out,
-            "<text x=\"16\" y=\"{:.1}\" font-size=\"10\" fill=\"#94a3b8\">and {} more skips</text>",
+            "<text x=\"16\" y=\"{:.1}\" font-size=\"10\" fill=\"#94a3b8\">and {}</text>",
             row.line + 26.0,
-            row.left_out
+            counted(row.left_out, "more skip")
         );
     }
 }
@@ -329,7 +330,7 @@ fn tip(graph: &Graph, node: &Node, stop: &Stop) -> String {
         lines.push("not in the catalog".to_owned());
     }
     if let Some(steps) = node.steps {
-        lines.push(format!("{steps} upgrades away"));
+        lines.push(format!("{} away", counted(steps, "upgrade")));
     }
     lines.join("\n")
 }

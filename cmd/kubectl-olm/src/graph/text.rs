@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 
 use super::model::{Graph, Lane, Standing, Stop};
+use crate::phrase::counted;
 use crate::style::{Paint, Style};
-use crate::table::{Table, brief, clean, list};
+use crate::table::{Table, clean, list};
 
 /// Most names in one cell.
 const NAMED: usize = 3;
@@ -36,7 +37,11 @@ pub(crate) fn text(graph: &Graph, style: Style) -> String {
     }
     let loose = loose(graph);
     if !loose.is_empty() {
-        let _ = writeln!(text, "\nin no channel: {}", clean(&list(&loose, 10)));
+        let _ = writeln!(
+            text,
+            "\nin no channel: {}",
+            clean(&list(&loose, style.at_most(10)))
+        );
     }
     let _ = writeln!(
         text,
@@ -58,11 +63,11 @@ fn write_lane(text: &mut String, graph: &Graph, lane: &Lane, style: Style) {
     let head = match heads.as_slice() {
         [] => "no head".to_owned(),
         [head] => format!("head {head}"),
-        heads => format!("{} heads", heads.len()),
+        heads => counted(heads.len(), "head"),
     };
     let _ = writeln!(text, "\n{title}: {}", clean(&head));
     if let Some(message) = &lane.deprecated {
-        let notice = format!("deprecated: {}", brief(message, 100));
+        let notice = format!("deprecated: {message}");
         let _ = writeln!(text, "  {}", style.paint(Paint::Warn, &clean(&notice)));
     }
     let mut table = Table::new(&["", "VERSION", "REPLACES", "SKIPS", "SKIP RANGE", "NOTES"]);
@@ -73,7 +78,7 @@ fn write_lane(text: &mut String, graph: &Graph, lane: &Lane, style: Style) {
         let label = |position: usize| graph.node(position).map(|node| node.label.clone());
         let replaces = stop.replaces.and_then(label).unwrap_or_default();
         let skips: Vec<String> = stop.skips.iter().rev().filter_map(|skip| label(*skip)).collect();
-        let (paint, notes) = notes(graph, stop);
+        let (paint, notes) = notes(graph, stop, style);
         let sign = match (node.present, &node.deprecated) {
             (false, _) => "?",
             (_, Some(_)) => "x",
@@ -86,7 +91,7 @@ fn write_lane(text: &mut String, graph: &Graph, lane: &Lane, style: Style) {
                 sign,
                 &node.label,
                 &replaces,
-                &list(&skips, NAMED),
+                &list(&skips, style.at_most(NAMED)),
                 &stop.skip_range,
                 &notes,
             ],
@@ -95,7 +100,7 @@ fn write_lane(text: &mut String, graph: &Graph, lane: &Lane, style: Style) {
     text.push_str(&table.text(style, "  "));
 }
 
-fn notes(graph: &Graph, stop: &Stop) -> (Paint, String) {
+fn notes(graph: &Graph, stop: &Stop, style: Style) -> (Paint, String) {
     let Some(node) = graph.node(stop.bundle) else {
         return (Paint::Plain, String::new());
     };
@@ -123,7 +128,7 @@ fn notes(graph: &Graph, stop: &Stop) -> (Paint, String) {
         }
         Standing::Reachable => notes.push(match node.steps {
             Some(0 | 1) | None => "reachable at once".to_owned(),
-            Some(steps) => format!("reachable in {steps} upgrades"),
+            Some(steps) => format!("reachable in {}", counted(steps, "upgrade")),
         }),
         Standing::Unreachable => {
             paint = Paint::Dim;
@@ -133,7 +138,7 @@ fn notes(graph: &Graph, stop: &Stop) -> (Paint, String) {
     if !stop.outside.is_empty() {
         notes.push(format!(
             "also from {} outside the channel",
-            list(&stop.outside, NAMED)
+            list(&stop.outside, style.at_most(NAMED))
         ));
     }
     (paint, notes.join(", "))

@@ -311,9 +311,9 @@ impl Proxy {
     }
 }
 
-/// Whether "not found" is catalogd's own answer: the API server's own are structured.
+/// Whether "not found" or "bad request" is catalogd's own answer: the API server's own are structured.
 fn is_catalogds(status: &kube::core::Status) -> bool {
-    matches!(status.code, 404 | 405 | 501) && status.details.is_none() && status.reason != "NotFound"
+    matches!(status.code, 400 | 404 | 405 | 501) && status.details.is_none() && status.reason != "NotFound"
 }
 
 pub(super) async fn call<T>(
@@ -344,6 +344,7 @@ pub(super) async fn find<T>(
 
 fn no_kubeconfig(error: impl std::error::Error + Send + Sync + 'static) -> SourceError {
     SourceError::Kubeconfig {
+        offline: false,
         source: Box::new(error),
     }
 }

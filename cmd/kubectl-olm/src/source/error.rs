@@ -85,8 +85,13 @@ pub(crate) enum SourceError {
         #[source]
         source: Box<ClientError>,
     },
-    #[error("no way to a cluster: give --kubeconfig, or ask offline with --dir, --image or --catalogd")]
+    #[error(
+        "no way to a cluster: give --kubeconfig{}",
+        if *offline { ", or ask offline with --dir, --image or --catalogd" } else { "" }
+    )]
     Kubeconfig {
+        /// Whether the command has the flags to do without a cluster.
+        offline: bool,
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
@@ -104,4 +109,17 @@ pub(crate) enum SourceError {
     Interrupted { place: String },
     #[error(transparent)]
     Stored(#[from] SurveyError),
+}
+
+impl SourceError {
+    /// The same error of a command that can do without a cluster.
+    pub(super) fn or_offline(self) -> Self {
+        match self {
+            Self::Kubeconfig { source, .. } => Self::Kubeconfig {
+                offline: true,
+                source,
+            },
+            error => error,
+        }
+    }
 }

@@ -8,6 +8,7 @@ mod cluster;
 mod error;
 mod folder;
 mod image;
+mod listed;
 mod live;
 mod needs;
 mod served;
@@ -17,21 +18,26 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use olm_fbc::{ContentError, Meta, PackageBuilder, PackageContent, schema};
-use olm_resolve::{CatalogInput, CatalogLookup, Selector};
+use olm_resolve::{CatalogInput, CatalogLookup, Selector, near_names};
 
 pub(crate) use bundle::files as bundle_files;
 pub(crate) use cluster::{CATALOG_ANNOTATION, Cluster};
 pub(crate) use error::SourceError;
+pub(crate) use listed::Listed;
 pub(crate) use live::{last_seen, owner};
 
 use crate::cli::{AccessArgs, SourceArgs};
+use crate::installed::found;
 use served::Served;
 
 /// Which metas of a catalog are needed. More may be delivered.
 #[derive(Clone, Debug)]
 enum Query {
     Everything,
+    /// Every `olm.package`.
     Packages,
+    /// Every `olm.package`, and the parts of bundles that describe it.
+    Descriptions,
     Package(String),
 }
 
@@ -52,18 +58,6 @@ enum Place {
     Folder(PathBuf),
     Served(Box<Served>),
     NotServing,
-}
-
-/// An `olm.package` as it is listed.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Listed {
-    /// The package.
-    pub(crate) name: String,
-    /// The channel that older clients default to.
-    pub(crate) default_channel: String,
-    /// For people.
-    pub(crate) description: String,
 }
 
 /// Everything that can be asked.
@@ -90,7 +84,8 @@ impl Sources {
             catalogs.push(Catalog::catalogd(url, &args.access).await?);
         }
         if !args.is_offline() {
-            catalogs = Cluster::connect(&args.access).await?.catalogs().await?;
+            let cluster = Cluster::connect(&args.access).await;
+            catalogs = cluster.map_err(SourceError::or_offline)?.catalogs().await?;
         }
         distinguish(&mut catalogs);
         Self { catalogs }.only(&args.only)
@@ -125,6 +120,26 @@ impl Sources {
             });
         }
         answers
+    }
+}
+
+impl Sources {
+    /// The packages of the selected catalogs that `package` may be a misspelling of, where none of `inputs` has it. A
+    /// catalog that cannot be read has none.
+    pub(crate) async fn similar(
+        &self,
+        package: &str,
+        selector: &Selector,
+        inputs: &[CatalogInput],
+    ) -> Vec<String> {
+        let mut names = BTreeSet::new();
+        if found(inputs).next().is_none() {
+            for catalog in self.catalogs.iter().filter(|c| selector.matches(&c.labels)) {
+                names.extend(catalog.package_names().await.unwrap_or_default());
+            }
+        }
+        let near = near_names(package, names.iter().map(String::as_str));
+        near.into_iter().map(ToOwned::to_owned).collect()
     }
 }
 
@@ -205,29 +220,6 @@ impl Catalog {
             .await?;
         let content = builder.finish();
         Ok((!content.is_empty()).then(|| Arc::new(content)))
-    }
-
-    /// Its packages, by name. A package that exists by its bundles alone is not listed.
-    ///
-    /// # Errors
-    /// The catalog cannot be read.
-    pub(crate) async fn packages(&self) -> Result<Vec<Listed>, SourceError> {
-        let take = |found: &mut BTreeSet<Listed>, meta: Meta| {
-            if meta.schema == schema::PACKAGE {
-                let mut builder = PackageBuilder::new(&meta.name);
-                builder.add(&meta)?;
-                if let Some(package) = builder.finish().package {
-                    found.insert(Listed {
-                        name: meta.name,
-                        default_channel: package.default_channel,
-                        description: package.description,
-                    });
-                }
-            }
-            Ok(())
-        };
-        let found = self.fold(&Query::Packages, BTreeSet::new(), take).await?;
-        Ok(found.into_iter().collect())
     }
 
     /// All of its packages.

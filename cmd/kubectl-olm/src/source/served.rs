@@ -14,6 +14,7 @@ use tokio::sync::OnceCell;
 use url::Url;
 
 use super::cluster::Proxy;
+use super::listed::FIELDS;
 use super::{Query, SourceError, folder};
 use crate::cli::AccessArgs;
 
@@ -162,6 +163,10 @@ impl Served {
         let selections: &[Vec<(&str, &str)>] = match query {
             Query::Everything => &[],
             Query::Packages => &[vec![("schema", "olm.package")]],
+            Query::Descriptions => &[
+                vec![("schema", "olm.package")],
+                vec![("schema", "olm.bundle"), ("fields", FIELDS)],
+            ],
             Query::Package(name) => &[
                 vec![("package", name)],
                 vec![("schema", "olm.package"), ("name", name)],
@@ -171,6 +176,12 @@ impl Served {
         for selection in selections {
             match self.download("metas", selection).await {
                 Ok(file) => files.push(file),
+                // Not every catalogd answers with parts of objects; the packages alone say enough.
+                Err(SourceError::NotThere { .. })
+                    if matches!(query, Query::Descriptions) && !files.is_empty() =>
+                {
+                    break;
+                }
                 // The endpoint may be switched off; the whole catalog tells as well.
                 Err(SourceError::NotThere { .. }) => {
                     files.clear();
@@ -267,7 +278,10 @@ impl Served {
         let mut response = http.get(url).send().await.map_err(trouble)?;
         match response.status() {
             StatusCode::OK => {}
-            StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED => {
+            StatusCode::BAD_REQUEST
+            | StatusCode::NOT_FOUND
+            | StatusCode::METHOD_NOT_ALLOWED
+            | StatusCode::NOT_IMPLEMENTED => {
                 return Err(SourceError::NotThere {
                     catalog: self.catalog.name.clone(),
                     endpoint: endpoint.to_owned(),

@@ -15,7 +15,16 @@ pub struct Waiver {
 }
 
 impl Waiver {
-    fn covers(&self, finding: &Finding) -> bool {
+    /// The waiver that accepts one finding.
+    pub fn of(finding: &Finding) -> Self {
+        Self {
+            rule: finding.rule.clone(),
+            path: field(finding).to_owned(),
+        }
+    }
+
+    /// Whether it accepts `finding`, where what it names is found at all.
+    pub fn covers(&self, finding: &Finding) -> bool {
         let field = field(finding);
         if self.rule == REMOVAL {
             // A field that is gone is also compared with nothing, as is everything below it.

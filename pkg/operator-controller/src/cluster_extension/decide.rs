@@ -36,6 +36,8 @@ pub(crate) enum Market {
         answers: Vec<CatalogInput>,
         /// How to choose between them.
         selection: Selection,
+        /// Packages that may have been meant, where no catalog has the one asked for.
+        similar: Vec<String>,
     },
 }
 
@@ -89,7 +91,7 @@ pub(crate) fn choose(
             terminal: true,
         });
     };
-    let (any_selected, answers, selection) = match market {
+    let (any_selected, answers, selection, similar) = match market {
         Market::Unreadable(why) => return Err(Refusal::retry(why.clone())),
         Market::BadSelector(why) => {
             return Err(Refusal::retry(format!(
@@ -100,7 +102,8 @@ pub(crate) fn choose(
             any_selected,
             answers,
             selection,
-        } => (*any_selected, answers, *selection),
+            similar,
+        } => (*any_selected, answers, *selection, similar),
     };
     let request = Request {
         package: catalog.package_name.clone(),
@@ -110,6 +113,7 @@ pub(crate) fn choose(
         installed: history.installed.as_ref().map(installed),
         release_support,
         selection,
+        similar: similar.clone(),
     };
     match olm_resolve::resolve(&request, answers) {
         Ok(resolution) => Ok(Choice {

@@ -1,5 +1,6 @@
 //! Reads everything a decision needs. Writes nothing.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt as _;
@@ -8,7 +9,7 @@ use kube::api::ListParams;
 use kube::{Api, ResourceExt as _};
 use olm_api::{AvailabilityMode, ClusterCatalog, ClusterExtensionSpec, ClusterObjectSet, keys};
 use olm_catalog_client::CatalogRef;
-use olm_resolve::{CatalogInput, CatalogLookup, Selection, Selector, SelectorError};
+use olm_resolve::{CatalogInput, CatalogLookup, Selection, Selector, SelectorError, near_names};
 use olm_runtime::Feature;
 
 use super::Context;
@@ -18,6 +19,8 @@ use super::identity::Provider;
 
 /// How many catalogs are asked at the same time.
 const CATALOGS_AT_ONCE: usize = 4;
+/// How long all catalogs together may take to name packages for a message.
+const NAMES_LIMIT: Duration = Duration::from_secs(10);
 /// How long one catalog may take to hand over a package.
 const CATALOG_LIMIT: Duration = Duration::from_mins(2);
 
@@ -54,6 +57,7 @@ pub(crate) async fn market(context: &Context, spec: &ClusterExtensionSpec) -> Ma
             any_selected: false,
             answers: Vec::new(),
             selection: Selection::default(),
+            similar: Vec::new(),
         };
     };
     let selector = match selector(wanted.selector.as_ref()) {
@@ -69,14 +73,27 @@ pub(crate) async fn market(context: &Context, spec: &ClusterExtensionSpec) -> Ma
         .filter(|catalog| selector.matches(catalog.labels()))
         .collect();
     let any_selected = !selected.is_empty();
-    let available = selected
+    let available: Vec<ClusterCatalog> = selected
         .into_iter()
-        .filter(|catalog| catalog.spec.availability_mode != Some(AvailabilityMode::Unavailable));
-    let answers = stream::iter(available)
+        .filter(|catalog| catalog.spec.availability_mode != Some(AvailabilityMode::Unavailable))
+        .collect();
+    let serving: Vec<CatalogRef> = available
+        .iter()
+        .filter_map(|catalog| reference(catalog).ok())
+        .collect();
+    let answers: Vec<CatalogInput> = stream::iter(available)
         .map(|catalog| answer(context, catalog, &wanted.package_name).boxed())
         .buffered(CATALOGS_AT_ONCE)
         .collect()
         .await;
+    let nowhere = answers
+        .iter()
+        .all(|answer| matches!(answer.lookup, CatalogLookup::NoSuchPackage));
+    let similar = if nowhere {
+        similar(context, serving, &wanted.package_name).await
+    } else {
+        Vec::new()
+    };
     Market::Asked {
         any_selected,
         answers,
@@ -85,7 +102,21 @@ pub(crate) async fn market(context: &Context, spec: &ClusterExtensionSpec) -> Ma
         } else {
             Selection::Ours
         },
+        similar,
     }
+}
+
+/// The packages of these catalogs that `package` may be a misspelling of. A catalog that does not answer has none: this is
+/// for a message.
+async fn similar(context: &Context, catalogs: Vec<CatalogRef>, package: &str) -> Vec<String> {
+    let names = stream::iter(catalogs)
+        .map(|catalog| async move { context.catalogs.package_names(&catalog).await.ok() }.boxed())
+        .buffered(CATALOGS_AT_ONCE)
+        .collect();
+    let all: Vec<Option<Arc<[String]>>> = tokio::time::timeout(NAMES_LIMIT, names).await.unwrap_or_default();
+    let names = all.iter().flatten().flat_map(|names| names.iter());
+    let near = near_names(package, names.map(String::as_str));
+    near.into_iter().map(ToOwned::to_owned).collect()
 }
 
 /// All catalogs, as the watch knows them; asked for when it does not know yet.

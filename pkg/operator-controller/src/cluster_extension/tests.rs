@@ -83,6 +83,7 @@ fn market(answers: Vec<(&str, CatalogLookup)>) -> Market {
         any_selected: !answers.is_empty(),
         answers,
         selection: Selection::Ours,
+        similar: vec!["argocd-operator".to_owned()],
     }
 }
 
@@ -213,9 +214,10 @@ fn refusals_begin_with_upstreams_sentence() {
         &[],
         &market(vec![("a", CatalogLookup::NoSuchPackage)]),
     ));
-    assert!(
-        none.starts_with("refused: no bundles found for package \"argocd\""),
-        "{none}"
+    assert_eq!(
+        none,
+        "refused: no bundles found for package \"argocd\". Catalogs without the package: \"a\". Did you mean \
+         \"argocd-operator\"?"
     );
     let unserved = version(choose(
         json!({}),
@@ -282,6 +284,7 @@ fn the_gate_restores_upstreams_choice_between_catalogs() {
             any_selected: true,
             answers: answers.clone(),
             selection,
+            similar: Vec::new(),
         };
         assert_eq!(choose(json!({}), &[], &market).is_err(), refused, "{selection:?}");
     }

@@ -114,6 +114,7 @@ fn request(tape: &mut Tape<'_>) -> Request {
         } else {
             Selection::Ours
         },
+        similar: Vec::new(),
     }
 }
 

@@ -211,6 +211,7 @@ fn answer(
         }),
         release_support: row.bundle_release_support,
         selection,
+        similar: Vec::new(),
     };
     Ok(Outcome::Answer(Box::new(resolve(&request, &inputs))))
 }

@@ -1,0 +1,205 @@
+//! Ways on for a change of a CRD that is refused: the waiver that accepts it, and another change that is safe.
+
+use std::fmt::Write as _;
+
+use olm_api::{CrdUpgradeRule, CrdUpgradeWaiver};
+use olm_bundle::crd_safety::{Finding, Waiver};
+use serde_json::{Value, json};
+
+use crate::style::{Paint, Style};
+use crate::table::clean;
+
+/// The field of a `ClusterExtension` that waivers are in.
+const FIELD: &str = "spec.install.preflight.crdUpgradeSafety";
+
+/// A finding, and what to do about it.
+pub(crate) struct Advised<'a> {
+    finding: &'a Finding,
+    waived_by: WaivedBy,
+    instead: &'static str,
+}
+
+/// The waiver that accepts a finding.
+enum WaivedBy {
+    /// Its own.
+    Own(CrdUpgradeWaiver),
+    /// That of a finding before it.
+    Former(CrdUpgradeWaiver),
+    /// None: the API knows no waiver for the rule.
+    None,
+}
+
+/// Says for every finding of one CRD what to do about it. The findings are in order, so that a removal comes before what
+/// follows from it.
+pub(crate) fn advise<'a>(crd: &str, findings: &'a [Finding]) -> Vec<Advised<'a>> {
+    let mut given: Vec<(Waiver, CrdUpgradeWaiver)> = Vec::new();
+    let mut waived_by = |finding: &Finding| {
+        if let Some((_, former)) = given.iter().find(|(former, _)| former.covers(finding)) {
+            return WaivedBy::Former(former.clone());
+        }
+        let waiver = Waiver::of(finding);
+        let Some(own) = written(crd, &waiver) else {
+            return WaivedBy::None;
+        };
+        given.push((waiver, own.clone()));
+        WaivedBy::Own(own)
+    };
+    let advised = findings.iter().map(|finding| Advised {
+        finding,
+        waived_by: waived_by(finding),
+        instead: instead(&finding.rule),
+    });
+    advised.collect()
+}
+
+/// The waiver as the API has it; none when the API does not know the rule.
+fn written(crd: &str, waiver: &Waiver) -> Option<CrdUpgradeWaiver> {
+    let rule: CrdUpgradeRule = serde_json::from_value(Value::from(waiver.rule.as_str())).ok()?;
+    Some(CrdUpgradeWaiver {
+        crd: crd.to_owned(),
+        rule,
+        path: Some(waiver.path.clone()).filter(|path| !path.is_empty()),
+    })
+}
+
+/// A change that the bundle's author can make instead.
+fn instead(rule: &str) -> &'static str {
+    match rule {
+        "scope" => "give the CRD with the other scope another name",
+        "storedVersionRemoval" => {
+            "keep the version, not served, until every object is stored in another one and status.storedVersions of the \
+             CRD no longer names it"
+        }
+        "servedVersionRemoval" => "keep serving the version until every client has moved to another one",
+        "existingFieldRemoval" => {
+            "keep the field, described as deprecated, and leave it out of a new version alone"
+        }
+        "required" => "leave the field optional, or give it a default, in this version",
+        "default" => "keep the default in this version, and let the operator fill in the other value",
+        "oneOf" | "type" | "unhandled" => "keep this version as it is, and make the change in a new version",
+        _ => "admit in this version what it admitted before, and be stricter in a new version",
+    }
+}
+
+impl Advised<'_> {
+    /// The finding as data.
+    pub(crate) fn value(&self) -> Value {
+        let waiver = match &self.waived_by {
+            WaivedBy::Own(waiver) | WaivedBy::Former(waiver) => Some(waiver),
+            WaivedBy::None => None,
+        };
+        let finding = self.finding;
+        json!({"path": finding.path, "rule": finding.rule, "message": finding.message,
+            "waiver": waiver, "instead": self.instead})
+    }
+
+    fn write(&self, text: &mut String, style: Style) {
+        // Writing into a String cannot fail.
+        let _ = writeln!(text, "  {}", clean(&self.finding.to_string()));
+        let mut line = |what: &str, says: &str| {
+            let _ = writeln!(text, "    {what:<9}{}", style.paint(Paint::Dim, &clean(says)));
+        };
+        match &self.waived_by {
+            WaivedBy::Own(waiver) => line("waiver", &json!(waiver).to_string()),
+            WaivedBy::Former(waiver) => line(
+                "waiver",
+                &format!("that for {} above covers it", waiver.rule.as_str()),
+            ),
+            WaivedBy::None => {}
+        }
+        if !matches!(self.waived_by, WaivedBy::Former(_)) {
+            line("instead", self.instead);
+        }
+    }
+}
+
+/// Writes the findings of one CRD, and where a waiver goes; unless the stored objects are asked already, that they can be.
+pub(crate) fn write_findings(
+    text: &mut String,
+    findings: &[Advised<'_>],
+    stored_objects: bool,
+    style: Style,
+) {
+    for finding in findings {
+        finding.write(text, style);
+    }
+    if findings.is_empty() {
+        return;
+    }
+    if findings
+        .iter()
+        .any(|finding| matches!(finding.waived_by, WaivedBy::Own(_)))
+    {
+        let _ = writeln!(
+            text,
+            "  A waiver goes into {FIELD}.waivers of the ClusterExtension."
+        );
+    }
+    if !stored_objects {
+        let _ = writeln!(
+            text,
+            "  With storedObjects: Check and enforcement: None in {FIELD} the stored objects decide instead; \
+             --stored-objects asks those of the cluster."
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finding(path: &str, rule: &str, message: &str) -> Finding {
+        Finding {
+            path: path.to_owned(),
+            rule: rule.to_owned(),
+            message: message.to_owned(),
+        }
+    }
+
+    #[test]
+    fn every_finding_has_a_way_on() {
+        let findings = [
+            finding("", "existingFieldRemoval", "removed field : v1.^.spec.gone"),
+            finding("", "scope", "scope changed"),
+            finding("v1: ^.spec.gone", "type", "type changed"),
+            finding("v1: ^.spec.size", "maximum", "maximum decreased"),
+            finding("v2: ^.spec.size", "maximum", "maximum decreased"),
+            finding("v2", "ruleOfTomorrow", "version dropped"),
+        ];
+        let advised = advise("demos.example.com", &findings);
+        let waivers: Vec<String> = advised
+            .iter()
+            .map(|advised| advised.value()["waiver"].to_string())
+            .collect();
+        let removal = r#"{"crd":"demos.example.com","path":"^.spec.gone","rule":"existingFieldRemoval"}"#;
+        let maximum = r#"{"crd":"demos.example.com","path":"^.spec.size","rule":"maximum"}"#;
+        assert_eq!(
+            waivers,
+            [
+                removal,
+                r#"{"crd":"demos.example.com","rule":"scope"}"#,
+                removal,
+                maximum,
+                maximum,
+                "null",
+            ]
+        );
+        let mut text = String::new();
+        write_findings(&mut text, &advised, false, Style::plain());
+        for said in [
+            "waiver   {\"crd\":\"demos.example.com\",\"path\":\"^.spec.size\",\"rule\":\"maximum\"}",
+            "waiver   that for existingFieldRemoval above covers it",
+            "instead  admit in this version what it admitted before",
+            "spec.install.preflight.crdUpgradeSafety.waivers",
+            "storedObjects: Check",
+            "--stored-objects",
+        ] {
+            assert!(text.contains(said), "{said}: {text}");
+        }
+        let mut text = String::new();
+        write_findings(&mut text, &[], false, Style::plain());
+        assert_eq!(text, "");
+        write_findings(&mut text, &advised, true, Style::plain());
+        assert!(!text.contains("storedObjects"), "{text}");
+    }
+}

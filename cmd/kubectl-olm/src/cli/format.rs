@@ -1,0 +1,55 @@
+//! The format of answers.
+
+use clap::ValueEnum;
+
+/// How an answer is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    Table,
+    /// JSON.
+    Json,
+    /// YAML.
+    Yaml,
+}
+
+impl Format {
+    /// The format that a command line asks for, also one that is wrong otherwise.
+    pub(crate) fn asked(args: impl Iterator<Item = String>) -> Self {
+        let args: Vec<String> = args.take_while(|arg| arg != "--").collect();
+        let value = |(at, arg): (usize, &String)| match arg.as_str() {
+            "-o" | "--output" => args.get(at + 1).cloned(),
+            arg => {
+                let value = arg.strip_prefix("--output=").or_else(|| arg.strip_prefix("-o"))?;
+                Some(value.trim_start_matches('=').to_owned())
+            }
+        };
+        let found = args.iter().enumerate().filter_map(value).next_back();
+        found
+            .and_then(|value| Self::from_str(&value, false).ok())
+            .unwrap_or(Self::Table)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_format_of_a_wrong_command_line() {
+        let asked = |line: &str| Format::asked(line.split(' ').map(str::to_owned));
+        for line in [
+            "x -o json",
+            "x -ojson",
+            "x -o=json",
+            "x --output json",
+            "x --output=json -x",
+        ] {
+            assert_eq!(asked(line), Format::Json, "{line}");
+        }
+        assert_eq!(asked("x -o yaml y"), Format::Yaml);
+        for line in ["x", "x -o", "x -o xml", "x -- -o json", "x --one"] {
+            assert_eq!(asked(line), Format::Table, "{line}");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! CustomResourceDefinitions in files.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use olm_yaml::Limits;
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::source::SourceError;
+
+/// Largest file that is read, in bytes.
+const FILE_LIMIT: usize = 32 << 20;
+/// Most files of a directory that are looked at.
+const FILES: usize = 2000;
+/// Most levels of directories below the one that is given.
+const DEPTH: usize = 3;
+
+/// Returns the CRDs in a file, or in all files of a directory and the directories below it, such as a bundle, by their
+/// names.
+pub(super) fn read(path: &Path) -> Result<BTreeMap<String, Value>, Failure> {
+    let mut files = Vec::new();
+    list(path, 0, &mut files)?;
+    let mut crds = BTreeMap::new();
+    for file in files {
+        let text = contents(&file)?;
+        // Most files of a bundle are something else.
+        if memchr::memmem::find(&text, b"CustomResourceDefinition").is_none() {
+            continue;
+        }
+        let documents = olm_yaml::documents(&text, &Limits::default())
+            .map_err(|error| Failure::Usage(format!("cannot read {}: {error}", file.display())))?;
+        let is_crd = |document: &Value| {
+            document.get("kind").and_then(Value::as_str) == Some("CustomResourceDefinition")
+        };
+        crds.extend(documents.into_iter().filter(is_crd).filter_map(|document| {
+            let name = document.pointer("/metadata/name")?.as_str()?.to_owned();
+            Some((name, document))
+        }));
+    }
+    Ok(crds)
+}
+
+fn list(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), SourceError> {
+    let failed = |source| unreadable(path, source);
+    if !path.is_dir() {
+        files.push(path.to_owned());
+        return Ok(());
+    }
+    for entry in std::fs::read_dir(path).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let kind = entry.file_type().map_err(failed)?;
+        let below = entry.path();
+        let is_manifest = below
+            .extension()
+            .is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension == *known));
+        if kind.is_dir() && depth < DEPTH {
+            list(&below, depth + 1, files)?;
+        } else if kind.is_file() && is_manifest && files.len() < FILES {
+            files.push(below);
+        }
+    }
+    Ok(())
+}
+
+fn contents(path: &Path) -> Result<Vec<u8>, Failure> {
+    let file = File::open(path).map_err(|source| unreadable(path, source))?;
+    let mut text = Vec::new();
+    let room = u64::try_from(FILE_LIMIT).unwrap_or(u64::MAX).saturating_add(1);
+    file.take(room)
+        .read_to_end(&mut text)
+        .map_err(|source| unreadable(path, source))?;
+    if text.len() > FILE_LIMIT {
+        return Err(Failure::Usage(format!(
+            "{} is larger than {FILE_LIMIT} bytes, the most that is read of a file",
+            path.display()
+        )));
+    }
+    Ok(text)
+}
+
+fn unreadable(path: &Path, source: std::io::Error) -> SourceError {
+    SourceError::Read {
+        path: path.to_owned(),
+        source,
+    }
+}

@@ -1,0 +1,156 @@
+//! The order of search results: how well a package fits the words of a search.
+
+use std::cmp::Reverse;
+
+use crate::source::Listed;
+
+/// Most mentions in a description that count.
+const MENTIONS: usize = 100;
+
+/// The place of a package among the results, the least first: the worse its words are found, the later it comes; then the
+/// more often its description has them, the earlier.
+pub(crate) type Rank = (usize, Reverse<usize>);
+
+/// How a word stands in a text.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Fit {
+    Whole,
+    Begins,
+    Inside,
+}
+
+/// The rank of a package; none when it does not have every word. `words` are in lower case.
+pub(crate) fn rank(package: &Listed, words: &[String]) -> Option<Rank> {
+    let texts = Texts::of(package);
+    let places: Option<Vec<usize>> = words.iter().map(|word| texts.place(word)).collect();
+    let mentions = words.iter().map(|word| texts.mentions(word)).sum();
+    Some((places?.iter().sum(), Reverse(mentions)))
+}
+
+/// What is searched, in lower case.
+struct Texts {
+    name: String,
+    display_name: String,
+    keywords: Vec<String>,
+    provider: String,
+    description: String,
+}
+
+impl Texts {
+    fn of(package: &Listed) -> Self {
+        Self {
+            name: package.name.to_lowercase(),
+            display_name: package.display_name.to_lowercase(),
+            keywords: package.keywords.iter().map(|word| word.to_lowercase()).collect(),
+            provider: package.provider.to_lowercase(),
+            description: package.description.to_lowercase(),
+        }
+    }
+
+    /// The best place where the word is found, from 0, the name itself, to 7, a part of a word.
+    fn place(&self, word: &str) -> Option<usize> {
+        let in_name = fit(&self.name, word);
+        let display = fit(&self.display_name, word);
+        let keyword = self.keywords.iter().filter_map(|text| fit(text, word)).min();
+        let provider = fit(&self.provider, word);
+        let description = fit(&self.description, word);
+        let is_word = |fit: Option<Fit>| fit.is_some_and(|fit| fit < Fit::Inside);
+        let places = [
+            self.name == word,
+            self.name.starts_with(word),
+            in_name == Some(Fit::Whole),
+            is_word(in_name) || display == Some(Fit::Whole),
+            is_word(keyword),
+            is_word(provider),
+            is_word(description),
+            [in_name, display, keyword, provider, description]
+                .iter()
+                .any(Option::is_some),
+        ];
+        places.iter().position(|found| *found)
+    }
+
+    fn mentions(&self, word: &str) -> usize {
+        let found = self.description.matches(word);
+        found.take(MENTIONS).count()
+    }
+}
+
+/// The best way in which `word` stands in `text`.
+fn fit(text: &str, word: &str) -> Option<Fit> {
+    let joins = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+    let places = text.match_indices(word).map(|(at, found)| {
+        let before = text.get(..at).and_then(|before| before.chars().next_back());
+        let after = text
+            .get(at + found.len()..)
+            .and_then(|after| after.chars().next());
+        match (joins(before), joins(after)) {
+            (false, false) => Fit::Whole,
+            (false, true) => Fit::Begins,
+            (true, _) => Fit::Inside,
+        }
+    });
+    places.min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn package(
+        name: &str,
+        display_name: &str,
+        keywords: &[&str],
+        provider: &str,
+        description: &str,
+    ) -> Listed {
+        Listed {
+            name: name.to_owned(),
+            default_channel: String::new(),
+            description: description.to_owned(),
+            display_name: display_name.to_owned(),
+            keywords: keywords.iter().map(|&word| word.to_owned()).collect(),
+            provider: provider.to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_better_the_place_the_earlier() {
+        // In the order that is expected of a search for "harbour".
+        let packages = [
+            package("harbour", "", &[], "", ""),
+            package("harbour-operator", "", &[], "", ""),
+            package("my-harbour-operator", "", &[], "", "A Harbour for harbour boats"),
+            package("a-harbour", "", &[], "", "boats"),
+            package("b-harbour", "", &[], "", "boats"),
+            package("my-harbours", "", &[], "", ""),
+            package("z", "", &["Harbour"], "", ""),
+            package("y", "", &[], "Harbour Inc.", ""),
+            package("x", "", &[], "", "Boats of a harbour"),
+            package("a", "", &[], "", "Unharboured boats"),
+        ];
+        let words = ["harbour".to_owned()];
+        let mut found: Vec<(Rank, &str)> = packages
+            .iter()
+            .rev()
+            .filter_map(|package| Some((rank(package, &words)?, package.name.as_str())))
+            .collect();
+        found.sort_unstable();
+        let names: Vec<&str> = found.iter().map(|(_, name)| *name).collect();
+        let expected: Vec<&str> = packages.iter().map(|package| package.name.as_str()).collect();
+        assert_eq!(names, expected);
+    }
+
+    #[test]
+    fn every_word_must_be_found_somewhere() {
+        let package = package("lamp", "Big Lamp", &["light"], "Acme", "shines");
+        let place = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+            rank(&package, &words).map(|(place, _)| place)
+        };
+        assert_eq!(place(&[]), Some(0));
+        assert_eq!(place(&["lamp", "acme"]), Some(5));
+        assert_eq!(place(&["big"]), Some(3));
+        assert_eq!(place(&["lamp", "dark"]), None);
+    }
+}
