@@ -45,6 +45,12 @@ enum Chore {
     },
     /// Render bundle folders and print what came out: a line each, FOLDER, number of objects, hash of the list.
     RenderHash(render_hash::Args),
+    /// Compare the YAML reader with Go's, on the files of folders or on mutations of them.
+    Yaml {
+        /// Passed on to the comparison; see `cargo xtask yaml -- --help`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Compare with recorded answers: run every kind of vector that DIR holds.
     Vectors {
         /// The folder of vectors.
@@ -60,6 +66,7 @@ fn main() -> ExitCode {
         Chore::Test { args } => suites::run(&args),
         Chore::Demo { args } => shell::cargo_run("olm-harness", "demo", &args),
         Chore::RenderHash(args) => render_hash::run(&args),
+        Chore::Yaml { args } => shell::cargo_run("olm-integration", "yaml", &args),
         Chore::Vectors { dir } => shell::cargo_run("olm-integration", "vectors", &[dir]),
     };
     match result {

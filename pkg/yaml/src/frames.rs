@@ -110,9 +110,11 @@ impl<R: Read> Frames<R> {
     /// # Errors
     /// [`YamlError::Read`] if the source fails.
     pub fn retry_as_yaml(&mut self) -> Result<bool, YamlError> {
-        let Mode::Json(0 | 1) = self.mode else {
+        // A number is JSON, even if no float can hold it.
+        let number = matches!(self.frame.as_slice(), [b'-' | b'0'..=b'9', .., b'0'..=b'9']);
+        if number || !matches!(self.mode, Mode::Json(0 | 1)) {
             return Ok(false);
-        };
+        }
         let mut text = std::mem::take(&mut self.space);
         let blank_lines = lines(&text).saturating_sub(1);
         text.append(&mut self.frame);

@@ -2,3 +2,4 @@
 
 pub mod api_validation;
 pub mod vectors;
+pub mod yaml;

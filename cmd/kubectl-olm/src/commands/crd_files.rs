@@ -1,4 +1,4 @@
-//! CustomResourceDefinitions in files.
+//! Definitions of custom resources in files.
 
 use std::collections::BTreeMap;
 use std::fs::File;

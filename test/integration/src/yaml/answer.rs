@@ -53,7 +53,10 @@ impl Answer {
             values: Vec::new(),
             error: None,
         };
-        for line in response.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        for line in response
+            .split(|byte| *byte == b'\n')
+            .filter(|line| !line.is_empty())
+        {
             match line.split_first() {
                 Some((b'v', text)) => match olm_yaml::json(text, &Limits::default()) {
                     Ok(Value::Null) => {}

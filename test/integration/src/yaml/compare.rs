@@ -1,10 +1,10 @@
 //! Texts through both readers.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
+use std::fmt;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
+use serde_json::Value;
 
 use super::{Answer, Mode, Mutator, Oracle};
 
@@ -13,6 +13,9 @@ const BATCH: usize = 512;
 /// Times that Go is asked again before an answer counts as different: where two keys of one mapping have the same text
 /// in JSON, such as `1` and `"1"`, Go picks one of both at random.
 const ATTEMPTS: usize = 16;
+
+/// Beginning of the errors of `sigs.k8s.io/yaml`, which callers of the reader under test add themselves.
+const PREFIX: &str = "error converting YAML to JSON: ";
 
 /// A text on which the readers disagree.
 #[derive(Clone, Debug)]
@@ -36,7 +39,9 @@ pub struct Report {
     pub compared: usize,
     /// Those of them that both readers refuse.
     pub refused: usize,
-    /// Texts that the reader under test refuses and Go's does not, by the deviation that explains the refusal.
+    /// Refusals in the very words of Go's reader.
+    pub same_words: usize,
+    /// Disagreements that a listed deviation explains, by the deviation.
     pub deviations: BTreeMap<&'static str, usize>,
     /// Every disagreement that no deviation explains.
     pub differences: Vec<Difference>,
@@ -47,10 +52,50 @@ impl Report {
     pub fn add(&mut self, other: Self) {
         self.compared += other.compared;
         self.refused += other.refused;
+        self.same_words += other.same_words;
         for (name, count) in other.deviations {
             *self.deviations.entry(name).or_default() += count;
         }
         self.differences.extend(other.differences);
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            compared,
+            refused,
+            same_words,
+            ..
+        } = self;
+        let differing = self.differences.len();
+        write!(
+            f,
+            "{compared} compared, {refused} refused by both ({same_words} in the same words), {differing} differ"
+        )?;
+        for (name, count) in &self.deviations {
+            write!(f, ", {count} deviate ({name})")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "== {} as {:?}", self.name, self.mode)?;
+        writeln!(f, "text: {:?}", String::from_utf8_lossy(&self.text))?;
+        writeln!(
+            f,
+            "Go:   {:?} {}",
+            self.go.error,
+            Value::from(self.go.values.clone())
+        )?;
+        write!(
+            f,
+            "ours: {:?} {}",
+            self.ours.error,
+            Value::from(self.ours.values.clone())
+        )
     }
 }
 
@@ -69,16 +114,22 @@ pub fn compare(oracle: &mut Oracle, texts: &[(String, Vec<u8>)]) -> Result<Repor
         for (at, (go, (mode, text))) in answers.into_iter().zip(&questions).enumerate() {
             let ours = Answer::ours(*mode, text);
             report.compared += 1;
-            report.refused += usize::from(go.error.is_some() && ours.error.is_some());
+            if let (Some(go), Some(ours)) = (&go.error, &ours.error) {
+                report.refused += 1;
+                report.same_words += usize::from(go.strip_prefix(PREFIX).unwrap_or(go) == ours);
+            }
             if go.agrees(&ours) || agrees_again(oracle, *mode, text, &ours)? {
                 continue;
             }
-            if let Some(name) = deviation(&go, &ours) {
+            if let Some(name) = deviation(text, &go, &ours) {
                 *report.deviations.entry(name).or_default() += 1;
                 continue;
             }
             report.differences.push(Difference {
-                name: batch.get(at / 2).map(|(name, _)| name.clone()).unwrap_or_default(),
+                name: batch
+                    .get(at / 2)
+                    .map(|(name, _)| name.clone())
+                    .unwrap_or_default(),
                 mode: *mode,
                 text: text.to_vec(),
                 go,
@@ -89,57 +140,45 @@ pub fn compare(oracle: &mut Oracle, texts: &[(String, Vec<u8>)]) -> Result<Repor
     Ok(report)
 }
 
-/// Returns the deviation that explains why a text is refused which Go takes; each is in `docs/deviations.md`. A text that
-/// Go refuses, or reads as another value, is never explained.
-fn deviation(go: &Answer, ours: &Answer) -> Option<&'static str> {
+/// Returns the deviation of `docs/deviations.md` that explains a disagreement. But for the byte order mark, it explains
+/// only why a text is refused which Go takes.
+fn deviation(text: &[u8], go: &Answer, ours: &Answer) -> Option<&'static str> {
     const REFUSALS: [(&str, &str); 7] = [
-        ("control characters are not allowed", "encoding behind the first document"),
+        (
+            "control characters are not allowed",
+            "encoding behind the first document",
+        ),
         ("UTF-8 octet", "encoding behind the first document"),
         ("UTF-16 character", "encoding behind the first document"),
         ("surrogate area", "encoding behind the first document"),
-        ("has no JSON form", "value without JSON form that a repeated key replaces"),
+        (
+            "has no JSON form",
+            "value without JSON form that a repeated key replaces",
+        ),
         ("is nested deeper than", "limits"),
         ("bytes of memory", "limits"),
     ];
+    if has_inner_mark(text) {
+        return Some("byte order mark inside a text");
+    }
     let error = ours.error.as_deref().filter(|_| go.error.is_none())?;
     let refusal = REFUSALS.into_iter().find(|(text, _)| error.contains(text));
     refusal.map(|(_, name)| name)
 }
 
+/// Reports whether a byte order mark stands anywhere but at the beginning.
+fn has_inner_mark(text: &[u8]) -> bool {
+    let unit = |mark: [u8; 2]| text.chunks_exact(2).skip(1).any(|pair| pair == mark);
+    match text {
+        [0xff, 0xfe, ..] => unit([0xff, 0xfe]),
+        [0xfe, 0xff, ..] => unit([0xfe, 0xff]),
+        _ => text.windows(3).skip(1).any(|bytes| bytes == [0xef, 0xbb, 0xbf]),
+    }
+}
+
 fn agrees_again(oracle: &mut Oracle, mode: Mode, text: &[u8], ours: &Answer) -> Result<bool> {
     let questions = vec![(mode, text); ATTEMPTS];
     Ok(oracle.ask(&questions)?.iter().any(|go| go.agrees(ours)))
-}
-
-/// Compares every file of a folder and its folders, but for files above 16 MiB.
-///
-/// # Errors
-/// If a file cannot be read or the oracle ends.
-pub fn files(oracle: &mut Oracle, dir: &Path, wanted: &dyn Fn(&Path) -> bool) -> Result<Report> {
-    let mut report = Report::default();
-    let mut texts = Vec::new();
-    let mut size = 0;
-    let mut folders = vec![dir.to_owned()];
-    while let Some(folder) = folders.pop() {
-        let entries = fs::read_dir(&folder).with_context(|| format!("cannot list {}", folder.display()))?;
-        for entry in entries {
-            let path = entry?.path();
-            let about = fs::symlink_metadata(&path)?;
-            if about.is_dir() {
-                folders.push(path);
-            } else if about.is_file() && about.len() <= 16 << 20 && wanted(&path) {
-                let text = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-                size += text.len();
-                texts.push((path.display().to_string(), text));
-            }
-            if size > 32 << 20 {
-                report.add(compare(oracle, &std::mem::take(&mut texts))?);
-                size = 0;
-            }
-        }
-    }
-    report.add(compare(oracle, &texts)?);
-    Ok(report)
 }
 
 /// Compares `count` mutations of texts. The same seed gives the same mutations.

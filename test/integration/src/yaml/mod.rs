@@ -2,10 +2,12 @@
 
 mod answer;
 mod compare;
+mod folder;
 mod mutate;
 mod oracle;
 
 pub use answer::{Answer, Mode};
-pub use compare::{Difference, Report, compare, files, mutations};
+pub use compare::{Difference, Report, compare, mutations};
+pub use folder::{corpus, files};
 pub use mutate::Mutator;
 pub use oracle::Oracle;

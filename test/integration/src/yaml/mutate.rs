@@ -11,35 +11,202 @@ const MOST: usize = 3;
 
 /// Plain scalars that YAML 1.1, YAML 1.2 and JSON read differently, and forms at the edge of each number syntax.
 const SCALARS: &[&str] = &[
-    "yes", "No", "ON", "off", "y", "N", "~", "null", "Null", "nUll", "True", "tRue", "012", "0o12", "08", "0x1F", "0xg",
-    "0b101", "0b2", "0b-1", "-0b11", "-0", "-0.0", "+1", "+ 1", "1_000", "1__0", "_1", "1_", ".5", "._5", ".5_5", "5.",
-    "1.0", "1e3", "1E+3", "1e", "1e999", "-1e-999", "12345678901234567890", "18446744073709551616", "1.5e300",
-    "0.1e-6", "1e21", "123456789012345678", "9007199254740993", ".inf", "-.INF", ".NaN", "nan", "1:30", "190:20:30",
-    "2001-01-01", "2001-1-1 1:2:3", "2001-12-14t21:59:43.10-05:00", "1.2.3", "v1", "-", "--", "- x", "?", "? x", ":",
-    ": x", "a:b", "a: b", "a :b", "a #b", "a#b", "#", "@x", "`x", "%x", "&", "*", "!", "|", ">", "''", "\"\"", "'it''s'",
-    "\"a\\nb\\x41\\u00e9\\/\"", "\"a\\qb\"", "'a", "\"a", "a'", "[]", "{}", "[a, b]", "[a,]", "[,a]", "{a: b}", "{a}",
-    "{a: b, a: c}", "{? a : b}", "[a: b, c]", "[? a]", "{a:b}", "{a: }", "{a:}", "{\"a\":b}", "[a?b]", "[-1]", "[- a]",
-    "<<", "=", "0.0001", "1e-7", "100000000000000000000", "é", "\u{feff}", "😀", "\u{85}", "a\u{2028}b",
+    "yes",
+    "No",
+    "ON",
+    "off",
+    "y",
+    "N",
+    "~",
+    "null",
+    "Null",
+    "nUll",
+    "True",
+    "tRue",
+    "012",
+    "0o12",
+    "08",
+    "0x1F",
+    "0xg",
+    "0b101",
+    "0b2",
+    "0b-1",
+    "-0b11",
+    "-0",
+    "-0.0",
+    "+1",
+    "+ 1",
+    "1_000",
+    "1__0",
+    "_1",
+    "1_",
+    ".5",
+    "._5",
+    ".5_5",
+    "5.",
+    "1.0",
+    "1e3",
+    "1E+3",
+    "1e",
+    "1e999",
+    "-1e-999",
+    "12345678901234567890",
+    "18446744073709551616",
+    "1.5e300",
+    "0.1e-6",
+    "1e21",
+    "123456789012345678",
+    "9007199254740993",
+    ".inf",
+    "-.INF",
+    ".NaN",
+    "nan",
+    "1:30",
+    "190:20:30",
+    "2001-01-01",
+    "2001-1-1 1:2:3",
+    "2001-12-14t21:59:43.10-05:00",
+    "1.2.3",
+    "v1",
+    "-",
+    "--",
+    "- x",
+    "?",
+    "? x",
+    ":",
+    ": x",
+    "a:b",
+    "a: b",
+    "a :b",
+    "a #b",
+    "a#b",
+    "#",
+    "@x",
+    "`x",
+    "%x",
+    "&",
+    "*",
+    "!",
+    "|",
+    ">",
+    "''",
+    "\"\"",
+    "'it''s'",
+    "\"a\\nb\\x41\\u00e9\\/\"",
+    "\"a\\qb\"",
+    "'a",
+    "\"a",
+    "a'",
+    "[]",
+    "{}",
+    "[a, b]",
+    "[a,]",
+    "[,a]",
+    "{a: b}",
+    "{a}",
+    "{a: b, a: c}",
+    "{? a : b}",
+    "[a: b, c]",
+    "[? a]",
+    "{a:b}",
+    "{a: }",
+    "{a:}",
+    "{\"a\":b}",
+    "[a?b]",
+    "[-1]",
+    "[- a]",
+    "<<",
+    "=",
+    "0.0001",
+    "1e-7",
+    "100000000000000000000",
+    "é",
+    "\u{feff}",
+    "😀",
+    "\u{85}",
+    "a\u{2028}b",
 ];
 /// Openings of block scalars.
-const BLOCKS: &[&str] = &["|", ">", "|-", ">-", "|+", ">+", "|2", ">1-", "|-3", "|0", "|x", "> # c", "|9"];
+const BLOCKS: &[&str] = &[
+    "|", ">", "|-", ">-", "|+", ">+", "|2", ">1-", "|-3", "|0", "|x", "> # c", "|9",
+];
 /// Properties of nodes.
 const TAGS: &[&str] = &[
-    "!!str", "!!int", "!!float", "!!bool", "!!null", "!!binary", "!!timestamp", "!!map", "!!seq", "!!merge", "!foo", "!",
-    "!<tag:yaml.org,2002:int>", "!!", "!e!x", "&a", "&b", "&a !!str", "!!str &a", "&", "&a &b",
+    "!!str",
+    "!!int",
+    "!!float",
+    "!!bool",
+    "!!null",
+    "!!binary",
+    "!!timestamp",
+    "!!map",
+    "!!seq",
+    "!!merge",
+    "!foo",
+    "!",
+    "!<tag:yaml.org,2002:int>",
+    "!!",
+    "!e!x",
+    "&a",
+    "&b",
+    "&a !!str",
+    "!!str &a",
+    "&",
+    "&a &b",
 ];
 /// Whole lines.
 const LINES_OF_NOTE: &[&str] = &[
-    "---", "--- # c", "---x", "--- x", "...", "... # c", "...x", "# c", "", " ", "\t", "%YAML 1.1", "%YAML 1.2", "%FOO",
-    "%TAG ! tag:x,2002:", "<<: *a", "!!merge <<: *a", "<<: [*a, *b]", "<<: {x: 1, y: 2}", "<<: x", "\"<<\": {x: 1}",
-    "? x", ": y", "- ", "-", "- a", "-a", "a: &a {x: 1, z: [1]}", "b: &b", "c: *a", "d: [*a, *b]", "*a : x", "1: a",
-    "1.5: a", "true: a", "~: a", "? [a]", "\"1\": b", "{}", "{\"a\": 1}", "}", "]", "a: 1", "  a: 1", "a",
+    "---",
+    "--- # c",
+    "---x",
+    "--- x",
+    "...",
+    "... # c",
+    "...x",
+    "# c",
+    "",
+    " ",
+    "\t",
+    "%YAML 1.1",
+    "%YAML 1.2",
+    "%FOO",
+    "%TAG ! tag:x,2002:",
+    "<<: *a",
+    "!!merge <<: *a",
+    "<<: [*a, *b]",
+    "<<: {x: 1, y: 2}",
+    "<<: x",
+    "\"<<\": {x: 1}",
+    "? x",
+    ": y",
+    "- ",
+    "-",
+    "- a",
+    "-a",
+    "a: &a {x: 1, z: [1]}",
+    "b: &b",
+    "c: *a",
+    "d: [*a, *b]",
+    "*a : x",
+    "1: a",
+    "1.5: a",
+    "true: a",
+    "~: a",
+    "? [a]",
+    "\"1\": b",
+    "{}",
+    "{\"a\": 1}",
+    "}",
+    "]",
+    "a: 1",
+    "  a: 1",
+    "a",
 ];
 /// Characters that mean something somewhere.
 const CHARACTERS: &[&str] = &[
-    ":", ": ", "-", "- ", "?", ",", "[", "]", "{", "}", "#", " #", "&", "*", "!", "|", ">", "'", "\"", "%", "@", "`", "\\",
-    " ", "  ", "\t", "\n", "\n ", "\n\n", "\r", "\r\n", "\u{85}", "\u{2028}", "\u{feff}", "\0", "\u{7}", "\u{7f}",
-    "\u{9f}", "\u{a0}", "\u{fffe}", "<<", "~", "0", "é",
+    ":", ": ", "-", "- ", "?", ",", "[", "]", "{", "}", "#", " #", "&", "*", "!", "|", ">", "'", "\"", "%",
+    "@", "`", "\\", " ", "  ", "\t", "\n", "\n ", "\n\n", "\r", "\r\n", "\u{85}", "\u{2028}", "\u{feff}",
+    "\0", "\u{7}", "\u{7f}", "\u{9f}", "\u{a0}", "\u{fffe}", "<<", "~", "0", "é",
 ];
 
 /// Makes mutations; the same seed makes the same ones.
@@ -57,7 +224,10 @@ impl Mutator {
 
     /// Returns a piece of one of the texts with a few mutations.
     pub fn text(&mut self, corpus: &[Vec<u8>]) -> Vec<u8> {
-        let whole = corpus.choose(&mut self.random).map(Vec::as_slice).unwrap_or_default();
+        let whole = corpus
+            .choose(&mut self.random)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         let whole = String::from_utf8_lossy(whole);
         let mut lines: Vec<String> = self.piece(&whole);
         for _ in 0..self.random.random_range(1..=MOST) {
@@ -91,7 +261,10 @@ impl Mutator {
         };
         let new = match self.random.random_range(0..17) {
             0 => " ".repeat(self.random.random_range(1..4)) + &line,
-            1 => line.get(indentation(&line).min(self.random.random_range(1..4))..).unwrap_or_default().to_owned(),
+            1 => line
+                .get(indentation(&line).min(self.random.random_range(1..4))..)
+                .unwrap_or_default()
+                .to_owned(),
             2 => {
                 let scalar = self.pick(SCALARS);
                 replace_value(&line, scalar)
@@ -120,10 +293,17 @@ impl Mutator {
                 replace_value(&line, &format!("{quote}{words}{quote}"))
             }
             8 => line.replacen(' ', "\t", 1),
-            9 => format!("{line}{}", self.pick(&[" # c", "#c", " #", "\t# c", " ", "\t", ":", " :", ","])),
+            9 => format!(
+                "{line}{}",
+                self.pick(&[" # c", "#c", " #", "\t# c", " ", "\t", ":", " :", ","])
+            ),
             10 => {
                 let note = self.pick(LINES_OF_NOTE);
-                let indent = " ".repeat(if self.random.random_bool(0.5) { indentation(&line) } else { 0 });
+                let indent = " ".repeat(if self.random.random_bool(0.5) {
+                    indentation(&line)
+                } else {
+                    0
+                });
                 lines.insert(at, format!("{indent}{note}"));
                 return;
             }
@@ -149,7 +329,10 @@ impl Mutator {
             15 => {
                 let place = self.place(&line);
                 let (before, after) = line.split_at(place);
-                before.to_owned() + after.get(after.chars().next().map_or(0, char::len_utf8)..).unwrap_or_default()
+                before.to_owned()
+                    + after
+                        .get(after.chars().next().map_or(0, char::len_utf8)..)
+                        .unwrap_or_default()
             }
             _ => {
                 let (key, note) = (self.pick(SCALARS), self.pick(&["", " ", " x", " &a x"]));
@@ -167,7 +350,11 @@ impl Mutator {
 
     /// Returns a place between two characters.
     fn place(&mut self, line: &str) -> usize {
-        let places: Vec<usize> = line.char_indices().map(|(at, _)| at).chain([line.len()]).collect();
+        let places: Vec<usize> = line
+            .char_indices()
+            .map(|(at, _)| at)
+            .chain([line.len()])
+            .collect();
         places.choose(&mut self.random).copied().unwrap_or_default()
     }
 
@@ -182,7 +369,12 @@ impl Mutator {
             5 => {
                 let mut bytes = text.into_bytes();
                 let at = self.random.random_range(0..=bytes.len());
-                bytes.insert(at, *[0xff, 0xc3, 0xe2, 0x80, 0xf8].choose(&mut self.random).unwrap_or(&0xff));
+                bytes.insert(
+                    at,
+                    *[0xff, 0xc3, 0xe2, 0x80, 0xf8]
+                        .choose(&mut self.random)
+                        .unwrap_or(&0xff),
+                );
                 bytes
             }
             6 => format!("{text}{text}").into_bytes(),
@@ -203,14 +395,19 @@ fn indentation(line: &str) -> usize {
 
 /// Returns what follows the key of a line, or its dash.
 fn value(line: &str) -> &str {
-    line.split_once(": ").map_or_else(|| line.trim_start().trim_start_matches("- "), |(_, value)| value)
+    line.split_once(": ")
+        .map_or_else(|| line.trim_start().trim_start_matches("- "), |(_, value)| value)
 }
 
 fn replace_value(line: &str, value: &str) -> String {
-    match (line.split_once(": "), line.trim_end().strip_suffix(':')) {
-        (Some((key, _)), _) => format!("{key}: {value}"),
-        (None, Some(key)) => format!("{key}: {value}"),
-        (None, None) if line.trim_start().starts_with("- ") => format!("{}- {value}", " ".repeat(indentation(line))),
-        (None, None) => format!("{}{value}", " ".repeat(indentation(line))),
+    let key = line
+        .split_once(": ")
+        .map(|(key, _)| key)
+        .or_else(|| line.trim_end().strip_suffix(':'));
+    let indent = " ".repeat(indentation(line));
+    match key {
+        Some(key) => format!("{key}: {value}"),
+        None if line.trim_start().starts_with("- ") => format!("{indent}- {value}"),
+        None => format!("{indent}{value}"),
     }
 }

@@ -1,0 +1,78 @@
+//! Files to compare.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+
+use super::{Oracle, Report, compare};
+
+/// Largest file that is compared, in bytes.
+const FILE_BYTES: u64 = 16 << 20;
+/// Bytes of files that are compared at a time.
+const BATCH_BYTES: usize = 32 << 20;
+/// Most files that mutations are made of; of more, evenly spread ones are taken.
+const CORPUS: usize = 3000;
+
+/// Compares every file of a folder and the folders in it, but for files above 16 MiB.
+///
+/// # Errors
+/// If a file cannot be read or the oracle ends.
+pub fn files(oracle: &mut Oracle, dir: &Path) -> Result<Report> {
+    let mut report = Report::default();
+    let mut texts = Vec::new();
+    let mut size = 0;
+    for path in list(dir)? {
+        let text = read(&path)?;
+        size += text.len();
+        texts.push((path.display().to_string(), text));
+        if size > BATCH_BYTES {
+            report.add(compare(oracle, &std::mem::take(&mut texts))?);
+            size = 0;
+        }
+    }
+    report.add(compare(oracle, &texts)?);
+    Ok(report)
+}
+
+/// Returns texts to mutate: the YAML and JSON files of folders.
+///
+/// # Errors
+/// If a folder or a file cannot be read.
+pub fn corpus(dirs: &[PathBuf]) -> Result<Vec<Vec<u8>>> {
+    let mut paths = Vec::new();
+    for dir in dirs {
+        paths.extend(list(dir)?);
+    }
+    let known = |path: &PathBuf| {
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        extension.is_some_and(|extension| ["yaml", "yml", "json", "jsonl"].contains(&extension))
+    };
+    paths.retain(known);
+    let step = paths.len().div_ceil(CORPUS).max(1);
+    paths.iter().step_by(step).map(|path| read(path)).collect()
+}
+
+fn read(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// Lists the files of a folder and the folders in it, in a fixed order.
+fn list(dir: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    let mut folders = vec![dir.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let entries = fs::read_dir(&folder).with_context(|| format!("cannot list {}", folder.display()))?;
+        for entry in entries {
+            let path = entry?.path();
+            let about = fs::symlink_metadata(&path)?;
+            if about.is_dir() {
+                folders.push(path);
+            } else if about.is_file() && about.len() <= FILE_BYTES {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
