@@ -5,8 +5,10 @@ mod check;
 mod generate;
 mod purity;
 mod render_hash;
+mod render_loss;
 mod shell;
 mod suites;
+mod sweep;
 
 use std::process::ExitCode;
 
@@ -44,7 +46,9 @@ enum Chore {
         args: Vec<String>,
     },
     /// Render bundle folders and print what came out: a line each, FOLDER, number of objects, hash of the list.
-    RenderHash(render_hash::Args),
+    RenderHash(sweep::Args),
+    /// Render bundle folders and print what their manifests hold and the objects lack: FOLDER, OBJECT, PATH, VALUE.
+    RenderLoss(sweep::Args),
     /// Compare the YAML reader with Go's, on the files of folders or on mutations of them.
     Yaml {
         /// Passed on to the comparison; see `cargo xtask yaml -- --help`.
@@ -66,6 +70,7 @@ fn main() -> ExitCode {
         Chore::Test { args } => suites::run(&args),
         Chore::Demo { args } => shell::cargo_run("olm-harness", "demo", &args),
         Chore::RenderHash(args) => render_hash::run(&args),
+        Chore::RenderLoss(args) => render_loss::run(&args),
         Chore::Yaml { args } => shell::cargo_run("olm-integration", "yaml", &args),
         Chore::Vectors { dir } => shell::cargo_run("olm-integration", "vectors", &[dir]),
     };

@@ -7,50 +7,12 @@
 //! wrong usage.
 
 use std::io::{self, BufWriter, Write as _};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
-use std::thread;
+use std::path::Path;
 
 use anyhow::{Context as _, bail};
-use clap::ValueEnum;
-use olm_bundle::{Certificates, RenderOptions, list_hash, parse, render};
-use serde_json::Value;
+use olm_bundle::{RenderOptions, list_hash};
 
-/// What is rendered, and how.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    /// Bundle folders (those that hold `manifests` and `metadata`), or folders of such at any depth.
-    #[arg(required = true)]
-    dirs: Vec<PathBuf>,
-    /// The namespace to install to.
-    #[arg(long, default_value = "olm-test")]
-    namespace: String,
-    /// Who makes the certificates of webhooks.
-    #[arg(long, value_enum, default_value_t = Issuer::CertManager)]
-    certificates: Issuer,
-    /// `spec.config.inline` as JSON.
-    #[arg(long, value_name = "JSON", value_parser = json)]
-    config: Option<Value>,
-    /// Take bundles that do not support `AllNamespaces`, too (upstream's gate `SingleOwnNamespaceInstallSupport`).
-    #[arg(long)]
-    single_own_namespace: bool,
-    /// Know the field `deploymentConfig` of the configuration (upstream's gate `DeploymentConfig`).
-    #[arg(long)]
-    deployment_config: bool,
-}
-
-/// Who makes certificates.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Issuer {
-    /// cert-manager.
-    CertManager,
-    /// OpenShift's service CA.
-    ServiceCa,
-    /// Nobody: bundles with webhooks are refused.
-    None,
-}
+use crate::sweep::{self, Args, Failure};
 
 /// What came of one folder.
 #[derive(Debug, PartialEq, Eq)]
@@ -60,35 +22,15 @@ enum Outcome {
     Unreadable(String),
 }
 
-fn json(text: &str) -> Result<Value, String> {
-    serde_json::from_str(text).map_err(|error| error.to_string())
-}
-
-impl Args {
-    fn options(&self) -> RenderOptions {
-        let mut options = RenderOptions::new(self.namespace.clone());
-        options.config.clone_from(&self.config);
-        options.single_own_namespace = self.single_own_namespace;
-        options.deployment_config = self.deployment_config;
-        options.certificates = match self.certificates {
-            Issuer::CertManager => Certificates::CertManager,
-            Issuer::ServiceCa => Certificates::ServiceCa,
-            Issuer::None => Certificates::None,
-        };
-        options
-    }
-}
-
 /// Prints the line of every bundle; fails when a folder could not be read.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let mut folders = Vec::new();
-    for dir in &args.dirs {
-        find(dir, &mut folders);
-    }
+    let folders = args.folders();
+    let options = args.options();
     let mut out = BufWriter::new(io::stdout().lock());
     let mut unreadable = 0_usize;
     let mut written = Ok(());
-    sweep(&folders, &args.options(), |folder, outcome| {
+    let work = |folder: &Path| outcome(folder, &options);
+    sweep::sweep(&folders, work, |folder, outcome| {
         unreadable += usize::from(matches!(outcome, Outcome::Unreadable(_)));
         let line = outcome.line(folder);
         written = out.write_all(line.as_bytes());
@@ -107,122 +49,43 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 
 impl Outcome {
     fn line(&self, folder: &Path) -> String {
-        let escape = |text: &str| {
-            text.replace('\\', "\\\\")
-                .replace('\n', "\\n")
-                .replace('\t', "\\t")
-        };
         let folder = folder.display();
         match self {
             Self::Rendered { count, hash } => format!("{folder}\t{count}\t{hash}\n"),
-            Self::Refused(reason) => format!("{folder}\trefused\t{}\n", escape(reason)),
-            Self::Unreadable(reason) => format!("{folder}\terror\t{}\n", escape(reason)),
+            Self::Refused(reason) => format!("{folder}\trefused\t{}\n", sweep::escape(reason)),
+            Self::Unreadable(reason) => format!("{folder}\terror\t{}\n", sweep::escape(reason)),
         }
     }
-}
-
-/// The bundles at or below `dir`, by name. A folder without any is one itself: it has an answer, too.
-fn find(dir: &Path, into: &mut Vec<PathBuf>) {
-    let before = into.len();
-    walk(dir, 0, into);
-    if into.len() == before {
-        into.push(dir.to_owned());
-    }
-}
-
-/// Deep enough for any collection; links to folders are followed, so there has to be an end.
-const MAX_DEPTH: usize = 12;
-
-fn walk(dir: &Path, depth: usize, into: &mut Vec<PathBuf>) {
-    if dir.join("manifests").is_dir() {
-        return into.push(dir.to_owned());
-    }
-    let Ok(entries) = std::fs::read_dir(dir) else {
-        return;
-    };
-    let mut folders: Vec<PathBuf> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| depth < MAX_DEPTH && path.is_dir())
-        .collect();
-    folders.sort();
-    for folder in folders {
-        walk(&folder, depth + 1, into);
-    }
-}
-
-/// Renders all `folders` on all cores; `each` gets the outcomes in the folders' order, and says whether to go on.
-fn sweep(folders: &[PathBuf], options: &RenderOptions, mut each: impl FnMut(&Path, Outcome) -> bool) {
-    let workers = thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let next = AtomicUsize::new(0);
-    let (sender, receiver) = mpsc::sync_channel(workers * 64);
-    thread::scope(|scope| {
-        for _ in 0..workers.min(folders.len()) {
-            let (sender, next) = (sender.clone(), &next);
-            scope.spawn(move || {
-                loop {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(folder) = folders.get(at) else { break };
-                    // Whoever received has gone.
-                    if sender.send((at, outcome(folder, options))).is_err() {
-                        break;
-                    }
-                }
-            });
-        }
-        drop(sender);
-        let mut early = std::collections::BTreeMap::new();
-        let mut due = 0;
-        for (at, outcome) in receiver {
-            early.insert(at, outcome);
-            while let Some(outcome) = early.remove(&due) {
-                let go_on = folders.get(due).is_some_and(|folder| each(folder, outcome));
-                due += 1;
-                if !go_on {
-                    next.store(folders.len(), Ordering::Relaxed);
-                }
-            }
-        }
-    });
 }
 
 fn outcome(folder: &Path, options: &RenderOptions) -> Outcome {
-    // A bundle that breaks the renderer is a defect to see, and no reason to lose the rest of the sweep.
-    let caught = catch_unwind(AssertUnwindSafe(|| one(folder, options)));
-    caught.unwrap_or_else(|_| Outcome::Unreadable("rendering panicked; this is a defect".to_owned()))
-}
-
-fn one(folder: &Path, options: &RenderOptions) -> Outcome {
-    if !folder.is_dir() {
-        return Outcome::Unreadable("there is no such folder".to_owned());
-    }
-    let files = match olm_bundle_files::read(folder) {
-        Ok(files) => files,
-        Err(error) => return Outcome::Unreadable(format!("{:#}", anyhow::Error::new(error))),
-    };
-    let bundle = match parse(&files) {
-        Ok(bundle) => bundle,
-        Err(error) => return Outcome::Refused(error.to_string()),
-    };
-    match render(&bundle, options) {
-        Ok(objects) => Outcome::Rendered {
+    match sweep::render_folder(folder, options) {
+        Ok((_, objects)) => Outcome::Rendered {
             count: objects.len(),
             hash: list_hash(&objects),
         },
-        Err(error) => Outcome::Refused(error.to_string()),
+        Err(Failure::Refused(reason)) => Outcome::Refused(reason),
+        Err(Failure::Unreadable(reason)) => Outcome::Unreadable(reason),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
+    use olm_bundle::Certificates;
+    use serde_json::Value;
+
     use super::*;
 
     fn lines(dirs: &[&Path], options: &RenderOptions) -> Vec<(PathBuf, Outcome)> {
         let mut folders = Vec::new();
         for dir in dirs {
-            find(dir, &mut folders);
+            sweep::find(dir, &mut folders);
         }
         let mut out = Vec::new();
-        sweep(&folders, options, |folder, outcome| {
+        let work = |folder: &Path| outcome(folder, options);
+        sweep::sweep(&folders, work, |folder, outcome| {
             out.push((folder.to_owned(), outcome));
             true
         });

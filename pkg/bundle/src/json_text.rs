@@ -19,6 +19,27 @@ pub fn escaped_json(value: &Value) -> String {
     encode(value, true)
 }
 
+/// The JSON `text` without white space and with the characters escaped that [`escaped_json`] escapes; keys and numbers stay as
+/// they are written.
+pub(crate) fn compact(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let (mut quoted, mut escaped) = (false, false);
+    for c in text.chars() {
+        match c {
+            ' ' | '\t' | '\r' | '\n' if !quoted => continue,
+            '"' if !escaped => quoted = !quoted,
+            _ => {}
+        }
+        escaped = c == '\\' && !escaped;
+        if matches!(c, '<' | '>' | '&' | '\u{2028}' | '\u{2029}') {
+            let _ = write!(out, "\\u{:04x}", u32::from(c));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
 /// Canonical JSON: what equal objects have in common, byte for byte. `<`, `>` and `&` stay what they are.
 pub fn canonical_json(value: &Value) -> String {
     encode(value, false)
@@ -116,6 +137,14 @@ mod tests {
             "\"a\\u003c\\u0026\\u003e\\u2028\\u0001\\bb\""
         );
         assert_eq!(canonical_json(&value), "\"a<&>\\u2028\\u0001\\bb\"");
+    }
+
+    #[test]
+    fn compact_text_keeps_order_and_numbers() {
+        assert_eq!(
+            compact("{ \"b\" : \"a \\\" <\" ,\n\"a\":\t1.50 }"),
+            "{\"b\":\"a \\\" \\u003c\",\"a\":1.50}"
+        );
     }
 
     #[test]

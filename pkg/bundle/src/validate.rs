@@ -119,7 +119,7 @@ fn contradictions(bundle: &Bundle) -> Vec<String> {
     .collect()
 }
 
-fn repeated<'a>(names: impl Iterator<Item = &'a str>) -> BTreeSet<&'a str> {
+fn repeated<T: Copy + Ord>(names: impl Iterator<Item = T>) -> BTreeSet<T> {
     let mut seen = BTreeSet::new();
     names.filter(|name| !seen.insert(*name)).collect()
 }
@@ -135,7 +135,7 @@ fn deployment_names(bundle: &Bundle) -> Vec<String> {
     let twice = repeated(names())
         .into_iter()
         .map(|name| format!("cluster service version contains duplicate strategy deployment spec '{name}'"));
-    let invalid = names().filter_map(|name| {
+    let invalid = names().collect::<BTreeSet<_>>().into_iter().filter_map(|name| {
         let messages = subdomain_messages(name).join(", ");
         (!messages.is_empty())
             .then(|| format!("invalid cluster service version strategy deployment name '{name}': {messages}"))
@@ -143,12 +143,9 @@ fn deployment_names(bundle: &Bundle) -> Vec<String> {
     twice.chain(invalid).collect()
 }
 
-/// What Kubernetes says about a name that is no DNS-1123 subdomain.
+/// What Kubernetes says about a name that is no DNS-1123 subdomain, sorted.
 fn subdomain_messages(name: &str) -> Vec<String> {
     let mut out = Vec::new();
-    if name.len() > 253 {
-        out.push("must be no more than 253 characters".to_owned());
-    }
     let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let label_fits = |label: &str| {
         label.starts_with(is_word)
@@ -162,6 +159,9 @@ fn subdomain_messages(name: &str) -> Vec<String> {
              '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
                 .to_owned(),
         );
+    }
+    if name.len() > 253 {
+        out.push("must be no more than 253 characters".to_owned());
     }
     out
 }
@@ -236,51 +236,45 @@ fn webhook_deployments(bundle: &Bundle) -> Vec<String> {
         .iter()
         .map(|spec| spec.name.as_str())
         .collect();
-    bundle
+    let mut dangling: Vec<(&str, &str, &str)> = bundle
         .csv
         .webhooks
         .iter()
-        .filter(|webhook| !deployments.contains(webhook.deployment.as_str()))
-        .map(|webhook| {
+        .map(|webhook| (webhook.deployment.as_str(), typed_name(webhook)))
+        .filter(|(deployment, _)| !deployments.contains(deployment))
+        .map(|(deployment, (kind, name))| (deployment, kind, name))
+        .collect();
+    dangling.sort_unstable();
+    dangling
+        .into_iter()
+        .map(|(deployment, kind, name)| {
             format!(
-                "webhook of type '{}' with name '{}' references non-existent deployment '{}'",
-                webhook.type_name, webhook.generate_name, webhook.deployment
+                "webhook of type '{kind}' with name '{name}' references non-existent deployment '{deployment}'"
             )
         })
         .collect()
 }
 
+/// The type and the name of a webhook definition, by which findings are sorted.
+fn typed_name(webhook: &Webhook) -> (&str, &str) {
+    (&webhook.type_name, &webhook.generate_name)
+}
+
 fn webhook_duplicates(bundle: &Bundle) -> Vec<String> {
-    [
-        WebhookType::Conversion,
-        WebhookType::Mutating,
-        WebhookType::Validating,
-    ]
-    .into_iter()
-    .flat_map(|kind| {
-        let of_kind = bundle
-            .csv
-            .webhooks
-            .iter()
-            .filter(move |webhook| webhook.kind == Some(kind));
-        repeated(of_kind.map(|webhook| webhook.generate_name.as_str()))
-            .into_iter()
-            .map(move |name| format!("duplicate webhook '{name}' of type '{}'", kind.as_str()))
-    })
-    .collect()
+    repeated(bundle.csv.webhooks.iter().map(typed_name))
+        .into_iter()
+        .map(|(kind, name)| format!("duplicate webhook '{name}' of type '{kind}'"))
+        .collect()
 }
 
 fn webhook_names(bundle: &Bundle) -> Vec<String> {
-    let invalid = |webhook: &Webhook| {
-        let messages = subdomain_messages(&webhook.generate_name).join(",");
-        (!messages.is_empty()).then(|| {
-            format!(
-                "webhook of type '{}' has invalid name '{}': {messages}",
-                webhook.type_name, webhook.generate_name
-            )
-        })
+    let names: BTreeSet<_> = bundle.csv.webhooks.iter().map(typed_name).collect();
+    let invalid = |(kind, name)| {
+        let messages = subdomain_messages(name).join(",");
+        (!messages.is_empty())
+            .then(|| format!("webhook of type '{kind}' has invalid name '{name}': {messages}"))
     };
-    bundle.csv.webhooks.iter().filter_map(invalid).collect()
+    names.into_iter().filter_map(invalid).collect()
 }
 
 fn conversion_duplicates(bundle: &Bundle) -> Vec<String> {
@@ -305,13 +299,19 @@ fn conversion_duplicates(bundle: &Bundle) -> Vec<String> {
 
 fn conversion_owned(bundle: &Bundle) -> Vec<String> {
     let owned: BTreeSet<&str> = bundle.csv.owned_crds.iter().map(String::as_str).collect();
-    conversions(bundle)
-        .flat_map(|webhook| webhook.conversion_crds.iter().map(move |crd| (webhook, crd)))
-        .filter(|(_, crd)| !owned.contains(crd.as_str()))
-        .map(|(webhook, crd)| {
+    let mut foreign: Vec<(&str, &str)> = conversions(bundle)
+        .flat_map(|webhook| {
+            let crds = webhook.conversion_crds.iter();
+            crds.map(|crd| (webhook.generate_name.as_str(), crd.as_str()))
+        })
+        .filter(|(_, crd)| !owned.contains(crd))
+        .collect();
+    foreign.sort_unstable();
+    foreign
+        .into_iter()
+        .map(|(name, crd)| {
             format!(
-                "conversion webhook '{}' references custom resource definition '{crd}' not owned bundle",
-                webhook.generate_name
+                "conversion webhook '{name}' references custom resource definition '{crd}' not owned bundle"
             )
         })
         .collect()
@@ -320,7 +320,7 @@ fn conversion_owned(bundle: &Bundle) -> Vec<String> {
 /// Rules that would let a bundle intercept this system itself, or admission as a whole.
 fn webhook_rules(bundle: &Bundle) -> Vec<String> {
     let mut out = Vec::new();
-    let admission = |webhook: &&Webhook| webhook.kind.is_some_and(|kind| kind != WebhookType::Conversion);
+    let admission = |webhook: &&Webhook| webhook.kind != Some(WebhookType::Conversion);
     for webhook in bundle.csv.webhooks.iter().filter(admission) {
         let head = format!(
             "webhook \"{}\" contains forbidden rule: admission webhook rules",

@@ -260,13 +260,16 @@ fn nested(path: &str, shape: &Shape, value: &Value, out: &mut Vec<Finding>) {
             return;
         }
         (Shape::Quantity | Shape::IntOrString | Shape::Float, Value::Number(_))
-        | (Shape::Quantity | Shape::IntOrString | Shape::Str | Shape::Time, Value::String(_))
+        | (
+            Shape::Quantity | Shape::IntOrString | Shape::Str | Shape::Bytes | Shape::Time,
+            Value::String(_),
+        )
         | (Shape::Bool, Value::Bool(_))
         | (Shape::Any | Shape::NamedOrBool(_) | Shape::NamedOrList(_) | Shape::NamedOrTexts(_), _) => return,
         (Shape::Int | Shape::Int64, Value::Number(number)) if number.is_i64() || number.is_u64() => return,
         (Shape::List(_), _) => "array",
         (Shape::Map(_), _) => "object",
-        (Shape::Str | Shape::Time, _) => "string",
+        (Shape::Str | Shape::Bytes | Shape::Time, _) => "string",
         (Shape::Bool, _) => "boolean",
         (Shape::Int | Shape::Int64, _) => "integer",
         (Shape::Float, _) => "number",
@@ -281,7 +284,7 @@ fn structure(path: &str, name: &str, value: &Value, out: &mut Vec<Finding>) {
     let Value::Object(map) = value else {
         return out.push(Finding::Text(null_or_type(path, value, "object")));
     };
-    for (field, Field { shape, required }) in shapes().fields(name) {
+    for (field, Field { shape, required, .. }) in shapes().fields(name) {
         match map.get(field) {
             Some(value) => nested(&format!("{path}.{field}"), shape, value, out),
             None if *required => {

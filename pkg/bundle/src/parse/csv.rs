@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn fields_have_their_types() {
         let error = |spec| csv(&json!({"spec": spec})).unwrap_err();
-        assert_eq!(error(json!({"description": 5})), "unrecognized type: string");
+        assert_eq!(error(json!({"description": 5})), "cannot convert int64 to string");
         assert_eq!(
             error(json!({"keywords": "one"})),
             "cannot restore slice from string"

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::shape::go_kind;
+use crate::shape::{go_kind, integer};
 
 /// A JSON object, or the emptiness of null and absence.
 #[derive(Clone, Copy)]
@@ -37,9 +37,7 @@ impl<'a> Object<'a> {
 
     pub(super) fn integer(self, key: &str) -> Result<i64, String> {
         self.get(key).map_or(Ok(0), |value| {
-            value
-                .as_i64()
-                .ok_or_else(|| "unrecognized type: int32".to_owned())
+            integer(value).ok_or_else(|| "unrecognized type: int32".to_owned())
         })
     }
 

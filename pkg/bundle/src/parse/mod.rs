@@ -3,6 +3,7 @@
 mod crd;
 mod csv;
 mod decode;
+mod flatten;
 mod format;
 mod lint;
 mod properties;
@@ -14,6 +15,7 @@ use serde_json::Value;
 pub use format::{FORMAT_LABEL, check_format};
 pub use lint::{Notice, lint};
 
+use self::flatten::Unreadable;
 use crate::model::{Csv, StrategyDeployment};
 use crate::{Bundle, ParseError, yaml};
 
@@ -30,13 +32,11 @@ const MAX_OBJECTS: usize = 10_000;
 const MAX_CONTAINERS: usize = 500;
 /// Most bytes of annotations in all deployments: each carries those of the CSV.
 const MAX_COPIED_ANNOTATIONS: usize = 64 << 20;
-/// Most characters of an object that an error repeats.
-const MAX_QUOTED: usize = 4096;
 
 const ANNOTATIONS: &str = "metadata/annotations.yaml";
 const PROPERTIES: &str = "metadata/properties.yaml";
 const MANIFESTS: &str = "manifests/";
-const CSV_KIND: &str = "ClusterServiceVersion";
+pub(crate) const CSV_KIND: &str = "ClusterServiceVersion";
 const PACKAGE_ANNOTATION: &str = "operators.operatorframework.io.bundle.package.v1";
 
 /// Reads a bundle from its files, keyed by slash-separated paths such as `manifests/x.yaml` and
@@ -64,9 +64,7 @@ pub fn parse(files: &BTreeMap<String, Vec<u8>>) -> Result<Bundle, ParseError> {
         wrong.push(ParseError::NoCsv);
     }
     let mut csv = found.csv.unwrap_or_default();
-    if let Some(bytes) = files.get(PROPERTIES)
-        && let Err(error) = properties::merge(&mut csv, PROPERTIES, bytes)
-    {
+    if let Err(error) = properties::merge(&mut csv, PROPERTIES, files.get(PROPERTIES).map(Vec::as_slice)) {
         wrong.push(error);
     }
     check_copies(&csv)?;
@@ -232,6 +230,11 @@ fn package(bytes: &[u8]) -> Result<String, ParseError> {
     }
 }
 
+/// The objects of all manifests as they came, lists flattened; a file that cannot be read has none.
+pub(crate) fn manifest_objects(files: &BTreeMap<String, Vec<u8>>) -> impl Iterator<Item = Value> {
+    manifests(files).flat_map(|(path, bytes)| objects(path, bytes).unwrap_or_default())
+}
+
 /// The objects of one file, lists flattened.
 fn objects(path: &str, bytes: &[u8]) -> Result<Vec<Value>, ParseError> {
     let wrong = |detail: String| ParseError::Manifest {
@@ -245,32 +248,10 @@ fn objects(path: &str, bytes: &[u8]) -> Result<Vec<Value>, ParseError> {
     })?;
     let mut out = Vec::with_capacity(documents.len());
     for document in documents {
-        flatten(path, document, &mut out).map_err(wrong)?;
+        let unreadable = |error: Unreadable| wrong(error.text(path));
+        flatten::objects(document, &mut out).map_err(unreadable)?;
     }
     Ok(out)
-}
-
-fn flatten(path: &str, object: Value, out: &mut Vec<Value>) -> Result<(), String> {
-    let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
-    if kind.is_empty() {
-        let text: String = object.to_string().chars().take(MAX_QUOTED).collect();
-        return Err(format!(
-            "unable to decode \"{path}\": Object 'Kind' is missing in '{text}'"
-        ));
-    }
-    if kind.ends_with("List") && object.get("items").is_some_and(Value::is_array) {
-        if let Value::Object(mut map) = object
-            && let Some(Value::Array(items)) = map.remove("items")
-        {
-            for item in items {
-                // Depth is bounded by the parser, so a list of lists cannot overflow the stack.
-                flatten(path, item, out)?;
-            }
-        }
-        return Ok(());
-    }
-    out.push(object);
-    Ok(())
 }
 
 #[cfg(test)]

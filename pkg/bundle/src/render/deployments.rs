@@ -7,7 +7,7 @@ use crate::config::DeploymentConfig;
 use crate::model::StrategyDeployment;
 
 /// The volumes a webhook deployment gets: name, mount path, certificate file, key file.
-const CERTIFICATE_VOLUMES: [(&str, &str, &str, &str); 2] = [
+pub(crate) const CERTIFICATE_VOLUMES: [(&str, &str, &str, &str); 2] = [
     (
         "webhook-cert",
         "/tmp/k8s-webhook-server/serving-certs",

@@ -9,6 +9,7 @@ mod webhooks;
 
 use std::collections::BTreeSet;
 
+pub(crate) use deployments::CERTIFICATE_VOLUMES;
 use serde_json::Value;
 
 use crate::config::{self, Config};

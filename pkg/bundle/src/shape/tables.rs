@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::presence::{Presence, usual};
 use super::{Field, Shape, Types};
 
 /// Name of the `CustomResourceDefinition` in the tables.
@@ -9,35 +10,36 @@ pub(crate) const CRD: &str = "Crd";
 /// Name of the `ClusterServiceVersion` in the tables.
 pub(crate) const CSV: &str = "Csv";
 
-/// A line a structure: its name, then `field:shape`; `!` marks fields that are always written, `[x]` a
-/// list, `{x}` a map, `x?` structure or boolean, `x*` structure or list, `x+` structure or texts.
+/// A line a structure: its name, then `field:shape`; `[x]` is a list, `{x}` a map, `x?` structure or boolean, `x*` structure
+/// or list, `x+` structure or texts. Fields are written as [`usual`] has it, but for those with a mark: `!` always, `~` as
+/// given even when empty, `-` unless empty. Of CSVs only the deployments are written, so that their fields need no mark.
 const TABLE: &str = "\
-Crd apiVersion:s! kind:s! metadata:io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta spec:CrdSpec status:CrdStatus
+Crd apiVersion:s kind:s metadata:io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta! spec:CrdSpec! status:CrdStatus!
 CrdSpec group:s! names:CrdNames! scope:s! versions:[CrdVersion]! conversion:CrdConversion preserveUnknownFields:b
 CrdNames plural:s! singular:s shortNames:[s] kind:s! listKind:s categories:[s]
-CrdStatus conditions:[CrdCondition]! acceptedNames:CrdNames! storedVersions:[s]! observedGeneration:l
-CrdCondition type:s! status:s! lastTransitionTime:t reason:s message:s observedGeneration:l
-CrdVersion name:s! served:b! storage:b! deprecated:b deprecationWarning:s schema:CrdValidation \
+CrdStatus conditions:[CrdCondition]! acceptedNames:CrdNames! storedVersions:[s]! observedGeneration:l-
+CrdCondition type:s! status:s! lastTransitionTime:t! reason:s message:s observedGeneration:l-
+CrdVersion name:s! served:b! storage:b! deprecated:b deprecationWarning:s~ schema:CrdValidation \
 subresources:CrdSubresources additionalPrinterColumns:[CrdColumn] selectableFields:[CrdSelectable]
 CrdValidation openAPIV3Schema:CrdSchema
 CrdSubresources status:CrdEmpty scale:CrdScale
 CrdEmpty
-CrdScale specReplicasPath:s! statusReplicasPath:s! labelSelectorPath:s
-CrdColumn name:s! type:s! format:s description:s priority:i jsonPath:s!
+CrdScale specReplicasPath:s! statusReplicasPath:s! labelSelectorPath:s~
+CrdColumn name:s! type:s! format:s description:s priority:i- jsonPath:s!
 CrdSelectable jsonPath:s!
 CrdConversion strategy:s! webhook:CrdWebhook
 CrdWebhook clientConfig:CrdClientConfig conversionReviewVersions:[s]!
-CrdClientConfig url:s service:CrdService caBundle:s
-CrdService namespace:s! name:s! path:s port:i
+CrdClientConfig url:s~ service:CrdService caBundle:y
+CrdService namespace:s! name:s! path:s~ port:i
 CrdDocs description:s url:s
-CrdRule rule:s! message:s messageExpression:s reason:s fieldPath:s optionalOldSelf:b
-CrdSchema id:s $schema:s $ref:s description:s type:s format:s title:s default:a maximum:f exclusiveMaximum:b \
+CrdRule rule:s! message:s messageExpression:s reason:s~ fieldPath:s optionalOldSelf:b~
+CrdSchema id:s $schema:s $ref:s~ description:s type:s format:s title:s default:a maximum:f exclusiveMaximum:b \
 minimum:f exclusiveMinimum:b maxLength:l minLength:l pattern:s maxItems:l minItems:l uniqueItems:b multipleOf:f \
 enum:[a] maxProperties:l minProperties:l required:[s] items:CrdSchema* allOf:[CrdSchema] oneOf:[CrdSchema] \
 anyOf:[CrdSchema] not:CrdSchema properties:{CrdSchema} additionalProperties:CrdSchema? \
 patternProperties:{CrdSchema} dependencies:{CrdSchema+} additionalItems:CrdSchema? definitions:{CrdSchema} \
-externalDocs:CrdDocs example:a nullable:b x-kubernetes-preserve-unknown-fields:b x-kubernetes-embedded-resource:b \
-x-kubernetes-int-or-string:b x-kubernetes-list-map-keys:[s] x-kubernetes-list-type:s x-kubernetes-map-type:s \
+externalDocs:CrdDocs example:a nullable:b x-kubernetes-preserve-unknown-fields:b~ x-kubernetes-embedded-resource:b \
+x-kubernetes-int-or-string:b x-kubernetes-list-map-keys:[s] x-kubernetes-list-type:s~ x-kubernetes-map-type:s~ \
 x-kubernetes-validations:[CrdRule]
 Csv apiVersion:s kind:s metadata:io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta spec:CsvSpec
 CsvSpec install:CsvInstall version:s maturity:s customresourcedefinitions:CsvCrds apiservicedefinitions:CsvApis \
@@ -52,13 +54,13 @@ CsvPermission serviceAccountName:s rules:[CsvRule]
 CsvRule verbs:[s] apiGroups:[s] resources:[s] resourceNames:[s] nonResourceURLs:[s]
 CsvCrds owned:[CsvCrd] required:[CsvCrd]
 CsvCrd name:s version:s kind:s displayName:s description:s resources:[CsvResource] \
-statusDescriptors:[CsvDescriptor] specDescriptors:[CsvDescriptor] actionDescriptor:[CsvDescriptor]
+statusDescriptors:[CsvDescriptor] specDescriptors:[CsvDescriptor] actionDescriptors:[CsvDescriptor]
 CsvResource name:s kind:s version:s
 CsvDescriptor path:s displayName:s description:s x-descriptors:[s] value:a
 CsvApis owned:[CsvApi] required:[CsvApi]
 CsvApi name:s group:s version:s kind:s deploymentName:s containerPort:i displayName:s description:s \
 resources:[CsvResource] statusDescriptors:[CsvDescriptor] specDescriptors:[CsvDescriptor] \
-actionDescriptor:[CsvDescriptor]
+actionDescriptors:[CsvDescriptor]
 CsvWebhook generateName:s type:s deploymentName:s containerPort:i targetPort:p rules:[CsvWebhookRule] \
 failurePolicy:s matchPolicy:s objectSelector:io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector sideEffects:s \
 timeoutSeconds:i admissionReviewVersions:[s] reinvocationPolicy:s webhookPath:s conversionCRDs:[s]
@@ -83,17 +85,21 @@ pub(super) fn types() -> Types {
 }
 
 fn field(word: &str) -> Option<(String, Field)> {
-    let (name, notation) = word.split_once(':')?;
-    let (notation, required) = notation
-        .strip_suffix('!')
-        .map_or((notation, false), |rest| (rest, true));
-    Some((
-        name.to_owned(),
-        Field {
-            shape: parse(notation),
-            required,
-        },
-    ))
+    let (name, marked) = word.split_once(':')?;
+    let notation = marked.trim_end_matches(['!', '~', '-']);
+    let shape = parse(notation);
+    let required = marked.ends_with('!');
+    let presence = match marked.chars().last() {
+        Some('~') => Presence::AsGiven,
+        Some('-') => Presence::UnlessEmpty,
+        _ => usual(&shape, required),
+    };
+    let field = Field {
+        shape,
+        required,
+        presence,
+    };
+    Some((name.to_owned(), field))
 }
 
 fn parse(notation: &str) -> Shape {
@@ -119,6 +125,7 @@ fn parse(notation: &str) -> Shape {
     }
     match notation {
         "s" => Shape::Str,
+        "y" => Shape::Bytes,
         "b" => Shape::Bool,
         "i" => Shape::Int,
         "l" => Shape::Int64,

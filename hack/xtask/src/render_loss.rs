@@ -1,0 +1,95 @@
+//! `cargo xtask render-loss DIR...`: what bundles hold and their rendered objects lack, a line each.
+//!
+//! A line is `FOLDER<tab>OBJECT<tab>PATH<tab>VALUE`, in the order of the folders given; what upstream drops, too, is not listed
+//! (see [`olm_bundle::losses`]). A bundle that is refused has nothing to lose; a folder that cannot be read has the line
+//! `FOLDER<tab>error<tab>REASON`. The last line, on the standard error, counts. Exit status: 0 when nothing is lost, 1 when
+//! something is or a folder could not be read, 2 for wrong usage.
+
+use std::io::{self, BufWriter, Write as _};
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
+use olm_bundle::{Loss, RenderOptions, losses};
+
+use crate::sweep::{self, Args, Failure};
+
+/// Prints what is lost; fails when anything is.
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let folders = args.folders();
+    let options = args.options();
+    let mut out = BufWriter::new(io::stdout().lock());
+    let (mut rendered, mut refused, mut lost, mut unreadable) = (0_usize, 0_usize, 0_usize, 0_usize);
+    let mut written = Ok(());
+    sweep::sweep(
+        &folders,
+        |folder| lost_in(folder, &options),
+        |folder, outcome| {
+            let folder = folder.display();
+            let lines = match outcome {
+                Ok(found) => {
+                    rendered += 1;
+                    lost += found.len();
+                    let lines: Vec<String> = found.iter().map(|loss| format!("{folder}\t{loss}\n")).collect();
+                    lines.concat()
+                }
+                Err(Failure::Refused(_)) => {
+                    refused += 1;
+                    String::new()
+                }
+                Err(Failure::Unreadable(reason)) => {
+                    unreadable += 1;
+                    format!("{folder}\terror\t{}\n", sweep::escape(&reason))
+                }
+            };
+            written = out.write_all(lines.as_bytes());
+            written.is_ok()
+        },
+    );
+    match written.and_then(|()| out.flush()) {
+        // Whoever reads has seen enough, as with `| head`.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+        result => result.context("cannot write the lines")?,
+    }
+    eprintln!("{rendered} bundles rendered, {refused} refused, {unreadable} unreadable, {lost} values lost");
+    if lost > 0 || unreadable > 0 {
+        bail!(
+            "{lost} values of the manifests are in no rendered object, {unreadable} folders could not be read"
+        );
+    }
+    Ok(())
+}
+
+fn lost_in(folder: &Path, options: &RenderOptions) -> Result<Vec<Loss>, Failure> {
+    let (files, objects) = sweep::render_folder(folder, options)?;
+    Ok(losses(&files, &objects))
+}
+
+#[cfg(test)]
+mod tests {
+    use olm_bundle::Certificates;
+
+    use super::*;
+
+    /// The project's own bundles lose nothing; the tests of `olm_bundle` show that a loss is found.
+    #[test]
+    fn own_bundles_lose_nothing() {
+        let options = RenderOptions {
+            certificates: Certificates::CertManager,
+            ..RenderOptions::new("olm-test")
+        };
+        let mut folders = Vec::new();
+        sweep::find(&crate::shell::root().join("test/testdata"), &mut folders);
+        let mut rendered = 0;
+        for folder in folders {
+            match lost_in(&folder, &options) {
+                Ok(lost) => {
+                    assert_eq!(lost, [], "{}", folder.display());
+                    rendered += 1;
+                }
+                Err(Failure::Refused(_)) => {}
+                Err(Failure::Unreadable(reason)) => panic!("{}: {reason}", folder.display()),
+            }
+        }
+        assert!(rendered > 3, "{rendered}");
+    }
+}

@@ -1,0 +1,179 @@
+//! Sweeps over bundle folders: which there are, how they are rendered, on all cores and in their order.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+use clap::ValueEnum;
+use olm_bundle::{Certificates, RenderOptions, parse, render};
+use serde_json::Value;
+
+/// What is rendered, and how.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Bundle folders (those that hold `manifests` and `metadata`), or folders of such at any depth.
+    #[arg(required = true)]
+    dirs: Vec<PathBuf>,
+    /// The namespace to install to.
+    #[arg(long, default_value = "olm-test")]
+    namespace: String,
+    /// Who makes the certificates of webhooks.
+    #[arg(long, value_enum, default_value_t = Issuer::CertManager)]
+    certificates: Issuer,
+    /// `spec.config.inline` as JSON.
+    #[arg(long, value_name = "JSON", value_parser = json)]
+    config: Option<Value>,
+    /// Take bundles that do not support `AllNamespaces`, too (upstream's gate `SingleOwnNamespaceInstallSupport`).
+    #[arg(long)]
+    single_own_namespace: bool,
+    /// Know the field `deploymentConfig` of the configuration (upstream's gate `DeploymentConfig`).
+    #[arg(long)]
+    deployment_config: bool,
+}
+
+/// Who makes certificates.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Issuer {
+    /// cert-manager.
+    CertManager,
+    /// OpenShift's service CA.
+    ServiceCa,
+    /// Nobody: bundles with webhooks are refused.
+    None,
+}
+
+/// The files of a bundle, by their paths in the folder.
+pub(crate) type Files = BTreeMap<String, Vec<u8>>;
+
+/// Why a folder gave no objects.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The bundle is refused.
+    Refused(String),
+    /// The folder cannot be read.
+    Unreadable(String),
+}
+
+fn json(text: &str) -> Result<Value, String> {
+    serde_json::from_str(text).map_err(|error| error.to_string())
+}
+
+impl Args {
+    /// The bundles that the folders hold.
+    pub(crate) fn folders(&self) -> Vec<PathBuf> {
+        let mut folders = Vec::new();
+        for dir in &self.dirs {
+            find(dir, &mut folders);
+        }
+        folders
+    }
+
+    /// The options of rendering.
+    pub(crate) fn options(&self) -> RenderOptions {
+        let mut options = RenderOptions::new(self.namespace.clone());
+        options.config.clone_from(&self.config);
+        options.single_own_namespace = self.single_own_namespace;
+        options.deployment_config = self.deployment_config;
+        options.certificates = match self.certificates {
+            Issuer::CertManager => Certificates::CertManager,
+            Issuer::ServiceCa => Certificates::ServiceCa,
+            Issuer::None => Certificates::None,
+        };
+        options
+    }
+}
+
+/// The bundles at or below `dir`, by name. A folder without any is one itself: it has an answer, too.
+pub(crate) fn find(dir: &Path, into: &mut Vec<PathBuf>) {
+    let before = into.len();
+    walk(dir, 0, into);
+    if into.len() == before {
+        into.push(dir.to_owned());
+    }
+}
+
+/// Deep enough for any collection; links to folders are followed, so there has to be an end.
+const MAX_DEPTH: usize = 12;
+
+fn walk(dir: &Path, depth: usize, into: &mut Vec<PathBuf>) {
+    if dir.join("manifests").is_dir() {
+        return into.push(dir.to_owned());
+    }
+    let Ok(entries) = std::fs::read_dir(dir) else {
+        return;
+    };
+    let mut folders: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| depth < MAX_DEPTH && path.is_dir())
+        .collect();
+    folders.sort();
+    for folder in folders {
+        walk(&folder, depth + 1, into);
+    }
+}
+
+/// Works on all `folders` on all cores; `each` gets the outcomes in the folders' order, and says whether to go on.
+pub(crate) fn sweep<T: Send>(
+    folders: &[PathBuf],
+    work: impl Fn(&Path) -> T + Sync,
+    mut each: impl FnMut(&Path, T) -> bool,
+) {
+    let workers = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let next = AtomicUsize::new(0);
+    let (sender, receiver) = mpsc::sync_channel(workers * 64);
+    thread::scope(|scope| {
+        for _ in 0..workers.min(folders.len()) {
+            let (sender, next, work) = (sender.clone(), &next, &work);
+            scope.spawn(move || {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(folder) = folders.get(at) else { break };
+                    // Whoever received has gone.
+                    if sender.send((at, work(folder))).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        let mut early = BTreeMap::new();
+        let mut due = 0;
+        for (at, outcome) in receiver {
+            early.insert(at, outcome);
+            while let Some(outcome) = early.remove(&due) {
+                let go_on = folders.get(due).is_some_and(|folder| each(folder, outcome));
+                due += 1;
+                if !go_on {
+                    next.store(folders.len(), Ordering::Relaxed);
+                }
+            }
+        }
+    });
+}
+
+/// The files of the bundle in `folder`, and the objects that they render to.
+pub(crate) fn render_folder(folder: &Path, options: &RenderOptions) -> Result<(Files, Vec<Value>), Failure> {
+    if !folder.is_dir() {
+        return Err(Failure::Unreadable("there is no such folder".to_owned()));
+    }
+    let files = olm_bundle_files::read(folder)
+        .map_err(|error| Failure::Unreadable(format!("{:#}", anyhow::Error::new(error))))?;
+    // A bundle that breaks the renderer is a defect to see, and no reason to lose the rest of the sweep.
+    let objects = catch_unwind(AssertUnwindSafe(|| {
+        let bundle = parse(&files).map_err(|error| Failure::Refused(error.to_string()))?;
+        render(&bundle, options).map_err(|error| Failure::Refused(error.to_string()))
+    }));
+    let panicked = || Failure::Unreadable("rendering panicked; this is a defect".to_owned());
+    let objects = objects.map_err(|_| panicked())??;
+    Ok((files, objects))
+}
+
+/// `text` in one field of a line: backslashes, line feeds and tabs are escaped.
+pub(crate) fn escape(text: &str) -> String {
+    text.replace('\\', "\\\\")
+        .replace('\n', "\\n")
+        .replace('\t', "\\t")
+}
