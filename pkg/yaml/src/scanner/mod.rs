@@ -5,6 +5,7 @@
 //! A key without `?` ends on its line and has at most 1024 characters, which bounds how far the scanner looks ahead.
 
 mod block;
+mod keys;
 mod names;
 mod plain;
 mod quoted;
@@ -15,23 +16,10 @@ use crate::YamlError;
 use crate::cursor::{Cursor, Mark};
 use crate::token::{Kind, Token};
 
-/// Longest key without `?`, in characters.
-const LONGEST_KEY: usize = 1024;
+use keys::PossibleKey;
+
 /// Most levels of flow collections, and of block collections; Go's reader has the same limits.
 const MAX_LEVELS: usize = 10_000;
-
-/// A token that may start a key.
-#[derive(Clone, Copy, Default)]
-struct PossibleKey {
-    possible: bool,
-    /// The token must start a key: it stands at the indentation of a block mapping.
-    required: bool,
-    /// The token waits in the queue until the key is certain.
-    awaited: bool,
-    /// Number of the token in the text.
-    token: usize,
-    mark: Mark,
-}
 
 /// Reads tokens one after another.
 pub(crate) struct Scanner<'a> {
@@ -107,65 +95,6 @@ impl<'a> Scanner<'a> {
             Some(at) if at < self.tokens.len() => self.tokens.insert(at, Token { kind, mark }),
             _ => self.push(kind, mark),
         }
-    }
-
-    /// Reports whether the first token of the queue may turn out to start a key.
-    fn head_may_be_key(&mut self) -> Result<bool, YamlError> {
-        let first = self.keys.partition_point(|key| key.token < self.taken);
-        let level = self.keys.get(first..).unwrap_or_default();
-        let found = level
-            .iter()
-            .take_while(|key| key.token == self.taken)
-            .position(|key| key.awaited);
-        match found {
-            Some(at) => self.is_still_possible(first + at),
-            None => Ok(false),
-        }
-    }
-
-    /// Reports whether a possible key of a level has not become too long.
-    fn is_still_possible(&mut self, level: usize) -> Result<bool, YamlError> {
-        let here = self.cursor.mark();
-        let Some(key) = self.keys.get_mut(level) else {
-            return Ok(false);
-        };
-        if key.possible && (key.mark.line < here.line || key.mark.index + LONGEST_KEY < here.index) {
-            if key.required {
-                return Err(self.cursor.fault(key.mark, "could not find expected ':'"));
-            }
-            key.possible = false;
-        }
-        Ok(key.possible)
-    }
-
-    /// Remembers that the next token may start a key.
-    fn save_key(&mut self) -> Result<(), YamlError> {
-        if self.key_allowed {
-            self.drop_key()?;
-            let key = PossibleKey {
-                possible: true,
-                required: !self.in_flow() && self.indent == self.column(),
-                awaited: true,
-                token: self.next_number(),
-                mark: self.cursor.mark(),
-            };
-            if let Some(last) = self.keys.last_mut() {
-                *last = key;
-            }
-        }
-        Ok(())
-    }
-
-    /// Forgets the possible key of this level.
-    fn drop_key(&mut self) -> Result<(), YamlError> {
-        if let Some(key) = self.keys.last_mut().filter(|key| key.possible) {
-            if key.required {
-                return Err(self.cursor.fault(key.mark, "could not find expected ':'"));
-            }
-            key.possible = false;
-            key.awaited = false;
-        }
-        Ok(())
     }
 
     /// Opens block collections up to a column.

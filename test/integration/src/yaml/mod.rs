@@ -5,6 +5,7 @@ mod compare;
 mod folder;
 mod mutate;
 mod oracle;
+mod pieces;
 
 pub use answer::{Answer, Mode};
 pub use compare::{Difference, Report, compare, mutations};

@@ -3,6 +3,8 @@
 //! The grammar is that of YAML 1.1, as an automaton with a stack: each step takes the state on top, puts the states that
 //! come later, and returns one event. Nesting therefore costs no recursion.
 
+mod flow;
+
 use crate::YamlError;
 use crate::cursor::Mark;
 use crate::events::Event;
@@ -317,94 +319,6 @@ impl<'a> Parser<'a> {
             Kind::Key | Kind::Value | Kind::BlockEnd => self.nothing(),
             _ => self.node(true, true),
         }
-    }
-
-    fn flow_entry(&mut self, start: Mark, first: bool) -> Step {
-        if *self.kind()? == Kind::FlowSequenceEnd {
-            return self.take_end();
-        }
-        if !first {
-            if *self.kind()? != Kind::FlowEntry {
-                return Err(self.fault(start, "did not find expected ',' or ']'"));
-            }
-            self.take()?;
-        }
-        match self.kind()? {
-            Kind::FlowSequenceEnd => self.take_end(),
-            Kind::Key => {
-                let mark = self.take()?.mark;
-                self.states.push(State::FlowEntry(start, false));
-                self.states.push(State::PairEnd);
-                self.states.push(State::PairKey);
-                Ok(Some((Event::Mapping { anchor: None }, mark.line)))
-            }
-            _ => {
-                self.states.push(State::FlowEntry(start, false));
-                self.node(false, false)
-            }
-        }
-    }
-
-    fn pair_key(&mut self) -> Step {
-        self.states.push(State::PairValue);
-        match self.kind()? {
-            Kind::Value | Kind::FlowEntry | Kind::FlowSequenceEnd => {
-                let event = self.nothing()?;
-                // A key that is missing takes the token behind it along, as in Go's reader.
-                self.take()?;
-                Ok(event)
-            }
-            _ => self.node(false, false),
-        }
-    }
-
-    fn pair_value(&mut self) -> Step {
-        if *self.kind()? == Kind::Value {
-            self.take()?;
-            if !matches!(self.kind()?, Kind::FlowEntry | Kind::FlowSequenceEnd) {
-                return self.node(false, false);
-            }
-        }
-        self.nothing()
-    }
-
-    fn flow_key(&mut self, start: Mark, first: bool) -> Step {
-        if *self.kind()? == Kind::FlowMappingEnd {
-            return self.take_end();
-        }
-        if !first {
-            if *self.kind()? != Kind::FlowEntry {
-                return Err(self.fault(start, "did not find expected ',' or '}'"));
-            }
-            self.take()?;
-        }
-        match self.kind()? {
-            Kind::FlowMappingEnd => return self.take_end(),
-            Kind::Key => {
-                self.take()?;
-                self.states.push(State::FlowKey(start, false));
-                self.states.push(State::FlowValue);
-            }
-            _ => {
-                self.states.push(State::FlowKey(start, false));
-                self.states.push(State::FlowNoValue);
-                return self.node(false, false);
-            }
-        }
-        match self.kind()? {
-            Kind::Value | Kind::FlowEntry | Kind::FlowMappingEnd => self.nothing(),
-            _ => self.node(false, false),
-        }
-    }
-
-    fn flow_value(&mut self) -> Step {
-        if *self.kind()? == Kind::Value {
-            self.take()?;
-            if !matches!(self.kind()?, Kind::FlowEntry | Kind::FlowMappingEnd) {
-                return self.node(false, false);
-            }
-        }
-        self.nothing()
     }
 }
 
