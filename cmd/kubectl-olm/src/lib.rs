@@ -122,8 +122,7 @@ fn print(report: &Report, format: Format) -> io::Result<()> {
             out.write_all(b"\n")?;
         }
         Format::Yaml => {
-            let text = serde_saphyr::to_string(&report.value).map_err(io::Error::other)?;
-            out.write_all(text.as_bytes())?;
+            out.write_all(report.yaml()?.as_bytes())?;
         }
     }
     out.flush()

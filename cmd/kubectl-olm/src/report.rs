@@ -1,5 +1,7 @@
 //! What a command answers.
 
+use std::io;
+
 use serde_json::Value;
 
 /// One answer, for programs and for people.
@@ -23,8 +25,113 @@ impl Report {
         }
     }
 
+    /// Returns the answer as YAML, which kubectl reads back as the same value.
+    pub(crate) fn yaml(&self) -> io::Result<String> {
+        serde_saphyr::to_string(&self.value).map_err(io::Error::other)
+    }
+
     /// The same answer, positive or not.
     pub(crate) fn positive(self, positive: bool) -> Self {
         Self { positive, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use olm_yaml::{Limits, document};
+    use serde_json::json;
+
+    use super::*;
+
+    /// Texts that some reader of YAML takes for something else, or for the end of a text.
+    const TEXTS: &[&str] = &[
+        "yes",
+        "No",
+        "ON",
+        "y",
+        "n",
+        "012",
+        "0o7",
+        "08",
+        "1e3",
+        "1_000",
+        "0x1f",
+        "0b1",
+        "~",
+        "null",
+        "",
+        ".inf",
+        ".5",
+        "+1",
+        "-",
+        "--",
+        "- x",
+        "? x",
+        ": x",
+        "a: b",
+        "a:",
+        "a #b",
+        "#c",
+        "many\nlines\n",
+        "a\n\n  b\nc",
+        "\n lead",
+        "trail \n",
+        "tab\tx",
+        "\tx",
+        "x\t",
+        " lead",
+        "trail ",
+        "\u{85}",
+        "a\u{85}b",
+        "'",
+        "\"",
+        "it's",
+        "é😀",
+        "2001-01-01",
+        "1:30",
+        "<<",
+        "=",
+        "!t",
+        "&a",
+        "*a",
+        "%x",
+        "@x",
+        "`x",
+        "|",
+        ">",
+        "---",
+        "...",
+        "a\u{2028}b",
+        "\0",
+        "\u{1b}[31m",
+        "\u{7f}",
+        "[a]",
+        "{a: b}",
+        "a\r\nb",
+        "a\rb",
+        "x\n\n\n",
+        "\\",
+        "\\n",
+        "true",
+        "1.0",
+        "key: |\n  x",
+    ];
+
+    /// What `-o yaml` prints goes into `kubectl apply`, whose reader is the one of `olm_yaml`.
+    #[test]
+    fn yaml_reads_back_as_the_same_value() {
+        for text in TEXTS {
+            for value in [
+                json!({"a": text}),
+                json!([text]),
+                json!({*text: 1}),
+                json!({"a": [{"b": [text, {}]}, []]}),
+            ] {
+                let report = Report::new(value.clone(), String::new());
+                let yaml = report.yaml().unwrap();
+                let read = document(yaml.as_bytes(), &Limits::default()).unwrap();
+                assert_eq!(read, value, "{yaml:?}");
+            }
+        }
     }
 }
