@@ -23,7 +23,7 @@ pub(crate) struct Advised<'a> {
 enum WaivedBy {
     /// Its own.
     Own(CrdUpgradeWaiver),
-    /// That of a finding before it.
+    /// The waiver of a finding before this one.
     Former(CrdUpgradeWaiver),
     /// None: the API knows no waiver for the rule.
     None,

@@ -27,7 +27,7 @@ pub(crate) fn rank(package: &Listed, words: &[String]) -> Option<Rank> {
     Some((places?.iter().sum(), Reverse(mentions)))
 }
 
-/// What is searched, in lower case.
+/// Texts of a package that a search looks at, in lower case.
 struct Texts {
     name: String,
     display_name: String,

@@ -117,7 +117,7 @@ mod tests {
         "key: |\n  x",
     ];
 
-    /// What `-o yaml` prints goes into `kubectl apply`, whose reader is the one of `olm_yaml`.
+    /// `-o yaml` goes into `kubectl apply`, whose reader is the one of `olm_yaml`.
     #[test]
     fn yaml_reads_back_as_the_same_value() {
         for text in TEXTS {

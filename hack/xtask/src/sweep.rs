@@ -11,7 +11,7 @@ use clap::ValueEnum;
 use olm_bundle::{Certificates, RenderOptions, parse, render};
 use serde_json::Value;
 
-/// What is rendered, and how.
+/// Bundles to render, and options of the renderer.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Bundle folders (those that hold `manifests` and `metadata`), or folders of such at any depth.
@@ -20,7 +20,7 @@ pub(crate) struct Args {
     /// The namespace to install to.
     #[arg(long, default_value = "olm-test")]
     namespace: String,
-    /// Who makes the certificates of webhooks.
+    /// Provider of the certificates of webhooks.
     #[arg(long, value_enum, default_value_t = Issuer::CertManager)]
     certificates: Issuer,
     /// `spec.config.inline` as JSON.
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     deployment_config: bool,
 }
 
-/// Who makes certificates.
+/// Providers of certificates.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Issuer {
     /// cert-manager.

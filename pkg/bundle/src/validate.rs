@@ -143,7 +143,7 @@ fn deployment_names(bundle: &Bundle) -> Vec<String> {
     twice.chain(invalid).collect()
 }
 
-/// What Kubernetes says about a name that is no DNS-1123 subdomain, sorted.
+/// Returns Kubernetes' complaints about a name that is no DNS-1123 subdomain, sorted.
 fn subdomain_messages(name: &str) -> Vec<String> {
     let mut out = Vec::new();
     let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();

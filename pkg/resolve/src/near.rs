@@ -29,7 +29,7 @@ pub fn near_names<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) ->
     near.into_iter().map(|(_, name)| name).take(OFFERED).collect()
 }
 
-/// Whether the words of `part` stand one after another in `name`.
+/// Reports whether the words of `part` stand one after another in `name`.
 fn has_words(name: &str, part: &str) -> bool {
     let word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
     let mut places = name.match_indices(part);

@@ -41,7 +41,7 @@ impl Cost {
     }
 }
 
-/// What a document may still cost.
+/// Budget of a document: memory, depth and nodes that are left.
 pub(crate) struct Budget {
     limits: Limits,
     /// Memory taken so far, in bytes.

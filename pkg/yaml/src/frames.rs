@@ -28,7 +28,7 @@ pub enum Frame<'a> {
 /// Kind of the documents of a stream.
 #[derive(Clone, Copy, Debug)]
 enum Mode {
-    /// Nothing is read yet.
+    /// Not known: the stream is not read yet.
     Unknown,
     /// JSON values; the number of those before the current frame.
     Json(u32),

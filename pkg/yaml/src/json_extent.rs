@@ -26,7 +26,7 @@ enum State {
     Finished,
 }
 
-/// What was read last of a number.
+/// The part of a number that was read last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Sign,

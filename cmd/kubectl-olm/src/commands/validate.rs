@@ -124,7 +124,7 @@ fn findings(root: &Path) -> Result<Vec<Shown>, SourceError> {
 }
 
 impl Shown {
-    /// That there is no catalog at all.
+    /// Error: the directory holds no catalog.
     fn nothing(root: &Path) -> Self {
         Self {
             file: root.display().to_string(),

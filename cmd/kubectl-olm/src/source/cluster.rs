@@ -311,7 +311,7 @@ impl Proxy {
     }
 }
 
-/// Whether "not found" or "bad request" is catalogd's own answer: the API server's own are structured.
+/// Reports whether "not found" or "bad request" is catalogd's own answer: the API server's own are structured.
 fn is_catalogds(status: &kube::core::Status) -> bool {
     matches!(status.code, 400 | 404 | 405 | 501) && status.details.is_none() && status.reason != "NotFound"
 }

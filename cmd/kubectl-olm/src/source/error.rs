@@ -90,7 +90,7 @@ pub(crate) enum SourceError {
         if *offline { ", or ask offline with --dir, --image or --catalogd" } else { "" }
     )]
     Kubeconfig {
-        /// Whether the command has the flags to do without a cluster.
+        /// The command has flags to do without a cluster.
         offline: bool,
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
@@ -112,7 +112,7 @@ pub(crate) enum SourceError {
 }
 
 impl SourceError {
-    /// The same error of a command that can do without a cluster.
+    /// Returns the error of a command that can do without a cluster.
     pub(super) fn or_offline(self) -> Self {
         match self {
             Self::Kubeconfig { source, .. } => Self::Kubeconfig {

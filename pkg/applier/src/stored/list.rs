@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout};
 
 /// No single page may take longer.
 const PAGE_TIME: Duration = Duration::from_secs(30);
-/// How often a list may be begun anew.
+/// Most times that a list is begun anew.
 const RESTARTS: u32 = 3;
 /// Most bytes of an error's body that are read.
 const ERROR_BYTES: usize = 64 * 1024;
@@ -28,7 +28,7 @@ pub enum SurveyError {
     /// The API server refused, or could not be reached.
     #[error("listing the stored {what}")]
     List {
-        /// Which objects: `PLURAL.GROUP/VERSION`.
+        /// Objects: `PLURAL.GROUP/VERSION`.
         what: String,
         /// The answer.
         #[source]
@@ -40,30 +40,30 @@ pub enum SurveyError {
         PAGE_TIME.as_secs()
     )]
     Slow {
-        /// Which objects.
+        /// Objects that were listed.
         what: String,
     },
     /// The answer is no list of objects.
     #[error("listing the stored {what}: the answer cannot be read")]
     Unreadable {
-        /// Which objects.
+        /// Objects that were listed.
         what: String,
-        /// What is wrong with it.
+        /// Fault of the answer.
         #[source]
         source: serde_json::Error,
     },
     /// A single object is larger than a page may be.
     #[error("listing the stored {what}: an object is larger than {limit} bytes")]
     TooLarge {
-        /// Which objects.
+        /// Objects that were listed.
         what: String,
-        /// What may be.
+        /// Limit.
         limit: usize,
     },
     /// The list kept growing too old.
     #[error("listing the stored {what}: they change faster than they can be read")]
     Restless {
-        /// Which objects.
+        /// Objects that were listed.
         what: String,
     },
     /// It took too long.
@@ -72,17 +72,17 @@ pub enum SurveyError {
         limit.as_secs()
     )]
     TooLong {
-        /// Which objects.
+        /// Objects that were listed.
         what: String,
-        /// How many were looked at.
+        /// Number of objects that were looked at.
         objects: u64,
-        /// How long it may take.
+        /// Limit of time.
         limit: Duration,
     },
     /// The process is stopping.
     #[error("looking at the stored {what} was interrupted")]
     Interrupted {
-        /// Which objects.
+        /// Objects that were listed.
         what: String,
     },
 }
@@ -194,12 +194,12 @@ enum Answer {
     Expired(Option<String>),
 }
 
-/// How much of each object is listed.
+/// Extent of the objects that a list returns.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// The whole object.
     Whole,
-    /// Only its metadata.
+    /// Metadata alone.
     Metadata,
 }
 

@@ -22,7 +22,7 @@ pub use uses::{Reach, uses};
 /// Most reasons for which objects could not be judged that are kept.
 const UNKNOWN: usize = 64;
 
-/// How far a survey goes.
+/// Limits of a survey.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Objects a page.
@@ -33,7 +33,7 @@ pub struct Limits {
     pub named: usize,
     /// Objects that would break after which it stops.
     pub broken: u64,
-    /// How long it may take.
+    /// Limit of time.
     pub time: Duration,
 }
 
@@ -49,18 +49,18 @@ impl Default for Limits {
     }
 }
 
-/// What was found.
+/// Result of a survey.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Survey {
     /// Objects looked at.
     pub objects: u64,
-    /// How many of them would break.
+    /// Number of objects that would break.
     pub broken: u64,
-    /// Whether it stopped at [`Limits::broken`], so that there may be more.
+    /// The survey stopped at [`Limits::broken`], so that there may be more.
     pub stopped: bool,
     /// The first that would break.
     pub named: Vec<Broken>,
-    /// What could not be decided, and why.
+    /// Checks that could not be decided, each with its reason.
     pub unknown: BTreeSet<String>,
 }
 
@@ -71,7 +71,7 @@ pub struct Broken {
     pub namespace: String,
     /// Its name.
     pub name: String,
-    /// What would be wrong with it.
+    /// Faults that the new schema would find in the object.
     pub faults: Vec<Fault>,
 }
 

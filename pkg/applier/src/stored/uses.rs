@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::list::{Form, Lister, Pages, Step, SurveyError};
 
-/// How far the search for uses goes.
+/// Limits of the search for uses.
 #[derive(Clone, Debug)]
 pub struct Reach {
     /// Objects a page.
@@ -17,7 +17,7 @@ pub struct Reach {
     pub bytes: usize,
     /// Objects after which it stops.
     pub objects: u64,
-    /// How long it may take.
+    /// Limit of time.
     pub time: Duration,
 }
 

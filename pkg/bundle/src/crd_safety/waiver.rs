@@ -23,7 +23,7 @@ impl Waiver {
         }
     }
 
-    /// Whether it accepts `finding`, where what it names is found at all.
+    /// Reports whether the waiver accepts `finding`, provided that its object is found at all.
     pub fn covers(&self, finding: &Finding) -> bool {
         let field = field(finding);
         if self.rule == REMOVAL {

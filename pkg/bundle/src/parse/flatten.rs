@@ -107,7 +107,7 @@ fn text<'a>(map: &'a Map<String, Value>, key: &str) -> &'a str {
     map.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// What Go's decoder says of a value that does not fit.
+/// Returns the words of Go's decoder for a value that does not fit.
 fn mismatch(value: &Value, what: &str) -> Unreadable {
     Unreadable::Document(format!(
         "json: cannot unmarshal {} into Go {what}",

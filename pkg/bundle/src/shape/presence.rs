@@ -1,4 +1,4 @@
-//! Which fields are written when they are absent or hold nothing.
+//! Fields that are written when they are absent or hold nothing.
 //!
 //! The API's schema says which fields are required. Whether an optional one keeps `0`, `false`, `""` or `[]` depends on how
 //! Kubernetes' Go types hold it (as a value or as a pointer), which no schema tells. The exceptions stand here.
@@ -85,7 +85,7 @@ pub(super) fn usual(shape: &Shape, required: bool) -> Presence {
     }
 }
 
-/// Whether Go's encoder leaves `value` out of a field that it writes unless it is empty.
+/// Reports whether Go's encoder leaves `value` out of a field that it writes unless it is empty.
 pub(crate) fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,

@@ -65,7 +65,7 @@ pub(crate) enum Failure {
     CrdSafety {
         /// The findings.
         text: String,
-        /// How long looking at stored objects took.
+        /// Time that looking at stored objects took.
         took: Duration,
     },
     /// Stored objects would not be valid any more.

@@ -19,7 +19,7 @@ use super::identity::Provider;
 
 /// How many catalogs are asked at the same time.
 const CATALOGS_AT_ONCE: usize = 4;
-/// How long all catalogs together may take to name packages for a message.
+/// Time that all catalogs together may take to name packages for a message.
 const NAMES_LIMIT: Duration = Duration::from_secs(10);
 /// How long one catalog may take to hand over a package.
 const CATALOG_LIMIT: Duration = Duration::from_mins(2);

@@ -14,7 +14,7 @@ use crate::token::{Kind, Token};
 /// Handles of tags that need no directive.
 const KNOWN_HANDLES: [(&str, &str); 2] = [("!", "!"), ("!!", "tag:yaml.org,2002:")];
 
-/// What may come next. A mark is the place where a collection starts.
+/// State of the parser: the rule for what comes next. A mark is the place where a collection starts.
 #[derive(Clone, Copy, Debug)]
 enum State {
     Document,

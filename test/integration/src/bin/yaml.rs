@@ -18,7 +18,7 @@ struct Args {
     /// Compare so many mutations of the files instead of the files
     #[arg(long)]
     mutations: Option<usize>,
-    /// The same seed makes the same mutations
+    /// Seed of the mutations; the same seed makes the same ones
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }

@@ -82,7 +82,7 @@ impl Index {
         Ok((start, count))
     }
 
-    /// Where the object of a record lies.
+    /// Returns the place of a record's object.
     pub(super) fn section(&self, record: &[u8]) -> Result<Section, StorageError> {
         let section = Section {
             offset: u64_at(record, 0),
