@@ -1,12 +1,16 @@
 //! Revisions against a real API server: rolling out, halting, repairing, handing over, colliding, going.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
+use http::{Method, Request};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::client::{Body, ClientBuilder};
 use kube::{Api, Client, ResourceExt as _};
 use olm_api::{ClusterObjectSet, keys};
 use olm_applier::plan;
@@ -14,12 +18,16 @@ use olm_harness::{ControlPlane, PodStandIn, eventually, install_crds};
 use olm_operator_controller::cluster_object_set::{self, Options};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
+use tower::BoxError;
+use tower::filter::FilterLayer;
 
 const LIMIT: Duration = Duration::from_mins(1);
 const NAMESPACE: &str = "workload";
 
 struct World {
     client: Client,
+    /// The controller cannot read Secrets while this is set.
+    secrets_fail: Arc<AtomicBool>,
     pods: PodStandIn,
     shutdown: CancellationToken,
     _plane: ControlPlane,
@@ -51,10 +59,12 @@ impl World {
             impersonate: true,
             reconciles: olm_runtime::metrics::Reconciles::default(),
         };
-        let (runner, token) = (client.clone(), shutdown.clone());
+        let secrets_fail = Arc::new(AtomicBool::new(false));
+        let (runner, token) = (faulty(&plane, secrets_fail.clone())?, shutdown.clone());
         tokio::spawn(async move { cluster_object_set::run(runner, options, token).await });
         Ok(Self {
             client,
+            secrets_fail,
             pods,
             shutdown,
             _plane: plane,
@@ -115,6 +125,19 @@ impl World {
         })
         .await
     }
+}
+
+/// Returns a client whose reads of single Secrets fail while `fail` is set.
+fn faulty(plane: &ControlPlane, fail: Arc<AtomicBool>) -> Result<Client> {
+    let filter = move |request: Request<Body>| -> Result<Request<Body>, BoxError> {
+        let secret = request.method() == Method::GET && request.uri().path().contains("/secrets/");
+        if secret && fail.load(Ordering::Relaxed) {
+            return Err("the API server is away".into());
+        }
+        Ok(request)
+    };
+    let builder = ClientBuilder::try_from(plane.config())?;
+    Ok(builder.with_layer(&FilterLayer::new(filter)).build())
 }
 
 fn map(name: &str, value: &str) -> Value {
@@ -586,4 +609,67 @@ async fn protection_probes_orphans_and_what_holds_a_removal_up() -> Result<()> {
     namespaces.delete(NAMESPACE, &DeleteParams::default()).await?;
     world.sets().delete("all-1", &DeleteParams::default()).await?;
     world.gone("all-1").await
+}
+
+/// A Secret that cannot be read for a while is no Secret that is gone: its objects wait, and so does the revision.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failed_read_leaves_nothing_behind() -> Result<()> {
+    let world = World::start().await?;
+    // A revision with a Secret is stored in Secrets.
+    let credentials = json!({"apiVersion": "v1", "kind": "Secret",
+        "metadata": {"name": "credentials", "namespace": NAMESPACE}, "stringData": {"user": "app"}});
+    let rolled_out = ("Progressing", "True", "Succeeded");
+    let old = world
+        .create(
+            "app",
+            1,
+            vec![map("settings", "1"), map("dropped", "1"), credentials.clone()],
+        )
+        .await?;
+    let (type_, status, reason) = rolled_out;
+    world.until(&old, type_, status, reason, "").await?;
+
+    // The archival of the former revision.
+    world.secrets_fail.store(true, Ordering::Relaxed);
+    let archive = json!({"spec": {"lifecycleState": "Archived"}});
+    let (params, patch) = (PatchParams::default(), Patch::Merge(&archive));
+    world.sets().patch(&old, &params, &patch).await?;
+    let waiting = "waiting until its objects are known: resolving ref in phase";
+    eventually(LIMIT, "the status says what is waited for", async || {
+        let set = world.sets().get(&old).await?;
+        let conditions = set.status.and_then(|s| s.conditions).unwrap_or_default();
+        ensure!(
+            conditions.iter().any(|c| c.message.contains(waiting)),
+            "{conditions:#?}"
+        );
+        Ok(())
+    })
+    .await?;
+    ensure!(world.maps().get_opt("dropped").await?.is_some());
+    world.secrets_fail.store(false, Ordering::Relaxed);
+    world.until(&old, "Progressing", "False", "Archived", "").await?;
+    ensure!(world.maps().get_opt("dropped").await?.is_none());
+
+    // The removal of a revision.
+    let new = world
+        .create("app", 2, vec![map("settings", "2"), credentials])
+        .await?;
+    world.until(&new, type_, status, reason, "").await?;
+    world.secrets_fail.store(true, Ordering::Relaxed);
+    world.sets().delete(&new, &DeleteParams::default()).await?;
+    eventually(LIMIT, "the status says what is waited for", async || {
+        let set = world.sets().get(&new).await?;
+        let conditions = set.status.and_then(|s| s.conditions).unwrap_or_default();
+        let waits = conditions
+            .iter()
+            .any(|c| c.message.contains("waiting until its objects are known"));
+        ensure!(waits, "{conditions:#?}");
+        Ok(())
+    })
+    .await?;
+    ensure!(world.maps().get_opt("settings").await?.is_some());
+    world.secrets_fail.store(false, Ordering::Relaxed);
+    world.gone(&new).await?;
+    ensure!(world.maps().get_opt("settings").await?.is_none());
+    Ok(())
 }

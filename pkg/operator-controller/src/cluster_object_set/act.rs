@@ -220,11 +220,17 @@ impl Context {
     }
 
     async fn take_down(&self, set: &ClusterObjectSet, course: Course) -> Done {
-        let Gathered::Objects(content) = self.gather(set, true).await else {
-            return Done::new(
-                Outcome::Removing(REMOVING.to_owned()),
-                Next::After(TEARDOWN_RETRY),
-            );
+        let content = match self.gather(set, true).await {
+            Gathered::Objects(content) => content,
+            // A teardown reads Secrets that may still change like any other.
+            Gathered::Mutable(_) => return Done::new(Outcome::Removing(REMOVING.to_owned()), Next::Backoff),
+            Gathered::Missing(why) => {
+                let text = format!(
+                    "{REMOVING}; waiting until its objects are known: {why}; delete the Secret to leave its objects to the \
+                     garbage collector"
+                );
+                return Done::new(Outcome::Removing(text), Next::Backoff);
+            }
         };
         let orphan = course == Course::Remove && set.finalizers().iter().any(|f| f == "orphan");
         let revision = match self.revision(set, &content) {

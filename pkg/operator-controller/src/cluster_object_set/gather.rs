@@ -87,9 +87,18 @@ impl Content {
 
 type Secrets = BTreeMap<(String, String), Result<Option<Secret>, String>>;
 
+/// Reason why an object cannot be had.
+enum Unresolved {
+    /// Its Secret is gone, so that nothing will ever bring the object back.
+    Gone(String),
+    /// Its Secret cannot be read, or holds no such object.
+    Failed(String),
+}
+
 impl Context {
-    /// Reads the objects. With `lenient`, for a teardown, what cannot be had any more is left out: its owner reference leaves it to the
-    /// garbage collector.
+    /// Reads the objects. With `lenient`, for a teardown, an object whose Secret is gone is left out: its owner reference
+    /// leaves the object to the garbage collector. Any other fault makes a teardown wait, too: an object that is merely not
+    /// seen would stay for ever.
     pub(super) async fn gather(&self, set: &ClusterObjectSet, lenient: bool) -> Gathered {
         let uid = set.uid().unwrap_or_default();
         let state = decide::state(set);
@@ -115,7 +124,7 @@ impl Context {
                 let found = match (&entry.object, &entry.ref_) {
                     (Some(object), _) => Ok(object.clone()),
                     (None, Some(reference)) => self.resolve(reference, &secrets),
-                    (None, None) => Err("neither object nor ref is set".to_owned()),
+                    (None, None) => Err(Unresolved::Failed("neither object nor ref is set".to_owned())),
                 };
                 match found {
                     Ok(object) => {
@@ -123,8 +132,8 @@ impl Context {
                         let rule = entry.collision_protection.or(phase.collision_protection);
                         rules.push(rule.unwrap_or(set.spec.collision_protection));
                     }
-                    Err(_) if lenient => {}
-                    Err(why) => {
+                    Err(Unresolved::Gone(_)) if lenient => {}
+                    Err(Unresolved::Gone(why) | Unresolved::Failed(why)) => {
                         return Gathered::Missing(format!(
                             "resolving ref in phase \"{}\": {why}",
                             phase.name
@@ -204,30 +213,36 @@ impl Context {
         secrets
     }
 
-    fn resolve(&self, reference: &ObjectSourceRef, secrets: &Secrets) -> Result<Value, String> {
+    fn resolve(&self, reference: &ObjectSourceRef, secrets: &Secrets) -> Result<Value, Unresolved> {
         let place = self.place(reference);
         let (namespace, name) = (&place.0, &place.1);
         let secret = match secrets.get(&place) {
             Some(Ok(Some(secret))) => secret,
-            Some(Err(why)) => return Err(format!("getting Secret {namespace}/{name}: {why}")),
+            Some(Err(why)) => {
+                return Err(Unresolved::Failed(format!(
+                    "getting Secret {namespace}/{name}: {why}"
+                )));
+            }
             _ => {
-                return Err(format!(
+                return Err(Unresolved::Gone(format!(
                     "getting Secret {namespace}/{name}: secrets \"{name}\" not found"
-                ));
+                )));
             }
         };
         let key = &reference.key;
         let Some(stored) = secret.data.as_ref().and_then(|data| data.get(key)) else {
-            return Err(format!("key \"{key}\" not found in Secret {namespace}/{name}"));
+            return Err(Unresolved::Failed(format!(
+                "key \"{key}\" not found in Secret {namespace}/{name}"
+            )));
         };
         match plan::unpack(&stored.0) {
             Ok(Some(object)) => Ok(object),
-            Ok(None) => Err(format!(
+            Ok(None) => Err(Unresolved::Failed(format!(
                 "key \"{key}\" of Secret {namespace}/{name} exceeds maximum size ({UNPACKED_LIMIT} bytes)"
-            )),
-            Err(error) => Err(format!(
+            ))),
+            Err(error) => Err(Unresolved::Failed(format!(
                 "key \"{key}\" of Secret {namespace}/{name} holds no object: {error}"
-            )),
+            ))),
         }
     }
 }
