@@ -5,7 +5,7 @@ use std::{net::IpAddr, str::FromStr};
 use super::{HostClass, plain};
 
 /// One exception from the rules: `*`, `loopback`, `link-local`, `cluster`, a host's name,
-/// `*.` and a domain, an address, or a network as `ADDRESS/BITS`.
+/// `*.` and a domain, an address, or a network as `ADDRESS/BITS`; a name or an address also with one port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AllowedHost {
     /// Every host.
@@ -18,12 +18,15 @@ pub enum AllowedHost {
     Below(String),
     /// The addresses that share their first bits with this one.
     Network(IpAddr, u8),
+    /// One port of a host with this name, or of this address.
+    Port(Box<AllowedHost>, u16),
 }
 
 /// Not the form of an [`AllowedHost`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no host: write a name, *.DOMAIN, an address, ADDRESS/BITS, or one of the words loopback, link-local, cluster and *"
+    "{0:?} is no host: write NAME or NAME:PORT, *.DOMAIN, an address, [ADDRESS]:PORT, ADDRESS/BITS, or one of the words \
+     loopback, link-local, cluster and *"
 )]
 pub struct AllowedHostError(String);
 
@@ -54,6 +57,16 @@ impl FromStr for AllowedHost {
         if let Some(domain) = lower.strip_prefix("*.") {
             return Ok(Self::Below(format!(".{}", name(domain)?)));
         }
+        if let Some((host, port)) = with_port(&lower) {
+            let port = port.parse().map_err(|_| refused())?;
+            return match host.parse().map_err(|_| refused())? {
+                host @ Self::Name(_) => Ok(Self::Port(Box::new(host), port)),
+                Self::Network(address, bits) if bits == length(address) => {
+                    Ok(Self::Port(Box::new(Self::Network(address, bits)), port))
+                }
+                _ => Err(refused()),
+            };
+        }
         let (address, bits) = match lower.split_once('/') {
             Some((address, bits)) => (address, Some(bits)),
             None => (lower.as_str(), None),
@@ -74,10 +87,21 @@ impl FromStr for AllowedHost {
     }
 }
 
+/// Splits `host:port` and `[address]:port`; an IPv6 address without brackets has no port.
+fn with_port(text: &str) -> Option<(&str, &str)> {
+    let (host, port) = text.rsplit_once(':')?;
+    match host.strip_prefix('[') {
+        Some(rest) => Some((rest.strip_suffix(']')?, port)),
+        None => (!host.contains(':')).then_some((host, port)),
+    }
+}
+
 impl AllowedHost {
-    pub(super) fn name(&self, name: &str) -> bool {
+    /// Reports whether the rule allows a name at a port. Without a port any port of the rule will do.
+    pub(super) fn name(&self, name: &str, port: Option<u16>) -> bool {
         match self {
             Self::Any => true,
+            Self::Port(host, allowed) => port.is_none_or(|port| port == *allowed) && host.name(name, port),
             Self::Name(allowed) => allowed == name,
             Self::Below(domain) => name.ends_with(domain.as_str()),
             Self::Class(_) | Self::Network(..) => false,
@@ -88,13 +112,17 @@ impl AllowedHost {
         match self {
             Self::Any => true,
             Self::Class(allowed) => *allowed == class,
-            Self::Name(_) | Self::Below(_) | Self::Network(..) => false,
+            Self::Name(_) | Self::Below(_) | Self::Network(..) | Self::Port(..) => false,
         }
     }
 
-    pub(super) fn address(&self, address: IpAddr) -> bool {
-        let Self::Network(network, bits) = self else {
-            return matches!(self, Self::Any);
+    /// Reports whether the rule allows an address at a port. A rule of one port allows nothing where the port is not
+    /// known.
+    pub(super) fn address(&self, address: IpAddr, port: Option<u16>) -> bool {
+        let (network, bits) = match self {
+            Self::Network(network, bits) => (network, bits),
+            Self::Port(host, allowed) => return port == Some(*allowed) && host.address(address, port),
+            _ => return matches!(self, Self::Any),
         };
         let first = |value: u128, of: u8| value.checked_shr(u32::from(of - *bits)).unwrap_or(0);
         match (network, address) {

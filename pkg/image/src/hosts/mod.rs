@@ -112,10 +112,10 @@ impl HostPolicy {
         self
     }
 
-    /// Also allows a host, as registries.conf or a flag names it: with or without its port.
+    /// Also allows a host, as registries.conf or a flag names it: with its port, which then alone is allowed, or without.
     #[must_use]
     pub(crate) fn allowing(mut self, host: &str) -> Self {
-        if let Ok(host) = without_port(host).parse() {
+        if let Ok(host) = host.parse() {
             self.allowed.push(host);
         }
         self
@@ -127,26 +127,24 @@ impl HostPolicy {
             host: url.host_str().unwrap_or_default().to_owned(),
             class,
         };
-        match url.host() {
-            Some(Host::Ipv4(address)) => self
-                .address(address.into())
-                .map_or(Ok(()), |class| Err(refused(class))),
-            Some(Host::Ipv6(address)) => self
-                .address(address.into())
-                .map_or(Ok(()), |class| Err(refused(class))),
-            Some(Host::Domain(name)) => self.name(name).map_or(Ok(()), |class| Err(refused(class))),
-            None => Err(refused(HostClass::Reserved)),
-        }
+        let port = url.port_or_known_default();
+        let class = match url.host() {
+            Some(Host::Ipv4(address)) => self.address(address.into(), port),
+            Some(Host::Ipv6(address)) => self.address(address.into(), port),
+            Some(Host::Domain(name)) => self.name(name, port),
+            None => Some(HostClass::Reserved),
+        };
+        class.map_or(Ok(()), |class| Err(refused(class)))
     }
 
-    fn name_allowed(&self, name: &str) -> bool {
-        self.allowed.iter().any(|allowed| allowed.name(name))
+    fn name_allowed(&self, name: &str, port: Option<u16>) -> bool {
+        self.allowed.iter().any(|allowed| allowed.name(name, port))
     }
 
-    /// What is wrong with a name.
-    fn name(&self, name: &str) -> Option<HostClass> {
+    /// Returns the class for which a name is refused at a port.
+    fn name(&self, name: &str, port: Option<u16>) -> Option<HostClass> {
         let name = name.trim_end_matches('.').to_ascii_lowercase();
-        if self.name_allowed(&name) {
+        if self.name_allowed(&name, port) {
             return None;
         }
         let class = if name == "localhost" || name.ends_with(".localhost") {
@@ -174,8 +172,8 @@ impl HostPolicy {
             })
     }
 
-    /// What is wrong with an address.
-    fn address(&self, address: IpAddr) -> Option<HostClass> {
+    /// Returns the class for which an address is refused at a port.
+    fn address(&self, address: IpAddr, port: Option<u16>) -> Option<HostClass> {
         let address = plain(address);
         let class = if METADATA.contains(&address) {
             HostClass::Metadata
@@ -184,7 +182,7 @@ impl HostPolicy {
         } else {
             class_of(address)?
         };
-        let allowed = |rule: &AllowedHost| rule.class(class) || rule.address(address);
+        let allowed = |rule: &AllowedHost| rule.class(class) || rule.address(address, port);
         (!self.allowed.iter().any(allowed)).then_some(class)
     }
 }

@@ -65,7 +65,7 @@ async fn look_up(
         Some(answers) => answers.clone(),
         None => tokio::net::lookup_host((name, 0)).await?.collect(),
     };
-    if free || policy.name_allowed(&name.to_ascii_lowercase()) {
+    if free || policy.name_allowed(&name.to_ascii_lowercase(), None) {
         return Ok(found);
     }
     let refused = |class| HostRefused {
@@ -73,13 +73,16 @@ async fn look_up(
         class,
     };
     // All of them: which one would be connected to is not known here.
-    if let Some(class) = found.iter().find_map(|address| policy.address(address.ip())) {
+    if let Some(class) = found
+        .iter()
+        .find_map(|address| policy.address(address.ip(), None))
+    {
         return Err(refused(class).into());
     }
     // `registry.default` is a Service when only the search list makes a name of it.
     for domain in &policy.search {
         let full = format!("{name}.{domain}.");
-        if policy.name(full.trim_end_matches('.')).is_some()
+        if policy.name(full.trim_end_matches('.'), None).is_some()
             && tokio::net::lookup_host((full, 0)).await.is_ok()
         {
             return Err(refused(HostClass::Cluster).into());

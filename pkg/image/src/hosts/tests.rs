@@ -66,6 +66,9 @@ fn what_can_be_allowed() {
         ("registry.ns.svc", "registry.ns.svc:5000"),
         ("*.ns.svc", "a.ns.svc"),
         ("127.0.0.1", "127.0.0.1:5000"),
+        ("127.0.0.1:5000", "127.0.0.1:5000"),
+        ("[::1]:443", "[::1]"),
+        ("registry.ns.svc:5000", "registry.ns.svc:5000"),
         ("127.0.0.0/8", "127.9.9.9"),
         ("fe80::/10", "[fe80::7]"),
         ("0.0.0.0/0", "127.0.0.1"),
@@ -75,6 +78,11 @@ fn what_can_be_allowed() {
     for (rule, host) in [
         ("loopback", "169.254.169.254"),
         ("127.0.0.1", "127.0.0.2"),
+        // Another port of an allowed host is another service.
+        ("127.0.0.1:5000", "127.0.0.1:5001"),
+        ("127.0.0.1:5000", "127.0.0.1"),
+        ("[::1]:5000", "[::1]:5001"),
+        ("registry.ns.svc:5000", "registry.ns.svc:5001"),
         ("link-local", "[fd00:ec2::254]"),
         ("registry.ns.svc", "other.ns.svc"),
         ("*.ns.svc", "ns.svc"),
@@ -82,7 +90,17 @@ fn what_can_be_allowed() {
     ] {
         assert!(!allowed(rule, host), "{rule} {host}");
     }
-    for bad in ["", "a b", "10.0.0.0/33", "a/8", "*.", "host:5000"] {
+    for bad in [
+        "",
+        "a b",
+        "10.0.0.0/33",
+        "a/8",
+        "*.",
+        "host:",
+        "host:70000",
+        "*.ns.svc:5000",
+        "10.0.0.0/8:5000",
+    ] {
         assert!(bad.parse::<AllowedHost>().is_err(), "{bad}");
     }
     assert!(
@@ -90,5 +108,11 @@ fn what_can_be_allowed() {
             .allowing("[::1]:5000")
             .check(&"http://[::1]:5000/".parse().unwrap())
             .is_ok()
+    );
+    assert!(
+        policy(&[])
+            .allowing("[::1]:5000")
+            .check(&"http://[::1]:5001/".parse().unwrap())
+            .is_err()
     );
 }
