@@ -344,7 +344,7 @@ async fn a_change_of_a_crd(world: &World) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("crd.yaml");
     let path = file.display().to_string();
-    for (type_, code, word) in [("integer", 0, "safe"), ("string", 1, "findings")] {
+    for (type_, code, word) in [("integer", 0, "safe"), ("string", 1, "1 finding\n")] {
         std::fs::write(&file, crd(type_).to_string())?;
         let said = world.says(&["crd-safety", &path]).await?;
         assert_eq!(said.code, code, "{said}");

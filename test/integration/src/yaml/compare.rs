@@ -162,7 +162,11 @@ fn deviation(text: &[u8], go: &Answer, ours: &Answer) -> Option<&'static str> {
         return Some("byte order mark inside a text");
     }
     let error = ours.error.as_deref().filter(|_| go.error.is_none())?;
-    let refusal = REFUSALS.into_iter().find(|(text, _)| error.contains(text));
+    // A stream that looks like JSON shows its fault as JSON, not as YAML.
+    let as_yaml = Answer::ours(Mode::Document, text).error.unwrap_or_default();
+    let refusal = REFUSALS
+        .into_iter()
+        .find(|(words, _)| error.contains(words) || as_yaml.contains(words));
     refusal.map(|(_, name)| name)
 }
 

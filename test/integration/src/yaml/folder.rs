@@ -46,7 +46,7 @@ pub fn corpus(dirs: &[PathBuf]) -> Result<Vec<Vec<u8>>> {
     }
     let known = |path: &PathBuf| {
         let extension = path.extension().and_then(|extension| extension.to_str());
-        extension.is_some_and(|extension| ["yaml", "yml", "json", "jsonl"].contains(&extension))
+        extension.is_some_and(|extension| ["yaml", "yml", "json"].contains(&extension))
     };
     paths.retain(known);
     let step = paths.len().div_ceil(CORPUS).max(1);
