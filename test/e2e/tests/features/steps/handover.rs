@@ -91,13 +91,6 @@ async fn deleted(world: &OlmWorld) -> anyhow::Result<BTreeSet<String>> {
     Ok(all)
 }
 
-/// Reports whether an object's name, as [`named`] gives it, tells the version of its bundle.
-fn is_of_a_version(name: &str) -> bool {
-    ["clusterrole/", "clusterrolebinding/"]
-        .into_iter()
-        .any(|kind| name.starts_with(kind))
-}
-
 #[then(regex = r"^none of them was deleted$")]
 async fn none_deleted(world: &mut OlmWorld) -> anyhow::Result<()> {
     only_deleted(world, String::new()).await
@@ -112,24 +105,14 @@ async fn only_deleted(world: &mut OlmWorld, names: String) -> anyhow::Result<()>
         .map(|name| name.trim().to_owned())
         .filter(|name| !name.is_empty())
         .collect();
-    // Roles and bindings are named after their bundle's version: each revision brings its own, and those of a former one
-    // go with it, sooner or later than this step looks.
-    let found: BTreeSet<String> = deleted(world)
-        .await?
-        .into_iter()
-        .filter(|name| !is_of_a_version(name))
-        .collect();
+    let found = deleted(world).await?;
     anyhow::ensure!(found == allowed, "deleted were {found:?}, not {allowed:?}");
     for noted in &world.noted {
         let api: Api<DynamicObject> = Api::all_with(world.cluster().client(), &noted.kind);
         let now = api
             .list_metadata(&ListParams::default().labels(&selector(world)))
             .await?;
-        for (name, uid) in noted
-            .objects
-            .iter()
-            .filter(|(name, _)| !allowed.contains(name) && !is_of_a_version(name))
-        {
+        for (name, uid) in noted.objects.iter().filter(|(name, _)| !allowed.contains(name)) {
             let found = now
                 .items
                 .iter()
