@@ -2,6 +2,9 @@ Feature: From one revision to the next
   What both bring is handed over as it is; what only the old one brings stays until the new one is available. A change of
   the spec wins over a rollout that is going on.
 
+  The name of a ClusterRole is cut from the bundle's name and a hash of 41 to 44 characters, 63 characters in all. The package's
+  name is so long that the bundle's version is always cut off: all versions bring the same ClusterRoles.
+
   Background:
     Given OLM is available
     And an image registry is available
@@ -9,12 +12,12 @@ Feature: From one revision to the next
 
   Scenario: Nothing that both bring is deleted, and the rest goes last
     Given a catalog "test" with packages:
-      | package | version | channel | replaces | contents                                   |
-      | test    | 1.0.0   | alpha   |          | CRD, Deployment, ConfigMap, ExtraConfigMap |
+      | package     | version | channel | replaces | contents                                   |
+      | handed-over | 1.0.0   | alpha   |          | CRD, Deployment, ConfigMap, ExtraConfigMap |
     And catalog "test" version "v2" with packages:
-      | package | version | channel | replaces | contents                                   |
-      | test    | 1.0.0   | alpha   |          | CRD, Deployment, ConfigMap, ExtraConfigMap |
-      | test    | 1.0.1   | alpha   | 1.0.0    | CRD, Deployment, ConfigMap                 |
+      | package     | version | channel | replaces | contents                                   |
+      | handed-over | 1.0.0   | alpha   |          | CRD, Deployment, ConfigMap, ExtraConfigMap |
+      | handed-over | 1.0.1   | alpha   | 1.0.0    | CRD, Deployment, ConfigMap                 |
     When ClusterExtension is applied
       """
       apiVersion: olm.operatorframework.io/v1
@@ -26,13 +29,13 @@ Feature: From one revision to the next
         source:
           sourceType: Catalog
           catalog:
-            packageName: ${PACKAGE:test}
+            packageName: ${PACKAGE:handed-over}
             selector:
               matchLabels:
                 olm.operatorframework.io/metadata.name: ${CATALOG:test}
       """
     Then ClusterExtension is rolled out
-    And bundle "${PACKAGE:test}.1.0.0" is installed in version "1.0.0"
+    And bundle "${PACKAGE:handed-over}.1.0.0" is installed in version "1.0.0"
     When the objects of ClusterExtension are noted
     And deployment "test-operator-${SCENARIO_ID}" reports as not ready
     And catalog "test" is updated to version "v2"
@@ -42,20 +45,20 @@ Feature: From one revision to the next
       data:
         version: 1.0.1
       """
-    And bundle "${PACKAGE:test}.1.0.0" is installed in version "1.0.0"
+    And bundle "${PACKAGE:handed-over}.1.0.0" is installed in version "1.0.0"
     And none of them was deleted
     When deployment "test-operator-${SCENARIO_ID}" reports as ready
-    Then bundle "${PACKAGE:test}.1.0.1" is installed in version "1.0.1"
+    Then bundle "${PACKAGE:handed-over}.1.0.1" is installed in version "1.0.1"
     And ClusterObjectSet "${NAME}-1" is archived
     And resource "configmap/extra-configmap-${SCENARIO_ID}" is eventually not found
     And none of them was deleted but "configmap/extra-configmap-${SCENARIO_ID}"
 
   Scenario: Back from a rollout that does not come to its end
     Given a catalog "test" with packages:
-      | package | version | channel | replaces | contents                   |
-      | test    | 1.0.0   | alpha   |          | CRD, Deployment, ConfigMap |
-      | test    | 1.0.1   | alpha   | 1.0.0    | CRD, BadImage, ConfigMap   |
-      | test    | 1.0.2   | alpha   | 1.0.0    | CRD, Deployment, ConfigMap |
+      | package     | version | channel | replaces | contents                   |
+      | handed-over | 1.0.0   | alpha   |          | CRD, Deployment, ConfigMap |
+      | handed-over | 1.0.1   | alpha   | 1.0.0    | CRD, BadImage, ConfigMap   |
+      | handed-over | 1.0.2   | alpha   | 1.0.0    | CRD, Deployment, ConfigMap |
     When ClusterExtension is applied
       """
       apiVersion: olm.operatorframework.io/v1
@@ -67,7 +70,7 @@ Feature: From one revision to the next
         source:
           sourceType: Catalog
           catalog:
-            packageName: ${PACKAGE:test}
+            packageName: ${PACKAGE:handed-over}
             version: 1.0.0
             selector:
               matchLabels:
@@ -86,7 +89,7 @@ Feature: From one revision to the next
         source:
           sourceType: Catalog
           catalog:
-            packageName: ${PACKAGE:test}
+            packageName: ${PACKAGE:handed-over}
             version: 1.0.1
             selector:
               matchLabels:
@@ -105,13 +108,13 @@ Feature: From one revision to the next
         source:
           sourceType: Catalog
           catalog:
-            packageName: ${PACKAGE:test}
+            packageName: ${PACKAGE:handed-over}
             version: 1.0.2
             selector:
               matchLabels:
                 olm.operatorframework.io/metadata.name: ${CATALOG:test}
       """
-    Then bundle "${PACKAGE:test}.1.0.2" is installed in version "1.0.2"
+    Then bundle "${PACKAGE:handed-over}.1.0.2" is installed in version "1.0.2"
     And ClusterExtension is rolled out
     And ClusterExtension reports Ready as True with Reason Succeeded
     And ClusterObjectSet "${NAME}-1" is archived
