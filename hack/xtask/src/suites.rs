@@ -40,7 +40,10 @@ impl Totals {
     }
 }
 
-/// Builds the two controllers, then runs `cargo test` with `args` (all crates when empty).
+/// Runs `cargo test` with `args`, or for all crates when `args` is empty.
+///
+/// For all crates the two controllers are built once beforehand. With `args`, a suite that starts the controllers builds
+/// them itself, so that the tests of a pure crate start at once.
 ///
 /// A suite that fails does not stop the others; any failure makes this an error after the totals.
 #[expect(
@@ -53,23 +56,24 @@ pub(crate) fn run(args: &[String]) -> anyhow::Result<()> {
             "OLM_VECTORS is not set: the differential tests have nothing to compare with and are skipped"
         );
     }
-    shell::run(cargo().args([
-        "build",
-        "--package",
-        "catalogd",
-        "--package",
-        "operator-controller",
-    ]))?;
-
     let mut command = cargo();
-    command.arg("test").arg("--no-fail-fast");
+    command
+        .args(["test", "--no-fail-fast"])
+        .args(args)
+        .stdout(Stdio::piped());
     if args.is_empty() {
         command.arg("--workspace");
-    }
-    command.args(args).stdout(Stdio::piped());
-    if std::env::var_os("OLM_BIN_DIR").is_none() {
-        // Or each suite that starts them would ask cargo for them once more.
-        command.env("OLM_BIN_DIR", shell::target_dir().join("debug"));
+        shell::run(cargo().args([
+            "build",
+            "--package",
+            "catalogd",
+            "--package",
+            "operator-controller",
+        ]))?;
+        if std::env::var_os("OLM_BIN_DIR").is_none() {
+            // Or each suite that starts them would ask cargo for them once more.
+            command.env("OLM_BIN_DIR", shell::target_dir().join("debug"));
+        }
     }
     let mut child = command.spawn().context("cannot start `cargo test`")?;
     let mut totals = Totals::default();
