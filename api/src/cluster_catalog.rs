@@ -26,7 +26,7 @@ use crate::schema::{parts, reference, rules};
 )]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterCatalogSpec {
-    /// Where the catalog comes from.
+    /// Source of the catalog.
     pub source: CatalogSource,
 
     /// Rank among catalogs that offer the same: the higher number wins.
@@ -34,24 +34,23 @@ pub struct ClusterCatalogSpec {
     #[schemars(range(min = -2_147_483_648_i64, max = 2_147_483_647), extend("default" = 0))]
     pub priority: Option<i32>,
 
-    /// Whether the content is served (`Available`) or the catalog is kept without serving it
-    /// (`Unavailable`).
+    /// Availability of the content: `Available` serves it, `Unavailable` keeps the catalog without serving it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "Available"))]
     pub availability_mode: Option<AvailabilityMode>,
 }
 
-/// Whether a catalog is served.
+/// Availability of a catalog's content.
 #[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum AvailabilityMode {
-    /// It is not.
+    /// The content is not served.
     Unavailable,
-    /// It is.
+    /// The content is served.
     #[default]
     Available,
 }
 
-/// Where a catalog comes from: one member per source type.
+/// Source of a catalog: one member for each source type.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = rules::catalog_source_union())]
@@ -92,7 +91,7 @@ pub struct ImageSource {
     pub poll_interval_minutes: Option<i64>,
 }
 
-/// What catalogd has seen and done.
+/// Observed state of a ClusterCatalog.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterCatalogStatus {
@@ -105,21 +104,21 @@ pub struct ClusterCatalogStatus {
     #[schemars(schema_with = "parts::conditions")]
     pub conditions: Option<Vec<Condition>>,
 
-    /// What the content that is served was made from.
+    /// Source that the served content was unpacked from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resolved_source: Option<ResolvedCatalogSource>,
 
-    /// Where the content is served.
+    /// URLs of the served content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub urls: Option<ClusterCatalogUrls>,
 
-    /// When the content was unpacked last.
+    /// Time at which the content was last unpacked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "parts::timestamp")]
     pub last_unpacked: Option<Time>,
 }
 
-/// What served content was made from.
+/// Source that served content was unpacked from.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = rules::catalog_source_union())]

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::absent::default_when_absent;
 use crate::schema::{parts, rules};
 
-/// What the user wants installed.
+/// Desired extension.
 #[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[kube(
     group = "olm.operatorframework.io",
@@ -45,10 +45,10 @@ pub struct ClusterExtensionSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_account: Option<ServiceAccountReference>,
 
-    /// Where the extension comes from.
+    /// Source of the extension.
     pub source: SourceConfig,
 
-    /// How installing is guarded. When absent, all guards are on.
+    /// Checks that guard the installation. If absent, all checks are on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub install: Option<ClusterExtensionInstallConfig>,
 
@@ -80,7 +80,7 @@ pub struct ServiceAccountReference {
     pub name: Option<String>,
 }
 
-/// Where an extension comes from: one member per source type.
+/// Source of an extension: one member for each source type.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new(
@@ -90,7 +90,7 @@ pub struct SourceConfig {
     /// Kind of source.
     pub source_type: SourceType,
 
-    /// What to take from the catalogs; needed when `sourceType` is `Catalog`.
+    /// Package and selection of catalogs; required if `sourceType` is `Catalog`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub catalog: Option<CatalogFilter>,
 }
@@ -132,14 +132,14 @@ pub struct CatalogFilter {
     #[schemars(schema_with = "parts::label_selector")]
     pub selector: Option<LabelSelector>,
 
-    /// Whether the catalog decides which upgrades are possible (`CatalogProvided`), or any version in
-    /// the range may follow any other, downgrades included (`SelfCertified`).
+    /// Policy for upgrades: with `CatalogProvided` the catalog's upgrade edges decide, with `SelfCertified` any version in the
+    /// range may follow any other, downgrades included.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "CatalogProvided"))]
     pub upgrade_constraint_policy: Option<UpgradeConstraintPolicy>,
 }
 
-/// Who decides which versions may follow the installed one.
+/// Policies for the versions that may follow the installed one.
 #[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum UpgradeConstraintPolicy {
     /// The catalog's upgrade edges.
@@ -189,10 +189,10 @@ pub struct CrdUpgradeSafety {
     pub stored_objects: Option<CrdStoredObjects>,
 }
 
-/// What is done about stored objects when a custom resource definition changes.
+/// Ways to treat stored objects when a custom resource definition changes.
 #[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CrdStoredObjects {
-    /// They are not looked at.
+    /// Stored objects are not validated.
     #[default]
     Ignore,
     /// Each has to be valid in the new schema.
@@ -236,9 +236,9 @@ pub enum CrdUpgradeRule {
     ExistingFieldRemoval,
     /// A field's type may not change.
     Type,
-    /// No field may become required.
+    /// No field becomes required.
     Required,
-    /// No value may become forbidden.
+    /// No enum value is removed.
     Enum,
     /// Defaults may not change.
     Default,
@@ -264,7 +264,7 @@ pub enum CrdUpgradeRule {
     Nullable,
     /// The alternatives may not change.
     OneOf,
-    /// Nothing may change that no other rule knows.
+    /// No change occurs that the other rules do not know.
     #[default]
     Unhandled,
 }
@@ -297,7 +297,7 @@ impl CrdUpgradeRule {
     }
 }
 
-/// How strictly changes to custom resource definitions are checked.
+/// Modes of the check of changed custom resource definitions.
 #[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CrdUpgradeSafetyEnforcement {
     /// No check.
@@ -314,7 +314,7 @@ pub enum CrdUpgradeSafetyEnforcement {
     "has(self.configType) && self.configType == 'Inline' ?has(self.inline) : !has(self.inline)"
 ).message("inline is required when configType is Inline, and forbidden otherwise"))]
 pub struct ClusterExtensionConfig {
-    /// Where the configuration is.
+    /// Type of the configuration.
     pub config_type: ConfigType,
 
     /// The configuration itself; needed when `configType` is `Inline`. The bundle's own schema decides
@@ -324,15 +324,15 @@ pub struct ClusterExtensionConfig {
     pub inline: Option<Map<String, Value>>,
 }
 
-/// Where configuration is.
+/// Types of configuration.
 #[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ConfigType {
-    /// In the extension itself.
+    /// Configuration inside the extension.
     #[default]
     Inline,
 }
 
-/// What the controller has seen and done.
+/// Observed state of a ClusterExtension.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterExtensionStatus {
@@ -346,7 +346,7 @@ pub struct ClusterExtensionStatus {
     #[schemars(schema_with = "parts::conditions")]
     pub conditions: Option<Vec<Condition>>,
 
-    /// What is installed; absent when nothing is.
+    /// Installed bundle; absent if nothing is installed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub install: Option<ClusterExtensionInstallStatus>,
 
@@ -356,7 +356,7 @@ pub struct ClusterExtensionStatus {
     pub active_revisions: Option<Vec<RevisionStatus>>,
 }
 
-/// What is installed.
+/// Installed bundle and its origin.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterExtensionInstallStatus {
@@ -372,8 +372,8 @@ pub struct ClusterExtensionInstallStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_from: Option<String>,
 
-    /// What there is to know about the installed bundle although all is well: that signatures of images are not
-    /// verified, for as long as there is no signature policy.
+    /// Warning about the installed bundle although the installation succeeded: without a signature policy, image signatures are
+    /// not verified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
 }

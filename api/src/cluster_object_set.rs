@@ -41,7 +41,7 @@ pub struct ClusterObjectSetSpec {
     #[x_kube(validation = rules::immutable("revision"))]
     pub revision: i64,
 
-    /// What happens when an object exists already, for phases and objects that do not say otherwise.
+    /// Collision protection of phases and objects that do not set their own.
     #[x_kube(validation = rules::immutable("collisionProtection"))]
     pub collision_protection: CollisionProtection,
 
@@ -60,7 +60,7 @@ pub struct ClusterObjectSetSpec {
     #[schemars(range(min = 10, max = 720))]
     pub progress_deadline_minutes: Option<i32>,
 
-    /// What must hold for objects of a phase before the next phase starts, beside the built-in probes.
+    /// Probes that objects of a phase must pass before the next phase starts, besides the built-in probes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 20), extend("x-kubernetes-list-type" = "atomic"))]
     pub progression_probes: Option<Vec<ProgressionProbe>>,
@@ -68,25 +68,25 @@ pub struct ClusterObjectSetSpec {
 
 default_when_absent!(ClusterObjectSetSpec);
 
-/// Whether a revision is in force.
+/// Lifecycle states of a revision.
 #[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum LifecycleState {
-    /// In force.
+    /// The revision's objects are applied and kept in repair.
     #[default]
     Active,
     /// Kept as a record.
     Archived,
 }
 
-/// What happens when an object that is to be applied exists already.
+/// Ways to treat an object that already exists when it is to be applied.
 #[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CollisionProtection {
-    /// It is never taken over.
+    /// An existing object is never adopted.
     #[default]
     Prevent,
-    /// It is taken over when no controller owns it.
+    /// An existing object is adopted if no controller owns it.
     IfNoController,
-    /// It is taken over.
+    /// An existing object is always adopted.
     None,
 }
 
@@ -108,7 +108,7 @@ pub struct ClusterObjectSetPhase {
     pub collision_protection: Option<CollisionProtection>,
 }
 
-/// One object, given whole or by reference.
+/// Object of a phase, inline or by reference.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("[has(self.object),has(self.ref)].filter(x,x==true).size() == 1")
@@ -146,7 +146,7 @@ pub struct ObjectSourceRef {
     pub key: String,
 }
 
-/// How far the roll-out is.
+/// Observed state of a ClusterObjectSet.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterObjectSetStatus {

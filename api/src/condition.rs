@@ -52,11 +52,11 @@ pub mod types {
             BundleDeprecated,
             /// A successor exists that the spec holds back.
             UpgradeAvailable,
-            /// At rest with everything as the spec wants it, and available. For tools; see `docs/status.md`.
+            /// The spec is fulfilled and the objects are available. For tools; see `docs/status.md`.
             Ready,
-            /// Something is being done or tried; only there while it holds. For tools.
+            /// The controller works or retries; present only while it does. For tools.
             Reconciling,
-            /// Only a change from outside helps; only there while it holds. For tools.
+            /// Only a change from outside helps; present only while that holds. For tools.
             Stalled,
         }
     }
@@ -67,28 +67,28 @@ pub mod types {
             Serving,
             /// The controller moves towards the spec.
             Progressing,
-            /// At rest with everything as the spec wants it, and available. For tools; see `docs/status.md`.
+            /// The spec is fulfilled and the objects are available. For tools; see `docs/status.md`.
             Ready,
-            /// Something is being done or tried; only there while it holds. For tools.
+            /// The controller works or retries; present only while it does. For tools.
             Reconciling,
-            /// Only a change from outside helps; only there while it holds. For tools.
+            /// Only a change from outside helps; present only while that holds. For tools.
             Stalled,
         }
     }
     texts! {
         /// Conditions of a ClusterObjectSet.
         ObjectSet {
-            /// All objects are there and pass their probes.
+            /// All objects exist and pass their probes.
             Available,
             /// The revision rolls out.
             Progressing,
             /// The revision has rolled out once; never goes back.
             Succeeded,
-            /// At rest with everything as the spec wants it, and available. For tools; see `docs/status.md`.
+            /// The spec is fulfilled and the content is available. For tools; see `docs/status.md`.
             Ready,
-            /// Something is being done or tried; only there while it holds. For tools.
+            /// The controller works or retries; present only while it does. For tools.
             Reconciling,
-            /// Only a change from outside helps; only there while it holds. For tools.
+            /// Only a change from outside helps; present only while that holds. For tools.
             Stalled,
         }
     }
@@ -101,9 +101,9 @@ pub mod reasons {
         Extension {
             /// Done.
             Succeeded,
-            /// Not done, and no revision is on its way.
+            /// The installation failed, and no revision is rolling out.
             Failed,
-            /// Nothing there yet.
+            /// Nothing is installed yet.
             Absent,
             /// A revision rolls out.
             RollingOut,
@@ -113,11 +113,11 @@ pub mod reasons {
             Blocked,
             /// `spec.config` does not fit the bundle.
             InvalidConfiguration,
-            /// Something named is deprecated.
+            /// The package, channel or bundle is deprecated.
             Deprecated,
-            /// Nothing named is deprecated.
+            /// The package, channel or bundle is not deprecated.
             NotDeprecated,
-            /// No catalog data to tell from.
+            /// No catalog content is available to decide.
             DeprecationStatusUnknown,
             /// The roll-out took too long.
             ProgressDeadlineExceeded,
@@ -127,9 +127,9 @@ pub mod reasons {
             HeldByChannels,
             /// Range and channels together hold a successor back.
             HeldByVersionAndChannels,
-            /// No successor is held back.
+            /// The spec holds no successor back.
             UpToDate,
-            /// Nothing could be resolved, so nobody knows.
+            /// The resolution failed, so held-back successors are unknown.
             ResolutionFailed,
         }
     }

@@ -1,7 +1,7 @@
 //! Every label, annotation, finalizer, field manager and type key that OLM writes or reads on
 //! objects. They live on clusters: none may change.
 
-/// On a ClusterCatalog: its own name, so that selectors can name catalogs.
+/// Label of a ClusterCatalog: its own name, so that selectors can name catalogs.
 pub const METADATA_NAME_LABEL: &str = "olm.operatorframework.io/metadata.name";
 /// The kind that owns an object: [`OWNER_KIND_CLUSTER_EXTENSION`].
 pub const OWNER_KIND_LABEL: &str = "olm.operatorframework.io/owner-kind";
@@ -9,7 +9,7 @@ pub const OWNER_KIND_LABEL: &str = "olm.operatorframework.io/owner-kind";
 pub const OWNER_KIND_CLUSTER_EXTENSION: &str = "ClusterExtension";
 /// The name of the ClusterExtension an object belongs to.
 pub const OWNER_NAME_LABEL: &str = "olm.operatorframework.io/owner-name";
-/// On Secrets that hold large objects: the name of the ClusterObjectSet they belong to.
+/// Label of Secrets that hold large objects: name of their ClusterObjectSet.
 pub const REVISION_NAME_LABEL: &str = "olm.operatorframework.io/revision-name";
 /// `"true"` on a ClusterObjectSet that took over a Helm release.
 pub const MIGRATED_FROM_HELM_LABEL: &str = "olm.operatorframework.io/migrated-from-helm";
@@ -36,22 +36,22 @@ pub const BUNDLE_REFERENCE_ANNOTATION: &str = "olm.operatorframework.io/bundle-r
 pub const BUNDLE_RELEASE_ANNOTATION: &str = "olm.operatorframework.io/bundle-release";
 /// The bundle's properties as a JSON array, copied from its ClusterServiceVersion.
 pub const PROPERTIES_ANNOTATION: &str = "olm.properties";
-/// On pod templates: the namespaces an operator watches.
+/// Annotation of pod templates: namespaces that the operator watches.
 pub const TARGET_NAMESPACES_ANNOTATION: &str = "olm.targetNamespaces";
-/// On pod templates: the namespace an operator runs in.
+/// Annotation of pod templates: namespace that the operator runs in.
 pub const OPERATOR_NAMESPACE_ANNOTATION: &str = "olm.operatorNamespace";
-/// On manifests: the set of features they were made for.
+/// Annotation of manifests: feature set that they were made for.
 pub const FEATURE_SET_ANNOTATION: &str = "olm.operatorframework.io/feature-set";
-/// On CRDs: the channel they were generated for.
+/// Annotation of CRDs: channel that they were generated for.
 pub const GENERATOR_ANNOTATION: &str = "olm.operatorframework.io/generator";
 
-/// On a ClusterObjectSet until its objects are gone or handed over.
+/// Finalizer of a ClusterObjectSet until its objects are gone or handed over.
 pub const TEARDOWN_FINALIZER: &str = "olm.operatorframework.io/teardown";
-/// On a ClusterExtension until its unpacked bundle is gone from the cache.
+/// Finalizer of a ClusterExtension until its unpacked bundle is gone from the cache.
 pub const CLEANUP_UNPACK_FINALIZER: &str = "olm.operatorframework.io/cleanup-unpack-cache";
-/// On a ClusterExtension until the watches over its content are gone.
+/// Finalizer of a ClusterExtension until the watches of its content are gone.
 pub const CLEANUP_CONTENT_FINALIZER: &str = "olm.operatorframework.io/cleanup-contentmanager-cache";
-/// On a ClusterCatalog until its content is no longer served.
+/// Finalizer of a ClusterCatalog until its content is no longer served.
 pub const CATALOG_FINALIZER: &str = "olm.operatorframework.io/delete-server-cache";
 
 /// Field manager of the objects of a bundle, and of status.
@@ -71,10 +71,10 @@ pub const CATALOG_CONFIGS_IMAGE_LABEL: &str = "operators.operatorframework.io.in
 /// Bundle annotation that names the package.
 pub const BUNDLE_PACKAGE_ANNOTATION: &str = "operators.operatorframework.io.bundle.package.v1";
 
-/// On a revision: the bundle's properties as its catalog has them, as JSON.
+/// Annotation of a revision: the bundle's properties in its catalog, as JSON.
 pub const CATALOG_PROPERTIES_ANNOTATION: &str = "olm.operatorframework.io/catalog-properties";
 
-/// On a CRD whose deletion the API server tried in vain and that was called to its mind again: when (RFC 3339).
+/// Annotation of a CRD whose deletion was stuck and that was touched to make the API server retry: time of the touch (RFC 3339).
 pub const DELETION_RECALLED_ANNOTATION: &str = "olm.operatorframework.io/deletion-recalled";
 
 /// Selects everything that was made for one ClusterExtension, or for any.

@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::schema::{parts, rules};
 
-/// What must hold for the objects that a selector chooses.
+/// Assertions about the objects that a selector chooses.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct ProgressionProbe {
     /// Which objects are probed.
     pub selector: ObjectSelector,
 
-    /// What must hold for each of them, all at once.
+    /// Assertions that each chosen object must fulfil.
     #[schemars(length(min = 1, max = 20), extend("x-kubernetes-list-type" = "atomic"))]
     pub assertions: Vec<Assertion>,
 }
@@ -47,10 +47,10 @@ pub struct ObjectSelector {
 /// Kinds of selector.
 #[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SelectorType {
-    /// By kind.
+    /// Objects of a kind.
     #[default]
     GroupKind,
-    /// By labels.
+    /// Objects with labels.
     Label,
 }
 
@@ -64,7 +64,7 @@ pub struct GroupKind {
     pub kind: String,
 }
 
-/// Something that must hold: one member per assertion type.
+/// Assertion about an object: one member for each assertion type.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(

@@ -6,8 +6,8 @@ use kube::core::{Message, Rule};
 pub const DNS1123_LABEL: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
 const DNS1123_SUBDOMAIN: &str = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
 
-/// What a version range may look like. The grammar admits some nonsense (`|`, `1.*]`) and refuses some
-/// sense (hyphen ranges): clients have lived with exactly this language, so it stays.
+/// Pattern of a version range. The pattern admits some invalid ranges (`|`, `1.*]`) and refuses some valid ones (hyphen ranges):
+/// clients depend on exactly this language, so it stays.
 pub const VERSION_RANGE: &str = concat!(
     r"^(\s*(=||!=|>|<|>=|=>|<=|=<|~|~>|\^)\s*",
     r"(v?(0|[1-9]\d*|[x|X|\*])(\.(0|[1-9]\d*|x|X|\*]))?(\.(0|[1-9]\d*|x|X|\*))?",

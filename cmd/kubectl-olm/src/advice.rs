@@ -25,7 +25,7 @@ enum WaivedBy {
     Own(CrdUpgradeWaiver),
     /// The waiver of a finding before this one.
     Former(CrdUpgradeWaiver),
-    /// None: the API knows no waiver for the rule.
+    /// The API has no waiver for the rule.
     None,
 }
 

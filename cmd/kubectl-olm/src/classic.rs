@@ -1,8 +1,8 @@
-//! What OLM Classic would choose, for comparison.
+//! OLM Classic's choice, for comparison.
 //!
-//! Classic subscribes to one channel and sees only its replaces chain: from the head, back by `replaces`.
-//! Of the entries on it that replace or skip what is installed, or whose `skipRange` has its version, it takes
-//! the one nearest the head. Ranges of versions, deprecation and several catalogs mean nothing to it.
+//! Classic subscribes to one channel and follows its replaces chain from the head. Of the entries on the chain that replace or
+//! skip the installed bundle, or whose `skipRange` contains its version, Classic takes the one nearest the head. Classic
+//! ignores version ranges, deprecations and other catalogs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ pub(crate) struct Choice {
     pub(crate) chain: Vec<String>,
     /// The bundle; none when there is nothing to move to.
     pub(crate) bundle: Option<String>,
-    /// Why that one, or none, in one phrase.
+    /// Reason for the choice, or for the lack of one, in one phrase.
     pub(crate) reason: String,
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn heads(channel: &Channel) -> Vec<&str> {
     heads
 }
 
-/// What Classic chooses from `channel` with (name, version) installed.
+/// Returns Classic's choice from `channel` if the bundle (name, version) is installed.
 pub(crate) fn choose(channel: &Channel, installed: Option<(&str, &str)>) -> Choice {
     let answer = |chain: &[&Entry], bundle: Option<&str>, reason: String| Choice {
         channel: channel.name.clone(),

@@ -16,64 +16,64 @@ use crate::spec_range;
 const CODES: &str = "Exit codes: 0 yes, 1 a negative answer (no bundle, findings, no match), \
     2 wrong usage, 3 could not ask. With -o json or yaml errors are data, too: {\"error\": {...}}.";
 
-/// Questions about OLM's catalogs and extensions: what is there, what would be installed, and why.
+/// Answer questions about OLM's catalogs and extensions: available versions, the next installation, and the reasons.
 #[derive(Debug, Parser)]
 #[command(name = "kubectl-olm", bin_name = "kubectl olm", version, after_help = CODES)]
 pub(crate) struct Cli {
-    /// How the answer is written.
+    /// Output format.
     #[arg(short, long, value_enum, default_value_t = Format::Table, global = true)]
     pub(crate) output: Format,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-/// What is asked.
+/// Subcommands of `kubectl olm`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Packages whose name, keywords, provider or description has all the words, the best fit first.
+    /// Search packages whose name, keywords, provider or description contain all words, best match first.
     Search(SearchArgs),
-    /// What a package is: channels, heads, deprecations.
+    /// Show a package: channels, heads, deprecations.
     Show(ShowArgs),
-    /// The versions of a package, highest first.
+    /// List the versions of a package, highest first.
     Versions(PackageArgs),
-    /// The bundle that would be installed.
+    /// Show the bundle that would be installed.
     Resolve(ResolveArgs),
-    /// Why that bundle, or none: what ruled the others out.
+    /// Explain why a bundle is chosen, or none, and which rule excludes each other bundle.
     Why(WhyArgs),
-    /// The upgrade graph of a package as text, Mermaid, DOT or SVG.
+    /// Draw the upgrade graph of a package as text, Mermaid, DOT or SVG.
     Graph(GraphArgs),
-    /// Findings in a catalog directory.
+    /// Validate a catalog directory.
     Validate(ValidateArgs),
-    /// Which versions a range admits, and why not the others.
+    /// Show which versions a range admits, and why it excludes the others.
     Range(RangeArgs),
-    /// What a catalog update brings, and for which installed versions.
+    /// Show what a catalog update changes, and for which installed versions.
     Diff(DiffArgs),
-    /// What a bundle is made of, and what installing it takes; offline.
+    /// Show a bundle's content and the rights that its installation takes; works offline.
     #[command(subcommand)]
     Bundle(bundle::BundleCommand),
-    /// What a package lets its users configure.
+    /// Show the configuration that a package accepts.
     #[command(subcommand)]
     Config(bundle::ConfigCommand),
-    /// The extensions of the cluster; exit code 1 unless all are ready.
+    /// List the extensions of the cluster; the exit code is 1 unless all are ready.
     Get(GetArgs),
-    /// One extension with its conditions; exit code 1 unless it is ready.
+    /// Show one extension with its conditions; the exit code is 1 unless the extension is ready.
     Status(StatusArgs),
-    /// The revisions of an extension.
+    /// List the revisions of an extension.
     History(ExtensionArgs),
-    /// The events of an extension and its revisions.
+    /// List the events of an extension and its revisions.
     Events(ExtensionArgs),
-    /// The objects of an extension by phase, with their health.
+    /// Show the objects of an extension by phase, with their health.
     Tree(ExtensionArgs),
-    /// What extensions mean for an upgrade of the cluster.
+    /// Show what extensions mean for an upgrade of the cluster.
     #[command(subcommand)]
     ClusterUpgrade(ClusterUpgrade),
-    /// What an upgrade of CRDs would break, in full.
+    /// Show everything that an upgrade of CRDs would break.
     CrdSafety(crd_safety::CrdSafetyArgs),
-    /// Completion for a shell.
+    /// Print the completion script for a shell.
     Completion(CompletionArgs),
 }
 
-/// Where catalogs are. Without any of --dir, --image and --catalogd: those of the cluster.
+/// Sources of catalogs. Without --dir, --image and --catalogd: the catalogs of the cluster.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Catalogs")]
 pub(crate) struct SourceArgs {
@@ -86,7 +86,7 @@ pub(crate) struct SourceArgs {
     /// Base URL of a served catalog, as in status.urls.base of its object; may be repeated.
     #[arg(long, value_name = "URL")]
     pub(crate) catalogd: Vec<String>,
-    /// Ask only the catalog of this name; may be repeated.
+    /// Read only the catalog of this name; may be repeated.
     #[arg(long = "catalog", value_name = "NAME")]
     pub(crate) only: Vec<String>,
     #[command(flatten)]
@@ -94,29 +94,29 @@ pub(crate) struct SourceArgs {
 }
 
 impl SourceArgs {
-    /// Whether no cluster is asked for catalogs.
+    /// Returns true if the catalogs come from files or images, not from a cluster.
     pub(crate) fn is_offline(&self) -> bool {
         self.dir.len() + self.image.len() + self.catalogd.len() > 0
     }
 }
 
-/// How catalogs are reached.
+/// Access to catalogs and to the cluster.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Access")]
 pub(crate) struct AccessArgs {
-    /// PEM file of authorities trusted for catalogd besides the system's.
+    /// PEM file with certificate authorities to trust for catalogd, besides the system's.
     #[arg(long, value_name = "FILE")]
     pub(crate) ca_file: Option<PathBuf>,
-    /// Registry, HOST[:PORT], reached by plain HTTP; may be repeated.
+    /// Registry, HOST[:PORT], to reach by plain HTTP; may be repeated.
     #[arg(long = "plain-http-registry", value_name = "HOST")]
     pub(crate) plain_http: Vec<String>,
-    /// Directory whose *.crt files are trusted for image registries.
+    /// Directory with certificate authorities (*.crt) to trust for image registries.
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) pull_cas_dir: Option<PathBuf>,
     /// Registry credentials, a Docker config.json.
     #[arg(long, value_name = "FILE")]
     pub(crate) auth_file: Option<PathBuf>,
-    /// registries.conf; else that of the environment, else /etc/containers/registries.conf.
+    /// registries.conf file; else that of the environment, else /etc/containers/registries.conf.
     #[arg(long, value_name = "FILE")]
     pub(crate) registries_conf: Option<PathBuf>,
     /// Kubeconfig file; else KUBECONFIG, else ~/.kube/config.
@@ -132,7 +132,7 @@ pub(crate) struct AccessArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct SearchArgs {
-    /// Words, in any case; all must be there. None lists every package.
+    /// Words, in any case; a package must contain all of them. Without words every package is listed.
     pub(crate) words: Vec<String>,
     #[command(flatten)]
     pub(crate) source: SourceArgs,
@@ -140,7 +140,7 @@ pub(crate) struct SearchArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct PackageArgs {
-    /// The package.
+    /// Name of the package.
     pub(crate) package: String,
     #[command(flatten)]
     pub(crate) source: SourceArgs,
@@ -150,29 +150,29 @@ pub(crate) struct PackageArgs {
 pub(crate) struct ShowArgs {
     #[command(flatten)]
     pub(crate) package: PackageArgs,
-    /// Print instead the JSON Schema of what can be configured (spec.config.inline of a `ClusterExtension`).
+    /// Print the JSON Schema of `spec.config.inline` instead.
     #[arg(long)]
     pub(crate) config_schema: bool,
     #[command(flatten)]
     pub(crate) config: bundle::ConfigArgs,
 }
 
-/// What is asked for, as in `spec.source.catalog`.
+/// Wishes, with the meaning of the fields of `spec.source.catalog`.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct WishArgs {
-    /// What is installed: VERSION, BUNDLE, or BUNDLE@VERSION when no catalog has it.
+    /// Installed bundle: VERSION, BUNDLE, or BUNDLE@VERSION if no catalog has it.
     #[arg(long, value_name = "BUNDLE")]
     pub(crate) installed: Option<String>,
-    /// Range of versions, as spec.source.catalog.version.
+    /// Version range, as in spec.source.catalog.version.
     #[arg(long, value_name = "RANGE", value_parser = spec_range::flag)]
     pub(crate) range: Option<String>,
     /// Channel to choose from; may be repeated.
     #[arg(long = "channel", value_name = "CHANNEL")]
     pub(crate) channels: Vec<String>,
-    /// Whether the upgrade edges of the catalog bind.
+    /// Upgrade constraint policy.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) policy: Policy,
-    /// Let a bundle's release count on its own (feature gate `BundleReleaseSupport`).
+    /// Compare releases of bundles on their own (feature gate `BundleReleaseSupport`).
     #[arg(long)]
     pub(crate) release_support: bool,
     /// Choose between catalogs as upstream does (feature gate `UpstreamCatalogSelection`).
@@ -181,7 +181,7 @@ pub(crate) struct WishArgs {
 }
 
 impl WishArgs {
-    /// How to choose between catalogs.
+    /// Returns the rule for the choice between catalogs.
     pub(crate) fn selection(&self) -> Selection {
         if self.upstream_catalog_selection {
             Selection::Upstream
@@ -191,7 +191,7 @@ impl WishArgs {
     }
 }
 
-/// `upgradeConstraintPolicy`.
+/// Values of `upgradeConstraintPolicy`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Policy {
     /// Only successors that the catalog names.
@@ -203,23 +203,23 @@ pub(crate) enum Policy {
     SelfCertified,
 }
 
-/// Whose way of choosing.
+/// Product whose rules choose a bundle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Semantics {
-    /// OLM v1: the highest version that any edge leads to.
+    /// OLM v1: the highest version among the successors.
     #[default]
     V1,
-    /// OLM Classic beside it: the successor nearest the channel head, on the replaces chain.
+    /// OLM Classic besides: the successor nearest the channel head, on the replaces chain.
     Classic,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ResolveArgs {
-    /// The package.
+    /// Name of the package.
     pub(crate) package: String,
     #[command(flatten)]
     pub(crate) wish: WishArgs,
-    /// Whose way of choosing decides the answer.
+    /// Product whose rules choose the bundle.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) semantics: Semantics,
     #[command(flatten)]
@@ -228,14 +228,14 @@ pub(crate) struct ResolveArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct WhyArgs {
-    /// A ClusterExtension of the cluster.
+    /// Name of a ClusterExtension of the cluster.
     #[arg(required_unless_present = "package",
           conflicts_with_all = ["package", "installed", "range", "channels", "policy"])]
     pub(crate) extension: Option<String>,
-    /// A package instead of an extension.
+    /// Package to ask about instead of an extension.
     #[arg(long, value_name = "PACKAGE")]
     pub(crate) package: Option<String>,
-    /// The version or bundle that was hoped for.
+    /// Version or bundle that you expected.
     #[arg(long, value_name = "BUNDLE")]
     pub(crate) want: Option<String>,
     /// Name every bundle, not only the first of each catalog.
@@ -247,33 +247,33 @@ pub(crate) struct WhyArgs {
     pub(crate) source: SourceArgs,
 }
 
-/// How a graph is drawn.
+/// Formats of a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Drawing {
-    /// Lines of text.
+    /// Text.
     Text,
-    /// A Mermaid flowchart.
+    /// Mermaid flowchart.
     Mermaid,
-    /// Graphviz.
+    /// Graphviz DOT.
     Dot,
-    /// A picture.
+    /// SVG picture.
     Svg,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct GraphArgs {
-    /// The package.
+    /// Name of the package.
     pub(crate) package: String,
-    /// Show what can be reached from this installed VERSION or BUNDLE.
+    /// Show the upgrades from this installed VERSION or BUNDLE.
     #[arg(long, value_name = "BUNDLE")]
     pub(crate) from: Option<String>,
-    /// Only this channel; may be repeated.
+    /// Show only this channel; may be repeated.
     #[arg(long = "channel", value_name = "CHANNEL")]
     pub(crate) channels: Vec<String>,
-    /// How it is drawn.
+    /// Format of the graph.
     #[arg(long, value_enum, default_value_t = Drawing::Text)]
     pub(crate) format: Drawing,
-    /// Whose successors count.
+    /// Product whose rules find successors.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) semantics: Semantics,
     #[command(flatten)]
@@ -282,21 +282,21 @@ pub(crate) struct GraphArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ValidateArgs {
-    /// The directory of the catalog.
+    /// Directory of the catalog.
     pub(crate) dir: PathBuf,
-    /// Show notes, too: what is worth knowing, though nothing is wrong.
+    /// Show notes too: remarks that need no change.
     #[arg(long)]
     pub(crate) notes: bool,
-    /// Let warnings count like errors.
+    /// Count warnings as errors.
     #[arg(long)]
     pub(crate) strict: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RangeArgs {
-    /// The range, as in spec.source.catalog.version.
+    /// Version range, as in spec.source.catalog.version.
     pub(crate) range: String,
-    /// The versions.
+    /// Versions to compare with the range.
     #[arg(required = true)]
     pub(crate) versions: Vec<String>,
     /// Read the range as a catalog's skipRange.
@@ -308,12 +308,12 @@ pub(crate) struct RangeArgs {
 pub(crate) struct DiffArgs {
     /// Directory, image, or base URL of a served catalog.
     pub(crate) old: String,
-    /// As OLD, after the update.
+    /// Catalog after the update, in the same form as OLD.
     pub(crate) new: String,
-    /// Only this package; may be repeated.
+    /// Compare only this package; may be repeated.
     #[arg(long = "package", value_name = "PACKAGE")]
     pub(crate) packages: Vec<String>,
-    /// Update within this channel; may be repeated.
+    /// Compare updates within this channel only; may be repeated.
     #[arg(long = "channel", value_name = "CHANNEL")]
     pub(crate) channels: Vec<String>,
     #[command(flatten)]
@@ -328,7 +328,7 @@ pub(crate) struct GetArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExtensionArgs {
-    /// The ClusterExtension.
+    /// Name of the ClusterExtension.
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) access: AccessArgs,
@@ -338,21 +338,21 @@ pub(crate) struct ExtensionArgs {
 pub(crate) struct StatusArgs {
     #[command(flatten)]
     pub(crate) extension: ExtensionArgs,
-    /// Wait until it is ready, or needs somebody; progress goes to standard error.
+    /// Wait until the extension is ready or stalled; progress goes to standard error.
     #[arg(short, long)]
     pub(crate) watch: bool,
 }
 
-/// About upgrades of the cluster.
+/// Questions about upgrades of the cluster.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClusterUpgrade {
-    /// What stands in the way: bundles that do not run on the version, and APIs that it does not serve.
+    /// Show what blocks the upgrade: bundles that do not support the version, and APIs that it no longer serves.
     Check(ClusterUpgradeArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ClusterUpgradeArgs {
-    /// The version, of Kubernetes (1.37) or OpenShift (4.19); else the cluster's next minor.
+    /// Version of Kubernetes (1.37) or OpenShift (4.19); the cluster's next minor version without it.
     #[arg(long, value_name = "X.Y")]
     pub(crate) to: Option<String>,
     #[command(flatten)]
@@ -361,7 +361,7 @@ pub(crate) struct ClusterUpgradeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CompletionArgs {
-    /// The shell.
+    /// Name of the shell.
     #[arg(value_enum)]
     pub(crate) shell: clap_complete::Shell,
 }

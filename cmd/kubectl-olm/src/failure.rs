@@ -1,4 +1,4 @@
-//! Why there is no answer, and the exit code that says so.
+//! Failures of commands, with their exit codes.
 
 use std::error::Error as _;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::source::SourceError;
 
-/// Why a command has no answer to print.
+/// Reason why a command has no answer to print.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// The answer is no: there is no such thing. Exit code 1.
@@ -15,7 +15,7 @@ pub(crate) enum Failure {
     /// The question makes no sense as it was put. Exit code 2.
     #[error("{0}")]
     Usage(String),
-    /// What has to be known cannot be read. Exit code 3.
+    /// A catalog or the cluster cannot be read. Exit code 3.
     #[error(transparent)]
     Ask(#[from] SourceError),
 }

@@ -1,4 +1,4 @@
-//! What is installed, from what was typed: a version, a bundle's name, or both.
+//! The installed bundle from its command-line form: a version, a bundle's name, or both.
 
 use std::collections::BTreeSet;
 

@@ -10,7 +10,7 @@ pub(crate) fn counted(count: usize, one: &str) -> String {
     format!("{count} {one}{plural}")
 }
 
-/// Why a bundle was ruled out.
+/// Returns the reason for which `rule` excludes a bundle.
 pub(crate) fn rule(rule: Rule) -> &'static str {
     match rule {
         Rule::NotInChannels => "in none of the requested channels",
@@ -27,7 +27,7 @@ pub(crate) fn rule(rule: Rule) -> &'static str {
     }
 }
 
-/// What came of a catalog.
+/// Describes the result for a catalog.
 pub(crate) fn outcome(outcome: &CatalogOutcome) -> (Paint, String) {
     match outcome {
         CatalogOutcome::NoSuchPackage => (Paint::Dim, "does not have the package".to_owned()),
@@ -55,7 +55,7 @@ pub(crate) fn outcome(outcome: &CatalogOutcome) -> (Paint, String) {
     }
 }
 
-/// How a bundle is reached from what is installed; empty when it is not, or nothing is installed.
+/// Describes the path from the installed bundle; empty if there is none, or if nothing is installed.
 pub(crate) fn way(verdict: &CandidateVerdict) -> String {
     match (verdict.steps, &verdict.via) {
         (None, _) => String::new(),

@@ -1,4 +1,4 @@
-//! What an extension of the cluster asks the resolver.
+//! The question that an extension of the cluster puts to the resolver.
 
 use olm_api::{CatalogFilter, ClusterExtension, UpgradeConstraintPolicy};
 use olm_resolve::{CatalogInput, Request, Selection, Selector};
@@ -8,11 +8,11 @@ use crate::cli::SourceArgs;
 use crate::failure::Failure;
 use crate::source::{Cluster, Sources};
 
-/// What is asked, of which catalogs.
+/// Request, and the catalogs that answer it.
 pub(crate) struct Question {
     /// The question.
     pub(crate) request: Request,
-    /// What the catalogs have of the package.
+    /// Results of looking up the package, one for each catalog.
     pub(crate) inputs: Vec<CatalogInput>,
     /// The conditions that the extension reports.
     pub(crate) reported: Vec<Value>,

@@ -11,7 +11,7 @@ const MENTIONS: usize = 100;
 /// more often its description has them, the earlier.
 pub(crate) type Rank = (usize, Reverse<usize>);
 
-/// How a word stands in a text.
+/// Relation of a word to a text, weakest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Fit {
     Whole,

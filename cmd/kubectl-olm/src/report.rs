@@ -1,17 +1,17 @@
-//! What a command answers.
+//! Answers of commands.
 
 use std::io;
 
 use serde_json::Value;
 
-/// One answer, for programs and for people.
+/// Answer of a command, for programs and for people.
 #[derive(Debug)]
 pub(crate) struct Report {
-    /// For `-o json` and `-o yaml`.
+    /// Value that `-o json` and `-o yaml` print.
     pub(crate) value: Value,
-    /// For `-o table`; ends in a line feed.
+    /// Text that `-o table` prints; ends in a line feed.
     pub(crate) text: String,
-    /// Whether the exit code is 0; else 1.
+    /// True for exit code 0, false for 1.
     pub(crate) positive: bool,
 }
 
@@ -30,7 +30,7 @@ impl Report {
         serde_saphyr::to_string(&self.value).map_err(io::Error::other)
     }
 
-    /// The same answer, positive or not.
+    /// Sets whether the answer is positive.
     pub(crate) fn positive(self, positive: bool) -> Self {
         Self { positive, ..self }
     }

@@ -1,13 +1,13 @@
-//! How text for people looks: colours and width of a terminal. `NO_COLOR` turns the colours off.
+//! Style of text for people: colours and the width of the terminal. `NO_COLOR` turns colours off.
 
 use std::io::{self, IsTerminal as _};
 
 use crate::cli::Format;
 
-/// What a piece of text means.
+/// Meaning of a piece of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Paint {
-    /// Nothing special.
+    /// Text without a special meaning.
     Plain,
     /// Headings.
     Bold,
@@ -33,7 +33,7 @@ pub(crate) struct Style {
 }
 
 impl Style {
-    /// For standard output: colours and a width only for tables on a terminal.
+    /// Returns the style of standard output. Only tables on a terminal have colours and a width.
     pub(crate) fn of_stdout(format: Format) -> Self {
         let terminal = format == Format::Table && io::stdout().is_terminal();
         // https://no-color.org: set and not empty.
@@ -45,7 +45,7 @@ impl Style {
         }
     }
 
-    /// No colours and no width, as in a pipe.
+    /// Returns a style without colours and width, as for a pipe.
     #[cfg(test)]
     pub(crate) fn plain() -> Self {
         Self {
@@ -54,7 +54,7 @@ impl Style {
         }
     }
 
-    /// No colours, on a terminal of this width.
+    /// Returns a style without colours for a terminal of this width.
     #[cfg(test)]
     pub(crate) fn of_width(width: usize) -> Self {
         Self {

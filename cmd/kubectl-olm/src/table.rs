@@ -33,7 +33,7 @@ impl Table {
         );
     }
 
-    /// Whether there are no rows.
+    /// Returns true if the table has no rows.
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }

@@ -15,7 +15,7 @@ use crate::source::Cluster;
 use crate::style::{Paint, Style};
 use crate::table::clean;
 
-/// What is asked for, and the answer.
+/// Request and its answer.
 #[derive(Debug)]
 pub(crate) struct Asked {
     /// The question.
@@ -27,7 +27,7 @@ pub(crate) struct Asked {
     pub(crate) suggestion: Option<Vec<Change>>,
     /// The version or bundle hoped for that none of the catalogs has, and the nearest ones that are there.
     pub(crate) absent: Option<Absent>,
-    /// What the chosen bundle needs and the cluster does not have; none where that was not looked at, or nothing is needed.
+    /// Dependencies of the chosen bundle that the cluster does not meet; none if no cluster was asked or nothing is required.
     pub(crate) unmet: Option<Vec<String>>,
 }
 
@@ -91,7 +91,7 @@ impl Asked {
         Ok(())
     }
 
-    /// Whether the answer is a bundle that nothing more is needed for.
+    /// Returns true if the answer is a bundle whose dependencies are met.
     pub(crate) fn is_positive(&self) -> bool {
         self.answer.is_ok() && self.unmet.as_ref().is_none_or(Vec::is_empty)
     }
@@ -204,7 +204,7 @@ impl Asked {
     }
 }
 
-/// What the bundle needs of others; only a cluster can tell whether it is there.
+/// Lists the bundle's dependencies. Only a cluster can tell if they are met.
 fn needs(found: &Resolution) -> Vec<String> {
     match constraint::parse(&found.properties) {
         Ok(needs) => needs.iter().map(ToString::to_string).collect(),

@@ -191,7 +191,7 @@ fn graph() {
     );
 }
 
-/// What the rules say is tested where they are; here, that every finding arrives with its place.
+/// The rules are tested in `olm-fbc`; this test checks that every finding arrives with its place.
 #[test]
 fn validate() {
     let said = run(&["validate", "broken"]);
@@ -303,7 +303,7 @@ fn colours_are_for_terminals() {
     assert!(!said.out.contains('\u{1b}'), "{said}");
 }
 
-/// What a catalog writes never steers the terminal, whatever the answer is printed as.
+/// A catalog's text never steers the terminal, in any output format.
 #[test]
 fn foreign_text_is_harmless() {
     let dir = std::env::temp_dir().join(format!("kubectl-olm-hostile-{}", std::process::id()));

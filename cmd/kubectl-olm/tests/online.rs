@@ -132,7 +132,7 @@ async fn of_the_cluster(World { plane, .. }: &World) -> Result<()> {
     Ok(())
 }
 
-/// What a bundle needs is held against what the cluster serves and has installed.
+/// A bundle's dependencies are compared with served APIs and installed packages.
 async fn of_needs(world: &World) -> Result<()> {
     world.publish("needs", 0).await?;
     let kubeconfig = world.plane.kubeconfig().display().to_string();

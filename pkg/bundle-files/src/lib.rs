@@ -19,7 +19,7 @@ const FILE_MAX: u64 = 16 * 1024 * 1024;
 const TOTAL_MAX: u64 = 64 * 1024 * 1024;
 /// Most files.
 const COUNT_MAX: usize = 4096;
-/// How deep folders are followed: one more than is allowed, so that the parser can name what is too deep.
+/// Depth to which folders are followed: one more than permitted, so that the parser can name what is too deep.
 const DEPTH_MAX: usize = 3;
 
 /// A bundle whose files cannot be read.
@@ -37,9 +37,9 @@ pub enum FilesError {
     /// Larger than any sensible bundle.
     #[error("the bundle is too large: {what}, at most {limit} is accepted")]
     TooLarge {
-        /// What there is too much of.
+        /// Counted thing.
         what: String,
-        /// How much may be.
+        /// Largest permitted count or size.
         limit: u64,
     },
     /// Neither a file nor a folder.

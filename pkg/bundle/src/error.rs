@@ -1,4 +1,4 @@
-//! Why a bundle cannot be read or rendered. Texts that clients match on are upstream's.
+//! Failures to read or render a bundle. Texts that clients match on are upstream's.
 
 use thiserror::Error;
 
@@ -24,7 +24,7 @@ pub enum ParseError {
     Manifest {
         /// The file.
         path: String,
-        /// What is wrong in it.
+        /// Description of the defect.
         detail: String,
     },
     /// A metadata file is not what it must be.
@@ -32,16 +32,16 @@ pub enum ParseError {
     Metadata {
         /// The file.
         path: String,
-        /// What is wrong in it.
+        /// Description of the defect.
         detail: String,
     },
     /// The CSV's own `olm.properties` annotation cannot be extended.
     #[error("failed to unmarshal csv.metadata.annotations['olm.properties']: {detail}")]
     PropertiesAnnotation {
-        /// What is wrong in it.
+        /// Description of the defect.
         detail: String,
     },
-    /// No file holds a `ClusterServiceVersion`.
+    /// None of the files holds a `ClusterServiceVersion`.
     #[error("no ClusterServiceVersion found in \"manifests\"")]
     NoCsv,
     /// The image holds something other than a registry+v1 bundle.
@@ -49,7 +49,7 @@ pub enum ParseError {
     Format {
         /// The format's name, as the image declares it.
         found: String,
-        /// What is known of it, a phrase that begins with a comma.
+        /// Details about the format; a phrase that begins with a comma.
         what: &'static str,
     },
     /// More than one thing is wrong: a line each, upstream's first finding first.
@@ -58,11 +58,11 @@ pub enum ParseError {
     /// The bundle is larger than anything sensible.
     #[error("bundle is too large: {what} is {actual}, at most {limit} is accepted")]
     TooLarge {
-        /// What was counted.
+        /// Counted thing.
         what: String,
-        /// How much there is.
+        /// Actual count or size.
         actual: usize,
-        /// How much may be.
+        /// Largest permitted count or size.
         limit: usize,
     },
 }
@@ -79,8 +79,8 @@ fn lines(findings: &[ParseError]) -> String {
 }
 
 impl ParseError {
-    /// Whether trying again is pointless until the catalog offers another image, or the spec asks for another: so it is with
-    /// content of another format. Anything else may be mended under the same tag.
+    /// Returns true if a retry is pointless until the catalog offers another image or the spec asks for one, as for content of
+    /// another format. Any other defect may be mended under the same tag.
     pub fn terminal(&self) -> bool {
         matches!(self, Self::Format { .. })
     }
@@ -95,9 +95,9 @@ pub enum RenderError {
     /// `spec.config` does not fit the bundle; only a change of the extension mends it.
     #[error("invalid ClusterExtension configuration: invalid configuration: {text}")]
     Config {
-        /// What is wrong, in upstream's words.
+        /// Description of the defect, in upstream's words.
         text: String,
-        /// What may be configured, as one sentence.
+        /// Permitted configuration, as one sentence.
         allowed: String,
     },
     /// `spec.config` has the right shape but a value that Kubernetes refuses.
@@ -118,12 +118,12 @@ pub enum RenderError {
 }
 
 impl RenderError {
-    /// Whether trying again is pointless until the extension's spec changes.
+    /// Returns true if a retry is pointless until the extension's spec changes.
     pub fn terminal(&self) -> bool {
         matches!(self, Self::Config { .. } | Self::DeploymentConfig(_))
     }
 
-    /// What may be configured instead, as one sentence, where `spec.config` does not fit the bundle.
+    /// Returns the permitted configuration as one sentence, if `spec.config` does not fit the bundle.
     pub fn allowed(&self) -> Option<&str> {
         match self {
             Self::Config { allowed, .. } => Some(allowed),
@@ -131,7 +131,7 @@ impl RenderError {
         }
     }
 
-    /// Whether the extension's `spec.config` is at fault (condition reason `InvalidConfiguration`).
+    /// Returns true if the extension's `spec.config` is invalid (condition reason `InvalidConfiguration`).
     pub fn is_configuration(&self) -> bool {
         self.terminal()
     }

@@ -46,7 +46,7 @@ impl Bundle {
             .collect()
     }
 
-    /// Whether `mode` is declared as supported. When a mode is listed twice, any `true` counts.
+    /// Returns true if `mode` is supported. If a mode is listed twice, any `true` counts.
     pub fn supports(&self, mode: InstallMode) -> bool {
         self.csv
             .install_modes
@@ -54,30 +54,30 @@ impl Bundle {
             .any(|(name, on)| *on && name == mode.as_str())
     }
 
-    /// Whether the bundle serves webhooks of any type.
+    /// Returns true if the bundle serves webhooks of any type.
     pub fn has_webhooks(&self) -> bool {
         !self.csv.webhooks.is_empty()
     }
 }
 
-/// Where a CSV keeps its properties.
+/// Annotation of a CSV that holds its properties.
 pub(crate) const PROPERTIES_ANNOTATION: &str = "olm.properties";
 
 /// Which namespaces an operator can watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum InstallMode {
-    /// All of them.
+    /// The operator watches all namespaces.
     AllNamespaces,
     /// Several, chosen by `watchNamespaces`.
     MultiNamespace,
     /// The one it runs in.
     OwnNamespace,
-    /// One, other than that it runs in.
+    /// The operator watches one namespace other than its own.
     SingleNamespace,
 }
 
 impl InstallMode {
-    /// All there are, in the order in which messages name them.
+    /// All modes, in the order in which messages name them.
     pub const ALL: [Self; 4] = [
         Self::AllNamespaces,
         Self::MultiNamespace,
@@ -127,7 +127,7 @@ pub(crate) struct StrategyDeployment {
     pub spec: Value,
 }
 
-/// What a service account may do.
+/// Rights of a service account.
 #[derive(Clone, Debug)]
 pub(crate) struct Permission {
     pub service_account: String,
@@ -135,7 +135,7 @@ pub(crate) struct Permission {
     pub rules: Option<Vec<Rule>>,
 }
 
-/// One RBAC rule; absent and empty lists are the same, except for the verbs.
+/// RBAC rule; absent and empty lists are equal, except for the verbs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rule {
     pub verbs: Option<Vec<String>>,
@@ -182,7 +182,7 @@ pub(crate) struct Webhook {
     pub copied: serde_json::Map<String, Value>,
 }
 
-/// What an admission webhook is called for; `value` is the rule as it will be written.
+/// Requests for which an admission webhook is called; `value` is the rule as it is written.
 #[derive(Clone, Debug)]
 pub(crate) struct WebhookRule {
     pub api_groups: Vec<String>,

@@ -1,21 +1,21 @@
-//! What rendering depends on besides the bundle.
+//! Inputs of rendering besides the bundle.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// How one bundle is to be rendered.
+/// Options for rendering one bundle.
 #[derive(Clone, Debug)]
 pub struct RenderOptions {
     /// The namespace the operator runs in; it must exist already, rendering never creates one.
     pub install_namespace: String,
     /// `spec.config.inline` of the extension; `None` when there is no `spec.config`.
     pub config: Option<Value>,
-    /// Where the serving certificates of the bundle's webhooks come from.
+    /// Source of the serving certificates of the bundle's webhooks.
     pub certificates: Certificates,
-    /// Whether bundles without `AllNamespaces` may be installed. On by default.
+    /// True if bundles without `AllNamespaces` may be installed. On by default.
     pub single_own_namespace: bool,
-    /// Whether `deploymentConfig` is a known configuration field. On by default.
+    /// True if `deploymentConfig` is a known configuration field. On by default.
     pub deployment_config: bool,
 }
 
@@ -32,10 +32,10 @@ impl RenderOptions {
     }
 }
 
-/// Who makes the serving certificates of webhooks.
+/// Issuers of webhook serving certificates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Certificates {
-    /// Nobody: a bundle with webhooks is refused.
+    /// No issuer: a bundle with webhooks is refused.
     #[default]
     None,
     /// cert-manager: an `Issuer` and a `Certificate` per deployment, CA injected by annotation.
@@ -56,8 +56,8 @@ pub struct OwnCertificate {
     pub cert_pem: String,
     /// The private key of the leaf.
     pub key_pem: String,
-    /// What takes over at the next renewal. Its CA is among `ca_pem` already, so that no change of certificates ever meets
-    /// a client that does not trust them.
+    /// Certificate that replaces this one at the next renewal. `ca_pem` already holds its CA, so clients trust both
+    /// certificates during the change.
     pub next: Option<NextCertificate>,
 }
 

@@ -26,7 +26,7 @@ pub(crate) const DEPLOYMENT_SPEC: &str = "io.k8s.api.apps.v1.DeploymentSpec";
 /// Name of the metadata of every object in the tables.
 pub(crate) const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
-/// What a field holds.
+/// Type of a field's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     Any,
@@ -51,7 +51,7 @@ pub(crate) enum Shape {
     NamedOrTexts(String),
 }
 
-/// One field of a structure.
+/// Field of a structure.
 #[derive(Clone, Debug)]
 pub(crate) struct Field {
     pub shape: Shape,

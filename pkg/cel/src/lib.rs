@@ -71,12 +71,12 @@ impl Expression {
         walk::cost(&self.tree, widest as u64)
     }
 
-    /// What the expression speaks of, each node once, outermost first.
+    /// Returns the variables, fields and functions that the expression mentions, one for each node, outermost first.
     pub fn mentions(&self) -> Vec<Mention<'_>> {
         walk::mentions(&self.tree)
     }
 
-    /// Whether the expression names this variable anywhere.
+    /// Returns true if the expression mentions this variable anywhere.
     pub fn names(&self, variable: &str) -> bool {
         walk::any(
             &self.tree,

@@ -2,12 +2,12 @@
 
 use cel::common::ast::{EntryExpr, Expr, IdedExpr};
 
-/// Something that an expression speaks of.
+/// Variable, field or function that an expression mentions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mention<'a> {
     /// The value of a field, or of a variable.
     Field(&'a str),
-    /// Whether a field is there: `has(a.field)`.
+    /// Test for the presence of a field: `has(a.field)`.
     Presence(&'a str),
     /// A function or operator (`_==_`, `_+_`, `@in`), with the names of those operands that are plain fields or variables.
     Call(&'a str, Vec<&'a str>),
@@ -47,7 +47,7 @@ fn entry_parts(entry: &EntryExpr) -> Vec<&IdedExpr> {
     }
 }
 
-/// Whether `test` holds for any node.
+/// Returns true if `test` holds for any node.
 pub(super) fn any(node: &IdedExpr, test: &dyn Fn(&IdedExpr) -> bool) -> bool {
     test(node) || parts(node).into_iter().any(|part| any(part, test))
 }

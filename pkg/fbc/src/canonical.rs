@@ -81,7 +81,7 @@ fn single(c: char, mut mapped: impl Iterator<Item = char>) -> char {
     }
 }
 
-/// What a canonical text is, in words.
+/// Returns the name of the JSON type of a canonical text.
 fn kind(value: &str) -> &'static str {
     match value.as_bytes().first() {
         Some(b'n') => "null",
@@ -176,8 +176,8 @@ pub(crate) fn string(text: &str, out: &mut String) {
     out.push('"');
 }
 
-/// Where the first character starts that may have to be escaped; U+2028 and U+2029 start with 0xe2. Looks at eight bytes
-/// at a time: an escape follows every twenty or so in the JSON texts that catalogs quote, and icons have none at all.
+/// Returns the position of the first character that may need an escape; U+2028 and U+2029 start with 0xe2. Compares eight bytes
+/// at a time: in the JSON texts that catalogs quote, an escape follows every twenty bytes or so; icons have none.
 fn first_escape(bytes: &[u8]) -> Option<usize> {
     let (words, rest) = bytes.as_chunks::<8>();
     for (at, word) in words.iter().enumerate() {

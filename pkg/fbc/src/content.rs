@@ -19,11 +19,11 @@ pub struct PackageContent {
     pub channels: Vec<Channel>,
     /// Its bundles.
     pub bundles: Vec<Bundle>,
-    /// What is deprecated in it; only the first is looked at.
+    /// Deprecations of the package; only the first blob counts.
     pub deprecations: Vec<Deprecations>,
 }
 
-/// Why the content of a package cannot be used. Only another catalog content heals it.
+/// Reason why the content of a package cannot be used. Terminal: only other content can succeed.
 #[derive(Debug, thiserror::Error)]
 pub enum ContentError {
     /// An object has another shape than its schema says.
@@ -39,7 +39,7 @@ pub enum ContentError {
         schema: String,
         /// The name of the object.
         name: String,
-        /// What is wrong.
+        /// Reason why the blob does not decode.
         source: serde_json::Error,
     },
 }
@@ -64,7 +64,7 @@ impl PackageContent {
         Ok(builder.finish())
     }
 
-    /// Whether there is nothing of the package at all.
+    /// Returns true if the catalog has no blob of the package.
     pub fn is_empty(&self) -> bool {
         self.package.is_none()
             && self.channels.is_empty()

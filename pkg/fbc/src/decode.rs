@@ -7,7 +7,7 @@ use olm_yaml::{Frame, Frames, YamlError};
 use serde_json::Value;
 use std::io::Read;
 
-/// What a catalog file may cost. Everything in it is foreign.
+/// Limits on a catalog file. Catalogs are foreign, so every file is bounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Longest single meta, in bytes of its source. The values of a YAML document may take twice as much memory,
@@ -33,7 +33,7 @@ impl Default for Limits {
 /// Memory that the values of any YAML document may take, in bytes.
 const LEAST_MEMORY: usize = 1 << 20;
 
-/// Why a catalog file cannot be read. `document` counts from 1.
+/// Reason why a catalog file cannot be read. `document` counts from 1.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
     /// The reader failed.
@@ -54,7 +54,7 @@ pub enum DecodeError {
         /// The limit, in levels.
         limit: usize,
     },
-    /// There are more metas than the limit.
+    /// The file has more metas than the limit.
     #[error("the file has more than {limit} metas")]
     TooMany {
         /// The limit.
@@ -82,7 +82,7 @@ pub enum DecodeError {
     NotAString {
         /// Which one.
         key: &'static str,
-        /// What it is.
+        /// JSON type of the value.
         found: &'static str,
     },
     /// The fault is in this meta of the file.
@@ -90,7 +90,7 @@ pub enum DecodeError {
     Document {
         /// Which meta, from 1.
         document: usize,
-        /// What is wrong with it, which has its own source.
+        /// Defect, with its own source.
         #[source]
         fault: Box<DecodeError>,
     },
@@ -134,8 +134,8 @@ pub fn decode<R: Read>(reader: R, limits: &Limits) -> Decoder<R> {
     }
 }
 
-/// Like [`decode`], with the line, from 1, where each meta starts. The line of an error is told by
-/// [`Decoder::line`].
+/// Decodes like [`decode`], and passes the line, from 1, at which each meta starts. [`Decoder::line`] returns the line of an
+/// error.
 pub fn decode_located<R: Read>(
     reader: R,
     limits: &Limits,

@@ -23,7 +23,7 @@ struct Rules {
     patterns: Gitignore,
 }
 
-/// Why an `.indexignore` cannot be used. Only another content heals it.
+/// Reason why an `.indexignore` cannot be used. Terminal: only other content can succeed.
 #[derive(Debug, thiserror::Error)]
 pub enum IgnoreError {
     /// The file is longer than 1 MiB.
@@ -32,7 +32,7 @@ pub enum IgnoreError {
         /// The folder that holds it.
         folder: String,
     },
-    /// There are more than ten thousand patterns.
+    /// The file has more than ten thousand patterns.
     #[error("the catalog has more than {MAX_PATTERNS} patterns in its .indexignore files")]
     TooMany,
     /// A pattern does not parse.
@@ -42,7 +42,7 @@ pub enum IgnoreError {
         folder: String,
         /// The pattern.
         pattern: String,
-        /// What is wrong with it.
+        /// Syntax error of the pattern.
         source: ignore::Error,
     },
 }
@@ -103,9 +103,9 @@ impl IndexIgnore {
         Ok(Self { rules })
     }
 
-    /// Whether the file `path`, relative to the root of the catalog with `/` between names, is not to be
-    /// read. The last matching pattern decides; a pattern that matches a folder holds for all below it. Empty
-    /// names and `.` in the path do not count.
+    /// Returns true if the patterns exclude the file `path`, relative to the root of the catalog with `/` between names. The last
+    /// matching pattern decides; a pattern that matches a folder covers everything below it. Empty names and `.` in the path do
+    /// not count.
     pub fn is_ignored(&self, path: &str) -> bool {
         // The matcher underneath refuses by a panic what is left with a slash in front.
         let names: Vec<&str> = path

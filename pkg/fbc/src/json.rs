@@ -1,7 +1,7 @@
 //! One JSON object as the fields of a meta, made canonical while it is read.
 //!
-//! No tree of values is built: each value is written to its place in the canonical text at once, and an object
-//! whose keys turn out not to be sorted is put in order afterwards. Memory is what the text takes, twice.
+//! No tree of values is built: each value is written to its place in the canonical text at once. If the keys of an object are
+//! not sorted, the object is put in order afterwards. Memory is twice the size of the text.
 
 use crate::canonical;
 use crate::decode::DecodeError;
@@ -66,7 +66,7 @@ impl<'de> DeserializeSeed<'de> for Canonical<'_> {
     }
 }
 
-/// Where a member of an object lies in the canonical text, `"key":value`.
+/// Position of an object's member in the canonical text, `"key":value`.
 struct Member<'de> {
     key: Cow<'de, str>,
     start: usize,

@@ -1,6 +1,6 @@
-//! One object of a catalog, of whatever schema.
+//! One object of a catalog, of any schema.
 
-/// One object of a catalog: what it is filed under, and its canonical bytes.
+/// Object of a catalog: schema, package and name, and its canonical bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Meta {
     /// The schema, such as `olm.bundle`; may be empty.

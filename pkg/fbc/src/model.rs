@@ -12,7 +12,7 @@ pub mod schema {
     pub const CHANNEL: &str = "olm.channel";
     /// A bundle of a package.
     pub const BUNDLE: &str = "olm.bundle";
-    /// What is deprecated in a package.
+    /// Schema of the deprecations of a package.
     pub const DEPRECATIONS: &str = "olm.deprecations";
 }
 
@@ -26,7 +26,7 @@ pub struct Package {
     /// The channel that older clients default to; resolution does not look at it.
     #[serde(default, deserialize_with = "or_default")]
     pub default_channel: String,
-    /// For people.
+    /// Description for people.
     #[serde(default, deserialize_with = "or_default")]
     pub description: String,
 }
@@ -89,7 +89,7 @@ pub struct Bundle {
 /// A property of a bundle.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Property {
-    /// What kind of property it is, such as `olm.package`.
+    /// Type of the property, such as `olm.package`.
     #[serde(rename = "type")]
     pub type_: String,
     /// Its value.
@@ -100,18 +100,18 @@ pub struct Property {
 /// An `olm.deprecations`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deprecations {
-    /// What is deprecated, in the order written.
+    /// Deprecations, in the order written.
     #[serde(default, deserialize_with = "or_default")]
     pub entries: Vec<DeprecationEntry>,
 }
 
-/// One deprecated thing.
+/// Deprecation of a package, channel or bundle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeprecationEntry {
-    /// What is deprecated.
+    /// The deprecated package, channel or bundle.
     #[serde(default, deserialize_with = "or_default")]
     pub reference: Reference,
-    /// What its users are told.
+    /// Message for users.
     #[serde(default, deserialize_with = "or_default")]
     pub message: String,
 }
@@ -127,10 +127,10 @@ pub struct Reference {
     pub name: String,
 }
 
-/// Why a bundle has no usable version.
+/// Reason why a bundle has no usable version.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VersionError {
-    /// There is no `olm.package` property.
+    /// The bundle has no `olm.package` property.
     #[error("no package property found in bundle {}", olm_version::go_quote(bundle))]
     NoProperty {
         /// The bundle.
@@ -139,7 +139,7 @@ pub enum VersionError {
     /// The `olm.package` property has another shape than a package name and a version.
     #[error("error unmarshalling package property: {reason}")]
     Shape {
-        /// What is wrong with it.
+        /// Reason why the property does not decode.
         reason: String,
     },
     /// The version, or the release, does not read.

@@ -5,7 +5,7 @@ use olm_version::go_quote;
 use serde::Serialize;
 use std::fmt;
 
-/// One change of `spec.source.catalog`. `Display` is one line, in the imperative.
+/// A change of `spec.source.catalog`. `Display` is one line, in the imperative.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "change", rename_all = "camelCase")]
 pub enum Change {
@@ -69,7 +69,7 @@ impl fmt::Display for Change {
 }
 
 impl Change {
-    /// What `request` asks for with this change. The selection of catalogs is not part of a request.
+    /// Applies the change to `request`. A request does not hold the selection of catalogs, so that change leaves it alone.
     pub(crate) fn amend(&self, request: &mut Request) {
         match self {
             Self::Version { version } => request.version = Some(version.clone()),
@@ -81,7 +81,7 @@ impl Change {
         }
     }
 
-    /// How much is given up by it: between changes that are equally many, the lightest are suggested.
+    /// Cost of the change to the user. Of sets of equally many changes the suggestion takes the one with the lowest sum.
     pub(crate) fn weight(&self) -> usize {
         match self {
             Self::Version { .. } => 1,

@@ -1,4 +1,4 @@
-//! What a catalog says is deprecated in a package.
+//! Deprecations of a package, of its channels and of its bundles.
 
 use olm_fbc::{PackageContent, schema};
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ pub struct DeprecationInfo {
 }
 
 impl DeprecationInfo {
-    /// What `content` deprecates; only its first list counts.
+    /// Reads the deprecations of `content`. Only the first `olm.deprecations` blob counts.
     pub(crate) fn of(content: &PackageContent) -> Self {
         let mut info = Self::default();
         for entry in content.deprecations.iter().take(1).flat_map(|list| &list.entries) {
@@ -38,7 +38,7 @@ impl DeprecationInfo {
         info
     }
 
-    /// Whether nothing is deprecated.
+    /// Returns true if nothing is deprecated.
     pub fn is_empty(&self) -> bool {
         self.package.is_empty() && self.channels.is_empty() && self.bundles.is_empty()
     }

@@ -1,27 +1,27 @@
-//! Why nothing could be chosen.
+//! Failures of a resolution.
 
 use crate::{Explanation, SelectorError};
 use olm_version::{ParseError, RangeError};
 use std::fmt;
 
-/// Why nothing could be chosen: upstream's sentence, then one of ours that says what would help.
+/// Failure of a resolution: upstream's sentence, then our sentence about what would help.
 #[derive(Debug)]
 pub struct ResolveError {
-    /// What is wrong.
+    /// Cause of the failure.
     pub trouble: Trouble,
-    /// What exists and what would be reachable, as one sentence; empty when there is nothing to add.
+    /// One sentence about existing and reachable bundles; empty if there is nothing to add.
     pub hint: String,
     /// The reasoning.
     pub explanation: Box<Explanation>,
 }
 
-/// What is wrong. `Display` is upstream's sentence, exactly.
+/// Cause of a failed resolution. `Display` is upstream's sentence, exactly.
 #[derive(Debug, thiserror::Error)]
 pub enum Trouble {
     /// The catalog selector does not parse.
     #[error("desired catalog selector is invalid: {source}")]
     Selector {
-        /// What is wrong with it; part of upstream's sentence.
+        /// Syntax error of the selector; part of upstream's sentence.
         source: SelectorError,
     },
     /// The requested range does not parse.
@@ -29,7 +29,7 @@ pub enum Trouble {
     Range {
         /// The range as written.
         range: String,
-        /// What is wrong with it; part of upstream's sentence.
+        /// Syntax error of the range; part of upstream's sentence.
         source: RangeError,
     },
     /// The version of what is installed does not parse, so that no edge can be tested.
@@ -37,9 +37,9 @@ pub enum Trouble {
         if *apart { "failed to parse installed bundle version and release" }
         else { "failed to get version and release of installed bundle" })]
     InstalledVersion {
-        /// Whether version and release were recorded apart.
+        /// True if version and release were recorded as separate fields.
         apart: bool,
-        /// What is wrong with it; part of upstream's sentence.
+        /// Syntax error of the version; part of upstream's sentence.
         source: ParseError,
     },
     /// A catalog that could change the choice cannot be read.
@@ -53,10 +53,10 @@ pub enum Trouble {
         package: String,
         /// The catalog.
         catalog: String,
-        /// Why it cannot be read.
+        /// Reason why the catalog cannot be read.
         reason: String,
     },
-    /// No bundle, or more than one, is left.
+    /// The rules leave no bundle, or more than one.
     #[error("{sentence}")]
     NotOne {
         /// Upstream's sentence.
@@ -72,7 +72,7 @@ pub enum Trouble {
     BundleVersion {
         /// The bundle.
         bundle: String,
-        /// What is wrong with it; part of upstream's sentence.
+        /// Syntax error of the version; part of upstream's sentence.
         source: olm_fbc::VersionError,
     },
     /// The chosen bundle needs something that nothing provides.

@@ -1,4 +1,4 @@
-//! Why a bundle was chosen, and why the others were not: one value for conditions, tools and tests.
+//! Explanation of a resolution: the reason for the chosen bundle and against every other one.
 
 use serde::Serialize;
 use std::fmt;
@@ -9,7 +9,7 @@ use std::fmt;
 pub struct Explanation {
     /// Every catalog that was asked, by priority, then name.
     pub catalogs: Vec<CatalogExplanation>,
-    /// What else is worth knowing, in the order of the catalogs.
+    /// Remarks beside the verdicts, in the order of the catalogs.
     pub notes: Vec<Note>,
 }
 
@@ -21,28 +21,28 @@ pub struct CatalogExplanation {
     pub name: String,
     /// Its priority; higher goes first.
     pub priority: i32,
-    /// What came of it.
+    /// Result for this catalog.
     pub outcome: CatalogOutcome,
     /// Every bundle of the package, best first.
     pub candidates: Vec<CandidateVerdict>,
 }
 
-/// What came of a catalog.
+/// Result of a resolution for one catalog.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "outcome", rename_all = "camelCase")]
 pub enum CatalogOutcome {
-    /// It does not have the package.
+    /// The catalog does not have the package.
     NoSuchPackage,
-    /// It has the package, but every bundle was ruled out.
+    /// The catalog has the package, but the rules exclude every bundle.
     NothingSuitable,
-    /// It could not be read, and could not have changed the choice.
+    /// The catalog could not be read, and could not have changed the choice.
     LeftOut {
-        /// Why it could not be read.
+        /// Reason why the catalog could not be read.
         reason: String,
     },
-    /// It could not be read, and what it holds could change the choice.
+    /// The catalog could not be read, and its content could change the choice.
     Waiting {
-        /// Why it could not be read.
+        /// Reason why the catalog could not be read.
         reason: String,
     },
     /// Its best bundle lost to another catalog's.
@@ -83,7 +83,7 @@ pub enum CatalogOutcome {
     },
 }
 
-/// What came of a bundle.
+/// Result of a resolution for one bundle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CandidateVerdict {
@@ -93,9 +93,8 @@ pub struct CandidateVerdict {
     pub version: Option<String>,
     /// The first rule that ruled it out; none for the bundle that was chosen, and only for that.
     pub ruled_out: Option<Rule>,
-    /// How many upgrades through the visible channels lead to it from what is installed, at least: 0 for
-    /// the installed bundle itself, 1 for what is reachable at once. None when it is not reachable, and when
-    /// nothing is installed.
+    /// Least number of upgrades through the visible channels from the installed bundle: 0 for the installed bundle, 1 for a
+    /// direct successor. None if no upgrades lead there, or if nothing is installed.
     pub steps: Option<usize>,
     /// The bundle before it on a shortest way; none for what is reachable at once.
     pub via: Option<String>,
@@ -120,35 +119,35 @@ impl CatalogExplanation {
     }
 }
 
-/// What can rule a bundle out, in the order of the rules.
+/// Rules that exclude a bundle, in the order in which they apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Rule {
-    /// It is in none of the requested channels.
+    /// The bundle is in none of the requested channels.
     NotInChannels,
     /// Its version is outside the requested range, or does not read.
     OutOfRange,
-    /// No edge of the visible channels leads to it from the installed bundle.
+    /// No edge of the visible channels leads from the installed bundle to this one.
     NotSuccessor,
-    /// It is deprecated, and another suitable bundle of the catalog is not.
+    /// The bundle is deprecated, and another suitable bundle of the catalog is not.
     Deprecated,
     /// Another suitable bundle of the catalog goes before it.
     Lower,
-    /// It is the best of its catalog, but the extension is installed from another and stays with that.
+    /// The bundle is the best of its catalog, but the extension is installed from another catalog and stays there.
     OtherCatalog,
-    /// It is the best of its catalog, but a catalog that cannot be read could have a better one.
+    /// The bundle is the best of its catalog, but a catalog that cannot be read could have a better one.
     Waiting,
-    /// It is the best of its catalog, but another catalog goes before it.
+    /// The bundle is the best of its catalog, but another catalog has precedence.
     Outranked,
-    /// It is the best of its catalog, but another catalog's is as good and nothing decides.
+    /// The bundle is the best of its catalog, but the best of another catalog is equally good.
     Tied,
-    /// It was chosen, but its version does not read.
+    /// The bundle was chosen, but its version is not a semantic version.
     UnreadableVersion,
-    /// It was chosen, but needs something that nothing provides.
+    /// The bundle was chosen, but nothing provides one of its dependencies.
     Dependency,
 }
 
-/// What is worth knowing beside the verdicts. `Display` is one sentence without a full stop.
+/// Remark beside the verdicts. `Display` is one sentence without a full stop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "note", rename_all = "camelCase")]
 pub enum Note {
@@ -170,7 +169,7 @@ pub enum Note {
         entry: String,
         /// The range as written.
         range: String,
-        /// What is wrong with it.
+        /// Defect of the property.
         reason: String,
     },
 }

@@ -1,5 +1,5 @@
-//! What one catalog holds of the package, looked at once: everything that does not depend on the wishes of
-//! the request, so that other wishes can be tried cheaply.
+//! Facts about the package in one catalog that do not depend on the request. They are computed once, so that trying another
+//! request is cheap.
 
 use crate::deprecation::deprecated_bundles;
 use crate::successor::From;
@@ -18,7 +18,7 @@ pub(crate) struct Fact<'a> {
     pub(crate) channels: Vec<usize>,
     /// The channels that have an edge to it from the installed bundle.
     pub(crate) edges: Vec<usize>,
-    /// Whether it is of the installed bundle's version and release.
+    /// True if the bundle has the installed bundle's version and release.
     pub(crate) stays: bool,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct Facts<'a> {
     /// Positions in [`Facts::bundles`] by name.
     pub(crate) by_name: HashMap<&'a str, usize>,
     pub(crate) ranges: Vec<RangeEdge>,
-    /// What is wrong with the content.
+    /// Defects of the content.
     pub(crate) notes: Vec<Note>,
 }
 

@@ -1,7 +1,7 @@
-//! What would be installed if the spec asked for less: the successor that it holds back.
+//! The successor that the spec holds back.
 //!
-//! Sound by construction: each part of the spec that may hold something back is left out in turn, the smallest first,
-//! and the question is resolved again.
+//! The resolution is repeated with each part of the spec left out in turn, the smallest part first. The result is therefore
+//! always a bundle that the relaxed spec would install.
 
 use crate::{CatalogInput, Request, Resolution, resolve};
 use olm_version::go_quote as quote;
@@ -18,11 +18,11 @@ pub struct HeldBack {
     pub bundle: String,
     /// The catalog that has it.
     pub catalog: String,
-    /// What holds it back.
+    /// Part of the spec that holds the bundle back.
     pub by: Hold,
 }
 
-/// What of `spec.source.catalog` holds a successor back.
+/// Parts of `spec.source.catalog` that can hold a successor back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "by", rename_all = "camelCase")]
 pub enum Hold {
@@ -36,7 +36,7 @@ pub enum Hold {
         /// The channels as written.
         channels: Vec<String>,
     },
-    /// Both: without either of them alone it would still be held back.
+    /// Version and channels each hold the successor back; leaving out one of them is not enough.
     VersionAndChannels {
         /// The range as written.
         range: String,

@@ -1,5 +1,5 @@
-//! What follows upstream's sentence: what exists, why it was not chosen, what is reachable and what would be
-//! the smallest change. At most [`LIMIT`] bytes, the same for the same input.
+//! Our sentences after upstream's: existing bundles, the reasons against them, reachable versions and the smallest change that
+//! helps. At most [`LIMIT`] bytes, equal for equal input.
 
 use crate::facts::{Fact, Facts};
 use crate::field::Field;
@@ -14,7 +14,7 @@ const NAMED: usize = 5;
 /// Most characters of a name that a catalog has made up.
 const NAME: usize = 80;
 
-/// What to add to `trouble`; empty when there is nothing to add. Sentences without the last full stop.
+/// Returns the sentences to append to `trouble`, without the last full stop; empty if there are none.
 pub(crate) fn text(field: &Field<'_>, question: &Question<'_>, trouble: &Trouble) -> String {
     let sentences = match trouble {
         Trouble::NotOne { tied, .. } if tied.is_empty() => nothing(field, question),
@@ -112,14 +112,14 @@ fn others(field: &Field<'_>, question: &Question<'_>) -> Vec<String> {
         .collect()
 }
 
-/// One catalog as a test looks at it.
+/// One catalog and the question, as the tests below read them.
 struct View<'v, 'a> {
     facts: &'v Facts<'a>,
     lens: Lens<'v>,
     question: &'v Question<'v>,
 }
 
-/// What a test found: sentences, and the version that the user seems to want.
+/// Result of a test: sentences, and the version that the user seems to want.
 type Finding = (Vec<String>, Option<String>);
 
 fn nothing(field: &Field<'_>, question: &Question<'_>) -> Vec<String> {
@@ -172,7 +172,7 @@ fn nothing(field: &Field<'_>, question: &Question<'_>) -> Vec<String> {
     sentences
 }
 
-/// That the extension stays with its catalog although others offer something, and the best of that.
+/// Says that the extension stays with its catalog `home`, and names the best bundle that other catalogs offer.
 fn stays(field: &Field<'_>, question: &Question<'_>, home: &str) -> Option<(String, String)> {
     let mut offers = field.offers(question);
     offers.retain(|offer| offer.facts.name() != home);
@@ -213,7 +213,7 @@ fn no_successor(view: &View<'_, '_>) -> Option<Finding> {
     Some((sentences, Some(wanted.bundle.name.clone())))
 }
 
-/// How the bundle at `at` is reached in more than one upgrade.
+/// Describes the path to the bundle at `at` if it takes more than one upgrade.
 fn way(view: &View<'_, '_>, at: usize, installed: &str) -> Option<String> {
     let steps = reach::steps(view.facts, &view.lens, Some(installed));
     let step = |at: usize| steps.get(at).copied().flatten();
@@ -250,7 +250,7 @@ fn other_channel(view: &View<'_, '_>) -> Option<Finding> {
     Some((vec![sentence], Some(wanted.bundle.name.clone())))
 }
 
-/// In the range, but neither in the channels asked for nor a successor.
+/// Finds bundles that are in the range, but neither in the requested channels nor successors.
 fn unreachable_elsewhere(view: &View<'_, '_>) -> Option<Finding> {
     let from = view.question.request.installed.as_ref()?;
     view.question.range.as_ref()?;

@@ -1,4 +1,4 @@
-//! From what is known to the explanation of it.
+//! Builds the explanation of a resolution.
 
 use crate::choose::Choice;
 use crate::facts::Facts;
@@ -10,18 +10,18 @@ use crate::{
 };
 use std::cmp::Reverse;
 
-/// How the choice between the catalogs went.
+/// Result of the choice between the catalogs.
 pub(crate) enum Verdict<'t> {
-    /// This one can be installed.
+    /// The choice can be installed.
     Chosen(Choice),
-    /// This one would be, but the rule forbids it.
+    /// The choice would be installed, but the rule forbids it.
     Refused(Choice, Rule),
-    /// There was none.
+    /// There is no choice.
     None(&'t Trouble),
 }
 
 impl Verdict<'_> {
-    /// What came of a catalog whose best bundle is called `bundle`, and the rule by which that lost.
+    /// Returns the result of a catalog with the best bundle `bundle`, and the rule by which that bundle lost.
     fn of(
         &self,
         field: &Field<'_>,
@@ -114,7 +114,7 @@ pub(crate) fn explanation(field: &Field<'_>, question: &Question<'_>, verdict: &
     }
 }
 
-/// What came of every bundle of a catalog whose best one, at `best`, lost by the rule `lost`.
+/// Returns the verdict on every bundle of a catalog whose best bundle, at `best`, lost by the rule `lost`.
 fn candidates(
     facts: &Facts<'_>,
     question: &Question<'_>,

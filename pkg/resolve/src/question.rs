@@ -1,4 +1,4 @@
-//! What is asked of every catalog, and what the rules say of a bundle.
+//! The question that every catalog is asked, and the verdict of each rule on a bundle.
 
 use crate::facts::{Fact, Facts};
 use crate::successor::From;
@@ -25,7 +25,7 @@ impl<'a> Question<'a> {
         Ok(Self { request, range, only })
     }
 
-    /// What a bundle must follow; none when anything may come next.
+    /// Returns the bundle that the choice must succeed; none if any bundle may follow.
     pub(crate) fn from(&self) -> Result<Option<From>, Trouble> {
         let installed = self
             .request
@@ -35,7 +35,7 @@ impl<'a> Question<'a> {
         installed.map(From::read).transpose()
     }
 
-    /// Whether the catalog `name` is looked at.
+    /// Returns true if the selector matches the catalog `name`.
     pub(crate) fn selects(&self, name: &str) -> bool {
         self.only.is_none_or(|only| only == name)
     }
@@ -64,7 +64,7 @@ pub(crate) struct Lens<'q> {
 }
 
 impl Lens<'_> {
-    /// Whether the channel at `position` was asked for.
+    /// Returns true if the request names the channel at `position`, or no channel at all.
     pub(crate) fn sees(&self, position: usize) -> bool {
         self.visible
             .as_ref()

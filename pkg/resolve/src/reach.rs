@@ -8,10 +8,10 @@ use std::collections::{HashMap, VecDeque};
 /// entries; what is beyond this is not found, which real catalogs are far from.
 const RANGE_TESTS: usize = 2_000_000;
 
-/// How a bundle is reached.
+/// Last upgrade on the shortest path to a bundle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Step {
-    /// How many upgrades it takes at least.
+    /// Least number of upgrades to the bundle.
     pub(crate) count: usize,
     /// The bundle before it, as a position; none for what is reachable at once.
     pub(crate) via: Option<usize>,

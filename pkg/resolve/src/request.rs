@@ -1,11 +1,11 @@
-//! What goes into a resolution, and what comes out.
+//! Input and result of a resolution.
 
 use crate::{DeprecationInfo, Explanation};
 use olm_fbc::{PackageContent, Property};
 use olm_version::VersionRelease;
 use std::sync::Arc;
 
-/// What is asked for.
+/// Wishes of the spec, and the installed bundle.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Request {
     /// The package.
@@ -14,13 +14,13 @@ pub struct Request {
     pub version: Option<String>,
     /// The channels to choose from; empty admits all. They limit the upgrade edges, too.
     pub channels: Vec<String>,
-    /// Whether any version may follow the installed one (`upgradeConstraintPolicy: SelfCertified`).
+    /// True if any version may follow the installed one (`upgradeConstraintPolicy: SelfCertified`).
     pub self_certified: bool,
-    /// What is installed.
+    /// The installed bundle.
     pub installed: Option<Installed>,
-    /// Whether a bundle's `release` counts on its own (gate `BundleReleaseSupport`).
+    /// True if a bundle's `release` is compared on its own (gate `BundleReleaseSupport`).
     pub release_support: bool,
-    /// How to choose between catalogs.
+    /// Rule for the choice between catalogs.
     pub selection: Selection,
     /// Packages of the catalogs that may have been meant, where none has this one; only the message names them.
     pub similar: Vec<String>,
@@ -40,14 +40,14 @@ pub struct Installed {
     pub catalog: Option<String>,
 }
 
-/// How to choose between catalogs; see `docs/deviations.md`.
+/// Rules for the choice between catalogs; see `docs/deviations.md`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Selection {
     /// Priority decides before deprecation; a catalog that cannot be read stops only what it could change; an
     /// installed extension stays with its catalog.
     #[default]
     Ours,
-    /// As upstream (gate `UpstreamCatalogSelection`).
+    /// Upstream's rule (gate `UpstreamCatalogSelection`).
     Upstream,
 }
 
@@ -59,20 +59,20 @@ pub struct CatalogInput {
     pub name: String,
     /// Higher goes first.
     pub priority: i32,
-    /// What it has of the package.
+    /// Result of the lookup of the package.
     pub lookup: CatalogLookup,
 }
 
-/// What a catalog has of the package.
+/// Result of looking up the package in a catalog.
 #[derive(Debug, Clone)]
 pub enum CatalogLookup {
-    /// It has the package.
+    /// The catalog has the package.
     Found(Arc<PackageContent>),
-    /// It does not have it.
+    /// The catalog does not have the package.
     NoSuchPackage,
-    /// It is not being served, so nobody knows.
+    /// The catalog is not being served, so its packages are unknown.
     NotServing,
-    /// It could not be read; the reason as one phrase.
+    /// The catalog could not be read; the reason as one phrase.
     Failed(String),
 }
 
@@ -89,13 +89,13 @@ pub struct Resolution {
     pub version: VersionRelease,
     /// Its properties, without those that hold whole manifests.
     pub properties: Vec<Property>,
-    /// What is deprecated in the package.
+    /// Deprecations of the package, its channels and its bundles.
     pub deprecation: DeprecationInfo,
     /// Catalogs that could not be read, which could not have changed the choice, each with the reason.
     pub left_out: Vec<(String, String)>,
     /// The catalog that the installed bundle came from, when it is gone, disabled or no longer selected and the
     /// extension therefore moves to another.
     pub moved_from: Option<String>,
-    /// Why this one and no other.
+    /// Reasons for this bundle and against every other one.
     pub explanation: Explanation,
 }

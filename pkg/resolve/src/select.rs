@@ -1,4 +1,4 @@
-//! One resolution from end to end.
+//! A whole resolution.
 
 use crate::choose::{Choice, choose, dependency, not_one};
 use crate::facts::{Fact, Facts};
@@ -37,14 +37,14 @@ pub fn resolve(request: &Request, catalogs: &[CatalogInput]) -> Result<Resolutio
     }
 }
 
-/// What was chosen.
+/// The chosen bundle and the facts about it.
 pub(crate) struct Found<'f, 'a> {
     pub(crate) facts: &'f Facts<'a>,
     pub(crate) fact: &'f Fact<'a>,
     pub(crate) version: &'f VersionRelease,
 }
 
-/// What `choice` stands for, unless it cannot be installed after all.
+/// Returns the bundle of `choice`, unless a rule forbids its installation.
 pub(crate) fn installable<'f, 'a>(
     field: &'f Field<'a>,
     choice: &Choice,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One requirement on a label.
+/// Requirement on a label.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Requirement {
     key: String,
@@ -10,7 +10,7 @@ pub struct Requirement {
     values: BTreeSet<String>,
 }
 
-/// How a requirement compares.
+/// Comparisons that a requirement can make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operator {
     /// The label has one of the values.
@@ -29,7 +29,7 @@ pub struct Selector {
     requirements: Vec<Requirement>,
 }
 
-/// Why a selector does not parse. Only another request heals it.
+/// Syntax error of a selector. Terminal: only another request can succeed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SelectorError {
     /// The operator is none of the four.
@@ -43,7 +43,7 @@ pub enum SelectorError {
     Key {
         /// The key.
         key: String,
-        /// What is wrong with it.
+        /// Description of the syntax error.
         reason: String,
     },
     /// A label value is malformed.
@@ -58,7 +58,7 @@ pub enum SelectorError {
         index: usize,
         /// The value.
         value: String,
-        /// What is wrong with it.
+        /// Description of the defect.
         reason: String,
     },
     /// The number of values does not fit the operator.
@@ -66,7 +66,7 @@ pub enum SelectorError {
     Count {
         /// The values, as a list in JSON.
         values: String,
-        /// What the operator wants.
+        /// Number of values that the operator takes.
         reason: &'static str,
     },
 }
@@ -101,7 +101,7 @@ impl Selector {
         Ok(Self { requirements })
     }
 
-    /// Whether `labels` meet every requirement.
+    /// Returns true if `labels` meet every requirement.
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
         self.requirements.iter().all(|requirement| {
             let value = labels.get(&requirement.key);

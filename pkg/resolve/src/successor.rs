@@ -30,12 +30,12 @@ impl From {
         })
     }
 
-    /// Whether `version` is that of the installed bundle, release included.
+    /// Returns true if `version` is the installed bundle's version, release included.
     pub(crate) fn stays_at(&self, version: &VersionRelease) -> bool {
         self.version.cmp_precedence(version) == Ordering::Equal
     }
 
-    /// Whether `entry`, whose `skipRange` reads as `range`, has an edge from the installed bundle.
+    /// Returns true if `entry`, whose `skipRange` is `range`, has an edge from the installed bundle.
     pub(crate) fn leads_to(&self, entry: &Entry, range: Option<&SkipRange>) -> bool {
         entry.replaces == self.name
             || entry.skips.contains(&self.name)

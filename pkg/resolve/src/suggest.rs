@@ -26,7 +26,7 @@ pub fn suggest(request: &Request, catalogs: &[CatalogInput], wanted: Option<&str
     within(&Field::new(request, catalogs), request, wanted)
 }
 
-/// The same for what is known already.
+/// Returns the smallest change that helps, from facts that are already computed.
 pub(crate) fn within(field: &Field<'_>, request: &Request, wanted: Option<&str>) -> Option<Vec<Change>> {
     let wanted = Wanted::new(wanted);
     if succeeds(field, request, &[], &wanted) {
@@ -56,7 +56,7 @@ pub(crate) fn within(field: &Field<'_>, request: &Request, wanted: Option<&str>)
     Some(vec![Change::WaitFor { catalog }])
 }
 
-/// What is to be chosen.
+/// Bundle that the suggested changes should lead to.
 enum Wanted<'a> {
     Anything,
     Version {
@@ -90,7 +90,7 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// Whether the wanted bundle is chosen once `changes` are made.
+/// Returns true if the resolution with `changes` chooses the wanted bundle.
 fn succeeds(field: &Field<'_>, request: &Request, changes: &[Change], wanted: &Wanted<'_>) -> bool {
     let mut amended = request.clone();
     for change in changes {
@@ -103,7 +103,7 @@ fn succeeds(field: &Field<'_>, request: &Request, changes: &[Change], wanted: &W
         .is_ok_and(|choice| installable(field, &choice, &amended).is_ok_and(|found| wanted.is(found.fact)))
 }
 
-/// Whether the rules let the target pass once `changes` are made: cheaper than a whole choice.
+/// Returns true if the rules admit the target with `changes`. Cheaper than a whole resolution.
 fn suits(request: &Request, changes: &[Change], (facts, fact): (&Facts<'_>, &Fact<'_>)) -> bool {
     let mut amended = request.clone();
     for change in changes {

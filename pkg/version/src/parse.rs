@@ -7,10 +7,10 @@ use crate::go_quote;
 use crate::release::ReleaseError;
 use semver::{BuildMetadata, Prerelease, Version};
 
-/// Why a version cannot be read. None of these heals by trying again.
+/// Reason why a version cannot be read. Terminal.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
-    /// There is nothing to read.
+    /// The text is empty.
     #[error("Version string empty")]
     Empty,
     /// Fewer than three components.
@@ -76,7 +76,7 @@ pub enum ParseError {
     Release {
         /// The release as written.
         text: String,
-        /// What is wrong with it. Part of the text, because upstream's one sentence has it.
+        /// Syntax error of the release. Part of the text, because upstream's sentence contains it.
         source: ReleaseError,
     },
 }

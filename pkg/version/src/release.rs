@@ -14,7 +14,7 @@ const MAX_LENGTH: usize = 20;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Release(Prerelease);
 
-/// Why a text is no release. None of these heals by trying again.
+/// Reason why a text is no release. Terminal.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReleaseError {
     /// Longer than 20 characters.
@@ -23,14 +23,14 @@ pub enum ReleaseError {
         /// The text.
         text: String,
     },
-    /// One identifier is malformed.
+    /// An identifier is malformed.
     #[error("invalid release {}: segment {segment}: {source}", go_quote(text))]
     Segment {
         /// The whole text.
         text: String,
         /// Which identifier, from 0.
         segment: usize,
-        /// What is wrong. Part of the text, because upstream's one sentence has it.
+        /// Syntax error of the identifier. Part of the text, because upstream's sentence contains it.
         source: Box<ParseError>,
     },
 }

@@ -14,17 +14,17 @@ use std::str::FromStr;
 /// A range of versions, as in `olm.skipRange`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkipRange {
-    /// Any group is enough; all comparators of a group must hold.
+    /// Alternatives: one group must hold with all its comparators.
     groups: Vec<Vec<Comparator>>,
 }
 
-/// Why a text is no range. None of these heals by trying again; upstream ignores such a range.
+/// Reason why a text is no range. Terminal; upstream ignores such a range.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SkipRangeError {
-    /// Nothing before the first `||`.
+    /// The text before the first `||` is empty.
     #[error("First element in range is '||'")]
     NothingBefore,
-    /// Nothing after the last `||`, or nothing at all.
+    /// The text after the last `||` is empty, or the whole text is.
     #[error("Last element in range is '||'")]
     NothingAfter,
     /// A comparator without a digit.
@@ -33,7 +33,7 @@ pub enum SkipRangeError {
         /// The comparator.
         text: String,
     },
-    /// What stands before the version is no operator.
+    /// The text before the version is no operator.
     #[error(
         "Could not parse Range {}: Could not parse comparator {} in {}",
         go_quote(text),
@@ -43,7 +43,7 @@ pub enum SkipRangeError {
     Operator {
         /// The comparator.
         text: String,
-        /// What stands before the version.
+        /// Text before the version.
         operator: String,
     },
     /// The version of a comparator is not strict semver.
@@ -58,7 +58,7 @@ pub enum SkipRangeError {
         text: String,
         /// Its version part.
         version: String,
-        /// What is wrong. Part of the text, because upstream's one sentence has it.
+        /// Syntax error of the version. Part of the text, because upstream's sentence contains it.
         source: ParseError,
     },
 }
@@ -80,7 +80,7 @@ enum Operator {
 }
 
 impl SkipRange {
-    /// Whether `version` is inside; build metadata does not count.
+    /// Returns true if the range contains `version`; build metadata does not count.
     pub fn matches(&self, version: &Version) -> bool {
         self.groups
             .iter()

@@ -1,4 +1,4 @@
-//! One document from parser events to a JSON value.
+//! Composes one document from parser events into a JSON value.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -6,46 +6,46 @@ use olm_api::schema::DNS1123_LABEL;
 use super::{AccessArgs, PackageArgs};
 use crate::spec_range;
 
-/// Most characters of a namespace's name.
+/// Greatest length of a namespace name.
 const LABEL: usize = 63;
 
-/// What is asked about one bundle.
+/// Questions about one bundle.
 #[derive(Debug, Subcommand)]
 pub(crate) enum BundleCommand {
-    /// The objects that installing it would create; with -o yaml or json ready for `kubectl apply`.
+    /// Print the objects that the installation would create; with -o yaml or json ready for `kubectl apply`.
     Render(RenderArgs),
-    /// Everything for which it would be refused, and what its author should look at.
+    /// Report every reason to refuse the bundle, and remarks for its author.
     Validate(BundleArgs),
-    /// The rights that installing, upgrading and removing it takes; with -o yaml or json as a `ClusterRole`.
+    /// Print the rights to install, upgrade and remove the bundle; with -o yaml or json as a `ClusterRole`.
     Permissions(PermissionsArgs),
 }
 
-/// What is asked about configuration.
+/// Questions about configuration.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// A commented `spec.config` to begin with.
+    /// Print a commented `spec.config` to start with.
     Init(InitArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct BundleArgs {
-    /// The bundle's directory or image.
+    /// Directory or image of the bundle.
     #[arg(value_name = "DIR|IMAGE")]
     pub(crate) bundle: String,
     #[command(flatten)]
     pub(crate) access: AccessArgs,
 }
 
-/// Who makes the certificates of webhooks.
+/// Issuers of webhook certificates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Issuer {
     /// cert-manager.
     CertManager,
     /// OpenShift's service CA.
     ServiceCa,
-    /// operator-controller itself; the Secret is shown without keys.
+    /// operator-controller itself; the printed Secret has no keys.
     Own,
-    /// Nobody: a bundle with webhooks is refused.
+    /// No issuer: a bundle with webhooks is refused.
     None,
 }
 
@@ -53,13 +53,13 @@ pub(crate) enum Issuer {
 pub(crate) struct RenderArgs {
     #[command(flatten)]
     pub(crate) bundle: BundleArgs,
-    /// The namespace to install to.
+    /// Install namespace.
     #[arg(short, long, default_value = "default", value_parser = namespace)]
     pub(crate) namespace: String,
-    /// `spec.config.inline`, JSON or YAML; @FILE reads it from a file.
+    /// Value of `spec.config.inline`, JSON or YAML; @FILE reads a file.
     #[arg(long, value_name = "CONFIG")]
     pub(crate) config: Option<String>,
-    /// Who makes the certificates of webhooks.
+    /// Issuer of webhook certificates.
     #[arg(long, value_enum, default_value_t = Issuer::Own)]
     pub(crate) certificates: Issuer,
 }
@@ -68,20 +68,20 @@ pub(crate) struct RenderArgs {
 pub(crate) struct PermissionsArgs {
     #[command(flatten)]
     pub(crate) render: RenderArgs,
-    /// Ask for `escalate` and `bind` on the bundle's roles instead of all the rights that they grant.
+    /// Print `escalate` and `bind` on the bundle's roles instead of all rights that these roles grant.
     #[arg(long)]
     pub(crate) escalate: bool,
-    /// Grant what is needed in one namespace by a `Role` there instead of in the whole cluster.
+    /// Grant the rights that one namespace needs by a `Role` there instead of cluster-wide.
     #[arg(long)]
     pub(crate) split: bool,
 }
 
 #[derive(Debug, Default, Args)]
 pub(crate) struct ConfigArgs {
-    /// Of the version that this range chooses; else of the highest.
+    /// Choose the version by this range; without it the highest version.
     #[arg(long, value_name = "RANGE", value_parser = spec_range::flag)]
     pub(crate) range: Option<String>,
-    /// The namespace to install to, for the rules that compare with it.
+    /// Install namespace, for the rules that compare with it.
     #[arg(short, long, value_parser = namespace)]
     pub(crate) namespace: Option<String>,
 }
@@ -94,7 +94,7 @@ pub(crate) struct InitArgs {
     pub(crate) config: ConfigArgs,
 }
 
-/// The name of a namespace, as the API server admits it.
+/// Parses the name of a namespace as the API server does.
 fn namespace(text: &str) -> Result<String, String> {
     let admitted = regex::Regex::new(DNS1123_LABEL).is_ok_and(|label| label.is_match(text));
     if admitted && text.len() <= LABEL {

@@ -9,22 +9,22 @@ use super::SourceArgs;
 
 #[derive(Debug, Args)]
 pub(crate) struct CrdSafetyArgs {
-    /// [OLD] NEW: files or directories with CRDs, such as bundles. Without OLD: what is on the cluster.
+    /// [OLD] NEW: files or directories with CRDs, such as bundles. Without OLD the CRDs of the cluster are compared.
     #[arg(required_unless_present = "extension", conflicts_with = "extension", num_args = 1..=2, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
-    /// The CRDs of the bundle that this ClusterExtension would be rolled out with next, against those on the cluster.
+    /// Compare the CRDs of the bundle that this ClusterExtension would install next with those of the cluster.
     #[arg(long, value_name = "NAME")]
     pub(crate) extension: Option<String>,
-    /// Refuse all that upstream refuses (feature gate `UpstreamCRDUpgradeSafety`).
+    /// Refuse every change that upstream refuses (feature gate `UpstreamCRDUpgradeSafety`).
     #[arg(long)]
     pub(crate) upstream: bool,
-    /// Look at the objects on the cluster, too: would each still be valid?
+    /// Validate the objects stored on the cluster too.
     #[arg(long)]
     pub(crate) stored_objects: bool,
-    /// How many objects that would break are named, per CRD and version.
+    /// Number of objects to name for each CRD and version.
     #[arg(long, value_name = "COUNT", default_value_t = 100)]
     pub(crate) named: usize,
-    /// How long looking at the objects of one version may take, in seconds.
+    /// Time limit for reading the objects of one version, in seconds.
     #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = seconds)]
     pub(crate) timeout: Duration,
     #[command(flatten)]

@@ -2,10 +2,10 @@
 
 use clap::ValueEnum;
 
-/// How an answer is written.
+/// Formats of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// For people.
+    /// Text for people.
     Table,
     /// JSON.
     Json,
@@ -14,7 +14,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// The format that a command line asks for, also one that is wrong otherwise.
+    /// Returns the format that a command line asks for, even if the command line is otherwise invalid.
     pub(crate) fn asked(args: impl Iterator<Item = String>) -> Self {
         let args: Vec<String> = args.take_while(|arg| arg != "--").collect();
         let value = |(at, arg): (usize, &String)| match arg.as_str() {

@@ -50,10 +50,10 @@ fn refused(error: &RenderError) -> Failure {
     })
 }
 
-/// What a bundle's files render to in a namespace, with certificates to be filled in.
+/// Renders a bundle's files in a namespace, with placeholders for certificates.
 ///
 /// # Errors
-/// It would be refused.
+/// The bundle would be refused.
 pub(crate) fn rendered_files(
     files: &BTreeMap<String, Vec<u8>>,
     namespace: &str,

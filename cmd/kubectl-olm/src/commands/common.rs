@@ -1,4 +1,4 @@
-//! What several commands do alike.
+//! Functions that several commands use.
 
 use std::io::Write as _;
 
@@ -40,10 +40,10 @@ pub(crate) fn warn_unread(unread: &mut Vec<(String, SourceError)>, nothing: bool
     Ok(())
 }
 
-/// What the catalogs have of a package.
+/// Looks up a package in all catalogs.
 ///
 /// # Errors
-/// No catalog can be read, or none has the package. Some that cannot are named on standard error.
+/// No catalog can be read, or none has the package. Unreadable catalogs beside readable ones are named on standard error.
 pub(crate) async fn package(source: &SourceArgs, package: &str) -> Result<Vec<CatalogInput>, Failure> {
     let sources = Sources::open(source).await?;
     look_up(&sources, package).await

@@ -73,7 +73,7 @@ async fn modes(
     Ok(bundle.install_modes())
 }
 
-/// What an `olm.csv.metadata` says; none when there is no such property.
+/// Returns the install modes that `olm.csv.metadata` lists; none if there is no such property.
 fn told(bundle: &Value) -> Option<Vec<InstallMode>> {
     let properties = bundle.get("properties")?.as_array()?;
     let metadata = properties

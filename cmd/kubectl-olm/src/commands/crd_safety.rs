@@ -123,11 +123,11 @@ async fn of_extension(source: &SourceArgs, name: &str) -> Result<BTreeMap<String
         .collect())
 }
 
-/// What was found of the stored objects of one CRD.
+/// Result of reading the stored objects of one CRD.
 struct Stored {
-    /// By the version that they were held against.
+    /// Surveys by the version whose schema the objects were compared with.
     versions: Vec<(String, Survey)>,
-    /// What could not be looked at.
+    /// Objects that could not be read.
     notes: Vec<String>,
 }
 

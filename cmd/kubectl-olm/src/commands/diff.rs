@@ -45,7 +45,7 @@ struct ChannelChange {
     after: Vec<String>,
 }
 
-/// What the update means to those who have one of `installed`.
+/// Effect of the update on users who have one of `installed`.
 #[derive(Serialize)]
 struct Update {
     installed: Vec<String>,
@@ -175,7 +175,7 @@ fn channel_changes(old: &PackageContent, new: &PackageContent) -> Vec<ChannelCha
         .collect()
 }
 
-/// For every bundle of the old catalog: what would be chosen with it installed, before and after.
+/// Returns, for every bundle of the old catalog, the choice with that bundle installed, before and after the update.
 fn updates(name: &str, old: &PackageContent, new: &PackageContent, channels: &[String]) -> Vec<Update> {
     let input = |content: &PackageContent| {
         [CatalogInput {

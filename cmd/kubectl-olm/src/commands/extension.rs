@@ -17,7 +17,7 @@ use crate::source::{CATALOG_ANNOTATION, Cluster, last_seen};
 use crate::style::{Paint, Style};
 use crate::table::{Table, clean};
 
-/// How often a watched extension is looked at.
+/// Interval between two reads of a watched extension.
 const LOOK: Duration = Duration::from_millis(500);
 
 fn condition<'a>(extension: &'a ClusterExtension, type_: &str) -> Option<&'a Condition> {
@@ -76,7 +76,7 @@ async fn read(access: &AccessArgs, name: &str) -> Result<(Cluster, ClusterExtens
     Ok((cluster, found.ok_or_else(missing)?))
 }
 
-/// All extensions in a table; positive when all are ready.
+/// Shows all extensions in a table; positive if all are ready.
 pub(crate) async fn get(access: AccessArgs, style: Style) -> Result<Report, Failure> {
     let extensions = Cluster::connect(&access).await?.extensions().await?;
     Ok(all(&extensions, style))
@@ -117,7 +117,7 @@ fn all(extensions: &[ClusterExtension], style: Style) -> Report {
     Report::new(json!({ "extensions": rows }), text).positive(all_ready)
 }
 
-/// One extension in full; positive when it is ready. Watched, it waits until it is ready or stalled.
+/// Shows one extension in full; positive if it is ready. With `--watch` it waits until the extension is ready or stalled.
 pub(crate) async fn status(args: StatusArgs, style: Style) -> Result<Report, Failure> {
     let name = &args.extension.name;
     let (cluster, mut extension) = read(&args.extension.access, name).await?;
@@ -222,7 +222,7 @@ pub(crate) async fn history(args: ExtensionArgs, style: Style) -> Result<Report,
     Ok(Report::new(json!({ "revisions": rows }), table.text(style, "")))
 }
 
-/// What was told of an extension and its revisions, oldest first.
+/// Shows the events of an extension and its revisions, oldest first.
 pub(crate) async fn events(args: ExtensionArgs, style: Style) -> Result<Report, Failure> {
     // An extension that is gone still has its events.
     let cluster = Cluster::connect(&args.access).await?;

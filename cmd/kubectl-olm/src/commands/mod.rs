@@ -1,4 +1,4 @@
-//! One module a command.
+//! The commands, one module each.
 
 pub(crate) mod bundle;
 pub(crate) mod cluster_upgrade;

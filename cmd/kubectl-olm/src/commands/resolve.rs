@@ -103,7 +103,7 @@ fn suits_classic(args: &ResolveArgs) -> Result<(), Failure> {
     Err(Failure::Usage(wrong.to_owned()))
 }
 
-/// That Classic has nothing to move to is the same as staying.
+/// Returns true if both choose the same bundle. If Classic has no successor, it stays, which counts as the same.
 fn same_choice(asked: &Asked, choice: &Choice) -> bool {
     let installed = asked.request.installed.as_ref().map(|it| it.name.as_str());
     let ours = asked.answer.as_ref().ok().map(|found| found.bundle.as_str());

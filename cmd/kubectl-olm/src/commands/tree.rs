@@ -79,7 +79,7 @@ pub(crate) async fn run(args: ExtensionArgs, style: Style) -> Result<Report, Fai
     Ok(Report::new(value, text).positive(healthy))
 }
 
-/// What leads to the item at `place` of `count`, and what goes on below it.
+/// Returns the line before the item at `place` of `count`, and the line that continues below it.
 fn branch(place: usize, count: usize) -> (&'static str, &'static str) {
     if place + 1 == count {
         ("└─", " ")

@@ -150,7 +150,7 @@ impl Shown {
         }
     }
 
-    /// As compilers do: place, what, then what to do.
+    /// Writes a finding in the order that compilers use: place, message, next step.
     fn write(&self, text: &mut String, style: Style) {
         let paint = match self.severity {
             "error" => Paint::Bad,

@@ -111,7 +111,7 @@ pub(crate) async fn run(args: WhyArgs, style: Style) -> Result<Report, Failure> 
     Ok(Report::new(value, text).positive(positive))
 }
 
-/// What is asked: by an extension of the cluster, or by the command line.
+/// Builds the question from an extension of the cluster, or from the command line.
 async fn question(args: &WhyArgs) -> Result<Question, Failure> {
     match (&args.extension, &args.package) {
         (Some(name), _) => {

@@ -1,4 +1,4 @@
-//! From a package to its graph.
+//! Builds the graph of a package.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet};
@@ -174,7 +174,7 @@ fn in_range(text: &str, itself: usize, sorted: &[(&str, Option<VersionRelease>)]
         .collect()
 }
 
-/// Those without a version come last.
+/// Compares versions; bundles without a version come last.
 fn by_version(a: Option<&VersionRelease>, b: Option<&VersionRelease>) -> Ordering {
     match (a, b) {
         (Some(a), Some(b)) => a.cmp_precedence(b),

@@ -1,8 +1,8 @@
-//! Where everything of a picture goes.
+//! Layout of a picture.
 //!
-//! Columns are bundles in the order of their versions, so that one bundle stands below itself in every
-//! channel; rows are channels. Above a channel's line run the `replaces` that pass over other bundles, below
-//! it the `skips` and the head's `skipRange`, each as a bracket on the first level where it has room.
+//! Columns are bundles in the order of their versions, so that a bundle has the same column in every channel; rows are
+//! channels. Above a channel's line run the `replaces` that pass over other bundles, below the line the `skips` and the
+//! head's `skipRange`, each as a bracket on the first level that has room.
 
 use super::model::{Graph, Lane};
 
@@ -16,17 +16,17 @@ pub(super) struct Layout {
     pub(super) height: f64,
     /// Left edge of the first column.
     pub(super) left: f64,
-    /// Where the labels of the columns end at the top.
+    /// Lower end of the column labels at the top.
     pub(super) top: f64,
     /// Below the last row.
     pub(super) bottom: f64,
-    /// From one column to the next.
+    /// Distance between two columns.
     pub(super) pitch: f64,
     /// Room for labels above, and again below when there are many rows.
     pub(super) labels: f64,
-    /// Whether the labels are repeated below.
+    /// True if the column labels are repeated at the bottom.
     pub(super) labels_below: bool,
-    /// Whether the channels' names are repeated behind their last bundles.
+    /// True if the channel names are repeated behind their last bundles.
     pub(super) names_behind: bool,
     pub(super) rows: Vec<Row>,
 }
@@ -44,18 +44,18 @@ pub(super) struct Row {
     pub(super) arcs: Vec<(usize, usize, usize)>,
     /// Brackets below.
     pub(super) brackets: Vec<Bracket>,
-    /// How many brackets there was no room for.
+    /// Number of brackets that found no room.
     pub(super) left_out: usize,
 }
 
-/// What one bundle skips.
+/// Bundles that one bundle skips.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Bracket {
     /// The bundle that skips.
     pub(super) to: usize,
-    /// What it skips, lowest first.
+    /// Skipped bundles, lowest first.
     pub(super) from: Vec<usize>,
-    /// Whether by its `skipRange`.
+    /// True if the bundles are skipped by `skipRange`.
     pub(super) range: bool,
     /// The level below the line, from 0.
     pub(super) level: usize,
@@ -67,7 +67,7 @@ pub(super) const LEVEL: f64 = 9.0;
 const TITLE: f64 = 64.0;
 const LEGEND: f64 = 54.0;
 const RIGHT: f64 = 70.0;
-/// From this width on a channel's name stands behind its last bundle, too: the left edge is out of sight.
+/// Width from which on a channel's name is repeated behind its last bundle, since the left edge may be out of sight.
 const WIDE: f64 = 1600.0;
 /// Width of a character of a label.
 const CHARACTER: f64 = 6.4;
@@ -220,7 +220,7 @@ impl Bracket {
     }
 }
 
-/// Whether a straight line between two bundles would run through a third.
+/// Returns true if a straight line between two bundles would run through a third.
 fn passes_over(lane: &Lane, from: usize, to: usize) -> bool {
     let (low, high) = (from.min(to), from.max(to));
     lane.entries

@@ -1,4 +1,4 @@
-//! What a graph is made of.
+//! Model of an upgrade graph.
 
 use serde::Serialize;
 
@@ -10,10 +10,10 @@ pub(crate) struct Graph {
     pub(crate) package: String,
     /// The catalog.
     pub(crate) catalog: String,
-    /// What deprecates the whole package.
+    /// Deprecation message of the whole package.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) deprecated: Option<String>,
-    /// What is installed, and what would be chosen.
+    /// The installed bundle and the next choice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) start: Option<Start>,
     /// Every bundle, lowest version first; edges name them by position.
@@ -22,7 +22,7 @@ pub(crate) struct Graph {
     pub(crate) channels: Vec<Lane>,
 }
 
-/// Where an upgrade starts.
+/// Start of an upgrade.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Start {
@@ -32,9 +32,9 @@ pub(crate) struct Start {
     pub(crate) version: String,
     /// The bundle that would be chosen; none when nothing could.
     pub(crate) next: Option<String>,
-    /// Whose way of choosing: `v1` or `classic`.
+    /// Product whose rules choose: `v1` or `classic`.
     pub(crate) semantics: &'static str,
-    /// Why nothing could be chosen.
+    /// Reason why nothing can be chosen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) trouble: Option<String>,
 }
@@ -47,12 +47,12 @@ pub(crate) struct Node {
     pub(crate) name: String,
     /// Its version as it is shown: its name where there is none.
     pub(crate) label: String,
-    /// Whether the catalog has the bundle itself, and not only entries of channels that name it.
+    /// True if the catalog has the bundle itself; false if only entries of channels name it.
     pub(crate) present: bool,
-    /// What deprecates it; may be empty.
+    /// Deprecation message of the bundle; may be empty.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) deprecated: Option<String>,
-    /// How many upgrades lead to it from the start, at least.
+    /// Least number of upgrades from the start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) steps: Option<usize>,
     /// The bundle before it on a shortest way from the start.
@@ -66,9 +66,9 @@ pub(crate) struct Node {
 pub(crate) struct Lane {
     /// Its name.
     pub(crate) name: String,
-    /// Whether older clients default to it.
+    /// True for the channel that older clients use by default.
     pub(crate) default: bool,
-    /// What deprecates it; may be empty.
+    /// Deprecation message of the channel; may be empty.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) deprecated: Option<String>,
     /// Its bundles, lowest version first.
@@ -81,7 +81,7 @@ pub(crate) struct Lane {
 pub(crate) struct Stop {
     /// The bundle, as a position in [`Graph::bundles`].
     pub(crate) bundle: usize,
-    /// Whether no other entry replaces or skips it.
+    /// True if no other entry replaces or skips this one.
     pub(crate) head: bool,
     /// The bundle of the channel that it replaces.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -103,26 +103,26 @@ pub(crate) struct Stop {
 /// An upgrade from the start; ends are positions of a channel and a bundle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Jump {
-    /// Where the start is drawn.
+    /// Column and row of the start.
     pub(crate) from: (usize, usize),
-    /// Where it leads.
+    /// Column and row of the target.
     pub(crate) to: (usize, usize),
-    /// By what.
+    /// Field that makes the edge.
     pub(crate) how: &'static str,
 }
 
-/// How a bundle stands to the start.
+/// Relation of a bundle to the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// There is no start.
+    /// The graph has no start.
     Free,
-    /// It is installed.
+    /// The bundle is installed.
     Start,
-    /// It would be chosen.
+    /// The bundle would be chosen.
     Next,
-    /// It can be reached.
+    /// Upgrades lead to the bundle.
     Reachable,
-    /// It cannot.
+    /// No upgrades lead to the bundle.
     Unreachable,
 }
 
@@ -170,7 +170,7 @@ impl Graph {
         jumps
     }
 
-    /// How a bundle stands to the start.
+    /// Returns the relation of a bundle to the start.
     pub(crate) fn standing(&self, node: &Node) -> Standing {
         match &self.start {
             None => Standing::Free,

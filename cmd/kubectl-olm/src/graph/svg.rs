@@ -224,7 +224,7 @@ fn edges(out: &mut String, graph: &Graph, lane: &Lane, row: &Row, layout: &Layou
     }
 }
 
-/// Whether an edge from a bundle can matter to the start.
+/// Returns true if an edge from the bundle can be part of a path from the start.
 fn on_the_way(graph: &Graph, from: usize) -> bool {
     graph
         .node(from)

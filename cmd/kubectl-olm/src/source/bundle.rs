@@ -1,4 +1,4 @@
-//! One bundle: its files from a folder or an image, or what a catalog holds of it.
+//! One bundle: its files from a folder or an image, or its blob in a catalog.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -20,9 +20,9 @@ use super::{Catalog, Place, SourceError};
 use crate::cli::AccessArgs;
 
 const CONNECT: Duration = Duration::from_secs(10);
-/// How long one call may take.
+/// Time limit of one API call.
 const CALL: Duration = Duration::from_secs(30);
-/// How long one whole answer of catalogd may take.
+/// Time limit of one answer of catalogd.
 const DOWNLOAD: Duration = Duration::from_mins(5);
 /// catalogd's Service, unless a catalog's URL names another.
 const SERVICE: &str = "catalogd-service";
@@ -200,7 +200,7 @@ fn of_status(extension: &ClusterExtension) -> Option<Installed> {
     })
 }
 
-/// Where the catalog's present content is; none when it is not being served.
+/// Returns the address of the catalog's current content; none if the catalog is not being served.
 fn reference(catalog: &ClusterCatalog) -> Option<CatalogRef> {
     let status = catalog.status.as_ref()?;
     let serving = status
@@ -331,7 +331,7 @@ pub(super) async fn call<T>(
     }
 }
 
-/// As [`call`], for what may be absent.
+/// Like [`call`], for objects that may be absent.
 pub(super) async fn find<T>(
     what: &str,
     work: impl Future<Output = kube::Result<Option<T>>>,

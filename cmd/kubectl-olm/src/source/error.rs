@@ -1,4 +1,4 @@
-//! Why a catalog cannot be read.
+//! Failures to read a catalog or the cluster.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use olm_catalog_client::ClientError;
 use olm_catalogd::storage::StorageError;
 use olm_fbc::{ContentError, DecodeError};
 
-/// Why a catalog, or the cluster, cannot be asked.
+/// Reason why a catalog or the cluster cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SourceError {
     #[error("{} is not a directory: give a file-based catalog's directory", path.display())]

@@ -14,12 +14,12 @@ use sha2::{Digest as _, Sha256};
 use super::SourceError;
 use crate::cli::AccessArgs;
 
-/// How long a digest is kept after it was last asked for.
+/// Time for which the cache keeps a digest after its last use.
 const KEPT: Duration = Duration::from_hours(30 * 24);
-/// How long another process may pull.
+/// Longest wait for another process that pulls.
 const OTHERS: Duration = Duration::from_mins(15);
 const PAUSE: Duration = Duration::from_millis(100);
-/// What an image is pulled for.
+/// Purpose of a pulled image.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Purpose {
     Catalog,
@@ -27,7 +27,7 @@ pub(super) enum Purpose {
 }
 
 impl Purpose {
-    /// What the names of its places in the cache start with.
+    /// Prefix of the cache entries for this purpose.
     fn prefix(self) -> &'static str {
         match self {
             Self::Catalog => "catalog-",

@@ -18,7 +18,7 @@ pub(crate) struct Listed {
     pub(crate) name: String,
     /// The channel that older clients default to.
     pub(crate) default_channel: String,
-    /// For people.
+    /// Description for people.
     pub(crate) description: String,
     /// The name for people.
     #[serde(skip_serializing_if = "String::is_empty")]

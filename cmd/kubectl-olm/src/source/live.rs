@@ -173,7 +173,7 @@ pub(crate) fn owner(set: &ClusterObjectSet) -> &str {
         .map_or("", String::as_str)
 }
 
-/// When an event was last seen, RFC 3339.
+/// Returns the time at which an event was last seen, RFC 3339.
 pub(crate) fn last_seen(event: &Event) -> String {
     let series = event.series.as_ref().map(|series| series.last_observed_time.0);
     let time = series.or_else(|| event.event_time.as_ref().map(|time| time.0));

@@ -1,7 +1,6 @@
-//! Where catalogs come from: directories, images, a catalogd, or the cluster's `ClusterCatalog`s.
+//! Sources of catalogs: directories, images, a catalogd, or the cluster's `ClusterCatalog`s.
 //!
-//! All of them are read as a stream of metas, one in memory at a time. Nothing is written but the cache
-//! of images.
+//! Every source is read as a stream of metas, with one meta in memory at a time. Only the cache of images is written.
 
 mod bundle;
 mod cluster;
@@ -41,7 +40,7 @@ enum Query {
     Package(String),
 }
 
-/// One catalog.
+/// A catalog with its source.
 #[derive(Debug)]
 pub(crate) struct Catalog {
     /// Its name: of the ClusterCatalog, or made of where it is.
@@ -91,10 +90,10 @@ impl Sources {
         Self { catalogs }.only(&args.only)
     }
 
-    /// Only the catalogs named; all when none is.
+    /// Keeps only the named catalogs; all if `names` is empty.
     ///
     /// # Errors
-    /// There is none of a name.
+    /// No catalog has one of the names.
     pub(crate) fn only(mut self, names: &[String]) -> Result<Self, SourceError> {
         let present: Vec<String> = self.catalogs.iter().map(|catalog| catalog.name.clone()).collect();
         if let Some(missing) = names.iter().find(|name| !present.contains(name)) {
@@ -109,7 +108,7 @@ impl Sources {
         Ok(self)
     }
 
-    /// What each catalog that `selector` matches has of a package.
+    /// Looks up a package in each catalog that `selector` matches.
     pub(crate) async fn lookup(&self, package: &str, selector: &Selector) -> Vec<CatalogInput> {
         let mut answers = Vec::new();
         for catalog in self.catalogs.iter().filter(|c| selector.matches(&c.labels)) {
@@ -194,7 +193,7 @@ impl Catalog {
         }
     }
 
-    /// What it has of a package.
+    /// Looks up a package in this catalog.
     pub(crate) async fn lookup(&self, package: &str) -> CatalogLookup {
         if let Place::NotServing = self.place {
             return CatalogLookup::NotServing;
@@ -222,7 +221,7 @@ impl Catalog {
         Ok((!content.is_empty()).then(|| Arc::new(content)))
     }
 
-    /// All of its packages.
+    /// Reads all packages of the catalog.
     ///
     /// # Errors
     /// The catalog cannot be read.

@@ -1,4 +1,4 @@
-//! What a cluster has of what a bundle needs. Only reads.
+//! Dependencies of a bundle, compared with a cluster. Only reads.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,11 +14,11 @@ use super::cluster::{Cluster, call, counts};
 use super::{SourceError, owner};
 
 impl Cluster {
-    /// What a bundle with these properties needs and the cluster does not have, judged as the controller does; `extension` is
-    /// the one that would have it installed. None when it needs nothing, or cannot be read.
+    /// Returns the dependencies of a bundle with these properties that the cluster does not meet, by the controller's own rules.
+    /// `extension` is the extension that would install the bundle. None if the bundle has no dependencies, or unreadable ones.
     ///
     /// # Errors
-    /// The cluster cannot be asked.
+    /// The cluster cannot be read.
     pub(crate) async fn unmet(
         &self,
         properties: &[Property],
@@ -45,7 +45,7 @@ impl Cluster {
     }
 }
 
-/// What the revisions say that other extensions have installed.
+/// Returns the bundles that the revisions of other extensions have installed.
 fn installed(revisions: &[ClusterObjectSet], extension: Option<&str>) -> Vec<InstalledBundle> {
     let mut newest: BTreeMap<&str, &ClusterObjectSet> = BTreeMap::new();
     for revision in revisions.iter().filter(|revision| counts(revision)) {

@@ -20,7 +20,7 @@ use crate::cli::AccessArgs;
 
 /// Most bytes of one answer.
 const LONGEST: u64 = 4 << 30;
-/// One whole answer.
+/// Time limit of one answer.
 const REQUEST: Duration = Duration::from_mins(5);
 const CONNECT: Duration = Duration::from_secs(10);
 const SILENCE: Duration = Duration::from_secs(30);
@@ -52,7 +52,7 @@ pub(super) struct Direct {
 pub(super) enum Authorities {
     /// PEM text, if any.
     Given(Option<String>),
-    /// Those of catalogd's own Secret.
+    /// Certificate authorities of catalogd's own Secret.
     Secret(Arc<Proxy>),
 }
 
@@ -204,7 +204,7 @@ impl Served {
         done.map_err(|_| interrupted)?
     }
 
-    /// Whether the API server's proxy is the way to it, as far as is known.
+    /// Returns true if requests go through the API server's proxy, as far as is known.
     pub(super) fn by_proxy(&self) -> bool {
         self.proxied().is_some()
     }

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What the program said.
+/// Output and exit code of the program.
 #[derive(Debug)]
 pub(crate) struct Said {
     /// The exit code.
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &[&str]) -> Said {
     run_with(args, &[])
 }
 
-/// As [`run`], with more variables.
+/// Like [`run`], with more environment variables.
 pub(crate) fn run_with(args: &[&str], variables: &[(&str, &str)]) -> Said {
     let output = Command::new(env!("CARGO_BIN_EXE_kubectl-olm"))
         .args(args)

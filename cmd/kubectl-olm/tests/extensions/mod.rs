@@ -1,5 +1,5 @@
-//! What the program says of installed extensions, from the rights that one takes to the upgrade of the cluster that it
-//! holds back: with the real operator-controller.
+//! Commands about installed extensions, from the rights that an installation takes to the cluster upgrade that an extension
+//! blocks, with the real operator-controller.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
@@ -16,7 +16,7 @@ use super::{PATIENCE, ask};
 use crate::common::Said;
 
 const NAMESPACE: &str = "kites";
-/// What the names of roles and bindings end with is made from their content.
+/// Tree of the sample operator. The ends of role and binding names are hashes of their content.
 const TREE: &str = "\
 kite → kite-1
 ├─ identity
@@ -148,7 +148,7 @@ impl World {
         .await
     }
 
-    /// What `bundle permissions` has for this version.
+    /// Returns the rules that `bundle permissions` prints for this version.
     async fn printed_rules(&self, version: &str) -> Result<Vec<Value>> {
         let host = self.registry.host();
         let image = format!("{host}/bundles/kite:{version}");
@@ -190,7 +190,7 @@ async fn extensions_from_their_rights_to_the_clusters_upgrade() -> Result<()> {
     goes_with_the_same_rights(&world).await
 }
 
-/// With one rule less nothing is written, and what is missing is named; with all of them it is installed.
+/// With one rule less nothing is written and the missing right is named; with all rules the bundle is installed.
 async fn installs_with_the_printed_rights(world: &World) -> Result<()> {
     let rules = world.printed_rules("1.0.0").await?;
     let client = &world.client;

@@ -14,7 +14,7 @@ pub(crate) struct DeploymentConfig {
     pub tolerations: Vec<Value>,
     /// `None` when absent: the deployments' own resources stay; an empty one clears them.
     pub resources: Option<Value>,
-    /// The same.
+    /// `None` if absent: the deployments' own selectors stay; an empty one clears them.
     pub node_selector: Option<Map<String, Value>>,
     pub affinity: Option<Map<String, Value>>,
     pub annotations: Map<String, Value>,
@@ -38,7 +38,7 @@ pub(super) fn fields() -> [(&'static str, Shape); 9] {
     ]
 }
 
-/// What a field does, in one sentence.
+/// Describes the effect of a field in one sentence.
 pub(super) fn describe(field: &str) -> &'static str {
     match field {
         "affinity" => "Each part replaces that of the deployment; an empty part removes it, {} removes all.",

@@ -1,6 +1,6 @@
-//! What `spec.config.inline` may hold, as a JSON Schema (2020-12) for editors and other tools.
+//! JSON Schema (2020-12) of `spec.config.inline`, for editors and other tools.
 //!
-//! It says what [`schema::check`](super::schema) checks; a test holds the two against each other.
+//! The schema states the rules of [`schema::check`](super::schema); a test compares the two.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -14,16 +14,16 @@ use super::{WATCH_NAMESPACES, deployment};
 use crate::model::InstallMode;
 use crate::shape::Shape;
 
-/// What a schema depends on.
+/// Inputs of the schema.
 #[derive(Clone, Debug)]
 pub struct ConfigSchema<'a> {
-    /// What is configured, such as `argocd-operator 0.9.0`: the schema's title.
+    /// Title of the schema, such as `argocd-operator 0.9.0`.
     pub title: &'a str,
     /// The install modes the bundle supports, as its CSV names them.
     pub modes: &'a [InstallMode],
     /// The namespace to install to; without it the rules that compare with it are left to the description.
     pub install_namespace: Option<&'a str>,
-    /// Whether `deploymentConfig` is known.
+    /// True if `deploymentConfig` is a known field.
     pub deployment_config: bool,
 }
 

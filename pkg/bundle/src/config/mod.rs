@@ -69,7 +69,7 @@ pub(crate) fn read(bundle: &Bundle, options: &RenderOptions) -> Result<Config, R
     })
 }
 
-/// The same with integers for numbers that have no fraction: to JSON Schema 2.0 is one.
+/// Replaces numbers without a fraction by integers: for JSON Schema 2.0 is an integer.
 #[expect(clippy::cast_possible_truncation, reason = "without a fraction, and small")]
 fn plain_integers(value: &Value) -> Value {
     /// Up to here every integer is a float.
@@ -90,7 +90,7 @@ fn plain_integers(value: &Value) -> Value {
     }
 }
 
-/// What the bundle lets its users configure, as one sentence.
+/// Lists the permitted configuration of the bundle as one sentence.
 fn allowed(bundle: &Bundle, options: &RenderOptions) -> String {
     let supports = |mode| bundle.supports(mode);
     let (own, single) = (

@@ -15,7 +15,7 @@ pub(super) const MAX_NAMESPACE: usize = 63;
 /// Each gets its own roles and bindings.
 pub(super) const MAX_NAMESPACES: usize = 100;
 
-/// One finding; groups of findings are shown with a line for the group itself.
+/// Finding or group of findings; a group has a line of its own.
 enum Finding {
     Text(String),
     /// Inside the structure of another schema: only its first line is shown beside other findings.
@@ -179,7 +179,7 @@ fn watch_namespaces(value: &Value, beside_one: bool, out: &mut Vec<Finding>) {
     }
 }
 
-/// What is wrong with a namespace's name as such.
+/// Returns the defects of a namespace's name.
 fn namespace_name(field: &str, text: &str) -> Vec<String> {
     let mut out = Vec::new();
     let length = text.chars().count();

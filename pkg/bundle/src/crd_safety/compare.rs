@@ -203,7 +203,7 @@ fn one_of(old: &Value, new: &Value, out: &mut Vec<Violation>) {
     }
 }
 
-/// Any difference that no rule looked at is refused, since nobody knows what it does to objects.
+/// Refuses any difference that no rule has compared, since its effect on objects is unknown.
 fn unhandled(old: &Value, new: &Value, passes: impl Fn(&str) -> bool, out: &mut Vec<Violation>) {
     let empty = Map::new();
     let (old, new) = (

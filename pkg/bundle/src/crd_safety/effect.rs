@@ -1,9 +1,8 @@
-//! What a change of one key of a schema does to objects and clients.
+//! Effect of a changed schema key on objects and clients.
 //!
-//! Upstream refuses whatever it has no rule for. Here a change passes when it is understood and can break
-//! neither: every object that was valid stays so and reads the same, and no client sees a value of a type
-//! that it could not see before, loses a default it relied on, or has its share of an object taken away by
-//! server-side apply. Each rule is argued in docs/deviations.md.
+//! Upstream refuses every change without a rule. Here a change passes if its effect is known and breaks neither objects nor
+//! clients: every valid object stays valid and reads the same, and no client sees a value of a new type, loses a default
+//! that it relied on, or loses its part of an object to server-side apply. docs/deviations.md argues each rule.
 
 use std::collections::BTreeSet;
 
@@ -12,14 +11,14 @@ use serde_json::Value;
 use super::flatten::Node;
 use super::logic;
 
-/// What a change does.
+/// Effect of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Effect {
-    /// Nothing: both mean the same.
+    /// None: old and new schema have the same meaning.
     Same,
     /// More is allowed; nothing that was valid is refused.
     Looser,
-    /// Something may break, or nobody knows.
+    /// The change may break objects or clients, or its effect is unknown.
     Unsafe,
 }
 
@@ -119,7 +118,7 @@ fn format(old: &Value, is: Option<&Value>) -> Effect {
     looser_if(string && is_empty(is) && PLAIN_FORMATS.contains(&word(old.get("format"), "")))
 }
 
-/// With a default, a null that used to be replaced by it would now stay.
+/// If the field has a default, a null that the default used to replace would now stay.
 fn nullable(old: &Value, new: &Value) -> Effect {
     looser_if(truth(new.get("nullable")) && !has_default(old) && !has_default(new))
 }
@@ -218,9 +217,9 @@ fn map_type(old: &Value, new: &Value) -> Effect {
     }
 }
 
-/// Whether a field that is gone goes on in the objects, since the field above keeps what it does not know:
-/// then only its checks go. Not so when it has defaults, which would go too, or lists and maps that
-/// server-side apply merges by rules of their own.
+/// Returns true if a removed field stays in the objects because its parent keeps unknown fields, so that only the field's checks
+/// go. False if the field has defaults, which would go too, or lists and maps that server-side apply merges by their own
+/// rules.
 pub(super) fn is_only_checks(schema: &Value) -> bool {
     match schema {
         Value::Object(map) => map.iter().all(|(key, value)| match key.as_str() {

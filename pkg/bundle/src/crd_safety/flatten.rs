@@ -16,7 +16,7 @@ pub(super) struct Node<'a> {
     pub above: Option<String>,
     /// The schema it stands in and its name there, where it is a property.
     pub property_of: Option<(&'a Value, &'a str)>,
-    /// Whether it stands below `allOf`, `anyOf`, `oneOf` or `not`, where schemas only restrict.
+    /// True below `allOf`, `anyOf`, `oneOf` or `not`, where schemas only restrict.
     pub in_logic: bool,
 }
 

@@ -39,7 +39,7 @@ pub(super) fn effect(key: &str, old: &Value, new: &Value) -> Effect {
     if looser { Looser } else { Unsafe }
 }
 
-/// Whether every value that `narrow` admits is admitted by `wide`, as far as is understood.
+/// Returns true if `wide` certainly admits every value that `narrow` admits.
 fn covers(narrow: &Value, wide: &Value) -> bool {
     let (old, new) = (flatten::flatten(narrow), flatten::flatten(wide));
     // A restriction on another field is one that `narrow` does not make.
@@ -48,7 +48,7 @@ fn covers(narrow: &Value, wide: &Value) -> bool {
         && differences("", &old, &new, Some(Looser)).is_empty()
 }
 
-/// Without what is only for people.
+/// Removes keys that only describe, such as titles and examples.
 fn bare(value: Option<&Value>) -> Value {
     match value {
         Some(Value::Object(map)) => Value::Object(

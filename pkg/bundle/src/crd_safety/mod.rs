@@ -1,11 +1,11 @@
-//! Whether a CRD may replace another without breaking the objects that exist.
+//! CRD upgrade safety: decides if a CRD may replace another without breaking existing objects.
 //!
-//! Every version present on both sides is compared field by field, and the versions served side by side
-//! with each other, because objects are read and written through all of them. What loosens a schema in a
-//! way that is understood passes; any difference that no rule knows is refused.
+//! Every version present on both sides is compared field by field, and the versions served side by side are compared with each
+//! other, because objects are read and written through all of them. A change that only loosens a schema passes; a difference
+//! that no rule knows is refused.
 //!
-//! Findings of [`check`] are upstream's, word for word; [`Rules::Ours`] leaves out those that can break nothing. A finding of
-//! our own needs more than schemas: [`unserved`] versions that are in use.
+//! Findings of [`check`] are upstream's, word for word; [`Rules::Ours`] omits those that break nothing. One finding of our own
+//! needs more than schemas: [`unserved`] versions that are in use.
 
 mod compare;
 mod effect;
@@ -27,14 +27,14 @@ pub use served::{SERVED_REMOVAL, Served, Unserved, Uses, Writer, unserved};
 pub use stored::migration;
 pub use waiver::{Waiver, waive};
 
-/// One reason why an upgrade of a CRD is unsafe.
+/// Reason why an upgrade of a CRD is unsafe.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
     /// The version, or pair of versions, and the field: `v1: ^.spec.size`; empty when the whole CRD is meant.
     pub path: String,
     /// Name of the rule: `type`, `enum`, `storedVersionRemoval`, ...
     pub rule: String,
-    /// What changed.
+    /// Description of the change.
     pub message: String,
 }
 
@@ -47,10 +47,10 @@ impl std::fmt::Display for Finding {
     }
 }
 
-/// Whose view of what is unsafe.
+/// Rule sets that decide which changes are unsafe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rules {
-    /// What can break neither an object nor a client passes; see docs/deviations.md.
+    /// Changes that break neither objects nor clients pass; see docs/deviations.md.
     #[default]
     Ours,
     /// Everything that upstream refuses is refused.
@@ -152,7 +152,7 @@ fn same_version(name: &str, old: &Value, new: &Value, ours: bool, out: &mut Vec<
     out.extend(differences(name, &old, &new, ours.then_some(Effect::Looser)));
 }
 
-/// Whether the field that this one only restricts is still there, so that the change is judged with it.
+/// Returns true if the field that this one only restricts still exists, so that the change is judged there.
 fn is_judged_above(node: &flatten::Node<'_>, old: &flatten::Fields<'_>, new: &flatten::Fields<'_>) -> bool {
     let mut node = node;
     while let Some(above) = node.above.as_deref().filter(|_| node.in_logic) {
@@ -165,7 +165,7 @@ fn is_judged_above(node: &flatten::Node<'_>, old: &flatten::Fields<'_>, new: &fl
     false
 }
 
-/// Whether a field that is gone from the schema stays in the objects, as all that the field above does not know.
+/// Returns true if a removed field stays in the objects because its parent keeps unknown fields.
 fn is_kept(node: &flatten::Node<'_>, old: &flatten::Fields<'_>, new: &flatten::Fields<'_>) -> bool {
     let mut top = node;
     while let Some(above) = &top.above {
@@ -180,9 +180,8 @@ fn is_kept(node: &flatten::Node<'_>, old: &flatten::Fields<'_>, new: &flatten::F
     false
 }
 
-/// What the rules say to each field of `old`; a field that is gone is compared with an empty schema. With
-/// `passing`, what has at most that effect is left out, and fields that only restrict are judged by the
-/// field they stand in.
+/// Applies the rules to each field of `old`; a removed field is compared with an empty schema. With `passing`, changes up to that
+/// effect are omitted, and fields that only restrict are judged with the field that contains them.
 fn differences(
     head: &str,
     old: &flatten::Fields<'_>,

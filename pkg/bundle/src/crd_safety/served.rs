@@ -23,7 +23,7 @@ pub struct Unserved {
     pub read: String,
     /// A version that stays served.
     stays: Option<String>,
-    /// By name, whether objects may be stored in the version.
+    /// Versions by name; the value is true if objects may be stored in the version.
     versions: BTreeMap<String, bool>,
 }
 
@@ -34,7 +34,7 @@ pub struct Uses {
     pub objects: u64,
     /// True if there are objects that were not looked at.
     pub partial: bool,
-    /// By version: a write through it.
+    /// A write through each version, by version.
     pub writers: BTreeMap<String, Writer>,
 }
 
@@ -99,7 +99,7 @@ impl Unserved {
         self.versions.keys().map(String::as_str)
     }
 
-    /// One finding for each version, as if all were in use: what a waiver has to cover.
+    /// Returns one finding for each version, as if all were in use: the findings that a waiver has to cover.
     pub fn presumed(&self) -> Vec<Finding> {
         let presumed = |version| crd_wide(SERVED_REMOVAL, head(version));
         self.versions().map(presumed).collect()

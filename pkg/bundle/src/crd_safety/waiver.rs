@@ -5,7 +5,7 @@ use super::Finding;
 /// The rule for fields that are gone.
 const REMOVAL: &str = "existingFieldRemoval";
 
-/// What is accepted.
+/// Accepted finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiver {
     /// The rule's name, as in [`Finding::rule`].

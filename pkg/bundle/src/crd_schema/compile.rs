@@ -58,21 +58,21 @@ pub(super) struct Bound {
     pub exclusive: bool,
 }
 
-/// What the fields of an object may be that are not named.
+/// Values of an object's unnamed fields.
 #[derive(Debug, Default)]
 pub(super) enum Additional {
-    /// Nothing is said: they are dropped, unless unknown fields are kept.
+    /// The schema does not say: unnamed fields are dropped, unless unknown fields are kept.
     #[default]
     Unsaid,
-    /// Anything.
+    /// Unnamed fields may have any value.
     Any,
-    /// Nothing.
+    /// Unnamed fields are forbidden.
     Forbidden,
     /// Values of a schema.
     Of(Box<Node>),
 }
 
-/// What makes elements of a list the same.
+/// Identity of list elements.
 #[derive(Debug, Default)]
 pub(super) enum List {
     #[default]
@@ -123,7 +123,7 @@ pub(super) struct Node {
     pub one_of: Vec<Self>,
     pub not: Option<Box<Self>>,
     pub rules: Vec<Rule>,
-    /// Whether this or anything below has rules, list types or embedded resources: else there is no need to look.
+    /// True if this schema or one below has rules, list types or embedded resources. Otherwise these checks are skipped.
     pub has_rules: bool,
     pub has_lists: bool,
     pub has_resources: bool,

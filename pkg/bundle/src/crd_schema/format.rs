@@ -26,7 +26,7 @@ pub(super) enum Format {
     Hostname,
     Email,
     Uri,
-    /// One that is left to the API server; its name.
+    /// A format that only the API server checks, with its name.
     Other(&'static str),
 }
 
@@ -100,7 +100,7 @@ impl Format {
         }
     }
 
-    /// Whether values of this format are more than texts to a CEL rule.
+    /// Returns true if CEL rules see values of this format as more than texts.
     pub(super) fn is_special_to_rules(self) -> bool {
         matches!(self, Self::Date | Self::DateTime | Self::Duration | Self::Byte)
     }
@@ -113,7 +113,7 @@ impl Format {
         }
     }
 
-    /// Whether a text has the format; none where that is not decided here.
+    /// Returns true if the text has the format; none if this module does not decide it.
     pub(super) fn admits_text(self, text: &str) -> Option<bool> {
         Some(match self {
             Self::Int32 | Self::Int64 => true,
@@ -286,7 +286,7 @@ fn ip(text: &str, four: bool) -> Option<bool> {
     }
 }
 
-/// Whether four numbers stand there, one of which is written with a zero in front.
+/// Returns true if the text has four numbers and one of them starts with a superfluous zero.
 fn has_leading_zero(text: &str) -> bool {
     let tail = text.rsplit(':').next().unwrap_or_default();
     tail.split('.').count() == 4 && tail.split('.').any(|part| part.starts_with('0'))

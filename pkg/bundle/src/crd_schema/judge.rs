@@ -93,7 +93,7 @@ fn choice(node: &Node, value: &Value, out: &mut Findings) {
     out.fault(format!("{} is none of {}", quoted(value), names.join(", ")));
 }
 
-/// Whether two values are the same; 1 and 1.0 are.
+/// Returns true if two values are equal; 1 and 1.0 are.
 pub(super) fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => match (Num::of(left), Num::of(right)) {
@@ -164,7 +164,7 @@ fn combined(node: &Node, value: &Value, out: &mut Findings) {
     }
 }
 
-/// Why the alternative with the fewest faults does not fit.
+/// Returns the first fault of the alternative that has the fewest faults.
 fn first_of(answers: &[Findings]) -> String {
     let nearest = answers.iter().min_by_key(|answer| answer.faults.len());
     nearest

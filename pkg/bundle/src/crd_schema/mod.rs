@@ -1,15 +1,14 @@
-//! Whether an object is valid in a version of a CRD, as the API server would judge it when it is written.
+//! Validation of an object against a version of a CRD, with the API server's verdict on a write.
 //!
-//! A schema is compiled once ([`Schema::compile`]) and held against many objects ([`Schema::check`]). As in the API
-//! server, what the schema does not know is dropped, nulls that mean nothing are dropped, and defaults are filled in
-//! before anything is judged; then come types, bounds, patterns, formats, `allOf` and its like, lists as sets and maps,
-//! embedded resources, and the CEL rules of `x-kubernetes-validations`.
+//! A schema is compiled once ([`Schema::compile`]) and applied to many objects ([`Schema::check`]). Like the API server, it
+//! first drops unknown fields and meaningless nulls and fills in defaults; then it checks types, bounds, patterns, formats,
+//! `allOf` and the like, lists as sets and maps, embedded resources, and the CEL rules of `x-kubernetes-validations`.
 //!
-//! There are three answers: valid, not valid, and not known. A format, pattern or rule that cannot be decided here, with
-//! what the libraries know, is named in [`Verdict::unknown`] and counts neither as kept nor as broken.
+//! A verdict has three values: valid, invalid, and unknown. A format, pattern or rule that the libraries cannot decide is
+//! named in [`Verdict::unknown`] and counts neither as fulfilled nor as broken.
 //!
-//! Not looked at: rules about a change (`oldSelf`), since nothing changes; and the ratcheting of the API server, which lets
-//! an object that is not valid be updated as long as the invalid field stays the same.
+//! Two things are left out: rules about a change (`oldSelf`), since nothing changes; and the API server's ratcheting, which
+//! admits an update of an invalid object as long as the invalid field stays the same.
 
 mod compile;
 mod embedded;
@@ -41,12 +40,12 @@ pub struct Schema {
     unknown: BTreeSet<String>,
 }
 
-/// What is wrong with an object.
+/// Defect of an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fault {
     /// The field: `spec.list[2].name`; empty for the object itself.
     pub path: String,
-    /// What is wrong there, as one phrase.
+    /// Description of the defect, as one phrase.
     pub cause: String,
 }
 
@@ -62,9 +61,9 @@ impl std::fmt::Display for Fault {
 /// The answer on one object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// What is wrong; the first 32.
+    /// The first 32 defects.
     pub faults: Vec<Fault>,
-    /// What could not be decided, each with where and why.
+    /// Undecided checks, each with its path and reason.
     pub unknown: BTreeSet<String>,
 }
 
@@ -79,7 +78,7 @@ impl Schema {
         }
     }
 
-    /// What of the schema can be decided for no object at all: rules and patterns that do not read.
+    /// Returns the checks that are undecided for every object: rules and patterns that do not compile.
     pub fn unknown(&self) -> &BTreeSet<String> {
         &self.unknown
     }
@@ -102,7 +101,7 @@ impl Schema {
     }
 }
 
-/// What has been found so far, and where the judge is.
+/// Findings so far, and the current path.
 #[derive(Debug, Default)]
 struct Findings {
     faults: Vec<Fault>,
@@ -149,7 +148,7 @@ impl Findings {
     }
 }
 
-/// One step of the way to a value.
+/// Part of the path to a value.
 enum Step<'a> {
     Field(&'a str),
     Key(&'a str),
@@ -169,7 +168,7 @@ impl Step<'_> {
     }
 }
 
-/// What cannot be decided, each once.
+/// Undecided checks, each once.
 #[derive(Debug, Default)]
 struct Unknown(BTreeSet<String>);
 

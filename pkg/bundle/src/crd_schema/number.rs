@@ -29,7 +29,7 @@ impl Num {
         }
     }
 
-    /// Whether it counts as an integer: 2.0 does, as does what is off by no more than rounding.
+    /// Returns true if the number counts as an integer: 2.0 does, and so does a number that is off only by rounding.
     pub(super) fn is_whole(self) -> bool {
         match self {
             Self::Whole(_) => true,
@@ -37,8 +37,8 @@ impl Num {
         }
     }
 
-    /// Whether it is below `bound`, or above with `above`; the bound itself only where it is excluded. To whole numbers a
-    /// bound counts without its fraction.
+    /// Returns true if the number is below `bound`, or above it with `above`; the bound itself counts only if it is exclusive.
+    /// For whole numbers a bound counts without its fraction.
     pub(super) fn is_beyond(self, bound: Bound, above: bool) -> bool {
         let (value, limit) = match self {
             Self::Whole(_) => (self.float(), bound.value.trunc()),

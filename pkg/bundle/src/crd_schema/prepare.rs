@@ -1,5 +1,4 @@
-//! What the API server does to an object before it looks at it: unknown fields go, nulls that mean nothing go, defaults
-//! come.
+//! Preparation of an object as in the API server: drops unknown fields and meaningless nulls, fills in defaults.
 
 use serde_json::Value;
 

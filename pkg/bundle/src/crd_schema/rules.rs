@@ -76,7 +76,7 @@ fn cut(text: &str) -> &str {
 /// Names under which a rule would meet what is more than plain JSON.
 #[derive(Default)]
 struct Delicate {
-    /// All names below the rule.
+    /// Names of all fields below the rule.
     known: BTreeSet<String>,
     /// Dates and the like, and lists of them.
     values: BTreeSet<String>,
@@ -259,7 +259,7 @@ fn fields(node: &Node, map: &Map<String, Value>) -> HashMap<Key, Cel> {
     out
 }
 
-/// Of a resource's metadata rules see the names alone.
+/// Reduces a resource's metadata to its names: rules see nothing else.
 fn metadata(value: &Value) -> Cel {
     let names = ["name", "generateName"].into_iter().filter_map(|key| {
         let text = value.get(key)?.as_str()?;

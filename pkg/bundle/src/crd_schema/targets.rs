@@ -9,7 +9,7 @@ use super::{Schema, Verdict};
 /// Keys of a schema that are for people.
 const PROSE: [&str; 4] = ["description", "title", "example", "externalDocs"];
 
-/// What there is to look at.
+/// Objects to validate, and the schemas to use.
 #[derive(Debug)]
 pub struct Plan {
     /// The group of the kind.
@@ -18,7 +18,7 @@ pub struct Plan {
     pub plural: String,
     /// The versions to read, and what to hold their objects against; none when nothing changes for any.
     pub targets: Vec<Target>,
-    /// What cannot be looked at, each as one phrase.
+    /// Objects that cannot be validated, each as one phrase.
     pub notes: Vec<String>,
 }
 
@@ -34,7 +34,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// What replacing the CRD would make wrong with an object: what is wrong with it already is not named.
+    /// Returns the defects that the new CRD adds to those that the object already has.
     pub fn check(&self, object: Value) -> Verdict {
         let mut verdict = self.after.check(object.clone());
         if verdict != Verdict::default() {
@@ -45,16 +45,16 @@ impl Target {
         verdict
     }
 
-    /// What of the new schema cannot be decided for any object, and was not there before.
+    /// Returns the undecided checks that the new schema adds.
     pub fn unknown(&self) -> impl Iterator<Item = &String> {
         self.after.unknown().difference(self.before.unknown())
     }
 }
 
-/// What to look at before `new` replaces `old`, which is on the cluster.
+/// Plans the validation of stored objects before `new` replaces `old`, which is on the cluster.
 ///
-/// Objects are read in each version that is served now and stays, where its schema changes in more than words. A version
-/// that comes anew is held against what is read in the stored one, if versions differ in nothing but their names.
+/// Objects are read in each version that stays served and whose schema changes in more than descriptions. Objects of the stored
+/// version are also validated against versions that are new, if versions differ in nothing but their names.
 pub fn plan(old: &Value, new: &Value) -> Plan {
     let text = |crd: &Value, pointer: &str| {
         let found = crd.pointer(pointer).and_then(Value::as_str);

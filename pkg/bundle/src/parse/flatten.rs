@@ -7,7 +7,7 @@ use crate::shape::{OBJECT_META, json_kind, shapes};
 /// Most characters of an object that an error repeats.
 const MAX_QUOTED: usize = 4096;
 
-/// Why a document holds no objects.
+/// Reason why a document holds no objects.
 #[derive(Debug)]
 pub(super) enum Unreadable {
     /// The document itself is no object of the API.

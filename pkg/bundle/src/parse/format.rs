@@ -1,4 +1,4 @@
-//! What an image says that it holds.
+//! Declared format of an image's content.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ const REGISTRY: &str = "registry+v1";
 /// The file of a Helm chart that every chart has.
 const CHART: &str = "Chart.yaml";
 
-/// Whether content of the format `declared` can be installed. Nothing declared is `registry+v1`, as upstream has it.
+/// Checks that content of the format `declared` can be installed. No declaration means `registry+v1`, as upstream has it.
 ///
 /// # Errors
 /// [`ParseError::Format`], which names the format.
@@ -35,7 +35,7 @@ pub fn check_format(declared: &str) -> Result<(), ParseError> {
     })
 }
 
-/// The same of a bundle's files: by what its annotations say, or by the files of another format.
+/// Checks the format of a bundle's files: by their annotations, or by files of another format.
 pub(super) fn check(files: &BTreeMap<String, Vec<u8>>) -> Result<(), ParseError> {
     let Some(bytes) = files.get(ANNOTATIONS) else {
         return check_format(if files.contains_key(CHART) { "helm" } else { "" });

@@ -1,4 +1,4 @@
-//! What is accepted, as upstream accepts it, and yet is hardly what the author meant.
+//! Content that is accepted, as upstream accepts it, and yet is probably not what the author meant.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use serde_json::Value;
 use super::{ANNOTATIONS, CSV_KIND, PROPERTIES, check_sizes, manifests};
 use crate::yaml;
 
-/// Something in a bundle's file that its author should look at.
+/// Remark on a bundle's file for its author.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Notice {
     /// The file.
     pub file: String,
-    /// What is odd, and what comes of it.
+    /// Description of the oddity and its effect.
     pub message: String,
 }
 

@@ -83,7 +83,7 @@ pub fn parse(files: &BTreeMap<String, Vec<u8>>) -> Result<Bundle, ParseError> {
     }
 }
 
-/// What `manifests` holds.
+/// Sorted content of `manifests`.
 #[derive(Default)]
 struct Manifests {
     csv: Option<Csv>,
@@ -140,7 +140,7 @@ impl Manifests {
     }
 }
 
-/// What is small in the CSV may become huge when it is copied into everything that a CSV lists.
+/// Refuses a CSV with small parts that become huge when they are copied into every item of its lists.
 fn check_copies(csv: &Csv) -> Result<(), ParseError> {
     let containers = |deployment: &StrategyDeployment| {
         let list = deployment

@@ -16,44 +16,44 @@ use crate::render::metadata_name;
 pub use resource::Resource;
 pub use rule::PolicyRule;
 
-/// What is done with every object by its name. `create` is asked for apart: it cannot be limited to names.
+/// Verbs on every object by its name. `create` needs a rule of its own, because it cannot be limited to names.
 const VERBS: [&str; 4] = ["delete", "get", "patch", "update"];
 /// Most rules among which those granted by others are looked for.
 const MAX_REDUCED: usize = 4000;
 const RBAC: &str = "rbac.authorization.k8s.io";
 
-/// Where a rule must hold.
+/// Scope of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RuleScope {
-    /// In the whole cluster: by a `ClusterRole` with a `ClusterRoleBinding`.
+    /// The whole cluster: a `ClusterRole` with a `ClusterRoleBinding`.
     Cluster,
-    /// In this namespace: a `Role` does.
+    /// One namespace: a `Role`.
     Namespace(String),
 }
 
 /// A rule, and where it is needed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RequiredRule {
-    /// Where it must hold.
+    /// Scope of the rule.
     pub scope: RuleScope,
-    /// What must be allowed there.
+    /// The required rule.
     pub rule: PolicyRule,
 }
 
-/// How whoever writes the objects' roles gets past the API server's check against escalation.
+/// Ways past the API server's check against escalation for the account that writes the objects' roles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Escalation {
-    /// By having every right that the roles grant. Nothing beyond the bundle's own rights is handed out.
+    /// The account has every right that the roles grant. It hands out nothing beyond the bundle's own rights.
     #[default]
     Rules,
-    /// By `escalate` and `bind` on those roles: short, but whoever has it can rewrite them.
+    /// The account has `escalate` and `bind` on these roles: short, but the account can rewrite them.
     Verbs,
 }
 
-/// What is asked for beside the objects.
+/// Options for the required rights.
 #[derive(Clone, Copy, Default)]
 pub struct PermissionOptions<'a> {
-    /// How roles may be written.
+    /// Way past the check against escalation.
     pub escalation: Escalation,
     /// Name of the `ClusterObjectSet` that will own the objects: to name it as an owner that blocks deletion, its
     /// `finalizers` must be writable where the API server enforces that. `Some("")` is any.
@@ -97,7 +97,7 @@ fn group(object: &Value) -> &str {
         .map_or("", |(group, _)| group)
 }
 
-/// Where an object of a namespaced resource is; the cluster when it does not say.
+/// Returns the scope of an object of a namespaced resource; the cluster if the object has no namespace.
 fn scope(object: &Value, namespaced: bool) -> RuleScope {
     match text(object, "/metadata/namespace") {
         namespace if namespaced && !namespace.is_empty() => RuleScope::Namespace(namespace.to_owned()),
@@ -137,7 +137,7 @@ fn own_verbs(objects: &[Value], options: &PermissionOptions<'_>) -> Vec<Required
     out
 }
 
-/// What the API server asks for when `object` hands out rights.
+/// Returns the rules that the API server requires if `object` hands out rights.
 fn handing_out(object: &Value, objects: &[Value], escalation: Escalation) -> Vec<RequiredRule> {
     if group(object) != RBAC {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! From an object's kind to the resource that RBAC knows it by.
+//! RBAC resource of an object's kind.
 
 use crate::validate::{Scope as KindScope, scope_of};
 
@@ -7,13 +7,13 @@ use crate::validate::{Scope as KindScope, scope_of};
 pub struct Resource {
     /// The plural, as in the API's paths.
     pub plural: String,
-    /// Whether its objects live in namespaces.
+    /// True if the objects live in namespaces.
     pub namespaced: bool,
 }
 
 impl Resource {
-    /// What is known of `kind` without asking a cluster: exact for the kinds that rendering makes or a
-    /// bundle may hold, else by the rules of the English plural, and in a namespace.
+    /// Returns the resource of `kind` without asking a cluster: exact for the kinds that rendering makes or a bundle may hold,
+    /// else the English plural, namespaced.
     pub fn of_kind(kind: &str) -> Self {
         let namespaced = match kind {
             "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration" | "Namespace" => false,

@@ -1,4 +1,4 @@
-//! One right, in the form that RBAC writes it.
+//! RBAC rule.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ pub struct PolicyRule {
     /// Paths that are no resources; excludes the three above.
     #[serde(rename = "nonResourceURLs", skip_serializing_if = "BTreeSet::is_empty")]
     pub non_resource_urls: BTreeSet<String>,
-    /// What may be done, `*` for everything.
+    /// Verbs; `*` for all.
     pub verbs: BTreeSet<String>,
 }
 
@@ -58,7 +58,7 @@ impl PolicyRule {
         }
     }
 
-    /// Whether whoever has this right has all that `other` grants.
+    /// Returns true if this rule grants everything that `other` grants.
     pub fn covers(&self, other: &Self) -> bool {
         if !holds(&self.verbs, &other.verbs, |have, want| have == want) {
             return false;
@@ -72,7 +72,7 @@ impl PolicyRule {
                 || !other.resource_names.is_empty() && other.resource_names.is_subset(&self.resource_names))
     }
 
-    /// Whether it grants nothing at all.
+    /// Returns true if the rule grants nothing.
     pub(super) fn is_empty(&self) -> bool {
         self.verbs.is_empty()
             || self.non_resource_urls.is_empty() && (self.api_groups.is_empty() || self.resources.is_empty())

@@ -1,4 +1,4 @@
-//! How webhooks get their serving certificates, and how their clients come to trust them.
+//! Serving certificates of webhooks, and their clients' trust in them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -23,8 +23,8 @@ pub(super) fn secret_name(deployment: &str) -> String {
     names::join(&service_name(deployment), "cert")
 }
 
-/// On pods whose certificate we make: which one it is. A new one makes new pods, as not every server reads its files
-/// again.
+/// Annotation of pods whose certificate the controller makes: fingerprint of the certificate. A new certificate replaces the
+/// pods, because not every server reads its files again.
 pub(super) const FINGERPRINT: &str = "olm.operatorframework.io/serving-certificate";
 
 /// The start of the certificate's SHA-256; none when somebody else makes it or there is none.
@@ -39,7 +39,7 @@ pub(super) fn fingerprint(context: &Context<'_>, deployment: &str) -> Option<Str
     Some(hash)
 }
 
-/// What the certificate of a deployment must be good for.
+/// Returns the names that the certificate of a deployment must cover.
 pub(super) fn request(deployment: &str, namespace: &str) -> CertificateRequest {
     let service = service_name(deployment);
     let host = format!("{service}.{namespace}");

@@ -22,7 +22,7 @@ pub(crate) const CERTIFICATE_VOLUMES: [(&str, &str, &str, &str); 2] = [
     ),
 ];
 
-/// One `Deployment` for each of the CSV, in its order.
+/// Renders one `Deployment` for each of the CSV, in its order.
 pub(super) fn deployments(context: &Context<'_>) -> Vec<Value> {
     context
         .bundle

@@ -54,7 +54,7 @@ pub fn webhook_certificates(bundle: &Bundle, install_namespace: &str) -> Vec<Cer
         .collect()
 }
 
-/// What all generators share.
+/// Inputs that all generators share.
 struct Context<'a> {
     bundle: &'a Bundle,
     options: &'a RenderOptions,

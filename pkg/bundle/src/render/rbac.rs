@@ -10,7 +10,7 @@ use crate::model::{Permission, Rule};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// One account for every name used, except those that exist in every namespace anyway.
+/// Renders one service account for every name used, except those that exist in every namespace anyway.
 pub(super) fn service_accounts(context: &Context<'_>) -> Vec<Value> {
     let csv = &context.bundle.csv;
     let names: BTreeSet<&str> = csv

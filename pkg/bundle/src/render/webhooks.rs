@@ -74,7 +74,7 @@ fn service_reference(context: &Context<'_>, webhook: &Webhook) -> Map<String, Va
     service
 }
 
-/// One configuration object per admission webhook of `kind`.
+/// Renders one configuration object for each admission webhook of `kind`.
 pub(super) fn configurations(context: &Context<'_>, kind: WebhookType) -> Result<Vec<Value>, RenderError> {
     let object_kind = match kind {
         WebhookType::Validating => "ValidatingWebhookConfiguration",
@@ -122,7 +122,7 @@ pub(super) fn configurations(context: &Context<'_>, kind: WebhookType) -> Result
     Ok(out)
 }
 
-/// One service per deployment that serves webhooks, in the order of the deployments' names.
+/// Renders one service for each deployment that serves webhooks, in the order of the deployments' names.
 pub(super) fn services(context: &Context<'_>) -> Result<Vec<Value>, RenderError> {
     let mut out = Vec::new();
     for deployment in context.webhook_deployments() {

@@ -7,16 +7,16 @@ use serde_json::Value;
 
 use super::Shape;
 
-/// When a field is written.
+/// Conditions under which a field is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Presence {
     /// Always: an absent field is written as null.
     OrNull,
     /// Always: an absent field is written as the empty value of its shape.
     OrEmpty,
-    /// As it is given, whatever it holds; null counts as absent.
+    /// The field is written with any value; null counts as absent.
     AsGiven,
-    /// As it is given, unless it is empty.
+    /// The field is written unless it is empty.
     UnlessEmpty,
 }
 

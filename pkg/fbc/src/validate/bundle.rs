@@ -10,7 +10,7 @@ use crate::Meta;
 use olm_version::{VersionRelease, go_quote};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// What is kept of a bundle.
+/// Facts about a bundle that later rules need.
 #[derive(Debug)]
 pub(super) struct BundleFacts {
     place: Place,

@@ -10,16 +10,16 @@ use olm_version::{SkipRange, VersionRelease, go_quote};
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
-/// What is kept of a channel.
+/// Facts about a channel that later rules need.
 #[derive(Debug)]
 pub(super) struct ChannelFacts {
     place: Place,
     pub(super) name: String,
     /// Its bundles, each once, in the order written.
     pub(super) entries: Vec<Name>,
-    /// By entry, what it replaces.
+    /// The replaced name of each entry.
     replaces: Vec<Option<Name>>,
-    /// By entry, what it skips.
+    /// The skipped names of each entry.
     skips: Vec<Vec<Name>>,
 }
 

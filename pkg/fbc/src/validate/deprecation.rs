@@ -9,7 +9,7 @@ use crate::model::schema;
 use olm_version::go_quote;
 use std::collections::HashSet;
 
-/// What is kept of an `olm.deprecations`: schema and name of each reference that can be looked up.
+/// Facts about an `olm.deprecations`: schema and name of each reference that can be looked up.
 #[derive(Debug)]
 pub(super) struct DeprecationsFacts {
     place: Place,

@@ -1,8 +1,8 @@
-//! What validation finds: one fault at one place, with the next step.
+//! Findings of the validation: one defect at one place, with the next step.
 
 use std::fmt;
 
-/// How bad a finding is.
+/// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// Catalog tools refuse the catalog, or part of it can never be installed.
@@ -33,7 +33,7 @@ impl fmt::Display for Severity {
 /// Declares the rules once: variant, severity, identifier, meaning.
 macro_rules! rules {
     ($($(#[doc = $doc:literal])+ $variant:ident = $severity:ident $text:literal,)+) => {
-        /// What a finding is about. The identifiers are stable: scripts may filter by them.
+        /// Rules of the validation. The identifiers are stable: scripts may filter by them.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Rule {
             $($(#[doc = $doc])+ $variant,)+
@@ -50,7 +50,7 @@ macro_rules! rules {
                 }
             }
 
-            /// How bad a breach of the rule is.
+            /// Returns the severity of a breach of the rule.
             pub fn severity(self) -> Severity {
                 match self {
                     $(Self::$variant => Severity::$severity,)+
@@ -73,7 +73,7 @@ rules! {
     PackageNameInvalid = Error "package-name-invalid",
     /// Two packages have one name.
     PackageDuplicate = Error "package-duplicate",
-    /// Something belongs to a package that has no `olm.package`.
+    /// A blob belongs to a package that has no `olm.package`.
     PackageUnknown = Error "package-unknown",
     /// A channel, bundle or deprecation names no package.
     PackageReferenceMissing = Error "package-reference-missing",
@@ -159,9 +159,9 @@ rules! {
     DeprecationsDuplicate = Error "deprecations-duplicate",
     /// A thing is deprecated twice.
     DeprecationDuplicate = Error "deprecation-duplicate",
-    /// What is deprecated does not exist.
+    /// A deprecated package, channel or bundle does not exist.
     DeprecationUnknown = Error "deprecation-unknown",
-    /// What is deprecated is of a schema that cannot be deprecated.
+    /// A deprecation refers to a schema that cannot be deprecated.
     DeprecationSchema = Error "deprecation-schema",
     /// The deprecation of a package names it, or that of a channel or bundle has no name.
     DeprecationReference = Error "deprecation-reference",
@@ -175,7 +175,7 @@ impl fmt::Display for Rule {
     }
 }
 
-/// One fault at one place.
+/// Defect at one place.
 ///
 /// Findings are ordered by file, line, package, severity, rule and message.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -186,11 +186,11 @@ pub struct Finding {
     pub line: u64,
     /// The package; empty where the meta names none.
     pub package: String,
-    /// How bad it is; always that of the rule.
+    /// Severity of the finding; always the severity of its rule.
     pub severity: Severity,
-    /// What it is about.
+    /// Rule that the catalog breaks.
     pub rule: Rule,
-    /// What is wrong, naming the thing.
+    /// Description of the defect, with the name of the object.
     pub message: String,
     /// The next step.
     pub hint: String,

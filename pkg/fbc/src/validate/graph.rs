@@ -3,9 +3,9 @@
 /// The edges of a channel whose nodes are the numbers below `len`.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
-    /// What each node replaces, if that is in the channel.
+    /// The node that each node replaces, if the channel has it.
     pub(super) replaces: Vec<Option<usize>>,
-    /// What each node skips, as far as that is in the channel.
+    /// The nodes that each node skips, as far as the channel has them.
     pub(super) skips: Vec<Vec<usize>>,
 }
 
@@ -14,7 +14,7 @@ impl Graph {
         self.replaces.len()
     }
 
-    /// What `node` replaces; an edge to itself says nothing and does not count.
+    /// Returns the node that `node` replaces; an edge to itself does not count.
     fn below(&self, node: usize) -> Option<usize> {
         self.replaces
             .get(node)
@@ -130,7 +130,7 @@ fn unmarked(marks: &[bool]) -> Vec<usize> {
 #[derive(Debug, Default)]
 struct Search {
     count: usize,
-    /// When a node was met, from 1.
+    /// Visit order of each node, from 1.
     order: Vec<usize>,
     /// The earliest node on the stack that a node leads to.
     low: Vec<usize>,

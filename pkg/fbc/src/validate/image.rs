@@ -1,6 +1,6 @@
 //! Image references, as far as a catalog's author can get them wrong.
 
-/// Why `image` is no image reference; none when it is one.
+/// Returns the reason why `image` is no image reference; none if it is one.
 pub(super) fn fault(image: &str) -> Option<&'static str> {
     if image.is_empty() {
         return Some("it is empty");
@@ -30,7 +30,7 @@ pub(super) fn fault(image: &str) -> Option<&'static str> {
     (!sound).then_some("its repository has other characters than a-z, 0-9 and separators within a part")
 }
 
-/// Whether `image` names no digest, only a tag or nothing that says which content is meant.
+/// Returns true if `image` has no digest, only a tag or neither.
 pub(super) fn by_tag(image: &str) -> bool {
     !image.is_empty() && !image.contains('@')
 }

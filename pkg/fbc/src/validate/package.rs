@@ -53,7 +53,7 @@ impl Names {
     }
 }
 
-/// What is kept of one package.
+/// Facts about one package that later rules need.
 #[derive(Debug, Default)]
 pub(super) struct PackageFacts {
     pub(super) names: Names,
@@ -62,7 +62,7 @@ pub(super) struct PackageFacts {
     pub(super) channels: Vec<ChannelFacts>,
     pub(super) bundles: Vec<BundleFacts>,
     pub(super) deprecations: Vec<DeprecationsFacts>,
-    /// Where the package is named first.
+    /// First place that names the package.
     first: Option<Place>,
     /// The first bundle whose image has no digest, and how many there are.
     pub(super) by_tag: Option<(Place, usize)>,
@@ -70,7 +70,7 @@ pub(super) struct PackageFacts {
     unknown: BTreeMap<String, (Place, usize)>,
 }
 
-/// What is kept of a catalog.
+/// Facts about all packages of a catalog.
 #[derive(Debug, Default)]
 pub(super) struct Packages {
     packages: BTreeMap<String, PackageFacts>,

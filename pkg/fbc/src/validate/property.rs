@@ -12,11 +12,11 @@ use serde::de::IgnoredAny;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// What the rest of validation needs of the properties.
+/// Facts about the properties of a bundle that later rules need.
 #[derive(Debug, Default)]
 pub(super) struct Properties {
     pub(super) version: Option<VersionRelease>,
-    /// Whether the bundle holds its objects itself, and needs no image.
+    /// True if the bundle holds its objects itself, and needs no image.
     pub(super) has_objects: bool,
 }
 

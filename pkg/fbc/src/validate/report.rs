@@ -3,7 +3,7 @@
 use super::finding::{Finding, Rule};
 use std::collections::HashMap;
 
-/// Where a meta stands; small enough to keep one with every bundle.
+/// Place of a meta; small, because one is kept for every bundle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     file: usize,
@@ -50,7 +50,7 @@ impl Report {
         });
     }
 
-    /// All findings in their order.
+    /// Returns all findings in their order.
     pub(super) fn finish(mut self) -> Vec<Finding> {
         self.findings.sort();
         self.findings.dedup();

@@ -32,9 +32,9 @@ impl Rule {
         self.0.source()
     }
 
-    /// Whether it is true of a bundle with these properties.
+    /// Evaluates the expression against the properties of a bundle.
     ///
-    /// Errors: why it has no answer, as one phrase.
+    /// Errors: the reason why there is no result, as one phrase.
     pub(super) fn holds(&self, properties: &[Value]) -> Result<bool, String> {
         let widest = properties
             .iter()

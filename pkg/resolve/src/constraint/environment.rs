@@ -1,4 +1,4 @@
-//! What there is, put together from what a cluster tells.
+//! Installed packages and served APIs, built from what a cluster reports.
 
 use std::collections::BTreeSet;
 

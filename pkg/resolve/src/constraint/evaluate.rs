@@ -7,7 +7,7 @@ use super::{Environment, PackageRange, Requirement, Rule, Test, Unmet, Want};
 /// Longest part of a rule or of a list that a text repeats, in bytes.
 const SHOWN: usize = 200;
 
-/// Those of `requirements` that are not met, in their order.
+/// Returns the requirements that `environment` does not meet, in their order.
 pub fn unmet(requirements: &[Requirement], environment: &Environment) -> Vec<Unmet> {
     requirements
         .iter()
@@ -113,7 +113,7 @@ fn of_none(none: &[Requirement], environment: &Environment) -> Option<Unmet> {
     })
 }
 
-/// One for several; an empty text for none.
+/// Joins several unmet requirements into one; the text is empty if there are none.
 fn joined(several: Vec<Unmet>, between: &str) -> Unmet {
     let texts: Vec<&str> = several.iter().map(|unmet| unmet.text.as_str()).collect();
     let text = texts.join(between);

@@ -1,8 +1,8 @@
-//! What a bundle needs of others: `olm.gvk.required`, `olm.package.required` and `olm.constraint`.
+//! Dependencies of a bundle: `olm.gvk.required`, `olm.package.required` and `olm.constraint`.
 //!
-//! [`parse`] reads a bundle's properties, [`unmet`] holds the result against what is installed and served. Nothing
-//! is ever installed because of it: what is unmet is said, with what would satisfy it ([`Want`]), so that somebody can
-//! look for it. Everything comes from catalogs, so that size, count, depth and the cost of expressions are bounded.
+//! [`parse`] reads a bundle's properties, [`unmet`] compares the result with installed packages and served APIs. Nothing
+//! is installed because of a dependency: unmet requirements are reported with what would satisfy them ([`Want`]). All input
+//! comes from catalogs, so size, count, depth and the cost of expressions are bounded.
 
 mod cel;
 mod environment;
@@ -41,16 +41,16 @@ impl fmt::Display for Gvk {
     }
 }
 
-/// Something that a bundle needs.
+/// Dependency of a bundle.
 #[derive(Clone, Debug)]
 pub struct Requirement {
-    /// What its author says when it is unmet; may be empty.
+    /// Author's message for an unmet requirement; may be empty.
     pub message: String,
-    /// What it asks for.
+    /// Condition that must hold.
     pub test: Test,
 }
 
-/// What a [`Requirement`] asks for.
+/// Condition of a [`Requirement`].
 #[derive(Clone, Debug)]
 pub enum Test {
     /// The API is served.
@@ -59,11 +59,11 @@ pub enum Test {
     Package(PackageRange),
     /// An installed bundle has properties that satisfy the expression.
     Cel(Rule),
-    /// All of them.
+    /// All requirements must be met.
     All(Vec<Requirement>),
-    /// At least one of them.
+    /// At least one requirement must be met.
     Any(Vec<Requirement>),
-    /// None of them.
+    /// No requirement may be met.
     Not(Vec<Requirement>),
 }
 
@@ -78,7 +78,7 @@ pub struct PackageRange {
 }
 
 impl PackageRange {
-    /// Whether the range has this version.
+    /// Returns true if the range contains `version`.
     pub fn admits(&self, version: &Version) -> bool {
         self.parsed.matches(version)
     }
@@ -88,7 +88,7 @@ impl PackageRange {
 #[derive(Clone, Debug)]
 pub struct Rule(cel::Rule);
 
-/// What there is.
+/// Installed packages and served APIs that requirements are compared with.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
     /// The bundles that are installed, without the one in question.
@@ -111,13 +111,13 @@ pub struct InstalledBundle {
 /// A requirement that is not met.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unmet {
-    /// What is needed and what there is instead, as one phrase.
+    /// Phrase that names the requirement and what exists instead.
     pub text: String,
-    /// What would help if it were installed.
+    /// Packages and APIs that would satisfy the requirement.
     pub wants: Vec<Want>,
 }
 
-/// Something that could be looked for in catalogs.
+/// Package or API to look for in catalogs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Want {
     /// A bundle that brings the API.
@@ -131,7 +131,7 @@ pub enum Want {
     },
 }
 
-/// In one line: what is asked for.
+/// Shows the requirement on one line.
 impl fmt::Display for Requirement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |f: &mut fmt::Formatter<'_>, head: &str, all: &[Self]| {

@@ -1,4 +1,4 @@
-//! From properties to requirements.
+//! Parses a bundle's properties into requirements.
 
 use olm_fbc::Property;
 use olm_version::{SkipRangeError, go_quote};
@@ -18,16 +18,16 @@ const COUNT: usize = 1024;
 /// Longest failure message that is kept.
 const MESSAGE: usize = 512;
 
-/// Why a requirement cannot be read.
+/// Reason why a requirement cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConstraintError {
-    /// It is larger than 64 KiB.
+    /// The property is larger than 64 KiB.
     #[error("property {property} is larger than {BYTES} bytes")]
     TooLarge {
         /// The property's type.
         property: String,
     },
-    /// There are too many, or they are nested too deeply.
+    /// The property holds too many constraints, or nests them too deeply.
     #[error(
         "property {property}: there are more than {COUNT} constraints, or they are nested more than {DEPTH} deep"
     )]
@@ -40,9 +40,9 @@ pub enum ConstraintError {
     Shape {
         /// The property's type.
         property: String,
-        /// Where: `constraint`, `all.constraints[1].gvk`.
+        /// Path of the defect: `constraint`, `all.constraints[1].gvk`.
         place: String,
-        /// What is wrong with it.
+        /// Description of the defect.
         fault: String,
     },
     /// A range of versions does not read.
@@ -53,11 +53,11 @@ pub enum ConstraintError {
     Range {
         /// The property's type.
         property: String,
-        /// Where.
+        /// Path of the range.
         place: String,
         /// The range as written.
         range: String,
-        /// What is wrong with it; part of the sentence.
+        /// Syntax error of the range; part of the sentence.
         source: Box<SkipRangeError>,
     },
     /// An expression cannot be used.
@@ -65,17 +65,17 @@ pub enum ConstraintError {
     Cel {
         /// The property's type.
         property: String,
-        /// Where.
+        /// Path of the expression.
         place: String,
-        /// What is wrong with it.
+        /// Reason why the expression cannot be compiled.
         reason: String,
     },
 }
 
-/// What a bundle with these properties needs, in their order.
+/// Parses the dependencies of a bundle with these properties, in their order.
 ///
 /// # Errors
-/// [`ConstraintError`] for the first property that cannot be read: a bundle whose needs are unknown is not installed.
+/// [`ConstraintError`] for the first property that cannot be read: a bundle with unknown dependencies is not installed.
 pub fn parse(properties: &[Property]) -> Result<Vec<Requirement>, ConstraintError> {
     let mut count = 0;
     let needs = properties

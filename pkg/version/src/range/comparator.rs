@@ -1,11 +1,11 @@
-//! One comparator of a range: an operator, a version, and how much of that version was given.
+//! One comparator of a range: an operator, a version, and the given parts of that version.
 
 use super::grammar::{Shape, Term};
 use crate::parse::check_prerelease;
 use semver::{BuildMetadata, Prerelease, Version};
 use std::cmp::Ordering;
 
-/// One comparator.
+/// Operator and version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Comparator {
     operator: Operator,
@@ -13,10 +13,10 @@ pub(super) struct Comparator {
     given: Given,
 }
 
-/// How much of a version was written as numbers.
+/// Parts of a version that are given as numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Given {
-    /// Nothing: `*`.
+    /// No part: `*`.
     Nothing,
     /// `1`, `1.x`.
     Major,
@@ -59,12 +59,12 @@ impl Comparator {
         })
     }
 
-    /// Whether its version has a pre-release.
+    /// Returns true if the comparator's version has a pre-release.
     pub(super) fn has_prerelease(&self) -> bool {
         !self.base.pre.is_empty()
     }
 
-    /// Whether `version` meets it; whether pre-releases count at all is the group's matter.
+    /// Returns true if `version` fulfils the comparator. The group decides if pre-releases count.
     pub(super) fn matches(&self, version: &Version) -> bool {
         let order = version.cmp_precedence(&self.base);
         match self.operator {
@@ -87,7 +87,7 @@ impl Comparator {
         self.same_major(version) && version.minor == self.base.minor
     }
 
-    /// From the base up, with what was given (but the patch) unchanged. Zero and `*` admit all above.
+    /// Matches versions from the base up with the given parts, except the patch, unchanged. Zero and `*` admit all above.
     fn within_tilde(&self, version: &Version, order: Ordering) -> bool {
         let base = &self.base;
         let zero = (base.major, base.minor, base.patch) == (0, 0, 0);
@@ -129,7 +129,7 @@ impl Comparator {
         }
     }
 
-    /// From the base up, with the first number that is not zero unchanged.
+    /// Matches versions from the base up with the first number that is not zero unchanged.
     fn within_caret(&self, version: &Version, order: Ordering) -> bool {
         let base = &self.base;
         if order == Ordering::Less || !self.same_major(version) {
@@ -145,7 +145,7 @@ impl Comparator {
     }
 }
 
-/// What was written, unless it is a wildcard.
+/// Returns the number, or none for a wildcard.
 fn number(text: Option<&str>) -> Option<&str> {
     text.filter(|text| !matches!(*text, "x" | "X" | "*"))
 }

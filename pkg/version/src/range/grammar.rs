@@ -20,7 +20,7 @@ pub(super) struct Shape<'a> {
     pub(super) major: &'a str,
     pub(super) minor: Option<&'a str>,
     pub(super) patch: Option<&'a str>,
-    /// What follows the dash.
+    /// Pre-release: the text after the dash.
     pub(super) pre: Option<&'a str>,
 }
 

@@ -27,7 +27,7 @@ struct Group {
     admits_prerelease: bool,
 }
 
-/// Why a text is no range. None of these heals by trying again.
+/// Reason why a text is no range. Terminal.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RangeError {
     /// A part between `||` does not follow the grammar.
@@ -42,7 +42,7 @@ pub enum RangeError {
 }
 
 impl VersionRange {
-    /// Whether `version` is inside.
+    /// Returns true if the range contains `version`.
     pub fn matches(&self, version: &VersionRelease) -> bool {
         let version = &version.version;
         self.groups.iter().any(|group| {
