@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result};
 use crate::generate;
 use crate::world::World;
 
-/// What is measured.
+/// Options of the measurement.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
     /// The catalogd to measure, a release build.
@@ -25,7 +25,7 @@ pub struct Options {
     /// Seconds of load for each row.
     #[arg(long, default_value_t = 5)]
     pub seconds: u64,
-    /// Also wait for two polls, which takes two minutes.
+    /// Also measure two polls, which takes two minutes.
     #[arg(long)]
     pub polls: bool,
 }
@@ -71,7 +71,7 @@ fn megabytes(bytes: u64) -> String {
     format!("{}.{}", bytes / 1_000_000, bytes % 1_000_000 / 100_000)
 }
 
-/// What is asked for in a catalog.
+/// Names to ask for in a catalog.
 struct Sample {
     /// Package and name of bundles of about 35 kB.
     bundles: Vec<(String, String)>,

@@ -1,4 +1,4 @@
-//! What the kernel says of a process and of folders.
+//! The kernel's figures about a process and about folders.
 
 use std::fmt::Write as _;
 use std::fs;

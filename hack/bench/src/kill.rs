@@ -12,7 +12,7 @@ use crate::kernel::{digest, size_of};
 use crate::load::Ask;
 use crate::world::{Running, World};
 
-/// How often, of what, and on what.
+/// Number of kills, size of the catalog, and programs.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
     /// The catalogd to kill.
@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_mins(2);
 const NAME: &str = "killed";
 const PATH: &str = "/catalogs/killed/api/v1/all";
 
-/// One content: its image, and the digest of what `/all` answers.
+/// Content of a catalog: its image, and the digest of the answer to `/all`.
 struct Content {
     image: String,
     digest: String,
@@ -147,7 +147,7 @@ async fn digest_of(running: &Running) -> Result<String> {
     Ok(digest(&answer.body))
 }
 
-/// Whether something that is being written lies below a folder.
+/// Returns true if a folder holds unfinished content.
 fn unfinished(folder: &Path) -> bool {
     fs::read_dir(folder).into_iter().flatten().flatten().any(|entry| {
         let name = entry.file_name();

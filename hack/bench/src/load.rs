@@ -15,7 +15,7 @@ use rustls_pki_types::{CertificateDer, ServerName};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-/// What is asked for, of whom.
+/// Server and trust of the load.
 #[derive(Clone)]
 pub(crate) struct Target {
     /// `host:port`.
@@ -23,7 +23,7 @@ pub(crate) struct Target {
     tls: TlsConnector,
 }
 
-/// One request: a GET, or a POST when it has a body.
+/// Request: a GET, or a POST if it has a body.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ask {
     pub(crate) path: String,
@@ -100,7 +100,7 @@ impl Target {
         })
     }
 
-    /// One answer over a connection of its own.
+    /// Sends one request over a connection of its own.
     pub(crate) async fn get(&self, ask: &Ask) -> Result<Answer> {
         self.connect().await?.get(ask, true).await
     }
@@ -144,7 +144,7 @@ impl Connection {
     }
 }
 
-/// What came of some load.
+/// Result of a load.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Load {
     pub(crate) per_second: f64,

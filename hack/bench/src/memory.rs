@@ -11,7 +11,7 @@ use crate::kernel::{digest, size_of};
 use crate::load::Ask;
 use crate::world::{Running, World};
 
-/// How large a catalog, in how little memory.
+/// Size of the catalog and of the memory.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
     /// The catalogd to measure, a release build.
@@ -23,7 +23,7 @@ pub struct Options {
     /// Size of one object, in bytes. Small ones make a large index.
     #[arg(long, default_value_t = 20_000)]
     object: usize,
-    /// What catalogd may use, in MiB.
+    /// Memory limit of catalogd, in MiB.
     #[arg(long, default_value_t = 96)]
     cap: u64,
 }
@@ -181,7 +181,7 @@ impl Cage {
         })
     }
 
-    /// What the kernel noted of the group.
+    /// Prints the kernel's figures about the group.
     fn report(&self) {
         let Some(group) = &self.group else { return };
         for file in [

@@ -11,7 +11,7 @@ use crate::kernel::size_of;
 use crate::load::{Ask, load};
 use crate::world::World;
 
-/// How long, and on what.
+/// Duration and programs.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
     /// The catalogd to watch.
@@ -31,7 +31,7 @@ pub struct Options {
 /// KiB of memory that may come and go with the C library's arenas, of which each thread may take one.
 const SLACK: u64 = 8 * 1024;
 
-/// What is seen at one moment.
+/// Figures at one moment.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     resident: u64,

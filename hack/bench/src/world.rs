@@ -17,7 +17,7 @@ use serde_json::json;
 use crate::kernel::Kernel;
 use crate::load::Target;
 
-/// How long anything may take.
+/// Time limit of any step.
 const PATIENCE: Duration = Duration::from_mins(20);
 
 pub(crate) struct World {
@@ -136,7 +136,7 @@ impl World {
 pub(crate) struct Running {
     pub(crate) target: Target,
     pub(crate) kernel: Kernel,
-    /// From the start of the process until it said that it is ready.
+    /// Time from the start of the process to its readiness.
     pub(crate) ready_in: Duration,
     pub(crate) catalogd: Catalogd,
 }

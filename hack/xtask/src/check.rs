@@ -1,4 +1,4 @@
-//! What can be checked without running the product: format, lints, generated files, purity, dependencies.
+//! Checks that do not run the product: format, lints, generated files, purity, dependencies.
 
 use std::process::Command;
 

@@ -14,7 +14,7 @@ use olm_bundle::{RenderOptions, list_hash};
 
 use crate::sweep::{self, Args, Failure};
 
-/// What came of one folder.
+/// Result for one folder.
 #[derive(Debug, PartialEq, Eq)]
 enum Outcome {
     Rendered { count: usize, hash: String },

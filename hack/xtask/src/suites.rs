@@ -7,7 +7,7 @@ use anyhow::{Context as _, bail};
 
 use crate::shell::{self, cargo};
 
-/// What the suites said, added up.
+/// Sum of the suites' totals.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Totals {
     passed: u64,

@@ -41,14 +41,14 @@ enum Issuer {
     CertManager,
     /// OpenShift's service CA.
     ServiceCa,
-    /// Nobody: bundles with webhooks are refused.
+    /// No issuer: bundles with webhooks are refused.
     None,
 }
 
 /// The files of a bundle, by their paths in the folder.
 pub(crate) type Files = BTreeMap<String, Vec<u8>>;
 
-/// Why a folder gave no objects.
+/// Reason why a folder gives no objects.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The bundle is refused.

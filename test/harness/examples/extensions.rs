@@ -166,7 +166,7 @@ async fn main() -> Result<()> {
     Ok(())
 }
 
-/// No request for this long is rest.
+/// Length of a pause without requests that counts as rest.
 const QUIET: Duration = Duration::from_secs(3);
 
 async fn settled(controller: &mut OperatorController) -> Result<Reading> {
@@ -259,7 +259,7 @@ impl Bench {
         Ok(())
     }
 
-    /// The same packages and one more that nobody has.
+    /// Pushes the same packages and one more that no extension uses.
     async fn change_catalog(&self, registry: &Registry) -> Result<()> {
         let mut metas = metas(&registry.host());
         metas.push(json!({"schema": "olm.package", "name": "another", "defaultChannel": "none"}));
@@ -282,7 +282,7 @@ impl Bench {
     }
 }
 
-/// How often a revision is touched.
+/// Number of changes to one revision.
 const TOUCHES: usize = 20;
 
 fn namespace(number: usize) -> String {
@@ -305,7 +305,7 @@ async fn until(what: &str, mut look: impl AsyncFnMut() -> Result<bool>) -> Resul
     Ok(())
 }
 
-/// What a controller has used so far.
+/// Resources that a controller has used so far.
 #[derive(Debug, Default)]
 struct Reading {
     requests: BTreeMap<String, usize>,

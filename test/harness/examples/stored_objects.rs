@@ -18,7 +18,7 @@ use kube::{Client, ResourceExt as _};
 use olm_harness::ControlPlane;
 use serde_json::{Value, json};
 
-/// What the checking process may have in memory at most, in kilobytes.
+/// Aim for the peak memory of the checking process, in kilobytes.
 const AIM: u64 = 64 * 1024;
 /// Every so many objects one would break.
 const BROKEN: usize = 1000;

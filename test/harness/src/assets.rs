@@ -26,7 +26,7 @@ const NOT_FOUND: i32 = 127;
 const UNFINISHED: &str = "unfinished-";
 const PROGRESS: Duration = Duration::from_secs(10);
 
-/// Where each component's program is.
+/// Paths of the components' programs.
 #[derive(Clone, Debug)]
 pub struct Assets {
     /// etcd.
@@ -50,10 +50,10 @@ impl Assets {
         Self::with(given.as_deref())
     }
 
-    /// As [`Assets::find_or_build`], on a thread that may block.
+    /// Like [`Assets::find_or_build`], on a thread that may block.
     ///
     /// # Errors
-    /// As [`Assets::find_or_build`].
+    /// Those of [`Assets::find_or_build`].
     pub async fn get() -> Result<Self> {
         tokio::task::spawn_blocking(Self::find_or_build)
             .await

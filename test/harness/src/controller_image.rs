@@ -11,10 +11,10 @@ use crate::image::ImageBuilder;
 
 /// The user and group that the image runs as: a name would need `/etc/passwd`.
 pub const USER: &str = "65532:65532";
-/// Where rustls looks for the authorities of the public web.
+/// Path at which rustls looks for the public certificate authorities.
 const AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
 
-/// What the image says of its making.
+/// Build details that the image declares.
 #[derive(Clone, Debug)]
 pub struct Made {
     /// Version of the product.
@@ -51,7 +51,7 @@ pub fn controller_image(component: &str, binary: &Path, made: &Made) -> Result<I
     Ok(image)
 }
 
-/// Whether an ELF file names a loader (`PT_INTERP`). What is no 64-bit little-endian ELF file is not.
+/// Returns true if an ELF file names a loader (`PT_INTERP`). False for a file that is no 64-bit little-endian ELF file.
 fn is_dynamic(file: &[u8]) -> bool {
     const INTERP: u32 = 3;
     let number = |at: usize, size: usize| -> Option<usize> {

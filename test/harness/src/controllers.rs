@@ -22,7 +22,7 @@ const START_LIMIT: Duration = Duration::from_mins(1);
 const BUILD_LIMIT: Duration = Duration::from_hours(1);
 const GRACE_SECONDS: u32 = 5;
 
-/// What differs from the usual way to start a controller.
+/// Options for the start of a controller.
 #[derive(Clone, Debug, Default)]
 pub struct ControllerOptions {
     /// Another program than the build's, such as a release build.
@@ -100,10 +100,10 @@ impl Catalogd {
         Self::start_with(control_plane, registry, ControllerOptions::default()).await
     }
 
-    /// As [`Catalogd::start`], with options.
+    /// Like [`Catalogd::start`], with options.
     ///
     /// # Errors
-    /// As [`Catalogd::start`].
+    /// Those of [`Catalogd::start`].
     pub async fn start_with(
         control_plane: &ControlPlane,
         registry: &Registry,
@@ -147,10 +147,10 @@ impl OperatorController {
         Self::start_with(control_plane, registry, ControllerOptions::default()).await
     }
 
-    /// As [`OperatorController::start`], with options.
+    /// Like [`OperatorController::start`], with options.
     ///
     /// # Errors
-    /// As [`OperatorController::start`].
+    /// Those of [`OperatorController::start`].
     pub async fn start_with(
         control_plane: &ControlPlane,
         registry: &Registry,
@@ -189,7 +189,7 @@ impl Kind {
     }
 }
 
-/// One of the two programs, running.
+/// Running controller.
 #[derive(Debug)]
 pub struct Controller {
     process: Option<Process>,

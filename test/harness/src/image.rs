@@ -62,7 +62,7 @@ struct Layer {
     plain_digest: String,
 }
 
-/// What a layer is to be made of.
+/// Source of a layer.
 #[derive(Clone, Debug)]
 enum Content {
     Files {
@@ -73,7 +73,7 @@ enum Content {
     Raw(Layer),
 }
 
-/// What is not a plain file of a layer.
+/// Entries of a layer that are no plain files.
 #[derive(Clone, Debug, Default)]
 struct Modes {
     executable: BTreeSet<String>,
@@ -170,7 +170,7 @@ impl ImageBuilder {
         self.dir_at(source, "")
     }
 
-    /// As [`ImageBuilder::dir`], below the image's directory `target`.
+    /// Like [`ImageBuilder::dir`], below the image's directory `target`.
     #[must_use]
     pub fn dir_at(mut self, source: impl Into<PathBuf>, target: &str) -> Self {
         self.dirs
@@ -223,7 +223,7 @@ impl ImageBuilder {
         self.push_by(&registry.client(), &image).await
     }
 
-    /// As [`ImageBuilder::push`], to any registry that `client` reaches.
+    /// Like [`ImageBuilder::push`], to any registry that `client` reaches.
     ///
     /// # Errors
     /// When a file cannot be read or the registry does not take the image.

@@ -1,20 +1,20 @@
-//! What tools make of a status: the rules of kstatus, as documented, and what a history of statuses must keep to.
+//! The rules of kstatus, by which tools read a status, and the rules that a history of statuses must keep.
 //!
 //! Rules: <https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md>. Argo CD's and Flux's health
 //! checks of custom resources follow the same conditions.
 
 use serde_json::Value;
 
-/// What kstatus says of an object.
+/// kstatus' verdict on an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Being deleted.
     Terminating,
-    /// Not there yet.
+    /// The controller works towards the spec.
     InProgress,
     /// Will not get there by itself.
     Failed,
-    /// There.
+    /// The object is as its spec wants it.
     Current,
 }
 
@@ -57,7 +57,7 @@ fn is(object: &Value, type_: &str, status: &str, reason: Option<&str>) -> bool {
     })
 }
 
-/// What is wrong with one status of a ClusterExtension, by the conditions that people read.
+/// Returns the defects of one status of a ClusterExtension, by the conditions that people read.
 #[must_use]
 pub fn extension_faults(object: &Value) -> Vec<String> {
     let mut faults = Vec::new();
@@ -113,7 +113,7 @@ pub fn extension_faults(object: &Value) -> Vec<String> {
     faults
 }
 
-/// What is wrong with the statuses of one ClusterExtension, in the order in which a watch saw them.
+/// Returns the defects of the statuses of one ClusterExtension, in the order in which a watch saw them.
 #[must_use]
 pub fn history_faults(history: &[Value]) -> Vec<String> {
     let mut faults = Vec::new();
@@ -147,7 +147,7 @@ pub fn history_faults(history: &[Value]) -> Vec<String> {
     faults
 }
 
-/// Whether the spec that was looked at had been carried out, and nothing was being done.
+/// Returns true if the observed spec is fulfilled and nothing is in progress.
 fn at_rest(object: &Value) -> bool {
     condition(object, "Ready").is_some() && !holds(object, "Reconciling") && !holds(object, "Stalled")
 }

@@ -21,7 +21,7 @@ const POLL: Duration = Duration::from_millis(5);
 /// More than this of a log is never read back.
 const TAIL_BYTES: u64 = 64 << 10;
 
-/// How to start a child process.
+/// Options for the start of a child process.
 #[derive(Debug)]
 pub struct Spawn {
     name: String,

@@ -18,7 +18,7 @@ use crate::wait::eventually;
 
 const START_LIMIT: Duration = Duration::from_mins(1);
 
-/// What kind of registry to start; the default serves plain HTTP to everyone.
+/// Options of a registry; the default serves plain HTTP to everyone.
 #[derive(Clone, Debug, Default)]
 pub struct RegistryOptions {
     /// Serve HTTPS with a certificate of an own CA, see [`Registry::ca_pem`].
@@ -36,7 +36,7 @@ pub struct TokenService {
     pub realm: String,
     /// The name it gives itself in tokens.
     pub issuer: String,
-    /// What the registry calls itself there.
+    /// Name of the registry for the token service.
     pub service: String,
     /// The public keys it signs with, a JSON Web Key Set.
     pub jwks: String,

@@ -64,10 +64,10 @@ impl Scratch {
         Ok(dir)
     }
 
-    /// As [`Scratch::dir`], for bulky data that is of no use after a failure: it is removed even when logs are kept.
+    /// Like [`Scratch::dir`], for bulky data without use after a failure: removed even when logs are kept.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When the directory cannot be made.
     pub fn bulky_dir(&mut self, name: &str) -> Result<PathBuf> {
         let dir = self.dir(name)?;
         self.drop_when_kept.push(dir.clone());

@@ -1,4 +1,4 @@
-//! What stands in for nodes: it marks pods running and ready, or not, as a test says.
+//! Stand-in for nodes: marks pods running and ready, or not, as a test says.
 //!
 //! **It proves nothing about containers.** There is no node, no scheduler and no kubelet in the
 //! plain control plane: no image is pulled, no command runs, no probe is asked. The stand-in only
@@ -79,7 +79,7 @@ impl Drop for PodStandIn {
     }
 }
 
-/// What makes a pod not ready.
+/// Rule that makes a pod not ready.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Rule {
     Workload { namespace: String, name: String },
@@ -87,7 +87,7 @@ enum Rule {
 }
 
 impl Rule {
-    /// Why the pod is not ready by this rule.
+    /// Returns the reason why the pod is not ready by this rule.
     fn verdict(&self, pod: &Pod) -> Option<&'static str> {
         match self {
             Self::Workload { namespace, name } => {

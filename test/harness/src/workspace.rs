@@ -1,4 +1,4 @@
-//! Where things are: the workspace's root, its target directory, and the programs cargo built.
+//! Paths: the workspace's root, its target directory, and the programs that cargo built.
 //!
 //! The harness is never installed anywhere, so the place it was compiled from is the workspace.
 

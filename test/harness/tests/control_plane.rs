@@ -112,7 +112,7 @@ fn signals_reach_the_child() {
     assert_eq!(process.wait(LIMIT).unwrap().code(), Some(128 + 15));
 }
 
-/// Not a test of its own: the owner that the next test kills. Prints its children's process ids.
+/// Helper process, not a test: the owner that the next test kills. Prints its children's process ids.
 #[test]
 fn owner_to_be_killed() {
     let Some(dir) = std::env::var_os("OLM_HARNESS_OWNER_DIR") else {

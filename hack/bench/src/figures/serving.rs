@@ -11,7 +11,7 @@ use super::{Sample, row};
 use crate::load::{Ask, Load, load};
 use crate::world::{Running, World};
 
-/// All rows of reads.
+/// Measures all rows of reads.
 pub(super) async fn run(running: &Running, sample: &Sample, time: Duration) -> Result<()> {
     let target = &running.target;
     let all = |catalog: &str| Ask::new(format!("/catalogs/{catalog}/api/v1/all"));

@@ -10,7 +10,7 @@ use crate::kernel::size_of;
 use crate::load::Ask;
 use crate::world::{Running, World};
 
-/// After this, what starting took has settled.
+/// Time after which memory and processor have settled after a start.
 const SETTLE: Duration = Duration::from_secs(3);
 
 /// Unpacks all catalogs one after another; catalogd was started again when this returns.
@@ -78,7 +78,7 @@ fn all(name: &str) -> Ask {
     Ask::new(format!("/catalogs/{name}/api/v1/all"))
 }
 
-/// What a minute of polling unchanged tags costs.
+/// Measures a minute of polling unchanged tags.
 pub(super) async fn polls(world: &World, running: &Running) -> Result<()> {
     for name in ["x1", "x15"] {
         let tag = format!("{}/bench/{name}:v1", world.registry.host());

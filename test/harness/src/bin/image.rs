@@ -14,7 +14,7 @@ struct Args {
     component: String,
     /// Its static binary.
     binary: PathBuf,
-    /// Where to: HOST[:PORT]/NAME:TAG.
+    /// Target: HOST[:PORT]/NAME:TAG.
     image: oci_client::Reference,
     /// Version for the image's labels.
     #[arg(long, default_value = "dev")]

@@ -1,4 +1,4 @@
-//! What the demo prints: lines with the time since its start, and changed conditions.
+//! Output of the demo: lines with the time since its start, and changed conditions.
 
 use std::collections::BTreeMap;
 use std::io::Write;

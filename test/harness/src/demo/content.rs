@@ -1,4 +1,4 @@
-//! What the demo installs: our own sample, or somebody's catalog and bundles.
+//! Content that the demo installs: our own sample, or somebody's catalog and bundles.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,23 +17,23 @@ const SAMPLE: &str = "sample-operator";
 const SAMPLE_VERSIONS: [&str; 3] = ["1.0.0", "1.1.0", "2.0.0"];
 const DEPTH: usize = 3;
 
-/// One version to install or to upgrade to.
+/// Version to install or to upgrade to.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
     /// The catalog's image.
     pub(super) catalog: String,
     /// The version that is to be installed afterwards.
     pub(super) version: String,
-    /// What the extension asks for: a version, or nothing.
+    /// Version that the extension asks for; none if any may be chosen.
     pub(super) pin: Option<String>,
 }
 
-/// What was pushed, and what to do with it.
+/// Pushed images, and the steps of the demo.
 #[derive(Clone, Debug)]
 pub(super) struct Content {
     pub(super) package: String,
     pub(super) channels: Vec<String>,
-    /// For operators that cannot watch all namespaces.
+    /// Namespace to watch, for operators that cannot watch all namespaces.
     pub(super) watch_namespace: Option<String>,
     /// The watched namespace, when it is not the one that is installed into.
     pub(super) other_namespace: Option<String>,
@@ -278,7 +278,7 @@ fn relevant_metas(
     Ok(metas)
 }
 
-/// Where the images that the catalog names are now.
+/// Returns the new references of the images that the catalog names.
 fn moved_images(metas: &[Meta], pushed: &BTreeMap<String, (PathBuf, String)>) -> BTreeMap<String, String> {
     let mut moved = BTreeMap::new();
     for meta in metas.iter().filter(|meta| meta.schema == schema::BUNDLE) {

@@ -35,7 +35,7 @@ pub struct Args {
     #[arg(long, env = "ONCE", value_parser = clap::builder::FalseyValueParser::new(),
           num_args = 0..=1, require_equals = true, default_value = "0", default_missing_value = "1")]
     pub once: bool,
-    /// Somebody's catalog: a directory of file-based catalogs. Without it, our own sample.
+    /// Directory of file-based catalogs. Without it the demo uses its own sample.
     #[arg(long, value_name = "DIR", requires = "bundles", requires = "package")]
     pub catalog: Option<PathBuf>,
     /// The bundles that can be installed from it, directories with `manifests` and `metadata` at any depth up to three.

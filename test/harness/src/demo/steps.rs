@@ -1,4 +1,4 @@
-//! What the demo does to the cluster, and how it waits for the answer.
+//! Steps of the demo on the cluster, with their waits.
 
 use std::time::Duration;
 
