@@ -11,7 +11,7 @@ use olm_bench::{figures, generate, kill, memory, soak};
 enum Command {
     /// Writes a catalog that is made up, or a real one several times over.
     Generate {
-        /// Target of the catalog.
+        /// Directory to write the catalog to.
         target: PathBuf,
         /// Size, in MB of JSON, of a catalog that is made up.
         #[arg(long, default_value_t = 500)]
