@@ -117,9 +117,8 @@ impl Http {
             };
             let next = target.to_str().ok().and_then(|target| url.join(target).ok());
             let mut next = next.ok_or_else(|| self.redirect("to what is no URL"))?;
-            match (url.scheme(), next.scheme()) {
-                (_, "https") | ("http", "http") => {}
-                _ => return Err(self.redirect("from HTTPS to what is not HTTPS")),
+            if let Some(cause) = forbidden(&url, &next) {
+                return Err(self.redirect(cause));
             }
             // Credentials of the registry's own making are not passed on either.
             let _ = next.set_username("").and_then(|()| next.set_password(None));
@@ -189,11 +188,43 @@ impl Http {
     }
 }
 
+/// Returns why a redirect from `here` to `next` is not followed; `None` if the schemes allow it.
+fn forbidden(here: &Url, next: &Url) -> Option<&'static str> {
+    match (here.scheme(), next.scheme()) {
+        (_, "https") | ("http", "http") => None,
+        (_, "http") => Some("from HTTPS to plain HTTP"),
+        _ => Some("to a URL that is neither HTTPS nor HTTP"),
+    }
+}
+
 /// `host[:port]` as a reference would spell it.
 fn authority(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     match url.port() {
         Some(port) => format!("{host}:{port}"),
         None => host.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_of_a_refused_redirect_names_its_schemes() {
+        let why = |here: &str, next: &str| forbidden(&here.parse().unwrap(), &next.parse().unwrap());
+        for (here, next) in [
+            ("http://a/", "http://b/"),
+            ("http://a/", "https://b/"),
+            ("https://a/", "https://b/"),
+        ] {
+            assert_eq!(why(here, next), None, "{here} {next}");
+        }
+        assert_eq!(why("https://a/", "http://b/"), Some("from HTTPS to plain HTTP"));
+        let other = Some("to a URL that is neither HTTPS nor HTTP");
+        for next in ["file:///etc/passwd", "ftp://b/", "data:,x"] {
+            assert_eq!(why("http://a/", next), other, "{next}");
+            assert_eq!(why("https://a/", next), other, "{next}");
+        }
     }
 }
