@@ -22,6 +22,10 @@ use crate::{kubeconfig, tls};
 /// Cold page caches and two busy cores need patience; it usually takes three seconds.
 const START_LIMIT: Duration = Duration::from_mins(2);
 const SERVICE_RANGE: &str = "10.96.0.0/16";
+const AUDIT_LOG: &str = "audit.log";
+/// Logs every request once it is answered, without bodies.
+const AUDIT_POLICY: &str = r#"{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
+    "rules": [{"level": "Metadata"}]}"#;
 
 /// A running control plane. Dropping it ends its processes and removes its files.
 pub struct ControlPlane {
@@ -44,10 +48,22 @@ impl ControlPlane {
     /// # Errors
     /// When a component cannot be found, built or started; the text has the tail of its log.
     pub async fn start() -> Result<Self> {
+        Self::start_with(false).await
+    }
+
+    /// As [`ControlPlane::start`], with an audit log of all requests, see [`ControlPlane::audit_log`].
+    ///
+    /// # Errors
+    /// As [`ControlPlane::start`].
+    pub async fn start_audited() -> Result<Self> {
+        Self::start_with(true).await
+    }
+
+    async fn start_with(audited: bool) -> Result<Self> {
         tls::install_provider();
         let assets = Assets::get().await?;
         let mut scratch = Scratch::new("control-plane")?;
-        match Box::pin(Self::start_in(&assets, &mut scratch)).await {
+        match Box::pin(Self::start_in(&assets, &mut scratch, audited)).await {
             Ok(started) => Ok(started.into_control_plane(scratch)),
             Err(error) => {
                 scratch.keep();
@@ -56,9 +72,10 @@ impl ControlPlane {
         }
     }
 
-    async fn start_in(assets: &Assets, scratch: &mut Scratch) -> Result<Started> {
+    async fn start_in(assets: &Assets, scratch: &mut Scratch, audited: bool) -> Result<Started> {
         let pki_dir = scratch.dir("pki")?;
         let logs = scratch.dir("logs")?;
+        let audit = audited.then(|| audit_flags(&pki_dir, &logs)).transpose()?;
         let data = scratch.bulky_dir("etcd")?;
         let (client_port, peer_port, api_port) = (Port::reserve()?, Port::reserve()?, Port::reserve()?);
         let etcd_url = format!("http://{}", client_port.address());
@@ -67,7 +84,14 @@ impl ControlPlane {
 
         let mut etcd = start_etcd(assets, &logs, &data, &etcd_url, &peer_port)?;
         wait_for_etcd(&mut etcd, &etcd_url).await?;
-        let mut apiserver = start_apiserver(assets, &logs, &files, &etcd_url, &api_port)?;
+        let mut apiserver = start_apiserver(
+            assets,
+            &logs,
+            &files,
+            &etcd_url,
+            &api_port,
+            audit.unwrap_or_default(),
+        )?;
         let (config, client) = connect(&files.admin).await?;
         wait_for_apiserver(&mut apiserver, &client).await?;
         let mut controller_manager = start_controller_manager(assets, &logs, &files)?;
@@ -109,6 +133,11 @@ impl ControlPlane {
     /// The directory of the components' logs, `COMPONENT.log` each.
     pub fn logs(&self) -> PathBuf {
         self.scratch.path().join("logs")
+    }
+
+    /// The API server's audit log, a JSON object per line; only after [`ControlPlane::start_audited`].
+    pub fn audit_log(&self) -> PathBuf {
+        self.logs().join(AUDIT_LOG)
     }
 
     /// Keeps the logs when this is dropped, also when no test failed.
@@ -275,14 +304,26 @@ fn start_etcd(assets: &Assets, logs: &Path, data: &Path, url: &str, peer: &Port)
         .spawn(logs)
 }
 
+/// Writes the audit policy; returns the API server's flags for it.
+fn audit_flags(dir: &Path, logs: &Path) -> Result<Vec<std::ffi::OsString>> {
+    let policy = dir.join("audit-policy.yaml");
+    fs::write(&policy, AUDIT_POLICY).with_context(|| format!("cannot write {}", policy.display()))?;
+    Ok(vec![
+        flag("audit-policy-file", &policy),
+        flag("audit-log-path", logs.join(AUDIT_LOG)),
+    ])
+}
+
 fn start_apiserver(
     assets: &Assets,
     logs: &Path,
     files: &PkiFiles,
     etcd: &str,
     port: &Port,
+    more: Vec<std::ffi::OsString>,
 ) -> Result<Process> {
     Spawn::new("kube-apiserver", &assets.apiserver)
+        .args(more)
         .args([
             flag("etcd-servers", etcd),
             flag("secure-port", port.number().to_string()),

@@ -103,6 +103,8 @@ async fn the_api_server_takes_all_of_config() {
         "config/overlays/private-catalogs",
         "config/optional/metadata-name-policy",
         "config/optional/prometheus",
+        "config/optional/protect-revisions",
+        "config/optional/require-service-account",
     ] {
         let (known, foreign) = known(&render(folder).unwrap());
         let objects = known.lines().filter(|line| line.starts_with("kind: ")).count();

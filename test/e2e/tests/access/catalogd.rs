@@ -1,0 +1,167 @@
+//! catalogd through its whole life, with the rights of `config/rbac/catalogd.yaml`: none is missing and none is superfluous.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
+use k8s_openapi::api::core::v1::ServiceAccount;
+use kube::Client;
+use kube::api::{Api, DeleteParams, PostParams};
+use olm_e2e::cluster::Cluster;
+use olm_harness::controllers::SYSTEM_NAMESPACE;
+use olm_harness::ports::Port;
+use olm_harness::{
+    Catalogd, ControlPlane, ControllerOptions, ImageBuilder, Registry, eventually, install_crds, tls,
+};
+use serde_json::json;
+
+use crate::granted::{grants, refused, requests, unused};
+
+const LIMIT: Duration = Duration::from_mins(1);
+const ACCOUNT: &str = "catalogd-controller-manager";
+const USER: &str = "system:serviceaccount:olmv1-system:catalogd-controller-manager";
+const CERTIFICATE: &str = "secret/catalogd-service-own-cert";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn catalogd_uses_every_right_it_is_given_and_needs_no_other() -> Result<()> {
+    let control_plane = ControlPlane::start_audited().await?;
+    let registry = Registry::start().await?;
+    let client = control_plane.client();
+    let cluster = Cluster::new(client.clone());
+    install_crds(&client).await?;
+    cluster
+        .apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM_NAMESPACE}}))
+        .await?;
+    let rbac = crate::apply(&cluster, "config/rbac/catalogd.yaml").await?;
+    pull_secret(&cluster).await?;
+    let image = ImageBuilder::new()
+        .label("operators.operatorframework.io.index.configs.v1", "/configs")
+        .file(
+            "configs/catalog.json",
+            json!({"schema": "olm.package", "name": "p"}).to_string(),
+        );
+    image.push(&registry, "rights/catalog:v1").await?;
+
+    let metrics = Port::reserve()?;
+    let cache = tempfile::tempdir()?;
+    let options = ControllerOptions {
+        args: vec![
+            "--leader-elect".to_owned(),
+            format!("--metrics-bind-address={}", metrics.address()),
+        ],
+        kubeconfig: Some(control_plane.kubeconfig_for(USER, None)?),
+        cache: Some(cache.path().to_owned()),
+        ..ControllerOptions::default()
+    };
+    let mut catalogd = Catalogd::start_with(&control_plane, &registry, options).await?;
+
+    // The reason of a condition comes and goes twice: the second event joins the first.
+    let good = format!("{}/rights/catalog:v1", registry.host());
+    let absent = format!("{}/rights/catalog:absent", registry.host());
+    for reference in [&good, &absent, &good, &absent, &good] {
+        catalog(&cluster, "stays", reference).await?;
+        serving(&cluster, "stays", "Progressing", *reference == good).await?;
+    }
+    catalog(&cluster, "goes", &good).await?;
+    serving(&cluster, "goes", "Serving", true).await?;
+    scraped(&client, &metrics).await?;
+
+    // While it is away, its certificate is spoilt, and a catalog goes of which content is on its disk.
+    catalogd.controller().stop();
+    let spoilt = json!({"data": {"tls.crt": "AAAA"}});
+    cluster.merge(CERTIFICATE, SYSTEM_NAMESPACE, &spoilt).await?;
+    let unheld = json!({"metadata": {"finalizers": null}});
+    cluster.merge("clustercatalog/goes", "", &unheld).await?;
+    let (api, name) = cluster.lookup("clustercatalog/goes", "").await?;
+    api.delete(&name, &DeleteParams::default()).await?;
+    catalogd.controller().restart().await?;
+
+    let grants = grants(&rbac, ACCOUNT);
+    ensure!(grants.len() > 15, "rights are not read: {grants:?}");
+    let log = control_plane.audit_log();
+    let used = eventually(LIMIT, "every right to be used", async || {
+        let used = requests(&log, USER)?;
+        let superfluous = unused(&grants, &used);
+        ensure!(superfluous.is_empty(), "superfluous: {superfluous:#?}");
+        Ok(used)
+    })
+    .await?;
+    let missing = refused(used);
+    ensure!(missing.is_empty(), "missing: {missing:#?}");
+    Ok(())
+}
+
+/// A pull secret that catalogd finds by its own account.
+async fn pull_secret(cluster: &Cluster) -> Result<()> {
+    for object in [
+        json!({
+            "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/dockerconfigjson",
+            "metadata": {"name": "registry", "namespace": SYSTEM_NAMESPACE},
+            "stringData": {".dockerconfigjson": "{\"auths\":{}}"},
+        }),
+        json!({
+            "apiVersion": "v1", "kind": "ServiceAccount",
+            "metadata": {"name": ACCOUNT, "namespace": SYSTEM_NAMESPACE},
+            "imagePullSecrets": [{"name": "registry"}],
+        }),
+    ] {
+        cluster.apply(&object).await?;
+    }
+    Ok(())
+}
+
+async fn catalog(cluster: &Cluster, name: &str, reference: &str) -> Result<()> {
+    cluster
+        .apply(&json!({
+            "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterCatalog",
+            "metadata": {"name": name},
+            "spec": {"source": {"type": "Image", "image": {"ref": reference}}},
+        }))
+        .await
+}
+
+/// Waits until a condition says of the newest spec that all is well, or that it is not.
+async fn serving(cluster: &Cluster, name: &str, condition: &str, well: bool) -> Result<()> {
+    let what = format!("{name} to be {condition}, well: {well}");
+    eventually(LIMIT, &what, async || {
+        let object = cluster.get(&format!("clustercatalog/{name}"), "").await?;
+        let object = object.context("it is not there")?;
+        let conditions = &object.data["status"]["conditions"];
+        let found = conditions.as_array().into_iter().flatten().any(|found| {
+            let reason = found["reason"].as_str().unwrap_or_default();
+            found["type"] == condition
+                && found["observedGeneration"] == json!(object.metadata.generation)
+                && matches!(reason, "Succeeded" | "Available") == well
+        });
+        ensure!(found, "{conditions}");
+        Ok(())
+    })
+    .await
+}
+
+/// Asks for metrics with the token of somebody who may not read them.
+async fn scraped(client: &Client, metrics: &Port) -> Result<()> {
+    let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
+    let request = TokenRequest {
+        spec: Some(TokenRequestSpec::default()),
+        ..TokenRequest::default()
+    };
+    let params = PostParams::default();
+    let issued = accounts.create_token_request(ACCOUNT, &params, &request).await?;
+    let token = issued
+        .status
+        .and_then(|status| status.token)
+        .context("no token")?;
+    let secrets: Api<k8s_openapi::api::core::v1::Secret> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
+    let data = secrets.get("catalogd-service-own-cert").await?.data;
+    let ca = data
+        .and_then(|mut data| data.remove("ca.crt"))
+        .context("no ca.crt")?;
+    let answer = tls::http_client(Some(std::str::from_utf8(&ca.0)?))?
+        .get(format!("https://localhost:{}/metrics", metrics.number()))
+        .bearer_auth(token)
+        .send()
+        .await?;
+    ensure!(answer.status() == 403, "{}", answer.status());
+    Ok(())
+}

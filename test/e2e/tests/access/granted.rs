@@ -1,0 +1,129 @@
+//! Rights as RBAC grants them, held against the requests of the API server's audit log.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use serde_json::Value;
+
+/// One verb on one resource, as granted.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Grant {
+    /// Empty for the whole cluster.
+    namespace: String,
+    group: String,
+    /// With its subresource.
+    resource: String,
+    /// Empty for all names.
+    name: String,
+    verb: String,
+}
+
+/// One request.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Request {
+    namespace: String,
+    group: String,
+    resource: String,
+    name: String,
+    verb: String,
+    refused: bool,
+}
+
+impl Grant {
+    fn covers(&self, request: &Request) -> bool {
+        (self.namespace.is_empty() || self.namespace == request.namespace)
+            && self.group == request.group
+            && self.resource == request.resource
+            && (self.name.is_empty() || self.name == request.name)
+            && self.verb == request.verb
+    }
+}
+
+/// Returns every right on resources that the roles and bindings among `objects` give to `account`.
+pub(crate) fn grants(objects: &[Value], account: &str) -> BTreeSet<Grant> {
+    let binds = |object: &&Value| {
+        let subjects = object["subjects"].as_array().into_iter().flatten();
+        let mut names = subjects.filter(|subject| subject["kind"] == "ServiceAccount");
+        names.any(|subject| subject["name"] == account)
+    };
+    let mut grants = BTreeSet::new();
+    for binding in objects.iter().filter(binds) {
+        let namespace = text(&binding["metadata"]["namespace"]);
+        let role = objects.iter().find(|role| {
+            role["kind"] == binding["roleRef"]["kind"]
+                && role["metadata"]["name"] == binding["roleRef"]["name"]
+                && (role["kind"] == "ClusterRole" || text(&role["metadata"]["namespace"]) == namespace)
+        });
+        for rule in role
+            .into_iter()
+            .filter_map(|role| role["rules"].as_array())
+            .flatten()
+        {
+            let mut names = texts(&rule["resourceNames"]);
+            if names.is_empty() {
+                names.push(String::new());
+            }
+            for group in texts(&rule["apiGroups"]) {
+                for resource in texts(&rule["resources"]) {
+                    for name in &names {
+                        grants.extend(texts(&rule["verbs"]).into_iter().map(|verb| Grant {
+                            namespace: namespace.clone(),
+                            group: group.clone(),
+                            resource: resource.clone(),
+                            name: name.clone(),
+                            verb,
+                        }));
+                    }
+                }
+            }
+        }
+    }
+    grants
+}
+
+/// Returns the requests for resources that `user` made, from an audit log.
+pub(crate) fn requests(log: &Path, user: &str) -> Result<BTreeSet<Request>> {
+    let log = std::fs::read_to_string(log).with_context(|| log.display().to_string())?;
+    // The last line may be under way.
+    let lines = log
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let own = lines.filter(|event| event["user"]["username"] == user && event["objectRef"].is_object());
+    Ok(own
+        .map(|event| {
+            let object = &event["objectRef"];
+            let mut resource = text(&object["resource"]);
+            if let Some(subresource) = object["subresource"].as_str() {
+                resource = format!("{resource}/{subresource}");
+            }
+            Request {
+                namespace: text(&object["namespace"]),
+                group: text(&object["apiGroup"]),
+                resource,
+                name: text(&object["name"]),
+                verb: text(&event["verb"]),
+                refused: event["annotations"]["authorization.k8s.io/decision"] == "forbid",
+            }
+        })
+        .collect())
+}
+
+/// Returns the rights that no request needed.
+pub(crate) fn unused(grants: &BTreeSet<Grant>, requests: &BTreeSet<Request>) -> Vec<Grant> {
+    let used = |grant: &Grant| requests.iter().any(|request| grant.covers(request));
+    grants.iter().filter(|grant| !used(grant)).cloned().collect()
+}
+
+/// Returns the requests that the API server refused for want of a right.
+pub(crate) fn refused(requests: BTreeSet<Request>) -> Vec<Request> {
+    requests.into_iter().filter(|request| request.refused).collect()
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn texts(value: &Value) -> Vec<String> {
+    value.as_array().into_iter().flatten().map(text).collect()
+}
