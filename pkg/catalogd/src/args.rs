@@ -5,7 +5,10 @@ use std::{path::PathBuf, time::Duration};
 use olm_image::ImageArgs;
 use olm_runtime::{CommonArgs, address::BindAddress, args::Command, build_info};
 
-use crate::storage::{Limits, WalkLimits};
+use crate::{
+    server,
+    storage::{Limits, WalkLimits},
+};
 
 /// What catalogd is told.
 #[derive(Clone, Debug, clap::Parser)]
@@ -34,6 +37,13 @@ pub struct Args {
     /// catalogs pulled with private credentials. See docs/content-api.md.
     #[arg(long)]
     pub catalogs_server_require_token: bool,
+    /// Most connections to the content server. Beyond it, the connection that is idle longest is closed for a new one,
+    /// then the one whose client reads most slowly.
+    #[arg(long, default_value_t = server::CONNECTIONS, value_parser = at_least_one, value_name = "COUNT", help_heading = "Servers")]
+    pub catalogs_server_max_connections: usize,
+    /// The same of one client address (IPv6: of 64 bits of it). All clients behind a proxy or a NAT are one.
+    #[arg(long, default_value_t = server::CONNECTIONS_PER_CLIENT, value_parser = at_least_one, value_name = "COUNT", help_heading = "Servers")]
+    pub catalogs_server_max_connections_per_client: usize,
     /// Host, or HOST:PORT, under which clients reach the content; put into status.urls.base.
     #[arg(
         long,
@@ -144,6 +154,14 @@ fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// Reads a number of connections.
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(number) if number > 0 => Ok(number),
+        _ => Err(format!("invalid number {text:?}: it must be 1 or more")),
+    }
+}
+
 /// As [`duration`]; none at all is fine.
 fn pause(text: &str) -> Result<Duration, String> {
     match text {
@@ -218,6 +236,7 @@ mod tests {
                 "bind address \"x\" is not of the form",
             ),
             ("--gc-interval=1d", "invalid duration \"1d\""),
+            ("--catalogs-server-max-connections=0", "invalid number \"0\""),
             ("--catalogd-cas-dir=/x", "unexpected argument"),
         ] {
             let error = parse(&[flag]).unwrap_err();

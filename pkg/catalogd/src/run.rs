@@ -94,8 +94,12 @@ pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Resul
         let router = server::router_with(store.clone(), requests, &options);
         let router = server::leaving(router, shutdown.clone());
         let (certificate, closing) = (certificate.clone(), closing.clone());
+        let traffic = server::traffic(
+            args.catalogs_server_max_connections,
+            args.catalogs_server_max_connections_per_client,
+        );
         spawn(&mut tasks, "catalog server", async move {
-            Ok(server::serve(listener, router, &certificate, closing).await?)
+            Ok(server::serve(listener, router, &certificate, traffic, closing).await?)
         });
     }
     let measured = args

@@ -7,7 +7,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
     compress::Compressor,
-    piece::{PIECE, Piece},
+    piece::Piece,
     read::{ReadError, Source},
 };
 
@@ -36,10 +36,11 @@ impl Making {
             return Ok(self.more);
         };
         let mut piece = Piece::new();
+        let room = piece.room();
         let piece = piece.bytes();
         while self.more && out.len() + compressor.ready().len() < enough {
             piece.clear();
-            self.more = self.source.fill(piece, PIECE)?;
+            self.more = self.source.fill(piece, room)?;
             compressor.write(piece).map_err(ReadError::Compress)?;
         }
         out.append(compressor.ready());
@@ -61,7 +62,8 @@ impl Making {
             return None;
         }
         let mut piece = Piece::new();
-        self.more = raw.read_cached(piece.bytes(), PIECE)?;
+        let room = piece.room();
+        self.more = raw.read_cached(piece.bytes(), room)?;
         Some(piece)
     }
 
@@ -84,7 +86,8 @@ impl Making {
             }
             let read = tokio::task::spawn_blocking(move || {
                 let mut piece = Piece::new();
-                making.fill(piece.bytes(), PIECE).map(|_| (piece, making))
+                let room = piece.room();
+                making.fill(piece.bytes(), room).map(|_| (piece, making))
             });
             match read.await {
                 Ok(Ok((piece, making))) if piece.is_empty() && !making.more => Ok(None),

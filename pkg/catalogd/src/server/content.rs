@@ -17,7 +17,7 @@ use super::{
     conditional::{self, Validators, Verdict},
     encoding,
     kept::{self, Answer, Kept},
-    piece::PIECE,
+    piece::{self, PIECE},
     query::Query,
     range::{self, Range},
     read::{Raw, ReadError, Source},
@@ -163,7 +163,7 @@ pub(super) async fn metas(
 /// `None` when it is not small, or not there; then a thread that may block looks for it.
 fn at_once(generation: &Arc<Generation>, query: &Query) -> Option<Answer> {
     let (objects, room) = AT_ONCE;
-    if query.projection.is_some() || query.filter.is_empty() {
+    if query.projection.is_some() || query.filter.is_empty() || piece::whole(room) < room {
         return None;
     }
     let mut bytes = Vec::new();
@@ -177,7 +177,7 @@ fn at_once(generation: &Arc<Generation>, query: &Query) -> Option<Answer> {
         }
     }
     Some(Answer {
-        bytes: bytes.into(),
+        bytes: piece::made(bytes),
         form: Encoding::Identity,
     })
 }
@@ -203,7 +203,7 @@ fn start(
 ) -> Result<Started, ReadError> {
     let complete = |bytes: Vec<u8>, form| {
         Ok(Started::Complete(Answer {
-            bytes: bytes.into(),
+            bytes: piece::made(bytes),
             form,
         }))
     };
@@ -224,7 +224,7 @@ fn start(
     let known = length.and_then(|length| usize::try_from(length).ok());
     let enough = match known {
         Some(length) if length > kept::most(form) => PIECE,
-        _ => kept::most(form),
+        _ => piece::whole(kept::most(form)),
     };
     let mut making = Making::plain(Source::new(raw, query.projection));
     let mut first = Vec::with_capacity(known.map_or(0, |length| length.min(enough)));
@@ -243,7 +243,7 @@ fn start(
         return complete(first, form);
     }
     Ok(Started::Partial {
-        first: first.into(),
+        first: piece::made(first),
         rest: Box::new(making),
         length,
     })

@@ -1,6 +1,6 @@
 //! The HTTPS listener of the content API, and how its clients are told that it is about to go.
 
-use std::{net::TcpListener, time::Duration};
+use std::net::TcpListener;
 
 use axum::{
     Router,
@@ -15,11 +15,23 @@ use olm_runtime::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// Clients keep connections between two catalogs, and HTTP/2 ones ask for many packages at once.
-const TRAFFIC: Traffic = Traffic {
-    head: Duration::from_secs(30),
-    streams: 100,
-};
+/// Default of `--catalogs-server-max-connections`. Clients are a few controllers, commands and consoles, each with few
+/// connections: this is far more, and still little memory.
+pub const CONNECTIONS: usize = 1024;
+/// Default of `--catalogs-server-max-connections-per-client`. Half: many clients may have one address, behind a proxy or
+/// a NAT, and a single one must not take all places.
+pub const CONNECTIONS_PER_CLIENT: usize = 512;
+
+/// The limits of the content server. HTTP/2 clients ask for many packages at once.
+pub fn traffic(connections: usize, per_client: usize) -> Traffic {
+    Traffic {
+        streams: 100,
+        connections,
+        per_client,
+        answers: connections.saturating_mul(2),
+        ..Traffic::DEFAULT
+    }
+}
 
 /// Serves on an open socket until `shutdown`, then lets answers under way finish.
 ///
@@ -29,6 +41,7 @@ pub async fn serve(
     listener: TcpListener,
     router: Router,
     certificate: &ServingCert,
+    traffic: Traffic,
     shutdown: CancellationToken,
 ) -> Result<(), ServeError> {
     serve::tls_on(
@@ -36,7 +49,7 @@ pub async fn serve(
         listener,
         router,
         certificate,
-        TRAFFIC,
+        traffic,
         shutdown,
     )
     .await

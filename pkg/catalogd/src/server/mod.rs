@@ -28,6 +28,6 @@ mod reply;
 mod router;
 
 pub use access::AUDIENCE;
-pub use listen::{leaving, serve};
+pub use listen::{CONNECTIONS, CONNECTIONS_PER_CLIENT, leaving, serve, traffic};
 pub use metrics::Metrics;
 pub use router::{Options, router, router_with};

@@ -1,0 +1,47 @@
+//! How many connections the process's limit of file descriptors allows.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// Descriptors that are left for files, and for connections to the API server and to registries.
+const SPARED: u64 = 256;
+
+/// Returns at most `wanted`, fewer if the process may not open so many files. Raises the process's soft limit to the
+/// hard one, as Go's runtime does.
+pub(super) fn connections(wanted: usize) -> usize {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: maximum,
+        maximum,
+    };
+    let limit = if current != maximum && setrlimit(Resource::Nofile, raised).is_ok() {
+        maximum
+    } else {
+        current
+    };
+    within(wanted, limit)
+}
+
+fn within(wanted: usize, limit: Option<u64>) -> usize {
+    let Some(limit) = limit else {
+        return wanted;
+    };
+    // Half of a small limit: there is more than one server.
+    let left = limit.saturating_sub(SPARED).max(limit / 2) / 2;
+    usize::try_from(left)
+        .map_or(wanted, |left| left.min(wanted))
+        .max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_limit_of_descriptors_leaves_room_for_files() {
+        assert_eq!(within(1024, None), 1024);
+        assert_eq!(within(1024, Some(1_048_576)), 1024);
+        assert_eq!(within(1024, Some(1024)), 384);
+        assert_eq!(within(1024, Some(64)), 16);
+        assert_eq!(within(1024, Some(0)), 1);
+    }
+}
