@@ -1,7 +1,7 @@
 //! The choice between catalogs.
 
 use crate::constraint;
-use crate::field::{Field, Offer, Unread};
+use crate::known_catalogs::{BestBundle, KnownCatalogs, UnreadCatalog};
 use crate::question::Question;
 use crate::{Request, Selection, Trouble};
 use olm_fbc::Property;
@@ -9,7 +9,7 @@ use olm_version::go_quote;
 
 /// The winner among the catalogs.
 pub(crate) struct Choice {
-    /// Position in [`Field::facts`].
+    /// Position in [`KnownCatalogs::facts`].
     pub(crate) winner: usize,
     /// Position in its bundles.
     pub(crate) bundle: usize,
@@ -18,40 +18,40 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
-    fn of(offer: &Offer<'_, '_>) -> Self {
+    fn of(best: &BestBundle<'_, '_>) -> Self {
         Self {
-            winner: offer.at,
-            bundle: offer.bundle,
-            deprecation: offer.at,
+            winner: best.at,
+            bundle: best.bundle,
+            deprecation: best.at,
         }
     }
 }
 
 /// Chooses among everything that `question` selects.
-pub(crate) fn choose(field: &Field<'_>, question: &Question<'_>) -> Result<Choice, Trouble> {
+pub(crate) fn choose(known: &KnownCatalogs<'_>, question: &Question<'_>) -> Result<Choice, Trouble> {
     let selected = |name: &str| question.selects(name);
-    let unread: Vec<&Unread<'_>> = field
+    let unread: Vec<&UnreadCatalog<'_>> = known
         .unread
         .iter()
         .filter(|unread| selected(&unread.catalog.name))
         .collect();
-    let read = field.facts.iter().filter(|facts| selected(facts.name()));
+    let read = known.facts.iter().filter(|facts| selected(facts.name()));
     let read = read.map(|facts| facts.position).next();
     match question.request.selection {
         Selection::Ours => {
             if read.is_some() {
-                question.from()?;
+                question.installed_version()?;
             }
-            choose_ours(field, question, &unread)
+            choose_ours(known, question, &unread)
         }
         Selection::Upstream => {
             // Upstream stops at the first thing that is wrong on its walk.
             let first = unread.first().copied();
             if read.is_some_and(|read| first.is_none_or(|first| read < first.position)) {
-                question.from()?;
+                question.installed_version()?;
             }
             first.map_or(Ok(()), |first| Err(first.trouble(&question.request.package)))?;
-            choose_upstream(field, question)
+            choose_upstream(known, question)
         }
     }
 }
@@ -59,66 +59,68 @@ pub(crate) fn choose(field: &Field<'_>, question: &Question<'_>) -> Result<Choic
 /// The catalog that the extension is installed from decides, as long as it is there. Else priority decides,
 /// then deprecation; what could not be read must not be able to change the choice.
 fn choose_ours(
-    field: &Field<'_>,
+    known: &KnownCatalogs<'_>,
     question: &Question<'_>,
-    unread: &[&Unread<'_>],
+    unread: &[&UnreadCatalog<'_>],
 ) -> Result<Choice, Trouble> {
     let request = question.request;
-    let offers = field.offers(question);
-    let waiting = |unread: &Unread<'_>| unread.trouble(&request.package);
-    if let Some(home) = field.home(question) {
+    let bests = known.bests(question);
+    let waiting = |unread: &UnreadCatalog<'_>| unread.trouble(&request.package);
+    if let Some(home) = known.home(question) {
         if let Some(unread) = unread.iter().find(|unread| unread.catalog.name == home) {
             return Err(waiting(unread));
         }
-        let own = offers.iter().find(|offer| offer.facts.name() == home);
+        let own = bests.iter().find(|best| best.facts.name() == home);
         return own.map(Choice::of).ok_or_else(|| not_one(request, &[]));
     }
-    let priority = |offer: &Offer<'_, '_>| offer.facts.catalog.priority;
-    let Some(top) = offers.iter().map(priority).max() else {
+    let priority = |best: &BestBundle<'_, '_>| best.facts.catalog.priority;
+    let Some(top) = bests.iter().map(priority).max() else {
         let first = unread.first();
         return Err(first.map_or_else(|| not_one(request, &[]), |first| waiting(first)));
     };
     if let Some(rival) = unread.iter().find(|unread| unread.catalog.priority >= top) {
         return Err(waiting(rival));
     }
-    let mut first: Vec<_> = offers.iter().filter(|offer| priority(offer) == top).collect();
-    if first.iter().any(|offer| !offer.fact.deprecated) {
-        first.retain(|offer| !offer.fact.deprecated);
+    let mut first: Vec<_> = bests.iter().filter(|best| priority(best) == top).collect();
+    if first.iter().any(|best| !best.candidate.deprecated) {
+        first.retain(|best| !best.candidate.deprecated);
     }
     match first.as_slice() {
         [winner] => Ok(Choice::of(winner)),
         several => {
-            let deprecated = several.iter().any(|offer| offer.fact.deprecated);
-            let equals = offers.iter().filter(|offer| offer.fact.deprecated == deprecated);
+            let deprecated = several.iter().any(|best| best.candidate.deprecated);
+            let equals = bests
+                .iter()
+                .filter(|best| best.candidate.deprecated == deprecated);
             Err(not_one(
                 request,
-                &equals.map(|offer| offer.facts.name()).collect::<Vec<_>>(),
+                &equals.map(|best| best.facts.name()).collect::<Vec<_>>(),
             ))
         }
     }
 }
 
-/// Deprecation decides while walking, then priority; the last catalog that had an offer lends its
+/// Deprecation decides while walking, then priority; the last catalog that had a best bundle lends its
 /// deprecations.
-fn choose_upstream(field: &Field<'_>, question: &Question<'_>) -> Result<Choice, Trouble> {
-    let mut kept: Vec<Offer<'_, '_>> = Vec::new();
+fn choose_upstream(known: &KnownCatalogs<'_>, question: &Question<'_>) -> Result<Choice, Trouble> {
+    let mut kept: Vec<BestBundle<'_, '_>> = Vec::new();
     let mut deprecation = 0;
-    for offer in field.offers(question) {
+    for best in known.bests(question) {
         if let Some(before) = kept.last() {
-            if offer.fact.deprecated && !before.fact.deprecated {
+            if best.candidate.deprecated && !before.candidate.deprecated {
                 continue;
             }
-            if !offer.fact.deprecated {
-                kept.retain(|kept| !kept.fact.deprecated);
+            if !best.candidate.deprecated {
+                kept.retain(|kept| !kept.candidate.deprecated);
             }
         }
-        deprecation = offer.at;
-        kept.push(offer);
+        deprecation = best.at;
+        kept.push(best);
     }
-    let top = kept.iter().map(|offer| offer.facts.catalog.priority).max();
+    let top = kept.iter().map(|best| best.facts.catalog.priority).max();
     let first: Vec<_> = kept
         .iter()
-        .filter(|offer| Some(offer.facts.catalog.priority) == top)
+        .filter(|best| Some(best.facts.catalog.priority) == top)
         .collect();
     match first.as_slice() {
         [winner] => Ok(Choice {
@@ -127,7 +129,7 @@ fn choose_upstream(field: &Field<'_>, question: &Question<'_>) -> Result<Choice,
         }),
         _ => Err(not_one(
             question.request,
-            &kept.iter().map(|offer| offer.facts.name()).collect::<Vec<_>>(),
+            &kept.iter().map(|best| best.facts.name()).collect::<Vec<_>>(),
         )),
     }
 }

@@ -2,7 +2,7 @@
 //! request is cheap.
 
 use crate::deprecation::deprecated_bundles;
-use crate::successor::From;
+use crate::installed_version::InstalledVersion;
 use crate::{CatalogInput, Note};
 use olm_fbc::{Bundle, PackageContent, VersionError};
 use olm_version::{SkipRange, VersionRelease};
@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 
 /// A bundle with what its catalog says of it. Channels are positions in the content's list.
-pub(crate) struct Fact<'a> {
+pub(crate) struct Candidate<'a> {
     pub(crate) bundle: &'a Bundle,
     pub(crate) version: Result<VersionRelease, VersionError>,
     pub(crate) deprecated: bool,
@@ -22,7 +22,7 @@ pub(crate) struct Fact<'a> {
     pub(crate) stays: bool,
 }
 
-impl Fact<'_> {
+impl Candidate<'_> {
     /// Its version, or its name where the version does not read.
     pub(crate) fn label(&self) -> String {
         self.version
@@ -45,52 +45,54 @@ impl Fact<'_> {
 pub(crate) struct RangeEdge {
     /// Position of its channel.
     pub(crate) channel: usize,
-    /// Position of its bundle in [`Facts::bundles`].
+    /// Position of its bundle in [`CatalogFacts::bundles`].
     pub(crate) to: usize,
     pub(crate) range: SkipRange,
 }
 
 /// A catalog that has the package.
-pub(crate) struct Facts<'a> {
+pub(crate) struct CatalogFacts<'a> {
     pub(crate) catalog: &'a CatalogInput,
     pub(crate) content: &'a PackageContent,
     /// Position of the catalog among those given.
     pub(crate) position: usize,
     /// Every bundle, best first.
-    pub(crate) bundles: Vec<Fact<'a>>,
-    /// Positions in [`Facts::bundles`] by name.
+    pub(crate) bundles: Vec<Candidate<'a>>,
+    /// Positions in [`CatalogFacts::bundles`] by name.
     pub(crate) by_name: HashMap<&'a str, usize>,
     pub(crate) ranges: Vec<RangeEdge>,
     /// Defects of the content.
     pub(crate) notes: Vec<Note>,
 }
 
-impl<'a> Facts<'a> {
+impl<'a> CatalogFacts<'a> {
     pub(crate) fn new(
         catalog: &'a CatalogInput,
         content: &'a PackageContent,
         position: usize,
-        from: Option<&From>,
+        installed: Option<&InstalledVersion>,
         release_support: bool,
     ) -> Self {
         let deprecated = deprecated_bundles(content);
-        let fact = |bundle: &'a Bundle| {
+        let candidate = |bundle: &'a Bundle| {
             let version = bundle.version_release(release_support);
-            Fact {
+            Candidate {
                 bundle,
                 deprecated: deprecated.contains(bundle.name.as_str()),
                 channels: Vec::new(),
                 edges: Vec::new(),
-                stays: from.is_some_and(|from| version.as_ref().is_ok_and(|version| from.stays_at(version))),
+                stays: installed.is_some_and(|installed| {
+                    version.as_ref().is_ok_and(|version| installed.stays_at(version))
+                }),
                 version,
             }
         };
-        let mut bundles: Vec<_> = content.bundles.iter().map(fact).collect();
-        bundles.sort_by(Fact::order);
+        let mut bundles: Vec<_> = content.bundles.iter().map(candidate).collect();
+        bundles.sort_by(Candidate::order);
         let by_name = bundles
             .iter()
             .enumerate()
-            .map(|(at, fact)| (fact.bundle.name.as_str(), at))
+            .map(|(at, candidate)| (candidate.bundle.name.as_str(), at))
             .collect();
         let mut facts = Self {
             catalog,
@@ -101,11 +103,11 @@ impl<'a> Facts<'a> {
             ranges: Vec::new(),
             notes: Vec::new(),
         };
-        facts.read_channels(from);
+        facts.read_channels(installed);
         facts
     }
 
-    fn read_channels(&mut self, from: Option<&From>) {
+    fn read_channels(&mut self, installed: Option<&InstalledVersion>) {
         for (channel, listed) in self.content.channels.iter().enumerate() {
             for entry in &listed.entries {
                 let range = match entry.skip_range.as_str() {
@@ -126,16 +128,16 @@ impl<'a> Facts<'a> {
                     },
                 };
                 let to = self.by_name.get(entry.name.as_str()).copied();
-                let Some((to, fact)) = to.and_then(|to| Some((to, self.bundles.get_mut(to)?))) else {
+                let Some((to, candidate)) = to.and_then(|to| Some((to, self.bundles.get_mut(to)?))) else {
                     continue;
                 };
-                if fact.channels.last() != Some(&channel) {
-                    fact.channels.push(channel);
+                if candidate.channels.last() != Some(&channel) {
+                    candidate.channels.push(channel);
                 }
-                if fact.edges.last() != Some(&channel)
-                    && from.is_some_and(|from| from.leads_to(entry, range.as_ref()))
+                if candidate.edges.last() != Some(&channel)
+                    && installed.is_some_and(|installed| installed.leads_to(entry, range.as_ref()))
                 {
-                    fact.edges.push(channel);
+                    candidate.edges.push(channel);
                 }
                 if let Some(range) = range {
                     self.ranges.push(RangeEdge { channel, to, range });

@@ -1,9 +1,9 @@
 //! Our sentences after upstream's: existing bundles, the reasons against them, reachable versions and the smallest change that
 //! helps. At most [`LIMIT`] bytes, equal for equal input.
 
-use crate::facts::{Fact, Facts};
-use crate::field::Field;
-use crate::question::{Lens, Question};
+use crate::facts::{Candidate, CatalogFacts};
+use crate::known_catalogs::KnownCatalogs;
+use crate::question::{CatalogQuery, Question};
 use crate::{Change, Note, Selection, Trouble, did_you_mean, reach, suggest};
 use olm_version::go_quote;
 
@@ -15,16 +15,16 @@ const NAMED: usize = 5;
 const NAME: usize = 80;
 
 /// Returns the sentences to append to `trouble`, without the last full stop; empty if there are none.
-pub(crate) fn text(field: &Field<'_>, question: &Question<'_>, trouble: &Trouble) -> String {
+pub(crate) fn text(known: &KnownCatalogs<'_>, question: &Question<'_>, trouble: &Trouble) -> String {
     let sentences = match trouble {
-        Trouble::NotOne { tied, .. } if tied.is_empty() => nothing(field, question),
+        Trouble::NotOne { tied, .. } if tied.is_empty() => nothing(known, question),
         Trouble::NotOne { .. } => vec![
             "Give the catalogs different priorities, or select one of them with spec.source.catalog.selector"
                 .to_owned(),
         ],
-        Trouble::Waiting { catalog, .. } => waiting(field, question, catalog),
-        Trouble::Dependency { .. } | Trouble::BundleVersion { .. } => others(field, question),
-        Trouble::InstalledVersion { .. } => change(field, question, None).into_iter().collect(),
+        Trouble::Waiting { catalog, .. } => waiting(known, question, catalog),
+        Trouble::Dependency { .. } | Trouble::BundleVersion { .. } => others(known, question),
+        Trouble::InstalledVersion { .. } => change(known, question, None).into_iter().collect(),
         Trouble::Selector { .. } | Trouble::Range { .. } => Vec::new(),
     };
     fit(&sentences)
@@ -56,9 +56,9 @@ fn cut(mut text: String, limit: usize) -> String {
     text
 }
 
-fn waiting(field: &Field<'_>, question: &Question<'_>, catalog: &str) -> Vec<String> {
+fn waiting(known: &KnownCatalogs<'_>, question: &Question<'_>, catalog: &str) -> Vec<String> {
     let name = quote(catalog);
-    if field.home(question) == Some(catalog) {
+    if known.home(question) == Some(catalog) {
         return vec![format!(
             "The extension is installed from catalog {name} and waits for it; to move it to another catalog, exclude \
              {name} in spec.source.catalog.selector"
@@ -66,47 +66,47 @@ fn waiting(field: &Field<'_>, question: &Question<'_>, catalog: &str) -> Vec<Str
     }
     if question.request.selection == Selection::Upstream {
         let all = format!("Waiting for catalog {name}: every selected catalog must be readable");
-        return [Some(all), change(field, question, None)]
+        return [Some(all), change(known, question, None)]
             .into_iter()
             .flatten()
             .collect();
     }
-    let offers = field.offers(question);
-    let Some(best) = offers.first() else {
+    let bests = known.bests(question);
+    let Some(best) = bests.first() else {
         return vec![format!(
             "Waiting for catalog {name}: no other catalog has a suitable bundle"
         )];
     };
     let waiting = format!(
         "Waiting for catalog {name}, which could go before {} of catalog {}",
-        best.fact.label(),
+        best.candidate.label(),
         quote(best.facts.name())
     );
-    [Some(waiting), change(field, question, None)]
+    [Some(waiting), change(known, question, None)]
         .into_iter()
         .flatten()
         .collect()
 }
 
-fn others(field: &Field<'_>, question: &Question<'_>) -> Vec<String> {
-    let offers = field.offers(question);
-    let Some(offer) = offers.first() else {
+fn others(known: &KnownCatalogs<'_>, question: &Question<'_>) -> Vec<String> {
+    let bests = known.bests(question);
+    let Some(best) = bests.first() else {
         return Vec::new();
     };
-    let lens = question.lens(offer.facts);
-    let suitable = offer
+    let query = question.query(best.facts);
+    let suitable = best
         .facts
         .bundles
         .iter()
-        .filter(|fact| lens.rule(fact).is_none())
+        .filter(|candidate| query.rule(candidate).is_none())
         .skip(1);
-    let other = match list(suitable.map(Fact::label)) {
+    let other = match list(suitable.map(Candidate::label)) {
         None => "No other version is suitable".to_owned(),
         Some(versions) => {
             format!("Other suitable versions, to be named in spec.source.catalog.version: {versions}")
         }
     };
-    [Some(other), change(field, question, None)]
+    [Some(other), change(known, question, None)]
         .into_iter()
         .flatten()
         .collect()
@@ -114,17 +114,17 @@ fn others(field: &Field<'_>, question: &Question<'_>) -> Vec<String> {
 
 /// One catalog and the question, as the tests below read them.
 struct View<'v, 'a> {
-    facts: &'v Facts<'a>,
-    lens: Lens<'v>,
+    facts: &'v CatalogFacts<'a>,
+    query: CatalogQuery<'v>,
     question: &'v Question<'v>,
 }
 
 /// Result of a test: sentences, and the version that the user seems to want.
 type Finding = (Vec<String>, Option<String>);
 
-fn nothing(field: &Field<'_>, question: &Question<'_>) -> Vec<String> {
-    if field.facts.is_empty() {
-        let mut names: Vec<String> = field.without.iter().map(|catalog| quote(&catalog.name)).collect();
+fn nothing(known: &KnownCatalogs<'_>, question: &Question<'_>) -> Vec<String> {
+    if known.facts.is_empty() {
+        let mut names: Vec<String> = known.without.iter().map(|catalog| quote(&catalog.name)).collect();
         names.sort();
         let without = match list(names.into_iter()) {
             None => "There is no catalog to choose from".to_owned(),
@@ -133,23 +133,23 @@ fn nothing(field: &Field<'_>, question: &Question<'_>) -> Vec<String> {
         let similar: Vec<String> = question.request.similar.iter().map(|name| clip(name)).collect();
         return std::iter::once(without).chain(did_you_mean(&similar)).collect();
     }
-    let home = field.home(question);
+    let home = known.home(question);
     let mut sentences = Vec::new();
     let mut elsewhere = None;
-    if let Some((sentence, bundle)) = home.and_then(|home| stays(field, question, home)) {
+    if let Some((sentence, bundle)) = home.and_then(|home| stays(known, question, home)) {
         sentences.push(sentence);
         elsewhere = Some(bundle);
-    } else if let Some(from) = field.left_home(question) {
+    } else if let Some(from) = known.left_home(question) {
         let from = from.to_owned();
         sentences.push(Note::Moved { from, to: None }.to_string());
     }
-    let views: Vec<_> = field
+    let views: Vec<_> = known
         .facts
         .iter()
         .filter(|facts| home.is_none_or(|home| home == facts.name()))
         .map(|facts| View {
             facts,
-            lens: question.lens(facts),
+            query: question.query(facts),
             question,
         })
         .collect();
@@ -168,21 +168,21 @@ fn nothing(field: &Field<'_>, question: &Question<'_>) -> Vec<String> {
     });
     sentences.extend(found);
     let wanted = elsewhere.or(wanted);
-    sentences.extend(change(field, question, wanted.as_deref()));
+    sentences.extend(change(known, question, wanted.as_deref()));
     sentences
 }
 
 /// Says that the extension stays with its catalog `home`, and names the best bundle that other catalogs offer.
-fn stays(field: &Field<'_>, question: &Question<'_>, home: &str) -> Option<(String, String)> {
-    let mut offers = field.offers(question);
-    offers.retain(|offer| offer.facts.name() != home);
-    let best = offers.first()?.fact.bundle.name.clone();
-    let offers = offers
+fn stays(known: &KnownCatalogs<'_>, question: &Question<'_>, home: &str) -> Option<(String, String)> {
+    let mut bests = known.bests(question);
+    bests.retain(|best| best.facts.name() != home);
+    let best = bests.first()?.candidate.bundle.name.clone();
+    let bests = bests
         .iter()
-        .map(|offer| format!("{} of {}", offer.fact.label(), quote(offer.facts.name())));
-    let offers = list(offers)?;
+        .map(|best| format!("{} of {}", best.candidate.label(), quote(best.facts.name())));
+    let bests = list(bests)?;
     let sentence = format!(
-        "The extension is installed from catalog {} and stays with it; other catalogs offer: {offers}",
+        "The extension is installed from catalog {} and stays with it; other catalogs offer: {bests}",
         quote(home)
     );
     Some((sentence, best))
@@ -191,13 +191,16 @@ fn stays(field: &Field<'_>, question: &Question<'_>, home: &str) -> Option<(Stri
 fn no_successor(view: &View<'_, '_>) -> Option<Finding> {
     let from = view.question.request.installed.as_ref()?;
     let bundles = &view.facts.bundles;
-    let lens = &view.lens;
-    let suits = |fact: &Fact<'_>| lens.in_channels(fact) && lens.in_range(fact);
-    let (at, wanted) = bundles.iter().enumerate().find(|(_, fact)| suits(fact))?;
+    let query = &view.query;
+    let suits = |candidate: &Candidate<'_>| query.in_channels(candidate) && query.in_range(candidate);
+    let (at, wanted) = bundles
+        .iter()
+        .enumerate()
+        .find(|(_, candidate)| suits(candidate))?;
     let reachable = bundles
         .iter()
-        .filter(|fact| lens.in_channels(fact) && lens.may_follow(fact));
-    let reachable = list(reachable.map(Fact::label)).unwrap_or_else(|| "nothing".to_owned());
+        .filter(|candidate| query.in_channels(candidate) && query.may_follow(candidate));
+    let reachable = list(reachable.map(Candidate::label)).unwrap_or_else(|| "nothing".to_owned());
     let mut sentences = vec![format!(
         "{} exists in catalog {} but is no successor of {}; reachable: {reachable}",
         wanted.label(),
@@ -215,7 +218,7 @@ fn no_successor(view: &View<'_, '_>) -> Option<Finding> {
 
 /// Describes the path to the bundle at `at` if it takes more than one upgrade.
 fn way(view: &View<'_, '_>, at: usize, installed: &str) -> Option<String> {
-    let steps = reach::steps(view.facts, &view.lens, Some(installed));
+    let steps = reach::steps(view.facts, &view.query, Some(installed));
     let step = |at: usize| steps.get(at).copied().flatten();
     let count = step(at)?.count;
     let mut passed = Vec::new();
@@ -234,7 +237,8 @@ fn way(view: &View<'_, '_>, at: usize, installed: &str) -> Option<String> {
 
 fn other_channel(view: &View<'_, '_>) -> Option<Finding> {
     let mut bundles = view.facts.bundles.iter();
-    let wanted = bundles.find(|fact| view.lens.in_range(fact) && view.lens.may_follow(fact))?;
+    let wanted =
+        bundles.find(|candidate| view.query.in_range(candidate) && view.query.may_follow(candidate))?;
     let channels = view.facts.channel_names(&wanted.channels);
     let catalog = quote(view.facts.name());
     let sentence = match list(channels.map(clip)) {
@@ -255,11 +259,11 @@ fn unreachable_elsewhere(view: &View<'_, '_>) -> Option<Finding> {
     let from = view.question.request.installed.as_ref()?;
     view.question.range.as_ref()?;
     let bundles = &view.facts.bundles;
-    let wanted = bundles.iter().find(|fact| view.lens.in_range(fact))?;
+    let wanted = bundles.iter().find(|candidate| view.query.in_range(candidate))?;
     let visible = bundles
         .iter()
-        .filter(|fact| view.lens.in_channels(fact) && view.lens.may_follow(fact));
-    let reachable = list(visible.map(Fact::label)).unwrap_or_else(|| "nothing".to_owned());
+        .filter(|candidate| view.query.in_channels(candidate) && view.query.may_follow(candidate));
+    let reachable = list(visible.map(Candidate::label)).unwrap_or_else(|| "nothing".to_owned());
     let channels = list(view.facts.channel_names(&wanted.channels).map(clip));
     let channels = channels.map_or_else(
         || "in no channel".to_owned(),
@@ -290,13 +294,17 @@ fn missing_channel(view: &View<'_, '_>) -> Option<Finding> {
 
 fn out_of_range(view: &View<'_, '_>) -> Option<Finding> {
     let bundles = view.facts.bundles.iter();
-    let visible = || bundles.clone().filter(|fact| view.lens.in_channels(fact));
+    let visible = || {
+        bundles
+            .clone()
+            .filter(|candidate| view.query.in_channels(candidate))
+    };
     let catalog = quote(view.facts.name());
     let request = view.question.request;
     let reachable = list(
         visible()
-            .filter(|fact| view.lens.may_follow(fact))
-            .map(Fact::label),
+            .filter(|candidate| view.query.may_follow(candidate))
+            .map(Candidate::label),
     );
     if request.installed.is_some()
         && !request.self_certified
@@ -305,8 +313,13 @@ fn out_of_range(view: &View<'_, '_>) -> Option<Finding> {
         let sentence = format!("No version in catalog {catalog} is in that range; reachable: {reachable}");
         return Some((vec![sentence], None));
     }
-    let versions = list(visible().map(Fact::label))?;
-    let pre = visible().all(|fact| fact.version.as_ref().is_ok_and(|v| !v.version.pre.is_empty()));
+    let versions = list(visible().map(Candidate::label))?;
+    let pre = visible().all(|candidate| {
+        candidate
+            .version
+            .as_ref()
+            .is_ok_and(|v| !v.version.pre.is_empty())
+    });
     let rule = if pre {
         "; a pre-release is only in a range that names one, such as >=1.0.0-0"
     } else {
@@ -318,9 +331,9 @@ fn out_of_range(view: &View<'_, '_>) -> Option<Finding> {
 
 /// The smallest change by which the bundle `wanted` is chosen; by which any is, when that one cannot be or
 /// when none is wanted.
-fn change(field: &Field<'_>, question: &Question<'_>, wanted: Option<&str>) -> Option<String> {
+fn change(known: &KnownCatalogs<'_>, question: &Question<'_>, wanted: Option<&str>) -> Option<String> {
     let changes = |wanted| {
-        let changes = suggest::within(field, question.request, wanted)?;
+        let changes = suggest::within(known, question.request, wanted)?;
         let sure = !changes
             .iter()
             .any(|change| matches!(change, Change::WaitFor { .. }));
@@ -328,7 +341,7 @@ fn change(field: &Field<'_>, question: &Question<'_>, wanted: Option<&str>) -> O
         (sure && !changes.is_empty()).then(|| texts.join(", and "))
     };
     let label = |wanted| {
-        let mut facts = field.facts.iter();
+        let mut facts = known.facts.iter();
         facts.find_map(|facts| Some(facts.bundles.get(*facts.by_name.get(wanted)?)?.label()))
     };
     if let Some(wanted) = wanted

@@ -1,8 +1,8 @@
 //! Builds the explanation of a resolution.
 
 use crate::choose::Choice;
-use crate::facts::Facts;
-use crate::field::Field;
+use crate::facts::CatalogFacts;
+use crate::known_catalogs::KnownCatalogs;
 use crate::question::Question;
 use crate::reach;
 use crate::{
@@ -24,12 +24,12 @@ impl Verdict<'_> {
     /// Returns the result of a catalog with the best bundle `bundle`, and the rule by which that bundle lost.
     fn of(
         &self,
-        field: &Field<'_>,
+        known: &KnownCatalogs<'_>,
         at: usize,
         bundle: String,
         home: Option<&str>,
     ) -> (CatalogOutcome, Option<Rule>) {
-        let name = |at: usize| field.facts.get(at).map_or("", Facts::name).to_owned();
+        let name = |at: usize| known.facts.get(at).map_or("", CatalogFacts::name).to_owned();
         let elsewhere = home.filter(|home| *home != name(at)).map(ToOwned::to_owned);
         let lost = |by: String| match elsewhere.clone() {
             Some(home) => (
@@ -69,24 +69,28 @@ impl Verdict<'_> {
     }
 }
 
-/// The reasoning about every catalog of `field`.
-pub(crate) fn explanation(field: &Field<'_>, question: &Question<'_>, verdict: &Verdict<'_>) -> Explanation {
+/// The reasoning about every catalog of `known`.
+pub(crate) fn explanation(
+    known: &KnownCatalogs<'_>,
+    question: &Question<'_>,
+    verdict: &Verdict<'_>,
+) -> Explanation {
     let entry = |catalog: &CatalogInput, outcome, candidates| CatalogExplanation {
         name: catalog.name.clone(),
         priority: catalog.priority,
         outcome,
         candidates,
     };
-    let home = field.home(question);
+    let home = known.home(question);
     let mut catalogs = Vec::new();
-    for (at, facts) in field.facts.iter().enumerate() {
-        let best = question.lens(facts).best(facts);
+    for (at, facts) in known.facts.iter().enumerate() {
+        let best = question.query(facts).best(facts);
         let bundle = best
             .and_then(|best| facts.bundles.get(best))
-            .map(|fact| fact.bundle.name.clone());
+            .map(|candidate| candidate.bundle.name.clone());
         let (outcome, lost) = match bundle {
             None => (CatalogOutcome::NothingSuitable, None),
-            Some(bundle) => verdict.of(field, at, bundle, home),
+            Some(bundle) => verdict.of(known, at, bundle, home),
         };
         catalogs.push(entry(
             facts.catalog,
@@ -94,11 +98,11 @@ pub(crate) fn explanation(field: &Field<'_>, question: &Question<'_>, verdict: &
             candidates(facts, question, best, lost),
         ));
     }
-    for catalog in &field.without {
+    for catalog in &known.without {
         catalogs.push(entry(catalog, CatalogOutcome::NoSuchPackage, Vec::new()));
     }
     let awaited = matches!(verdict, Verdict::None(_));
-    for unread in &field.unread {
+    for unread in &known.unread {
         let reason = unread.reason.clone();
         let outcome = if awaited && home.is_none_or(|home| home == unread.catalog.name) {
             CatalogOutcome::Waiting { reason }
@@ -110,34 +114,34 @@ pub(crate) fn explanation(field: &Field<'_>, question: &Question<'_>, verdict: &
     catalogs.sort_by(|a, b| (Reverse(a.priority), &a.name).cmp(&(Reverse(b.priority), &b.name)));
     Explanation {
         catalogs,
-        notes: notes(field, question, verdict),
+        notes: notes(known, question, verdict),
     }
 }
 
 /// Returns the verdict on every bundle of a catalog whose best bundle, at `best`, lost by the rule `lost`.
 fn candidates(
-    facts: &Facts<'_>,
+    facts: &CatalogFacts<'_>,
     question: &Question<'_>,
     best: Option<usize>,
     lost: Option<Rule>,
 ) -> Vec<CandidateVerdict> {
-    let lens = question.lens(facts);
+    let query = question.query(facts);
     let installed = question.request.installed.as_ref();
-    let steps = reach::steps(facts, &lens, installed.map(|installed| installed.name.as_str()));
+    let steps = reach::steps(facts, &query, installed.map(|installed| installed.name.as_str()));
     let best_deprecated = best
         .and_then(|best| facts.bundles.get(best))
         .is_some_and(|best| best.deprecated);
-    let verdict = |(at, fact): (usize, &crate::facts::Fact<'_>)| {
+    let verdict = |(at, candidate): (usize, &crate::facts::Candidate<'_>)| {
         let step = steps.get(at).copied().flatten();
         let inside = || match best {
             Some(best) if best == at => lost,
-            _ if fact.deprecated && !best_deprecated => Some(Rule::Deprecated),
+            _ if candidate.deprecated && !best_deprecated => Some(Rule::Deprecated),
             _ => Some(Rule::Lower),
         };
         CandidateVerdict {
-            bundle: fact.bundle.name.clone(),
-            version: fact.version.as_ref().ok().map(ToString::to_string),
-            ruled_out: lens.rule(fact).or_else(inside),
+            bundle: candidate.bundle.name.clone(),
+            version: candidate.version.as_ref().ok().map(ToString::to_string),
+            ruled_out: query.rule(candidate).or_else(inside),
             steps: step.map(|step| step.count),
             via: step
                 .and_then(|step| facts.bundles.get(step.via?))
@@ -147,11 +151,11 @@ fn candidates(
     facts.bundles.iter().enumerate().map(verdict).collect()
 }
 
-fn notes(field: &Field<'_>, question: &Question<'_>, verdict: &Verdict<'_>) -> Vec<Note> {
+fn notes(known: &KnownCatalogs<'_>, question: &Question<'_>, verdict: &Verdict<'_>) -> Vec<Note> {
     let mut notes = Vec::new();
-    if let Some(from) = field.left_home(question) {
+    if let Some(from) = known.left_home(question) {
         let to = match verdict {
-            Verdict::Chosen(choice) | Verdict::Refused(choice, _) => field.facts.get(choice.winner),
+            Verdict::Chosen(choice) | Verdict::Refused(choice, _) => known.facts.get(choice.winner),
             Verdict::None(_) => None,
         };
         notes.push(Note::Moved {
@@ -159,7 +163,7 @@ fn notes(field: &Field<'_>, question: &Question<'_>, verdict: &Verdict<'_>) -> V
             to: to.map(|facts| facts.name().to_owned()),
         });
     }
-    let mut catalogs: Vec<&Facts<'_>> = field.facts.iter().collect();
+    let mut catalogs: Vec<&CatalogFacts<'_>> = known.facts.iter().collect();
     catalogs.sort_by_key(|facts| (Reverse(facts.catalog.priority), facts.name()));
     notes.extend(catalogs.into_iter().flat_map(|facts| facts.notes.iter().cloned()));
     notes

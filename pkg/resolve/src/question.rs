@@ -1,7 +1,7 @@
 //! The question that every catalog is asked, and the verdict of each rule on a bundle.
 
-use crate::facts::{Fact, Facts};
-use crate::successor::From;
+use crate::facts::{Candidate, CatalogFacts};
+use crate::installed_version::InstalledVersion;
 use crate::{Request, Rule, Trouble};
 use olm_version::VersionRange;
 
@@ -26,13 +26,13 @@ impl<'a> Question<'a> {
     }
 
     /// Returns the bundle that the choice must succeed; none if any bundle may follow.
-    pub(crate) fn from(&self) -> Result<Option<From>, Trouble> {
+    pub(crate) fn installed_version(&self) -> Result<Option<InstalledVersion>, Trouble> {
         let installed = self
             .request
             .installed
             .as_ref()
             .filter(|_| !self.request.self_certified);
-        installed.map(From::read).transpose()
+        installed.map(InstalledVersion::read).transpose()
     }
 
     /// Returns true if the selector matches the catalog `name`.
@@ -41,13 +41,13 @@ impl<'a> Question<'a> {
     }
 
     /// The question as it is put to one catalog.
-    pub(crate) fn lens<'q>(&'q self, facts: &Facts<'_>) -> Lens<'q> {
+    pub(crate) fn query<'q>(&'q self, facts: &CatalogFacts<'_>) -> CatalogQuery<'q> {
         let wanted = &self.request.channels;
         let visible = || {
             let channels = facts.content.channels.iter();
             channels.map(|channel| wanted.contains(&channel.name)).collect()
         };
-        Lens {
+        CatalogQuery {
             visible: (!wanted.is_empty()).then(visible),
             range: self.range.as_ref(),
             anything_follows: self.request.self_certified || self.request.installed.is_none(),
@@ -56,14 +56,14 @@ impl<'a> Question<'a> {
 }
 
 /// The question as it is put to one catalog.
-pub(crate) struct Lens<'q> {
+pub(crate) struct CatalogQuery<'q> {
     /// Which of the catalog's channels were asked for; none for all. They limit edges and bundles alike.
     visible: Option<Vec<bool>>,
     range: Option<&'q VersionRange>,
     anything_follows: bool,
 }
 
-impl Lens<'_> {
+impl CatalogQuery<'_> {
     /// Returns true if the request names the channel at `position`, or no channel at all.
     pub(crate) fn sees(&self, position: usize) -> bool {
         self.visible
@@ -75,34 +75,41 @@ impl Lens<'_> {
         positions.iter().any(|at| self.sees(*at))
     }
 
-    pub(crate) fn in_channels(&self, fact: &Fact<'_>) -> bool {
-        self.visible.is_none() || self.sees_any(&fact.channels)
+    pub(crate) fn in_channels(&self, candidate: &Candidate<'_>) -> bool {
+        self.visible.is_none() || self.sees_any(&candidate.channels)
     }
 
-    pub(crate) fn in_range(&self, fact: &Fact<'_>) -> bool {
-        self.range
-            .is_none_or(|range| fact.version.as_ref().is_ok_and(|version| range.matches(version)))
+    pub(crate) fn in_range(&self, candidate: &Candidate<'_>) -> bool {
+        self.range.is_none_or(|range| {
+            candidate
+                .version
+                .as_ref()
+                .is_ok_and(|version| range.matches(version))
+        })
     }
 
-    pub(crate) fn may_follow(&self, fact: &Fact<'_>) -> bool {
-        self.anything_follows || fact.stays || self.sees_any(&fact.edges)
+    pub(crate) fn may_follow(&self, candidate: &Candidate<'_>) -> bool {
+        self.anything_follows || candidate.stays || self.sees_any(&candidate.edges)
     }
 
     /// The first rule that rules it out.
-    pub(crate) fn rule(&self, fact: &Fact<'_>) -> Option<Rule> {
-        if !self.in_channels(fact) {
+    pub(crate) fn rule(&self, candidate: &Candidate<'_>) -> Option<Rule> {
+        if !self.in_channels(candidate) {
             Some(Rule::NotInChannels)
-        } else if !self.in_range(fact) {
+        } else if !self.in_range(candidate) {
             Some(Rule::OutOfRange)
-        } else if !self.may_follow(fact) {
+        } else if !self.may_follow(candidate) {
             Some(Rule::NotSuccessor)
         } else {
             None
         }
     }
 
-    /// The best suitable bundle: its position in [`Facts::bundles`].
-    pub(crate) fn best(&self, facts: &Facts<'_>) -> Option<usize> {
-        facts.bundles.iter().position(|fact| self.rule(fact).is_none())
+    /// The best suitable bundle: its position in [`CatalogFacts::bundles`].
+    pub(crate) fn best(&self, facts: &CatalogFacts<'_>) -> Option<usize> {
+        facts
+            .bundles
+            .iter()
+            .position(|candidate| self.rule(candidate).is_none())
     }
 }

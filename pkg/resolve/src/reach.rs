@@ -1,7 +1,7 @@
 //! Which bundles can be reached from the installed one, and in how many upgrades.
 
-use crate::facts::Facts;
-use crate::question::Lens;
+use crate::facts::CatalogFacts;
+use crate::question::CatalogQuery;
 use std::collections::{HashMap, VecDeque};
 
 /// Most tests of a version against a `skipRange`. A graph of ranges alone can ask for the square of its
@@ -10,44 +10,50 @@ const RANGE_TESTS: usize = 2_000_000;
 
 /// Last upgrade on the shortest path to a bundle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Step {
+pub(crate) struct PathStep {
     /// Least number of upgrades to the bundle.
     pub(crate) count: usize,
     /// The bundle before it, as a position; none for what is reachable at once.
     pub(crate) via: Option<usize>,
 }
 
-/// A shortest way to every bundle of `facts` through the channels that `lens` shows, by position; all none
+/// A shortest way to every bundle of `facts` through the channels that `query` shows, by position; all none
 /// when nothing is installed. `installed` is the name of what is.
-pub(crate) fn steps(facts: &Facts<'_>, lens: &Lens<'_>, installed: Option<&str>) -> Vec<Option<Step>> {
+pub(crate) fn steps(
+    facts: &CatalogFacts<'_>,
+    query: &CatalogQuery<'_>,
+    installed: Option<&str>,
+) -> Vec<Option<PathStep>> {
     let mut steps = vec![None; facts.bundles.len()];
     let Some(installed) = installed else {
         return steps;
     };
     let mut queue = VecDeque::new();
-    for (at, fact) in facts.bundles.iter().enumerate() {
-        let count = usize::from(fact.bundle.name != installed);
-        let here = lens.in_channels(fact);
-        if here && (fact.stays || count == 0 || fact.edges.iter().any(|channel| lens.sees(*channel))) {
-            set(&mut steps, at, Step { count, via: None });
+    for (at, candidate) in facts.bundles.iter().enumerate() {
+        let count = usize::from(candidate.bundle.name != installed);
+        let here = query.in_channels(candidate);
+        if here
+            && (candidate.stays || count == 0 || candidate.edges.iter().any(|channel| query.sees(*channel)))
+        {
+            set(&mut steps, at, PathStep { count, via: None });
             queue.push_back(at);
         }
     }
     if queue.is_empty() {
         return steps;
     }
-    let successors = successors(facts, lens);
+    let successors = successors(facts, query);
     let mut ranges: Vec<_> = facts
         .ranges
         .iter()
-        .filter(|edge| lens.sees(edge.channel))
+        .filter(|edge| query.sees(edge.channel))
         .collect();
     let mut tests = 0;
     while let Some(at) = queue.pop_front() {
-        let (Some(Some(step)), Some(fact)) = (steps.get(at).copied(), facts.bundles.get(at)) else {
+        let (Some(Some(step)), Some(candidate)) = (steps.get(at).copied(), facts.bundles.get(at)) else {
             continue;
         };
-        let next = Step {
+        let next = PathStep {
             count: step.count + 1,
             via: Some(at),
         };
@@ -56,7 +62,7 @@ pub(crate) fn steps(facts: &Facts<'_>, lens: &Lens<'_>, installed: Option<&str>)
                 queue.push_back(*to);
             }
         }
-        let Ok(version) = &fact.version else { continue };
+        let Ok(version) = &candidate.version else { continue };
         if tests > RANGE_TESTS {
             continue;
         }
@@ -73,10 +79,10 @@ pub(crate) fn steps(facts: &Facts<'_>, lens: &Lens<'_>, installed: Option<&str>)
 }
 
 /// The bundles that `replaces` or `skips` lead to, by what they lead from.
-fn successors(facts: &Facts<'_>, lens: &Lens<'_>) -> HashMap<usize, Vec<usize>> {
+fn successors(facts: &CatalogFacts<'_>, query: &CatalogQuery<'_>) -> HashMap<usize, Vec<usize>> {
     let mut successors: HashMap<usize, Vec<usize>> = HashMap::new();
     let seen = facts.content.channels.iter().enumerate();
-    for (_, channel) in seen.filter(|(position, _)| lens.sees(*position)) {
+    for (_, channel) in seen.filter(|(position, _)| query.sees(*position)) {
         for entry in &channel.entries {
             let Some(to) = facts.by_name.get(entry.name.as_str()) else {
                 continue;
@@ -92,7 +98,7 @@ fn successors(facts: &Facts<'_>, lens: &Lens<'_>) -> HashMap<usize, Vec<usize>> 
 }
 
 /// Takes `step` for the bundle at `at` unless there is one already; says whether it did.
-fn set(steps: &mut [Option<Step>], at: usize, step: Step) -> bool {
+fn set(steps: &mut [Option<PathStep>], at: usize, step: PathStep) -> bool {
     match steps.get_mut(at) {
         Some(slot @ None) => {
             *slot = Some(step);

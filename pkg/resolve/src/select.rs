@@ -1,8 +1,8 @@
 //! A whole resolution.
 
 use crate::choose::{Choice, choose, dependency, not_one};
-use crate::facts::{Fact, Facts};
-use crate::field::Field;
+use crate::facts::{Candidate, CatalogFacts};
+use crate::known_catalogs::KnownCatalogs;
 use crate::outcome::{Verdict, explanation};
 use crate::question::Question;
 use crate::{
@@ -18,51 +18,55 @@ use olm_version::VersionRelease;
 /// [`ResolveError`] when there is no bundle, more than one, or not enough known to choose.
 pub fn resolve(request: &Request, catalogs: &[CatalogInput]) -> Result<Resolution, ResolveError> {
     let question = Question::new(request, None)?;
-    let field = Field::new(request, catalogs);
-    let choice = match choose(&field, &question) {
+    let known = KnownCatalogs::new(request, catalogs);
+    let choice = match choose(&known, &question) {
         Ok(choice) => choice,
         Err(trouble) => {
-            let explanation = explanation(&field, &question, &Verdict::None(&trouble));
-            let hint = hint::text(&field, &question, &trouble);
+            let explanation = explanation(&known, &question, &Verdict::None(&trouble));
+            let hint = hint::text(&known, &question, &trouble);
             return Err(ResolveError::new(trouble, hint, explanation));
         }
     };
-    match installable(&field, &choice, request) {
-        Ok(found) => Ok(resolution(&field, &question, choice, &found)),
+    match installable(&known, &choice, request) {
+        Ok(chosen) => Ok(resolution(&known, &question, choice, &chosen)),
         Err((trouble, rule)) => {
-            let explanation = explanation(&field, &question, &Verdict::Refused(choice, rule));
-            let hint = hint::text(&field, &question, &trouble);
+            let explanation = explanation(&known, &question, &Verdict::Refused(choice, rule));
+            let hint = hint::text(&known, &question, &trouble);
             Err(ResolveError::new(trouble, hint, explanation))
         }
     }
 }
 
 /// The chosen bundle and the facts about it.
-pub(crate) struct Found<'f, 'a> {
-    pub(crate) facts: &'f Facts<'a>,
-    pub(crate) fact: &'f Fact<'a>,
+pub(crate) struct Chosen<'f, 'a> {
+    pub(crate) facts: &'f CatalogFacts<'a>,
+    pub(crate) candidate: &'f Candidate<'a>,
     pub(crate) version: &'f VersionRelease,
 }
 
 /// Returns the bundle of `choice`, unless a rule forbids its installation.
 pub(crate) fn installable<'f, 'a>(
-    field: &'f Field<'a>,
+    known: &'f KnownCatalogs<'a>,
     choice: &Choice,
     request: &Request,
-) -> Result<Found<'f, 'a>, (Trouble, Rule)> {
-    let found = field
+) -> Result<Chosen<'f, 'a>, (Trouble, Rule)> {
+    let chosen = known
         .facts
         .get(choice.winner)
         .and_then(|facts| Some((facts, facts.bundles.get(choice.bundle)?)));
-    let Some((facts, fact)) = found else {
+    let Some((facts, candidate)) = chosen else {
         return Err((not_one(request, &[]), Rule::Lower));
     };
-    let bundle = fact.bundle.name.clone();
+    let bundle = candidate.bundle.name.clone();
     match (
-        &fact.version,
-        dependency(request.selection, &fact.bundle.properties),
+        &candidate.version,
+        dependency(request.selection, &candidate.bundle.properties),
     ) {
-        (Ok(version), None) => Ok(Found { facts, fact, version }),
+        (Ok(version), None) => Ok(Chosen {
+            facts,
+            candidate,
+            version,
+        }),
         (Err(source), _) => Err((
             Trouble::BundleVersion {
                 bundle,
@@ -81,14 +85,18 @@ pub(crate) fn installable<'f, 'a>(
 }
 
 fn resolution(
-    field: &Field<'_>,
+    known: &KnownCatalogs<'_>,
     question: &Question<'_>,
     choice: Choice,
-    found: &Found<'_, '_>,
+    chosen: &Chosen<'_, '_>,
 ) -> Resolution {
-    let Found { facts, fact, version } = *found;
-    let lender = field.facts.get(choice.deprecation).unwrap_or(facts);
-    let explanation = explanation(field, question, &Verdict::Chosen(choice));
+    let Chosen {
+        facts,
+        candidate,
+        version,
+    } = *chosen;
+    let lender = known.facts.get(choice.deprecation).unwrap_or(facts);
+    let explanation = explanation(known, question, &Verdict::Chosen(choice));
     let left_out = explanation.catalogs.iter().filter_map(|catalog| {
         let CatalogOutcome::LeftOut { reason } = &catalog.outcome else {
             return None;
@@ -97,13 +105,13 @@ fn resolution(
     });
     Resolution {
         catalog: facts.name().to_owned(),
-        bundle: fact.bundle.name.clone(),
-        image: fact.bundle.image.clone(),
+        bundle: candidate.bundle.name.clone(),
+        image: candidate.bundle.image.clone(),
         version: version.clone(),
-        properties: fact.bundle.properties.clone(),
+        properties: candidate.bundle.properties.clone(),
         deprecation: DeprecationInfo::of(lender.content),
         left_out: left_out.collect(),
-        moved_from: field.left_home(question).map(ToOwned::to_owned),
+        moved_from: known.left_home(question).map(ToOwned::to_owned),
         explanation,
     }
 }

@@ -5,8 +5,8 @@
 //! because everything smaller was tried before.
 
 use crate::choose::{choose, dependency};
-use crate::facts::{Fact, Facts};
-use crate::field::Field;
+use crate::facts::{Candidate, CatalogFacts};
+use crate::known_catalogs::KnownCatalogs;
 use crate::question::Question;
 use crate::select::installable;
 use crate::{CatalogInput, Change, Request};
@@ -23,26 +23,30 @@ const CHANNELS: usize = 4;
 /// Of changes that are equally small, one that keeps the upgrade graph and the catalog is preferred.
 /// [`Change::WaitFor`] alone means that only a catalog that cannot be read may have it.
 pub fn suggest(request: &Request, catalogs: &[CatalogInput], wanted: Option<&str>) -> Option<Vec<Change>> {
-    within(&Field::new(request, catalogs), request, wanted)
+    within(&KnownCatalogs::new(request, catalogs), request, wanted)
 }
 
 /// Returns the smallest change that helps, from facts that are already computed.
-pub(crate) fn within(field: &Field<'_>, request: &Request, wanted: Option<&str>) -> Option<Vec<Change>> {
+pub(crate) fn within(
+    known: &KnownCatalogs<'_>,
+    request: &Request,
+    wanted: Option<&str>,
+) -> Option<Vec<Change>> {
     let wanted = Wanted::new(wanted);
-    if succeeds(field, request, &[], &wanted) {
+    if succeeds(known, request, &[], &wanted) {
         return Some(Vec::new());
     }
-    let targets = targets(field, request, &wanted);
-    let mut plans: Vec<(Vec<Change>, (&Facts<'_>, &Fact<'_>))> = targets
+    let targets = targets(known, request, &wanted);
+    let mut plans: Vec<(Vec<Change>, (&CatalogFacts<'_>, &Candidate<'_>))> = targets
         .iter()
-        .flat_map(|&(facts, fact)| {
-            let plans = plans(field, request, facts, fact).into_iter();
-            plans.map(move |plan| (plan, (facts, fact)))
+        .flat_map(|&(facts, candidate)| {
+            let plans = plans(known, request, facts, candidate).into_iter();
+            plans.map(move |plan| (plan, (facts, candidate)))
         })
         .filter(|(plan, _)| !plan.is_empty())
         .collect();
     plans.sort_by_key(|(plan, _)| (plan.len(), plan.iter().map(Change::weight).sum::<usize>()));
-    let enough = |plan: &[Change]| succeeds(field, request, plan, &wanted);
+    let enough = |plan: &[Change]| succeeds(known, request, plan, &wanted);
     let found = plans
         .into_iter()
         .find(|(plan, target)| suits(request, plan, *target) && enough(plan));
@@ -51,7 +55,7 @@ pub(crate) fn within(field: &Field<'_>, request: &Request, wanted: Option<&str>)
         let smaller = parts(&plan).into_iter().find(|part| enough(part));
         return Some(smaller.unwrap_or(plan));
     }
-    let unread = field.unread.first()?;
+    let unread = known.unread.first()?;
     let catalog = unread.catalog.name.clone();
     Some(vec![Change::WaitFor { catalog }])
 }
@@ -74,7 +78,7 @@ impl<'a> Wanted<'a> {
     }
 
     /// A version without a release stands for any release of it.
-    fn is(&self, fact: &Fact<'_>) -> bool {
+    fn is(&self, candidate: &Candidate<'_>) -> bool {
         let Self::Version { text, version } = self else {
             return true;
         };
@@ -82,16 +86,16 @@ impl<'a> Wanted<'a> {
             wanted.version.cmp_precedence(&found.version).is_eq()
                 && (wanted.release.is_none() || wanted.release == found.release)
         };
-        fact.bundle.name == *text
+        candidate.bundle.name == *text
             || version
                 .as_ref()
-                .zip(fact.version.as_ref().ok())
+                .zip(candidate.version.as_ref().ok())
                 .is_some_and(|(wanted, found)| same(wanted, found))
     }
 }
 
 /// Returns true if the resolution with `changes` chooses the wanted bundle.
-fn succeeds(field: &Field<'_>, request: &Request, changes: &[Change], wanted: &Wanted<'_>) -> bool {
+fn succeeds(known: &KnownCatalogs<'_>, request: &Request, changes: &[Change], wanted: &Wanted<'_>) -> bool {
     let mut amended = request.clone();
     for change in changes {
         change.amend(&mut amended);
@@ -99,17 +103,22 @@ fn succeeds(field: &Field<'_>, request: &Request, changes: &[Change], wanted: &W
     let Ok(question) = Question::new(&amended, changes.iter().find_map(Change::only)) else {
         return false;
     };
-    choose(field, &question)
-        .is_ok_and(|choice| installable(field, &choice, &amended).is_ok_and(|found| wanted.is(found.fact)))
+    choose(known, &question).is_ok_and(|choice| {
+        installable(known, &choice, &amended).is_ok_and(|found| wanted.is(found.candidate))
+    })
 }
 
 /// Returns true if the rules admit the target with `changes`. Cheaper than a whole resolution.
-fn suits(request: &Request, changes: &[Change], (facts, fact): (&Facts<'_>, &Fact<'_>)) -> bool {
+fn suits(
+    request: &Request,
+    changes: &[Change],
+    (facts, candidate): (&CatalogFacts<'_>, &Candidate<'_>),
+) -> bool {
     let mut amended = request.clone();
     for change in changes {
         change.amend(&mut amended);
     }
-    Question::new(&amended, None).is_ok_and(|question| question.lens(facts).rule(fact).is_none())
+    Question::new(&amended, None).is_ok_and(|question| question.query(facts).rule(candidate).is_none())
 }
 
 /// Every choice of some but not all of `changes`, the smallest first.
@@ -129,30 +138,30 @@ fn parts(changes: &[Change]) -> Vec<Vec<Change>> {
 
 /// The bundles that could be chosen, those first that need the fewest changes.
 fn targets<'f, 'a>(
-    field: &'f Field<'a>,
+    known: &'f KnownCatalogs<'a>,
     request: &Request,
     wanted: &Wanted<'_>,
-) -> Vec<(&'f Facts<'a>, &'f Fact<'a>)> {
+) -> Vec<(&'f CatalogFacts<'a>, &'f Candidate<'a>)> {
     let question = Question::new(request, None).ok();
-    let home = question.as_ref().and_then(|question| field.home(question));
+    let home = question.as_ref().and_then(|question| known.home(question));
     let mut targets = Vec::new();
-    for facts in &field.facts {
-        let lens = question.as_ref().map(|question| question.lens(facts));
-        let fits = |fact: &&Fact<'a>| {
-            let refused = dependency(request.selection, &fact.bundle.properties).is_some();
-            fact.version.is_ok() && !refused && wanted.is(fact)
+    for facts in &known.facts {
+        let query = question.as_ref().map(|question| question.query(facts));
+        let fits = |candidate: &&Candidate<'a>| {
+            let refused = dependency(request.selection, &candidate.bundle.properties).is_some();
+            candidate.version.is_ok() && !refused && wanted.is(candidate)
         };
-        for fact in facts.bundles.iter().filter(fits) {
-            let unmet = lens.as_ref().map_or(1, |lens| {
+        for candidate in facts.bundles.iter().filter(fits) {
+            let unmet = query.as_ref().map_or(1, |query| {
                 let unmet = [
-                    !lens.in_channels(fact),
-                    !lens.in_range(fact),
-                    !lens.may_follow(fact),
+                    !query.in_channels(candidate),
+                    !query.in_range(candidate),
+                    !query.may_follow(candidate),
                 ];
                 unmet.into_iter().filter(|unmet| *unmet).count()
             });
             let away = home.is_some_and(|home| home != facts.name());
-            targets.push(((unmet, away), (facts, fact)));
+            targets.push(((unmet, away), (facts, candidate)));
         }
     }
     targets.sort_by_key(|(order, _)| *order);
@@ -160,10 +169,15 @@ fn targets<'f, 'a>(
     targets.into_iter().map(|(_, target)| target).collect()
 }
 
-/// Every combination of changes that could bring `fact` forward, those preferred first within one size.
-fn plans(field: &Field<'_>, request: &Request, facts: &Facts<'_>, fact: &Fact<'_>) -> Vec<Vec<Change>> {
+/// Every combination of changes that could bring `candidate` forward, those preferred first within one size.
+fn plans(
+    known: &KnownCatalogs<'_>,
+    request: &Request,
+    facts: &CatalogFacts<'_>,
+    candidate: &Candidate<'_>,
+) -> Vec<Vec<Change>> {
     let mut plans = Vec::new();
-    let version = fact
+    let version = candidate
         .version
         .as_ref()
         .ok()
@@ -171,12 +185,12 @@ fn plans(field: &Field<'_>, request: &Request, facts: &Facts<'_>, fact: &Fact<'_
         .filter(|pin| request.version.as_ref() != Some(pin));
     let version = version.map(|version| Change::Version { version });
     let certified = (request.installed.is_some() && !request.self_certified).then_some(Change::SelfCertified);
-    let several = field.facts.len() + field.without.len() + field.unread.len() > 1;
+    let several = known.facts.len() + known.without.len() + known.unread.len() > 1;
     let select = several.then(|| Change::SelectCatalog {
         catalog: facts.name().to_owned(),
     });
     let channels: Vec<Option<Change>> = std::iter::once(None)
-        .chain(channels(request, facts, fact).into_iter().map(Some))
+        .chain(channels(request, facts, candidate).into_iter().map(Some))
         .collect();
     for certified in [None, certified].into_iter().filter(distinct()) {
         for select in [None, select.clone()].into_iter().filter(distinct()) {
@@ -197,10 +211,10 @@ fn distinct() -> impl FnMut(&Option<Change>) -> bool {
     move |change| change.is_some() || !std::mem::replace(&mut none, true)
 }
 
-/// The changes of the channels that show `fact`: those with an edge to it first, then by name.
-fn channels(request: &Request, facts: &Facts<'_>, fact: &Fact<'_>) -> Vec<Change> {
-    let with_edge: Vec<&str> = facts.channel_names(&fact.edges).collect();
-    let without = facts.channel_names(&fact.channels);
+/// The changes of the channels that show `candidate`: those with an edge to it first, then by name.
+fn channels(request: &Request, facts: &CatalogFacts<'_>, candidate: &Candidate<'_>) -> Vec<Change> {
+    let with_edge: Vec<&str> = facts.channel_names(&candidate.edges).collect();
+    let without = facts.channel_names(&candidate.channels);
     let without = without.filter(|name| !with_edge.contains(name));
     let names: Vec<String> = with_edge
         .iter()

@@ -1,14 +1,14 @@
 //! Everything that is known for one resolution, whatever is asked.
 
-use crate::facts::{Fact, Facts};
+use crate::facts::{Candidate, CatalogFacts};
+use crate::installed_version::InstalledVersion;
 use crate::question::Question;
-use crate::successor::From;
 use crate::{CatalogInput, CatalogLookup, Request, Selection, Trouble};
 use olm_version::go_quote;
 use std::cmp::Reverse;
 
 /// A catalog that nobody could read.
-pub(crate) struct Unread<'a> {
+pub(crate) struct UnreadCatalog<'a> {
     pub(crate) catalog: &'a CatalogInput,
     /// Position of the catalog among those given.
     pub(crate) position: usize,
@@ -16,27 +16,27 @@ pub(crate) struct Unread<'a> {
 }
 
 /// Everything that is known for one resolution.
-pub(crate) struct Field<'a> {
+pub(crate) struct KnownCatalogs<'a> {
     /// Catalogs that have the package.
-    pub(crate) facts: Vec<Facts<'a>>,
+    pub(crate) facts: Vec<CatalogFacts<'a>>,
     /// Catalogs that do not have it.
     pub(crate) without: Vec<&'a CatalogInput>,
     /// Catalogs that could not be read.
-    pub(crate) unread: Vec<Unread<'a>>,
+    pub(crate) unread: Vec<UnreadCatalog<'a>>,
 }
 
 /// The best bundle of a catalog.
 #[derive(Clone, Copy)]
-pub(crate) struct Offer<'f, 'a> {
-    /// Position in [`Field::facts`].
+pub(crate) struct BestBundle<'f, 'a> {
+    /// Position in [`KnownCatalogs::facts`].
     pub(crate) at: usize,
-    pub(crate) facts: &'f Facts<'a>,
-    /// Position in [`Facts::bundles`].
+    pub(crate) facts: &'f CatalogFacts<'a>,
+    /// Position in [`CatalogFacts::bundles`].
     pub(crate) bundle: usize,
-    pub(crate) fact: &'f Fact<'a>,
+    pub(crate) candidate: &'f Candidate<'a>,
 }
 
-impl<'a> Field<'a> {
+impl<'a> KnownCatalogs<'a> {
     /// Looks at `catalogs`: in the order given as upstream does, else by priority and name.
     pub(crate) fn new(request: &Request, catalogs: &'a [CatalogInput]) -> Self {
         let mut ordered: Vec<&CatalogInput> = catalogs.iter().collect();
@@ -44,11 +44,11 @@ impl<'a> Field<'a> {
             ordered.sort_by_key(|catalog| (Reverse(catalog.priority), &catalog.name));
         }
         // One that does not read is reported when it matters; see `choose`.
-        let from = request
+        let installed = request
             .installed
             .as_ref()
-            .and_then(|installed| From::read(installed).ok());
-        let mut field = Self {
+            .and_then(|installed| InstalledVersion::read(installed).ok());
+        let mut known = Self {
             facts: Vec::new(),
             without: Vec::new(),
             unread: Vec::new(),
@@ -56,17 +56,17 @@ impl<'a> Field<'a> {
         for (position, catalog) in ordered.into_iter().enumerate() {
             let reason = match &catalog.lookup {
                 CatalogLookup::Found(content) if !content.is_empty() => {
-                    field.facts.push(Facts::new(
+                    known.facts.push(CatalogFacts::new(
                         catalog,
                         content,
                         position,
-                        from.as_ref(),
+                        installed.as_ref(),
                         request.release_support,
                     ));
                     continue;
                 }
                 CatalogLookup::Found(_) | CatalogLookup::NoSuchPackage => {
-                    field.without.push(catalog);
+                    known.without.push(catalog);
                     continue;
                 }
                 CatalogLookup::NotServing => {
@@ -74,31 +74,31 @@ impl<'a> Field<'a> {
                 }
                 CatalogLookup::Failed(reason) => reason.clone(),
             };
-            field.unread.push(Unread {
+            known.unread.push(UnreadCatalog {
                 catalog,
                 position,
                 reason,
             });
         }
-        field
+        known
     }
 
     /// The catalogs that offer a bundle, with the best of each.
-    pub(crate) fn offers<'f>(&'f self, question: &Question<'_>) -> Vec<Offer<'f, 'a>> {
-        let offer = |(at, facts): (usize, &'f Facts<'a>)| {
-            let bundle = question.lens(facts).best(facts)?;
-            let fact = facts.bundles.get(bundle)?;
-            Some(Offer {
+    pub(crate) fn bests<'f>(&'f self, question: &Question<'_>) -> Vec<BestBundle<'f, 'a>> {
+        let best = |(at, facts): (usize, &'f CatalogFacts<'a>)| {
+            let bundle = question.query(facts).best(facts)?;
+            let candidate = facts.bundles.get(bundle)?;
+            Some(BestBundle {
                 at,
                 facts,
                 bundle,
-                fact,
+                candidate,
             })
         };
         let selected = self.facts.iter().enumerate();
         selected
             .filter(|(_, facts)| question.selects(facts.name()))
-            .filter_map(offer)
+            .filter_map(best)
             .collect()
     }
 
@@ -107,7 +107,7 @@ impl<'a> Field<'a> {
         let request = question.request;
         let home = request.installed.as_ref()?.catalog.as_deref()?;
         let given = || {
-            let names = self.facts.iter().map(Facts::name);
+            let names = self.facts.iter().map(CatalogFacts::name);
             let without = self.without.iter().map(|catalog| catalog.name.as_str());
             let unread = self.unread.iter().map(|unread| unread.catalog.name.as_str());
             names.chain(without).chain(unread).any(|name| name == home)
@@ -123,7 +123,7 @@ impl<'a> Field<'a> {
     }
 }
 
-impl Unread<'_> {
+impl UnreadCatalog<'_> {
     pub(crate) fn trouble(&self, package: &str) -> Trouble {
         Trouble::Waiting {
             package: package.to_owned(),

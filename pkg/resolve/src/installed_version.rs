@@ -11,12 +11,12 @@ use std::cmp::Ordering;
 
 /// The installed bundle, with its version read.
 #[derive(Debug, Clone)]
-pub(crate) struct From {
+pub(crate) struct InstalledVersion {
     pub(crate) name: String,
     version: VersionRelease,
 }
 
-impl From {
+impl InstalledVersion {
     /// Reads the version of what is installed.
     pub(crate) fn read(installed: &Installed) -> Result<Self, Trouble> {
         let version = match &installed.release {
