@@ -20,10 +20,9 @@ pub(super) async fn check(State(access): State<Access>, request: Request, next: 
         Method::GET | Method::HEAD => "get".to_owned(),
         ref other => other.as_str().to_ascii_lowercase(),
     };
-    match access
-        .verdict(request.headers(), &verb, request.uri().path())
-        .await
-    {
+    let peer = request.extensions().get().copied();
+    let verdict = access.verdict(peer, request.headers(), &verb, request.uri().path());
+    match verdict.await {
         Ok(Verdict::Allowed) => next.run(request).await,
         Ok(Verdict::Unauthenticated) => {
             let mut response = reply::text(StatusCode::UNAUTHORIZED, "Unauthorized");
@@ -33,6 +32,14 @@ pub(super) async fn check(State(access): State<Access>, request: Request, next: 
             response
         }
         Ok(Verdict::Forbidden) => reply::text(StatusCode::FORBIDDEN, "Forbidden"),
-        Err(error) => reply::broken("reviewing a token", &error),
+        Err(error) => match error.refusal() {
+            Some((status, after)) => {
+                let mut response = reply::text(status, "Too Many Requests");
+                let headers = response.headers_mut();
+                headers.insert(header::RETRY_AFTER, HeaderValue::from_static(after));
+                response
+            }
+            None => reply::broken("reviewing a token", &error),
+        },
     }
 }

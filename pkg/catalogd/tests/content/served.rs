@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use axum::Router;
 use olm_catalogd::{
-    server::{Metrics, Options, router_with, serve},
+    server::{CONNECTIONS, CONNECTIONS_PER_CLIENT, Metrics, Options, router_with, serve, traffic},
     storage::{CatalogName, Origin, Store},
 };
 use olm_harness::pki::Authority;
@@ -97,7 +97,12 @@ impl Server {
         std::fs::write(&ca_file, &ca).unwrap();
         let shutdown = CancellationToken::new();
         let ending = shutdown.clone();
-        tokio::spawn(async move { serve(listener, router, &certificate, ending).await.unwrap() });
+        let traffic = traffic(CONNECTIONS, CONNECTIONS_PER_CLIENT);
+        tokio::spawn(async move {
+            serve(listener, router, &certificate, traffic, ending)
+                .await
+                .unwrap()
+        });
         Self {
             url,
             ca,

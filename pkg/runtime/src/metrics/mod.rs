@@ -22,6 +22,7 @@ use axum::{
 use kube::Client;
 use parking_lot::Mutex;
 use prometheus_client::{encoding::text, metrics::gauge::ConstGauge, registry};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -88,17 +89,47 @@ impl Registry {
     }
 }
 
-async fn metrics(State(registry): State<Registry>, headers: HeaderMap) -> Response {
-    match registry.encode() {
-        Ok(text) if wants_openmetrics(&headers) => {
-            ([(header::CONTENT_TYPE, OPENMETRICS)], text).into_response()
-        }
-        Ok(text) => ([(header::CONTENT_TYPE, PLAIN)], format::plain(&text)).into_response(),
-        Err(error) => {
-            tracing::error!(%error, "metrics cannot be written");
-            http::StatusCode::INTERNAL_SERVER_ERROR.into_response()
+/// What scrapes share.
+#[derive(Clone)]
+struct Scraped {
+    registry: Registry,
+    /// One scrape at a time: they need the registry's lock.
+    turn: Arc<Semaphore>,
+}
+
+impl Scraped {
+    fn new(registry: Registry) -> Self {
+        Self {
+            registry,
+            turn: Arc::new(Semaphore::new(1)),
         }
     }
+
+    fn routes(self) -> Router {
+        Router::new().route("/metrics", get(metrics)).with_state(self)
+    }
+}
+
+/// Answers a scrape. Collectors read files and walk folders, so this is done on a thread that may block.
+async fn metrics(State(scraped): State<Scraped>, headers: HeaderMap) -> Response {
+    let openmetrics = wants_openmetrics(&headers);
+    let turn = scraped.turn.acquire_owned().await;
+    let encoded = tokio::task::spawn_blocking(move || {
+        let _turn = turn;
+        let text = scraped.registry.encode()?;
+        Ok::<_, std::fmt::Error>(if openmetrics { text } else { format::plain(&text) })
+    });
+    let kind = if openmetrics { OPENMETRICS } else { PLAIN };
+    match encoded.await {
+        Ok(Ok(text)) => ([(header::CONTENT_TYPE, kind)], text).into_response(),
+        Ok(Err(error)) => unwritable(&error),
+        Err(error) => unwritable(&error),
+    }
+}
+
+fn unwritable(error: &dyn std::error::Error) -> Response {
+    tracing::error!(%error, "metrics cannot be written");
+    http::StatusCode::INTERNAL_SERVER_ERROR.into_response()
 }
 
 fn wants_openmetrics(headers: &HeaderMap) -> bool {
@@ -123,13 +154,8 @@ pub async fn serve(
     let Some(listener) = serve::listen("metrics", address)? else {
         return Ok(());
     };
-    let router = Router::new()
-        .route("/metrics", get(metrics))
-        .route_layer(middleware::from_fn_with_state(
-            access::Access::new(client),
-            access::check,
-        ))
-        .with_state(registry);
+    let allowed = middleware::from_fn_with_state(access::Access::new(client), access::check);
+    let router = Scraped::new(registry).routes().route_layer(allowed);
     serve::tls_on(
         "metrics",
         listener,
@@ -143,7 +169,43 @@ pub async fn serve(
 
 #[cfg(test)]
 mod tests {
+    use std::{fmt, sync::mpsc, time::Duration};
+
+    use axum::body::{Body, to_bytes};
+    use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+    use prometheus_client::metrics::MetricType;
+    use tower::ServiceExt;
+
     use super::*;
+
+    /// Collects only when somebody else could work meanwhile.
+    #[derive(Debug)]
+    struct Waits(Mutex<mpsc::Receiver<()>>);
+
+    impl prometheus_client::collector::Collector for Waits {
+        fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
+            let others = self.0.lock().recv_timeout(Duration::from_secs(10));
+            let gauge = ConstGauge::new(u64::from(others.is_ok()));
+            gauge.encode(encoder.encode_descriptor("olm_others_work", "Test", None, MetricType::Gauge)?)
+        }
+    }
+
+    /// There is one thread: what blocks it blocks everybody.
+    #[tokio::test(flavor = "current_thread")]
+    async fn slow_collectors_hold_up_nobody() {
+        let (works, seen) = mpsc::channel();
+        let registry = Registry::new();
+        registry.register(|inner| inner.register_collector(Box::new(Waits(Mutex::new(seen)))));
+        let request = http::Request::get("/metrics").body(Body::empty()).unwrap();
+        let scrape = tokio::spawn(Scraped::new(registry).routes().oneshot(request));
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        works.send(()).unwrap();
+        let response = scrape.await.unwrap().unwrap();
+        assert_eq!(response.headers()[header::CONTENT_TYPE], PLAIN);
+        let text = to_bytes(response.into_body(), 65_536).await.unwrap();
+        let text = String::from_utf8(text.to_vec()).unwrap();
+        assert!(text.contains("olm_others_work 1"), "{text}");
+    }
 
     #[test]
     fn text_has_what_was_registered() {

@@ -1,10 +1,13 @@
 //! Who may read what is served: asked of the API server by `TokenReview` and `SubjectAccessReview`.
 //!
-//! Answers are kept for a while, by the token's digest, so that a busy client costs the API
-//! server little and the token itself is not held.
+//! Answers are kept for a while, by the token's digest, so that a busy client costs the API server little and the token
+//! itself is not held. A token that nobody knows is asked for once, whatever it is brought for. Reviews are limited per
+//! client, and tokens that were good lately do not wait for others, so that a flood of bogus tokens keeps nobody out.
+
+mod recent;
+mod turns;
 
 use std::{
-    collections::HashMap,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -22,23 +25,24 @@ use k8s_openapi::api::{
 use kube::{Api, Client, api::PostParams};
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
-use tokio::{sync::Semaphore, time::timeout};
+use tokio::time::timeout;
+
+use crate::serve::Peer;
+use recent::{Key, Recent};
+use turns::Turns;
 
 /// How long a permission is believed.
 const KEEP: Duration = Duration::from_mins(1);
 /// How long a refusal is believed; a new role should count soon.
 const KEEP_REFUSAL: Duration = Duration::from_secs(10);
-/// How many answers are kept; beyond it refusals go first, then all.
+/// How long a token that was good is reviewed before others.
+const KEEP_GOOD: Duration = Duration::from_mins(15);
+/// How many answers of each kind are kept.
 const KEPT: usize = 1024;
 /// How long each of the two calls may take.
 const CALL: Duration = Duration::from_secs(10);
-/// Reviews under way at once; more wait.
-const AT_ONCE: usize = 4;
 /// Longer bearer tokens are not looked at.
 const TOKEN_BYTES: usize = 16 * 1024;
-
-/// When it was asked and what was said, by the digest of verb, path and token.
-type Answers = HashMap<[u8; 32], (Instant, Verdict)>;
 
 /// Asks whether the bearer of a token may do something with a path. Clones share what they remember.
 #[derive(Clone)]
@@ -46,7 +50,34 @@ pub struct Access {
     client: Client,
     audience: Option<&'static str>,
     answers: Arc<Mutex<Answers>>,
-    reviews: Arc<Semaphore>,
+    turns: Turns,
+}
+
+/// What was found out. Refusals have room of their own: they cost no permission its place.
+struct Answers {
+    /// By the digest of verb, path and token.
+    allowed: Recent<()>,
+    forbidden: Recent<()>,
+    /// By the digest of the token.
+    unknown: Recent<()>,
+    good: Recent<()>,
+}
+
+impl Default for Answers {
+    fn default() -> Self {
+        Self {
+            allowed: Recent::new(KEEP, KEPT),
+            forbidden: Recent::new(KEEP_REFUSAL, KEPT),
+            unknown: Recent::new(KEEP_REFUSAL, KEPT),
+            good: Recent::new(KEEP_GOOD, KEPT),
+        }
+    }
+}
+
+/// The digests of one question.
+struct Keys {
+    question: Key,
+    token: Key,
 }
 
 /// What a token is good for.
@@ -69,6 +100,19 @@ pub enum AccessError {
     /// It took too long.
     #[error("the API server did not review a token in time")]
     TooLate,
+    /// Too many tokens of this client wait for their review.
+    #[error("too many tokens of one client wait to be reviewed")]
+    TooMany,
+}
+
+impl AccessError {
+    /// The status and the seconds after which a client may ask again, when the client asks too much.
+    pub fn refusal(&self) -> Option<(StatusCode, &'static str)> {
+        match self {
+            Self::TooMany => Some((StatusCode::TOO_MANY_REQUESTS, "1")),
+            Self::Review(_) | Self::TooLate => None,
+        }
+    }
 }
 
 impl std::fmt::Debug for Access {
@@ -84,7 +128,7 @@ impl Access {
             client,
             audience: None,
             answers: Arc::default(),
-            reviews: Arc::new(Semaphore::new(AT_ONCE)),
+            turns: Turns::default(),
         }
     }
 
@@ -96,28 +140,60 @@ impl Access {
         self
     }
 
-    /// Whether the bearer of the request's token may do `verb` with the non-resource URL `path`.
+    /// Whether the bearer of the request's token may do `verb` with the non-resource URL `path`. `peer` is the client.
     ///
     /// # Errors
-    /// The API server could not be asked; each call is given up after ten seconds.
-    pub async fn verdict(&self, headers: &HeaderMap, verb: &str, path: &str) -> Result<Verdict, AccessError> {
+    /// The API server could not be asked; each call is given up after ten seconds. Or too many tokens of the client wait.
+    pub async fn verdict(
+        &self,
+        peer: Option<Peer>,
+        headers: &HeaderMap,
+        verb: &str,
+        path: &str,
+    ) -> Result<Verdict, AccessError> {
         let Some(token) = bearer(headers) else {
             return Ok(Verdict::Unauthenticated);
         };
-        let key: [u8; 32] = Sha256::digest(format!("{verb} {path}\n{token}")).into();
-        if let Some(kept) = self.kept(&key) {
+        let keys = Keys {
+            question: Sha256::digest(format!("{verb} {path}\n{token}")).into(),
+            token: Sha256::digest(token).into(),
+        };
+        if let Some(kept) = self.kept(&keys) {
             return Ok(kept);
         }
-        let asked = timeout(CALL * 2, self.ask(token, verb, path)).await;
-        let verdict = asked
-            .map_err(|_| AccessError::TooLate)?
-            .map_err(AccessError::Review)?;
-        self.keep(key, verdict);
+        let asked = timeout(CALL * 2, self.ask(peer, &keys, token, verb, path)).await;
+        let verdict = asked.map_err(|_| AccessError::TooLate)??;
+        self.keep(&keys, verdict);
         Ok(verdict)
     }
 
-    async fn ask(&self, token: &str, verb: &str, path: &str) -> Result<Verdict, kube::Error> {
-        let _permit = self.reviews.acquire().await;
+    async fn ask(
+        &self,
+        peer: Option<Peer>,
+        keys: &Keys,
+        token: &str,
+        verb: &str,
+        path: &str,
+    ) -> Result<Verdict, AccessError> {
+        let good = self
+            .answers
+            .lock()
+            .good
+            .get(&keys.token, Instant::now())
+            .is_some();
+        let _turn = if good {
+            self.turns.of_known().await
+        } else {
+            self.turns.of_client(peer).await.ok_or(AccessError::TooMany)?
+        };
+        // The same token may have been reviewed meanwhile.
+        if let Some(kept) = self.kept(keys) {
+            return Ok(kept);
+        }
+        self.review(token, verb, path).await.map_err(AccessError::Review)
+    }
+
+    async fn review(&self, token: &str, verb: &str, path: &str) -> Result<Verdict, kube::Error> {
         let mut user = self.user(token, None).await?;
         if user.is_none() && self.audience.is_some() {
             user = self.user(token, self.audience).await?;
@@ -133,27 +209,28 @@ impl Access {
         })
     }
 
-    fn keep(&self, key: [u8; 32], verdict: Verdict) {
-        let mut answers = self.answers.lock();
-        if answers.len() >= KEPT {
-            // Who has no token must not cost those their place who have one.
-            answers.retain(|_, (asked, verdict)| *verdict == Verdict::Allowed && asked.elapsed() < KEEP);
-            if answers.len() >= KEPT {
-                answers.clear();
+    fn keep(&self, keys: &Keys, verdict: Verdict) {
+        let (mut answers, now) = (self.answers.lock(), Instant::now());
+        match verdict {
+            Verdict::Allowed => {
+                answers.allowed.insert(keys.question, (), now);
+                answers.good.insert(keys.token, (), now);
             }
+            Verdict::Forbidden => answers.forbidden.insert(keys.question, (), now),
+            Verdict::Unauthenticated => answers.unknown.insert(keys.token, (), now),
         }
-        answers.insert(key, (Instant::now(), verdict));
     }
 
-    fn kept(&self, key: &[u8; 32]) -> Option<Verdict> {
-        let answers = self.answers.lock();
-        let (asked, verdict) = answers.get(key)?;
-        let keep = if *verdict == Verdict::Allowed {
-            KEEP
+    fn kept(&self, keys: &Keys) -> Option<Verdict> {
+        let (answers, now) = (self.answers.lock(), Instant::now());
+        if answers.allowed.get(&keys.question, now).is_some() {
+            Some(Verdict::Allowed)
+        } else if answers.forbidden.get(&keys.question, now).is_some() {
+            Some(Verdict::Forbidden)
         } else {
-            KEEP_REFUSAL
-        };
-        (asked.elapsed() < keep).then_some(*verdict)
+            let unknown = answers.unknown.get(&keys.token, now);
+            unknown.map(|()| Verdict::Unauthenticated)
+        }
     }
 
     async fn user(&self, token: &str, audience: Option<&str>) -> Result<Option<UserInfo>, kube::Error> {
@@ -196,14 +273,16 @@ impl Access {
 
 /// Lets a request pass when its bearer token's user may read the path.
 pub(super) async fn check(State(access): State<Access>, request: Request, next: Next) -> Response {
-    match access
-        .verdict(request.headers(), "get", request.uri().path())
-        .await
-    {
+    let peer = request.extensions().get().copied();
+    let verdict = access.verdict(peer, request.headers(), "get", request.uri().path());
+    match verdict.await {
         Ok(Verdict::Allowed) => next.run(request).await,
         Ok(Verdict::Unauthenticated) => (StatusCode::UNAUTHORIZED, "Unauthorized\n").into_response(),
         Ok(Verdict::Forbidden) => (StatusCode::FORBIDDEN, "Forbidden\n").into_response(),
         Err(error) => {
+            if let Some((status, after)) = error.refusal() {
+                return (status, [(header::RETRY_AFTER, after)], "Too many requests\n").into_response();
+            }
             tracing::warn!(error = %crate::telemetry::chain(&error), "metrics reader cannot be reviewed");
             (StatusCode::INTERNAL_SERVER_ERROR, "Authentication failed\n").into_response()
         }
@@ -219,20 +298,4 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_bearer_tokens_count() {
-        let headers = |value: &str| {
-            let mut headers = HeaderMap::new();
-            headers.insert(header::AUTHORIZATION, value.parse().unwrap());
-            headers
-        };
-        assert_eq!(bearer(&headers("Bearer abc")), Some("abc"));
-        assert_eq!(bearer(&headers("bearer abc")), Some("abc"));
-        assert_eq!(bearer(&headers("Basic abc")), None);
-        assert_eq!(bearer(&headers("Bearer ")), None);
-        assert_eq!(bearer(&HeaderMap::new()), None);
-    }
-}
+mod tests;
