@@ -1,6 +1,7 @@
 //! Chores of the project, the same for a developer and for CI: `cargo xtask CHORE`. The Makefile is a
 //! thin front door over it.
 
+mod attack;
 mod check;
 mod generate;
 mod purity;
@@ -39,6 +40,12 @@ enum Chore {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Build release binaries, attack them with everything there is, and print outcomes and peaks of memory.
+    Attack {
+        /// Passed on to the attacks; see `cargo xtask attack -- --help`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Show the product at work: a control plane, a registry, both controllers, an install and an upgrade.
     Demo {
         /// Passed on to the demo; see `cargo xtask demo --help`.
@@ -68,6 +75,7 @@ fn main() -> ExitCode {
         Chore::Check => check::run(),
         Chore::Purity => purity::run(),
         Chore::Test { args } => suites::run(&args),
+        Chore::Attack { args } => attack::run(&args),
         Chore::Demo { args } => shell::cargo_run("olm-harness", "demo", &args),
         Chore::RenderHash(args) => render_hash::run(&args),
         Chore::RenderLoss(args) => render_loss::run(&args),

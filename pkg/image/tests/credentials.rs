@@ -97,7 +97,7 @@ async fn tokens_of_a_real_registry() {
     let service = Host::start(None, move |asked| serving.serve(asked));
     let registry = Registry::start_with(RegistryOptions {
         token: Some(TokenService {
-            realm: format!("http://{}/token", service.address),
+            realm: format!("http://{}/token", service.address()),
             issuer: "test".to_owned(),
             service: "registry".to_owned(),
             jwks: issuer.jwks(),
@@ -326,8 +326,8 @@ async fn proxies_of_the_environment() {
     let status = tokio::task::spawn_blocking(move || {
         Command::new(std::env::current_exe().unwrap())
             .args(["--ignored", "--exact", "child_of_the_proxy_test"])
-            .env("HTTP_PROXY", format!("http://{}", proxy.address))
-            .env("http_proxy", format!("http://{}", proxy.address))
+            .env("HTTP_PROXY", format!("http://{}", proxy.address()))
+            .env("http_proxy", format!("http://{}", proxy.address()))
             .env_remove("NO_PROXY")
             .env_remove("no_proxy")
             .output()

@@ -20,7 +20,7 @@ use tokio::{
 
 /// A host and its reference for tag `v1`, asked by plain HTTP.
 fn plain(host: &Host) -> (Fixture, String) {
-    let name = host.address.to_string();
+    let name = host.address().to_string();
     let fixture = Fixture::plain(&[&name]);
     (fixture, format!("{name}/a/b:v1"))
 }
@@ -142,7 +142,7 @@ async fn other_content_than_asked_for_is_refused() {
     assert!(matches!(error, RegistryError::Digest { .. }), "{error}");
 
     // A manifest that is not the one its digest names.
-    let by_digest = format!("{}/a/b@sha256:{}", host.address, "0".repeat(64));
+    let by_digest = format!("{}/a/b@sha256:{}", host.address(), "0".repeat(64));
     let error = cause(fixture.pull(&by_digest).await.unwrap_err());
     assert!(matches!(error, RegistryError::Digest { .. }), "{error}");
 
@@ -237,7 +237,7 @@ async fn a_hostile_image_harms_no_other() {
     (limits.ratio, limits.ratio_floor) = (10, 1 << 20);
     let puller = fixture.puller();
     let fetch = async |puller: &Puller, name: &str| {
-        let reference = format!("{}/x/{name}:v1", host.address).parse().unwrap();
+        let reference = format!("{}/x/{name}:v1", host.address()).parse().unwrap();
         let canonical = puller.resolve(&reference).await?;
         puller.fetch(name, &canonical, Filter::All).await
     };
@@ -321,7 +321,7 @@ async fn manifests_are_not_taken_at_their_word() {
         let body = text.clone();
         let host = Host::start(None, move |_| answer(200, &[], body.clone()));
         let (fixture, _) = plain(&host);
-        let by_digest = format!("{}/a/b@{}", host.address, sha256(text.as_bytes()));
+        let by_digest = format!("{}/a/b@{}", host.address(), sha256(text.as_bytes()));
         let error = fixture.pull(&by_digest).await.unwrap_err().message();
         assert!(error.contains(expected), "{expected}: {error}");
     }

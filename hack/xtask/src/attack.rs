@@ -1,0 +1,33 @@
+//! Attacks release binaries.
+
+use crate::shell::{self, cargo};
+
+/// Builds both controllers for release and runs the attacks against them, or against those of `OLM_BIN_DIR`.
+pub(crate) fn run(args: &[String]) -> anyhow::Result<()> {
+    let given = std::env::var_os("OLM_BIN_DIR");
+    if given.is_none() {
+        shell::run(cargo().args([
+            "build",
+            "--release",
+            "--package",
+            "catalogd",
+            "--package",
+            "operator-controller",
+        ]))?;
+    }
+    let programs = given.map_or_else(|| shell::target_dir().join("release"), Into::into);
+    shell::run(
+        cargo()
+            .args([
+                "run",
+                "--quiet",
+                "--package",
+                "olm-attack",
+                "--bin",
+                "olm-attack",
+                "--",
+            ])
+            .args(args)
+            .env("OLM_BIN_DIR", programs),
+    )
+}

@@ -1,0 +1,27 @@
+//! Attacks on both controllers, as they run: real binaries, a real control plane, hostile content.
+//!
+//! A [`Case`] is one attack: a hostile image or registry, and the outcome it must have. Each module of [`attacks`] holds
+//! one class of them. [`run`] starts a [`World`], performs the cases class by class, demands after each class that the
+//! controllers still serve others, and returns a [`Report`] with the time and the peak of memory of every case.
+//!
+//! `cargo test -p olm-attack` runs [`Scale::Small`], `cargo xtask attack` runs [`Scale::Full`] against release binaries.
+
+pub mod attacks;
+mod case;
+mod report;
+mod run;
+mod world;
+
+pub use case::{Case, Expect, Handler, Subject, serving};
+pub use report::{Peaks, Report, Row};
+pub use run::{Aims, run};
+pub use world::{Extra, NAMESPACE, World};
+
+/// How many attacks are made, and how large they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Scale {
+    /// A few small ones of every class, in seconds.
+    Small,
+    /// All, as large as the limits allow, one by one and then all at once.
+    Full,
+}

@@ -1,0 +1,35 @@
+//! `cargo xtask attack`: all attacks against the binaries of `OLM_BIN_DIR`.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use olm_attack::{Aims, Scale};
+
+#[derive(Parser)]
+#[command(about = "Attacks both controllers and prints outcomes and peaks of memory")]
+struct Args {
+    /// How many attacks are made, and how large they are.
+    #[arg(long, value_enum, default_value = "full")]
+    scale: Scale,
+}
+
+#[tokio::main]
+#[expect(clippy::print_stdout, reason = "the table is the result")]
+async fn main() -> ExitCode {
+    let scale = Args::parse().scale;
+    let aims = (scale == Scale::Full).then_some(Aims::FULL);
+    let checked = match Box::pin(olm_attack::run(scale, aims)).await {
+        Ok(report) => {
+            println!("{report}");
+            report.check()
+        }
+        Err(error) => Err(error),
+    };
+    match checked {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

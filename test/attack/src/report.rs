@@ -1,0 +1,116 @@
+//! The table that an attack run ends with.
+
+use std::fmt;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+
+/// Memory of both controllers, in KiB.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Peaks {
+    /// Of catalogd.
+    pub catalogd: u64,
+    /// Of operator-controller.
+    pub operator_controller: u64,
+}
+
+impl Peaks {
+    /// The larger figure of each controller.
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
+        Self {
+            catalogd: self.catalogd.max(other.catalogd),
+            operator_controller: self.operator_controller.max(other.operator_controller),
+        }
+    }
+}
+
+/// Outcome of one attack.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// Class of the attack.
+    pub class: &'static str,
+    /// Name of the attack.
+    pub name: String,
+    /// The controller's answer, or why it was not the expected one.
+    pub outcome: Result<String, String>,
+    /// Time until the outcome.
+    pub took: Duration,
+    /// Peak of memory since the attack began.
+    pub peaks: Peaks,
+}
+
+/// Outcomes of all attacks.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    rows: Vec<Row>,
+}
+
+impl Report {
+    /// Adds a row.
+    pub fn add(&mut self, row: Row) {
+        self.rows.push(row);
+    }
+
+    /// All rows.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// The highest peaks of all attacks.
+    pub fn peaks(&self) -> Peaks {
+        self.rows
+            .iter()
+            .map(|row| row.peaks)
+            .fold(Peaks::default(), Peaks::max)
+    }
+
+    /// Demands that every attack ended as expected.
+    ///
+    /// # Errors
+    /// Names each attack that did not.
+    pub fn check(&self) -> Result<()> {
+        let failed: Vec<String> = self
+            .rows
+            .iter()
+            .filter_map(|row| {
+                let why = row.outcome.as_ref().err()?;
+                Some(format!("{}/{}: {why}", row.class, row.name))
+            })
+            .collect();
+        ensure!(failed.is_empty(), "not as expected:\n{}", failed.join("\n"));
+        Ok(())
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            formatter,
+            "{:<11} {:<28} {:>7} {:>12} {:>12}  outcome",
+            "class", "attack", "seconds", "catalogd MiB", "operator MiB"
+        )?;
+        for row in &self.rows {
+            let outcome = match &row.outcome {
+                Ok(outcome) => outcome.clone(),
+                Err(why) => format!("FAILED: {why}"),
+            };
+            let short: String = outcome.chars().take(110).collect();
+            writeln!(
+                formatter,
+                "{:<11} {:<28} {:>7.2} {:>12.1} {:>12.1}  {short}",
+                row.class,
+                row.name,
+                row.took.as_secs_f64(),
+                mib(row.peaks.catalogd),
+                mib(row.peaks.operator_controller),
+            )?;
+        }
+        Ok(())
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "figures of memory stay far below 2^53")]
+pub(crate) fn mib(kib: u64) -> f64 {
+    kib as f64 / 1024.0
+}

@@ -1,0 +1,228 @@
+//! Performs the attacks and looks after the bystanders.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use olm_harness::stub::{Image, answer};
+use serde_json::json;
+
+use crate::report::mib;
+use crate::world::Extra;
+use crate::{Case, Expect, Peaks, Report, Row, Scale, Subject, World, attacks};
+
+/// Bounds of the memory of each controller, in KiB.
+#[derive(Clone, Copy, Debug)]
+pub struct Aims {
+    /// Peak during any attack, and during all of them at once.
+    pub peak: u64,
+    /// Resident a minute after the last attack is gone.
+    pub after: u64,
+}
+
+impl Aims {
+    /// 128 MB, 40 MB.
+    pub const FULL: Self = Self {
+        peak: 128_000_000 / 1024,
+        after: 40_000_000 / 1024,
+    };
+}
+
+/// Runs all attacks of a scale. With aims, the memory of both controllers is held to them.
+///
+/// # Errors
+/// When the surroundings fail, a bystander suffers, or an aim is missed; the outcomes of the attacks are in the report.
+pub async fn run(scale: Scale, aims: Option<Aims>) -> Result<Report> {
+    let mut world = World::start(Extra::default()).await?;
+    let mut report = Report::default();
+    for (class, cases) in attacks::all(scale)? {
+        let at_once = match scale {
+            Scale::Small => cases.len().max(1),
+            Scale::Full => 1,
+        };
+        for some in cases.chunks(at_once) {
+            for row in perform(&mut world, class, some).await? {
+                report.add(row);
+            }
+        }
+        bystander(&mut world, class).await?;
+    }
+    if let Some(aims) = aims {
+        hold_to(&mut world, &mut report, aims).await?;
+    }
+    Ok(report)
+}
+
+/// Performs the cases side by side, and tidies up.
+async fn perform(world: &mut World, class: &'static str, cases: &[Case]) -> Result<Vec<Row>> {
+    world.reset_peaks()?;
+    let started = Instant::now();
+    for case in cases {
+        begin(world, class, case)
+            .await
+            .with_context(|| format!("{class}/{}", case.name))?;
+    }
+    let mut rows = Vec::new();
+    for case in cases {
+        let name = object(class, case);
+        let outcome = match &case.subject {
+            Subject::Catalog(_) => world.catalog_ends(&name, &case.expect).await,
+            Subject::Bundle(_) | Subject::Package(_) => world.extension_ends(&name, &case.expect).await,
+        };
+        rows.push(Row {
+            class,
+            name: case.name.clone(),
+            outcome: outcome.map_err(|error| format!("{error:#}")),
+            took: started.elapsed(),
+            peaks: Peaks::default(),
+        });
+    }
+    let peaks = world.memory("VmHWM")?;
+    for row in &mut rows {
+        row.peaks = peaks;
+    }
+    for case in cases {
+        let name = object(class, case);
+        if !matches!(case.subject, Subject::Catalog(_)) {
+            world.remove_extension(&name).await?;
+        }
+        world.remove_catalog(&name).await?;
+    }
+    Ok(rows)
+}
+
+/// Creates the objects of a case. Each has a catalog; a bundle's is well-behaved.
+async fn begin(world: &World, class: &str, case: &Case) -> Result<()> {
+    let name = object(class, case);
+    let repository = format!("{class}/{}", case.name);
+    match &case.subject {
+        Subject::Catalog(handler) => {
+            let reference = world.serve(&repository, handler.clone());
+            world.apply_catalog(&name, &reference).await
+        }
+        Subject::Bundle(handler) => {
+            let bundle = world.serve(&format!("{repository}/bundle"), handler.clone());
+            let catalog = catalog_of(&bundle);
+            let reference = world.serve(&repository, Arc::new(move |asked| catalog.serve(asked)));
+            world.apply_catalog(&name, &reference).await?;
+            world.apply_extension(&name, &name, PACKAGE).await
+        }
+        Subject::Package(handler) => {
+            let reference = world.serve(&repository, handler.clone());
+            world.apply_catalog(&name, &reference).await?;
+            world.apply_extension(&name, &name, PACKAGE).await
+        }
+    }
+}
+
+/// Name of the package that extensions ask for.
+pub(crate) const PACKAGE: &str = "hostile";
+
+fn object(class: &str, case: &Case) -> String {
+    format!("{class}-{}", case.name)
+}
+
+/// A well-behaved catalog of one package with one bundle.
+fn catalog_of(bundle: &str) -> Image {
+    let metas = [
+        json!({"schema": "olm.package", "name": PACKAGE, "defaultChannel": "stable"}),
+        json!({"schema": "olm.channel", "package": PACKAGE, "name": "stable",
+               "entries": [{"name": format!("{PACKAGE}.1.0.0")}]}),
+        json!({"schema": "olm.bundle", "package": PACKAGE, "name": format!("{PACKAGE}.1.0.0"), "image": bundle,
+               "properties": [{"type": "olm.package", "value": {"packageName": PACKAGE, "version": "1.0.0"}}]}),
+    ];
+    let text = metas.map(|meta| meta.to_string()).join("\n");
+    attacks::catalog_image(&attacks::plain_layer([("configs/catalog.json", text.as_bytes())]))
+}
+
+/// A catalog that comes after a class of attacks is served, and its package's content can be read.
+async fn bystander(world: &mut World, class: &str) -> Result<()> {
+    let name = format!("bystander-{class}");
+    let image = catalog_of("registry.invalid/never:v1");
+    let reference = world.serve(
+        &name,
+        Arc::new(move |asked| match asked.path.as_str() {
+            "/v2/" => answer(200, &[], ""),
+            _ => image.serve(asked),
+        }),
+    );
+    world.apply_catalog(&name, &reference).await?;
+    let served = world.catalog_ends(&name, &Expect::Taken).await;
+    served.with_context(|| format!("a bystander of the attacks {class} suffers"))?;
+    world.remove_catalog(&name).await?;
+    world.catalogd.controller().check()?;
+    world.operator_controller.controller().check()
+}
+
+/// All attacks at once, a minute of rest, and the aims.
+async fn hold_to(world: &mut World, report: &mut Report, aims: Aims) -> Result<()> {
+    let all: Vec<(&'static str, Vec<Case>)> = attacks::all(Scale::Full)?;
+    world.reset_peaks()?;
+    let started = Instant::now();
+    for (class, cases) in &all {
+        let rows = perform_quietly(world, class, cases).await?;
+        ensure!(rows, "an attack of {class} ended otherwise beside others");
+    }
+    report.add(Row {
+        class: "all",
+        name: "at once".to_owned(),
+        outcome: Ok("each class side by side".to_owned()),
+        took: started.elapsed(),
+        peaks: world.memory("VmHWM")?,
+    });
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    let after = world.memory("VmRSS")?;
+    report.add(Row {
+        class: "all",
+        name: "a minute later".to_owned(),
+        outcome: Ok("resident memory".to_owned()),
+        took: started.elapsed(),
+        peaks: after,
+    });
+    let peaks = report.peaks();
+    for (what, found, most) in [
+        ("peak of catalogd", peaks.catalogd, aims.peak),
+        (
+            "peak of operator-controller",
+            peaks.operator_controller,
+            aims.peak,
+        ),
+        ("catalogd a minute later", after.catalogd, aims.after),
+        (
+            "operator-controller a minute later",
+            after.operator_controller,
+            aims.after,
+        ),
+    ] {
+        if found > most {
+            report.add(Row {
+                class: "all",
+                name: what.to_owned(),
+                outcome: Err(format!("{:.1} MiB, more than {:.1} MiB", mib(found), mib(most))),
+                took: Duration::ZERO,
+                peaks: Peaks::default(),
+            });
+        }
+    }
+    Ok(())
+}
+
+async fn perform_quietly(world: &mut World, class: &'static str, cases: &[Case]) -> Result<bool> {
+    for case in cases {
+        begin(world, class, case).await?;
+    }
+    let mut well = true;
+    for case in cases {
+        let name = object(class, case);
+        let outcome = match &case.subject {
+            Subject::Catalog(_) => world.catalog_ends(&name, &case.expect).await,
+            Subject::Bundle(_) | Subject::Package(_) => world.extension_ends(&name, &case.expect).await,
+        };
+        well &= outcome.is_ok();
+        if !matches!(case.subject, Subject::Catalog(_)) {
+            world.remove_extension(&name).await?;
+        }
+        world.remove_catalog(&name).await?;
+    }
+    Ok(well)
+}

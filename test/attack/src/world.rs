@@ -1,0 +1,300 @@
+//! The surroundings of an attack: control plane, registries and both controllers.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::Api;
+use kube::api::{DeleteParams, Patch, PatchParams};
+use olm_api::{ClusterCatalog, ClusterExtension};
+use olm_harness::controllers::{Controller, SYSTEM_NAMESPACE};
+use olm_harness::stub::{Host, not_found};
+use olm_harness::{
+    Catalogd, ControlPlane, ControllerOptions, Kernel, OperatorController, Registry, eventually, install_crds,
+};
+use serde_json::{Value, json};
+
+use crate::{Expect, Handler, Peaks};
+
+/// Namespace that bundles are installed into.
+pub const NAMESPACE: &str = "attacked";
+/// Longest time until an attack has its outcome: some are answered only after several retries.
+const PATIENCE: Duration = Duration::from_mins(3);
+
+type Handlers = Arc<Mutex<BTreeMap<String, Handler>>>;
+
+/// A control plane, a well-behaved registry, a hostile one, and both controllers.
+///
+/// The controllers are the build's, or those of the directory that `OLM_BIN_DIR` names.
+#[derive(Debug)]
+pub struct World {
+    /// The control plane.
+    pub plane: ControlPlane,
+    /// The well-behaved registry.
+    pub registry: Registry,
+    /// catalogd.
+    pub catalogd: Catalogd,
+    /// operator-controller.
+    pub operator_controller: OperatorController,
+    host: Host,
+    handlers: HandlersDebug,
+}
+
+/// Handlers of the hostile registry, by repository.
+#[derive(Default)]
+struct HandlersDebug(Handlers);
+
+impl std::fmt::Debug for HandlersDebug {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Handlers")
+    }
+}
+
+/// Arguments of the controllers beside those that the world needs.
+#[derive(Clone, Debug, Default)]
+pub struct Extra {
+    /// Of catalogd.
+    pub catalogd: Vec<String>,
+    /// Of operator-controller.
+    pub operator_controller: Vec<String>,
+}
+
+impl World {
+    /// Starts everything.
+    ///
+    /// # Errors
+    /// When a part does not start; the text has the tail of its log.
+    pub async fn start(extra: Extra) -> Result<Self> {
+        let handlers = HandlersDebug::default();
+        let routes = handlers.0.clone();
+        let host = Host::start(None, move |asked| {
+            let routes = routes.lock().unwrap_or_else(PoisonError::into_inner);
+            let found = repository(&asked.path).and_then(|name| routes.get(name).cloned());
+            drop(routes);
+            found.map_or_else(not_found, |answer| answer(asked))
+        })?;
+        let plane = ControlPlane::start().await?;
+        install_crds(&plane.client()).await?;
+        let namespaces: Api<Namespace> = Api::all(plane.client());
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
+        namespaces
+            .patch(NAMESPACE, &PatchParams::apply("attack"), &Patch::Apply(namespace))
+            .await?;
+        let registry = Registry::start().await?;
+        let options = |more: Vec<String>| ControllerOptions {
+            args: std::iter::once(format!("--plain-http-registry={}", host.address()))
+                .chain(more)
+                .collect(),
+            ..ControllerOptions::default()
+        };
+        let catalogd = Catalogd::start_with(&plane, &registry, options(extra.catalogd)).await?;
+        let operator_controller =
+            OperatorController::start_with(&plane, &registry, options(extra.operator_controller)).await?;
+        Ok(Self {
+            plane,
+            registry,
+            catalogd,
+            operator_controller,
+            host,
+            handlers,
+        })
+    }
+
+    /// The hostile registry, to see what it was asked for.
+    pub fn hostile(&self) -> &Host {
+        &self.host
+    }
+
+    /// Serves a repository at the hostile registry; returns the reference of its tag `v1`.
+    pub fn serve(&self, repository: &str, handler: Handler) -> String {
+        let mut handlers = self.handlers.0.lock().unwrap_or_else(PoisonError::into_inner);
+        handlers.insert(repository.to_owned(), handler);
+        format!("{}/{repository}:v1", self.host.address())
+    }
+
+    /// Creates a ClusterCatalog.
+    ///
+    /// # Errors
+    /// When the API server refuses it.
+    pub async fn apply_catalog(&self, name: &str, reference: &str) -> Result<()> {
+        let object = json!({
+            "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterCatalog", "metadata": {"name": name},
+            "spec": {"source": {"type": "Image", "image": {"ref": reference}}},
+        });
+        apply(&self.catalogs(), name, object).await
+    }
+
+    /// Creates a ClusterExtension of `package` from the catalog `catalog` alone.
+    ///
+    /// # Errors
+    /// When the API server refuses it.
+    pub async fn apply_extension(&self, name: &str, catalog: &str, package: &str) -> Result<()> {
+        let selector = json!({"matchLabels": {"olm.operatorframework.io/metadata.name": catalog}});
+        let object = json!({
+            "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension", "metadata": {"name": name},
+            "spec": {
+                "namespace": NAMESPACE,
+                "source": {"sourceType": "Catalog", "catalog": {"packageName": package, "selector": selector}},
+            },
+        });
+        apply(&self.extensions(), name, object).await
+    }
+
+    /// Waits until a ClusterCatalog has the outcome; returns the words that tell of it.
+    ///
+    /// # Errors
+    /// When it has another one for longer than is reasonable.
+    pub async fn catalog_ends(&self, name: &str, expect: &Expect) -> Result<String> {
+        let what = format!("ClusterCatalog {name} ends as {expect:?}");
+        eventually(PATIENCE, &what, async || {
+            let status = self.catalogs().get(name).await?.status;
+            let conditions = status.and_then(|status| status.conditions).unwrap_or_default();
+            ended(&conditions, expect, "Serving")
+        })
+        .await
+    }
+
+    /// Waits until a ClusterExtension has the outcome; returns the words that tell of it.
+    ///
+    /// # Errors
+    /// When it has another one for longer than is reasonable.
+    pub async fn extension_ends(&self, name: &str, expect: &Expect) -> Result<String> {
+        let what = format!("ClusterExtension {name} ends as {expect:?}");
+        eventually(PATIENCE, &what, async || {
+            let status = self.extensions().get(name).await?.status;
+            let conditions = status.and_then(|status| status.conditions).unwrap_or_default();
+            ended(&conditions, expect, "Installed")
+        })
+        .await
+    }
+
+    /// Deletes a ClusterCatalog and waits until it is gone.
+    ///
+    /// # Errors
+    /// When it stays.
+    pub async fn remove_catalog(&self, name: &str) -> Result<()> {
+        remove(&self.catalogs(), name).await
+    }
+
+    /// Deletes a ClusterExtension and waits until it is gone.
+    ///
+    /// # Errors
+    /// When it stays.
+    pub async fn remove_extension(&self, name: &str) -> Result<()> {
+        remove(&self.extensions(), name).await
+    }
+
+    /// Figures of catalogd's process.
+    ///
+    /// # Errors
+    /// When it has ended.
+    pub fn catalogd_kernel(&mut self) -> Result<Kernel> {
+        kernel(self.catalogd.controller())
+    }
+
+    /// Figures of operator-controller's process.
+    ///
+    /// # Errors
+    /// When it has ended.
+    pub fn operator_controller_kernel(&mut self) -> Result<Kernel> {
+        kernel(self.operator_controller.controller())
+    }
+
+    /// A figure of both processes, such as `VmHWM`, in KiB.
+    ///
+    /// # Errors
+    /// When one of them has ended.
+    pub fn memory(&mut self, key: &str) -> Result<Peaks> {
+        Ok(Peaks {
+            catalogd: self.catalogd_kernel()?.kib(key)?,
+            operator_controller: self.operator_controller_kernel()?.kib(key)?,
+        })
+    }
+
+    /// Restarts the count of both processes' peaks.
+    ///
+    /// # Errors
+    /// When one of them has ended.
+    pub fn reset_peaks(&mut self) -> Result<()> {
+        self.catalogd_kernel()?.reset_peak()?;
+        self.operator_controller_kernel()?.reset_peak()
+    }
+
+    /// All ClusterCatalogs.
+    pub fn catalogs(&self) -> Api<ClusterCatalog> {
+        Api::all(self.plane.client())
+    }
+
+    /// All ClusterExtensions.
+    pub fn extensions(&self) -> Api<ClusterExtension> {
+        Api::all(self.plane.client())
+    }
+
+    /// Namespace of the controllers.
+    pub fn system_namespace(&self) -> &'static str {
+        SYSTEM_NAMESPACE
+    }
+}
+
+/// The repository that a path of the distribution API is about.
+fn repository(path: &str) -> Option<&str> {
+    let rest = path.strip_prefix("/v2/")?;
+    ["/manifests/", "/blobs/", "/referrers/"]
+        .iter()
+        .find_map(|part| rest.split_once(part))
+        .map(|(name, _)| name)
+}
+
+fn kernel(controller: &mut Controller) -> Result<Kernel> {
+    controller.check()?;
+    let process = controller.process().context("a controller is stopped")?;
+    let pid = process.pid().context("a controller has no process")?;
+    Ok(Kernel { pid })
+}
+
+/// Compares conditions with an expected outcome; an error says what there is instead.
+fn ended(conditions: &[Condition], expect: &Expect, taken: &str) -> Result<String> {
+    let condition = |type_: &str| conditions.iter().find(|condition| condition.type_ == type_);
+    match expect {
+        Expect::Refused(words) => {
+            let progressing = condition("Progressing").context("no condition Progressing")?;
+            ensure!(progressing.message.contains(words), "{}", progressing.message);
+            Ok(progressing.message.clone())
+        }
+        Expect::Taken => {
+            let taken = condition(taken).with_context(|| format!("no condition {taken}"))?;
+            if taken.status != "True" {
+                let why = condition("Progressing").map(|condition| condition.message.as_str());
+                bail!("{}: {}", taken.message, why.unwrap_or_default());
+            }
+            Ok("taken, within the limits".to_owned())
+        }
+    }
+}
+
+async fn apply<K>(api: &Api<K>, name: &str, object: Value) -> Result<()>
+where
+    K: kube::Resource + Clone + std::fmt::Debug + for<'de> serde::Deserialize<'de>,
+{
+    api.patch(name, &PatchParams::apply("attack").force(), &Patch::Apply(object))
+        .await
+        .with_context(|| format!("cannot apply {name}"))?;
+    Ok(())
+}
+
+async fn remove<K>(api: &Api<K>, name: &str) -> Result<()>
+where
+    K: kube::Resource + Clone + std::fmt::Debug + for<'de> serde::Deserialize<'de>,
+{
+    api.delete(name, &DeleteParams::default())
+        .await
+        .with_context(|| format!("cannot delete {name}"))?;
+    eventually(PATIENCE, &format!("{name} is gone"), async || {
+        ensure!(api.get_opt(name).await?.is_none(), "{name} is there");
+        Ok(())
+    })
+    .await
+}

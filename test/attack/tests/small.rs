@@ -1,0 +1,12 @@
+//! A few attacks of every class, against the build's controllers.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+use olm_attack::Scale;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_attack_is_refused_in_words_and_harms_no_other() {
+    let report = Box::pin(olm_attack::run(Scale::Small, None)).await.unwrap();
+    println!("{report}");
+    report.check().unwrap();
+}

@@ -1,0 +1,230 @@
+//! Registries and hosts that answer as a test says, on real sockets, and images to serve there.
+//!
+//! The real registry of [`crate::Registry`] cannot lie, drip or stop in the middle; these hosts can.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context, Result};
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::{HeaderName, HeaderValue, Response, StatusCode, header};
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+
+/// Longest body of a request that is recorded, in bytes.
+const BODY_LIMIT: usize = 1 << 20;
+
+/// One request to a host.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// Path of the URL.
+    pub path: String,
+    /// Query of the URL; empty for none.
+    pub query: String,
+    /// Value of the header `Authorization`.
+    pub authorization: Option<String>,
+    /// Value of the header `Range`.
+    pub range: Option<String>,
+    /// Body of the request.
+    pub body: String,
+    /// Number of earlier requests for this path.
+    pub before: usize,
+}
+
+/// Answer of a host.
+pub type Answer = Response<Body>;
+
+/// A host on a port of its own; it ends with the runtime that it was started in.
+#[derive(Debug)]
+pub struct Host {
+    address: SocketAddr,
+    asked: Arc<Mutex<Vec<Asked>>>,
+}
+
+impl Host {
+    /// Serves plain HTTP, or HTTPS with this configuration.
+    ///
+    /// # Errors
+    /// When no port can be had.
+    pub fn start(
+        tls: Option<rustls::ServerConfig>,
+        answer: impl Fn(&Asked) -> Answer + Clone + Send + Sync + 'static,
+    ) -> Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").context("cannot listen on loopback")?;
+        listener
+            .set_nonblocking(true)
+            .context("cannot make a listener asynchronous")?;
+        let address = listener.local_addr().context("a listener has no address")?;
+        let asked: Arc<Mutex<Vec<Asked>>> = Arc::default();
+        let log = asked.clone();
+        let app = Router::new().fallback(move |request: Request| {
+            let (log, answer) = (log.clone(), answer.clone());
+            async move { Ok::<_, Infallible>(answer(&record(&log, request).await)) }
+        });
+        let app = app.into_make_service();
+        if let Some(config) = tls {
+            let config = axum_server::tls_rustls::RustlsConfig::from_config(Arc::new(config));
+            let server = axum_server::from_tcp_rustls(listener, config).context("cannot serve HTTPS")?;
+            tokio::spawn(server.serve(app));
+        } else {
+            let server = axum_server::from_tcp(listener).context("cannot serve HTTP")?;
+            tokio::spawn(server.serve(app));
+        }
+        Ok(Self { address, asked })
+    }
+
+    /// `127.0.0.1:PORT`.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The port.
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    /// All requests so far.
+    pub fn asked(&self) -> Vec<Asked> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Requests for paths that contain a text.
+    pub fn asked_for(&self, part: &str) -> Vec<Asked> {
+        let mut asked = self.asked();
+        asked.retain(|asked| asked.path.contains(part));
+        asked
+    }
+}
+
+async fn record(log: &Mutex<Vec<Asked>>, request: Request) -> Asked {
+    let (parts, body) = request.into_parts();
+    let text = |name| {
+        let value: &HeaderValue = parts.headers.get(name)?;
+        Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
+    };
+    let mut asked = Asked {
+        path: parts.uri.path().to_owned(),
+        query: parts.uri.query().unwrap_or_default().to_owned(),
+        authorization: text(header::AUTHORIZATION),
+        range: text(header::RANGE),
+        ..Asked::default()
+    };
+    let body = axum::body::to_bytes(body, BODY_LIMIT).await.unwrap_or_default();
+    asked.body = String::from_utf8_lossy(&body).into_owned();
+    let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
+    asked.before = log.iter().filter(|before| before.path == asked.path).count();
+    log.push(asked.clone());
+    asked
+}
+
+/// An answer of a status, headers and a body. A status or a header that cannot be sent is left out.
+pub fn answer(status: u16, headers: &[(&str, &str)], body: impl Into<Body>) -> Answer {
+    let mut response = Response::new(body.into());
+    if let Ok(status) = StatusCode::from_u16(status) {
+        *response.status_mut() = status;
+    }
+    for (name, value) in headers {
+        if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), HeaderValue::from_str(value)) {
+            response.headers_mut().append(name, value);
+        }
+    }
+    response
+}
+
+/// An empty answer 404.
+pub fn not_found() -> Answer {
+    answer(404, &[], "")
+}
+
+/// Digest of bytes as registries write it: `sha256:HEX`.
+pub fn sha256(bytes: &[u8]) -> String {
+    format!("sha256:{}", crate::hex(&Sha256::digest(bytes)))
+}
+
+/// An image of one layer, by the names of its parts.
+#[derive(Clone, Debug)]
+pub struct Image {
+    /// The manifest.
+    pub manifest: Vec<u8>,
+    /// The layer as it is transferred.
+    pub layer: Vec<u8>,
+    /// Config and layer by their digests.
+    pub blobs: BTreeMap<String, Vec<u8>>,
+}
+
+impl Image {
+    /// An image of one file, `a`, with this content.
+    pub fn of(content: &[u8]) -> Self {
+        let mut archive = tar::Builder::new(Vec::new());
+        let mut header = tar::Header::new_gnu();
+        header.set_size(content.len() as u64);
+        header.set_mode(0o644);
+        // Writing to memory does not fail.
+        let _ = archive.append_data(&mut header, "a", content);
+        Self::of_layer(archive.into_inner().unwrap_or_default())
+    }
+
+    /// An image of a layer, taken as it is: a tar, plain or compressed.
+    pub fn of_layer(layer: Vec<u8>) -> Self {
+        Self::labelled(layer, &[])
+    }
+
+    /// As [`Image::of_layer`], with labels in the image's config.
+    pub fn labelled(layer: Vec<u8>, labels: &[(&str, &str)]) -> Self {
+        let labels: BTreeMap<_, _> = labels.iter().copied().collect();
+        let config = json!({
+            "architecture": "amd64", "os": "linux", "config": {"Labels": labels},
+            "rootfs": {"type": "layers", "diff_ids": []},
+        })
+        .to_string()
+        .into_bytes();
+        let manifest = json!({
+            "schemaVersion": 2,
+            "mediaType": "application/vnd.oci.image.manifest.v1+json",
+            "config": {
+                "mediaType": "application/vnd.oci.image.config.v1+json",
+                "digest": sha256(&config), "size": config.len(),
+            },
+            "layers": [{
+                "mediaType": "application/vnd.oci.image.layer.v1.tar",
+                "digest": sha256(&layer), "size": layer.len(),
+            }],
+        })
+        .to_string()
+        .into_bytes();
+        let blobs = [config, layer.clone()].map(|blob| (sha256(&blob), blob)).into();
+        Self {
+            manifest,
+            layer,
+            blobs,
+        }
+    }
+
+    /// Digest of the manifest.
+    pub fn digest(&self) -> String {
+        sha256(&self.manifest)
+    }
+
+    /// The answer of a registry that has this image in every repository, by any tag.
+    pub fn serve(&self, asked: &Asked) -> Answer {
+        let Some((_, name)) = asked.path.rsplit_once('/') else {
+            return not_found();
+        };
+        if asked.path.contains("/manifests/") {
+            return answer(200, &[], self.manifest.clone());
+        }
+        match self.blobs.get(name) {
+            Some(blob) => answer(200, &[], blob.clone()),
+            None => not_found(),
+        }
+    }
+
+    /// End of the path that the layer is asked for at.
+    pub fn layer_path(&self) -> String {
+        format!("/blobs/{}", sha256(&self.layer))
+    }
+}
