@@ -8,6 +8,8 @@ use crate::{
     auth::PullSecrets,
     config::{ImageConfig, Limits},
     hosts::{AllowedHost, HostPolicy},
+    registry::LeastRate,
+    turns::PullLimits,
 };
 
 const MIB: u64 = 1024 * 1024;
@@ -54,6 +56,16 @@ pub struct ImageArgs {
     /// How many times larger than its transferred form a layer may be when it unpacks to more than 64 MiB.
     #[arg(long, value_name = "FACTOR", default_value_t = 200)]
     pub image_max_ratio: u64,
+    /// Least KiB of a layer that a registry must send in every 30 seconds; a slower pull is given up and tried again
+    /// later. 0 for none.
+    #[arg(long, value_name = "KIB", default_value_t = 128)]
+    pub image_min_rate_kib: u64,
+    /// Most pulls from one registry at the same time; others wait for their turn.
+    #[arg(long, value_name = "COUNT", default_value_t = 4)]
+    pub image_max_pulls_per_registry: u16,
+    /// Most pulls from all registries at the same time.
+    #[arg(long, value_name = "COUNT", default_value_t = 32)]
+    pub image_max_pulls: u16,
 }
 
 impl ImageArgs {
@@ -84,7 +96,16 @@ impl ImageArgs {
                 file: self.image_max_file_mib.saturating_mul(MIB),
                 depth: self.image_max_depth,
                 ratio: self.image_max_ratio,
+                least_rate: LeastRate {
+                    bytes: self.image_min_rate_kib.saturating_mul(1024),
+                    ..LeastRate::default()
+                },
                 ..Limits::default()
+            },
+            pulls: PullLimits {
+                per_registry: self.image_max_pulls_per_registry.into(),
+                in_all: self.image_max_pulls.into(),
+                ..PullLimits::default()
             },
             ..ImageConfig::new(cache_dir)
         }
@@ -112,8 +133,9 @@ mod tests {
 
     #[test]
     fn defaults_of_flags_and_of_limits_are_the_same() {
-        let ours = config(&[]).unwrap().limits;
-        assert_eq!(format!("{ours:?}"), format!("{:?}", Limits::default()));
+        let ours = config(&[]).unwrap();
+        assert_eq!(format!("{:?}", ours.limits), format!("{:?}", Limits::default()));
+        assert_eq!(ours.pulls, PullLimits::default());
     }
 
     #[test]

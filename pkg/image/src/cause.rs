@@ -106,7 +106,7 @@ impl RegistryError {
             Self::Dns { .. } => Cause::Dns,
             Self::Tls { .. } => Cause::Tls,
             Self::Refused { .. } | Self::Transfer { .. } | Self::Truncated { .. } => Cause::Connection,
-            Self::Timeout { .. } => Cause::Timeout,
+            Self::Timeout { .. } | Self::TooSlow { .. } | Self::Busy { .. } => Cause::Timeout,
             Self::Unauthorized { .. }
             | Self::ForeignRealm { .. }
             | Self::Forbidden { .. }

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use crate::{auth::PullSecrets, hosts::HostPolicy, trust};
+use crate::{auth::PullSecrets, hosts::HostPolicy, registry::LeastRate, trust, turns::PullLimits};
 
 /// Where to keep content, whom to trust, how much to take.
 #[derive(Clone, Debug)]
@@ -35,6 +35,8 @@ pub struct ImageConfig {
     pub hosts: HostPolicy,
     /// How much is taken from a registry and an image.
     pub limits: Limits,
+    /// How many pulls run at the same time.
+    pub pulls: PullLimits,
 }
 
 impl ImageConfig {
@@ -53,6 +55,7 @@ impl ImageConfig {
             policy_file: None,
             hosts: HostPolicy::default(),
             limits: Limits::default(),
+            pulls: PullLimits::default(),
         }
     }
 }
@@ -85,6 +88,8 @@ pub struct Limits {
     pub connect: Duration,
     /// Silence in the middle of a transfer.
     pub read: Duration,
+    /// The least rate of a layer's transfer.
+    pub least_rate: LeastRate,
     /// A whole request for a token or manifest.
     pub request: Duration,
     /// How often a request is made again after a failure that passes by itself.
@@ -93,7 +98,7 @@ pub struct Limits {
     pub retry_wait: Duration,
     /// No pause is longer; a registry that asks for a longer one is not asked again in this pull.
     pub retry_wait_longest: Duration,
-    /// A whole pull.
+    /// A whole pull from one source, without the wait for its turn.
     pub pull: Duration,
 }
 
@@ -113,6 +118,7 @@ impl Default for Limits {
             ratio_floor: 64 * MIB,
             connect: Duration::from_secs(15),
             read: Duration::from_secs(30),
+            least_rate: LeastRate::default(),
             request: Duration::from_mins(1),
             retries: 4,
             retry_wait: Duration::from_millis(500),

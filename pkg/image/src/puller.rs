@@ -1,7 +1,7 @@
 //! Resolves references and keeps unpacked images, one per owner.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::BTreeMap,
     ffi::OsString,
     fs::{self, File},
     path::{Path, PathBuf},
@@ -9,21 +9,21 @@ use std::{
     time::{Instant, SystemTime},
 };
 
-use futures::{FutureExt as _, future::BoxFuture};
-use parking_lot::Mutex;
-
 use crate::{
     auth::Keychain,
     cache::{self, Cached, Marker, ROOT, Shelf},
     config::ImageConfig,
     error::Error,
+    locks::Locks,
     policy::{self, Policy, Verdict},
     reference::{CanonicalRef, Reference, Repository, TagOrDigest},
     registries::{Registries, Source},
     registry::{Image, RegistryError, Scheme, Session, SessionOptions},
     trust::Trust,
+    turns::Turns,
     unpack::{Budget, Unpacker},
 };
+use futures::{FutureExt as _, future::BoxFuture};
 
 /// Which part of an image is unpacked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,8 @@ pub struct Unpacked {
 pub struct Puller {
     config: ImageConfig,
     /// One pull at a time for an owner.
-    owners: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
+    owners: Locks,
+    turns: Turns,
 }
 
 /// Why one source did not give an image.
@@ -91,8 +92,9 @@ impl Puller {
     pub fn new(config: ImageConfig) -> Self {
         cache::sweep(&config.cache_dir, config.durable);
         Self {
+            turns: Turns::new(config.pulls),
             config,
-            owners: Mutex::default(),
+            owners: Locks::default(),
         }
     }
 
@@ -157,8 +159,7 @@ impl Puller {
     ) -> Result<Unpacked, Error> {
         let verdict = self.verdict(requested, reference).await?;
         let place = self.shelf(owner)?;
-        let lock = self.owners.lock().entry(owner.to_owned()).or_default().clone();
-        let _alone = lock.lock().await;
+        let _alone = self.owners.lock(owner).await;
         let label = match filter {
             Filter::All => None,
             Filter::LabelDir(label) => Some(label),
@@ -206,8 +207,7 @@ impl Puller {
     /// The cache directory cannot be changed.
     pub async fn forget(&self, owner: &str) -> Result<(), Error> {
         let place = self.shelf(owner)?;
-        let lock = self.owners.lock().remove(owner).unwrap_or_default();
-        let _alone = lock.lock().await;
+        let _alone = self.owners.lock(owner).await;
         blocking(move || place.clear()).await
     }
 
@@ -254,23 +254,31 @@ impl Puller {
     async fn pull(&self, order: Order<'_>) -> Result<Cached, Error> {
         let reference = order.reference;
         let given = self.surroundings(reference.repository(), true).await?;
-        let limit = self.config.limits.pull;
-        let budget = Budget::until(Instant::now() + limit);
-        let guard = budget.guard();
-        let pull = self.first_source(&given, |session| self.pull_from(session, order, &budget).boxed());
-        let pulled = tokio::time::timeout(limit, pull)
-            .await
-            .map_err(|_| Error::TooSlow {
-                reference: reference.clone(),
-                limit,
-            })?;
-        drop(guard);
+        let pulled = self
+            .first_source(&given, |session| self.pull_in_turn(session, order).boxed())
+            .await;
         pulled.map_err(|failure| match failure {
             Failure::Source(error) => self.explained(error, |source| Error::Pull {
                 reference: reference.clone(),
                 source,
             }),
             Failure::Final(error) => error,
+        })
+    }
+
+    /// Waits for a turn, then pulls within the limit of time.
+    async fn pull_in_turn(&self, session: Session, order: Order<'_>) -> Result<Cached, Failure> {
+        let _turn = self.turns.pull(session.host()).await?;
+        let limit = self.config.limits.pull;
+        let budget = Budget::until(Instant::now() + limit);
+        // Ends the work on other threads when this future is dropped.
+        let _guard = budget.guard();
+        let pull = self.pull_from(session, order, &budget);
+        tokio::time::timeout(limit, pull).await.unwrap_or_else(|_| {
+            Err(Failure::Final(Error::TooSlow {
+                reference: order.reference.clone(),
+                limit,
+            }))
         })
     }
 
@@ -315,7 +323,9 @@ impl Puller {
             budget.clone(),
             limits.clone(),
         );
+        let turn = self.turns.unpack().await.map_err(Failure::Final)?;
         let unpack = move || {
+            let _turn = turn;
             let content = temporary.path().join("content");
             let root = content.join(ROOT);
             fs::create_dir_all(&root).map_err(|source| Error::Cache {

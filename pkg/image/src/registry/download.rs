@@ -9,9 +9,10 @@ use sha2::{Digest as _, Sha256, Sha512};
 use tokio::{
     fs::File,
     io::{AsyncSeekExt, AsyncWriteExt},
+    time::Instant,
 };
 
-use super::{Layer, RegistryError, Session, retry::Attempts};
+use super::{Layer, RegistryError, Session, pace::Pace, retry::Attempts};
 use crate::reference::{Algorithm, Digest};
 
 /// What has come of a layer.
@@ -72,6 +73,7 @@ impl Session {
             part.hash = Hash::new(layer.digest.algorithm());
             part.size = 0;
         }
+        let mut pace = Pace::new(self.limits().least_rate, Instant::now());
         while let Some(bytes) = response
             .chunk()
             .await
@@ -83,6 +85,13 @@ impl Session {
                     host: self.host().to_owned(),
                     what: what.to_owned(),
                     limit: layer.size,
+                });
+            }
+            if !pace.keeps_up(bytes.len() as u64, Instant::now()) {
+                return Err(RegistryError::TooSlow {
+                    host: self.host().to_owned(),
+                    what: what.to_owned(),
+                    least: self.limits().least_rate,
                 });
             }
             part.hash.update(&bytes);

@@ -5,6 +5,7 @@ use std::{error::Error as StdError, io, time::Duration};
 use olm_runtime::connect::{ConnectFailure, TlsFailure};
 use reqwest::StatusCode;
 
+use super::LeastRate;
 use crate::hosts::HostRefused;
 
 /// A failed request to a registry; each cause has its own sentence.
@@ -63,6 +64,30 @@ pub enum RegistryError {
         host: String,
         /// What was asked for.
         what: String,
+    },
+    /// A transfer below the least rate.
+    #[error(
+        "registry {host} sends {what} too slowly: fewer than {} bytes in {:?}; it is tried again later", .least.bytes, .least.window
+    )]
+    TooSlow {
+        /// The registry.
+        host: String,
+        /// What was asked for.
+        what: String,
+        /// The least rate.
+        least: LeastRate,
+    },
+    /// No turn to pull in time.
+    #[error(
+        "{limit} pulls from registry {host} are under way, and this one waited {waited:?} for its turn; it is tried again later"
+    )]
+    Busy {
+        /// The registry.
+        host: String,
+        /// Pulls from one registry at the same time.
+        limit: usize,
+        /// How long the pull waited.
+        waited: Duration,
     },
     /// Any other failure of the connection.
     #[error("the connection to registry {host} failed ({what})")]

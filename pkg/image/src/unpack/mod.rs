@@ -9,9 +9,9 @@ mod entry;
 mod error;
 mod meter;
 mod place;
+mod placed;
 
 use std::{
-    collections::HashSet,
     ffi::{OsStr, OsString},
     fs::File,
     io::{self, Read},
@@ -25,6 +25,7 @@ pub(crate) use meter::Budget;
 use entry::{Meta, names};
 use meter::Meter;
 use place::Root;
+use placed::Placed;
 
 use crate::config::Limits;
 
@@ -34,6 +35,9 @@ const WHITEOUT: &[u8] = b".wh.";
 const OPAQUE: &[u8] = b".wh..wh..opq";
 /// Other marks that are no entries.
 const RESERVED: &[u8] = b".wh..wh.";
+
+/// Largest window of a zstd frame, as a power of two: 32 MiB, which level 20 of zstd needs. A decoder takes that much memory.
+const ZSTD_WINDOW_LOG: u32 = 25;
 
 /// Applies layers, lowest first.
 pub(crate) struct Unpacker {
@@ -66,7 +70,7 @@ impl Unpacker {
 
     fn entries<R: Read>(&mut self, archive: &mut tar::Archive<R>) -> Result<(), UnpackError> {
         let mut meta = Meta::default();
-        let mut placed = HashSet::new();
+        let mut placed = Placed::default();
         for entry in archive.entries().map_err(UnpackError::Read)?.raw(true) {
             let mut entry = entry.map_err(UnpackError::Read)?;
             self.budget.entry(&self.limits)?;
@@ -83,7 +87,7 @@ impl Unpacker {
         &mut self,
         entry: &mut tar::Entry<'_, R>,
         meta: &Meta,
-        placed: &mut HashSet<PathBuf>,
+        placed: &mut Placed,
     ) -> Result<(), UnpackError> {
         let name = meta
             .path
@@ -142,7 +146,7 @@ impl Unpacker {
         let mut path = Some(at.as_path());
         while let Some(current) = path
             && current != self.root.path()
-            && placed.insert(current.to_owned())
+            && placed.insert(current)
         {
             path = current.parent();
         }
@@ -154,7 +158,7 @@ impl Unpacker {
         above: &[OsString],
         last: &[u8],
         shown: &std::path::Path,
-        placed: &HashSet<PathBuf>,
+        placed: &Placed,
     ) -> Result<(), UnpackError> {
         // What is to go may never have been there.
         let Some(parent) = self.root.existing(above)? else {
@@ -194,8 +198,9 @@ fn decompressed(mut layer: File) -> Result<Box<dyn Read>, UnpackError> {
         [0x1f, 0x8b, ..] => Ok(Box::new(flate2::bufread::MultiGzDecoder::new(stream))),
         [0x28, 0xb5, 0x2f, 0xfd, ..] => {
             let mut decoder = zstd::stream::read::Decoder::with_buffer(stream).map_err(UnpackError::Read)?;
-            // Frames may ask for more memory than any image's do.
-            decoder.window_log_max(27).map_err(UnpackError::Read)?;
+            decoder
+                .window_log_max(ZSTD_WINDOW_LOG)
+                .map_err(UnpackError::Read)?;
             Ok(Box::new(decoder))
         }
         [b'B', b'Z', b'h', ..] => unsupported("bzip2"),

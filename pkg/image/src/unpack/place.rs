@@ -6,7 +6,7 @@
 //! system, cannot be led out of it either.
 
 use std::{
-    collections::{HashSet, VecDeque},
+    collections::VecDeque,
     ffi::{OsStr, OsString},
     fs::{self, DirBuilder, OpenOptions},
     io::{self, Read},
@@ -17,7 +17,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use super::UnpackError;
+use super::{UnpackError, placed::Placed};
 
 /// Links followed for one path, as in the kernel.
 const MAX_LINKS: usize = 40;
@@ -227,7 +227,7 @@ impl Root {
     }
 
     /// Removes what lower layers put into a directory, and keeps what this one did.
-    pub(super) fn clear(&self, directory: &Path, placed: &HashSet<PathBuf>) -> Result<(), UnpackError> {
+    pub(super) fn clear(&self, directory: &Path, placed: &Placed) -> Result<(), UnpackError> {
         let failed = |source| self.failed(directory, source);
         for entry in fs::read_dir(directory).map_err(failed)? {
             let entry = entry.map_err(failed)?;

@@ -1,0 +1,86 @@
+//! Locks by name.
+
+use std::{collections::HashMap, sync::Arc};
+
+use parking_lot::Mutex;
+use tokio::sync::OwnedMutexGuard;
+
+type Lock = Arc<tokio::sync::Mutex<()>>;
+
+/// One lock for each name. An entry lives as long as somebody holds the lock or waits for it.
+#[derive(Debug, Default)]
+pub(crate) struct Locks(Mutex<HashMap<String, Lock>>);
+
+/// A held lock, or the place of somebody who waits for it.
+#[derive(Debug)]
+pub(crate) struct Held<'a> {
+    locks: &'a Locks,
+    name: String,
+    lock: Lock,
+    guard: Option<OwnedMutexGuard<()>>,
+}
+
+impl Locks {
+    /// Waits for the lock of `name`.
+    pub(crate) async fn lock(&self, name: &str) -> Held<'_> {
+        let lock = self.0.lock().entry(name.to_owned()).or_default().clone();
+        let mut held = Held {
+            locks: self,
+            name: name.to_owned(),
+            lock: lock.clone(),
+            guard: None,
+        };
+        held.guard = Some(lock.lock_owned().await);
+        held
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.guard = None;
+        let mut locks = self.locks.0.lock();
+        // Two owners: the map and this value. Nobody else can join while the map is locked.
+        if Arc::strong_count(&self.lock) == 2 {
+            locks.remove(&self.name);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_lock_that_is_awaited_is_nobody_elses() {
+        let locks = Locks::default();
+        let first = locks.lock("a").await;
+        let mut second = Box::pin(locks.lock("a"));
+        assert!(second.as_mut().now_or_never().is_none());
+        drop(first);
+        // The second one has its turn; a third one must wait for the same lock.
+        let second = second.await;
+        assert!(
+            tokio::time::timeout(Duration::from_millis(20), locks.lock("a"))
+                .await
+                .is_err()
+        );
+        assert!(locks.lock("b").now_or_never().is_some(), "another name is free");
+        drop(second);
+        assert!(locks.0.lock().is_empty(), "no entry stays");
+    }
+
+    #[tokio::test]
+    async fn one_that_gives_up_waiting_leaves_nothing() {
+        let locks = Locks::default();
+        let first = locks.lock("a").await;
+        let mut waiting = Box::pin(locks.lock("a"));
+        assert!(waiting.as_mut().now_or_never().is_none());
+        drop(first);
+        drop(waiting);
+        assert!(locks.0.lock().is_empty());
+    }
+}

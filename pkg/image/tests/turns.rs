@@ -1,0 +1,156 @@
+//! Slow registries take their own time, not that of others.
+
+#![allow(clippy::unwrap_used, reason = "tests may fail loudly")]
+
+mod common;
+
+use std::{
+    convert::Infallible,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use axum::body::Body;
+use common::{Asked, Fixture, Host, Image, answer, cause};
+use futures::{StreamExt as _, stream};
+use olm_image::{Filter, LeastRate, Puller, RegistryError};
+use tokio::{sync::watch, task::JoinSet, time::sleep};
+
+/// A registry whose layers come when they are released.
+fn held(image: &Image, released: watch::Receiver<bool>) -> Host {
+    let image = image.clone();
+    Host::start(None, move |asked: &Asked| {
+        if !asked.path.contains(&image.layer_path()) {
+            return image.serve(asked);
+        }
+        let (layer, mut released) = (image.layer.clone(), released.clone());
+        let body = stream::once(async move {
+            let _ = released.wait_for(|released| *released).await;
+            Ok::<_, Infallible>(layer)
+        });
+        answer(200, &[], Body::from_stream(body))
+    })
+}
+
+async fn fetch(puller: &Puller, owner: &str, host: &Host) -> Result<(), olm_image::Error> {
+    let reference = format!("{}/a/b:v1", host.address()).parse().unwrap();
+    let canonical = puller.resolve(&reference).await?;
+    puller.fetch(owner, &canonical, Filter::All).await.map(drop)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_with_many_catalogs_pulls_a_few_at_a_time() {
+    let image = Image::of(b"content");
+    let (release, released) = watch::channel(false);
+    let slow = held(&image, released);
+    let other = Host::start(None, {
+        let image = image.clone();
+        move |asked| image.serve(asked)
+    });
+    let hosts = [&slow, &other].map(|host| host.address().to_string());
+    let mut fixture = Fixture::plain(&hosts.each_ref().map(String::as_str));
+    fixture.config.pulls.per_registry = 3;
+    let puller = Arc::new(fixture.puller());
+    let slow = Arc::new(slow);
+    let mut pulls = JoinSet::new();
+    for number in 0..20 {
+        let (puller, slow) = (puller.clone(), slow.clone());
+        pulls.spawn(async move { fetch(&puller, &format!("o{number}"), &slow).await });
+    }
+    // All have been resolved, and as many as may do so pull.
+    while slow.asked_for("/manifests/v1").len() < 20 || slow.asked_for(&image.layer_path()).len() < 3 {
+        sleep(Duration::from_millis(5)).await;
+    }
+    fetch(&puller, "other", &other).await.unwrap();
+    sleep(Duration::from_millis(50)).await;
+    assert_eq!(slow.asked_for(&image.layer_path()).len(), 3);
+    release.send(true).unwrap();
+    while let Some(pulled) = pulls.join_next().await {
+        pulled.unwrap().unwrap();
+    }
+    assert_eq!(slow.asked_for(&image.layer_path()).len(), 20);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_registry_that_drips_is_given_up() {
+    let image = Image::of(&[7; 2000]);
+    let sent = Arc::new(AtomicUsize::new(0));
+    let host = Host::start(None, {
+        let (image, sent) = (image.clone(), sent.clone());
+        move |asked: &Asked| {
+            if !asked.path.contains(&image.layer_path()) {
+                return image.serve(asked);
+            }
+            let (layer, sent) = (image.layer.clone(), sent.clone());
+            let drops = stream::iter(layer).then(move |byte| {
+                sent.fetch_add(1, Ordering::Relaxed);
+                async move {
+                    sleep(Duration::from_millis(10)).await;
+                    Ok::<_, Infallible>(vec![byte])
+                }
+            });
+            answer(200, &[], Body::from_stream(drops))
+        }
+    });
+    let name = host.address().to_string();
+    let mut fixture = Fixture::plain(&[&name]);
+    fixture.config.limits.least_rate = LeastRate {
+        bytes: 1000,
+        window: Duration::from_millis(100),
+    };
+    let error = fixture.pull(&format!("{name}/a/b:v1")).await.unwrap_err();
+    assert!(!error.terminal());
+    assert_eq!(error.cause().as_str(), "timeout");
+    let error = cause(error);
+    assert!(matches!(error, RegistryError::TooSlow { .. }), "{error}");
+    let words = "too slowly: fewer than 1000 bytes in 100ms; it is tried again later";
+    assert!(error.to_string().ends_with(words), "{error}");
+    assert!(sent.load(Ordering::Relaxed) < 1000, "most of it was never sent");
+    assert_eq!(host.asked_for(&image.layer_path()).len(), 1, "not at once again");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn content_that_is_pulled_is_not_forgotten_underneath() {
+    let image = Image::of(b"content");
+    let (release, released) = watch::channel(false);
+    let host = Arc::new(held(&image, released));
+    let name = host.address().to_string();
+    let fixture = Fixture::plain(&[&name]);
+    let puller = Arc::new(fixture.puller());
+    let layers = |count: usize| {
+        let (host, path) = (host.clone(), image.layer_path());
+        async move {
+            while host.asked_for(&path).len() < count {
+                sleep(Duration::from_millis(5)).await;
+            }
+        }
+    };
+    let start = |puller: &Arc<Puller>| {
+        let (puller, host) = (puller.clone(), host.clone());
+        tokio::spawn(async move { fetch(&puller, "owner", &host).await })
+    };
+    let first = start(&puller);
+    layers(1).await;
+    let forgetting = tokio::spawn({
+        let puller = puller.clone();
+        async move { puller.forget("owner").await }
+    });
+    // The owner's content is asked for again while the first pull is under way and its removal waits.
+    sleep(Duration::from_millis(20)).await;
+    let second = start(&puller);
+    sleep(Duration::from_millis(50)).await;
+    assert_eq!(
+        host.asked_for(&image.layer_path()).len(),
+        1,
+        "two pulls of one owner at the same time"
+    );
+    release.send(true).unwrap();
+    first.await.unwrap().unwrap();
+    forgetting.await.unwrap().unwrap();
+    second.await.unwrap().unwrap();
+    let place = fixture.config.cache_dir.join("unpack/owner");
+    assert_eq!(std::fs::read_dir(place).unwrap().count(), 1, "the second pull's content stays");
+}
