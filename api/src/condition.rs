@@ -52,6 +52,8 @@ pub mod types {
             BundleDeprecated,
             /// A successor exists that the spec holds back.
             UpgradeAvailable,
+            /// A selected catalog was left out, or its former content stands in; only there while it holds.
+            CatalogsDegraded,
             /// The spec is fulfilled and the objects are available. For tools; see `docs/status.md`.
             Ready,
             /// The controller works or retries; present only while it does. For tools.
@@ -131,6 +133,10 @@ pub mod reasons {
             UpToDate,
             /// The resolution failed, so held-back successors are unknown.
             ResolutionFailed,
+            /// The former content of a catalog stands in for the present one.
+            FormerContent,
+            /// A catalog that cannot be read was left out.
+            LeftOut,
         }
     }
     texts! {

@@ -1,6 +1,6 @@
 //! What was read: one content per catalog and package, within a bound in bytes.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::SystemTime};
 
 use olm_fbc::PackageContent;
 
@@ -26,6 +26,8 @@ struct Entry {
     content: Option<Arc<PackageContent>>,
     bytes: u64,
     used: u64,
+    /// Time of the first read of a later digest that failed.
+    failing: Option<SystemTime>,
 }
 
 /// What is known of a package.
@@ -82,8 +84,15 @@ impl Cache {
             content,
             bytes,
             used: self.clock,
+            failing: None,
         };
         self.entries.insert(key, entry);
+    }
+
+    /// Notes that a read of a later digest failed at `now`. Returns the time of the first such failure.
+    pub(crate) fn failed(&mut self, key: &Key, now: SystemTime) -> SystemTime {
+        let entry = self.entries.get_mut(key);
+        entry.map_or(now, |entry| *entry.failing.get_or_insert(now))
     }
 
     pub(crate) fn forget(&mut self, catalog: &str) {
@@ -131,6 +140,15 @@ mod tests {
         cache.put(key("a"), "1", Some(some()), 1);
         cache.put(key("gone"), "1", None, 0);
         assert!(matches!(cache.get(&key("a"), "2"), Known::Former(_)));
+        let (first, second) = (SystemTime::UNIX_EPOCH, SystemTime::now());
+        assert_eq!(cache.failed(&key("a"), first), first);
+        assert_eq!(cache.failed(&key("a"), second), first);
+        cache.put(key("a"), "2", Some(some()), 1);
+        assert_eq!(
+            cache.failed(&key("a"), second),
+            second,
+            "what was read begins anew"
+        );
         assert!(matches!(cache.get(&key("gone"), "1"), Known::Current(None)));
         assert!(matches!(cache.get(&key("gone"), "2"), Known::Nothing));
         cache.forget("catalog");

@@ -1,35 +1,28 @@
 //! Reads packages from catalogd.
 
-use std::{collections::HashMap, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::HashMap, path::PathBuf, sync::Arc, time::SystemTime};
 
 use olm_fbc::PackageContent;
 use olm_runtime::tls::Profile;
 use parking_lot::Mutex;
 use reqwest::{
-    Client, Response, StatusCode,
-    header::{AUTHORIZATION, HeaderName, HeaderValue},
-    redirect,
+    Response, StatusCode,
+    header::{HeaderName, HeaderValue},
 };
 use url::Url;
 
 use crate::{
     cache::{Cache, Key, Known},
+    connection::{Connected, Connections},
     error::ClientError,
     names::Names,
     providers::Providers,
     read::Reading,
-    token,
     trust::Trust,
 };
 
 /// Our catalogd's name for the content that an answer is of.
 const CONTENT_DIGEST: HeaderName = HeaderName::from_static("olm-content-digest");
-/// To open a connection.
-const CONNECT: Duration = Duration::from_secs(10);
-/// Silence in the middle of an answer.
-const SILENCE: Duration = Duration::from_secs(30);
-/// One whole request.
-const REQUEST: Duration = Duration::from_mins(5);
 
 /// A catalog as its status shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,8 +31,27 @@ pub struct CatalogRef {
     pub name: String,
     /// `status.urls.base`.
     pub base_url: String,
-    /// `status.resolvedSource.image.ref`, or its digest: what the content is cached by.
+    /// `status.resolvedSource.image.ref`, or its digest: what the content is cached by. Answers of another digest are refused;
+    /// if it is empty, any content is taken.
     pub digest: String,
+}
+
+/// What is known of a package of a catalog.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// Content of the package; `None` if the catalog has no such package.
+    pub content: Option<Arc<PackageContent>>,
+    /// Set if `content` is what the catalog had before its present digest.
+    pub former: Option<Former>,
+}
+
+/// Why the former content of a package stands in for the present one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Former {
+    /// Time of the first read that failed.
+    pub since: SystemTime,
+    /// Failure of the last read, in one line.
+    pub why: String,
 }
 
 /// How much is read and kept. Sizes are bytes.
@@ -67,16 +79,16 @@ impl Default for Limits {
 /// Reads packages, and keeps them.
 #[derive(Debug)]
 pub struct CatalogClient {
-    trust: Trust,
+    pub(crate) trust: Trust,
     /// A file with the bearer token to bring.
-    token: Option<PathBuf>,
-    profile: Profile,
+    pub(crate) token: Option<PathBuf>,
+    pub(crate) profile: Profile,
     pub(crate) limits: Limits,
     pub(crate) providers: Providers,
     pub(crate) names: Names,
     cache: Mutex<Cache>,
-    /// Made at the first request, and anew when TLS fails: authorities change.
-    http: tokio::sync::Mutex<Option<Client>>,
+    /// Made at the first request, and anew if TLS fails (authorities change) or a replica has other content.
+    pub(crate) http: tokio::sync::Mutex<Option<Connected>>,
     /// One read at a time of a package: who comes second finds it in the cache.
     reading: Mutex<HashMap<Key, Arc<tokio::sync::Mutex<()>>>>,
 }
@@ -118,21 +130,16 @@ impl CatalogClient {
         self
     }
 
-    /// A package's content; `None` when the catalog has no such package.
+    /// Returns a package's content. Asks catalogd only for content that was not read before.
     ///
-    /// Network only when this digest's package was not read before.
+    /// If the present content cannot be read, returns the former one, marked so, where there is one.
     ///
     /// # Errors
-    /// [`ClientError`]; for a failing catalog the last good content is returned instead when
-    /// there is one.
-    pub async fn package(
-        &self,
-        catalog: &CatalogRef,
-        package: &str,
-    ) -> Result<Option<Arc<PackageContent>>, ClientError> {
+    /// [`ClientError`], if there is no former content either.
+    pub async fn package(&self, catalog: &CatalogRef, package: &str) -> Result<Answer, ClientError> {
         let key = (catalog.name.clone(), package.to_owned());
         if let Known::Current(content) = self.cache.lock().get(&key, &catalog.digest) {
-            return Ok(content);
+            return Ok(current(content));
         }
         let lock = self.reading.lock().entry(key.clone()).or_default().clone();
         let result = {
@@ -151,18 +158,14 @@ impl CatalogClient {
     pub fn forget(&self, catalog: &str) {
         self.cache.lock().forget(catalog);
         self.names.forget(catalog);
+        self.providers.forget(catalog);
     }
 
-    async fn read(
-        &self,
-        catalog: &CatalogRef,
-        package: &str,
-        key: &Key,
-    ) -> Result<Option<Arc<PackageContent>>, ClientError> {
+    async fn read(&self, catalog: &CatalogRef, package: &str, key: &Key) -> Result<Answer, ClientError> {
         // Looked up again: another task may have read it meanwhile.
         let known = self.cache.lock().get(key, &catalog.digest);
         let former = match known {
-            Known::Current(content) => return Ok(content),
+            Known::Current(content) => return Ok(current(content)),
             Known::Former(content) => Some(content),
             Known::Nothing => None,
         };
@@ -173,34 +176,55 @@ impl CatalogClient {
                 self.cache
                     .lock()
                     .put(key.clone(), &catalog.digest, content.clone(), bytes);
-                Ok(content)
+                Ok(current(content))
             }
             (Err(error), Some(former)) => {
+                let why = error.message();
                 tracing::warn!(
                     catalog = catalog.name,
                     package,
-                    error = error.message(),
-                    "the last good content of the package is used"
+                    error = why,
+                    "the former content of the package stands in"
                 );
-                Ok(Some(former))
+                let since = self.cache.lock().failed(key, SystemTime::now());
+                Ok(Answer {
+                    content: Some(former),
+                    former: Some(Former { since, why }),
+                })
             }
             (Err(error), None) => Err(error),
         }
     }
 
-    /// The package by catalogd's own selection, else out of the whole catalog.
+    /// Reads the package from a replica that has the present content.
     async fn load(&self, catalog: &CatalogRef, package: &str) -> Result<Reading, ClientError> {
+        let mut connections = self.connections(catalog).await?;
+        loop {
+            let read = self.load_over(&mut connections, catalog, package).await;
+            if let Some(done) = connections.settle(read).await {
+                return done;
+            }
+        }
+    }
+
+    /// The package by catalogd's own selection, else out of the whole catalog.
+    async fn load_over(
+        &self,
+        connections: &mut Connections<'_>,
+        catalog: &CatalogRef,
+        package: &str,
+    ) -> Result<Reading, ClientError> {
         let limit = self.limits.package;
         let by_package = url(catalog, "metas", &[("package", package)])?;
         // 404 also where the endpoint is switched off; then the whole catalog tells which it is.
-        let response = match self.get(catalog, by_package).await {
-            Err(ClientError::NoContent { .. }) => return self.load_from_all(catalog, package).await,
-            Err(ClientError::Status {
-                status: StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED,
-                ..
-            }) => {
-                return self.load_from_all(catalog, package).await;
-            }
+        let response = match connections.get(by_package).await {
+            Err(
+                ClientError::NoContent { .. }
+                | ClientError::Status {
+                    status: StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED,
+                    ..
+                },
+            ) => return self.load_from_all(connections, catalog, package).await,
             response => response?,
         };
         let of_metas = version(&response);
@@ -209,7 +233,7 @@ impl CatalogClient {
             .await?;
         // The package object itself carries no package field.
         let itself = url(catalog, "metas", &[("schema", "olm.package"), ("name", package)])?;
-        let response = self.get(catalog, itself).await?;
+        let response = connections.get(itself).await?;
         if version(&response) != of_metas {
             return Err(ClientError::Changed {
                 catalog: catalog.name.clone(),
@@ -218,75 +242,23 @@ impl CatalogClient {
         reading.absorb(response, limit).await
     }
 
-    async fn load_from_all(&self, catalog: &CatalogRef, package: &str) -> Result<Reading, ClientError> {
-        let response = self.get(catalog, url(catalog, "all", &[])?).await?;
+    async fn load_from_all(
+        &self,
+        connections: &mut Connections<'_>,
+        catalog: &CatalogRef,
+        package: &str,
+    ) -> Result<Reading, ClientError> {
+        let response = connections.get(url(catalog, "all", &[])?).await?;
         Reading::new(catalog, package, self.limits.package)
             .absorb(response, self.limits.catalog)
             .await
     }
+}
 
-    /// A successful answer. When TLS fails, once more with the authorities as they are then.
-    pub(crate) async fn get(&self, catalog: &CatalogRef, url: Url) -> Result<Response, ClientError> {
-        let failed = |error| ClientError::request(&catalog.name, error);
-        let token = match &self.token {
-            Some(path) if url.scheme() == "https" => Some(token::read(path, &catalog.name).await?),
-            _ => None,
-        };
-        let send = async |client: Client| {
-            let mut request = client.get(url.clone());
-            if let Some(token) = &token {
-                request = request.header(AUTHORIZATION, token.clone());
-            }
-            request.send().await.map_err(failed)
-        };
-        let response = match send(self.client(catalog, false).await?).await {
-            Err(ClientError::Tls { cause, .. }) => {
-                tracing::debug!(catalog = catalog.name, cause, "authorities are read again");
-                send(self.client(catalog, true).await?).await?
-            }
-            response => response?,
-        };
-        match response.status() {
-            StatusCode::OK => Ok(response),
-            StatusCode::NOT_FOUND => Err(ClientError::NoContent {
-                catalog: catalog.name.clone(),
-            }),
-            status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => Err(ClientError::Denied {
-                catalog: catalog.name.clone(),
-                status,
-                brought: token.is_some(),
-            }),
-            status => Err(ClientError::Status {
-                catalog: catalog.name.clone(),
-                status,
-            }),
-        }
-    }
-
-    async fn client(&self, catalog: &CatalogRef, anew: bool) -> Result<Client, ClientError> {
-        let mut kept = self.http.lock().await;
-        if let Some(client) = kept.as_ref().filter(|_| !anew) {
-            return Ok(client.clone());
-        }
-        let tls = self
-            .trust
-            .config(&self.profile)
-            .await
-            .map_err(|cause| ClientError::Trust {
-                catalog: catalog.name.clone(),
-                cause,
-            })?;
-        let client = Client::builder()
-            .user_agent(concat!("olm/", env!("CARGO_PKG_VERSION")))
-            .tls_backend_preconfigured(tls)
-            .connect_timeout(CONNECT)
-            .read_timeout(SILENCE)
-            .timeout(REQUEST)
-            .redirect(redirect::Policy::limited(3))
-            .build()
-            .map_err(|error| ClientError::request(&catalog.name, error))?;
-        *kept = Some(client.clone());
-        Ok(client)
+fn current(content: Option<Arc<PackageContent>>) -> Answer {
+    Answer {
+        content,
+        former: None,
     }
 }
 

@@ -32,6 +32,16 @@ pub enum ClientError {
         /// The catalog.
         catalog: String,
     },
+    /// A replica of catalogd serves the content of another image than the catalog's status says.
+    #[error(
+        "catalogd does not yet serve catalog {catalog:?} from image digest {digest}, which its status names"
+    )]
+    Outdated {
+        /// The catalog.
+        catalog: String,
+        /// Digest that the status names.
+        digest: String,
+    },
     /// Any other status than success.
     #[error("error populating cache for catalog {catalog:?}: error: received unexpected response status code {}", .status.as_u16())]
     Status {
@@ -182,6 +192,14 @@ impl ClientError {
             Self::Decode { source, .. } if source.terminal() => Disposition::AwaitContent,
             _ => Disposition::Retry,
         }
+    }
+
+    /// Returns whether another replica of catalogd may have what this one has not.
+    pub(crate) fn of_replica(&self) -> bool {
+        matches!(
+            self,
+            Self::Outdated { .. } | Self::NoContent { .. } | Self::Changed { .. }
+        )
     }
 
     /// Whether trying again cannot help. Never so for the extension that asks: catalogd, its

@@ -2,10 +2,12 @@
 //!
 //! A package is read once per content digest and then kept, parsed, within a bound in bytes; the
 //! least recently used goes first. That a package is absent is kept as well, but only when
-//! catalogd said so by a complete answer: a 404 comes from a replica without the content.
+//! catalogd said so by a complete answer: a 404 comes from a replica without the content. Content of an image
+//! digest other than the one that the catalog's status names is never kept, and asked for again over a new connection.
 
 mod cache;
 mod client;
+mod connection;
 mod error;
 mod names;
 mod providers;
@@ -13,6 +15,6 @@ mod read;
 mod token;
 mod trust;
 
-pub use client::{CatalogClient, CatalogRef, Limits};
+pub use client::{Answer, CatalogClient, CatalogRef, Former, Limits};
 pub use error::{ClientError, Disposition};
 pub use trust::{CaFuture, Trust};

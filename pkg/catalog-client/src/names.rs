@@ -48,7 +48,7 @@ impl CatalogClient {
             return Ok(known.names.clone());
         }
         let packages = url(catalog, "metas", &[("schema", schema::PACKAGE)])?;
-        let response = self.get(catalog, packages).await?;
+        let response = self.answer(catalog, &packages).await?;
         let (name, limit) = (catalog.name.clone(), self.limits.package);
         let names = tokio::task::spawn_blocking(move || scan(Capped::new(reader(response), limit), &name))
             .await

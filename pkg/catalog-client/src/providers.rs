@@ -24,6 +24,12 @@ type Api = (String, String, String);
 #[derive(Debug, Default)]
 pub(crate) struct Providers(Mutex<HashMap<(String, Api), Answer>>);
 
+impl Providers {
+    pub(crate) fn forget(&self, catalog: &str) {
+        self.0.lock().retain(|(of, _), _| of != catalog);
+    }
+}
+
 /// The packages that bring an API, and the digest of the content that says so.
 #[derive(Debug)]
 struct Answer {
@@ -51,7 +57,7 @@ impl CatalogClient {
             return Ok(kept.packages.clone());
         }
         let bundles = url(catalog, "metas", &[("schema", "olm.bundle")])?;
-        let response = self.get(catalog, bundles).await?;
+        let response = self.answer(catalog, &bundles).await?;
         let (name, limit) = (catalog.name.clone(), self.limits.catalog);
         let packages =
             tokio::task::spawn_blocking(move || scan(Capped::new(reader(response), limit), &name, &api))

@@ -28,6 +28,7 @@ use axum::{
     routing::get,
 };
 use olm_catalog_client::{CatalogClient, CatalogRef, ClientError, Limits, Trust};
+use olm_fbc::PackageContent;
 use olm_runtime::{
     serve,
     tls::{Issued, ServingCert, issue},
@@ -162,6 +163,15 @@ fn catalog(port: u16, digest: &str) -> CatalogRef {
     }
 }
 
+/// The content alone, present or former.
+async fn package(
+    client: &CatalogClient,
+    catalog: &CatalogRef,
+    package: &str,
+) -> Result<Option<Arc<PackageContent>>, ClientError> {
+    Ok(client.package(catalog, package).await?.content)
+}
+
 fn trusting(issued: &Issued) -> Trust {
     let pem = issued.ca_pem.clone();
     Trust::provider(move || {
@@ -177,26 +187,26 @@ async fn a_package_is_read_once_per_content() {
     let client = CatalogClient::new(trusting(&issued));
     let first = catalog(port, "sha256:1");
 
-    let app = client.package(&first, "app").await.unwrap().unwrap();
+    let app = package(&client, &first, "app").await.unwrap().unwrap();
     assert_eq!((app.bundles.len(), app.channels.len()), (1, 1));
     assert!(app.package.is_some());
     assert_eq!(server.asked(), 2);
     assert!(Arc::ptr_eq(
         &app,
-        &client.package(&first, "app").await.unwrap().unwrap()
+        &package(&client, &first, "app").await.unwrap().unwrap()
     ));
-    assert!(client.package(&first, "none").await.unwrap().is_none());
+    assert!(package(&client, &first, "none").await.unwrap().is_none());
     assert_eq!(server.asked(), 2);
-    assert!(client.package(&first, "none").await.unwrap().is_none());
+    assert!(package(&client, &first, "none").await.unwrap().is_none());
     assert_eq!(server.asked(), 0);
 
     // Other content is read anew; many at once ask once.
     let second = catalog(port, "sha256:2");
-    let together = futures::future::join_all((0..8).map(|_| client.package(&second, "app"))).await;
+    let together = futures::future::join_all((0..8).map(|_| package(&client, &second, "app"))).await;
     assert!(together.iter().all(Result::is_ok));
     assert_eq!(server.asked(), 2);
     client.forget("cat");
-    client.package(&second, "app").await.unwrap();
+    package(&client, &second, "app").await.unwrap();
     assert_eq!(server.asked(), 2);
 }
 
@@ -223,6 +233,24 @@ async fn the_names_of_packages_are_read_once_per_content() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_kept_of_a_catalog_that_is_gone() {
+    let (server, issued) = (server(), certificate());
+    let (port, _ends) = start(&server, &issued).await;
+    let client = CatalogClient::new(trusting(&issued));
+    let catalog = catalog(port, "sha256:1");
+    for asked in [1, 0] {
+        client.providers(&catalog, "g", "v1", "Kind").await.unwrap();
+        assert_eq!(server.asked(), asked);
+    }
+    client.forget("other");
+    client.providers(&catalog, "g", "v1", "Kind").await.unwrap();
+    assert_eq!(server.asked(), 0);
+    client.forget("cat");
+    client.providers(&catalog, "g", "v1", "Kind").await.unwrap();
+    assert_eq!(server.asked(), 1, "who brings an API is asked again");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn falls_back_to_the_whole_catalog_and_never_keeps_a_404() {
     let (server, issued) = (server(), certificate());
     let (port, _ends) = start(&server, &issued).await;
@@ -230,19 +258,19 @@ async fn falls_back_to_the_whole_catalog_and_never_keeps_a_404() {
     let catalog = catalog(port, "sha256:1");
 
     server.set(404, 404);
-    let error = client.package(&catalog, "app").await.unwrap_err();
+    let error = package(&client, &catalog, "app").await.unwrap_err();
     assert!(
         matches!(error, ClientError::NoContent { .. }),
         "{}",
         error.message()
     );
     server.set(404, 200);
-    let app = client.package(&catalog, "app").await.unwrap().unwrap();
+    let app = package(&client, &catalog, "app").await.unwrap().unwrap();
     assert_eq!(app.bundles.len(), 1);
     assert!(app.package.is_some());
-    assert!(client.package(&catalog, "none").await.unwrap().is_none());
+    assert!(package(&client, &catalog, "none").await.unwrap().is_none());
     server.set(404, 503);
-    let error = client.package(&catalog, "other").await.unwrap_err();
+    let error = package(&client, &catalog, "other").await.unwrap_err();
     assert_eq!(
         error.message(),
         "error populating cache for catalog \"cat\": error: received unexpected response status code 503"
@@ -258,11 +286,11 @@ async fn the_token_in_a_file_is_brought_as_it_is_then() {
     let client = CatalogClient::new(trusting(&issued)).with_token_file(Some(file.clone()));
     let catalog = catalog(port, "sha256:1");
 
-    let error = client.package(&catalog, "app").await.unwrap_err();
+    let error = package(&client, &catalog, "app").await.unwrap_err();
     assert!(matches!(error, ClientError::Token { .. }), "{}", error.message());
     std::fs::write(&file, "first\n").unwrap();
     *server.0.authorization.lock().unwrap() = Some("Bearer second".to_owned());
-    let error = client.package(&catalog, "app").await.unwrap_err();
+    let error = package(&client, &catalog, "app").await.unwrap_err();
     let text = error.message();
     assert!(
         text.starts_with(
@@ -271,7 +299,7 @@ async fn the_token_in_a_file_is_brought_as_it_is_then() {
         "{text}"
     );
     std::fs::write(&file, "second\n").unwrap();
-    assert!(client.package(&catalog, "app").await.unwrap().is_some());
+    assert!(package(&client, &catalog, "app").await.unwrap().is_some());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -279,31 +307,32 @@ async fn a_failing_catalog_keeps_its_last_good_content() {
     let (server, issued) = (server(), certificate());
     let (port, ends) = start(&server, &issued).await;
     let client = CatalogClient::new(trusting(&issued));
-    let app = client
-        .package(&catalog(port, "sha256:1"), "app")
+    let app = package(&client, &catalog(port, "sha256:1"), "app")
         .await
         .unwrap()
         .unwrap();
-    client.package(&catalog(port, "sha256:1"), "none").await.unwrap();
+    package(&client, &catalog(port, "sha256:1"), "none")
+        .await
+        .unwrap();
 
     server.set(500, 500);
     let newer = catalog(port, "sha256:2");
     assert!(Arc::ptr_eq(
         &app,
-        &client.package(&newer, "app").await.unwrap().unwrap()
+        &package(&client, &newer, "app").await.unwrap().unwrap()
     ));
     // That a package was absent before says nothing about now.
-    client.package(&newer, "none").await.unwrap_err();
-    client.package(&newer, "other").await.unwrap_err();
+    package(&client, &newer, "none").await.unwrap_err();
+    package(&client, &newer, "other").await.unwrap_err();
     server.set(200, 200);
     assert!(!Arc::ptr_eq(
         &app,
-        &client.package(&newer, "app").await.unwrap().unwrap()
+        &package(&client, &newer, "app").await.unwrap().unwrap()
     ));
 
     ends.cancel();
     let nowhere = catalog(1, "sha256:3");
-    let error = client.package(&nowhere, "other").await.unwrap_err();
+    let error = package(&client, &nowhere, "other").await.unwrap_err();
     assert!(
         matches!(error, ClientError::Refused { .. }),
         "{}",
@@ -324,14 +353,14 @@ async fn authorities_are_read_again_when_tls_fails() {
     let catalog = catalog(port, "sha256:1");
     for authority in [None, Some(old.ca_pem)] {
         *trusted.lock().unwrap() = authority;
-        let error = client.package(&catalog, "app").await.unwrap_err();
+        let error = package(&client, &catalog, "app").await.unwrap_err();
         assert!(matches!(error, ClientError::Tls { .. }), "{}", error.message());
     }
     *trusted.lock().unwrap() = Some(new.ca_pem);
-    assert!(client.package(&catalog, "app").await.unwrap().is_some());
+    assert!(package(&client, &catalog, "app").await.unwrap().is_some());
 
     let broken = CatalogClient::new(Trust::provider(|| async { Err("no Secret".to_owned()) }));
-    let error = broken.package(&catalog, "app").await.unwrap_err();
+    let error = package(&broken, &catalog, "app").await.unwrap_err();
     assert!(matches!(error, ClientError::Trust { .. }), "{}", error.message());
 }
 
@@ -344,7 +373,7 @@ async fn answers_are_capped_and_must_decode() {
         ..Limits::default()
     };
     let client = CatalogClient::with_limits(trusting(&issued), limits);
-    let error = client.package(&catalog(port, "1"), "app").await.unwrap_err();
+    let error = package(&client, &catalog(port, "1"), "app").await.unwrap_err();
     assert!(
         matches!(error, ClientError::TooLarge { limit: 100, .. }),
         "{}",
@@ -353,7 +382,7 @@ async fn answers_are_capped_and_must_decode() {
 
     let client = CatalogClient::new(trusting(&issued));
     "{\"schema\":\"olm.package\",\"name\":\"app\"".clone_into(&mut server.0.content.lock().unwrap());
-    let error = client.package(&catalog(port, "1"), "app").await.unwrap_err();
+    let error = package(&client, &catalog(port, "1"), "app").await.unwrap_err();
     assert!(matches!(error, ClientError::Decode { .. }), "{}", error.message());
     assert!(!error.terminal());
 }

@@ -152,5 +152,9 @@ async fn content_that_is_pulled_is_not_forgotten_underneath() {
     forgetting.await.unwrap().unwrap();
     second.await.unwrap().unwrap();
     let place = fixture.config.cache_dir.join("unpack/owner");
-    assert_eq!(std::fs::read_dir(place).unwrap().count(), 1, "the second pull's content stays");
+    assert_eq!(
+        std::fs::read_dir(place).unwrap().count(),
+        1,
+        "the second pull's content stays"
+    );
 }

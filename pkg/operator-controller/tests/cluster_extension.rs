@@ -1,7 +1,9 @@
 //! Install, upgrade and delete against a real API server, registry, catalogd and operator-controller.
 
 mod operation;
+mod outages;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -11,9 +13,11 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use olm_api::{ClusterCatalog, ClusterExtension, ClusterObjectSet};
 use olm_harness::{
-    Catalogd, ControlPlane, ImageBuilder, OperatorController, PodStandIn, Registry, eventually, install_crds,
+    Catalogd, ControlPlane, ControllerOptions, ImageBuilder, OperatorController, PodStandIn, Registry,
+    eventually, install_crds,
 };
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 const LIMIT: Duration = Duration::from_secs(90);
 const PACKAGE: &str = "sample";
@@ -156,13 +160,16 @@ async fn installs_upgrades_and_removes() -> Result<()> {
 struct World {
     // Dropped in this order: the controllers before what they talk to.
     controller: tokio::sync::Mutex<OperatorController>,
-    _catalogd: Catalogd,
-    _pods: PodStandIn,
+    catalogd: Catalogd,
+    pods: PodStandIn,
     client: Client,
     registry: Registry,
     plane: ControlPlane,
     /// Whether bundles bring roles; these are the cluster's, so only one extension can have them.
     roles: bool,
+    /// Where catalogd keeps its content.
+    cache: PathBuf,
+    _folder: TempDir,
 }
 
 impl World {
@@ -172,21 +179,29 @@ impl World {
         install_crds(&client).await?;
         let registry = Registry::start().await?;
         let pods = PodStandIn::start(client.clone());
-        let catalogd = Catalogd::start(&plane, &registry).await?;
+        let folder = tempfile::tempdir()?;
+        let cache = folder.path().join("catalogd");
+        let options = ControllerOptions {
+            cache: Some(cache.clone()),
+            ..ControllerOptions::default()
+        };
+        let catalogd = Catalogd::start_with(&plane, &registry, options).await?;
         let controller = OperatorController::start(&plane, &registry).await?;
         Ok(Self {
             controller: controller.into(),
-            _catalogd: catalogd,
-            _pods: pods,
+            catalogd,
+            pods,
             client,
             registry,
             plane,
             roles: true,
+            cache,
+            _folder: folder,
         })
     }
 
-    /// Pushes a catalog of these (version, replaced version) and the bundles it names.
-    async fn publish(&self, tag: &str, versions: &[(&str, &str)]) -> Result<()> {
+    /// Pushes a catalog of these (version, replaced version) and the bundles it names. Returns the catalog's digest.
+    async fn publish(&self, tag: &str, versions: &[(&str, &str)]) -> Result<String> {
         for (version, _) in versions {
             bundle(version, self.roles)
                 .push(&self.registry, &format!("bundles/sample:{version}"))
@@ -204,8 +219,13 @@ impl World {
             .label("operators.operatorframework.io.index.configs.v1", "/configs")
             .file("configs/catalog.json", text)
             .push(&self.registry, tag)
-            .await?;
-        Ok(())
+            .await
+    }
+
+    /// What operator-controller has logged.
+    fn log(&self) -> Result<String> {
+        let path = self.controller.try_lock()?.controller().log();
+        std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
     }
 
     async fn apply_catalog(&self, tag: &str) -> Result<()> {

@@ -6,6 +6,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use olm_api::{BundleMetadata, ClusterExtensionInstallStatus, ClusterExtensionStatus, RevisionStatus};
 
+use crate::catalogs::{self, Catalogs};
 use crate::condition::{self, NewCondition};
 use crate::summary::{self, State, Summary};
 use crate::upgrade::{self, Upgrade};
@@ -17,6 +18,9 @@ const RETRYING: &str = "Retrying";
 const SUCCEEDED: &str = "Succeeded";
 /// What follows when an extension is ready although no version can be chosen.
 const UNSOUGHT: &str = " Other versions cannot be looked for at the moment: Progressing says why.";
+/// What follows when an extension is ready and former content of a catalog stands in.
+const FORMER: &str =
+    " Other versions are looked for in former content of a catalog: CatalogsDegraded says why.";
 const UNKNOWN_CATALOG: &str = "deprecation status unknown: catalog data unavailable";
 
 /// Everything one reconcile learnt, ready to be told.
@@ -30,6 +34,8 @@ pub struct Outcome {
     pub deprecations: Option<Deprecations>,
     /// Whether the spec holds a successor back.
     pub upgrade: Upgrade,
+    /// Catalogs whose present content was not read; `None` if the catalogs were not looked at.
+    pub catalogs: Option<Catalogs>,
 }
 
 /// The extension's revisions, as far as they count.
@@ -144,6 +150,7 @@ pub fn extension(
     );
     report_deprecations(&mut conditions, outcome.deprecations.as_ref(), has_bundle);
     upgrade::put(&mut conditions.list, &outcome.upgrade, generation, now);
+    catalogs::put(&mut conditions.list, outcome.catalogs.as_ref(), generation, now);
     let unsought = matches!(outcome.progress, Progress::Unresolved(_)) && at_rest(old, generation);
     let told = summarise(&conditions.list, &outcome.revisions, unsought);
     summary::put(&mut conditions.list, Some(&told), generation, now);
@@ -196,6 +203,8 @@ fn summarise(conditions: &[Condition], revisions: &Revisions, unsought: bool) ->
             let mut message = ready(installed);
             if unsought {
                 message.push_str(UNSOUGHT);
+            } else if find(catalogs::TYPE).is_some_and(|told| told.reason == catalogs::FORMER_CONTENT) {
+                message.push_str(FORMER);
             }
             Summary {
                 state: State::Ready,

@@ -3,6 +3,7 @@
 //! Pure: what was found goes in with the time, a whole status comes out. The controllers write it when
 //! it differs from the one there is.
 
+pub mod catalogs;
 pub mod cluster_catalog;
 pub mod cluster_extension;
 pub mod cluster_object_set;

@@ -17,6 +17,8 @@ pub enum Upgrade {
     Unknown,
     /// No successor is held back.
     UpToDate,
+    /// The former content of a catalog shows no successor that is held back; the present content is not known.
+    FormerContent,
     /// This one is.
     HeldBack(HeldBack),
 }
@@ -31,6 +33,13 @@ pub fn put(conditions: &mut Vec<Condition>, upgrade: &Upgrade, generation: i64, 
             "Nothing could be resolved; Progressing says why".to_owned(),
         ),
         Upgrade::UpToDate => ("False", "UpToDate", "No successor is held back".to_owned()),
+        Upgrade::FormerContent => (
+            "Unknown",
+            "FormerContent",
+            "Former content of a catalog shows no successor that is held back; CatalogsDegraded says why the present content \
+             is not read"
+                .to_owned(),
+        ),
         Upgrade::HeldBack(held) => {
             let reason = match held.by {
                 Hold::Version { .. } => "HeldByVersion",
@@ -80,6 +89,12 @@ mod tests {
         assert_eq!((conditions.len(), conditions[0].status.as_str()), (1, "False"));
         put(&mut conditions, &Upgrade::Unknown, 1, &now);
         assert_eq!(conditions[0].status, "Unknown");
+        put(&mut conditions, &Upgrade::FormerContent, 1, &now);
+        let told = &conditions[0];
+        assert_eq!(
+            (told.status.as_str(), told.reason.as_str()),
+            ("Unknown", "FormerContent")
+        );
         put(&mut conditions, &Upgrade::NothingInstalled, 1, &now);
         assert!(conditions.is_empty());
     }

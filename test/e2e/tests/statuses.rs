@@ -10,6 +10,7 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use olm_api::ClusterExtensionStatus;
 use olm_harness::kstatus::{Verdict, extension_faults, history_faults, verdict};
 use olm_resolve::{HeldBack, Hold};
+use olm_status::catalogs::{Catalogs, Former};
 use olm_status::cluster_extension::{
     Deprecations, Outcome, Progress, RevisionView, Revisions, extension, same,
 };
@@ -99,6 +100,19 @@ fn outcomes() -> Vec<Outcome> {
         Upgrade::Unknown,
         Upgrade::UpToDate,
         Upgrade::HeldBack(held),
+        Upgrade::FormerContent,
+    ];
+    let catalogs = [
+        None,
+        Some(Catalogs::default()),
+        Some(Catalogs {
+            former: vec![Former {
+                catalog: "new".into(),
+                since: time(1),
+                why: "away".into(),
+            }],
+            left_out: vec![("low".into(), "away".into())],
+        }),
     ];
     let mut revisions = vec![Revisions::Unreadable("away".into())];
     for installed in optional(1) {
@@ -118,6 +132,7 @@ fn outcomes() -> Vec<Outcome> {
                 progress: progress.clone(),
                 deprecations: (number % 2 == 0).then(Deprecations::default),
                 upgrade: upgrades[number % upgrades.len()].clone(),
+                catalogs: catalogs[number % catalogs.len()].clone(),
             });
         }
     }

@@ -213,9 +213,12 @@ impl Served {
     pub(super) async fn package(&self, package: &str) -> Result<Option<Arc<PackageContent>>, SourceError> {
         let (client, _) = self.direct.clients().await?;
         let asked = client.package(&self.catalog, package).await;
-        asked.map_err(|source| SourceError::Client {
-            source: Box::new(source),
-        })
+        // A process that asks once has no former content.
+        asked
+            .map(|answer| answer.content)
+            .map_err(|source| SourceError::Client {
+                source: Box::new(source),
+            })
     }
 
     fn proxied(&self) -> Option<&Proxied> {

@@ -10,11 +10,15 @@ use axum::{
 use sha2::{Digest, Sha256};
 
 use super::{conditional::Validators, encoding};
-use crate::storage::Encoding;
+use crate::storage::{Encoding, Generation};
 
 /// Says which content of the catalog an answer is of, the same for every selection and form: a client that asks
 /// twice can tell whether it saw one content.
 const CONTENT_DIGEST: HeaderName = HeaderName::from_static("olm-content-digest");
+
+/// Digest of the catalog image that an answer is of, as `status.resolvedSource` names it: a client refuses what a replica
+/// behind the leader serves.
+const IMAGE_DIGEST: HeaderName = HeaderName::from_static("olm-image-digest");
 
 /// What [`axum`] handlers give: an answer that is no success.
 pub(super) type Refusal = Box<Response>;
@@ -77,6 +81,15 @@ pub(super) fn empty(status: StatusCode, headers: HeaderMap) -> Response {
 /// What the client has is still so.
 pub(super) fn not_modified(validators: &Validators) -> Response {
     empty(StatusCode::NOT_MODIFIED, identified(validators))
+}
+
+/// The digest of the image that `generation` was unpacked from, as a header.
+pub(super) fn image_digest(generation: &Generation) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    if let Some((_, digest)) = generation.manifest().origin.resolved.rsplit_once('@') {
+        set(&mut headers, IMAGE_DIGEST, digest);
+    }
+    headers
 }
 
 /// The headers that tell one answer from another.

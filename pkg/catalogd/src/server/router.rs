@@ -111,15 +111,16 @@ async fn catalog(
         .and_then(|name| Ok((api.served(&name)?, name)));
     match found {
         Ok((generation, name)) => {
-            listing::one(
+            let image = reply::image_digest(&generation);
+            let answer = listing::one(
                 &api.shared,
                 &name,
                 generation,
                 api.graph.is_some(),
                 &method,
                 &headers,
-            )
-            .await
+            );
+            with(answer.await, image)
         }
         Err(refusal) => *refusal,
     }
@@ -135,7 +136,10 @@ async fn all(
         .and_then(|()| name(catalog))
         .and_then(|name| api.served(&name))
     {
-        Ok(generation) => content::all(generation, &method, &headers),
+        Ok(generation) => {
+            let image = reply::image_digest(&generation);
+            with(content::all(generation, &method, &headers), image)
+        }
         Err(refusal) => *refusal,
     }
 }
@@ -157,7 +161,11 @@ async fn metas(
         Ok((api.served(&name)?, query))
     });
     match found {
-        Ok((generation, query)) => content::metas(&api.shared, generation, &method, &headers, query).await,
+        Ok((generation, query)) => {
+            let image = reply::image_digest(&generation);
+            let answer = content::metas(&api.shared, generation, &method, &headers, query);
+            with(answer.await, image)
+        }
         Err(refusal) => *refusal,
     }
 }
@@ -181,9 +189,19 @@ async fn graphql(
         Ok::<_, reply::Refusal>((api.served(&name)?, query))
     };
     match asked.await {
-        Ok((generation, query)) => graph.answer(&api.shared, generation, &headers, query).await,
+        Ok((generation, query)) => {
+            let image = reply::image_digest(&generation);
+            let answer = graph.answer(&api.shared, generation, &headers, query);
+            with(answer.await, image)
+        }
         Err(refusal) => *refusal,
     }
+}
+
+/// The answer with more headers.
+fn with(mut answer: Response, headers: HeaderMap) -> Response {
+    answer.headers_mut().extend(headers);
+    answer
 }
 
 fn allowed(method: &Method) -> Result<(), reply::Refusal> {

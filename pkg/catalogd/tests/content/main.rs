@@ -12,5 +12,6 @@
 mod docs;
 mod graphql;
 mod openapi;
+mod replicas;
 mod served;
 mod sockets;

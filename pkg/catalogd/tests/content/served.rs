@@ -29,7 +29,7 @@ pub(crate) fn api() -> (Router, TempDir) {
     for (name, source) in [("example", example), ("large", large)] {
         let origin = Origin {
             requested: "registry.example/catalog:v1".to_owned(),
-            resolved: format!("registry.example/catalog@sha256:{name}"),
+            resolved: format!("registry.example/catalog@sha256:{:064x}", name.len()),
             unpacked_at: STORED_AT,
         };
         store

@@ -22,7 +22,7 @@ use super::decide::{self, Choice};
 use super::failure::Failure;
 use super::identity::{Inputs, Provider};
 use super::model::{
-    BundleRef, CATALOG_ANNOTATION, CERTIFICATES_ANNOTATION, History, IDENTITY_ANNOTATION,
+    BundleRef, CATALOG_ANNOTATION, CERTIFICATES_ANNOTATION, History, IDENTITY_ANNOTATION, IMAGE_ANNOTATION,
     MOVED_FROM_ANNOTATION, RENEWAL_ANNOTATION,
 };
 use super::{Context, account, certificates, constraints, crds, pull, rights};
@@ -227,14 +227,6 @@ async fn write(
     let packed =
         plan::pack(order.name, &context.shared.system_namespace, &owner, phases).map_err(Failure::Pack)?;
 
-    for superfluous in decide::superfluous(order.history) {
-        let what = format!("deleting the archived ClusterObjectSet \"{superfluous}\"");
-        match call(what, sets.delete(superfluous, &DeleteParams::background())).await {
-            Err(error) if !error.is_not_found() => return Err(error.into()),
-            _ => {}
-        }
-    }
-
     create_secrets(context, &packed.secrets).await?;
 
     let revision = json!({
@@ -256,6 +248,19 @@ async fn write(
 
     own_secrets(context, &packed.secrets, &made).await?;
     Ok(made)
+}
+
+/// Deletes the archived revisions beyond those that are kept.
+pub(crate) async fn prune(context: &Context, history: &History) -> Result<(), CallError> {
+    let sets: Api<ClusterObjectSet> = Api::all(context.shared.client.clone());
+    for superfluous in decide::superfluous(history) {
+        let what = format!("deleting the archived ClusterObjectSet \"{superfluous}\"");
+        match call(what, sets.delete(superfluous, &DeleteParams::background())).await {
+            Err(error) if !error.is_not_found() => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Makes the Secrets a revision is to refer to; those of an attempt that was cut off are good.
@@ -328,6 +333,7 @@ fn annotations(order: &Order<'_>, rendered: &Rendered) -> BTreeMap<&'static str,
         (keys::PACKAGE_NAME_ANNOTATION, bundle.package.clone()),
         (CERTIFICATES_ANNOTATION, rendered.provider.as_str().to_owned()),
         (IDENTITY_ANNOTATION, identity),
+        (IMAGE_ANNOTATION, order.image.to_string()),
     ]);
     let optional = [
         (keys::BUNDLE_RELEASE_ANNOTATION, bundle.release.clone()),

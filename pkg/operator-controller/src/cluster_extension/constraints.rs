@@ -241,7 +241,7 @@ async fn look(context: &Context, catalog: &ClusterCatalog, want: &Want) -> Optio
                 .then(|| format!("package {} of catalog {}", packages.join(" or "), go_quote(&name)))
         }
         Want::Package { name: package, range } => {
-            let answer = gather::answer(context, catalog.clone(), package).await;
+            let (answer, _) = gather::answer(context, catalog.clone(), package).await;
             let CatalogLookup::Found(offered) = answer.lookup else {
                 return None;
             };

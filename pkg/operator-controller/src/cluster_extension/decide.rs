@@ -6,7 +6,8 @@
 use jiff::Timestamp;
 use olm_api::{ClusterExtensionSpec, UpgradeConstraintPolicy};
 use olm_fbc::Property;
-use olm_resolve::{CatalogInput, Installed, Request, Resolution, Selection, Trouble};
+use olm_resolve::{CatalogInput, CatalogLookup, Installed, Request, Resolution, Selection, Trouble};
+use olm_status::catalogs::{Catalogs, Former};
 use olm_status::cluster_extension::Deprecations;
 use olm_status::cluster_upgrade::Successor;
 use olm_status::upgrade::Upgrade;
@@ -34,11 +35,38 @@ pub(crate) enum Market {
         any_selected: bool,
         /// The answers of those that are available.
         answers: Vec<CatalogInput>,
+        /// Those of them that gave former content.
+        former: Vec<Former>,
         /// How to choose between them.
         selection: Selection,
         /// Packages that may have been meant, where no catalog has the one asked for.
         similar: Vec<String>,
     },
+}
+
+impl Market {
+    /// Returns whether catalogs are to be asked again although no event may come: a read failed.
+    pub(crate) fn incomplete(&self) -> bool {
+        match self {
+            Self::Asked { answers, former, .. } => {
+                let failed = |answer: &CatalogInput| matches!(answer.lookup, CatalogLookup::Failed(_));
+                !former.is_empty() || answers.iter().any(failed)
+            }
+            // Nothing can be chosen, which is tried again anyway.
+            Self::Unreadable(_) | Self::BadSelector(_) => false,
+        }
+    }
+
+    /// Returns what the status says of catalogs that were not read, given the ones that the choice did without.
+    pub(crate) fn degraded(&self, left_out: &[(String, String)]) -> Option<Catalogs> {
+        match self {
+            Self::Asked { former, .. } => Some(Catalogs {
+                former: former.clone(),
+                left_out: left_out.to_vec(),
+            }),
+            Self::Unreadable(_) | Self::BadSelector(_) => None,
+        }
+    }
 }
 
 /// Why there is nothing to install; `message` is for the user.
@@ -74,6 +102,8 @@ pub(crate) struct Choice {
     pub upgrade: Upgrade,
     /// What can be reached from the installed bundle, best first.
     pub successors: Vec<Successor>,
+    /// Catalogs that could not be read and could not have changed the choice, each with the cause.
+    pub left_out: Vec<(String, String)>,
 }
 
 /// Chooses the bundle.
@@ -91,7 +121,7 @@ pub(crate) fn choose(
             terminal: true,
         });
     };
-    let (any_selected, answers, selection, similar) = match market {
+    let (any_selected, answers, former, selection, similar) = match market {
         Market::Unreadable(why) => return Err(Refusal::retry(why.clone())),
         Market::BadSelector(why) => {
             return Err(Refusal::retry(format!(
@@ -101,9 +131,10 @@ pub(crate) fn choose(
         Market::Asked {
             any_selected,
             answers,
+            former,
             selection,
             similar,
-        } => (*any_selected, answers, *selection, similar),
+        } => (*any_selected, answers, former, *selection, similar),
     };
     let request = Request {
         package: catalog.package_name.clone(),
@@ -119,9 +150,10 @@ pub(crate) fn choose(
         Ok(resolution) => Ok(Choice {
             deprecations: Some(deprecations(&resolution, &request)),
             moved_from: resolution.moved_from.clone(),
-            upgrade: upgrade(&resolution, &request, answers),
+            upgrade: upgrade(&resolution, &request, answers, former),
             successors: reachable::successors(&resolution, answers),
             bundle: bundle(&resolution, &request.package, release_support),
+            left_out: resolution.left_out,
             properties: resolution.properties,
         }),
         Err(error) => {
@@ -134,18 +166,40 @@ pub(crate) fn choose(
                     moved_from: None,
                     upgrade: unresolved(history),
                     successors: Vec::new(),
+                    left_out: Vec::new(),
                 })
                 .ok_or_else(|| Refusal::retry(error.to_string()))
         }
     }
 }
 
-/// Whether the spec holds a successor back, given what was chosen.
-fn upgrade(resolution: &Resolution, request: &Request, answers: &[CatalogInput]) -> Upgrade {
-    if request.installed.is_none() {
+/// Whether the spec holds a successor back, given what was chosen. Former content proves nothing about the present one.
+fn upgrade(
+    resolution: &Resolution,
+    request: &Request,
+    answers: &[CatalogInput],
+    former: &[Former],
+) -> Upgrade {
+    let Some(installed) = &request.installed else {
         return Upgrade::NothingInstalled;
+    };
+    if let Some(held) = olm_resolve::held_back(request, answers, resolution) {
+        return Upgrade::HeldBack(held);
     }
-    olm_resolve::held_back(request, answers, resolution).map_or(Upgrade::UpToDate, Upgrade::HeldBack)
+    let is_former = |name: &str| former.iter().any(|former| former.catalog == name);
+    // An extension stays with its catalog, whatever the others have.
+    let stays = request.selection == Selection::Ours
+        && installed.catalog.as_deref() == Some(resolution.catalog.as_str());
+    let unknown = if stays {
+        is_former(&resolution.catalog)
+    } else {
+        !former.is_empty()
+    };
+    if unknown {
+        Upgrade::FormerContent
+    } else {
+        Upgrade::UpToDate
+    }
 }
 
 /// What is known of upgrades when nothing could be resolved.
@@ -327,7 +381,7 @@ fn renewal_due(revision: &Revision, now: Timestamp) -> bool {
         .is_some_and(|due| due <= now)
 }
 
-/// The archived revisions that are one too many once another is made, oldest first.
+/// Names of the archived revisions beyond those that are kept, oldest first.
 pub(crate) fn superfluous(history: &History) -> &[String] {
     let count = history.archived.len().saturating_sub(ARCHIVED_KEPT);
     history.archived.get(..count).unwrap_or_default()

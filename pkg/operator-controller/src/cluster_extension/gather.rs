@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::stream::{self, StreamExt as _};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::ListParams;
 use kube::{Api, ResourceExt as _};
 use olm_api::{AvailabilityMode, ClusterCatalog, ClusterExtensionSpec, ClusterObjectSet, keys};
 use olm_catalog_client::CatalogRef;
 use olm_resolve::{CatalogInput, CatalogLookup, Selection, Selector, SelectorError, near_names};
 use olm_runtime::Feature;
+use olm_status::catalogs::Former;
 
 use super::Context;
 use super::call::{CallError, call, chain};
@@ -56,6 +58,7 @@ pub(crate) async fn market(context: &Context, spec: &ClusterExtensionSpec) -> Ma
         return Market::Asked {
             any_selected: false,
             answers: Vec::new(),
+            former: Vec::new(),
             selection: Selection::default(),
             similar: Vec::new(),
         };
@@ -81,10 +84,10 @@ pub(crate) async fn market(context: &Context, spec: &ClusterExtensionSpec) -> Ma
         .iter()
         .filter_map(|catalog| reference(catalog).ok())
         .collect();
-    let answers: Vec<CatalogInput> = stream::iter(available)
+    let (answers, former): (Vec<CatalogInput>, Vec<Option<Former>>) = stream::iter(available)
         .map(|catalog| answer(context, catalog, &wanted.package_name).boxed())
         .buffered(CATALOGS_AT_ONCE)
-        .collect()
+        .unzip()
         .await;
     let nowhere = answers
         .iter()
@@ -97,6 +100,7 @@ pub(crate) async fn market(context: &Context, spec: &ClusterExtensionSpec) -> Ma
     Market::Asked {
         any_selected,
         answers,
+        former: former.into_iter().flatten().collect(),
         selection: if context.features.enabled(Feature::UpstreamCatalogSelection) {
             Selection::Upstream
         } else {
@@ -150,16 +154,30 @@ fn selector(
     )
 }
 
-pub(super) async fn answer(context: &Context, catalog: ClusterCatalog, package: &str) -> CatalogInput {
+/// Asks one catalog for the package. Returns also whether the catalog's former content stands in.
+pub(super) async fn answer(
+    context: &Context,
+    catalog: ClusterCatalog,
+    package: &str,
+) -> (CatalogInput, Option<Former>) {
     let name = catalog.name_any();
     let priority = catalog.spec.priority.unwrap_or_default();
+    let mut former = None;
     let lookup = match reference(&catalog) {
         Err(lookup) => lookup,
         Ok(reference) => {
             let asked = context.catalogs.package(&reference, package);
             match tokio::time::timeout(CATALOG_LIMIT, asked).await {
-                Ok(Ok(Some(found))) => CatalogLookup::Found(found),
-                Ok(Ok(None)) => CatalogLookup::NoSuchPackage,
+                Ok(Ok(answer)) => {
+                    former = answer.former.map(|former| Former {
+                        catalog: name.clone(),
+                        since: Time(former.since.try_into().unwrap_or_default()),
+                        why: former.why,
+                    });
+                    answer
+                        .content
+                        .map_or(CatalogLookup::NoSuchPackage, CatalogLookup::Found)
+                }
                 Ok(Err(error)) => CatalogLookup::Failed(error.message()),
                 Err(_) => {
                     CatalogLookup::Failed(format!("no answer within {} seconds", CATALOG_LIMIT.as_secs()))
@@ -167,11 +185,12 @@ pub(super) async fn answer(context: &Context, catalog: ClusterCatalog, package: 
             }
         }
     };
-    CatalogInput {
+    let input = CatalogInput {
         name,
         priority,
         lookup,
-    }
+    };
+    (input, former)
 }
 
 /// Where the catalog's present content is, or what stands in for the answer.

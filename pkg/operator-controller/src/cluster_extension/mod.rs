@@ -4,6 +4,7 @@
 
 mod account;
 mod act;
+mod advance;
 mod call;
 mod certificates;
 mod constraints;
@@ -61,6 +62,8 @@ pub(crate) struct Context {
     catalogs: Arc<CatalogClient>,
     features: FeatureGates,
     backoff: Backoff<String>,
+    /// Delays before something is looked for again that does not keep the extension from being ready.
+    unseen: Backoff<String>,
     waiting: Waiting,
     unmet: constraints::Waiting,
     events: Events,
@@ -91,6 +94,7 @@ impl Context {
             catalogs,
             features,
             backoff: Backoff::default(),
+            unseen: Backoff::default(),
             waiting: Waiting::default(),
             unmet: constraints::Waiting::default(),
             listing,
@@ -129,6 +133,7 @@ impl Context {
     /// Drops what is kept for an extension that is gone.
     async fn forget(&self, extension: &str) {
         self.backoff.clear(&extension.to_owned());
+        self.unseen.clear(&extension.to_owned());
         self.waiting.clear(extension);
         self.stores.forget(extension);
         self.tags.forget(extension);

@@ -7,6 +7,8 @@ use olm_status::cluster_extension::RevisionView;
 
 /// Digest over everything the objects of a revision follow from; equal digest, equal objects.
 pub(crate) const IDENTITY_ANNOTATION: &str = "olm.operatorframework.io/revision-identity";
+/// Canonical reference, by digest, of the image that the objects of a revision were rendered from.
+pub(crate) const IMAGE_ANNOTATION: &str = "olm.operatorframework.io/resolved-bundle-image";
 /// The catalog the bundle of a revision was found in.
 pub(crate) const CATALOG_ANNOTATION: &str = "olm.operatorframework.io/catalog-name";
 /// The catalog that the extension was installed from before, on a revision that moved it to another.
@@ -53,6 +55,8 @@ pub(crate) struct Revision {
     pub moved_from: Option<String>,
     /// See [`IDENTITY_ANNOTATION`]; absent on revisions made by others.
     pub identity: Option<String>,
+    /// See [`IMAGE_ANNOTATION`].
+    pub image: Option<String>,
     /// See [`CERTIFICATES_ANNOTATION`].
     pub certificates: Option<String>,
     /// The bundle's properties, a JSON list.
@@ -103,6 +107,7 @@ impl Revision {
             },
             moved_from: annotation(MOVED_FROM_ANNOTATION),
             identity: annotation(IDENTITY_ANNOTATION),
+            image: annotation(IMAGE_ANNOTATION),
             certificates: annotation(CERTIFICATES_ANNOTATION),
             properties: annotation(keys::PROPERTIES_ANNOTATION),
             renewal: annotation(RENEWAL_ANNOTATION),
@@ -124,7 +129,7 @@ pub(crate) struct History {
     pub rolling_out: Vec<Revision>,
     /// The highest number ever seen, of any state; 0 when there is none.
     pub highest: i64,
-    /// Names of the archived ones, oldest first.
+    /// Names of the archived ones that are not being deleted, oldest first.
     pub archived: Vec<String>,
 }
 
@@ -136,9 +141,12 @@ impl History {
         let mut history = Self::default();
         for object in sorted {
             history.highest = history.highest.max(object.spec.revision);
+            if object.metadata.deletion_timestamp.is_some() {
+                continue;
+            }
             if object.spec.lifecycle_state == LifecycleState::Archived {
                 history.archived.push(object.name_any());
-            } else if object.metadata.deletion_timestamp.is_none() {
+            } else {
                 let revision = Revision::from_object(object);
                 if revision.succeeded {
                     history.installed = Some(revision);

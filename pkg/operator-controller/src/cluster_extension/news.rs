@@ -20,6 +20,7 @@ pub(crate) fn news(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus) -
     progress(old, new, &mut all);
     availability(old, new, &mut all);
     upgrade(old, new, &mut all);
+    catalogs(old, new, &mut all);
     all
 }
 
@@ -104,6 +105,24 @@ fn upgrade(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus, all: &mut
     }
 }
 
+fn catalogs(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus, all: &mut Vec<News>) {
+    match (told(old, "CatalogsDegraded"), told(new, "CatalogsDegraded")) {
+        (before, Some(now)) if before != Some(now) => {
+            let reason = if now.1 == "LeftOut" {
+                "CatalogLeftOut"
+            } else {
+                "CatalogFormerContent"
+            };
+            tell(all, true, reason, now.2.to_owned());
+        }
+        (Some(_), None) => {
+            let note = "the present content of all catalogs is read again".to_owned();
+            tell(all, false, "CatalogsRecovered", note);
+        }
+        _ => {}
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,7 +190,18 @@ mod tests {
         assert_eq!(reasons(&installed, &degraded), [(true, "Degraded")]);
         assert_eq!(reasons(&degraded, &installed), [(false, "Available")]);
         assert_eq!(reasons(&installed, &held), [(false, "UpgradeAvailable")]);
-        for same in [&rolling, &installed, &blocked, &degraded, &held] {
+        let degraded_by = |reason| {
+            status(
+                Some("1.0.0"),
+                "old",
+                &[done, up, ("CatalogsDegraded", "True", reason, "c")],
+            )
+        };
+        let (left_out, former) = (degraded_by("LeftOut"), degraded_by("FormerContent"));
+        assert_eq!(reasons(&installed, &left_out), [(true, "CatalogLeftOut")]);
+        assert_eq!(reasons(&left_out, &former), [(true, "CatalogFormerContent")]);
+        assert_eq!(reasons(&former, &installed), [(false, "CatalogsRecovered")]);
+        for same in [&rolling, &installed, &blocked, &degraded, &held, &former] {
             assert_eq!(reasons(same, same), []);
         }
     }

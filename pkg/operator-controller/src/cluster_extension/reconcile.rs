@@ -1,6 +1,6 @@
 //! One pass over one extension.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -8,23 +8,21 @@ use kube::api::{Patch, PatchParams};
 use kube::runtime::controller::Action;
 use kube::{Api, Resource as _, ResourceExt as _};
 use olm_api::{ClusterExtension, keys};
-use olm_image::{CanonicalRef, Reference, ReferenceError};
 use olm_runtime::Feature;
 use olm_status::cluster_extension::{Outcome, Progress, Revisions};
 use olm_status::upgrade::Upgrade;
 use serde_json::json;
 
-use super::act::{self, Order};
+use super::act;
+use super::advance::{Setback, Sight, advance, refused};
 use super::call::{CallError, call, chain};
-use super::decide::{self, Choice, Refusal, Step};
-use super::failure::Failure;
+use super::decide;
 use super::gather;
 use super::helm::{self, HelmError};
-use super::identity::{Inputs, Provider};
-use super::model::{BundleRef, History};
+use super::model::History;
 use super::remove::{self, Removal};
 use super::tags::TAG_INTERVAL;
-use super::{Context, account, constraints, pull, report};
+use super::{Context, account, constraints, report};
 use crate::metrics;
 
 /// Both are upstream's; what they stand for there is done before either goes.
@@ -33,6 +31,8 @@ const FINALIZERS: [&str; 2] = [keys::CLEANUP_UNPACK_FINALIZER, keys::CLEANUP_CON
 const REMOVAL_RECHECK: Duration = Duration::from_secs(30);
 /// How soon something that only a change can mend is tried again all the same.
 const BLOCKED_RECHECK: Duration = Duration::from_secs(1000);
+/// Longest delay before a catalog or a registry that did not answer is asked again: no event tells that it is back.
+const UNSEEN_RECHECK: Duration = Duration::from_mins(2);
 /// How soon all is looked at again although nothing is known to have changed: events can be lost, and certificates made here end.
 const RESYNC: Duration = Duration::from_hours(6);
 
@@ -94,10 +94,12 @@ async fn pass(context: &Context, extension: &ClusterExtension, now: Timestamp) -
                 progress: Progress::Mirrored,
                 deprecations: None,
                 upgrade: Upgrade::Unknown,
+                catalogs: None,
             };
             return (outcome, retry(context, &name));
         }
     };
+    let pruned = prune(context, &name, &history).await;
     let market = gather::market(context, &extension.spec).await;
     let releases = context.features.enabled(Feature::BundleReleaseSupport);
     let resolving = async { decide::choose(&extension.spec, &history, &market, releases) };
@@ -106,14 +108,16 @@ async fn pass(context: &Context, extension: &ClusterExtension, now: Timestamp) -
         .metrics
         .measure(metrics::Step::Resolve, resolving)
         .await;
-    let (deprecations, upgrade, successors) = match &chosen {
+    let (deprecations, upgrade, successors, left_out) = match &chosen {
         Ok(choice) => (
             choice.deprecations.clone(),
             choice.upgrade.clone(),
             choice.successors.clone(),
+            choice.left_out.as_slice(),
         ),
-        Err(_) => (None, decide::unresolved(&history), Vec::new()),
+        Err(_) => (None, decide::unresolved(&history), Vec::new(), &[][..]),
     };
+    let catalogs = market.degraded(left_out);
     let progress = match chosen {
         Ok(choice) => match constraints::check(context, extension, &choice, &history).await {
             Ok(()) => advance(context, extension, &choice, &mut history, now).await,
@@ -132,15 +136,32 @@ async fn pass(context: &Context, extension: &ClusterExtension, now: Timestamp) -
         }
     };
     context.note(extension, &history, successors);
-    let (progress, action) = match progress {
-        Ok(()) => {
-            context.backoff.clear(&name);
-            let again = if context.tags.knows(&name) {
+    let seen = !matches!(progress, Ok(Sight::Unseen)) && !market.incomplete() && pruned;
+    let (progress, again) = next(context, &name, progress, seen);
+    (
+        Outcome {
+            revisions: known(&history),
+            progress,
+            deprecations,
+            upgrade,
+            catalogs,
+        },
+        Action::requeue(again),
+    )
+}
+
+/// What the status tells of `progress`, and when to look again. `seen`: nothing is to be looked for again although no event may
+/// come.
+fn next(context: &Context, name: &str, progress: Result<Sight, Setback>, seen: bool) -> (Progress, Duration) {
+    let (progress, again) = match progress {
+        Ok(_) => {
+            context.backoff.clear(&name.to_owned());
+            let again = if context.tags.knows(name) {
                 TAG_INTERVAL
             } else {
                 RESYNC
             };
-            (Progress::Mirrored, Action::requeue(again))
+            (Progress::Mirrored, again)
         }
         Err(Setback {
             progress,
@@ -148,188 +169,42 @@ async fn pass(context: &Context, extension: &ClusterExtension, now: Timestamp) -
             pause,
         }) => {
             // A tag may mean something better by then.
-            context.tags.forget(&name);
-            let action = match &progress {
+            context.tags.forget(name);
+            let again = match &progress {
                 Progress::Retrying(_) | Progress::Unresolved(_) => {
-                    let delay = context.backoff.failed(name.clone());
-                    Action::requeue(patience.map_or(delay, |most| delay.min(most)).max(pause))
+                    let delay = context.backoff.failed(name.to_owned());
+                    patience.map_or(delay, |most| delay.min(most)).max(pause)
                 }
-                _ => Action::requeue(BLOCKED_RECHECK),
+                _ => BLOCKED_RECHECK,
             };
             tracing::warn!(ClusterExtension = name, ?progress, "not progressing");
-            (progress, action)
+            (progress, again)
         }
     };
-    (
-        Outcome {
-            revisions: known(&history),
-            progress,
-            deprecations,
-            upgrade,
-        },
-        action,
-    )
-}
-
-/// Why a reconcile came no further.
-struct Setback {
-    progress: Progress,
-    /// The longest to wait before the next try, where the usual delay may grow beyond it.
-    patience: Option<Duration>,
-    /// The shortest.
-    pause: Duration,
-}
-
-/// Makes the newest revision what `choice` wants. `history` gains the revision made.
-async fn advance(
-    context: &Context,
-    extension: &ClusterExtension,
-    choice: &Choice,
-    history: &mut History,
-    now: Timestamp,
-) -> Result<(), Setback> {
-    let name = extension.name_any();
-    let told = |failure: Failure| {
-        context.shared.metrics.retried(failure.label());
-        Setback {
-            progress: failure.progress(&choice.bundle),
-            patience: failure.patience(),
-            pause: failure.pause(),
-        }
-    };
-    let image = match locate(context, &name, &choice.bundle).await {
-        Ok(image) => image,
-        Err(failure) if present(history, &choice.bundle) => {
-            // What is there already is kept up by its own controller and needs no image.
-            tracing::warn!(
-                ClusterExtension = name,
-                error = chain(&failure),
-                "the bundle's image cannot be found; what is installed is kept"
-            );
-            return Ok(());
-        }
-        Err(failure) => return Err(told(failure)),
-    };
-    let provider = async || {
-        gather::provider(context)
-            .await
-            .map_err(|error| told(Failure::Call(error)))
-    };
-    // Asked for only where it matters: most bundles have no webhooks, and the newest revision remembers.
-    let without = history.newest().and_then(|r| r.certificates.as_deref()) == Some(Provider::None.as_str());
-    let assumed = if without {
-        Provider::None
+    let tried = matches!(progress, Progress::Retrying(_) | Progress::Unresolved(_));
+    let again = if seen {
+        context.unseen.clear(&name.to_owned());
+        again
+    } else if tried {
+        again
     } else {
-        provider().await?
+        let delay = context.unseen.failed(name.to_owned());
+        delay.min(UNSEEN_RECHECK).min(again)
     };
-    let config = act::config(extension);
-    let inputs = Inputs {
-        bundle: &choice.bundle,
-        canonical_image: &image.to_string(),
-        namespace: &extension.spec.namespace,
-        config: config.as_ref(),
-        provider: assumed,
-    };
-    let moved_from = choice.moved_from.as_deref();
-    let step = decide::step(&name, act::deadline(extension), &inputs, moved_from, history, now);
-    match step.map_err(refused)? {
-        Step::Keep {
-            revision,
-            deadline_differs,
-            moves_from,
-        } => {
-            if let (Some(from), Some(to)) = (moves_from, &choice.bundle.catalog) {
-                act::move_catalog(context, &revision, &from, to)
-                    .await
-                    .map_err(told)?;
-                history.moved(&revision, &from, to);
-            }
-            if deadline_differs {
-                act::adjust_deadline(context, &revision, extension)
-                    .await
-                    .map_err(told)?;
-            }
-        }
-        Step::Roll {
-            name: revision,
-            number,
-        } => {
-            tracing::info!(
-                ClusterExtension = name,
-                bundle = choice.bundle.name,
-                version = choice.bundle.version,
-                catalog = choice.bundle.catalog,
-                revision,
-                "rolling out"
-            );
-            let order = Order {
-                extension,
-                choice,
-                image: &image,
-                provider: if without { provider().await? } else { assumed },
-                history,
-                name: &revision,
-                number,
-                now,
-            };
-            let made = act::roll(context, &order).await.map_err(told)?;
-            context.stores.made(&name, &made);
-            tell_choice(context, extension, &choice.bundle, &revision);
-            history.add(&made);
-        }
-    }
-    Ok(())
+    (progress, again)
 }
 
-fn tell_choice(context: &Context, extension: &ClusterExtension, bundle: &BundleRef, revision: &str) {
-    let note = format!(
-        "bundle {} with version {} of catalog {} was chosen; it is rolled out as revision {revision}",
-        bundle.name,
-        bundle.version,
-        bundle.catalog.as_deref().unwrap_or("unknown")
-    );
-    let object = extension.object_ref(&());
-    context.events.normal(object, "Resolved", "Resolve", &note);
-}
-
-/// The bundle's image by digest; asks the registry only when the catalog names a tag, and not each time.
-async fn locate(context: &Context, extension: &str, bundle: &BundleRef) -> Result<CanonicalRef, Failure> {
-    let reference: Reference = bundle
-        .image
-        .parse()
-        .map_err(|error: ReferenceError| Failure::image(error.into()))?;
-    if let Some(image) = reference.canonical() {
-        context.tags.forget(extension);
-        return Ok(image);
+/// Deletes superfluous archived revisions; false if that is to be tried again.
+async fn prune(context: &Context, name: &str, history: &History) -> bool {
+    let pruned = act::prune(context, history).await;
+    if let Err(error) = &pruned {
+        tracing::warn!(
+            ClusterExtension = name,
+            error = chain(error),
+            "an archived revision cannot be deleted; trying again"
+        );
     }
-    if let Some(known) = context.tags.recall(extension, &bundle.image, Instant::now()) {
-        return Ok(known);
-    }
-    let image = pull::resolve(&context.puller, reference).await?;
-    context
-        .tags
-        .learn(extension, &bundle.image, &image, Instant::now());
-    Ok(image)
-}
-
-/// Whether the newest revision is of this very bundle.
-fn present(history: &History, bundle: &BundleRef) -> bool {
-    history
-        .newest()
-        .is_some_and(|newest| newest.bundle.same_bundle(bundle))
-}
-
-fn refused(refusal: Refusal) -> Setback {
-    let progress = if refusal.terminal {
-        Progress::Blocked(refusal.message)
-    } else {
-        Progress::Unresolved(refusal.message)
-    };
-    Setback {
-        progress,
-        patience: None,
-        pause: Duration::ZERO,
-    }
+    pruned.is_ok()
 }
 
 fn retry(context: &Context, name: &str) -> Action {
@@ -384,6 +259,7 @@ async fn delete(
                 progress: Progress::Removing(text),
                 deprecations: None,
                 upgrade: Upgrade::NothingInstalled,
+                catalogs: None,
             };
             report::write(context, extension, &outcome, &Time(Timestamp::now())).await?;
             Ok(Action::requeue(REMOVAL_RECHECK))

@@ -4,9 +4,12 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use olm_api::{ClusterExtensionSpec, ClusterObjectSet};
 use olm_fbc::{Meta, PackageContent};
 use olm_resolve::{CatalogInput, CatalogLookup, Selection};
+use olm_status::catalogs::{Catalogs, Former};
+use olm_status::upgrade::Upgrade;
 use serde_json::{Value, json};
 
 use super::decide::{self, Choice, Market, Refusal, Step};
@@ -82,6 +85,7 @@ fn market(answers: Vec<(&str, CatalogLookup)>) -> Market {
     Market::Asked {
         any_selected: !answers.is_empty(),
         answers,
+        former: Vec::new(),
         selection: Selection::Ours,
         similar: vec!["argocd-operator".to_owned()],
     }
@@ -283,6 +287,7 @@ fn the_gate_restores_upstreams_choice_between_catalogs() {
         let market = Market::Asked {
             any_selected: true,
             answers: answers.clone(),
+            former: Vec::new(),
             selection,
             similar: Vec::new(),
         };
@@ -499,4 +504,72 @@ fn revisions_are_read_in_the_order_of_their_numbers() {
 fn five_archived_revisions_are_kept() {
     let revisions: Vec<(i64, &str, &str)> = (1..=7).map(|number| (number, "1.0.0", "archived")).collect();
     assert_eq!(decide::superfluous(&history(&revisions)), ["argo-1", "argo-2"]);
+}
+
+#[test]
+fn an_archived_revision_that_is_being_deleted_does_not_count() {
+    let mut objects: Vec<ClusterObjectSet> = (1..=7)
+        .map(|number| revision(number, "1.0.0", "archived"))
+        .collect();
+    objects[0].metadata.deletion_timestamp = Some(Time(now()));
+    assert_eq!(decide::superfluous(&History::read(&objects)), ["argo-2"]);
+}
+
+#[test]
+fn former_content_is_never_up_to_date() {
+    let mut market = serving();
+    let catalog = |history: &mut History, name: &str| {
+        history.installed.as_mut().unwrap().bundle.catalog = Some(name.to_owned());
+    };
+    let installed = &[(1, "1.1.0", "installed")];
+    let mut history = history(installed);
+    let upgrade = |history: &History, market: &Market| {
+        decide::choose(&spec(json!({})), history, market, false)
+            .unwrap()
+            .upgrade
+    };
+    catalog(&mut history, "operatorhub");
+    assert_eq!(upgrade(&history, &market), Upgrade::UpToDate);
+    assert!(!market.incomplete());
+    assert_eq!(market.degraded(&[]), Some(Catalogs::default()));
+    let stands_in = |name: &str| Former {
+        catalog: name.to_owned(),
+        since: Time(now()),
+        why: "away".to_owned(),
+    };
+    let put = |market: &mut Market, name: &str| {
+        if let Market::Asked { former, .. } = market {
+            *former = vec![stands_in(name)];
+        }
+    };
+    put(&mut market, "operatorhub");
+    assert_eq!(upgrade(&history, &market), Upgrade::FormerContent);
+    assert!(market.incomplete());
+    assert_eq!(market.degraded(&[]).unwrap().former, [stands_in("operatorhub")]);
+    // An extension stays with its catalog, so that another one's former content says nothing of upgrades.
+    put(&mut market, "other");
+    assert_eq!(upgrade(&history, &market), Upgrade::UpToDate);
+    assert!(market.incomplete());
+    history.installed.as_mut().unwrap().bundle.catalog = None;
+    assert_eq!(upgrade(&history, &market), Upgrade::FormerContent);
+}
+
+#[test]
+fn a_catalog_that_is_left_out_is_told_and_asked_again() {
+    let found = CatalogLookup::Found(Arc::new(content(&Value::Null)));
+    for (lookup, incomplete) in [
+        (CatalogLookup::Failed("refused".to_owned()), true),
+        // Its coming back is an event.
+        (CatalogLookup::NotServing, false),
+    ] {
+        let mut market = market(vec![("high", found.clone()), ("low", lookup)]);
+        if let Market::Asked { answers, .. } = &mut market {
+            answers[0].priority = 1;
+        }
+        let choice = choose(json!({}), &[], &market).unwrap();
+        let told = market.degraded(&choice.left_out).unwrap();
+        let names: Vec<&str> = told.left_out.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["low"]);
+        assert_eq!(market.incomplete(), incomplete);
+    }
 }

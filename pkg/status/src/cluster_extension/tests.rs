@@ -80,6 +80,7 @@ fn known(installed: Option<RevisionView>, rolling_out: Vec<RevisionView>, progre
         progress,
         deprecations: Some(Deprecations::default()),
         upgrade: Upgrade::NothingInstalled,
+        catalogs: Some(Catalogs::default()),
     }
 }
 
@@ -243,6 +244,7 @@ fn unreadable_revisions() {
         progress: Progress::Mirrored,
         deprecations: None,
         upgrade: Upgrade::Unknown,
+        catalogs: None,
     };
     let old = told(
         &ClusterExtensionStatus::default(),
@@ -389,4 +391,45 @@ fn what_is_at_rest_stays_so_while_nothing_can_be_resolved() {
     );
     let stuck = told(&rest, &outcome(Progress::Retrying("no image".into())));
     has(&stuck, "Reconciling=True/Retrying no image");
+}
+
+#[test]
+fn former_content_leaves_an_extension_ready_and_says_so() {
+    let mut outcome = known(Some(rolled_out("a-1", "1.0.0")), vec![], Progress::Mirrored);
+    let ready = "Version 1.0.0 is installed and available, from catalog \"community\".";
+    outcome.upgrade = Upgrade::FormerContent;
+    outcome.catalogs = Some(Catalogs {
+        former: vec![catalogs::Former {
+            catalog: "community".to_owned(),
+            since: time("2026-02-01T00:00:00Z"),
+            why: "catalogd cannot be asked".to_owned(),
+        }],
+        left_out: vec![("low".to_owned(), "catalog \"low\" is not being served".to_owned())],
+    });
+    let status = told(&ClusterExtensionStatus::default(), &outcome);
+    has(
+        &status,
+        &format!(
+            "Ready=True/Succeeded {ready} Other versions are looked for in former content of a catalog: CatalogsDegraded \
+             says why."
+        ),
+    );
+    has(
+        &status,
+        "CatalogsDegraded=True/FormerContent The present content of catalog \"community\" cannot be read since \
+         2026-02-01T00:00:00Z: catalogd cannot be asked. Its former content stands in until a read succeeds; reads are \
+         tried again. Catalog \"low\" is left out: catalog \"low\" is not being served. It could not have changed the choice.",
+    );
+    // A later try that fails alike writes nothing.
+    let later = extension(&status, &outcome, 7, &time("2026-02-03T00:00:00Z"));
+    assert!(same(&status, &later));
+    outcome.upgrade = Upgrade::UpToDate;
+    outcome.catalogs = Some(Catalogs::default());
+    let status = told(&status, &outcome);
+    has(&status, &format!("Ready=True/Succeeded {ready}"));
+    assert!(
+        !lines(&status)
+            .iter()
+            .any(|line| line.starts_with("CatalogsDegraded"))
+    );
 }
