@@ -15,6 +15,7 @@ use olm_catalogd::{
     storage::{CatalogName, Origin, Store},
 };
 use olm_harness::pki::Authority;
+use olm_runtime::serve::Traffic;
 use olm_runtime::tls::ServingCert;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
@@ -69,7 +70,11 @@ impl Replicas {
             let router = router(store.clone());
             let certificate = ServingCert::fixed(pair.certificate.as_bytes(), pair.key.as_bytes()).unwrap();
             let ending = shutdown.clone();
-            tokio::spawn(async move { serve(listener, router, &certificate, ending).await.unwrap() });
+            tokio::spawn(async move {
+                serve(listener, router, &certificate, Traffic::DEFAULT, ending)
+                    .await
+                    .unwrap()
+            });
             stores.push(store);
         }
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
