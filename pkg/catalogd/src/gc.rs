@@ -15,10 +15,13 @@ use olm_image::Puller;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use crate::controller::Vanished;
 use crate::storage::{CatalogName, Store};
 
 /// How long one call to the API server may take.
 const CALL: Duration = Duration::from_secs(30);
+/// Longest delay before a round that did not collect everything is made again.
+const RETRY: Duration = Duration::from_secs(30);
 /// Catalogs asked for in one answer.
 const PAGE: u32 = 500;
 
@@ -35,24 +38,27 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Collects now and then every `interval`, until `shutdown`.
-    pub async fn run(&self, interval: Duration, shutdown: CancellationToken) {
+    /// Collects now, every `interval`, and when catalogs vanish, until `shutdown`.
+    pub async fn run(&self, interval: Duration, mut vanished: Vanished, shutdown: CancellationToken) {
         loop {
-            let round = shutdown.run_until_cancelled(self.round());
-            if let Some(Err(error)) = round.await {
-                tracing::warn!(error, "nothing collected");
-            }
-            if shutdown
-                .run_until_cancelled(tokio::time::sleep(interval))
-                .await
-                .is_none()
-            {
-                return;
+            let pause = match shutdown.run_until_cancelled(self.round()).await {
+                Some(Ok(true)) | None => interval,
+                Some(Ok(false)) => interval.min(RETRY),
+                Some(Err(error)) => {
+                    tracing::warn!(error, "nothing collected; trying again");
+                    interval.min(RETRY)
+                }
+            };
+            tokio::select! {
+                () = shutdown.cancelled() => return,
+                () = tokio::time::sleep(pause) => {}
+                _ = vanished.next() => {}
             }
         }
     }
 
-    async fn round(&self) -> Result<(), String> {
+    /// One round; false if somebody was at work on a catalog that is gone.
+    async fn round(&self) -> Result<bool, String> {
         let existing = self.existing().await?;
         let candidates: Vec<CatalogName> = self
             .kept()
@@ -60,8 +66,10 @@ impl Collector {
             .into_iter()
             .filter(|name| !existing.contains(name.as_str()))
             .collect();
+        let mut all = true;
         for name in candidates {
             let Some(guard) = self.store.try_lock(&name) else {
+                all = false;
                 continue;
             };
             let api = Api::<ClusterCatalog>::all(self.client.clone());
@@ -87,7 +95,7 @@ impl Collector {
                 tracing::warn!(catalog = %name, error = error.message(), "unpacked image stays");
             }
         }
-        Ok(())
+        Ok(all)
     }
 
     /// The names of all catalogs.

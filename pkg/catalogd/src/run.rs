@@ -118,13 +118,14 @@ pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Resul
         puller: puller.clone(),
         unpacked: args.cache_dir.join(UNPACK),
     };
+    let claims = Claims::default();
     let (interval, collecting) = (args.gc_interval, shutdown.clone());
+    let vanished = claims.vanished();
     spawn(&mut tasks, "garbage collection", async move {
-        collector.run(interval, collecting).await;
+        collector.run(interval, vanished, collecting).await;
         Ok(())
     });
     let base_url = format!("https://{}", args.external_address);
-    let claims = Claims::default();
     let leading = Arc::new(AtomicBool::new(false));
     health.ready_check("catalog-content", {
         let (claims, store, leading) = (claims.clone(), store.clone(), leading.clone());
@@ -140,6 +141,14 @@ pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Resul
     });
     let context = Context::new(client.clone(), store, puller, figures, base_url, shutdown.clone())
         .measured(&metrics::Reconciles::register(&registry));
+    let context = Arc::new(context);
+    spawn(&mut tasks, "catalogs that are gone", {
+        let forgetting = controller::forget_vanished(context.clone(), claims.vanished(), shutdown.clone());
+        async move {
+            forgetting.await;
+            Ok(())
+        }
+    });
     let lease = args
         .common
         .leader_elect
@@ -147,14 +156,7 @@ pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Resul
     spawn(
         &mut tasks,
         "controller",
-        lead(
-            client,
-            Arc::new(context),
-            claims,
-            leading,
-            lease,
-            shutdown.clone(),
-        ),
+        lead(client, context, claims, leading, lease, shutdown.clone()),
     );
 
     all(tasks, shutdown).await

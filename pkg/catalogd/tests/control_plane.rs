@@ -12,6 +12,7 @@ use kube::{
 use olm_api::ClusterCatalog;
 use olm_catalogd::{
     Args,
+    controller::Claims,
     gc::Collector,
     run_until,
     storage::{CatalogName, Origin, Store},
@@ -419,17 +420,47 @@ async fn from_an_image_to_served_content_and_back() -> Result<()> {
     .await?;
     assert_eq!(world.fetch("/catalogs/sample/api/v1/all").await?.0, 404);
     catalogd.stop().await?;
-    what_is_in_flight_is_not_collected(&world).await
+    what_is_in_flight_is_not_collected(&world).await?;
+    what_vanished_without_its_finalizer_is_collected(&world).await
 }
 
-/// Two catalogs that the API does not know, one of them at work: the other one goes, and this one once it is done.
-async fn what_is_in_flight_is_not_collected(world: &World) -> Result<()> {
+/// Content of a catalog that goes while nobody holds it by a finalizer: it is not served until the next round, hours later.
+async fn what_vanished_without_its_finalizer_is_collected(world: &World) -> Result<()> {
+    let stop = CancellationToken::new();
+    world.apply("stripped", "test/catalog:v1", json!({})).await?;
+    let claims = Claims::default();
+    let mut listed = claims.subscribe();
     let cache = tempfile::tempdir()?;
+    let name = CatalogName::new("stripped")?;
+    let (collector, store) = collector(world, cache.path(), &[&name])?;
+    let (watched, client, ending) = (claims.clone(), world.client.clone(), stop.clone());
+    let watching = tokio::spawn(async move { watched.watch(client, ending).await });
+    let (vanished, ending) = (claims.vanished(), stop.clone());
+    let running =
+        tokio::spawn(async move { collector.run(Duration::from_hours(12), vanished, ending).await });
+    tokio::time::timeout(PATIENCE, listed.wait_for(Option::is_some)).await??;
+    ensure!(store.get(&name).is_some(), "its catalog is there");
+    world
+        .catalogs
+        .delete("stripped", &DeleteParams::default())
+        .await?;
+    eventually(PATIENCE, "its content is collected", async || {
+        ensure!(store.get(&name).is_none(), "it is served");
+        Ok(())
+    })
+    .await?;
+    stop.cancel();
+    watching.await?;
+    running.await?;
+    Ok(())
+}
+
+/// A collector, and a store with content of these catalogs.
+fn collector(world: &World, cache: &Path, names: &[&CatalogName]) -> Result<(Collector, Arc<Store>)> {
     let source = tempfile::tempdir()?;
     std::fs::write(source.path().join("catalog.json"), "{\"schema\":\"x\"}")?;
-    let store = Arc::new(Store::open(cache.path().join("catalogs"))?);
-    let (busy, idle) = (CatalogName::new("a-busy")?, CatalogName::new("b-idle")?);
-    for name in [&busy, &idle] {
+    let store = Arc::new(Store::open(cache.join("catalogs"))?);
+    for name in names {
         let origin = Origin {
             requested: "r".to_owned(),
             resolved: "r@sha256:a".to_owned(),
@@ -440,13 +471,24 @@ async fn what_is_in_flight_is_not_collected(world: &World) -> Result<()> {
     let collector = Collector {
         client: world.client.clone(),
         store: store.clone(),
-        puller: Arc::new(Puller::new(ImageConfig::new(cache.path()))),
-        unpacked: cache.path().join("unpack"),
+        puller: Arc::new(Puller::new(ImageConfig::new(cache))),
+        unpacked: cache.join("unpack"),
     };
+    Ok((collector, store))
+}
+
+/// Two catalogs that the API does not know, one of them at work: the other one goes, and this one once it is done.
+async fn what_is_in_flight_is_not_collected(world: &World) -> Result<()> {
+    let cache = tempfile::tempdir()?;
+    let (busy, idle) = (CatalogName::new("a-busy")?, CatalogName::new("b-idle")?);
+    let (collector, store) = collector(world, cache.path(), &[&busy, &idle])?;
     let stop = CancellationToken::new();
     let at_work = store.lock(&busy).await;
     let ending = stop.clone();
-    let running = tokio::spawn(async move { collector.run(Duration::from_millis(100), ending).await });
+    let running = tokio::spawn(async move {
+        let never = Claims::default().vanished();
+        collector.run(Duration::from_millis(100), never, ending).await;
+    });
     let gone = async |name: &CatalogName| {
         eventually(PATIENCE, &format!("{name} is collected"), async || {
             ensure!(store.get(name).is_none(), "it is served");

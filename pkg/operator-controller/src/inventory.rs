@@ -78,6 +78,14 @@ impl Inventory {
         }
     }
 
+    /// Drops the objects of a revision that is gone.
+    pub(crate) fn forget_objects(&self, extension: &str, revision: i64) {
+        let mut all = self.0.objects.lock();
+        if all.get(extension).is_some_and(|(newest, _)| *newest == revision) {
+            all.remove(extension);
+        }
+    }
+
     /// Drops an extension that is gone.
     pub(crate) fn forget(&self, extension: &str) {
         self.0.objects.lock().remove(extension);
@@ -222,6 +230,15 @@ mod tests {
         ] {
             assert!(text.contains(line), "{line} is not in\n{text}");
         }
+        inventory.forget_objects("a", 1);
+        assert!(
+            registry
+                .encode()
+                .unwrap()
+                .contains("olm_managed_objects{name=\"a\"} 5")
+        );
+        inventory.forget_objects("a", 2);
+        assert!(!registry.encode().unwrap().contains("olm_managed_objects{"));
         inventory.forget("a");
         inventory.note_upgrade(Vec::new());
         let text = registry.encode().unwrap();

@@ -10,6 +10,7 @@ pub mod cluster_object_set;
 mod cluster_upgrade;
 mod inventory;
 mod metrics;
+mod present;
 mod shared;
 
 use std::path::Path;

@@ -12,7 +12,7 @@ use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, Pos
 use kube::core::GroupVersionKind;
 use kube::discovery::ApiResource;
 use kube::{Api, Client};
-use olm_api::{ClusterCatalog, ClusterExtension};
+use olm_api::{ClusterCatalog, ClusterExtension, ClusterObjectSet};
 use olm_harness::pki::Authority;
 use olm_harness::ports::Port;
 use olm_harness::{
@@ -114,12 +114,22 @@ async fn installed_bundles_hold_the_cluster_back() -> Result<()> {
             "InstalledOLMOperatorsUpgradeable: error(s) with cluster extension odd",
         )
         .await?;
-    world.delete("odd").await?;
+    world.strip("odd").await?;
     world.upgradeable("True", "AsExpected", "All is well").await?;
     world.metric("olm_cluster_upgradeable 1").await?;
     let text = world.metrics().await?;
     ensure!(!text.contains("name=\"boat\""), "{text}");
-    Ok(())
+    // Nothing is left of one whose finalizers were taken off, nor of its revisions.
+    eventually(LIMIT, "nothing is told of odd", async || {
+        let text = world.metrics().await?;
+        let left: Vec<&str> = text
+            .lines()
+            .filter(|line| line.contains("name=\"odd\""))
+            .collect();
+        ensure!(left.is_empty(), "{left:?}");
+        Ok(())
+    })
+    .await
 }
 
 struct World {
@@ -200,6 +210,30 @@ impl World {
         api.delete(name, &DeleteParams::default()).await?;
         eventually(LIMIT, &format!("{name} is gone"), async || {
             ensure!(api.get_opt(name).await?.is_none(), "still there");
+            Ok(())
+        })
+        .await
+    }
+
+    /// Deletes an extension and its revisions without letting their finalizers do anything.
+    async fn strip(&self, name: &str) -> Result<()> {
+        let extensions: Api<ClusterExtension> = Api::all(self.client.clone());
+        let sets: Api<ClusterObjectSet> = Api::all(self.client.clone());
+        let set = format!("{name}-1");
+        let (merge, none) = (PatchParams::default(), json!({"metadata": {"finalizers": null}}));
+        // Held, so that nobody's finalizer is done before it is taken off.
+        let held = json!({"metadata": {"finalizers": ["test/held"]}});
+        sets.patch(&set, &merge, &Patch::Merge(&held)).await?;
+        extensions.delete(name, &DeleteParams::default()).await?;
+        eventually(LIMIT, &format!("{name} is gone"), async || {
+            for gone in [
+                extensions.patch(name, &merge, &Patch::Merge(&none)).await.err(),
+                sets.patch(&set, &merge, &Patch::Merge(&none)).await.err(),
+            ] {
+                let found = gone
+                    .is_none_or(|error| !matches!(error, kube::Error::Api(status) if status.is_not_found()));
+                ensure!(!found, "still there");
+            }
             Ok(())
         })
         .await

@@ -48,6 +48,14 @@ impl Claims {
         self.0.subscribe()
     }
 
+    /// Tells of catalogs that vanish from now on.
+    pub fn vanished(&self) -> Vanished {
+        Vanished {
+            known: self.subscribe(),
+            before: None,
+        }
+    }
+
     /// Watches all catalogs until `shutdown`.
     pub async fn watch(&self, client: Client, shutdown: CancellationToken) {
         let api = Api::<Guarded>::all(client);
@@ -127,6 +135,38 @@ impl Claims {
     }
 }
 
+/// The catalogs that vanish from the API, with or without their finalizers.
+#[derive(Debug)]
+pub struct Vanished {
+    known: watch::Receiver<Known>,
+    before: Known,
+}
+
+impl Vanished {
+    /// Waits for catalogs that are gone. Returns their names; none after the first list, before which some may have gone.
+    pub async fn next(&mut self) -> Vec<CatalogName> {
+        loop {
+            let now = self.known.borrow_and_update().clone();
+            let before = std::mem::replace(&mut self.before, now.clone());
+            match (before, now) {
+                (Some(before), Some(now)) => {
+                    let is_gone = |name: &&CatalogName| !now.contains_key(*name);
+                    let gone: Vec<CatalogName> = before.keys().filter(is_gone).cloned().collect();
+                    if !gone.is_empty() {
+                        return gone;
+                    }
+                }
+                (None, Some(_)) => return Vec::new(),
+                (_, None) => {}
+            }
+            if self.known.changed().await.is_err() {
+                // Nobody watches any more.
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+}
+
 fn claim(catalog: &Guarded) -> Option<(CatalogName, Claim)> {
     // What cannot be read is told by the controller.
     let catalog = catalog.0.as_ref().ok()?;
@@ -154,6 +194,36 @@ mod tests {
 
     use super::*;
     use crate::storage::Origin;
+
+    #[test]
+    fn catalogs_that_vanish_are_told_once() {
+        use futures::FutureExt as _;
+        let claims = Claims::default();
+        let mut vanished = claims.vanished();
+        let claim = Claim {
+            requested: "r".to_owned(),
+            served: None,
+            withdrawn: false,
+        };
+        let listed = |names: &[&str]| -> BTreeMap<CatalogName, Claim> {
+            let named = |name: &&str| (CatalogName::new(*name).unwrap(), claim.clone());
+            names.iter().map(named).collect()
+        };
+        assert_eq!(vanished.next().now_or_never(), None);
+        claims.know(&listed(&["a", "b", "c"]));
+        assert_eq!(vanished.next().now_or_never(), Some(Vec::new()));
+        assert_eq!(vanished.next().now_or_never(), None);
+        claims.know(&listed(&["b"]));
+        let gone: Vec<String> = vanished
+            .next()
+            .now_or_never()
+            .unwrap()
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(gone, ["a", "c"]);
+        assert_eq!(vanished.next().now_or_never(), None);
+    }
 
     #[test]
     fn ready_when_all_that_is_claimed_is_served() {

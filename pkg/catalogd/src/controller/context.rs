@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::{Memory, images::Images, reconcile::CONCURRENCY};
+use super::{Memory, Vanished, images::Images, reconcile::CONCURRENCY};
 use crate::metrics::Metrics;
 use crate::storage::{CatalogName, Generation, Store};
 
@@ -95,6 +95,15 @@ impl Context {
     pub(super) fn forget(&self, name: &CatalogName) {
         self.memory.lock().remove(name);
         self.backoff.clear(name);
+    }
+}
+
+/// Drops what is remembered of catalogs that vanish, until `stop`: one that comes again begins anew.
+pub async fn forget_vanished(context: Arc<Context>, mut vanished: Vanished, stop: CancellationToken) {
+    while let Some(gone) = stop.run_until_cancelled(vanished.next()).await {
+        for name in &gone {
+            context.forget(name);
+        }
     }
 }
 

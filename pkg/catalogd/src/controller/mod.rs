@@ -13,8 +13,8 @@ mod images;
 mod reconcile;
 mod report;
 
-pub use claims::{Claim, Claims};
-pub use context::Context;
+pub use claims::{Claim, Claims, Vanished};
+pub use context::{Context, forget_vanished};
 pub use decide::{Decision, Failure, Found, Memory, Poll, Stored, Wanted, decide};
 pub use follow::follow;
 pub use reconcile::run;

@@ -4,7 +4,6 @@
 
 mod listing;
 
-use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ use futures::{Stream, StreamExt as _, future};
 use kube::core::DynamicObject;
 use kube::discovery::ApiResource;
 use kube::runtime::WatchStreamExt as _;
-use kube::runtime::watcher::{self, Event, watcher};
+use kube::runtime::watcher::{self, watcher};
 use kube::{Api, Client, ResourceExt as _};
 use olm_api::ClusterCatalog;
 use serde_json::Value;
@@ -20,6 +19,8 @@ use serde_json::Value;
 use olm_catalog_client::CatalogClient;
 
 pub(crate) use listing::Listing;
+
+use crate::present::Present;
 
 /// Watches the catalogs: an item for each change that matters; `listing` follows, content of a catalog that is gone is dropped from
 /// `catalogs`.
@@ -31,7 +32,8 @@ pub(crate) fn changes(
     // Untyped, so that one odd catalog cannot stop the watch of all.
     let kind = ApiResource::erase::<ClusterCatalog>(&());
     let api: Api<DynamicObject> = Api::all_with(client, &kind);
-    let mut seen = Seen::default();
+    // One hash of what matters for each catalog.
+    let mut seen = Present::default();
     watcher(api, watcher::Config::default())
         .default_backoff()
         .filter_map(move |event| {
@@ -39,11 +41,11 @@ pub(crate) fn changes(
                 Ok(event) => {
                     // Before anybody is told to look.
                     listing.take(&event);
-                    let (changed, gone) = seen.take(event);
-                    for catalog in &gone {
+                    let change = seen.take(&event, |catalog| (catalog.name_any(), hash(catalog)));
+                    for (catalog, _) in &change.gone {
                         catalogs.forget(catalog);
                     }
-                    changed.then_some(())
+                    (change.differs || !change.gone.is_empty()).then_some(())
                 }
                 Err(error) => {
                     tracing::warn!(%error, "watching the ClusterCatalogs failed; trying again");
@@ -52,53 +54,6 @@ pub(crate) fn changes(
             };
             future::ready(told)
         })
-}
-
-/// What is known of every catalog, as one hash each.
-#[derive(Default)]
-struct Seen {
-    known: HashMap<String, u64>,
-    /// Those met in a listing that is going on.
-    listed: HashSet<String>,
-}
-
-impl Seen {
-    /// Whether `event` changes anything that matters, and which catalogs are gone.
-    fn take(&mut self, event: Event<DynamicObject>) -> (bool, Vec<String>) {
-        match event {
-            Event::Init => {
-                self.listed.clear();
-                (false, Vec::new())
-            }
-            Event::InitApply(catalog) => {
-                self.listed.insert(catalog.name_any());
-                (self.differs(&catalog), Vec::new())
-            }
-            Event::Apply(catalog) => (self.differs(&catalog), Vec::new()),
-            Event::Delete(catalog) => {
-                let name = catalog.name_any();
-                self.known.remove(&name);
-                (true, vec![name])
-            }
-            // Deletions that happened while the watch was down.
-            Event::InitDone => {
-                let listed = std::mem::take(&mut self.listed);
-                let gone: Vec<String> = self
-                    .known
-                    .keys()
-                    .filter(|name| !listed.contains(*name))
-                    .cloned()
-                    .collect();
-                self.known.retain(|name, _| listed.contains(name));
-                (!gone.is_empty(), gone)
-            }
-        }
-    }
-
-    fn differs(&mut self, catalog: &DynamicObject) -> bool {
-        let hash = hash(catalog);
-        self.known.insert(catalog.name_any(), hash) != Some(hash)
-    }
 }
 
 fn hash(catalog: &DynamicObject) -> u64 {
@@ -146,28 +101,8 @@ mod tests {
 
     #[test]
     fn only_what_matters_counts() {
-        let mut seen = Seen::default();
-        assert_eq!(seen.take(Event::Apply(catalog("a", "x", "1"))), (true, vec![]));
-        assert_eq!(seen.take(Event::Apply(catalog("a", "x", "2"))), (false, vec![]));
-        assert_eq!(seen.take(Event::Apply(catalog("a", "y", "2"))), (true, vec![]));
-        assert_eq!(
-            seen.take(Event::Delete(catalog("a", "y", "2"))),
-            (true, vec!["a".into()])
-        );
-    }
-
-    #[test]
-    fn a_deletion_that_was_missed_is_found_by_the_next_listing() {
-        let mut seen = Seen::default();
-        seen.take(Event::Init);
-        seen.take(Event::InitApply(catalog("a", "x", "1")));
-        seen.take(Event::InitApply(catalog("b", "x", "1")));
-        assert_eq!(seen.take(Event::InitDone), (false, vec![]));
-        seen.take(Event::Init);
-        assert_eq!(
-            seen.take(Event::InitApply(catalog("b", "x", "1"))),
-            (false, vec![])
-        );
-        assert_eq!(seen.take(Event::InitDone), (true, vec!["a".into()]));
+        let first = hash(&catalog("a", "x", "1"));
+        assert_eq!(hash(&catalog("a", "x", "2")), first);
+        assert_ne!(hash(&catalog("a", "y", "2")), first);
     }
 }

@@ -9,7 +9,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::{FutureExt as _, Stream, StreamExt as _};
+use futures::{FutureExt as _, Stream, StreamExt as _, TryStreamExt as _, stream};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::core::{DynamicObject, PartialObjectMeta};
@@ -22,11 +22,13 @@ use olm_runtime::metrics::Ended;
 use olm_runtime::shutdown;
 use serde_json::Value;
 use thiserror::Error;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::reconcile::reconcile;
 use super::stores::{self, Writers};
 use super::{Context, chain};
+use crate::present::Present;
 
 /// Events within this time are one reconcile.
 const DEBOUNCE: Duration = Duration::from_millis(10);
@@ -56,6 +58,7 @@ pub(crate) async fn run(
     let context = Arc::new(context);
 
     let extension = stores::kind::<ClusterExtension>();
+    let (vanished, mut gone) = mpsc::unbounded_channel();
     let extensions = watcher(
         Api::<Watched>::all_with(client.clone(), &extension),
         watcher::Config::default(),
@@ -66,6 +69,8 @@ pub(crate) async fn run(
         extension.annotations_mut().remove(LAST_APPLIED);
     })
     .reflect(writers.extensions)
+    // After the store, so that the queue does not find them there.
+    .inspect_ok(notice(vanished))
     .touched_objects()
     // Our own writes of the status change neither.
     .predicate_filter(
@@ -128,20 +133,43 @@ pub(crate) async fn run(
             },
         )
         .reconcile_all_on(catalog_changes)
+        .reconcile_on(stream::poll_fn(move |cx| gone.poll_recv(cx)))
         .graceful_shutdown_on(shutdown.clone().cancelled_owned())
         .run(
             measured,
             |_, _: &Never, _| Action::requeue(Duration::from_mins(1)),
-            context,
+            context.clone(),
         )
-        .for_each(|result| async move {
+        .for_each(|result| async {
             match result {
-                // The object went while it was queued.
-                Ok(_) | Err(kube::runtime::controller::Error::ObjectNotFound(_)) => {}
+                Ok(_) => {}
+                Err(kube::runtime::controller::Error::ObjectNotFound(gone)) => {
+                    forget(&context, &gone.name).await;
+                }
                 Err(error) => tracing::warn!(error = chain(&error), "watching failed; trying again"),
             }
         });
     shutdown::drive(work, known.wait_until_ready(), shutdown.cancelled()).await;
+}
+
+/// Follows the events of extensions: those that vanish are queued, whatever became of their finalizers.
+fn notice(queue: mpsc::UnboundedSender<ObjectRef<Watched>>) -> impl FnMut(&watcher::Event<Watched>) {
+    let mut present = Present::default();
+    move |event| {
+        let change = present.take(event, |extension| (extension.name_any(), ()));
+        for (name, ()) in change.gone {
+            // Without a receiver the process is stopping.
+            let _ = queue.send(ObjectRef::new_with(&name, stores::kind::<ClusterExtension>()));
+        }
+    }
+}
+
+/// Drops what is kept for an extension that the queue did not find, unless it has come again.
+async fn forget(context: &Context, name: &str) {
+    let reference = ObjectRef::new_with(name, stores::kind::<ClusterExtension>());
+    if context.stores.of_extensions().get(&reference).is_none() {
+        context.forget(name).await;
+    }
 }
 
 /// One reconcile, counted.

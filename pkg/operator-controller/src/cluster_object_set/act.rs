@@ -64,7 +64,7 @@ impl Context {
     pub(super) async fn act(&self, set: &ClusterObjectSet, name: &str) -> Result<Done, Error> {
         match decide::course(set) {
             Course::Nothing => {
-                self.forget(set);
+                self.forget(&set.uid().unwrap_or_default());
                 Ok(Done {
                     outcome: None,
                     observed_phases: None,

@@ -7,12 +7,13 @@
 mod act;
 mod decide;
 mod gather;
+mod gone;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::{Stream, StreamExt as _, future};
+use futures::{Stream, StreamExt as _, TryStreamExt as _, future, stream};
 use kube::api::{Api, Patch, PatchParams};
 use kube::core::DeserializeGuard;
 use kube::runtime::controller::{self, Action, Controller};
@@ -30,12 +31,15 @@ use olm_runtime::shutdown;
 use olm_status::cluster_object_set as status;
 use parking_lot::Mutex;
 use serde_json::json;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::inventory::Inventory;
 use crate::metrics::{Metrics, Step};
+use crate::present::Present;
 use act::Next;
 use gather::Contents;
+use gone::Gone;
 
 /// Name of the controller among the metrics.
 const CONTROLLER: &str = "cluster-extension-revision";
@@ -94,6 +98,7 @@ struct Context {
     impersonate: bool,
     contents: Contents,
     released: Released,
+    gone: Gone,
     metrics: metrics::Controller,
     observed: Option<Observed>,
 }
@@ -144,11 +149,7 @@ pub(crate) async fn run_observed(
 ) -> Result<(), Error> {
     let (watches, triggers) = Watches::new(client.clone());
     let (reader, writer) = reflector::store();
-    let controller = Controller::for_stream(sets(client.clone()).reflect(writer).touched_objects(), reader)
-        .with_config(controller::Config::default().concurrency(options.concurrency.max(1)))
-        .reconcile_on(triggers)
-        .graceful_shutdown_on(shutdown.clone().cancelled_owned());
-    let store = controller.store();
+    let store = reader.clone();
     let context = Arc::new(Context {
         engine: Engine::new(client.clone(), Arc::new(watches)),
         store: store.clone(),
@@ -158,15 +159,28 @@ pub(crate) async fn run_observed(
         impersonate: options.impersonate,
         contents: Contents::default(),
         released: Released::default(),
+        gone: Gone::default(),
         metrics: options.reconciles.controller(CONTROLLER, options.concurrency),
         observed,
-        client,
+        client: client.clone(),
     });
+    let (vanished, mut gone) = mpsc::unbounded_channel();
+    let (noting, mut present) = (context.clone(), Present::default());
+    let sets = sets(client)
+        .reflect(writer)
+        .inspect_ok(move |event| noting.note_gone(&mut present, event, &vanished))
+        .touched_objects();
+    let controller = Controller::for_stream(sets, reader)
+        .with_config(controller::Config::default().concurrency(options.concurrency.max(1)))
+        .reconcile_on(triggers)
+        .reconcile_on(stream::poll_fn(move |cx| gone.poll_recv(cx)))
+        .graceful_shutdown_on(shutdown.clone().cancelled_owned());
     let work = controller
-        .run(measured, retry, context)
-        .for_each(|result| async move {
+        .run(measured, retry, context.clone())
+        .for_each(|result| async {
             match result {
-                Ok(_) | Err(controller::Error::ObjectNotFound(_)) => {}
+                Ok(_) => {}
+                Err(controller::Error::ObjectNotFound(object)) => context.sweep(&object.name),
                 Err(error) => tracing::warn!(%error, "reconciling a ClusterObjectSet failed"),
             }
         });
@@ -230,6 +244,7 @@ async fn measured(set: Arc<ClusterObjectSet>, context: Arc<Context>) -> Result<A
 
 async fn reconcile(set: Arc<ClusterObjectSet>, context: Arc<Context>) -> Result<Action, Error> {
     let name = set.name_any();
+    context.sweep(&name);
     tracing::info!(name, "reconcile starting");
     let done = context.step(&set, &name).await;
     tracing::info!(name, "reconcile ending");
@@ -254,11 +269,10 @@ impl Observed {
 }
 
 impl Context {
-    /// Drops all that is kept for a revision.
-    fn forget(&self, set: &ClusterObjectSet) {
-        let uid = set.uid().unwrap_or_default();
-        self.engine.forget(&uid);
-        self.contents.drop(&uid);
+    /// Drops all that is kept for the revision with this uid.
+    fn forget(&self, uid: &str) {
+        self.engine.forget(uid);
+        self.contents.drop(uid);
     }
 
     async fn step(&self, set: &ClusterObjectSet, name: &str) -> Result<Action, Error> {
@@ -325,7 +339,7 @@ impl Context {
                 Action::requeue(remaining.map_or(delay, |left| delay.min(left)))
             }
             Next::Release => {
-                self.forget(set);
+                self.forget(&set.uid().unwrap_or_default());
                 self.set_finalizer(set, name, false).await?;
                 self.released.note(set);
                 Action::await_change()

@@ -6,13 +6,13 @@
 
 mod cluster;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use futures::FutureExt as _;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::api::{Api, ListParams};
-use kube::{Client, Resource as _, ResourceExt as _};
+use kube::{Client, Resource as _, ResourceExt};
 use olm_api::ClusterExtension;
 use olm_runtime::events::Events;
 use olm_status::cluster_upgrade::{Verdict, judge};
@@ -68,20 +68,19 @@ async fn tell(
     events: &Events,
     blocking: &mut BTreeMap<String, String>,
 ) -> Result<bool, CallError> {
-    let known = inventory.known();
+    let mut known = inventory.known();
     let api: Api<ClusterExtension> = Api::all(client.clone());
     let list = call(
         "listing the ClusterExtensions",
         api.list_metadata(&ListParams::default()),
     )
     .await?;
-    if list
-        .items
-        .iter()
-        .any(|extension| !known.contains_key(&extension.name_any()))
-    {
+    let there: BTreeSet<String> = list.items.iter().map(ResourceExt::name_any).collect();
+    if there.iter().any(|name| !known.contains_key(name)) {
         return Ok(false);
     }
+    // One that vanished while it was looked at blocks nothing.
+    known.retain(|name, _| there.contains(name));
     let Some(cluster) = Cluster::look(client).await? else {
         return Ok(false);
     };

@@ -78,7 +78,10 @@ async fn sees_event(world: &World, reason: &str) -> Result<()> {
 /// Answers 503 to everything on the port of a registry that does not run.
 async fn unavailable(host: &str) -> Result<AbortOnDropHandle<()>> {
     let address: SocketAddr = host.parse()?;
-    let listener = TcpListener::bind(address).await?;
+    let listener = eventually(LIMIT, "the registry has left its port", async || {
+        Ok(TcpListener::bind(address).await?)
+    })
+    .await?;
     Ok(AbortOnDropHandle::new(tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
             tokio::spawn(async move {

@@ -1,0 +1,97 @@
+//! Objects that a watch has told of, to notice those that vanish: also while the watch is down, and without their finalizers.
+
+use std::collections::{HashMap, HashSet};
+
+use kube::runtime::watcher::Event;
+
+/// What is known of every object, by a key of the caller's choice.
+#[derive(Debug)]
+pub(crate) struct Present<T> {
+    known: HashMap<String, T>,
+    /// Keys met in a listing that is going on.
+    listed: HashSet<String>,
+}
+
+impl<T> Default for Present<T> {
+    fn default() -> Self {
+        Self {
+            known: HashMap::new(),
+            listed: HashSet::new(),
+        }
+    }
+}
+
+/// What an event of a watch brings.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Change<T> {
+    /// Whether an object came or has become another.
+    pub differs: bool,
+    /// Objects that are gone.
+    pub gone: Vec<(String, T)>,
+}
+
+impl<T: PartialEq> Present<T> {
+    /// Takes an event in. `read` returns the key of an object and what is to be known of it.
+    pub(crate) fn take<K>(&mut self, event: &Event<K>, read: impl Fn(&K) -> (String, T)) -> Change<T> {
+        let mut change = Change {
+            differs: false,
+            gone: Vec::new(),
+        };
+        match event {
+            Event::Init => self.listed.clear(),
+            Event::InitApply(object) => {
+                let (key, value) = read(object);
+                self.listed.insert(key.clone());
+                change.differs = self.put(key, value);
+            }
+            Event::Apply(object) => {
+                let (key, value) = read(object);
+                change.differs = self.put(key, value);
+            }
+            Event::Delete(object) => {
+                let (key, value) = read(object);
+                self.known.remove(&key);
+                change.gone.push((key, value));
+            }
+            // Deletions that happened while the watch was down.
+            Event::InitDone => {
+                let listed = std::mem::take(&mut self.listed);
+                change.gone = self.known.extract_if(|key, _| !listed.contains(key)).collect();
+            }
+        }
+        change
+    }
+
+    fn put(&mut self, key: String, value: T) -> bool {
+        let differs = self.known.get(&key) != Some(&value);
+        self.known.insert(key, value);
+        differs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_vanishes_is_noticed_also_while_the_watch_is_down() {
+        let mut present = Present::default();
+        let mut take = |event: Event<(&str, u32)>| {
+            let change = present.take(&event, |(name, value)| ((*name).to_owned(), *value));
+            (change.differs, change.gone)
+        };
+        let gone = |name: &str, value| vec![(name.to_owned(), value)];
+        assert_eq!(take(Event::Init), (false, vec![]));
+        assert_eq!(take(Event::InitApply(("a", 1))), (true, vec![]));
+        assert_eq!(take(Event::InitApply(("b", 1))), (true, vec![]));
+        assert_eq!(take(Event::InitDone), (false, vec![]));
+        assert_eq!(take(Event::Apply(("a", 1))), (false, vec![]));
+        assert_eq!(take(Event::Apply(("a", 2))), (true, vec![]));
+        take(Event::Init);
+        assert_eq!(take(Event::InitApply(("b", 1))), (false, vec![]));
+        assert_eq!(take(Event::InitDone), (false, gone("a", 2)));
+        assert_eq!(take(Event::Delete(("b", 1))), (false, gone("b", 1)));
+        take(Event::Init);
+        assert_eq!(take(Event::InitDone), (false, vec![]), "told once");
+    }
+}
