@@ -63,6 +63,10 @@ pub struct Args {
     /// How often content of catalogs that are gone is looked for.
     #[arg(long, default_value = "12h", value_parser = duration, value_name = "DURATION", help_heading = "Content")]
     pub gc_interval: Duration,
+    /// How often all stored content is read and compared with its digests; "0" for never. Content that is not what was
+    /// stored is not served any more, and pulled again.
+    #[arg(long, default_value = "10m", value_parser = pause, value_name = "DURATION", help_heading = "Content")]
+    pub content_check_interval: Duration,
     /// Caps on catalogs.
     #[command(flatten)]
     pub caps: CatalogCaps,
@@ -189,6 +193,7 @@ mod tests {
         Args::command().debug_assert();
         let args = parse(&[]).unwrap();
         assert_eq!(args.gc_interval, Duration::from_hours(12));
+        assert_eq!(args.content_check_interval, Duration::from_mins(10));
         assert_eq!(args.external_address, "catalogd-service.olmv1-system.svc");
         assert_eq!(args.cache_dir, PathBuf::from("/var/cache/catalogd"));
         assert_eq!(args.catalogs_server_addr, BindAddress::Any(8443));

@@ -4,6 +4,7 @@
 //! and served over HTTPS. Nothing is wiped at start: what is on disk is served again at once.
 
 mod args;
+pub mod check;
 pub mod controller;
 pub mod gc;
 pub mod metrics;

@@ -97,6 +97,7 @@ type Seconds = Family<StepLabels, Histogram, fn() -> Histogram>;
 pub struct Metrics {
     seconds: Seconds,
     results: Family<ResultLabels, Counter>,
+    damaged: Counter,
 }
 
 impl Default for Metrics {
@@ -104,6 +105,7 @@ impl Default for Metrics {
         Self {
             seconds: Seconds::new_with_constructor(|| Histogram::new(BUCKETS)),
             results: Family::default(),
+            damaged: Counter::default(),
         }
     }
 }
@@ -123,6 +125,11 @@ impl Metrics {
             "Tries to bring a catalog's content up to date, by how they ended",
             metrics.results.clone(),
         );
+        registry.register(
+            "catalogd_content_damaged",
+            "Stored contents that were not what had been stored, and were given up",
+            metrics.damaged.clone(),
+        );
         registry.register_collector(Box::new(Stored {
             store,
             cache: cache.to_owned(),
@@ -133,6 +140,10 @@ impl Metrics {
     pub(crate) fn took(&self, step: Step, time: Duration) {
         let labels = StepLabels { step: step.as_str() };
         self.seconds.get_or_create(&labels).observe(time.as_secs_f64());
+    }
+
+    pub(crate) fn found_damage(&self) {
+        self.damaged.inc();
     }
 
     pub(crate) fn ended(&self, result: PullResult) {
@@ -247,6 +258,7 @@ mod tests {
         let mut registry = Registry::default();
         let metrics = Metrics::register(&mut registry, store.clone(), folder.path());
         metrics.took(Step::Pull, Duration::from_millis(300));
+        metrics.found_damage();
         for result in [
             PullResult::Unchanged,
             PullResult::Image(Cause::Dns),
@@ -274,6 +286,7 @@ mod tests {
             "catalogd_pulls_total{result=\"unchanged\"} 1",
             "catalogd_pulls_total{result=\"dns\"} 1",
             "catalogd_pulls_total{result=\"rate_limited\"} 1",
+            "catalogd_content_damaged_total 1",
             "catalogd_unpack_bytes 77",
             "catalogd_cache_available_bytes ",
             "catalogd_content_bytes{form=\"index\"} ",

@@ -27,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     args::Args,
+    check::Checker,
     controller::{self, Claims, Context},
     gc::Collector,
     metrics::Metrics,
@@ -125,6 +126,7 @@ pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Resul
         collector.run(interval, vanished, collecting).await;
         Ok(())
     });
+    checks(&mut tasks, &args, &store, &figures, &shutdown);
     let base_url = format!("https://{}", args.external_address);
     let leading = Arc::new(AtomicBool::new(false));
     health.ready_check("catalog-content", {
@@ -232,6 +234,25 @@ fn pull_secrets(
         Ok(())
     });
     followed
+}
+
+/// Starts to look whether stored content is what was stored.
+fn checks(
+    tasks: &mut JoinSet<Ended>,
+    args: &Args,
+    store: &Arc<Store>,
+    figures: &Metrics,
+    shutdown: &CancellationToken,
+) {
+    let checker = Checker {
+        store: store.clone(),
+        metrics: figures.clone(),
+    };
+    let (interval, shutdown) = (args.content_check_interval, shutdown.clone());
+    spawn(tasks, "checks of content", async move {
+        checker.run(interval, shutdown).await;
+        Ok(())
+    });
 }
 
 /// Starts what stands in for Go's profiles.

@@ -1,15 +1,27 @@
 //! Content on real disks: stored, found again, damaged, left over, searched.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test stops at the first surprise"
+)]
 
 use std::{
     fs,
+    os::unix::fs::FileExt,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
-use olm_catalogd::storage::{CatalogName, Encoding, Filter, Generation, Limits, Origin, Store, WalkLimits};
+use olm_catalogd::{
+    check::Checker,
+    metrics::Metrics,
+    storage::{CatalogName, Encoding, Filter, Generation, Limits, Origin, StorageError, Store, WalkLimits},
+};
 use tempfile::TempDir;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 const CATALOG: &str = r#"{"schema":"olm.package","name":"a","defaultChannel":"s"}
 {"schema":"olm.channel","package":"a","name":"s","entries":[{"name":"a.v1"}]}
@@ -347,6 +359,61 @@ fn damaged_content_is_not_served() {
         disk.put(&store, CATALOG, "aa", 200);
         assert!(disk.open().get(&disk.name).is_some(), "{what}");
     }
+}
+
+/// Every file in turn has one bit flipped while it is open and served.
+#[tokio::test]
+async fn content_that_is_damaged_while_it_is_served_is_given_up() {
+    for file in ["catalog.jsonl", "catalog.jsonl.gz", "catalog.jsonl.zst", "index"] {
+        let disk = Disk::new();
+        let store = Arc::new(disk.open());
+        disk.put(&store, CATALOG, "aa", 100);
+        let metrics = Metrics::default();
+        let checker = Checker {
+            store: store.clone(),
+            metrics: metrics.clone(),
+        };
+        let shutdown = CancellationToken::new();
+        let ends = shutdown.clone();
+        let checking = tokio::spawn(async move { checker.run(Duration::from_millis(20), ends).await });
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert!(store.get(&disk.name).is_some(), "what is right stays");
+
+        let mut damages = store.damages();
+        let path = disk.root().join("c/current").join(file);
+        let open = fs::OpenOptions::new().write(true).open(&path).unwrap();
+        let bytes = fs::read(&path).unwrap();
+        let last = bytes.len() - 1;
+        open.write_all_at(&[bytes[last] ^ 1], last as u64).unwrap();
+        timeout(Duration::from_secs(30), damages.changed())
+            .await
+            .unwrap_or_else(|_| panic!("{file} is served as it is"))
+            .unwrap();
+        assert!(store.get(&disk.name).is_none(), "{file}");
+        assert!(!disk.root().join("c").exists(), "{file}");
+        let why = store.take_damage(&disk.name).unwrap();
+        assert!(why.contains(file) && why.contains("is damaged"), "{why}");
+        assert_eq!(store.take_damage(&disk.name), None);
+
+        // It is stored again, and stays.
+        disk.put(&store, CATALOG, "aa", 200);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert!(store.get(&disk.name).is_some());
+        shutdown.cancel();
+        checking.await.unwrap();
+    }
+}
+
+#[test]
+fn only_the_content_that_was_checked_is_given_up() {
+    let disk = Disk::new();
+    let store = disk.open();
+    let old = disk.put(&store, CATALOG, "aa", 100);
+    let new = disk.put(&store, CATALOG, "bb", 200);
+    assert!(!store.give_up(&disk.name, &old, &StorageError::Interrupted));
+    assert!(store.get(&disk.name).is_some());
+    assert!(store.give_up(&disk.name, &new, &StorageError::Interrupted));
+    assert!(store.get(&disk.name).is_none());
 }
 
 #[test]

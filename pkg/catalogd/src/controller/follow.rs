@@ -22,6 +22,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// Keeps up with the leader until `stop`. One catalog that is slow or broken holds up no other.
 pub async fn follow(context: Arc<Context>, claims: Claims, stop: CancellationToken) {
     let mut known = claims.subscribe();
+    let mut damages = context.store.damages();
     let mut tasks = JoinSet::new();
     let mut at_work: HashSet<CatalogName> = HashSet::new();
     loop {
@@ -34,6 +35,7 @@ pub async fn follow(context: Arc<Context>, claims: Claims, stop: CancellationTok
         tokio::select! {
             () = stop.cancelled() => return,
             changed = known.changed() => if changed.is_err() { return },
+            damaged = damages.changed() => if damaged.is_err() { return },
             Some(done) = tasks.join_next() => match done {
                 Ok(name) => {
                     at_work.remove(&name);

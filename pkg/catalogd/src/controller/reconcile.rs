@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use futures::StreamExt;
+use futures::{Stream, StreamExt, stream};
 use jiff::Timestamp;
 use kube::{
     Api, ResourceExt,
@@ -38,6 +38,7 @@ pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
     let api = Api::<Guarded>::all(context.client.clone());
     let controller = Controller::new(api, watcher::Config::default().any_semantic())
         .with_config(Config::default().concurrency(CONCURRENCY).debounce(DEBOUNCE))
+        .reconcile_all_on(damages(&context))
         .graceful_shutdown_on(shutdown.clone().cancelled_owned());
     let store = controller.store();
     let work = controller.run(measured, retry, context).for_each(|result| {
@@ -47,6 +48,14 @@ pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
         std::future::ready(())
     });
     olm_runtime::shutdown::drive(work, store.wait_until_ready(), shutdown.cancelled()).await;
+}
+
+/// Ticks when stored content was given up.
+fn damages(context: &Context) -> impl Stream<Item = ()> + Send + 'static {
+    stream::unfold(context.store.damages(), async |mut damages| {
+        damages.changed().await.ok()?;
+        Some(((), damages))
+    })
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the signature kube asks for")]
@@ -79,7 +88,7 @@ async fn measured(catalog: Arc<Guarded>, context: Arc<Context>) -> Result<Action
 }
 
 async fn reconcile(catalog: Arc<Guarded>, context: Arc<Context>) -> Result<Action, ReportError> {
-    let catalog = match &catalog.0 {
+    let mut catalog = match &catalog.0 {
         Ok(catalog) => catalog.clone(),
         Err(error) => {
             tracing::error!(catalog = catalog.name_any(), %error, "this object is no ClusterCatalog, left alone");
@@ -118,6 +127,9 @@ async fn reconcile(catalog: Arc<Guarded>, context: Arc<Context>) -> Result<Actio
             None => return Ok(Action::requeue(Duration::ZERO)),
         },
         Decision::Pull => {
+            if let Some(damage) = context.store.take_damage(&name) {
+                catalog = report::damaged(&context, &name, catalog, damage).await?;
+            }
             let requested = found
                 .wanted
                 .as_ref()

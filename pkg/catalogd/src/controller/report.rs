@@ -136,6 +136,24 @@ impl ReportError {
     }
 }
 
+/// Says that stored content was given up, before it is pulled again.
+pub(super) async fn damaged(
+    context: &Context,
+    name: &CatalogName,
+    catalog: ClusterCatalog,
+    damage: String,
+) -> Result<ClusterCatalog, ReportError> {
+    let message = format!("{damage}; it is not served any more, and pulled again");
+    context
+        .events
+        .warning(catalog.object_ref(&()), "ContentDamaged", "Check", &message);
+    let outcome = Outcome::Retrying {
+        message,
+        served: context.served_now(name),
+    };
+    status(context, name, catalog, &outcome).await
+}
+
 /// Events of new content: what was pulled, what was stored.
 pub(super) fn tell_new(context: &Context, catalog: &ClusterCatalog, pulled: &Pulled) {
     let Some(took) = pulled.new else { return };

@@ -120,7 +120,8 @@ pub(super) async fn metas(
         let out = described(&validators, form);
         return whole(generation, form, method, out);
     }
-    if let Some(answer) = shared.kept.get(&validators.etag) {
+    let kept = format!("{} {}", generation.key(), validators.etag);
+    if let Some(answer) = shared.kept.get(&kept) {
         return complete(&validators, method, answer);
     }
     if *method == Method::HEAD {
@@ -129,7 +130,7 @@ pub(super) async fn metas(
     if form == Encoding::Identity
         && let Some(answer) = at_once(&generation, &query)
     {
-        shared.kept.put(&validators.etag, answer.clone());
+        shared.kept.put(&kept, answer.clone());
         return complete(&validators, method, answer);
     }
     let permit = match form {
@@ -140,9 +141,12 @@ pub(super) async fn metas(
         form = Encoding::Identity;
         validators = self::validators(&generation, form, Some(&query));
     }
+    let key = generation.key();
     match tokio::task::spawn_blocking(move || start(&generation, query, form, permit)).await {
         Ok(Ok(Started::Complete(answer))) => {
-            shared.kept.put(&validators.etag, answer.clone());
+            // In the form that it has.
+            let kept = format!("{key} {}", validators.etag);
+            shared.kept.put(&kept, answer.clone());
             complete(&validators, method, answer)
         }
         Ok(Ok(Started::Partial { first, rest, length })) => {

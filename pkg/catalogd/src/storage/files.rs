@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File},
-    io::{self, BufWriter, IoSliceMut, Read, Write},
+    io::{self, BufWriter, IoSliceMut, Write},
     os::unix::fs::FileExt,
     path::Path,
 };
@@ -115,19 +115,29 @@ pub(super) fn sync_folder(path: &Path) -> Result<(), StorageError> {
         .map_err(StorageError::io("sync", path))
 }
 
-/// Size and digest of a file as it is now.
-pub(super) fn measure(path: &Path) -> Result<FileInfo, StorageError> {
-    let mut file = File::open(path).map_err(StorageError::io("open", path))?;
+/// Size and digest of an open file as it is now. `go_on` is asked after so many bytes.
+pub(super) fn measure(
+    file: &File,
+    path: &Path,
+    go_on: &dyn Fn(u64) -> bool,
+) -> Result<FileInfo, StorageError> {
     let mut digesting = Digesting::new(io::sink());
-    let mut buffer = vec![0; 128 * 1024];
+    let (mut buffer, mut offset) = (vec![0; 128 * 1024], 0);
     loop {
-        let read = file.read(&mut buffer).map_err(StorageError::io("read", path))?;
+        let read = match file.read_at(&mut buffer, offset) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            read => read.map_err(StorageError::io("read", path))?,
+        };
         if read == 0 {
             return Ok(digesting.finish().1);
         }
         digesting
             .write_all(buffer.get(..read).unwrap_or_default())
             .map_err(StorageError::io("read", path))?;
+        offset += read as u64;
+        if !go_on(read as u64) {
+            return Err(StorageError::Interrupted);
+        }
     }
 }
 

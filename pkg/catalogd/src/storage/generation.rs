@@ -3,6 +3,7 @@
 use std::{
     fs::File,
     path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
 };
 
 use super::{Filter, Manifest, Schemas, Section, Selection, StorageError, Wait, files, index::Index};
@@ -12,6 +13,9 @@ pub(super) const CONTENT_GZIP: &str = "catalog.jsonl.gz";
 pub(super) const CONTENT_ZSTD: &str = "catalog.jsonl.zst";
 pub(super) const INDEX: &str = "index";
 pub(super) const MANIFEST: &str = "manifest.json";
+
+/// How many were opened.
+static OPENED: AtomicU64 = AtomicU64::new(0);
 
 /// The forms in which a whole catalog is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +32,8 @@ pub enum Encoding {
 /// its place and its files were removed.
 #[derive(Debug)]
 pub struct Generation {
+    /// No other one of this process has it.
+    number: u64,
     path: PathBuf,
     manifest: Manifest,
     content: File,
@@ -57,6 +63,7 @@ impl Generation {
         open(INDEX)?;
         let index = Index::open(&path.join(INDEX), manifest.size(CONTENT))?;
         Ok(Self {
+            number: OPENED.fetch_add(1, Ordering::Relaxed),
             path: path.to_owned(),
             manifest,
             content,
@@ -66,11 +73,21 @@ impl Generation {
         })
     }
 
-    /// Reads all files and compares them with what was stored.
-    pub(super) fn verify(&self) -> Result<(), StorageError> {
-        for (name, info) in &self.manifest.files {
+    /// Reads all files, as they are open, and compares them with what was stored. `go_on` is told of every so many bytes
+    /// and may end it. Blocks on the disk.
+    ///
+    /// # Errors
+    /// A file is not what was stored, or cannot be read; or [`StorageError::Interrupted`].
+    pub fn verify(&self, go_on: &dyn Fn(u64) -> bool) -> Result<(), StorageError> {
+        let files = [
+            (CONTENT, &self.content),
+            (CONTENT_GZIP, &self.gzip),
+            (CONTENT_ZSTD, &self.zstd),
+            (INDEX, self.index.file()),
+        ];
+        for (name, file) in files {
             let path = self.path.join(name);
-            if files::measure(&path)? != *info {
+            if self.manifest.files.get(name) != Some(&files::measure(file, &path, go_on)?) {
                 return Err(StorageError::Damaged {
                     path,
                     what: "it is not what was stored",
@@ -78,6 +95,12 @@ impl Generation {
             }
         }
         Ok(())
+    }
+
+    /// What answers from this content are kept under: the same content, opened again, has another key, since it may
+    /// have been repaired.
+    pub(crate) fn key(&self) -> String {
+        format!("{}-{}", self.manifest.digest, self.number)
     }
 
     /// What is known of it.

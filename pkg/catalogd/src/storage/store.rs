@@ -11,7 +11,7 @@ use std::{
 };
 
 use parking_lot::{Mutex, RwLock};
-use tokio::sync::OwnedMutexGuard;
+use tokio::sync::{OwnedMutexGuard, watch};
 
 use super::{
     CatalogName, Generation, Limits, Manifest, Origin, StorageError, files, generation::MANIFEST, write,
@@ -33,6 +33,8 @@ pub struct Store {
     limits: Limits,
     serving: RwLock<HashMap<CatalogName, Arc<Generation>>>,
     locks: Mutex<HashMap<CatalogName, Arc<tokio::sync::Mutex<()>>>>,
+    /// Damages that nobody has reported yet.
+    damages: watch::Sender<BTreeMap<CatalogName, String>>,
 }
 
 impl Store {
@@ -53,6 +55,7 @@ impl Store {
             limits: Limits::default(),
             serving: RwLock::default(),
             locks: Mutex::default(),
+            damages: watch::Sender::default(),
         };
         let mut names = Vec::new();
         for entry in fs::read_dir(&store.root).map_err(StorageError::io("read", &store.root))? {
@@ -104,7 +107,7 @@ impl Store {
     fn recover(&self, name: CatalogName) {
         let opened = self
             .open_current(&name)
-            .and_then(|generation| generation.verify().map(|()| generation));
+            .and_then(|generation| generation.verify(&|_| true).map(|()| generation));
         match opened {
             Ok(generation) => {
                 self.clean(&name, Some(generation.path()));
@@ -221,6 +224,41 @@ impl Store {
         // Without the pointer a half removed folder is not taken for content after a crash.
         files::remove(&folder.join(CURRENT))?;
         files::remove(&folder)
+    }
+
+    /// Stops serving a generation that was found damaged, and removes it. Returns false, and does nothing, if other
+    /// content is served by now.
+    pub fn give_up(&self, name: &CatalogName, generation: &Arc<Generation>, why: &StorageError) -> bool {
+        if !self
+            .get(name)
+            .is_some_and(|served| Arc::ptr_eq(&served, generation))
+        {
+            return false;
+        }
+        if let Err(error) = self.remove(name) {
+            let error = olm_runtime::telemetry::chain(&error);
+            tracing::warn!(catalog = %name, error, "damaged content is not served, and stays on disk for now");
+        }
+        let why = olm_runtime::telemetry::chain(why);
+        self.damages.send_modify(|damages| {
+            damages.insert(name.clone(), why);
+        });
+        true
+    }
+
+    /// Tells when content was given up.
+    pub fn damages(&self) -> watch::Receiver<BTreeMap<CatalogName, String>> {
+        self.damages.subscribe()
+    }
+
+    /// What was wrong with content that was given up; once.
+    pub fn take_damage(&self, name: &CatalogName) -> Option<String> {
+        let mut taken = None;
+        self.damages.send_if_modified(|damages| {
+            taken = damages.remove(name);
+            false
+        });
+        taken
     }
 
     /// The catalogs that have a folder.

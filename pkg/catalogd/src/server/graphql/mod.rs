@@ -61,7 +61,7 @@ type Cell = Arc<OnceCell<Schema>>;
 /// Answers queries.
 #[derive(Debug)]
 pub(super) struct Graph {
-    /// Schemas by the digest of their content, the last used last.
+    /// Schemas by their content's key, the last used last.
     schemas: Mutex<Vec<(String, Cell)>>,
     /// Contents are read one at a time.
     reading: Arc<Semaphore>,
@@ -130,14 +130,14 @@ impl Query {
     }
 
     /// What its answer is kept under.
-    fn tag(&self, digest: &str, form: crate::storage::Encoding) -> String {
+    fn tag(&self, content: &str, form: crate::storage::Encoding) -> String {
         let mut hash = Sha256::new();
         let (variables, operation) = (self.variables.to_string(), self.operation.as_deref());
         for part in [&self.text, &variables, operation.unwrap_or_default()] {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         }
-        reply::tag(&format!("graphql-{digest}-{}", reply::short(hash)), form)
+        reply::tag(&format!("graphql-{content}-{}", reply::short(hash)), form)
     }
 }
 
@@ -151,7 +151,7 @@ impl Graph {
         query: Query,
     ) -> Response {
         let form = encoding::accepted(headers);
-        let tag = query.tag(&generation.manifest().digest, form);
+        let tag = query.tag(&generation.key(), form);
         let mut response = reply::empty(StatusCode::OK, HeaderMap::new());
         if let Some(answer) = shared.kept.get(&tag) {
             document::fill(&mut response, answer, true);
@@ -184,7 +184,7 @@ impl Graph {
 
     /// The schema of a content, found once. Looking for it goes on when nobody waits for it any more.
     async fn schema(&self, generation: Arc<Generation>) -> Result<Schema, SchemaFault> {
-        let (cell, reading) = (self.cell(&generation.manifest().digest), self.reading.clone());
+        let (cell, reading) = (self.cell(&generation.key()), self.reading.clone());
         let found = tokio::spawn(async move {
             let schema = cell.get_or_try_init(async || {
                 let _turn = reading.acquire().await;
@@ -197,17 +197,17 @@ impl Graph {
         found.await.map_err(SchemaFault::Interrupted)?
     }
 
-    fn cell(&self, digest: &str) -> Cell {
+    fn cell(&self, content: &str) -> Cell {
         let mut schemas = self.schemas.lock();
         let known = schemas
             .iter()
-            .position(|(known, _)| known == digest)
+            .position(|(known, _)| known == content)
             .map(|at| schemas.remove(at));
-        let (digest, cell) = known.unwrap_or_else(|| (digest.to_owned(), Cell::default()));
+        let (content, cell) = known.unwrap_or_else(|| (content.to_owned(), Cell::default()));
         if schemas.len() >= SCHEMAS {
             schemas.remove(0);
         }
-        schemas.push((digest, cell.clone()));
+        schemas.push((content, cell.clone()));
         cell
     }
 }

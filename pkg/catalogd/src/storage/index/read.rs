@@ -76,6 +76,11 @@ impl Selection {
 }
 
 impl Index {
+    /// The open file.
+    pub(in crate::storage) fn file(&self) -> &File {
+        &self.file
+    }
+
     /// Opens an index of a `catalog.jsonl` of `content` bytes.
     pub(in crate::storage) fn open(path: &Path, content: u64) -> Result<Self, StorageError> {
         let file = File::open(path).map_err(StorageError::io("open", path))?;
