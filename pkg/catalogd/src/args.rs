@@ -73,6 +73,9 @@ pub struct Args {
     /// How long content is still served after the signal to stop, while readiness says that the process goes.
     #[arg(long, default_value = "3s", value_parser = pause, value_name = "DURATION", help_heading = "Servers")]
     pub shutdown_delay: Duration,
+    /// Most ClusterCatalogs that are worked on at the same time. One that waits for a registry does not count.
+    #[arg(long, value_name = "COUNT", default_value_t = crate::controller::CONCURRENCY, value_parser = clap::value_parser!(u16).range(1..))]
+    pub concurrency: u16,
     /// Taken for compatibility: the label the webhook set is set by the controller.
     #[arg(long, default_value_t = 9443, value_name = "PORT", hide = true)]
     pub webhook_server_port: u16,

@@ -142,7 +142,7 @@ pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Resul
         }
     });
     let context = Context::new(client.clone(), store, puller, figures, base_url, shutdown.clone())
-        .measured(&metrics::Reconciles::register(&registry));
+        .measured(&metrics::Reconciles::register(&registry), args.concurrency);
     let context = Arc::new(context);
     spawn(&mut tasks, "catalogs that are gone", {
         let forgetting = controller::forget_vanished(context.clone(), claims.vanished(), shutdown.clone());

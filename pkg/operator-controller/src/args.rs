@@ -48,6 +48,10 @@ pub struct Args {
     /// A file with the bearer token to bring to catalogd, where that asks for one; read anew for every request.
     #[arg(long, value_name = "FILE")]
     pub catalogd_token_file: Option<PathBuf>,
+    /// Most ClusterExtensions, and most ClusterObjectSets, that are worked on at the same time. One that waits for a
+    /// registry or a catalog does not count.
+    #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..))]
+    pub concurrency: u16,
     /// What to do instead of running.
     #[command(subcommand)]
     pub command: Option<Command>,
@@ -102,6 +106,7 @@ mod tests {
             ("--feature-gates=X=true", "unrecognized feature gate: X"),
             ("--global-pull-secret=a/b/c", "incorrect number of components"),
             ("--tls-profile=x", "unknown TLS profile"),
+            ("--concurrency=0", "0 is not in 1..=65535"),
             ("--gc-interval=1h", "unexpected argument"),
         ] {
             let error = parse(&[flag]).unwrap_err();

@@ -41,8 +41,6 @@ use shared::Shared;
 const LEASE: &str = "9c4404e7.operatorframework.io";
 /// Where metrics are served when a certificate is given but no address.
 const METRICS_PORT: u16 = 8443;
-/// How many objects of one kind are reconciled at the same time.
-const CONCURRENCY: u16 = 4;
 
 /// Runs everything until a signal ends it.
 ///
@@ -130,7 +128,7 @@ async fn controllers(
     let shared = Shared {
         client: client.clone(),
         system_namespace: common.system_namespace().into(),
-        concurrency: CONCURRENCY,
+        concurrency: args.concurrency,
         impersonate: args.service_account_policy == ServiceAccountPolicy::Impersonate,
         reconciles,
         inventory: inventory.clone(),
@@ -170,7 +168,7 @@ async fn controllers(
     );
     let options = cluster_object_set::Options {
         system_namespace: common.system_namespace(),
-        concurrency: CONCURRENCY,
+        concurrency: args.concurrency,
         impersonate: shared.impersonate,
         reconciles: shared.reconciles.clone(),
     };

@@ -20,6 +20,7 @@ pub mod serve;
 pub mod shutdown;
 pub mod telemetry;
 pub mod tls;
+pub mod workers;
 
 pub use args::CommonArgs;
 pub use client::{client, measured_client};

@@ -8,11 +8,13 @@
 
 pub mod attacks;
 mod case;
+mod fairness;
 mod report;
 mod run;
 mod world;
 
 pub use case::{Case, Expect, Handler, Subject, serving};
+pub use fairness::{Fairness, fairness};
 pub use report::{Peaks, Report, Row};
 pub use run::{Aims, run};
 pub use world::{Extra, NAMESPACE, World};

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use olm_harness::stub::{Image, answer};
-use serde_json::json;
 
+pub(crate) use crate::attacks::PACKAGE;
 use crate::report::mib;
 use crate::world::Extra;
 use crate::{Case, Expect, Peaks, Report, Row, Scale, Subject, World, attacks};
@@ -115,23 +115,13 @@ async fn begin(world: &World, class: &str, case: &Case) -> Result<()> {
     }
 }
 
-/// Name of the package that extensions ask for.
-pub(crate) const PACKAGE: &str = "hostile";
-
 fn object(class: &str, case: &Case) -> String {
     format!("{class}-{}", case.name)
 }
 
-/// A well-behaved catalog of one package with one bundle.
-fn catalog_of(bundle: &str) -> Image {
-    let metas = [
-        json!({"schema": "olm.package", "name": PACKAGE, "defaultChannel": "stable"}),
-        json!({"schema": "olm.channel", "package": PACKAGE, "name": "stable",
-               "entries": [{"name": format!("{PACKAGE}.1.0.0")}]}),
-        json!({"schema": "olm.bundle", "package": PACKAGE, "name": format!("{PACKAGE}.1.0.0"), "image": bundle,
-               "properties": [{"type": "olm.package", "value": {"packageName": PACKAGE, "version": "1.0.0"}}]}),
-    ];
-    let text = metas.map(|meta| meta.to_string()).join("\n");
+/// The image of a well-behaved catalog of one package with one bundle.
+pub(crate) fn catalog_of(bundle: &str) -> Image {
+    let text = attacks::catalog_text(bundle);
     attacks::catalog_image(&attacks::plain_layer([("configs/catalog.json", text.as_bytes())]))
 }
 

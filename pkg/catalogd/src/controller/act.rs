@@ -6,6 +6,7 @@ use std::{
 };
 
 use olm_image::{CanonicalRef, Cause, Reference};
+use olm_runtime::workers::aside;
 
 use super::{Context, images::Stopped};
 use crate::metrics::{PullResult, Step};
@@ -204,9 +205,7 @@ async fn fetch(
         resolved: resolved.to_string(),
         unpacked_at: unix(unpacked.unpacked_at),
     };
-    let _storing = context
-        .storing
-        .acquire()
+    let _storing = aside(context.storing.acquire())
         .await
         .map_err(|_| ActError::Interrupted)?;
     let storing = Instant::now();

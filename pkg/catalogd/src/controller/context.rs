@@ -9,19 +9,22 @@ use olm_runtime::{
     backoff::Backoff,
     events::Events,
     metrics::{Controller, Reconciles},
+    workers::Workers,
 };
 use olm_status::cluster_catalog::Served;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::{Memory, Vanished, images::Images, reconcile::CONCURRENCY};
+use super::{Memory, Vanished, images::Images};
 use crate::metrics::Metrics;
 use crate::storage::{CatalogName, Generation, Store};
 
 /// Catalogs that are parsed and written to disk at the same time.
 const STORING: usize = 2;
 
+/// Default number of catalogs that are worked on at the same time.
+pub(crate) const CONCURRENCY: u16 = 4;
 /// Upstream's name of the controller.
 const CONTROLLER: &str = "catalogd-clustercatalog-controller";
 
@@ -36,6 +39,7 @@ pub struct Context {
     pub(super) memory: Mutex<HashMap<CatalogName, Memory>>,
     pub(super) storing: Semaphore,
     pub(super) reconciles: Controller,
+    pub(super) workers: Workers,
     pub(super) shutdown: CancellationToken,
     base_url: String,
 }
@@ -60,15 +64,17 @@ impl Context {
             memory: Mutex::default(),
             storing: Semaphore::new(STORING),
             reconciles: Controller::default(),
+            workers: Workers::new(CONCURRENCY),
             shutdown,
             base_url,
         }
     }
 
-    /// The same, with its reconciles among the metrics.
+    /// The same, working on so many catalogs at the same time, with its reconciles among the metrics.
     #[must_use]
-    pub fn measured(mut self, reconciles: &Reconciles) -> Self {
-        self.reconciles = reconciles.controller(CONTROLLER, CONCURRENCY);
+    pub fn measured(mut self, reconciles: &Reconciles, concurrency: u16) -> Self {
+        self.reconciles = reconciles.controller(CONTROLLER, concurrency);
+        self.workers = Workers::new(concurrency);
         self
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use olm_image::{CanonicalRef, Error, Filter, Puller, Reference, Unpacked};
+use olm_runtime::workers::aside;
 use tokio_util::sync::CancellationToken;
 
 use crate::storage::CatalogName;
@@ -10,7 +11,7 @@ use crate::storage::CatalogName;
 /// The image label that names the folder of the catalog.
 const CONFIGS: Filter = Filter::LabelDir(olm_api::keys::CATALOG_CONFIGS_IMAGE_LABEL);
 
-/// A puller that stops with the process.
+/// A puller that stops with the process. Who waits for it keeps no worker of the controller.
 pub(super) struct Images {
     puller: Arc<Puller>,
     shutdown: CancellationToken,
@@ -31,7 +32,7 @@ impl Images {
         reference: &Reference,
     ) -> Result<Result<CanonicalRef, Error>, Stopped> {
         self.shutdown
-            .run_until_cancelled(self.puller.resolve(reference))
+            .run_until_cancelled(aside(self.puller.resolve(reference)))
             .await
             .ok_or(Stopped)
     }
@@ -46,7 +47,8 @@ impl Images {
         let fetch = self
             .puller
             .fetch_as(owner.as_str(), requested, reference, CONFIGS);
-        self.shutdown.run_until_cancelled(fetch).await.ok_or(Stopped)
+        let fetched = self.shutdown.run_until_cancelled(aside(fetch)).await;
+        fetched.ok_or(Stopped)
     }
 
     /// What the status says about signatures that are not verified.

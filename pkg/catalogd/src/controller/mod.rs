@@ -14,6 +14,7 @@ mod reconcile;
 mod report;
 
 pub use claims::{Claim, Claims, Vanished};
+pub(crate) use context::CONCURRENCY;
 pub use context::{Context, forget_vanished};
 pub use decide::{Decision, Failure, Found, Memory, Poll, Stored, Wanted, decide};
 pub use follow::follow;

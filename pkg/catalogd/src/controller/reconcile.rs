@@ -26,8 +26,6 @@ use super::{
 };
 use crate::storage::CatalogName;
 
-/// Catalogs that are reconciled at the same time. Most of that time is waiting for registries.
-pub(super) const CONCURRENCY: u16 = 16;
 /// Gathers bursts of changes.
 const DEBOUNCE: Duration = Duration::from_millis(20);
 
@@ -37,7 +35,8 @@ type Guarded = DeserializeGuard<ClusterCatalog>;
 pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
     let api = Api::<Guarded>::all(context.client.clone());
     let controller = Controller::new(api, watcher::Config::default().any_semantic())
-        .with_config(Config::default().concurrency(CONCURRENCY).debounce(DEBOUNCE))
+        // Unbounded here: who waits for a registry steps aside for others, see `Context::workers`.
+        .with_config(Config::default().concurrency(0).debounce(DEBOUNCE))
         .reconcile_all_on(damages(&context))
         .graceful_shutdown_on(shutdown.clone().cancelled_owned());
     let store = controller.store();
@@ -81,7 +80,10 @@ async fn measured(catalog: Arc<Guarded>, context: Arc<Context>) -> Result<Action
         Ok(action) => Ended::of(action, failed()),
         Err(_) => Ended::Error,
     };
-    let done = context.reconciles.measure(work, ended).await;
+    let done = context
+        .workers
+        .employ(context.reconciles.measure(work, ended))
+        .await;
     // Upstream's words, which tools look for in the log.
     tracing::info!(ClusterCatalog = catalog_name, "reconcile ending");
     done

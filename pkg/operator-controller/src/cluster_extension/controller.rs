@@ -34,8 +34,8 @@ use crate::present::Present;
 const DEBOUNCE: Duration = Duration::from_millis(10);
 /// Repeats the whole object, so it is not kept.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-/// Longest one reconcile may take: a large image over a slow line is the longest step.
-const RECONCILE_LIMIT: Duration = Duration::from_mins(15);
+/// Longest one reconcile may take: to wait for a turn to pull, and to pull a large image over a slow line.
+const RECONCILE_LIMIT: Duration = Duration::from_mins(40);
 
 type Watched = DynamicObject;
 
@@ -52,9 +52,8 @@ pub(crate) async fn run(
     shutdown: CancellationToken,
 ) {
     let client = context.shared.client.clone();
-    let config = Config::default()
-        .concurrency(context.shared.concurrency.max(1))
-        .debounce(DEBOUNCE);
+    // Unbounded here: who waits for a registry or a catalog steps aside for others, see `Context::workers`.
+    let config = Config::default().concurrency(0).debounce(DEBOUNCE);
     let context = Arc::new(context);
 
     let extension = stores::kind::<ClusterExtension>();
@@ -180,7 +179,7 @@ async fn measured(extension: Arc<Watched>, context: Arc<Context>) -> Result<Acti
         Ok(action) => Ended::of(action, context.backoff.failures(&name) > 0),
         Err(Never) => Ended::Error,
     };
-    context.metrics.measure(work, ended).await
+    context.workers.employ(context.metrics.measure(work, ended)).await
 }
 
 /// One reconcile, with its log lines. Whatever happens in it ends here: a panic would take the whole controller down.

@@ -13,6 +13,7 @@ use olm_catalog_client::CatalogRef;
 use olm_resolve::{CatalogInput, CatalogLookup, Selection, Selector, SelectorError, near_names};
 use olm_runtime::Feature;
 use olm_status::catalogs::Former;
+use tokio::sync::Semaphore;
 
 use super::Context;
 use super::call::{CallError, call, chain};
@@ -21,6 +22,8 @@ use super::identity::Provider;
 
 /// How many catalogs are asked at the same time.
 const CATALOGS_AT_ONCE: usize = 4;
+/// Packages that are read from catalogs at the same time, by all reconciles: each is parsed as it comes.
+static READS: Semaphore = Semaphore::const_new(4);
 /// Time that all catalogs together may take to name packages for a message.
 const NAMES_LIMIT: Duration = Duration::from_secs(10);
 /// How long one catalog may take to hand over a package.
@@ -166,7 +169,10 @@ pub(super) async fn answer(
     let lookup = match reference(&catalog) {
         Err(lookup) => lookup,
         Ok(reference) => {
-            let asked = context.catalogs.package(&reference, package);
+            let asked = async {
+                let _turn = READS.acquire().await;
+                context.catalogs.package(&reference, package).await
+            };
             match tokio::time::timeout(CATALOG_LIMIT, asked).await {
                 Ok(Ok(answer)) => {
                     former = answer.former.map(|former| Former {

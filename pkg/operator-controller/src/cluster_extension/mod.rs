@@ -42,6 +42,7 @@ use olm_runtime::FeatureGates;
 use olm_runtime::backoff::Backoff;
 use olm_runtime::events::Events;
 use olm_runtime::metrics::Controller;
+use olm_runtime::workers::Workers;
 use olm_status::cluster_upgrade::{Installed, Successor};
 
 pub(crate) use call::{CallError, call, chain};
@@ -71,6 +72,7 @@ pub(crate) struct Context {
     stores: Stores,
     tags: Tags,
     metrics: Controller,
+    workers: Workers,
 }
 
 impl Context {
@@ -84,6 +86,7 @@ impl Context {
     ) -> (Self, Writers) {
         let (stores, writers) = Stores::new();
         let context = Self {
+            workers: Workers::new(shared.concurrency),
             events: Events::new(shared.client.clone(), "operator-controller"),
             metrics: shared.reconciles.controller(
                 "controller-operator-cluster-extension-controller",

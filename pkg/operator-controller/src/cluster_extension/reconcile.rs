@@ -9,6 +9,7 @@ use kube::runtime::controller::Action;
 use kube::{Api, Resource as _, ResourceExt as _};
 use olm_api::{ClusterExtension, keys};
 use olm_runtime::Feature;
+use olm_runtime::workers::aside;
 use olm_status::cluster_extension::{Outcome, Progress, Revisions};
 use olm_status::upgrade::Upgrade;
 use serde_json::json;
@@ -100,7 +101,7 @@ async fn pass(context: &Context, extension: &ClusterExtension, now: Timestamp) -
         }
     };
     let pruned = prune(context, &name, &history).await;
-    let market = gather::market(context, &extension.spec).await;
+    let market = aside(gather::market(context, &extension.spec)).await;
     let releases = context.features.enabled(Feature::BundleReleaseSupport);
     let resolving = async { decide::choose(&extension.spec, &history, &market, releases) };
     let chosen = context

@@ -7,6 +7,7 @@ use kube::{Resource as _, ResourceExt as _};
 use olm_api::ClusterExtension;
 use olm_applier::stored::{Limits, Survey, survey};
 use olm_bundle::crd_schema::Plan;
+use olm_runtime::workers::aside;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::Context;
@@ -24,7 +25,7 @@ const UNKNOWN_LIMIT: usize = 120;
 
 /// The turn to list stored objects.
 pub(super) async fn turn() -> Result<SemaphorePermit<'static>, Failure> {
-    let turn = TURN.acquire().await;
+    let turn = aside(TURN.acquire()).await;
     turn.map_err(|_| Failure::Interrupted("waiting for a survey"))
 }
 
@@ -47,13 +48,13 @@ pub(crate) async fn check(
         for target in plan.targets {
             let target = Arc::new(target);
             let client = &context.shared.client;
-            let found = survey(
+            let found = aside(survey(
                 client,
                 &plan.group,
                 &plan.plural,
                 Arc::clone(&target),
                 &Limits::default(),
-            )
+            ))
             .await
             .map_err(|source| Failure::Survey {
                 crd: crd.clone(),

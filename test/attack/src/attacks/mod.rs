@@ -10,11 +10,25 @@ use std::io::Write as _;
 use anyhow::Result;
 use flate2::{Compression, write::GzEncoder};
 use olm_harness::stub::Image;
+use serde_json::json;
 
 use crate::{Case, Scale};
 
 /// Label of a catalog's image that names the directory of the catalog.
-const CONFIGS_LABEL: (&str, &str) = ("operators.operatorframework.io.index.configs.v1", "/configs");
+pub(crate) const CONFIGS_LABEL: (&str, &str) =
+    ("operators.operatorframework.io.index.configs.v1", "/configs");
+
+/// Labels of a bundle's image.
+pub(crate) const BUNDLE_LABELS: [(&str, &str); 3] = [
+    (
+        "operators.operatorframework.io.bundle.mediatype.v1",
+        "registry+v1",
+    ),
+    ("operators.operatorframework.io.bundle.manifests.v1", "manifests/"),
+    ("operators.operatorframework.io.bundle.metadata.v1", "metadata/"),
+];
+/// Package of every bundle and catalog that extensions are made for.
+pub(crate) const PACKAGE: &str = "hostile";
 
 /// All attacks of a scale, by class.
 ///
@@ -32,6 +46,29 @@ pub fn all(scale: Scale) -> Result<Vec<(&'static str, Vec<Case>)>> {
 /// An image of a layer whose `configs` is a catalog.
 pub(crate) fn catalog_image(layer: &[u8]) -> Image {
     Image::labelled(layer.to_vec(), &[CONFIGS_LABEL])
+}
+
+/// The image of a bundle of these files, gzipped.
+pub(crate) fn bundle_image(files: &[(&str, &[u8])]) -> Image {
+    let annotations =
+        format!("annotations:\n  operators.operatorframework.io.bundle.package.v1: {PACKAGE}\n");
+    let all = files
+        .iter()
+        .copied()
+        .chain([("metadata/annotations.yaml", annotations.as_bytes())]);
+    Image::labelled(gzip(&plain_layer(all)), &BUNDLE_LABELS)
+}
+
+/// A well-behaved catalog of one package with one bundle.
+pub(crate) fn catalog_text(bundle: &str) -> String {
+    let metas = [
+        json!({"schema": "olm.package", "name": PACKAGE, "defaultChannel": "stable"}),
+        json!({"schema": "olm.channel", "package": PACKAGE, "name": "stable",
+               "entries": [{"name": format!("{PACKAGE}.1.0.0")}]}),
+        json!({"schema": "olm.bundle", "package": PACKAGE, "name": format!("{PACKAGE}.1.0.0"), "image": bundle,
+               "properties": [{"type": "olm.package", "value": {"packageName": PACKAGE, "version": "1.0.0"}}]}),
+    ];
+    metas.map(|meta| meta.to_string()).join("\n")
 }
 
 /// An uncompressed layer of files.

@@ -1,0 +1,167 @@
+//! Slow registries hold up nobody else.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use axum::body::Body;
+use futures::{StreamExt as _, stream};
+use olm_e2e::content::{Row as BundleRow, Word, bundle_files};
+use olm_harness::stub::{Asked, Image, answer};
+use olm_harness::{ImageBuilder, eventually, unique_id};
+
+use crate::run::{PACKAGE, catalog_of};
+use crate::world::Extra;
+use crate::{Expect, Handler, World, attacks, serving};
+
+/// Extensions, and catalogs, whose images drip: as many as there are turns to pull from one registry.
+const DRIPPING: usize = 4;
+/// Time between two bytes of an image that drips.
+const DROP: Duration = Duration::from_secs(2);
+/// Longest time until the transfers of the images that drip are under way.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Times until an extension was installed.
+#[derive(Clone, Copy, Debug)]
+pub struct Fairness {
+    /// Beside nobody.
+    pub alone: Duration,
+    /// Beside extensions and catalogs whose images drip.
+    pub beside: Duration,
+}
+
+/// Has two workers of each controller wait for four images that drip, and then serves a catalog and installs an extension
+/// from another registry.
+///
+/// # Errors
+/// When the extension waits for an image that drips, or the surroundings fail.
+pub async fn fairness() -> Result<Fairness> {
+    // Nothing drips too slowly: what waits, waits for all of the measurement.
+    let flags = || vec!["--concurrency=2".to_owned(), "--image-min-rate-kib=0".to_owned()];
+    let world = World::start(Extra {
+        catalogd: flags(),
+        operator_controller: flags(),
+    })
+    .await?;
+    let (good, id) = bundle(&world).await?;
+    world.apply_catalog("good", &good).await?;
+    world.catalog_ends("good", &Expect::Taken).await?;
+    let alone = install(&world, "alone").await?;
+    world.remove_extension("alone").await?;
+
+    let bundles = drip(&attacks::bundle_image(&[]));
+    let catalogs = drip(&attacks::catalog_image(&attacks::plain_layer([])));
+    for number in 0..DRIPPING {
+        let bundle = world.serve(&format!("drip/bundle-{number}"), bundles.clone());
+        let catalog = world.serve(&format!("drip/of-bundle-{number}"), serving(catalog_of(&bundle)));
+        let name = format!("dripping-{number}");
+        world.apply_catalog(&name, &catalog).await?;
+        world.catalog_ends(&name, &Expect::Taken).await?;
+        world.apply_extension(&name, &name, PACKAGE).await?;
+    }
+    for number in 0..DRIPPING {
+        let reference = world.serve(&format!("drip/catalog-{number}"), catalogs.clone());
+        world
+            .apply_catalog(&format!("dripping-catalog-{number}"), &reference)
+            .await?;
+    }
+    eventually(PATIENCE, "all images drip", async || {
+        let started = transfers(&world, "/drip/bundle-") + transfers(&world, "/drip/catalog-");
+        ensure!(started == 2 * DRIPPING, "{started} transfers have begun");
+        Ok(())
+    })
+    .await?;
+
+    world.apply_catalog("beside", &good).await?;
+    world.catalog_ends("beside", &Expect::Taken).await?;
+    let beside = install(&world, &format!("beside-{id}")).await?;
+    let (bundles, catalogs) = (
+        transfers(&world, "/drip/bundle-"),
+        transfers(&world, "/drip/catalog-"),
+    );
+    ensure!(
+        (bundles, catalogs) == (DRIPPING, DRIPPING),
+        "an image that drips was given up meanwhile: {bundles} and {catalogs} transfers"
+    );
+    for number in 0..DRIPPING {
+        let status = world
+            .extensions()
+            .get(&format!("dripping-{number}"))
+            .await?
+            .status;
+        let conditions = status.and_then(|status| status.conditions).unwrap_or_default();
+        let installed = conditions
+            .iter()
+            .any(|condition| condition.type_ == "Installed" && condition.status == "True");
+        ensure!(
+            !installed,
+            "dripping-{number} is installed: its image did not drip"
+        );
+    }
+    Ok(Fairness { alone, beside })
+}
+
+/// Installs from the catalog `good`; returns the time it took.
+async fn install(world: &World, name: &str) -> Result<Duration> {
+    let started = Instant::now();
+    world.apply_extension(name, "good", PACKAGE).await?;
+    let installed = world.extension_ends(name, &Expect::Taken).await;
+    installed.with_context(|| format!("{name} is held up by registries that it does not need"))?;
+    Ok(started.elapsed())
+}
+
+/// A bundle and its catalog at the well-behaved registry; returns the catalog's reference.
+async fn bundle(world: &World) -> Result<(String, String)> {
+    let id = unique_id();
+    let row = BundleRow {
+        package: PACKAGE.to_owned(),
+        version: "1.0.0".to_owned(),
+        channel: "stable".to_owned(),
+        replaces: String::new(),
+        contents: vec![Word::ConfigMap],
+    };
+    let files: BTreeMap<String, Vec<u8>> = bundle_files(&row, &id);
+    let bundle = files.into_iter().fold(
+        attacks::BUNDLE_LABELS
+            .iter()
+            .fold(ImageBuilder::new(), |image, (key, value)| {
+                image.label(*key, *value)
+            }),
+        |image, (path, bytes)| image.file(path, bytes),
+    );
+    bundle.push(&world.registry, "fair/bundle:v1").await?;
+    let host = world.registry.host();
+    let catalog = ImageBuilder::new()
+        .label(attacks::CONFIGS_LABEL.0, attacks::CONFIGS_LABEL.1)
+        .file(
+            "configs/catalog.json",
+            attacks::catalog_text(&format!("{host}/fair/bundle:v1")),
+        );
+    catalog.push(&world.registry, "fair/catalog:v1").await?;
+    Ok((format!("{host}/fair/catalog:v1"), id))
+}
+
+/// A handler that serves an image's layer byte by byte.
+fn drip(image: &Image) -> Handler {
+    let image = image.clone();
+    Arc::new(move |asked: &Asked| {
+        if !asked.path.contains(&image.layer_path()) {
+            return image.serve(asked);
+        }
+        let drops = stream::iter(image.layer.clone()).then(|byte| async move {
+            tokio::time::sleep(DROP).await;
+            Ok::<_, Infallible>(vec![byte])
+        });
+        answer(200, &[], Body::from_stream(drops))
+    })
+}
+
+/// Transfers of layers that began, by the start of the repository.
+fn transfers(world: &World, repository: &str) -> usize {
+    let asked = world.hostile().asked_for(repository);
+    // The config comes first, then the layer.
+    let blobs = asked.iter().filter(|asked| asked.path.contains("/blobs/"));
+    blobs.count() / 2
+}
