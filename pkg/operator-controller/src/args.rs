@@ -14,6 +14,8 @@ pub enum ServiceAccountPolicy {
     Impersonate,
     /// Nothing: everything is done with the controller's own rights.
     Ignore,
+    /// As `Impersonate`, and objects are read with that service account's rights, too. What names none is refused.
+    Require,
 }
 
 /// Installs and upgrades operators from catalogs.
@@ -42,7 +44,8 @@ pub struct Args {
     #[arg(long, value_name = "DIRECTORY", help_heading = "TLS")]
     pub catalogd_cas_dir: Option<PathBuf>,
     /// What spec.serviceAccount of a ClusterExtension means: its objects are applied and deleted as that service account
-    /// (Impersonate), or with the controller's own rights as if it were not set (Ignore).
+    /// (Impersonate), or with the controller's own rights as if it were not set (Ignore). With Require they are read as that
+    /// account, too, and a ClusterExtension without one is refused: the controller needs no rights on what bundles bring.
     #[arg(long, value_enum, ignore_case = true, default_value_t, value_name = "POLICY")]
     pub service_account_policy: ServiceAccountPolicy,
     /// A file with the bearer token to bring to catalogd, where that asks for one; read anew for every request.
@@ -122,6 +125,7 @@ mod tests {
         };
         assert_eq!(policy("Ignore").unwrap(), ServiceAccountPolicy::Ignore);
         assert_eq!(policy("Impersonate").unwrap(), ServiceAccountPolicy::Impersonate);
+        assert_eq!(policy("require").unwrap(), ServiceAccountPolicy::Require);
         assert!(policy("").is_err());
     }
 }

@@ -129,7 +129,7 @@ async fn controllers(
         client: client.clone(),
         system_namespace: common.system_namespace().into(),
         concurrency: args.concurrency,
-        impersonate: args.service_account_policy == ServiceAccountPolicy::Impersonate,
+        accounts: args.service_account_policy,
         reconciles,
         inventory: inventory.clone(),
         metrics: metrics.clone(),
@@ -169,7 +169,7 @@ async fn controllers(
     let options = cluster_object_set::Options {
         system_namespace: common.system_namespace(),
         concurrency: args.concurrency,
-        impersonate: shared.impersonate,
+        accounts: shared.accounts,
         reconciles: shared.reconciles.clone(),
     };
     let upgrades = cluster_upgrade::run(client.clone(), inventory.clone(), shutdown.clone());

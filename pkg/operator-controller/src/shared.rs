@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::ServiceAccountPolicy;
 use crate::inventory::Inventory;
 use crate::metrics::Metrics;
 use olm_runtime::metrics::Reconciles;
@@ -15,8 +16,8 @@ pub(crate) struct Shared {
     pub system_namespace: Arc<str>,
     /// How many objects of one kind are reconciled at the same time; at least 1.
     pub concurrency: u16,
-    /// Whether `spec.serviceAccount` is acted as; else it is ignored.
-    pub impersonate: bool,
+    /// What `spec.serviceAccount` means.
+    pub accounts: ServiceAccountPolicy,
     /// Counts what they do.
     pub reconciles: Reconciles,
     /// What is known of every extension.

@@ -15,6 +15,7 @@ use kube::{Api, Client, ResourceExt as _};
 use olm_api::{ClusterObjectSet, keys};
 use olm_applier::plan;
 use olm_harness::{ControlPlane, PodStandIn, eventually, install_crds};
+use olm_operator_controller::ServiceAccountPolicy;
 use olm_operator_controller::cluster_object_set::{self, Options};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -56,7 +57,7 @@ impl World {
         let options = Options {
             system_namespace: "olmv1-system".to_owned(),
             concurrency: 4,
-            impersonate: true,
+            accounts: ServiceAccountPolicy::Impersonate,
             reconciles: olm_runtime::metrics::Reconciles::default(),
         };
         let secrets_fail = Arc::new(AtomicBool::new(false));

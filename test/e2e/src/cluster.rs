@@ -4,6 +4,7 @@ use anyhow::{Context as _, bail};
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
 use kube::core::{GroupVersionKind, TypeMeta};
 use kube::discovery::{ApiResource, Discovery, Scope, pinned_kind, verbs};
+use olm_harness::workspace;
 use serde_json::Value;
 
 /// A cluster's objects, untyped.
@@ -83,6 +84,18 @@ impl Cluster {
         Ok(())
     }
 
+    /// Applies the objects of a YAML file below the workspace, but for those that `left_out` names; returns the others.
+    pub async fn apply_file(&self, path: &str, left_out: &[&str]) -> anyhow::Result<Vec<Value>> {
+        let text = std::fs::read_to_string(workspace::root().join(path)).with_context(|| path.to_owned())?;
+        let mut objects: Vec<Value> = serde_saphyr::from_multiple(&text).with_context(|| path.to_owned())?;
+        objects.retain(|object| !left_out.iter().any(|name| object["metadata"]["name"] == *name));
+        for object in &objects {
+            let named = || format!("{path}: {} {}", object["kind"], object["metadata"]["name"]);
+            self.apply(object).await.with_context(named)?;
+        }
+        Ok(objects)
+    }
+
     /// Merges `change` into `kind/name` as a user's `kubectl edit` does.
     pub async fn merge(&self, reference: &str, namespace: &str, change: &Value) -> anyhow::Result<()> {
         let (api, name) = self.lookup(reference, namespace).await?;
@@ -112,7 +125,7 @@ impl Cluster {
             let list = match api.list_metadata(&params).await {
                 Ok(list) => list,
                 // A kind may go while we look: its CRD is being removed.
-                Err(kube::Error::Api(status)) if status.is_not_found() || status.code == 405 => continue,
+                Err(kube::Error::Api(status)) if matches!(status.code, 404 | 405) => continue,
                 Err(error) => return Err(error).context(format!("cannot list {}", kind.plural)),
             };
             found.extend(list.items.into_iter().map(|item| {

@@ -100,6 +100,7 @@ async fn the_api_server_takes_all_of_config() {
         "config/overlays/high-availability",
         "config/overlays/openshift",
         "config/overlays/ignore-service-accounts",
+        "config/overlays/least-privilege",
         "config/overlays/private-catalogs",
         "config/optional/metadata-name-policy",
         "config/optional/prometheus",
@@ -136,6 +137,15 @@ async fn the_api_server_takes_all_of_config() {
         ignoring.contains("- --service-account-policy=Ignore"),
         "{ignoring}"
     );
+
+    let least = render("config/overlays/least-privilege").unwrap();
+    assert!(least.contains("- --service-account-policy=Require"), "{least}");
+    for administrator in [
+        "name: cluster-admin",
+        "operator-controller-impersonator-rolebinding",
+    ] {
+        assert!(!least.contains(administrator), "{administrator} is in\n{least}");
+    }
 
     // The policy does what it is for, as soon as it is in force.
     apply(

@@ -8,7 +8,7 @@ use kube::client::Body;
 use tokio::sync::OnceCell;
 
 use super::call::timed;
-use super::{Engine, EngineError, Revision};
+use super::{Engine, EngineError, Reads, Revision};
 use crate::account::Account;
 
 const USER_HEADER: HeaderName = HeaderName::from_static("impersonate-user");
@@ -59,10 +59,18 @@ impl<'a> Writer<'a> {
                 if exists(&self.engine.client, account).await? {
                     self.engine.actor(account)
                 } else {
-                    Err(EngineError::NoAccount(account.clone()))
+                    Err(self.engine.no_account(account))
                 }
             })
             .await
+    }
+
+    /// The client that reads for the revision.
+    pub(super) async fn reader(&self) -> Result<&Client, EngineError> {
+        match self.engine.reads {
+            Reads::AsController => Ok(&self.engine.client),
+            Reads::AsAccount => self.client().await,
+        }
     }
 }
 

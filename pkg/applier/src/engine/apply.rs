@@ -94,7 +94,7 @@ impl Engine {
         let looks = together(
             items
                 .iter()
-                .map(|item| self.look(revision, item).boxed())
+                .map(|item| self.look(revision, writer, item).boxed())
                 .collect(),
         )
         .await;
@@ -172,9 +172,14 @@ impl Engine {
         Ok(outcome)
     }
 
-    async fn look(&self, revision: &Revision, item: &Item<'_>) -> Result<Look, EngineError> {
+    async fn look(
+        &self,
+        revision: &Revision,
+        writer: &Writer<'_>,
+        item: &Item<'_>,
+    ) -> Result<Look, EngineError> {
         let us = &revision.identity;
-        let (api, resource) = self.api(&item.id).await?;
+        let (_, resource) = self.api(&item.id).await?;
         self.watches.need(&us.uid, &item.id.watch_kind(), &resource);
         let known = self
             .recall(&us.uid, &item.id)
@@ -186,6 +191,7 @@ impl Engine {
                 return Ok(Look::Idle(known.verdict.clone()));
             }
         }
+        let (api, _) = self.api_of(writer.reader().await?, &item.id).await?;
         let live = timed(api.get_opt(&item.id.name)).await.map_err(|source| {
             if source.code() == 404 {
                 self.forget_kind(&item.id);
@@ -246,7 +252,7 @@ impl Engine {
             match self.write(revision, writer, item, look).await {
                 Err(error) if races < RACES && error.is_race() => {
                     races += 1;
-                    look = match self.look(revision, item).await? {
+                    look = match self.look(revision, writer, item).await? {
                         // To be reported with its phase, by the next attempt.
                         Look::Collision(_) => return Err(error),
                         again => again,

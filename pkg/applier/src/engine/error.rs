@@ -41,9 +41,14 @@ pub enum EngineError {
     /// The service account to act as is not there.
     #[error(
         "service account \"{}\" not found in namespace \"{}\": unable to authenticate with the Kubernetes cluster; create it again, or \
-         clear spec.serviceAccount of the ClusterExtension to go on with the controller's own rights", .0.name(), .0.namespace()
+         {otherwise}", .account.name(), .account.namespace()
     )]
-    NoAccount(Account),
+    NoAccount {
+        /// The account.
+        account: Account,
+        /// What else helps.
+        otherwise: &'static str,
+    },
     /// Whether the service account exists cannot be told, or it cannot be acted as.
     #[error("reading {account}")]
     Account {

@@ -197,6 +197,17 @@ pub struct Engine {
     kinds: Mutex<HashMap<Kind, (ApiResource, Scope)>>,
     memory: Mutex<Memory>,
     actors: Mutex<HashMap<Account, Client>>,
+    reads: Reads,
+}
+
+/// Whose rights objects are read with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reads {
+    /// The controller's own.
+    #[default]
+    AsController,
+    /// Those of the revision's service account, as for writing.
+    AsAccount,
 }
 
 impl Engine {
@@ -209,7 +220,15 @@ impl Engine {
             kinds: Mutex::default(),
             memory: Mutex::default(),
             actors: Mutex::default(),
+            reads: Reads::default(),
         }
+    }
+
+    /// The same engine, reading objects with other rights. Watches keep the controller's own.
+    #[must_use]
+    pub fn reading(mut self, reads: Reads) -> Self {
+        self.reads = reads;
+        self
     }
 
     /// The client that speaks as `account`; made once.
@@ -218,12 +237,24 @@ impl Engine {
         if let Some(client) = actors.get(account) {
             return Ok(client.clone());
         }
-        let client = acting_as(&self.client, account).map_err(|_| EngineError::NoAccount(account.clone()))?;
+        let client = acting_as(&self.client, account).map_err(|_| self.no_account(account))?;
         if actors.len() >= ACTORS {
             actors.clear();
         }
         actors.insert(account.clone(), client.clone());
         Ok(client)
+    }
+
+    fn no_account(&self, account: &Account) -> EngineError {
+        EngineError::NoAccount {
+            account: account.clone(),
+            otherwise: match self.reads {
+                Reads::AsController => {
+                    "clear spec.serviceAccount of the ClusterExtension to go on with the controller's own rights"
+                }
+                Reads::AsAccount => "name another one in spec.serviceAccount of the ClusterExtension",
+            },
+        }
     }
 
     /// Drops all that is kept for the revision with this uid: its watches and what was applied.
@@ -270,7 +301,7 @@ impl Engine {
             .insert((id.watch_kind(), id.path()), what);
     }
 
-    /// The API that serves the object, with the controller's own rights: for reading.
+    /// The API that serves the object, with the controller's own rights.
     async fn api(&self, id: &Id) -> Result<(Api<DynamicObject>, ApiResource), EngineError> {
         self.api_of(&self.client, id).await
     }

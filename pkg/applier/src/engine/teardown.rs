@@ -156,7 +156,7 @@ impl Engine {
         id: &Id,
         orphan: bool,
     ) -> Result<Step, EngineError> {
-        let api = match self.api(id).await {
+        let api = match self.api_of(writer.reader().await?, id).await {
             Ok((api, _)) => api,
             Err(error) if error.is_missing_kind() || matches!(error, EngineError::Invalid { .. }) => {
                 return Ok(Step::Gone);

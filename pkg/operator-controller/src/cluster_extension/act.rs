@@ -59,14 +59,20 @@ struct Rendered {
 /// Makes the revision and returns it as the cluster has it.
 pub(crate) async fn roll(context: &Context, order: &Order<'_>) -> Result<ClusterObjectSet, Failure> {
     check_namespace(context, order).await?;
-    let metrics = &context.shared.metrics;
+    let shared = &context.shared;
+    let account = account::wanted(shared.accounts, order.extension)?;
+    if let Some(account) = &account {
+        rights::present(&shared.client, shared.accounts, account).await?;
+    }
+    let metrics = &shared.metrics;
     let bundle = metrics.measure(Step::Pull, load(context, order)).await?;
     let rendering = async {
         let rendered = render(context, order, &bundle).await?;
-        crds::check(context, order.extension, &rendered.objects).await?;
-        if let Some(account) = account::wanted(context, order.extension)? {
-            rights::check(&context.shared.client, &account, &rendered.objects).await?;
+        // First, so that all rights that are missing are told at once: the account may be what the CRDs are read as.
+        if let Some(account) = &account {
+            rights::check(&shared.client, account, &rendered.objects).await?;
         }
+        crds::check(context, order.extension, &rendered.objects).await?;
         Ok::<_, Failure>(rendered)
     };
     let rendered = metrics.measure(Step::Render, rendering).await?;
@@ -136,7 +142,7 @@ async fn render(context: &Context, order: &Order<'_>, bundle: &Bundle) -> Result
         Provider::ServiceCa => Certificates::ServiceCa,
         Provider::Own => {
             let made = certificates::obtain(
-                &context.shared.client,
+                &account::reader(context, order.extension)?,
                 &order.extension.name_any(),
                 namespace,
                 &requests,

@@ -14,7 +14,7 @@ use super::decide::{self, Choice, Refusal, Step};
 use super::failure::Failure;
 use super::identity::{Inputs, Provider};
 use super::model::{BundleRef, History};
-use super::{Context, gather, pull};
+use super::{Context, account, gather, pull};
 
 /// How an extension came to be what its spec wants.
 pub(super) enum Sight {
@@ -50,6 +50,8 @@ pub(super) async fn advance(
             pause: failure.pause(),
         }
     };
+    // Without an account that the policy demands nothing is written, and nothing is kept in repair.
+    account::wanted(context.shared.accounts, extension).map_err(told)?;
     let (image, unseen) = match locate(context, &name, &choice.bundle).await {
         Ok(image) => (image, None),
         // What is installed is kept up by its own controller and needs no image; it remembers what the tag meant.

@@ -17,7 +17,7 @@ use super::Context;
 use super::call::call;
 use super::crd_findings::Findings;
 use super::failure::Failure;
-use super::{served, stored};
+use super::{account, served, stored};
 
 /// Compares every CRD among `objects` with the one on the cluster. Findings that are not waived are a [`Failure`]
 /// that names them, as far as they fit; the log has them all.
@@ -42,7 +42,7 @@ pub(crate) async fn check(
     };
     // Read as it is: a typed copy would lose the fields this build does not know, and report them as removed.
     let kind = ApiResource::erase::<CustomResourceDefinition>(&());
-    let api: Api<DynamicObject> = Api::all_with(context.shared.client.clone(), &kind);
+    let api: Api<DynamicObject> = Api::all_with(account::reader(context, extension)?, &kind);
     let mut plans = Vec::new();
     let mut findings = Findings::new(given);
     let mut took = Duration::ZERO;

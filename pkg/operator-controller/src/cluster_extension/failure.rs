@@ -27,9 +27,26 @@ pub(crate) enum Failure {
     /// The service account is not there.
     #[error(
         "operation cannot proceed due to the following validation error(s): service account \"{}\" not found in namespace \"{}\"; \
-         create it, or clear spec.serviceAccount to use the controller's own rights", .0.name(), .0.namespace()
+         create it, or {otherwise}", .account.name(), .account.namespace()
     )]
-    AccountMissing(Account),
+    AccountMissing {
+        /// The account.
+        account: Account,
+        /// What else helps.
+        otherwise: &'static str,
+    },
+    /// No service account is named, and the policy demands one; the text is the namespace it must be in.
+    #[error(
+        "spec.serviceAccount.name is required: operator-controller runs with --service-account-policy=Require and installs nothing \
+         with its own rights; name a ServiceAccount of namespace \"{0}\" that it may act as, see docs/service-accounts.md"
+    )]
+    AccountRequired(String),
+    /// The controller may not read the service account, so it may hardly act as it.
+    #[error(
+        "operator-controller may not act as the {0}; grant its own service account get and impersonate on this ServiceAccount, see \
+         docs/service-accounts.md"
+    )]
+    AccountClosed(Account),
     /// `spec.serviceAccount` cannot be one.
     #[error(transparent)]
     Account(#[from] AccountError),
@@ -119,7 +136,9 @@ impl Failure {
     /// The longest to wait before it is tried again; `None` leaves it to the usual delays.
     pub(crate) fn patience(&self) -> Option<Duration> {
         match self {
-            Self::Rights { .. } | Self::AccountMissing(_) => Some(RIGHTS_RECHECK),
+            Self::Rights { .. } | Self::AccountMissing { .. } | Self::AccountClosed(_) => {
+                Some(RIGHTS_RECHECK)
+            }
             Self::Image(_)
             | Self::Files(_)
             | Self::Parse(_)
@@ -146,7 +165,7 @@ impl Failure {
             Self::Image(error) => error.terminal(),
             Self::Pack(error) => error.terminal(),
             Self::Render(error) => error.terminal(),
-            Self::Account(_) => true,
+            Self::Account(_) | Self::AccountRequired(_) => true,
             // What a digest names stays as it is; a tag may mean something better tomorrow.
             Self::Files(error) => fixed && !matches!(error, FilesError::Read { .. }),
             Self::Parse(error) => fixed || error.terminal(),
@@ -155,7 +174,8 @@ impl Failure {
             | Self::Survey { .. }
             | Self::NamespaceMissing(_)
             | Self::NamespaceGoing(_)
-            | Self::AccountMissing(_)
+            | Self::AccountMissing { .. }
+            | Self::AccountClosed(_)
             | Self::Rights { .. }
             | Self::Certificates(_)
             | Self::Call(_)
@@ -167,7 +187,11 @@ impl Failure {
     pub(crate) fn label(&self) -> &'static str {
         match self {
             Self::NamespaceMissing(_) | Self::NamespaceGoing(_) => "namespace",
-            Self::AccountMissing(_) | Self::Account(_) | Self::Rights { .. } => "rights",
+            Self::AccountMissing { .. }
+            | Self::AccountRequired(_)
+            | Self::AccountClosed(_)
+            | Self::Account(_)
+            | Self::Rights { .. } => "rights",
             Self::Image(_) => "image",
             Self::Files(_) | Self::Parse(_) => "bundle",
             Self::Render(_) => "render",
@@ -181,9 +205,13 @@ impl Failure {
 
     /// How the status says it.
     pub(crate) fn progress(&self, bundle: &BundleRef) -> Progress {
-        if let Self::AccountMissing(_) = self {
-            // It is about the extension, not about the bundle.
-            return Progress::Retrying(self.to_string());
+        match self {
+            // These are about the extension, not about the bundle.
+            Self::AccountMissing { .. } | Self::AccountClosed(_) => {
+                return Progress::Retrying(self.to_string());
+            }
+            Self::AccountRequired(_) => return Progress::Blocked(self.to_string()),
+            _ => {}
         }
         let message = format!(
             "error for resolved bundle \"{}\" with version \"{}\": {}",

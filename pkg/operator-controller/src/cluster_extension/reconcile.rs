@@ -24,7 +24,7 @@ use super::model::History;
 use super::remove::{self, Removal};
 use super::tags::TAG_INTERVAL;
 use super::{Context, account, constraints, report};
-use crate::metrics;
+use crate::{ServiceAccountPolicy, metrics};
 
 /// Both are upstream's; what they stand for there is done before either goes.
 const FINALIZERS: [&str; 2] = [keys::CLEANUP_UNPACK_FINALIZER, keys::CLEANUP_CONTENT_FINALIZER];
@@ -299,7 +299,7 @@ async fn set_finalizers(
 }
 
 fn warn_of_ignored(context: &Context, extension: &ClusterExtension) {
-    if context.shared.impersonate {
+    if context.shared.accounts != ServiceAccountPolicy::Ignore {
         return;
     }
     let named = extension

@@ -23,6 +23,7 @@ use serde_json::{Value, json};
 
 use super::call::{CallError, call};
 use super::failure::Failure;
+use crate::ServiceAccountPolicy;
 
 /// The rules of this namespace are those that hold everywhere: nobody binds a role in it.
 const NOWHERE: &str = "olm-rights-of-the-whole-cluster";
@@ -34,17 +35,35 @@ const NAMED: usize = 100;
 /// What an account may do, by where.
 type Granted = BTreeMap<RuleScope, Vec<PolicyRule>>;
 
-/// Refuses `objects` when `account` is not there or may not write them all.
-pub(crate) async fn check(client: &Client, account: &Account, objects: &[Value]) -> Result<(), Failure> {
+/// Refuses an `account` that is not there, or that the controller may not look at.
+pub(crate) async fn present(
+    client: &Client,
+    policy: ServiceAccountPolicy,
+    account: &Account,
+) -> Result<(), Failure> {
     let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), account.namespace());
     let found = call(
         format!("reading the {account}"),
         accounts.get_metadata_opt(account.name()),
-    )
-    .await?;
-    if found.is_none() {
-        return Err(Failure::AccountMissing(account.clone()));
+    );
+    match found.await {
+        Ok(Some(_)) => Ok(()),
+        Ok(None) => Err(Failure::AccountMissing {
+            account: account.clone(),
+            otherwise: match policy {
+                ServiceAccountPolicy::Require => "name another one in spec.serviceAccount",
+                ServiceAccountPolicy::Impersonate | ServiceAccountPolicy::Ignore => {
+                    "clear spec.serviceAccount to use the controller's own rights"
+                }
+            },
+        }),
+        Err(error) if error.is_forbidden() => Err(Failure::AccountClosed(account.clone())),
+        Err(error) => Err(error.into()),
     }
+}
+
+/// Refuses `objects` that `account` may not write.
+pub(crate) async fn check(client: &Client, account: &Account, objects: &[Value]) -> Result<(), Failure> {
     let options = |escalation| PermissionOptions {
         escalation,
         owner: Some(""),

@@ -7,10 +7,10 @@ use olm_api::ClusterExtension;
 use olm_applier::stored::{Reach, uses};
 use olm_bundle::crd_safety::{Served, Unserved};
 
-use super::Context;
 use super::call::chain;
 use super::failure::Failure;
 use super::stored::turn;
+use super::{Context, account};
 
 /// The verdict on the versions of `crd`, by the metadata of its objects. An API server that refuses to list them makes it
 /// a warning; one that does not answer makes the extension wait.
@@ -20,9 +20,10 @@ pub(super) async fn look(
     crd: &str,
     unserved: &Unserved,
 ) -> Result<Served, Failure> {
+    let client = account::reader(context, extension)?;
     let _turn = turn().await?;
     let started = Instant::now();
-    let judged = match uses(&context.shared.client, unserved, &Reach::default()).await {
+    let judged = match uses(&client, unserved, &Reach::default()).await {
         Ok(found) => {
             tracing::info!(
                 ClusterExtension = extension.name_any(),

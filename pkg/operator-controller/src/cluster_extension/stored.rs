@@ -10,9 +10,9 @@ use olm_bundle::crd_schema::Plan;
 use olm_runtime::workers::aside;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use super::Context;
 use super::crd_findings::{NAME_LIMIT, cut};
 use super::failure::Failure;
+use super::{Context, account};
 
 /// One at a time, whatever number of extensions ask: each holds a page of objects in memory.
 static TURN: Semaphore = Semaphore::const_new(1);
@@ -39,6 +39,7 @@ pub(crate) async fn check(
     if plans.is_empty() {
         return Ok(());
     }
+    let client = account::reader(context, extension)?;
     let _turn = turn().await?;
     let started = Instant::now();
     let mut lines = Vec::new();
@@ -47,9 +48,8 @@ pub(crate) async fn check(
         unknown.extend(plan.notes.into_iter().map(|note| format!("{crd}: {note}")));
         for target in plan.targets {
             let target = Arc::new(target);
-            let client = &context.shared.client;
             let found = aside(survey(
-                client,
+                &client,
                 &plan.group,
                 &plan.plural,
                 Arc::clone(&target),

@@ -13,6 +13,8 @@ use olm_runtime::client::is_absent;
 use olm_status::cluster_object_set::Outcome;
 use serde_json::json;
 
+use crate::ServiceAccountPolicy;
+
 use super::decide::{self, Course};
 use super::gather::{Gathered, Prepared};
 use super::{Context, Error, limited};
@@ -23,6 +25,9 @@ const TEARDOWN_RETRY: Duration = Duration::from_secs(5);
 const BLOCKED_RETRY: Duration = Duration::from_mins(1);
 /// How many objects an event about repairs names.
 const REPAIRS_NAMED: usize = 5;
+/// Refuses a revision that would be applied or removed with the controller's own rights.
+const NO_ACCOUNT: &str = "no service account is named: operator-controller runs with --service-account-policy=Require and acts \
+                          only as service accounts; set spec.serviceAccount.name of the ClusterExtension";
 const REMOVING: &str = "removing revision resources that are not owned by another revision";
 
 /// When to come back.
@@ -79,11 +84,15 @@ impl Context {
     fn revision(&self, set: &ClusterObjectSet, content: &Prepared) -> Result<Revision, String> {
         let all = self.store.state();
         let identity = decide::identity(set, all.iter().map(AsRef::as_ref));
-        let account = if self.impersonate {
-            Account::of(set).map_err(|error| error.to_string())?
-        } else {
-            None
+        let account = match self.accounts {
+            ServiceAccountPolicy::Ignore => None,
+            ServiceAccountPolicy::Impersonate | ServiceAccountPolicy::Require => {
+                Account::of(set).map_err(|error| error.to_string())?
+            }
         };
+        if account.is_none() && self.accounts == ServiceAccountPolicy::Require {
+            return Err(NO_ACCOUNT.to_owned());
+        }
         let probes = set.spec.progression_probes.as_deref().unwrap_or_default();
         let progression =
             Prober::new(probes).map_err(|error| format!("reading progressionProbes: {error}"))?;

@@ -21,7 +21,7 @@ use kube::runtime::reflector::{self, Store};
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Client, Resource as _, ResourceExt as _};
 use olm_api::{ClusterObjectSet, ClusterObjectSetStatus};
-use olm_applier::engine::Engine;
+use olm_applier::engine::{Engine, Reads};
 use olm_applier::watch::Watches;
 use olm_runtime::backoff::Backoff;
 use olm_runtime::client::is_absent;
@@ -34,6 +34,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::ServiceAccountPolicy;
 use crate::inventory::Inventory;
 use crate::metrics::{Metrics, Step};
 use crate::present::Present;
@@ -56,9 +57,8 @@ pub struct Options {
     pub system_namespace: String,
     /// How many revisions are reconciled at the same time.
     pub concurrency: u16,
-    /// Whether a revision is applied and deleted as the service account it names; else, and where it names none, with the
-    /// controller's own rights.
-    pub impersonate: bool,
+    /// Whose rights a revision is applied and deleted with: those of the service account it names, or the controller's own.
+    pub accounts: ServiceAccountPolicy,
     /// Counts what is done.
     pub reconciles: Reconciles,
 }
@@ -95,7 +95,7 @@ struct Context {
     backoff: Backoff<String>,
     events: Events,
     system_namespace: String,
-    impersonate: bool,
+    accounts: ServiceAccountPolicy,
     contents: Contents,
     released: Released,
     gone: Gone,
@@ -151,12 +151,15 @@ pub(crate) async fn run_observed(
     let (reader, writer) = reflector::store();
     let store = reader.clone();
     let context = Arc::new(Context {
-        engine: Engine::new(client.clone(), Arc::new(watches)),
+        engine: Engine::new(client.clone(), Arc::new(watches)).reading(match options.accounts {
+            ServiceAccountPolicy::Require => Reads::AsAccount,
+            ServiceAccountPolicy::Impersonate | ServiceAccountPolicy::Ignore => Reads::AsController,
+        }),
         store: store.clone(),
         backoff: Backoff::default(),
         events: Events::new(client.clone(), "clusterobjectset-controller"),
         system_namespace: options.system_namespace,
-        impersonate: options.impersonate,
+        accounts: options.accounts,
         contents: Contents::default(),
         released: Released::default(),
         gone: Gone::default(),

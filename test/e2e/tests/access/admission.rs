@@ -94,7 +94,9 @@ async fn only_listed_users_leave_out_the_service_account() -> Result<()> {
     let with_account = json!({"name": "installer"});
     jane.create(&params, &extension("before", &Value::Null)?).await?;
 
-    crate::apply(&cluster, "config/optional/require-service-account/policy.yaml").await?;
+    cluster
+        .apply_file("config/optional/require-service-account/policy.yaml", &[])
+        .await?;
     let dry = PostParams {
         dry_run: true,
         ..PostParams::default()
@@ -153,7 +155,9 @@ async fn only_the_controller_writes_revisions() -> Result<()> {
     let (control_plane, cluster) = start().await?;
     let jane = sets(control_plane.client_for("jane", Some(WRITERS)).await?);
     let controller = sets(control_plane.client_for(CONTROLLER, None).await?);
-    crate::apply(&cluster, "config/optional/protect-revisions/policy.yaml").await?;
+    cluster
+        .apply_file("config/optional/protect-revisions/policy.yaml", &[])
+        .await?;
     let params = PostParams::default();
     let dry = PostParams {
         dry_run: true,

@@ -8,14 +8,13 @@ use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::Client;
 use kube::api::{Api, DeleteParams, PostParams};
 use olm_e2e::cluster::Cluster;
+use olm_e2e::granted::{grants, refused, requests, unused};
 use olm_harness::controllers::SYSTEM_NAMESPACE;
 use olm_harness::ports::Port;
 use olm_harness::{
     Catalogd, ControlPlane, ControllerOptions, ImageBuilder, Registry, eventually, install_crds, tls,
 };
 use serde_json::json;
-
-use crate::granted::{grants, refused, requests, unused};
 
 const LIMIT: Duration = Duration::from_mins(1);
 const ACCOUNT: &str = "catalogd-controller-manager";
@@ -32,7 +31,7 @@ async fn catalogd_uses_every_right_it_is_given_and_needs_no_other() -> Result<()
     cluster
         .apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM_NAMESPACE}}))
         .await?;
-    let rbac = crate::apply(&cluster, "config/rbac/catalogd.yaml").await?;
+    let rbac = cluster.apply_file("config/rbac/catalogd.yaml", &[]).await?;
     pull_secret(&cluster).await?;
     let image = ImageBuilder::new()
         .label("operators.operatorframework.io.index.configs.v1", "/configs")
@@ -86,7 +85,7 @@ async fn catalogd_uses_every_right_it_is_given_and_needs_no_other() -> Result<()
         Ok(used)
     })
     .await?;
-    let missing = refused(used);
+    let missing = refused(&used);
     ensure!(missing.is_empty(), "missing: {missing:#?}");
     Ok(())
 }

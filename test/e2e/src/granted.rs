@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// One verb on one resource, as granted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Grant {
+pub struct Grant {
     /// Empty for the whole cluster.
     namespace: String,
     group: String,
@@ -21,7 +21,7 @@ pub(crate) struct Grant {
 
 /// One request.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Request {
+pub struct Request {
     namespace: String,
     group: String,
     resource: String,
@@ -41,7 +41,7 @@ impl Grant {
 }
 
 /// Returns every right on resources that the roles and bindings among `objects` give to `account`.
-pub(crate) fn grants(objects: &[Value], account: &str) -> BTreeSet<Grant> {
+pub fn grants(objects: &[Value], account: &str) -> BTreeSet<Grant> {
     let binds = |object: &&Value| {
         let subjects = object["subjects"].as_array().into_iter().flatten();
         let mut names = subjects.filter(|subject| subject["kind"] == "ServiceAccount");
@@ -82,15 +82,32 @@ pub(crate) fn grants(objects: &[Value], account: &str) -> BTreeSet<Grant> {
     grants
 }
 
-/// Returns the requests for resources that `user` made, from an audit log.
-pub(crate) fn requests(log: &Path, user: &str) -> Result<BTreeSet<Request>> {
+/// Returns the requests for resources that `user` made for itself, from an audit log.
+///
+/// # Errors
+/// The log cannot be read.
+pub fn requests(log: &Path, user: &str) -> Result<BTreeSet<Request>> {
+    read(log, |event| {
+        event["user"]["username"] == user && event["impersonatedUser"].is_null()
+    })
+}
+
+/// Returns the requests for resources that others made as `user`.
+///
+/// # Errors
+/// As [`requests`].
+pub fn requests_as(log: &Path, user: &str) -> Result<BTreeSet<Request>> {
+    read(log, |event| event["impersonatedUser"]["username"] == user)
+}
+
+fn read(log: &Path, wanted: impl Fn(&Value) -> bool) -> Result<BTreeSet<Request>> {
     let log = std::fs::read_to_string(log).with_context(|| log.display().to_string())?;
     // The last line may be under way.
     let lines = log
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let own = lines.filter(|event| event["user"]["username"] == user && event["objectRef"].is_object());
-    Ok(own
+    let wanted = lines.filter(|event| event["objectRef"].is_object() && wanted(event));
+    Ok(wanted
         .map(|event| {
             let object = &event["objectRef"];
             let mut resource = text(&object["resource"]);
@@ -110,14 +127,47 @@ pub(crate) fn requests(log: &Path, user: &str) -> Result<BTreeSet<Request>> {
 }
 
 /// Returns the rights that no request needed.
-pub(crate) fn unused(grants: &BTreeSet<Grant>, requests: &BTreeSet<Request>) -> Vec<Grant> {
-    let used = |grant: &Grant| requests.iter().any(|request| grant.covers(request));
-    grants.iter().filter(|grant| !used(grant)).cloned().collect()
+pub fn unused(grants: &BTreeSet<Grant>, requests: &BTreeSet<Request>) -> Vec<String> {
+    let used = |grant: &&Grant| requests.iter().any(|request| grant.covers(request));
+    let unused = grants.iter().filter(|grant| !used(grant));
+    unused.map(ToString::to_string).collect()
 }
 
 /// Returns the requests that the API server refused for want of a right.
-pub(crate) fn refused(requests: BTreeSet<Request>) -> Vec<Request> {
-    requests.into_iter().filter(|request| request.refused).collect()
+pub fn refused(requests: &BTreeSet<Request>) -> Vec<String> {
+    let refused = requests.iter().filter(|request| request.refused);
+    refused.map(ToString::to_string).collect()
+}
+
+/// `VERB RESOURCE.GROUP NAMESPACE/NAME`, with `*` for all namespaces and names.
+impl std::fmt::Display for Grant {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let all = |text: &str| {
+            if text.is_empty() {
+                "*".to_owned()
+            } else {
+                text.to_owned()
+            }
+        };
+        let (namespace, name) = (all(&self.namespace), all(&self.name));
+        write!(
+            f,
+            "{} {}.{} {namespace}/{name}",
+            self.verb, self.resource, self.group
+        )
+    }
+}
+
+/// `VERB RESOURCE.GROUP NAMESPACE/NAME`.
+impl std::fmt::Display for Request {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (namespace, name) = (&self.namespace, &self.name);
+        write!(
+            f,
+            "{} {}.{} {namespace}/{name}",
+            self.verb, self.resource, self.group
+        )
+    }
 }
 
 fn text(value: &Value) -> String {
