@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 seconds=${1:-60}
 shift || true
 crates=("$@")
-[ ${#crates[@]} -gt 0 ] || crates=(pkg/version pkg/yaml pkg/fbc pkg/bundle pkg/image pkg/resolve)
+[ ${#crates[@]} -gt 0 ] || crates=(pkg/version pkg/yaml pkg/fbc pkg/bundle pkg/image pkg/resolve pkg/catalogd pkg/cel)
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target/fuzz}
 failed=()
 for crate in "${crates[@]}"; do

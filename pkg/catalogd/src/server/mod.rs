@@ -14,6 +14,8 @@ mod document;
 mod encoding;
 mod graphql;
 mod kept;
+#[cfg(test)]
+mod laws;
 mod listen;
 mod listing;
 mod metrics;

@@ -1,0 +1,6 @@
+//! Queries of `/metas`: none breaks the reader, and what is kept of an object is an object.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| olm_catalogd_fuzz::any_query(text));
