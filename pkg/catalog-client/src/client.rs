@@ -1,6 +1,11 @@
 //! Reads packages from catalogd.
 
-use std::{collections::HashMap, path::PathBuf, sync::Arc, time::SystemTime};
+use std::{
+    collections::HashMap,
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use olm_fbc::PackageContent;
 use olm_runtime::tls::Profile;
@@ -9,6 +14,7 @@ use reqwest::{
     Response, StatusCode,
     header::{HeaderName, HeaderValue},
 };
+use tokio::sync::Semaphore;
 use url::Url;
 
 use crate::{
@@ -63,6 +69,10 @@ pub struct Limits {
     pub catalog: u64,
     /// All packages kept.
     pub cache: u64,
+    /// Packages that are read at the same time: each is parsed as it comes.
+    pub reads: usize,
+    /// Time that one read of a package may take, once it has its turn.
+    pub time: Duration,
 }
 
 impl Default for Limits {
@@ -72,6 +82,8 @@ impl Default for Limits {
             package: 64 * MIB,
             catalog: 4096 * MIB,
             cache: 64 * MIB,
+            reads: 4,
+            time: Duration::from_mins(2),
         }
     }
 }
@@ -91,6 +103,7 @@ pub struct CatalogClient {
     pub(crate) http: tokio::sync::Mutex<Option<Connected>>,
     /// One read at a time of a package: who comes second finds it in the cache.
     reading: Mutex<HashMap<Key, Arc<tokio::sync::Mutex<()>>>>,
+    turns: Semaphore,
 }
 
 impl CatalogClient {
@@ -111,6 +124,7 @@ impl CatalogClient {
             cache: Mutex::new(Cache::new(limits.cache)),
             http: tokio::sync::Mutex::default(),
             reading: Mutex::default(),
+            turns: Semaphore::new(limits.reads),
         }
     }
 
@@ -169,7 +183,17 @@ impl CatalogClient {
             Known::Former(content) => Some(content),
             Known::Nothing => None,
         };
-        match (self.load(catalog, package).await, former) {
+        // What is known already needs no turn.
+        let loaded = {
+            let _turn = self.turns.acquire().await;
+            let load = tokio::time::timeout(self.limits.time, self.load(catalog, package));
+            load.await.unwrap_or_else(|_| {
+                Err(ClientError::Timeout {
+                    catalog: catalog.name.clone(),
+                })
+            })
+        };
+        match (loaded, former) {
             (Ok(reading), _) => {
                 let (content, bytes) = reading.finish();
                 let content = (!content.is_empty()).then(|| Arc::new(content));

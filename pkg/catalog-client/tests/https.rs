@@ -14,7 +14,7 @@ use std::{
     net::TcpListener,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::{Duration, SystemTime},
 };
@@ -55,6 +55,8 @@ struct Inner {
     all: Mutex<StatusCode>,
     content: Mutex<String>,
     asked: AtomicUsize,
+    /// Whether answers never come.
+    silent: AtomicBool,
     /// What a request must bring, if anything.
     authorization: Mutex<Option<String>>,
 }
@@ -76,6 +78,9 @@ async fn metas(
     Query(query): Query<HashMap<String, String>>,
 ) -> Response {
     server.0.asked.fetch_add(1, Ordering::SeqCst);
+    if server.0.silent.load(Ordering::SeqCst) {
+        std::future::pending::<()>().await;
+    }
     let status = *server.0.metas.lock().unwrap();
     if status != StatusCode::OK {
         return (status, "404 page not found\n").into_response();
@@ -151,6 +156,7 @@ fn server() -> Server {
         all: Mutex::new(StatusCode::OK),
         content: Mutex::new(ALL.to_owned()),
         asked: AtomicUsize::new(0),
+        silent: AtomicBool::new(false),
         authorization: Mutex::new(None),
     }))
 }
@@ -335,6 +341,52 @@ async fn a_failing_catalog_keeps_its_last_good_content() {
     let error = package(&client, &nowhere, "other").await.unwrap_err();
     assert!(
         matches!(error, ClientError::Refused { .. }),
+        "{}",
+        error.message()
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_catalog_that_does_not_answer_holds_up_nobody() {
+    let (server, issued) = (server(), certificate());
+    let (port, _ends) = start(&server, &issued).await;
+    let limits = |time| Limits {
+        reads: 1,
+        time,
+        ..Limits::default()
+    };
+    let (first, newer) = (catalog(port, "sha256:1"), catalog(port, "sha256:2"));
+    let patient = Arc::new(CatalogClient::with_limits(
+        trusting(&issued),
+        limits(Duration::from_mins(5)),
+    ));
+    let hasty = CatalogClient::with_limits(trusting(&issued), limits(Duration::from_secs(1)));
+    let app = package(&patient, &first, "app").await.unwrap().unwrap();
+    // A busy machine may take longer for a handshake.
+    while package(&hasty, &first, "app").await.is_err() {}
+    server.0.silent.store(true, Ordering::SeqCst);
+
+    // One read holds the only turn; what is known needs none.
+    server.asked();
+    let (holding, wanted) = (patient.clone(), newer.clone());
+    let held = tokio::spawn(async move { holding.package(&wanted, "other").await });
+    while server.asked() == 0 {
+        tokio::task::yield_now().await;
+    }
+    let known = package(&patient, &first, "app").await.unwrap().unwrap();
+    assert!(Arc::ptr_eq(&app, &known));
+    held.abort();
+
+    // A read that takes too long fails like any other: the former content stands in, and nothing where there is none.
+    let answer = hasty.package(&newer, "app").await.unwrap();
+    assert!(answer.content.is_some());
+    assert_eq!(
+        answer.former.unwrap().why,
+        "catalogd did not answer in time for catalog \"cat\""
+    );
+    let error = hasty.package(&newer, "other").await.unwrap_err();
+    assert!(
+        matches!(error, ClientError::Timeout { .. }),
         "{}",
         error.message()
     );

@@ -13,7 +13,6 @@ use olm_catalog_client::CatalogRef;
 use olm_resolve::{CatalogInput, CatalogLookup, Selection, Selector, SelectorError, near_names};
 use olm_runtime::Feature;
 use olm_status::catalogs::Former;
-use tokio::sync::Semaphore;
 
 use super::Context;
 use super::call::{CallError, call, chain};
@@ -22,12 +21,8 @@ use super::identity::Provider;
 
 /// How many catalogs are asked at the same time.
 const CATALOGS_AT_ONCE: usize = 4;
-/// Packages that are read from catalogs at the same time, by all reconciles: each is parsed as it comes.
-static READS: Semaphore = Semaphore::const_new(4);
 /// Time that all catalogs together may take to name packages for a message.
 const NAMES_LIMIT: Duration = Duration::from_secs(10);
-/// How long one catalog may take to hand over a package.
-const CATALOG_LIMIT: Duration = Duration::from_mins(2);
 
 /// The revisions of the extension `name`, in no particular order.
 ///
@@ -168,28 +163,19 @@ pub(super) async fn answer(
     let mut former = None;
     let lookup = match reference(&catalog) {
         Err(lookup) => lookup,
-        Ok(reference) => {
-            let asked = async {
-                let _turn = READS.acquire().await;
-                context.catalogs.package(&reference, package).await
-            };
-            match tokio::time::timeout(CATALOG_LIMIT, asked).await {
-                Ok(Ok(answer)) => {
-                    former = answer.former.map(|former| Former {
-                        catalog: name.clone(),
-                        since: Time(former.since.try_into().unwrap_or_default()),
-                        why: former.why,
-                    });
-                    answer
-                        .content
-                        .map_or(CatalogLookup::NoSuchPackage, CatalogLookup::Found)
-                }
-                Ok(Err(error)) => CatalogLookup::Failed(error.message()),
-                Err(_) => {
-                    CatalogLookup::Failed(format!("no answer within {} seconds", CATALOG_LIMIT.as_secs()))
-                }
+        Ok(reference) => match context.catalogs.package(&reference, package).await {
+            Ok(answer) => {
+                former = answer.former.map(|former| Former {
+                    catalog: name.clone(),
+                    since: Time(former.since.try_into().unwrap_or_default()),
+                    why: former.why,
+                });
+                answer
+                    .content
+                    .map_or(CatalogLookup::NoSuchPackage, CatalogLookup::Found)
             }
-        }
+            Err(error) => CatalogLookup::Failed(error.message()),
+        },
     };
     let input = CatalogInput {
         name,
