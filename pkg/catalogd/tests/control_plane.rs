@@ -1,13 +1,21 @@
 //! The whole of catalogd against a real API server and a real registry.
 
-use std::{os::unix::fs::MetadataExt, path::Path, sync::Arc, time::Duration};
+use std::{
+    os::unix::fs::{FileExt, MetadataExt},
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Parser;
-use k8s_openapi::api::core::v1::{Namespace, Secret};
+use k8s_openapi::api::{
+    core::v1::{Namespace, Secret},
+    events::v1::Event,
+};
 use kube::{
     Api, Client,
-    api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams},
+    api::{DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams},
 };
 use olm_api::ClusterCatalog;
 use olm_catalogd::{
@@ -45,6 +53,7 @@ impl Catalogd {
             format!("--plain-http-registry={}", registry.host()),
             "--health-probe-bind-address=0".to_owned(),
             "--shutdown-delay=0s".to_owned(),
+            "--content-check-interval=500ms".to_owned(),
         ])?;
         let stop = CancellationToken::new();
         let running = tokio::spawn(run_until(args, stop.clone()));
@@ -196,6 +205,31 @@ impl World {
             .count())
     }
 
+    /// Flips a bit of the stored content.
+    fn damage(&self, name: &str) -> Result<()> {
+        let folder = self.cache.path().join("catalogs").join(name);
+        let path = folder.join("current/catalog.jsonl");
+        let first = *std::fs::read(&path)?.first().context("no content")?;
+        let file = std::fs::OpenOptions::new().write(true).open(path)?;
+        Ok(file.write_all_at(&[first ^ 1], 0)?)
+    }
+
+    /// Waits for an event of a catalog.
+    async fn event(&self, name: &str, reason: &str, part: &str) -> Result<()> {
+        let events = Api::<Event>::all(self.client.clone());
+        eventually(PATIENCE, &format!("event {reason} of {name}"), async || {
+            let found = events.list(&ListParams::default()).await?.items;
+            let told = found.iter().any(|event| {
+                let note = event.note.as_deref().unwrap_or_default();
+                let of = event.regarding.as_ref().and_then(|object| object.name.as_deref());
+                event.reason.as_deref() == Some(reason) && of == Some(name) && note.contains(part)
+            });
+            ensure!(told, "{} events", found.len());
+            Ok(())
+        })
+        .await
+    }
+
     /// Inode, time and size of every stored file.
     fn files(&self, name: &str) -> Result<Vec<(String, u64, i64, u64)>> {
         let folder = self.cache.path().join("catalogs").join(name).join("current/");
@@ -285,6 +319,14 @@ async fn from_an_image_to_served_content_and_back() -> Result<()> {
     world.condition("sample", "Serving=True/Available", "").await?;
     world.serves("sample", "one").await?;
     world.push("test/catalog:broken", "two").await?;
+    world
+        .condition("sample", "Progressing=True/Succeeded", "")
+        .await?;
+    world.serves("sample", "two").await?;
+
+    // Content that is damaged on the disk is said to be, and repaired.
+    world.damage("sample")?;
+    world.event("sample", "ContentDamaged", "catalog.jsonl").await?;
     world
         .condition("sample", "Progressing=True/Succeeded", "")
         .await?;

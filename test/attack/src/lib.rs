@@ -8,6 +8,7 @@
 
 pub mod attacks;
 mod case;
+mod clients;
 mod fairness;
 mod report;
 mod run;

@@ -4,12 +4,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use olm_harness::stub::{Image, answer};
+use olm_harness::{
+    ports::Port,
+    stub::{Image, answer},
+};
+use serde_json::json;
 
 pub(crate) use crate::attacks::PACKAGE;
 use crate::report::mib;
 use crate::world::Extra;
-use crate::{Case, Expect, Peaks, Report, Row, Scale, Subject, World, attacks};
+use crate::{Case, Expect, Peaks, Report, Row, Scale, Subject, World, attacks, clients};
 
 /// Bounds of the memory of each controller, in KiB.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +37,12 @@ impl Aims {
 /// # Errors
 /// When the surroundings fail, a bystander suffers, or an aim is missed; the outcomes of the attacks are in the report.
 pub async fn run(scale: Scale, aims: Option<Aims>) -> Result<Report> {
-    let mut world = World::start(Extra::default()).await?;
+    let metrics = Port::reserve()?;
+    let extra = Extra {
+        catalogd: clients::arguments(&metrics.address()),
+        ..Extra::default()
+    };
+    let mut world = World::start(extra).await?;
     let mut report = Report::default();
     for (class, cases) in attacks::all(scale)? {
         let at_once = match scale {
@@ -47,6 +56,10 @@ pub async fn run(scale: Scale, aims: Option<Aims>) -> Result<Report> {
         }
         bystander(&mut world, class).await?;
     }
+    for row in clients::perform(&mut world, &metrics.address(), scale).await? {
+        report.add(row);
+    }
+    bystander(&mut world, "clients").await?;
     if let Some(aims) = aims {
         hold_to(&mut world, &mut report, aims).await?;
     }

@@ -14,7 +14,7 @@ use super::{
     content::Shared,
     encoding,
     kept::Answer,
-    reply,
+    piece, reply,
 };
 use crate::storage::Encoding;
 
@@ -49,7 +49,7 @@ pub(super) fn answer(
             return reply::empty(StatusCode::PRECONDITION_FAILED, reply::identified(&validators));
         }
     }
-    let answer = match compressed(shared, &validators.etag, form, text, true) {
+    let answer = match compressed(shared, &validators.etag, form, text) {
         Ok(answer) => answer,
         Err(error) => return reply::broken("compressing a document", &error),
     };
@@ -58,31 +58,28 @@ pub(super) fn answer(
     response
 }
 
-/// A text in a form, from what was kept under `tag` where that is the case; `keep`: kept there now.
-pub(super) fn compressed(
-    shared: &Shared,
-    tag: &str,
-    form: Encoding,
-    text: &[u8],
-    keep: bool,
-) -> std::io::Result<Answer> {
+/// A text in a form, from what was kept under `tag` where that is the case.
+fn compressed(shared: &Shared, tag: &str, form: Encoding, text: &[u8]) -> std::io::Result<Answer> {
     if let Some(answer) = shared.kept.get(tag) {
         return Ok(answer);
     }
-    let answer = match compress::whole(form, text)? {
+    let answer = made(form, text)?;
+    shared.kept.put(tag, answer.clone());
+    Ok(answer)
+}
+
+/// A text in a form. A long one takes long to compress: not on a thread of the reactor.
+pub(super) fn made(form: Encoding, text: &[u8]) -> std::io::Result<Answer> {
+    Ok(match compress::whole(form, text)? {
         None => Answer {
-            bytes: text.to_vec().into(),
+            bytes: piece::made(text.to_vec()),
             form: Encoding::Identity,
         },
         Some(bytes) => Answer {
-            bytes: bytes.into(),
+            bytes: piece::made(bytes),
             form,
         },
-    };
-    if keep {
-        shared.kept.put(tag, answer.clone());
-    }
-    Ok(answer)
+    })
 }
 
 /// Gives a response a JSON body and the headers that describe it.

@@ -304,6 +304,8 @@ impl Store {
         files::sync_folder(&folder)?;
         files::sync_folder(&self.root)?;
         self.serving.write().insert(name.clone(), generation.clone());
+        // What was wrong with former content is of no interest any more.
+        self.take_damage(name);
         self.clean(name, Some(target));
         Ok(generation)
     }

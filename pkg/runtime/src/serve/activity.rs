@@ -300,3 +300,132 @@ impl Activity {
         self.evicted.notified().await;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TRAFFIC: Traffic = Traffic::DEFAULT;
+
+    /// A connection and its clock.
+    struct Clock {
+        state: State,
+        now: Instant,
+    }
+
+    impl Clock {
+        fn new(protocol: Protocol) -> Self {
+            let now = Instant::now();
+            let state = State {
+                protocol,
+                ..State::new(now)
+            };
+            Self { state, now }
+        }
+
+        fn pass(&mut self, seconds: u64) -> Instant {
+            self.now += Duration::from_secs(seconds);
+            self.now
+        }
+
+        fn verdict(&mut self) -> Verdict {
+            self.state.judge(self.now, &TRAFFIC)
+        }
+
+        fn stays(&mut self) -> bool {
+            matches!(self.verdict(), Verdict::Keep(due) if due > self.now)
+        }
+    }
+
+    #[test]
+    fn a_request_is_due_five_seconds_after_the_handshake() {
+        let mut silent = Clock::new(Protocol::Http1);
+        silent.pass(4);
+        assert!(silent.stays());
+        silent.pass(1);
+        assert_eq!(silent.verdict(), Verdict::Leave);
+        let mut half = Clock::new(Protocol::Http1);
+        let now = half.pass(4);
+        half.state.heard(now);
+        half.pass(1);
+        assert_eq!(half.verdict(), Verdict::Cut, "half a head");
+        let mut preface = Clock::new(Protocol::Http2);
+        preface.pass(5);
+        assert_eq!(preface.verdict(), Verdict::Leave);
+    }
+
+    #[test]
+    fn idle_connections_leave() {
+        for (protocol, seconds) in [(Protocol::Http1, 30), (Protocol::Http2, 60)] {
+            let mut clock = Clock::new(protocol);
+            let answer = clock.state.begin(clock.now);
+            let now = clock.pass(1000);
+            assert!(clock.stays(), "the answer takes its time");
+            clock.state.end(answer, now);
+            clock.pass(seconds - 1);
+            assert!(clock.stays());
+            clock.pass(1);
+            assert_eq!(clock.verdict(), Verdict::Leave);
+        }
+    }
+
+    #[test]
+    fn only_time_in_which_the_server_waits_counts() {
+        let mut clock = Clock::new(Protocol::Http1);
+        let answer = clock.state.begin(clock.now);
+        for _ in 0..100 {
+            // The client is quick, the answer takes ten minutes to make.
+            let now = clock.pass(600);
+            clock.state.waits(answer, 1024, now);
+            let now = clock.pass(1);
+            clock.state.asked(answer, now);
+            if clock.state.answers[&answer].waited < TRAFFIC.stall {
+                assert!(clock.stays());
+            } else {
+                break;
+            }
+        }
+        assert_eq!(clock.verdict(), Verdict::Cut, "60 KiB in 60 seconds of waiting");
+    }
+
+    #[test]
+    fn a_client_that_takes_the_least_stays() {
+        let mut clock = Clock::new(Protocol::Http2);
+        let answer = clock.state.begin(clock.now);
+        for _ in 0..100 {
+            clock.state.waits(answer, TRAFFIC.least / 4, clock.now);
+            let now = clock.pass(15);
+            assert!(clock.stays());
+            clock.state.asked(answer, now);
+        }
+        clock.state.waits(answer, TRAFFIC.least, clock.now);
+        clock.pass(59);
+        assert!(clock.stays());
+        // Whatever it took before, no byte for two windows is too little.
+        clock.pass(60);
+        clock.verdict();
+        clock.pass(60);
+        assert_eq!(clock.verdict(), Verdict::Cut);
+    }
+
+    #[test]
+    fn the_idlest_is_worth_least_then_the_slowest() {
+        let mut idle = Clock::new(Protocol::Http1);
+        let later = idle.pass(1);
+        let mut slow = Clock::new(Protocol::Http1);
+        let answer = slow.state.begin(slow.now);
+        slow.state.waits(answer, 1000, slow.now);
+        assert_eq!(slow.state.worth(slow.now), None, "it may be quick");
+        let now = slow.pass(10);
+        let mut worths = [
+            slow.state.worth(now).unwrap(),
+            Worth::Idle(later),
+            idle.state.worth(now).unwrap(),
+        ];
+        worths.sort();
+        assert_eq!(worths[0], idle.state.worth(now).unwrap());
+        assert_eq!(worths[2], Worth::Slow(100));
+        slow.state.asked(answer, now);
+        assert_eq!(slow.state.worth(now), None, "the server is at work");
+    }
+}

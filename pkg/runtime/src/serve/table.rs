@@ -154,3 +154,50 @@ impl Drop for Place {
         self.table.open.lock().leave(self.number);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peers_are_addresses_or_networks() {
+        let peer = |text: &str| Peer::from(text.parse::<IpAddr>().unwrap());
+        assert_eq!(peer("192.0.2.1"), peer("::ffff:192.0.2.1"));
+        assert_ne!(peer("192.0.2.1"), peer("192.0.2.2"));
+        assert_eq!(peer("2001:db8::1"), peer("2001:db8::2:3"));
+        assert_ne!(peer("2001:db8::1"), peer("2001:db8:0:1::1"));
+    }
+
+    #[tokio::test]
+    async fn who_has_most_connections_gives_way() {
+        let peers = [1, 2].map(|last| Peer::from(IpAddr::from([192, 0, 2, last])));
+        let table = Arc::new(Table::new(4, 4));
+        let new = || Arc::new(Activity::new());
+        let kept = table.enter(peers[1], &new()).unwrap();
+        // It is idle longer than all others, but its client has no other.
+        let places: Vec<_> = (0..3).map(|_| table.enter(peers[0], &new()).unwrap()).collect();
+        let more = table.enter(peers[0], &new()).unwrap();
+        let open = table.open.lock();
+        assert!(open.entries.contains_key(&kept.number));
+        assert!(!open.entries.contains_key(&places[0].number));
+        assert_eq!((open.entries.len(), open.by_peer[&peers[0]]), (4, 3));
+        drop(open);
+        drop((kept, places, more));
+        assert!(table.open.lock().entries.is_empty() && table.open.lock().by_peer.is_empty());
+    }
+
+    #[tokio::test]
+    async fn busy_connections_are_not_closed() {
+        let peer = Peer::from(IpAddr::from([192, 0, 2, 1]));
+        let table = Arc::new(Table::new(4, 2));
+        let busy = [Arc::new(Activity::new()), Arc::new(Activity::new())];
+        let _places = busy.each_ref().map(|activity| {
+            activity.begin();
+            table.enter(peer, activity).unwrap()
+        });
+        let full = table.enter(peer, &Arc::new(Activity::new())).unwrap_err();
+        assert_eq!(full, Full::Client);
+        let other = Peer::from(IpAddr::from([192, 0, 2, 2]));
+        assert!(table.enter(other, &Arc::new(Activity::new())).is_ok());
+    }
+}

@@ -167,14 +167,18 @@ impl Graph {
         };
         let ran = tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            run(&schema, generation, query)
+            let (text, good) = run(&schema, generation, query);
+            (document::made(form, &text), good)
         });
-        let (text, good) = match ran.await {
-            Ok(answer) => answer,
+        let (answer, good) = match ran.await {
+            Ok(ran) => ran,
             Err(error) => return reply::broken("running a query", &error),
         };
-        match document::compressed(shared, &tag, form, &text, good) {
+        match answer {
             Ok(answer) => {
+                if good {
+                    shared.kept.put(&tag, answer.clone());
+                }
                 document::fill(&mut response, answer, true);
                 response
             }

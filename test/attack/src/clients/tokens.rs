@@ -1,0 +1,105 @@
+//! A flood of bogus tokens on the metrics, while a scraper with a good one asks from another address.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::{
+    authentication::v1::TokenRequest,
+    core::v1::ServiceAccount,
+    rbac::v1::{ClusterRole, ClusterRoleBinding},
+};
+use kube::{Api, api::PostParams};
+use olm_harness::Kernel;
+use serde_json::json;
+use tokio::{task::JoinSet, time::sleep};
+
+use super::{
+    Bounds, Watch, broken,
+    readers::Readers,
+    target::{Target, answer, ask},
+};
+use crate::{NAMESPACE, Row, Scale, World};
+
+const NAME: &str = "bogus tokens";
+const SCRAPER: &str = "scraper";
+/// The time that a scrape may take during the flood: far less than the twenty seconds after which a review is given up.
+const SOON: Duration = Duration::from_secs(5);
+
+pub(super) async fn attack(world: &World, target: &Arc<Target>, kernel: Kernel, scale: Scale) -> Row {
+    match perform(world, target, kernel, scale).await {
+        Ok(row) => row,
+        Err(error) => broken(NAME, &error),
+    }
+}
+
+async fn perform(world: &World, target: &Arc<Target>, kernel: Kernel, scale: Scale) -> Result<Row> {
+    let (clients, scrapes) = match scale {
+        Scale::Small => (20, 3),
+        Scale::Full => (100, 30),
+    };
+    let token = scraper(world).await?;
+    let mut watch = Watch::begin(kernel)?;
+    let readers = Readers::start(target, 2);
+    let mut flood = JoinSet::new();
+    for number in 0..clients {
+        let target = target.clone();
+        flood.spawn(async move {
+            for round in 0.. {
+                // Whoever is cut off or refused comes again.
+                let _ = scrape(&target, 1, &format!("bogus-{number}-{round}")).await;
+                sleep(Duration::from_millis(1)).await;
+            }
+        });
+    }
+    watch.look(Duration::from_secs(1)).await?;
+    let mut slowest = Duration::ZERO;
+    for _ in 0..scrapes {
+        let began = Instant::now();
+        let status = scrape(target, 2, &token)
+            .await
+            .context("the scraper is not answered")?;
+        ensure!(status == 200, "the scraper is answered with {status}");
+        slowest = slowest.max(began.elapsed());
+        watch.look(super::LOOK).await?;
+    }
+    ensure!(slowest < SOON, "a scrape took {slowest:?}");
+    ensure!(!flood.is_empty(), "the flood ended");
+    let what = format!(
+        "{clients} clients, {scrapes} scrapes, the slowest {} ms",
+        slowest.as_millis()
+    );
+    let row = watch.end(NAME, &what, readers, Bounds::of(scale));
+    flood.shutdown().await;
+    Ok(row)
+}
+
+async fn scrape(target: &Target, last: u8, token: &str) -> Result<u16> {
+    let mut stream = target.connect(last, target.metrics).await?;
+    ask(&mut stream, "/metrics", Some(token)).await?;
+    answer(&mut stream).await
+}
+
+/// Makes a service account that may read metrics; returns a token of it.
+async fn scraper(world: &World) -> Result<String> {
+    let (client, post) = (world.plane.client(), PostParams::default());
+    let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), NAMESPACE);
+    let account = serde_json::from_value(json!({"metadata": {"name": SCRAPER}}))?;
+    accounts.create(&post, &account).await?;
+    let role: ClusterRole = serde_json::from_value(json!({
+        "metadata": {"name": SCRAPER},
+        "rules": [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}],
+    }))?;
+    Api::all(client.clone()).create(&post, &role).await?;
+    let binding: ClusterRoleBinding = serde_json::from_value(json!({
+        "metadata": {"name": SCRAPER},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": SCRAPER},
+        "subjects": [{"kind": "ServiceAccount", "name": SCRAPER, "namespace": NAMESPACE}],
+    }))?;
+    Api::all(client).create(&post, &binding).await?;
+    let request: TokenRequest = serde_json::from_value(json!({"spec": {"audiences": []}}))?;
+    let answer = accounts.create_token_request(SCRAPER, &post, &request).await?;
+    answer.status.and_then(|status| status.token).context("no token")
+}
