@@ -8,7 +8,6 @@ use olm_harness::{
     ports::Port,
     stub::{Image, answer},
 };
-use serde_json::json;
 
 pub(crate) use crate::attacks::PACKAGE;
 use crate::report::mib;

@@ -93,60 +93,8 @@ async fn the_api_server_takes_all_of_config() {
             .unwrap();
     }
 
-    for folder in [
-        "config/default",
-        "config/samples",
-        "config/overlays/cert-manager",
-        "config/overlays/high-availability",
-        "config/overlays/openshift",
-        "config/overlays/ignore-service-accounts",
-        "config/overlays/least-privilege",
-        "config/overlays/private-catalogs",
-        "config/optional/metadata-name-policy",
-        "config/optional/prometheus",
-        "config/optional/protect-revisions",
-        "config/optional/require-service-account",
-    ] {
-        let (known, foreign) = known(&render(folder).unwrap());
-        let objects = known.lines().filter(|line| line.starts_with("kind: ")).count();
-        let taken = apply(kubeconfig, &known, true).unwrap();
-        assert_eq!(taken.lines().count(), objects, "{folder}: {taken}");
-        let expected = match folder {
-            "config/overlays/cert-manager" => 5,
-            "config/overlays/openshift" | "config/optional/prometheus" => 2,
-            _ => 0,
-        };
-        assert_eq!(foreign, expected, "{folder}");
-        if folder == "config/default" {
-            for name in [
-                "clusterobjectsets.olm.operatorframework.io",
-                "service/catalogd-service",
-                "deployment.apps/operator-controller-controller-manager",
-            ] {
-                assert!(taken.contains(name), "{taken}");
-            }
-            assert!(
-                !taken.contains("mutatingadmissionpolicy"),
-                "needs Kubernetes 1.36"
-            );
-        }
-    }
-
-    let ignoring = render("config/overlays/ignore-service-accounts").unwrap();
-    assert!(
-        ignoring.contains("- --service-account-policy=Ignore"),
-        "{ignoring}"
-    );
-
-    let least = render("config/overlays/least-privilege").unwrap();
-    assert!(least.contains("- --service-account-policy=Require"), "{least}");
-    for administrator in [
-        "name: cluster-admin",
-        "operator-controller-impersonator-rolebinding",
-    ] {
-        assert!(!least.contains(administrator), "{administrator} is in\n{least}");
-    }
-
+    takes_every_folder(kubeconfig);
+    overlays_say_what_they_change();
     // The policy does what it is for, as soon as it is in force.
     apply(
         kubeconfig,
@@ -186,6 +134,65 @@ async fn the_api_server_takes_all_of_config() {
             .collect::<Vec<_>>(),
         expected
     );
+}
+
+/// Applies every folder of `config` in a server-side dry run.
+fn takes_every_folder(kubeconfig: &Path) {
+    for folder in [
+        "config/default",
+        "config/samples",
+        "config/overlays/cert-manager",
+        "config/overlays/high-availability",
+        "config/overlays/openshift",
+        "config/overlays/ignore-service-accounts",
+        "config/overlays/least-privilege",
+        "config/overlays/private-catalogs",
+        "config/optional/metadata-name-policy",
+        "config/optional/prometheus",
+        "config/optional/protect-revisions",
+        "config/optional/require-service-account",
+    ] {
+        let (known, foreign) = known(&render(folder).unwrap());
+        let objects = known.lines().filter(|line| line.starts_with("kind: ")).count();
+        let taken = apply(kubeconfig, &known, true).unwrap();
+        assert_eq!(taken.lines().count(), objects, "{folder}: {taken}");
+        let expected = match folder {
+            "config/overlays/cert-manager" => 5,
+            "config/overlays/openshift" | "config/optional/prometheus" => 2,
+            _ => 0,
+        };
+        assert_eq!(foreign, expected, "{folder}");
+        if folder == "config/default" {
+            for name in [
+                "clusterobjectsets.olm.operatorframework.io",
+                "service/catalogd-service",
+                "deployment.apps/operator-controller-controller-manager",
+            ] {
+                assert!(taken.contains(name), "{taken}");
+            }
+            assert!(
+                !taken.contains("mutatingadmissionpolicy"),
+                "needs Kubernetes 1.36"
+            );
+        }
+    }
+}
+
+fn overlays_say_what_they_change() {
+    let ignoring = render("config/overlays/ignore-service-accounts").unwrap();
+    assert!(
+        ignoring.contains("- --service-account-policy=Ignore"),
+        "{ignoring}"
+    );
+
+    let least = render("config/overlays/least-privilege").unwrap();
+    assert!(least.contains("- --service-account-policy=Require"), "{least}");
+    for administrator in [
+        "name: cluster-admin",
+        "operator-controller-impersonator-rolebinding",
+    ] {
+        assert!(!least.contains(administrator), "{administrator} is in\n{least}");
+    }
 }
 
 /// What a plain API server serves, and how many objects are of other operators' kinds.

@@ -35,7 +35,7 @@ pub async fn follow(context: Arc<Context>, claims: Claims, stop: CancellationTok
         tokio::select! {
             () = stop.cancelled() => return,
             changed = known.changed() => if changed.is_err() { return },
-            damaged = damages.changed() => if damaged.is_err() { return },
+            reported = damages.changed() => if reported.is_err() { return },
             Some(done) = tasks.join_next() => match done {
                 Ok(name) => {
                     at_work.remove(&name);

@@ -82,7 +82,7 @@ async fn measured(catalog: Arc<Guarded>, context: Arc<Context>) -> Result<Action
     };
     let done = context
         .workers
-        .employ(context.reconciles.measure(work, ended))
+        .employ(Box::pin(context.reconciles.measure(work, ended)))
         .await;
     // Upstream's words, which tools look for in the log.
     tracing::info!(ClusterCatalog = catalog_name, "reconcile ending");

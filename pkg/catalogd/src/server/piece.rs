@@ -40,19 +40,15 @@ pub(super) fn whole(usual: usize) -> usize {
 #[derive(Debug)]
 struct Counted {
     bytes: Vec<u8>,
-    counted: usize,
+    size: usize,
     total: &'static AtomicUsize,
 }
 
 impl Counted {
     fn new(bytes: Vec<u8>, total: &'static AtomicUsize) -> Self {
-        let counted = bytes.capacity();
-        total.fetch_add(counted, Ordering::Relaxed);
-        Self {
-            bytes,
-            counted,
-            total,
-        }
+        let size = bytes.capacity();
+        total.fetch_add(size, Ordering::Relaxed);
+        Self { bytes, size, total }
     }
 }
 
@@ -64,7 +60,7 @@ impl AsRef<[u8]> for Counted {
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        self.total.fetch_sub(self.counted, Ordering::Relaxed);
+        self.total.fetch_sub(self.size, Ordering::Relaxed);
     }
 }
 
