@@ -131,18 +131,18 @@ pub(super) async fn advance(
             history.add(&made);
         }
     }
-    Ok(match unseen {
-        None => Sight::Seen,
-        Some(failure) => {
-            context.shared.metrics.retried(failure.label());
-            tracing::warn!(
-                ClusterExtension = name,
-                error = chain(&failure),
-                "the bundle's image cannot be found; what is installed is kept"
-            );
-            Sight::Unseen
-        }
-    })
+    Ok(unseen.map_or(Sight::Seen, |failure| unseen_tag(context, &name, &failure)))
+}
+
+/// Counts and logs a tag that cannot be looked up while the spec asks for nothing new.
+fn unseen_tag(context: &Context, extension: &str, failure: &Failure) -> Sight {
+    context.shared.metrics.retried(failure.label());
+    tracing::warn!(
+        ClusterExtension = extension,
+        error = chain(failure),
+        "the bundle's image cannot be found; what is installed is kept"
+    );
+    Sight::Unseen
 }
 
 /// The setback with what waits for the image: a change of the spec, which needs the bundle rendered anew.

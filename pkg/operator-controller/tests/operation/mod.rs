@@ -224,7 +224,7 @@ async fn left(world: &World, name: &str) -> Result<Vec<String>> {
 }
 
 async fn lets_go_of_all(world: &World, shell: &Shell) -> Result<()> {
-    let script = commands("deleting.md", "### Take everything away", "left")?;
+    let script = commands("deleting.md", "### Delete all installed objects", "left")?;
     shell.run(&script).await?;
     let extensions: Api<ClusterExtension> = Api::all(world.client.clone());
     eventually(LIMIT, "all of it is gone", async || {
@@ -242,7 +242,7 @@ async fn lets_go_of_all(world: &World, shell: &Shell) -> Result<()> {
 async fn keeps_all(world: &World, shell: &Shell) -> Result<()> {
     let maps: Api<ConfigMap> = Api::namespaced(world.client.clone(), "kept");
     let before = maps.get("sample-config").await?;
-    let script = commands("deleting.md", "### Leave everything where it is", "kept")?;
+    let script = commands("deleting.md", "### Keep all installed objects", "kept")?;
     shell.run(&script).await?;
     let (extensions, sets): (Api<ClusterExtension>, Api<ClusterObjectSet>) =
         (Api::all(world.client.clone()), Api::all(world.client.clone()));
