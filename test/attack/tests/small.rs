@@ -1,6 +1,5 @@
 //! A few attacks of every class, against the build's controllers.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use olm_attack::Scale;
 
