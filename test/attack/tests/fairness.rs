@@ -1,7 +1,5 @@
 //! Registries that drip hold up nobody else.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
-
 #[tokio::test(flavor = "multi_thread")]
 async fn an_extension_does_not_wait_for_others_registries() {
     let fair = Box::pin(olm_attack::fairness()).await.unwrap();

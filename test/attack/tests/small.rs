@@ -1,6 +1,5 @@
 //! A few attacks of every class, against the build's controllers.
 
-
 use olm_attack::Scale;
 
 #[tokio::test(flavor = "multi_thread")]
