@@ -93,8 +93,8 @@ async fn the_api_server_takes_all_of_config() {
             .unwrap();
     }
 
-    takes_every_folder(kubeconfig);
-    overlays_say_what_they_change();
+    takes_every_folder(kubeconfig).unwrap();
+    overlays_say_what_they_change().unwrap();
     // The policy does what it is for, as soon as it is in force.
     apply(
         kubeconfig,
@@ -137,7 +137,7 @@ async fn the_api_server_takes_all_of_config() {
 }
 
 /// Applies every folder of `config` in a server-side dry run.
-fn takes_every_folder(kubeconfig: &Path) {
+fn takes_every_folder(kubeconfig: &Path) -> Result<()> {
     for folder in [
         "config/default",
         "config/samples",
@@ -152,9 +152,9 @@ fn takes_every_folder(kubeconfig: &Path) {
         "config/optional/protect-revisions",
         "config/optional/require-service-account",
     ] {
-        let (known, foreign) = known(&render(folder).unwrap());
+        let (known, foreign) = known(&render(folder)?);
         let objects = known.lines().filter(|line| line.starts_with("kind: ")).count();
-        let taken = apply(kubeconfig, &known, true).unwrap();
+        let taken = apply(kubeconfig, &known, true)?;
         assert_eq!(taken.lines().count(), objects, "{folder}: {taken}");
         let expected = match folder {
             "config/overlays/cert-manager" => 5,
@@ -176,16 +176,17 @@ fn takes_every_folder(kubeconfig: &Path) {
             );
         }
     }
+    Ok(())
 }
 
-fn overlays_say_what_they_change() {
-    let ignoring = render("config/overlays/ignore-service-accounts").unwrap();
+fn overlays_say_what_they_change() -> Result<()> {
+    let ignoring = render("config/overlays/ignore-service-accounts")?;
     assert!(
         ignoring.contains("- --service-account-policy=Ignore"),
         "{ignoring}"
     );
 
-    let least = render("config/overlays/least-privilege").unwrap();
+    let least = render("config/overlays/least-privilege")?;
     assert!(least.contains("- --service-account-policy=Require"), "{least}");
     for administrator in [
         "name: cluster-admin",
@@ -193,6 +194,7 @@ fn overlays_say_what_they_change() {
     ] {
         assert!(!least.contains(administrator), "{administrator} is in\n{least}");
     }
+    Ok(())
 }
 
 /// What a plain API server serves, and how many objects are of other operators' kinds.

@@ -73,7 +73,7 @@ impl Replicas {
             tokio::spawn(async move {
                 serve(listener, router, &certificate, Traffic::DEFAULT, ending)
                     .await
-                    .unwrap()
+                    .unwrap();
             });
             stores.push(store);
         }

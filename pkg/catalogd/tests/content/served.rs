@@ -101,7 +101,7 @@ impl Server {
         tokio::spawn(async move {
             serve(listener, router, &certificate, traffic, ending)
                 .await
-                .unwrap()
+                .unwrap();
         });
         Self {
             url,

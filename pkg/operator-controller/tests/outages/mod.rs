@@ -198,10 +198,10 @@ async fn former_content_stands_in(world: &mut World) -> Result<()> {
             .matches("the former content of the package stands in")
             .count())
     };
-    let (before, tried) = (world.versions().await?, tries()?);
-    eventually(LIMIT, "it is tried again", async || {
+    let (before, attempts) = (world.versions().await?, tries()?);
+    eventually(LIMIT, "it is attempts again", async || {
         let now = tries()?;
-        ensure!(now >= tried + 2, "{now} of {tried} + 2");
+        ensure!(now >= attempts + 2, "{now} of {attempts} + 2");
         Ok(())
     })
     .await?;
