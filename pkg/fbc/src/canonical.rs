@@ -5,7 +5,7 @@
 //! up to 64 bits keep their digits.
 
 use crate::Meta;
-use crate::decode::DecodeError;
+use crate::decode::{DecodeError, MAX_KEYS};
 use serde_json::{Map, Number, Value};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,6 +13,9 @@ use std::fmt::Write as _;
 /// Files `fields`, the top level of one object with the canonical text of each value, under its schema, package
 /// and name.
 pub(crate) fn meta(mut fields: Vec<(String, String)>) -> Result<Meta, DecodeError> {
+    if fields.len() > MAX_KEYS {
+        return Err(DecodeError::TooManyKeys { limit: MAX_KEYS });
+    }
     let mut folded: BTreeMap<String, Vec<&String>> = BTreeMap::new();
     for (key, _) in &fields {
         folded.entry(fold(key)).or_default().push(key);

@@ -10,8 +10,8 @@ use std::io::Read;
 /// Limits on a catalog file. Catalogs are foreign, so every file is bounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Longest single meta, in bytes of its source. The values of a YAML document may take twice as much memory,
-    /// and a mebibyte in any case.
+    /// Longest single meta, in bytes of its source. The values of a YAML document may take twice as much memory, but no more
+    /// than 32 times its own text and 4 MiB.
     pub max_meta_bytes: usize,
     /// Deepest nesting of a meta; never more than [`olm_yaml::Limits::DEEPEST`].
     pub max_depth: usize,
@@ -30,8 +30,13 @@ impl Default for Limits {
     }
 }
 
+/// Most keys at the top of a meta. Each is kept apart and compared with all others; real metas have less than twenty.
+pub(crate) const MAX_KEYS: usize = 16_384;
 /// Memory that the values of any YAML document may take, in bytes.
-const LEAST_MEMORY: usize = 1 << 20;
+const LEAST_MEMORY: usize = 4 << 20;
+/// How many times the length of its text the values of a YAML document may take beyond that: short keys and values, the
+/// most costly that people write, take 25 times.
+const MEMORY_RATIO: usize = 32;
 
 /// Reason why a catalog file cannot be read. `document` counts from 1.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +62,12 @@ pub enum DecodeError {
     /// The file has more metas than the limit.
     #[error("the file has more than {limit} metas")]
     TooMany {
+        /// The limit.
+        limit: usize,
+    },
+    /// A meta has more keys than the limit.
+    #[error("a meta has more than {limit} keys")]
+    TooManyKeys {
         /// The limit.
         limit: usize,
     },
@@ -184,7 +195,7 @@ impl<R: Read> Decoder<R> {
                         continue;
                     }
                 },
-                Frame::Yaml(text) => match olm_yaml::document(text, &self.text_limits)? {
+                Frame::Yaml(text) => match olm_yaml::document(text, &limits_of(text, &self.text_limits))? {
                     Value::Null => continue,
                     Value::Object(fields) => fields
                         .into_iter()
@@ -203,6 +214,18 @@ impl<R: Read> Decoder<R> {
             self.documents += 1;
             return Ok(Some(meta));
         }
+    }
+}
+
+/// The limits of one YAML document: a small text has no claim to the memory of a large one.
+fn limits_of(text: &[u8], limits: &olm_yaml::Limits) -> olm_yaml::Limits {
+    let claim = text
+        .len()
+        .saturating_mul(MEMORY_RATIO)
+        .saturating_add(LEAST_MEMORY);
+    olm_yaml::Limits {
+        max_memory: limits.max_memory.min(claim),
+        ..*limits
     }
 }
 

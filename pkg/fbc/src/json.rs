@@ -4,7 +4,7 @@
 //! not sorted, the object is put in order afterwards. Memory is twice the size of the text.
 
 use crate::canonical;
-use crate::decode::DecodeError;
+use crate::decode::{DecodeError, MAX_KEYS};
 use olm_yaml::YamlError;
 use serde::de::{DeserializeSeed, Deserializer as _, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Number, error::Category};
@@ -46,6 +46,9 @@ impl<'de> Visitor<'de> for Fields {
                 scratch: &mut scratch,
             })?;
             fields.insert(key, out);
+            if fields.len() > MAX_KEYS {
+                return Err(A::Error::custom(DecodeError::TooManyKeys { limit: MAX_KEYS }));
+            }
         }
         Ok(fields.into_iter().collect())
     }

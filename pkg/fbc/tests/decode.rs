@@ -34,6 +34,30 @@ fn fault(text: &str, limits: &Limits) -> DecodeError {
 }
 
 #[test]
+fn keys_of_a_meta_are_limited() {
+    let keys = |count: usize| {
+        (0..count)
+            .map(|number| format!(",\"k{number}\":0"))
+            .collect::<String>()
+    };
+    for (count, taken) in [(10_000, true), (17_000, false)] {
+        let json = format!("{{\"schema\":\"olm.package\",\"name\":\"a\"{}}}", keys(count));
+        let yaml = (0..count).fold("schema: olm.package\nname: a\n".to_owned(), |text, number| {
+            text + &format!("k{number}: 0\n")
+        });
+        for text in [json, yaml] {
+            let read = decode(text.as_bytes(), &Limits::default()).next().unwrap();
+            let Err(error) = read else {
+                assert!(taken, "{count} keys");
+                continue;
+            };
+            let cause = std::error::Error::source(&error).unwrap().to_string();
+            assert!(!taken && cause.contains("more than 16384 keys"), "{cause}");
+        }
+    }
+}
+
+#[test]
 fn yaml_oddities_are_read_as_kubernetes_reads_them() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../test/testdata/fbc/");
     let read = |name: &str| std::fs::read_to_string(format!("{root}{name}")).expect("testdata");

@@ -15,6 +15,7 @@ pub mod features;
 pub mod health;
 pub mod lease;
 pub mod metrics;
+pub mod parsing;
 pub mod pprof;
 pub mod serve;
 pub mod shutdown;

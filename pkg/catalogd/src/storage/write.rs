@@ -8,6 +8,8 @@ use std::{
     thread,
 };
 
+use olm_runtime::parsing;
+
 use super::{
     Limits, Manifest, Origin, StorageError, files,
     forms::Forms,
@@ -79,7 +81,10 @@ fn read(
             return Err(StorageError::Interrupted);
         }
         let file = fs::File::open(&path).map_err(StorageError::io("open", &path))?;
-        for meta in olm_fbc::decode(file, &limits.of_a_file()) {
+        let length = file.metadata().map_err(StorageError::io("read", &path))?.len();
+        let mut metas = olm_fbc::decode(file, &limits.of_a_file());
+        let mut turn = parsing::turn(length);
+        while let Some(meta) = metas.next() {
             let meta = meta.map_err(|source| StorageError::Decode {
                 file: name.clone(),
                 source,
@@ -95,8 +100,13 @@ fn read(
             if !forms.add(&meta.blob) {
                 return Ok(());
             }
-            if index.counts().metas.is_multiple_of(OFTEN) && interrupted() {
-                return Err(StorageError::Interrupted);
+            if index.counts().metas.is_multiple_of(OFTEN) {
+                if interrupted() {
+                    return Err(StorageError::Interrupted);
+                }
+                // A long file lets others in.
+                drop(turn);
+                turn = parsing::turn(length);
             }
         }
     }

@@ -14,7 +14,7 @@ use olm_api::{ClusterExtension, ClusterObjectSet, keys};
 use olm_applier::plan::{self, Stamp};
 use olm_bundle::{Bundle, Certificates, RenderOptions};
 use olm_image::CanonicalRef;
-use olm_runtime::Feature;
+use olm_runtime::{Feature, parsing};
 use serde_json::{Value, json};
 
 use super::call::{CallError, call};
@@ -115,6 +115,7 @@ async fn load(context: &Context, order: &Order<'_>) -> Result<Bundle, Failure> {
         let declared = unpacked.labels.get(olm_bundle::FORMAT_LABEL);
         olm_bundle::check_format(declared.map(String::as_str).unwrap_or_default()).map_err(Failure::Parse)?;
         let files = olm_bundle_files::read(&unpacked.root)?;
+        let _turn = parsing::turn(files.values().map(|file| file.len() as u64).sum());
         olm_bundle::parse(&files).map_err(Failure::Parse)
     });
     read.await
