@@ -6,6 +6,10 @@ use clap::Parser;
 use olm_catalogd::Args;
 use olm_runtime::{Binary, args::command_line};
 
+/// Gives freed memory back to the system; see docs/benchmarks.md.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     olm_runtime::tls::install_provider();
     let args = Args::parse_from(command_line(std::env::args_os()));
