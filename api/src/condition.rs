@@ -54,6 +54,8 @@ pub mod types {
             UpgradeAvailable,
             /// A selected catalog was left out, or its former content stands in; only there while it holds.
             CatalogsDegraded,
+            /// Objects of some kinds are not watched; present only while that holds. Mirrored from the revision.
+            WatchFailing,
             /// The spec is fulfilled and the objects are available. For tools; see `docs/status.md`.
             Ready,
             /// The controller works or retries; present only while it does. For tools.
@@ -86,6 +88,8 @@ pub mod types {
             Progressing,
             /// The revision has rolled out once; never goes back.
             Succeeded,
+            /// Objects of some kinds are not watched; present only while that holds.
+            WatchFailing,
             /// The spec is fulfilled and the content is available. For tools; see `docs/status.md`.
             Ready,
             /// The controller works or retries; present only while it does. For tools.
@@ -192,7 +196,7 @@ mod tests {
             reasons::Catalog::UserSpecifiedUnavailable.to_string(),
             "UserSpecifiedUnavailable"
         );
-        assert_eq!(types::Extension::ALL.len(), 11);
+        assert_eq!(types::Extension::ALL.len(), 13);
         assert_eq!(reasons::Extension::ALL.len(), 16);
     }
 }

@@ -24,8 +24,10 @@ mod cluster_extension;
 mod cluster_object_set;
 pub mod condition;
 pub mod keys;
+pub mod names;
 mod probe;
 pub mod schema;
+pub mod text;
 
 pub use cluster_catalog::{
     AvailabilityMode, CatalogSource, CatalogSourceType, ClusterCatalog, ClusterCatalogSpec,

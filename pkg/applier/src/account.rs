@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use olm_api::names::{is_label, is_subdomain};
 use olm_api::{ClusterObjectSet, keys};
 
 /// A service account that the controller acts as.
@@ -36,10 +37,7 @@ impl Account {
     /// # Errors
     /// [`AccountError::Malformed`] for what Kubernetes would not take as the names, the empty text included.
     pub fn new(namespace: &str, name: &str) -> Result<Self, AccountError> {
-        if !label(namespace) || namespace.len() > 63 {
-            return Err(AccountError::Malformed(format!("{namespace}/{name}")));
-        }
-        if name.len() > 253 || !name.split('.').all(label) {
+        if !is_label(namespace) || !is_subdomain(name) {
             return Err(AccountError::Malformed(format!("{namespace}/{name}")));
         }
         Ok(Self {
@@ -106,12 +104,6 @@ impl fmt::Display for Account {
             self.name, self.namespace
         )
     }
-}
-
-/// A DNS label, its length apart.
-fn label(text: &str) -> bool {
-    let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    text.starts_with(good) && text.ends_with(good) && text.chars().all(|c| good(c) || c == '-')
 }
 
 #[cfg(test)]

@@ -171,6 +171,7 @@ async fn controllers(
         concurrency: args.concurrency,
         accounts: shared.accounts,
         reconciles: shared.reconciles.clone(),
+        pace: olm_applier::watch::Pace::default(),
     };
     let upgrades = cluster_upgrade::run(client.clone(), inventory.clone(), shutdown.clone());
     let observed = cluster_object_set::Observed { inventory, metrics };

@@ -1,12 +1,19 @@
 //! How long the steps of a reconcile take and why they are tried again. All labels are from closed sets.
 
+use std::fmt;
 use std::future::Future;
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
+use olm_applier::watch::Watches;
 use olm_runtime::metrics::Registry;
-use prometheus_client::encoding::EncodeLabelSet;
+use parking_lot::Mutex;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric as _};
+use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::histogram::Histogram;
 
 /// Upper bounds in seconds: from a resolution in memory to a large image over a slow line.
@@ -53,11 +60,36 @@ struct OfReason {
     reason: &'static str,
 }
 
+/// The watches of managed objects that fail. The labels are of the kinds that are installed.
+#[derive(Clone, Debug, Default)]
+struct FailingWatches(Arc<Mutex<Weak<Watches>>>);
+
+impl Collector for FailingWatches {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let watches = self.0.lock().upgrade();
+        let failing = watches.map(|watches| watches.failing(None)).unwrap_or_default();
+        let help = "1 for every kind of managed objects that cannot be watched";
+        let mut family = encoder.encode_descriptor("olm_watch_failing", help, None, MetricType::Gauge)?;
+        for ((group, version, kind), fault) in failing {
+            let reason = fault.cause.as_str().to_owned();
+            let labels = [
+                ("group", group),
+                ("version", version),
+                ("kind", kind),
+                ("reason", reason),
+            ];
+            ConstGauge::new(1_i64).encode(family.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+}
+
 /// The metrics. Clones share them.
 #[derive(Clone, Debug)]
 pub(crate) struct Metrics {
     seconds: Family<OfStep, Histogram, fn() -> Histogram>,
     retries: Family<OfReason, Counter>,
+    watches: FailingWatches,
 }
 
 impl Metrics {
@@ -66,6 +98,7 @@ impl Metrics {
         let metrics = Self {
             seconds: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
             retries: Family::default(),
+            watches: FailingWatches::default(),
         };
         registry.register(|inner| {
             inner.register(
@@ -78,11 +111,17 @@ impl Metrics {
                 "Reconciles of ClusterExtensions that are tried again, by what failed",
                 metrics.retries.clone(),
             );
+            inner.register_collector(Box::new(metrics.watches.clone()));
         });
         for step in Step::ALL {
             drop(metrics.seconds.get_or_create(&OfStep { step: step.label() }));
         }
         metrics
+    }
+
+    /// Shows which of `watches` fail, as long as they are there.
+    pub(crate) fn show_watches(&self, watches: &Arc<Watches>) {
+        *self.watches.0.lock() = Arc::downgrade(watches);
     }
 
     /// Runs `work` and notes how long it took.
@@ -104,7 +143,50 @@ impl Metrics {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use http::Response;
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::Client;
+    use kube::api::ApiResource;
+    use kube::client::Body;
+    use olm_applier::ownership::Identity;
+    use olm_applier::watch::Pace;
+
     use super::*;
+
+    #[tokio::test]
+    async fn a_failing_watch_is_shown_as_long_as_it_is_needed() {
+        let refusing = tower::service_fn(|_: http::Request<Body>| async {
+            Response::builder().status(403).body(Body::from(b"no".to_vec()))
+        });
+        let pace = Pace {
+            patience: Duration::from_millis(1),
+            ..Pace::default()
+        };
+        let (watches, _triggers) = Watches::new(Client::new(refusing, "default"), pace);
+        let watches = Arc::new(watches);
+        let registry = Registry::new();
+        Metrics::new(&registry).show_watches(&watches);
+        let user = Identity {
+            name: "a-1".to_owned(),
+            uid: "u".to_owned(),
+            number: 1,
+            owner_name: "a".to_owned(),
+            siblings: Vec::new(),
+        };
+        let kind = (String::new(), "v1".to_owned(), "ConfigMap".to_owned());
+        watches.need(&user, &kind, &ApiResource::erase::<ConfigMap>(&()));
+        let line = "olm_watch_failing{group=\"\",version=\"v1\",kind=\"ConfigMap\",reason=\"Forbidden\"} 1";
+        let shown = async {
+            while !registry.encode().unwrap().contains(line) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_mins(1), shown).await.unwrap();
+        watches.release("u");
+        assert!(!registry.encode().unwrap().contains("olm_watch_failing{"));
+    }
 
     #[tokio::test]
     async fn steps_and_retries_are_counted() {

@@ -7,6 +7,7 @@ use kube::{
     Client,
     runtime::events::{Event, EventType, Recorder, Reporter},
 };
+use olm_api::text::{cut, printable};
 
 /// How long publishing one event may take.
 const CALL: Duration = Duration::from_secs(10);
@@ -62,7 +63,7 @@ fn event(type_: EventType, reason: &str, action: &str, note: &str) -> Event {
     Event {
         type_,
         reason: reason.to_owned(),
-        note: Some(cut(note)),
+        note: Some(cut(&printable(note), NOTE_BYTES).into_owned()),
         action: action.to_owned(),
         secondary: None,
     }
@@ -76,22 +77,15 @@ async fn write(recorder: &Recorder, event: &Event, object: &ObjectReference) {
     }
 }
 
-fn cut(note: &str) -> String {
-    if note.len() <= NOTE_BYTES {
-        return note.to_owned();
-    }
-    let end = note.floor_char_boundary(NOTE_BYTES - '…'.len_utf8());
-    format!("{}…", note.get(..end).unwrap_or_default())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn long_notes_are_cut_on_a_character() {
-        assert_eq!(cut("short"), "short");
-        let long = cut(&"é".repeat(2000));
+    fn notes_are_short_and_printable() {
+        let noted = |note: &str| event(EventType::Normal, "R", "A", note).note.unwrap_or_default();
+        assert_eq!(noted("short\x1b[31m"), "short\\u{1b}[31m");
+        let long = noted(&"é".repeat(2000));
         assert!(long.len() <= NOTE_BYTES && long.ends_with('…'));
     }
 }

@@ -12,6 +12,7 @@ pub mod client;
 pub mod connect;
 pub mod events;
 pub mod features;
+pub mod guard;
 pub mod health;
 pub mod lease;
 pub mod metrics;

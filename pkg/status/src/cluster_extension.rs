@@ -4,11 +4,13 @@
 //! that still says the same keeps its transition time. Texts are those clients of upstream match on.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use olm_api::text::cut;
 use olm_api::{BundleMetadata, ClusterExtensionInstallStatus, ClusterExtensionStatus, RevisionStatus};
 
 use crate::catalogs::{self, Catalogs};
 use crate::condition::{self, NewCondition};
 use crate::summary::{self, State, Summary};
+use crate::unwatched::WATCH_FAILING;
 use crate::upgrade::{self, Upgrade};
 
 const INSTALLED: &str = "Installed";
@@ -16,6 +18,8 @@ const PROGRESSING: &str = "Progressing";
 const AVAILABLE: &str = "Available";
 const RETRYING: &str = "Retrying";
 const SUCCEEDED: &str = "Succeeded";
+/// Longest message of a catalog about one deprecation, in bytes.
+const DEPRECATION_LIMIT: usize = 1024;
 /// What follows when an extension is ready although no version can be chosen.
 const UNSOUGHT: &str = " Other versions cannot be looked for at the moment: Progressing says why.";
 /// What follows when an extension is ready and former content of a catalog stands in.
@@ -133,6 +137,7 @@ pub fn extension(
             status.install = installed.as_ref().map(install_status);
             status.active_revisions = active(installed.as_ref(), rolling_out);
             mirror_available(&mut conditions, installed.as_ref());
+            mirror_watches(&mut conditions, installed.as_ref(), rolling_out);
             report_progress(
                 &mut conditions,
                 &outcome.progress,
@@ -370,6 +375,19 @@ fn mirror_available(conditions: &mut Conditions<'_>, installed: Option<&Revision
     }
 }
 
+/// Shows which objects are not watched: of the newest revision that has any, as it shares most of them with the others.
+fn mirror_watches(
+    conditions: &mut Conditions<'_>,
+    installed: Option<&RevisionView>,
+    rolling_out: &[RevisionView],
+) {
+    let mut newest_first = rolling_out.iter().rev().chain(installed);
+    match newest_first.find_map(|revision| find(revision, WATCH_FAILING)) {
+        Some(source) => conditions.mirror(source),
+        None => conditions.list.retain(|c| c.type_ != WATCH_FAILING),
+    }
+}
+
 fn report_progress(
     conditions: &mut Conditions<'_>,
     progress: &Progress,
@@ -455,7 +473,11 @@ fn deprecated(conditions: &mut Conditions<'_>, type_: &str, messages: &[String],
     if messages.is_empty() {
         conditions.put(type_, "False", "NotDeprecated", not);
     } else {
-        conditions.put(type_, "True", "Deprecated", &messages.join("\n"));
+        let shown: Vec<_> = messages
+            .iter()
+            .map(|message| cut(message, DEPRECATION_LIMIT))
+            .collect();
+        conditions.put(type_, "True", "Deprecated", &shown.join("\n"));
     }
 }
 

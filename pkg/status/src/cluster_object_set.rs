@@ -7,6 +7,7 @@ use olm_api::{ClusterObjectSetStatus, ObservedPhase};
 
 use crate::condition::{self, NewCondition};
 use crate::summary::{self, State, Summary, find};
+use crate::unwatched::{self, Unwatched};
 
 /// What one reconcile came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +37,8 @@ pub struct Facts<'a> {
     pub overdue: Option<i32>,
     /// Digests of the phases, where they could be computed.
     pub observed_phases: Option<Vec<ObservedPhase>>,
+    /// Kinds of the revision whose watch fails.
+    pub unwatched: Option<Unwatched>,
     /// Generation the outcome is of.
     pub generation: i64,
 }
@@ -119,6 +122,8 @@ pub fn object_set(
         Some(phases) if !phases.is_empty() => Some(phases.clone()),
         _ => facts.observed_phases.clone(),
     };
+    let unwatched = facts.unwatched.as_ref().filter(|_| *outcome != Outcome::Archived);
+    unwatched::put(&mut conditions, unwatched, facts.generation, now);
     let told = summarise(&conditions, outcome);
     summary::put(&mut conditions, told.as_ref(), facts.generation, now);
     ClusterObjectSetStatus {
@@ -177,6 +182,7 @@ mod tests {
             version: "1.2.3",
             overdue,
             observed_phases: None,
+            unwatched: None,
             generation: 4,
         };
         let new = object_set(old, outcome, &facts, &now());
@@ -250,6 +256,33 @@ mod tests {
     }
 
     #[test]
+    fn a_failing_watch_is_told_while_it_fails() {
+        let watched = |old: &ClusterObjectSetStatus, unwatched: Option<Unwatched>| {
+            let facts = Facts {
+                version: "1.2.3",
+                overdue: None,
+                observed_phases: None,
+                unwatched,
+                generation: 4,
+            };
+            object_set(old, &Outcome::RolledOut, &facts, &now())
+        };
+        let fault = Unwatched {
+            reason: "Forbidden",
+            message: "ConfigMap.v1: no".to_owned(),
+        };
+        let failing = watched(&ClusterObjectSetStatus::default(), Some(fault.clone()));
+        let conditions = failing.conditions.as_deref();
+        assert_eq!(unwatched::told(conditions), Some("ConfigMap.v1: no"));
+        let ready = find(conditions.unwrap(), "Ready").unwrap();
+        assert_eq!(ready.status, "True", "the objects are still read");
+        assert!(same(&failing, &watched(&failing, Some(fault))));
+        let back = watched(&failing, None);
+        assert!(!same(&failing, &back));
+        assert_eq!(unwatched::told(back.conditions.as_deref()), None);
+    }
+
+    #[test]
     fn times_alone_are_no_difference() {
         let (one, _) = run(&ClusterObjectSetStatus::default(), &Outcome::RolledOut, None);
         let later: Time = serde_json::from_str("\"2027-01-01T00:00:00Z\"").unwrap();
@@ -257,6 +290,7 @@ mod tests {
             version: "1.2.3",
             overdue: None,
             observed_phases: None,
+            unwatched: None,
             generation: 4,
         };
         assert!(same(&one, &object_set(&one, &Outcome::RolledOut, &facts, &later)));

@@ -1,14 +1,16 @@
 //! Setting conditions by the rules every kind shares.
 //!
 //! Invariants: one condition per type; `lastTransitionTime` moves only when the status flips and is a
-//! whole second; a message fits the API server's limit.
+//! whole second; a message is bounded and holds no control character but line feeds and tabs.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::{RoundMode, TimestampRound, Unit};
+use olm_api::text::{cut, printable};
 
-/// Longest message the API server takes, in bytes (it counts characters, which are never more).
-pub const MAX_MESSAGE_BYTES: usize = 32_768;
-const TRUNCATED: &str = "\n\n... [message truncated]";
+/// Longest message in bytes. The API server takes 32768, but an object has several conditions, and etcd keeps many objects.
+pub const MESSAGE_LIMIT: usize = 8 * 1024;
+/// End of a message that was cut.
+const CUT: &str = "\n\n[The message is cut at 8 KiB; the log of the controller has all of it.]";
 
 /// A condition as it is now, without the time it became so.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +33,7 @@ pub fn set(conditions: &mut Vec<Condition>, new: NewCondition, now: &Time) {
         type_: new.type_,
         status: new.status,
         reason: new.reason,
-        message: cut(new.message),
+        message: bounded(&new.message, MESSAGE_LIMIT, CUT),
         observed_generation: Some(new.observed_generation),
         last_transition_time: whole_second(now),
     };
@@ -64,13 +66,15 @@ fn whole_second(time: &Time) -> Time {
     Time(time.0.round(down).unwrap_or(time.0))
 }
 
-fn cut(mut message: String) -> String {
-    if message.len() > MAX_MESSAGE_BYTES {
-        let end = message.floor_char_boundary(MAX_MESSAGE_BYTES - TRUNCATED.len());
-        message.truncate(end);
-        message.push_str(TRUNCATED);
+/// `message` for a reader: at most `limit` bytes, of which `end` tells where it was cut, and without control characters.
+pub(crate) fn bounded(message: &str, limit: usize, end: &str) -> String {
+    // Bounded first: what follows is work for each byte.
+    let head = cut(message, limit);
+    let shown = printable(&head);
+    if message.len() <= limit && shown.len() <= limit {
+        return shown.into_owned();
     }
-    message
+    format!("{}{end}", cut(&shown, limit.saturating_sub(end.len())))
 }
 
 #[cfg(test)]
@@ -113,11 +117,27 @@ mod tests {
     }
 
     #[test]
-    fn cuts_long_messages_between_characters() {
-        let longest = "x".repeat(MAX_MESSAGE_BYTES);
-        assert_eq!(cut(longest.clone()), longest);
-        let message = cut("é".repeat(MAX_MESSAGE_BYTES));
-        assert!(message.len() <= MAX_MESSAGE_BYTES);
-        assert!(message.ends_with("é\n\n... [message truncated]"));
+    fn messages_are_bounded_and_printable() {
+        let shown = |message: &str| {
+            let mut conditions = Vec::new();
+            set(
+                &mut conditions,
+                new("True", message),
+                &time("2026-01-02T03:04:05Z"),
+            );
+            conditions.remove(0).message
+        };
+        let longest = "x".repeat(MESSAGE_LIMIT);
+        assert_eq!(shown(&longest), longest);
+        for long in ["é".repeat(MESSAGE_LIMIT), "\0".repeat(MESSAGE_LIMIT)] {
+            let message = shown(&long);
+            assert!(message.len() <= MESSAGE_LIMIT, "{}", message.len());
+            assert!(
+                message.ends_with(
+                    "…\n\n[The message is cut at 8 KiB; the log of the controller has all of it.]"
+                )
+            );
+        }
+        assert_eq!(shown("a\x1b[31m\nb"), "a\\u{1b}[31m\nb");
     }
 }

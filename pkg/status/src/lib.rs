@@ -10,4 +10,5 @@ pub mod cluster_object_set;
 pub mod cluster_upgrade;
 pub mod condition;
 pub mod summary;
+pub mod unwatched;
 pub mod upgrade;

@@ -13,6 +13,11 @@ pub(crate) const READY: &str = "Ready";
 pub(crate) const RECONCILING: &str = "Reconciling";
 pub(crate) const STALLED: &str = "Stalled";
 
+/// Longest message in bytes: it repeats that of another condition.
+const MESSAGE_LIMIT: usize = 1024;
+/// End of a message that was cut.
+const CUT: &str = " [Cut at 1 KiB; Progressing, Available or Installed has more.]";
+
 /// The state of an object in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
@@ -67,7 +72,7 @@ pub fn put(conditions: &mut Vec<Condition>, summary: Option<&Summary>, generatio
                 type_: (*type_).to_owned(),
                 status: (*status).to_owned(),
                 reason: summary.reason.clone(),
-                message: summary.message.clone(),
+                message: condition::bounded(&summary.message, MESSAGE_LIMIT, CUT),
                 observed_generation: generation,
             };
             condition::set(conditions, new, now);
@@ -85,6 +90,21 @@ pub(crate) fn find<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a C
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_repeated_is_short() {
+        let now = Time("2026-01-02T03:04:05Z".parse().unwrap());
+        let summary = Summary {
+            state: State::Stalled,
+            reason: "Because".to_owned(),
+            message: "ä".repeat(5000),
+        };
+        let mut conditions = Vec::new();
+        put(&mut conditions, Some(&summary), 3, &now);
+        for condition in conditions {
+            assert!(condition.message.len() <= MESSAGE_LIMIT && condition.message.ends_with(CUT));
+        }
+    }
 
     #[test]
     fn only_what_holds_is_there() {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use olm_api::names;
 use olm_bundle::permissions::{Escalation, PermissionOptions, RequiredRule, RuleScope, required_rules};
 use olm_bundle::{
     Bundle, Certificates, OwnCertificate, RenderError, RenderOptions, findings, lint, parse, render,
@@ -39,8 +40,15 @@ async fn load(args: &RenderArgs) -> Result<(Bundle, Vec<Value>), Failure> {
         Issuer::None => Certificates::None,
         Issuer::Own => own(&bundle, &args.namespace),
     };
-    let objects = render(&bundle, &options).map_err(|error| refused(&error))?;
+    let objects = checked(&bundle, &options)?;
     Ok((bundle, objects))
+}
+
+/// The rendered objects, if an API server can hold objects of their names.
+fn checked(bundle: &Bundle, options: &RenderOptions) -> Result<Vec<Value>, Failure> {
+    let objects = render(bundle, options).map_err(|error| refused(&error))?;
+    names::check_all(objects.iter()).map_err(|error| Failure::No(error.to_string()))?;
+    Ok(objects)
 }
 
 fn refused(error: &RenderError) -> Failure {
@@ -63,7 +71,7 @@ pub(crate) fn rendered_files(
     let mut options = RenderOptions::new(namespace.to_owned());
     options.config = config;
     options.certificates = own(&bundle, namespace);
-    let objects = render(&bundle, &options).map_err(|error| refused(&error))?;
+    let objects = checked(&bundle, &options)?;
     Ok((bundle, objects))
 }
 

@@ -9,6 +9,7 @@ use futures::AsyncReadExt as _;
 use kube::api::ListParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config, ResourceExt as _};
+use olm_api::names::{self, Segment};
 use olm_api::{AvailabilityMode, ClusterCatalog, ClusterExtension, ClusterObjectSet, LifecycleState, keys};
 use olm_catalog_client::CatalogRef;
 use olm_resolve::Installed;
@@ -97,7 +98,10 @@ impl Cluster {
             "customresourcedefinitions",
         );
         let api: Api<kube::core::DynamicObject> = Api::all_with(self.client.clone(), &kind);
-        let found = call("reading a CustomResourceDefinition", api.get_opt(name)).await?;
+        let Ok(segment) = Segment::new(name) else {
+            return Ok(None);
+        };
+        let found = call("reading a CustomResourceDefinition", api.get_opt(&segment)).await?;
         Ok(found.and_then(|object| serde_json::to_value(object).ok()))
     }
 
@@ -151,7 +155,10 @@ impl Cluster {
     ) -> Result<Option<(ClusterExtension, Option<Installed>)>, SourceError> {
         let api: Api<ClusterExtension> = Api::all(self.client.clone());
         let what = format!("reading ClusterExtension \"{name}\"");
-        let Some(extension) = call(&what, api.get_opt(name)).await? else {
+        let Ok(segment) = Segment::new(name) else {
+            return Ok(None);
+        };
+        let Some(extension) = call(&what, api.get_opt(&segment)).await? else {
             return Ok(None);
         };
         let revisions: Api<ClusterObjectSet> = Api::all(self.client.clone());
@@ -294,7 +301,11 @@ impl Proxy {
         // SERVICE.NAMESPACE.svc, as catalogd writes its own address.
         let mut labels = url.host_str().unwrap_or_default().split('.');
         let (service, namespace) = match (labels.next(), labels.next(), labels.next()) {
-            (Some(service), Some(namespace), Some("svc")) => (service, namespace),
+            (Some(service), Some(namespace), Some("svc"))
+                if names::is_label(service) && names::is_label(namespace) =>
+            {
+                (service, namespace)
+            }
             _ => (SERVICE, self.namespace.as_str()),
         };
         let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();

@@ -8,6 +8,7 @@ use kube::api::{Api, DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
 use kube::discovery::{ApiResource, pinned_kind};
 use kube::{Client, ResourceExt as _};
+use olm_api::names::{self, Segment};
 use olm_api::{ClusterExtension, ClusterObjectSet, keys};
 use olm_applier::plan;
 use olm_runtime::client::is_absent;
@@ -40,7 +41,14 @@ impl Cluster {
     /// The extension of a name.
     pub(crate) async fn one_extension(&self, name: &str) -> Result<Option<ClusterExtension>, SourceError> {
         let api: Api<ClusterExtension> = Api::all(self.client().clone());
-        call(&format!("reading ClusterExtension \"{name}\""), api.get_opt(name)).await
+        let Ok(segment) = Segment::new(name) else {
+            return Ok(None);
+        };
+        call(
+            &format!("reading ClusterExtension \"{name}\""),
+            api.get_opt(&segment),
+        )
+        .await
     }
 
     /// The revisions of an extension, or of all, oldest first.
@@ -72,9 +80,7 @@ impl Cluster {
                 let namespace = namespace.unwrap_or_else(|| self.system_namespace().to_owned());
                 let place = (namespace, reference.name.clone());
                 if !secrets.contains_key(&place) {
-                    let api: Api<Secret> = Api::namespaced(self.client().clone(), &place.0);
-                    let what = format!("reading Secret \"{}\"", place.1);
-                    secrets.insert(place.clone(), call(&what, api.get_opt(&place.1)).await?);
+                    secrets.insert(place.clone(), self.secret(&place.0, &place.1).await?);
                 }
                 let stored = secrets
                     .get(&place)
@@ -90,6 +96,15 @@ impl Cluster {
         Ok(phases)
     }
 
+    /// A Secret. One whose name no API server accepts is not there.
+    async fn secret(&self, namespace: &str, name: &str) -> Result<Option<Secret>, SourceError> {
+        let (Ok(place), Ok(segment)) = (Segment::new(namespace), Segment::new(name)) else {
+            return Ok(None);
+        };
+        let api: Api<Secret> = Api::namespaced(self.client().clone(), &place);
+        call(&format!("reading Secret \"{name}\""), api.get_opt(&segment)).await
+    }
+
     /// An object as the cluster has it; none when it, or its kind, is not there.
     pub(crate) async fn live(
         &self,
@@ -102,6 +117,9 @@ impl Cluster {
                 .and_then(Value::as_str)
                 .unwrap_or_default()
         };
+        if names::check(object).is_err() {
+            return Ok(None);
+        }
         let key = (text("/apiVersion").to_owned(), text("/kind").to_owned());
         if !kinds.contains_key(&key) {
             let found = resource(self.client(), &key.0, &key.1).await?;
@@ -116,7 +134,10 @@ impl Cluster {
         } else {
             Api::namespaced_with(self.client().clone(), namespace, resource)
         };
-        find(&format!("reading {} \"{name}\"", key.1), api.get_opt(name)).await
+        let Ok(segment) = Segment::new(name) else {
+            return Ok(None);
+        };
+        find(&format!("reading {} \"{name}\"", key.1), api.get_opt(&segment)).await
     }
 
     /// The events about an extension and its revisions, oldest first.

@@ -5,18 +5,19 @@ use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use kube::api::{Api, DynamicObject, Patch, PatchParams};
+use kube::api::{DynamicObject, PatchParams};
 use olm_api::{CollisionProtection, keys};
 use olm_bundle::escaped_json;
 use serde_json::{Value, json};
 
 use super::actor::Writer;
-use super::call::{CallError, timed, together};
+use super::call::{CallError, together};
+use super::endpoint::Endpoint;
 use super::{Applied, Engine, EngineError, Id, Remembered, Revision, RevisionPhase};
 use crate::ownership::{Claim, Identity, claim};
 use crate::probe::Verdict;
 use crate::same::is_applied;
-use crate::watch::seen_of;
+use crate::watch::{Sight, seen_of};
 
 /// How often fields may be taken back from another field manager within [`FIGHT_WINDOW`].
 const FIGHTS: usize = 5;
@@ -179,20 +180,25 @@ impl Engine {
         item: &Item<'_>,
     ) -> Result<Look, EngineError> {
         let us = &revision.identity;
-        let (_, resource) = self.api(&item.id).await?;
-        self.watches.need(&us.uid, &item.id.watch_kind(), &resource);
+        let endpoint = self.endpoint(&item.id).await?;
+        self.watches.need(us, &item.id.watch_kind(), &endpoint.resource);
         let known = self
             .recall(&us.uid, &item.id)
             .filter(|known| known.desired == item.hash);
         if let Some(known) = &known {
             let id = &item.id;
             let sight = self.watches.sight(&id.watch_kind(), &id.namespace, &id.name);
-            if known.stands(&sight) {
+            let interval = if sight == Sight::Unknown {
+                self.interval(&self.memory.lock())
+            } else {
+                Duration::ZERO
+            };
+            if known.stands(&sight, interval) {
                 return Ok(Look::Idle(known.verdict.clone()));
             }
         }
-        let (api, _) = self.api_of(writer.reader().await?, &item.id).await?;
-        let live = timed(api.get_opt(&item.id.name)).await.map_err(|source| {
+        let endpoint = self.endpoint_of(writer.reader().await?, &item.id).await?;
+        let live = endpoint.read().await.map_err(|source| {
             if source.code() == 404 {
                 self.forget_kind(&item.id);
             }
@@ -225,9 +231,9 @@ impl Engine {
 
     /// Asks the API server whether it would take the object. Nothing is written.
     async fn preflight(&self, writer: &Writer<'_>, item: &Item<'_>) -> Result<(), EngineError> {
-        let (api, _) = self.api_of(writer.client().await?, &item.id).await?;
+        let endpoint = self.endpoint_of(writer.client().await?, &item.id).await?;
         let params = PatchParams::apply(DRY_RUN_MANAGER).dry_run().force();
-        match timed(api.patch(&item.id.name, &params, &Patch::Apply(&item.desired))).await {
+        match endpoint.apply(&params, &item.desired).await {
             Ok(_) => Ok(()),
             Err(source) => {
                 if source.code() == 404 {
@@ -287,10 +293,10 @@ impl Engine {
         };
         let before = self.recall(&revision.identity.uid, &item.id);
         let drifted = before.as_ref().is_some_and(|known| known.desired == item.hash);
-        let (api, _) = self.api_of(writer.client().await?, &item.id).await?;
+        let endpoint = self.endpoint_of(writer.client().await?, &item.id).await?;
         let body = body_of(item, live.as_deref(), &revision.identity);
         let mut forced = before.map(|known| known.forced).unwrap_or_default();
-        let result = match apply(&api, &item.id, &body, false).await {
+        let result = match apply(&endpoint, &body, false).await {
             // Only what is ours is taken back by force; a race on an absent object is looked at again.
             Err(error) if live.is_some() && !error.field_conflicts().is_empty() => {
                 let now = Instant::now();
@@ -306,7 +312,7 @@ impl Engine {
                 }
                 forced.push(now);
                 tracing::info!(object = item.id.report(), conflicts = ?error.field_conflicts(), "taking fields back");
-                let again = apply(&api, &item.id, &body, true).await;
+                let again = apply(&endpoint, &body, true).await;
                 again.map_err(|source| EngineError::object(&item.id, "patching (conflict)", source))
             }
             other => other.map_err(|source| EngineError::object(&item.id, step, source)),
@@ -385,15 +391,10 @@ fn all<T>(results: Vec<Result<T, EngineError>>) -> Result<Vec<T>, EngineError> {
     }
 }
 
-async fn apply(
-    api: &Api<DynamicObject>,
-    id: &Id,
-    body: &Value,
-    force: bool,
-) -> Result<DynamicObject, CallError> {
+async fn apply(endpoint: &Endpoint, body: &Value, force: bool) -> Result<DynamicObject, CallError> {
     let mut params = PatchParams::apply(keys::OBJECT_FIELD_MANAGER);
     params.force = force;
-    timed(api.patch(&id.name, &params, &Patch::Apply(body))).await
+    endpoint.apply(&params, body).await
 }
 
 fn item<'a>(object: &'a Value, protection: CollisionProtection, us: &Identity) -> Item<'a> {

@@ -2,8 +2,11 @@
 
 use std::error::Error;
 
-use super::Id;
+use olm_api::names::InvalidName;
+use olm_api::text::cut;
+
 use super::call::CallError;
+use super::{Id, shown};
 use crate::account::Account;
 
 /// Why a revision could not be applied or taken down. All of it may pass by itself or by a change on the cluster, so all is retried.
@@ -38,6 +41,15 @@ pub enum EngineError {
         /// What is wrong with it.
         why: String,
     },
+    /// No API server can hold an object of that name.
+    #[error("reconciling object: {head}")]
+    Name {
+        /// Which object.
+        head: String,
+        /// Reason.
+        #[source]
+        source: InvalidName,
+    },
     /// The service account to act as is not there.
     #[error(
         "service account \"{}\" not found in namespace \"{}\": unable to authenticate with the Kubernetes cluster; create it again, or \
@@ -65,12 +77,16 @@ pub enum EngineError {
 
 /// How many errors of one phase are told one by one.
 const TOLD: usize = 20;
+/// Longest of them, in bytes, so that none hides the others.
+const LINE_LIMIT: usize = 1024;
+/// Longest answer of the API server in a message, in bytes. Answers repeat what they refuse, which may be large.
+const ANSWER_LIMIT: usize = 2048;
 
 /// A line each; what several objects have in common is said once.
 fn join(errors: &[EngineError]) -> String {
     let mut lines: Vec<String> = Vec::new();
     for error in errors {
-        let line = chain(error);
+        let line = cut(&chain(error), LINE_LIMIT).into_owned();
         if !lines.contains(&line) {
             lines.push(line);
         }
@@ -115,9 +131,16 @@ impl EngineError {
             head: format!(
                 "validating: {}: no matches for kind \"{}\" in version \"{}\"",
                 named(id),
-                id.kind,
-                id.api_version()
+                shown(&id.kind),
+                shown(&id.api_version())
             ),
+            source,
+        }
+    }
+
+    pub(super) fn name(id: &Id, source: InvalidName) -> Self {
+        Self::Name {
+            head: format!("validating: {}", named(id)),
             source,
         }
     }
@@ -153,7 +176,11 @@ impl EngineError {
 }
 
 fn named(id: &Id) -> String {
-    format!("{}, Kind={} {}", id.api_version(), id.kind, id.path())
+    let (api_version, kind, name) = (shown(&id.api_version()), shown(&id.kind), shown(&id.name));
+    if id.namespace.is_empty() {
+        return format!("{api_version}, Kind={kind} {name}");
+    }
+    format!("{api_version}, Kind={kind} {}/{name}", shown(&id.namespace))
 }
 
 /// The error and its causes in one line, joined by `: `; an answer of the API server reads as its message alone.
@@ -161,15 +188,19 @@ fn named(id: &Id) -> String {
 pub fn chain(error: &(dyn Error + 'static)) -> String {
     if let Some(CallError::Kube(inner)) = error.downcast_ref::<CallError>() {
         return match &**inner {
-            kube::Error::Api(status) => status.message.clone(),
-            other => other.to_string(),
+            kube::Error::Api(status) => answer(&status.message),
+            other => answer(&other.to_string()),
         };
     }
     if let Some(kube::Error::Api(status)) = error.downcast_ref::<kube::Error>() {
-        return status.message.clone();
+        return answer(&status.message);
     }
     match error.source() {
         Some(source) => format!("{error}: {}", chain(source)),
         None => error.to_string(),
     }
+}
+
+fn answer(text: &str) -> String {
+    cut(text, ANSWER_LIMIT).into_owned()
 }

@@ -7,18 +7,19 @@
 mod actor;
 mod apply;
 mod call;
+mod endpoint;
 mod error;
 mod teardown;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use kube::Client;
-use kube::api::{Api, ApiResource, DynamicObject};
-use kube::core::GroupVersionKind;
-use kube::discovery::{self, Scope};
+use kube::api::ApiResource;
+use kube::discovery::Scope;
 use olm_api::CollisionProtection;
+use olm_api::text::{cut, printable};
 use parking_lot::Mutex;
 use serde_json::Value;
 
@@ -32,8 +33,9 @@ use crate::ownership::Identity;
 use crate::plan::group_kind;
 use crate::probe::{Prober, Verdict};
 use crate::watch::{Kind, Sight, Watches, older};
-use call::timed;
 
+/// Longest name in a message, in bytes: no shorter than any that Kubernetes' own rules admit.
+const NAME_LIMIT: usize = 253;
 /// How many clients of service accounts are kept.
 const ACTORS: usize = 256;
 
@@ -135,14 +137,15 @@ impl Id {
 
     /// As in the reports on probes and collisions: `<Kind>.<group/version> <namespace>/<name>`.
     pub(crate) fn report(&self) -> String {
-        format!(
-            "{}.{} {}/{}",
-            self.kind,
-            self.api_version(),
-            self.namespace,
-            self.name
-        )
+        let (kind, api_version) = (shown(&self.kind), self.api_version());
+        let (namespace, name) = (shown(&self.namespace), shown(&self.name));
+        format!("{kind}.{} {namespace}/{name}", shown(&api_version))
     }
+}
+
+/// A foreign name as messages show it.
+fn shown(name: &str) -> String {
+    printable(&cut(name, NAME_LIMIT)).into_owned()
 }
 
 /// What is remembered of an object after it was applied.
@@ -162,14 +165,15 @@ struct Remembered {
 }
 
 impl Remembered {
-    /// Whether nothing that matters has changed, going by what the watch knows.
-    fn stands(&self, sight: &Sight) -> bool {
+    /// Whether nothing that matters has changed, going by what the watch knows; an object that no watch sees stands for `interval`
+    /// after it was read.
+    fn stands(&self, sight: &Sight, interval: Duration) -> bool {
         let seen = match sight {
             Sight::Seen(seen) => seen,
             Sight::Gone => return false,
             // Written after the listing: its event is on the way.
             Sight::Never(listed) => return self.at > *listed,
-            Sight::Unknown => return self.verdict.ready,
+            Sight::Unknown => return self.verdict.ready && self.at.elapsed() < interval,
         };
         if self.uid != seen.uid {
             return false;
@@ -271,10 +275,32 @@ impl Engine {
         let Some(kept) = memory.get(uid).filter(|kept| kept.settled == Some(state)) else {
             return false;
         };
+        let interval = self.interval(&memory);
         kept.objects.iter().all(|((kind, path), known)| {
             let (namespace, name) = path.split_once('/').unwrap_or(("", path));
-            known.stands(&self.watches.sight(kind, namespace, name))
+            known.stands(&self.watches.sight(kind, namespace, name), interval)
         })
+    }
+
+    /// How soon the revision with this uid is to be looked at again although nothing tells of a change; `None` when watches see all
+    /// of its kinds.
+    #[must_use]
+    pub fn recheck(&self, uid: &str) -> Option<Duration> {
+        let memory = self.memory.lock();
+        let kinds: BTreeSet<&Kind> = memory.get(uid)?.objects.keys().map(|(kind, _)| kind).collect();
+        let unseen = kinds.into_iter().any(|kind| !self.watches.sees(kind));
+        unseen.then(|| self.interval(&memory))
+    }
+
+    /// The interval at which all objects that no watch sees are read.
+    fn interval(&self, memory: &Memory) -> Duration {
+        let unseen = self.watches.unseen();
+        if unseen.is_empty() {
+            return self.watches.pace().interval;
+        }
+        let objects = memory.values().flat_map(|kept| kept.objects.keys());
+        let objects = objects.filter(|(kind, _)| unseen.contains(kind)).count();
+        self.watches.pace().interval_of(objects)
     }
 
     fn settle(&self, revision: &Revision, complete: bool) {
@@ -299,49 +325,5 @@ impl Engine {
             .or_default()
             .objects
             .insert((id.watch_kind(), id.path()), what);
-    }
-
-    /// The API that serves the object, with the controller's own rights.
-    async fn api(&self, id: &Id) -> Result<(Api<DynamicObject>, ApiResource), EngineError> {
-        self.api_of(&self.client, id).await
-    }
-
-    /// The API that serves the object, spoken to by `client`. How a kind is served is asked of the API server once.
-    async fn api_of(
-        &self,
-        client: &Client,
-        id: &Id,
-    ) -> Result<(Api<DynamicObject>, ApiResource), EngineError> {
-        let kind = id.watch_kind();
-        let known = self.kinds.lock().get(&kind).cloned();
-        let (resource, scope) = if let Some(known) = known {
-            known
-        } else {
-            let gvk = GroupVersionKind::gvk(&id.group, &id.version, &id.kind);
-            let found = timed(discovery::pinned_kind(&self.client, &gvk)).await;
-            let (resource, capabilities) = found.map_err(|source| EngineError::kind(id, source))?;
-            let found = (resource, capabilities.scope);
-            self.kinds.lock().insert(kind, found.clone());
-            found
-        };
-        let api = match (&scope, id.namespace.is_empty()) {
-            (Scope::Namespaced, false) => Api::namespaced_with(client.clone(), &id.namespace, &resource),
-            (Scope::Cluster, true) => Api::all_with(client.clone(), &resource),
-            (Scope::Namespaced, true) => {
-                return Err(EngineError::scope(id, "needs a namespace and has none"));
-            }
-            (Scope::Cluster, false) => {
-                return Err(EngineError::scope(
-                    id,
-                    "is cluster-scoped and must not have a namespace",
-                ));
-            }
-        };
-        Ok((api, resource))
-    }
-
-    /// Forgets how a kind is served, after the API server said it is not.
-    fn forget_kind(&self, id: &Id) {
-        self.kinds.lock().remove(&id.watch_kind());
     }
 }

@@ -4,12 +4,12 @@ use futures::FutureExt as _;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt as _;
-use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, Preconditions};
+use kube::api::{DeleteParams, DynamicObject, PatchParams, Preconditions};
 use olm_api::keys;
 use serde_json::{Value, json};
 
 use super::actor::Writer;
-use super::call::{timed, together};
+use super::call::together;
 use super::{Engine, EngineError, Id, Revision};
 use crate::ownership::{Release, marked_by, release};
 
@@ -17,7 +17,10 @@ use crate::ownership::{Release, marked_by, release};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Teardown {
     /// Nothing of the revision is left.
-    Complete,
+    Complete {
+        /// Objects that were not looked for, as no API server can hold an object of that name; with the reason.
+        passed: Vec<String>,
+    },
     /// Some objects of a phase are on their way out; earlier phases wait for them.
     Waiting {
         /// What is waited for.
@@ -30,6 +33,8 @@ pub enum Teardown {
 enum Step {
     /// Nothing is left to do.
     Gone,
+    /// No API server can hold the object, for this reason.
+    Passed(String),
     /// It was asked to go.
     Going,
     /// It changed since it was looked at: nothing was done.
@@ -96,10 +101,11 @@ fn held_by(meta: &ObjectMeta) -> Step {
 impl Engine {
     /// Takes the revision down one step further. With `orphan` the objects stay and lose our marks.
     ///
-    /// A kind that is not served any more, and an object that is gone, are done. A namespace is not waited for: nothing of ours comes
+    /// A kind that is not served any more, an object that is gone, and one that no API server can hold, are done. A namespace is not waited for: nothing of ours comes
     /// after it, and what else lives in it may hold it for ever.
     pub async fn teardown(&self, revision: &Revision, orphan: bool) -> Result<Teardown, EngineError> {
         let writer = Writer::new(self, revision);
+        let mut passed = Vec::new();
         for phase in revision.phases.iter().rev() {
             let ids: Vec<Id> = phase
                 .objects
@@ -117,6 +123,7 @@ impl Engine {
             for (id, step) in ids.iter().zip(steps) {
                 match step {
                     Ok(Step::Gone) => {}
+                    Ok(Step::Passed(why)) => passed.push(format!("{} ({why})", id.report())),
                     Ok(Step::Going | Step::Changed) => waiting.push(id.report()),
                     Ok(Step::Held(by)) => waiting.push(format!("{} ({by})", id.report())),
                     Err(error) => errors.push(error),
@@ -129,7 +136,7 @@ impl Engine {
                 return Ok(Teardown::Waiting { objects: waiting });
             }
         }
-        Ok(Teardown::Complete)
+        Ok(Teardown::Complete { passed })
     }
 
     /// Takes one object a step further. One that somebody else writes to is looked at again at once: no event would follow.
@@ -156,14 +163,14 @@ impl Engine {
         id: &Id,
         orphan: bool,
     ) -> Result<Step, EngineError> {
-        let api = match self.api_of(writer.reader().await?, id).await {
-            Ok((api, _)) => api,
-            Err(error) if error.is_missing_kind() || matches!(error, EngineError::Invalid { .. }) => {
-                return Ok(Step::Gone);
-            }
+        let endpoint = match self.endpoint_of(writer.reader().await?, id).await {
+            Ok(endpoint) => endpoint,
+            Err(EngineError::Name { source, .. }) => return Ok(Step::Passed(source.to_string())),
+            Err(EngineError::Invalid { why, .. }) => return Ok(Step::Passed(why)),
+            Err(error) if error.is_missing_kind() => return Ok(Step::Gone),
             Err(error) => return Err(error),
         };
-        let live = match timed(api.get_opt(&id.name)).await {
+        let live = match endpoint.read().await {
             Ok(Some(live)) => live,
             Ok(None) => return Ok(Step::Gone),
             // The API itself went since it was discovered: a plain 404 rather than a Status.
@@ -203,7 +210,7 @@ impl Engine {
             // On its way already: nothing is written, only waited.
             Release::Delete => return Ok(held_by(meta)),
         };
-        let (api, _) = self.api_of(writer.client().await?, id).await?;
+        let endpoint = self.endpoint_of(writer.client().await?, id).await?;
         let result = if let Some((mut metadata, done)) = change {
             metadata["uid"] = json!(uid);
             metadata["resourceVersion"] = json!(version);
@@ -211,10 +218,9 @@ impl Engine {
                 field_manager: Some(keys::OBJECT_FIELD_MANAGER.to_owned()),
                 ..PatchParams::default()
             };
-            let patch = Patch::Merge(json!({"metadata": metadata}));
-            timed(api.patch_metadata(&id.name, &manager, &patch))
-                .await
-                .map(|_| done)
+            let patch = json!({"metadata": metadata});
+            let written = endpoint.merge_metadata(&manager, &patch).await;
+            written.map(|()| done)
         } else {
             let preconditions = Preconditions {
                 uid,
@@ -224,9 +230,8 @@ impl Engine {
                 preconditions: Some(preconditions),
                 ..DeleteParams::background()
             };
-            timed(api.delete(&id.name, &params))
-                .await
-                .map(|answer| namespace || answer.either(|last| at_once(&last.metadata), |_| true))
+            let deleted = endpoint.delete(&params).await;
+            deleted.map(|last| namespace || last.is_none_or(|last| at_once(&last)))
         };
         match result {
             Ok(done) => Ok(Step::done(done)),

@@ -13,7 +13,10 @@ use olm_bundle::escaped_json;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-pub use pack::{INLINE_LIMIT, OBJECT_DATA_TYPE, PackError, Packed, SECRET_DATA_LIMIT, pack, unpack};
+pub use pack::{
+    INLINE_LIMIT, OBJECT_DATA_TYPE, PackError, Packed, REQUEST_LIMIT, SECRET_DATA_LIMIT, UNPACKED_LIMIT,
+    check_annotations, pack, unpack,
+};
 pub use probes::default_probes;
 
 /// The most objects the schema admits in one phase.

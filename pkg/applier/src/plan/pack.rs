@@ -11,6 +11,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use olm_api::text::quoted;
 use olm_bundle::escaped_json;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -21,8 +22,14 @@ use super::{MAX_PHASES, Phase, group_kind, hex};
 pub const INLINE_LIMIT: usize = 256 * 1024;
 /// Largest sum of the data of one Secret in bytes.
 pub const SECRET_DATA_LIMIT: usize = 900 * 1024;
-/// Largest size of an unpacked object in bytes.
-const UNPACKED_LIMIT: u64 = 10 * 1024 * 1024;
+/// Largest size of an unpacked object in bytes; [`pack`] refuses what [`unpack`] would.
+pub const UNPACKED_LIMIT: usize = 10 * 1024 * 1024;
+/// Largest request in bytes that an API server takes, whatever etcd takes: no larger object can be applied.
+pub const REQUEST_LIMIT: usize = 3 * 1024 * 1024;
+/// Most bytes of keys and values of one object's annotations, a constant of Kubernetes.
+const ANNOTATIONS_LIMIT: usize = 256 * 1024;
+/// Longest part of a name in an error, in bytes.
+const NAME_SHOWN: usize = 253;
 /// Type of the Secrets.
 pub const OBJECT_DATA_TYPE: &str = "olm.operatorframework.io/object-data";
 
@@ -40,6 +47,29 @@ pub enum PackError {
         /// Place of the object in the phase.
         index: usize,
         /// Its compressed size in bytes.
+        size: usize,
+    },
+    /// One object is larger than any API server takes.
+    #[error(
+        "{object} in phase {phase} has {size} bytes, an API server takes at most {limit} bytes; a bundle with a smaller object is needed"
+    )]
+    NeverAccepted {
+        /// The object: kind and name.
+        object: String,
+        /// Name of the phase.
+        phase: String,
+        /// Size of the object in bytes.
+        size: usize,
+        /// Limit in bytes.
+        limit: usize,
+    },
+    /// The bundle says more about itself than fits beside the objects.
+    #[error(
+        "the annotations of the revision would have {size} bytes, an API server takes at most {ANNOTATIONS_LIMIT}; a bundle with \
+         shorter properties is needed"
+    )]
+    Annotations {
+        /// Bytes of all keys and values.
         size: usize,
     },
     /// The revision would have more phases than the schema admits.
@@ -83,6 +113,18 @@ pub struct Packed {
     pub secrets: Vec<Secret>,
 }
 
+/// Checks that a revision can have these annotations.
+///
+/// # Errors
+/// [`PackError::Annotations`] if no API server takes them.
+pub fn check_annotations<'a>(annotations: impl Iterator<Item = (&'a str, &'a str)>) -> Result<(), PackError> {
+    let size = annotations.map(|(key, value)| key.len() + value.len()).sum();
+    if size > ANNOTATIONS_LIMIT {
+        return Err(PackError::Annotations { size });
+    }
+    Ok(())
+}
+
 /// Stores `phases` for the revision `revision_name` of the extension `owner`; Secrets go to `system_namespace`.
 pub fn pack(
     revision_name: &str,
@@ -93,16 +135,11 @@ pub fn pack(
     if phases.len() > MAX_PHASES {
         return Err(PackError::TooManyPhases { count: phases.len() });
     }
-    let bytes: Vec<Vec<Vec<u8>>> = phases
-        .iter()
-        .map(|phase| {
-            phase
-                .objects
-                .iter()
-                .map(|object| escaped_json(object).into_bytes())
-                .collect()
-        })
-        .collect();
+    let mut bytes: Vec<Vec<Vec<u8>>> = Vec::new();
+    for phase in &phases {
+        let stored = phase.objects.iter().map(|object| bytes_of(object, &phase.name));
+        bytes.push(stored.collect::<Result<_, _>>()?);
+    }
     let total: usize = bytes.iter().flatten().map(Vec::len).sum();
     let secret = phases
         .iter()
@@ -182,15 +219,43 @@ pub fn unpack(stored: &[u8]) -> std::io::Result<Option<Value>> {
     let mut bytes = Vec::new();
     if stored.starts_with(&[0x1f, 0x8b]) {
         flate2::read::GzDecoder::new(stored)
-            .take(UNPACKED_LIMIT + 1)
+            .take(
+                u64::try_from(UNPACKED_LIMIT)
+                    .unwrap_or(u64::MAX)
+                    .saturating_add(1),
+            )
             .read_to_end(&mut bytes)?;
-        if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > UNPACKED_LIMIT {
-            return Ok(None);
-        }
     } else {
         bytes.extend_from_slice(stored);
     }
+    if bytes.len() > UNPACKED_LIMIT {
+        return Ok(None);
+    }
     Ok(Some(serde_json::from_slice(&bytes)?))
+}
+
+/// The stored bytes of an object that can be read back and applied.
+fn bytes_of(object: &Value, phase: &str) -> Result<Vec<u8>, PackError> {
+    let stored = escaped_json(object).into_bytes();
+    // Requests are not escaped as stored objects are.
+    let sent = if stored.len() > REQUEST_LIMIT {
+        object.to_string().len()
+    } else {
+        stored.len()
+    };
+    for (size, limit) in [(sent, REQUEST_LIMIT), (stored.len(), UNPACKED_LIMIT)] {
+        if size > limit {
+            let (_, kind) = group_kind(object);
+            let name = object.pointer("/metadata/name").and_then(Value::as_str);
+            return Err(PackError::NeverAccepted {
+                object: format!("{kind} {}", quoted(name.unwrap_or_default(), NAME_SHOWN)),
+                phase: phase.to_owned(),
+                size,
+                limit,
+            });
+        }
+    }
+    Ok(stored)
 }
 
 fn form(list: Vec<Value>) -> Result<Vec<olm_api::ClusterObjectSetPhase>, PackError> {
@@ -326,6 +391,47 @@ mod tests {
         let packed = pack("x-1", "sys", "x", vec![phase(vec![gzip.clone()])]).unwrap();
         let data = packed.secrets[0].data.clone().unwrap();
         assert_eq!(unpack(&data.values().next().unwrap().0).unwrap(), Some(gzip));
+    }
+
+    #[test]
+    fn what_cannot_be_applied_or_read_back_is_refused() {
+        let refusal = |text: &str, size: usize| {
+            let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "big"},
+                "data": {"k": text.repeat(size)}});
+            let packed = pack("x-1", "sys", "x", vec![phase(vec![object])]);
+            packed.err().map(|error| {
+                assert!(error.terminal());
+                error.to_string()
+            })
+        };
+        // Both compress to a few kilobytes.
+        assert_eq!(refusal("a", REQUEST_LIMIT - 200), None);
+        let said = refusal("a", REQUEST_LIMIT).unwrap();
+        assert!(
+            said.starts_with("ConfigMap \"big\" in phase deploy has 31458")
+                && said.contains("at most 3145728 bytes"),
+            "{said}"
+        );
+        // Stored with six bytes for each character, and sent with one.
+        let said = refusal("<", 2 * 1024 * 1024).unwrap();
+        assert!(said.contains("at most 10485760 bytes"), "{said}");
+        assert_eq!(refusal("<", 1024 * 1024), None);
+
+        let value = "v".repeat(ANNOTATIONS_LIMIT - 3);
+        assert!(check_annotations([("key", value.as_str())].into_iter()).is_ok());
+        let error = check_annotations([("key+", value.as_str())].into_iter()).unwrap_err();
+        assert!(error.terminal(), "{error}");
+
+        let stored = |size: usize| {
+            let text = serde_json::to_vec(&Value::String("a".repeat(size))).unwrap();
+            let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            encoder.write_all(&text).unwrap();
+            unpack(&encoder.finish().unwrap()).unwrap().is_some()
+        };
+        assert!(
+            stored(UNPACKED_LIMIT - 2) && !stored(UNPACKED_LIMIT - 1),
+            "the same limit on both sides"
+        );
     }
 
     #[test]

@@ -86,16 +86,25 @@ fn task(context: &Context, name: &CatalogName, claim: &Claim) -> Option<Task> {
 
 /// Does the task, or waits before it is tried again.
 async fn keep_up(context: Arc<Context>, name: CatalogName, task: Task) -> CatalogName {
-    let done = match &task {
-        Task::Pull { requested, resolved } => act::pull_resolved(&context, &name, requested, resolved)
-            .await
-            .map(drop),
-        Task::Remove => act::remove(&context, &name).await,
+    let work = async {
+        match &task {
+            Task::Pull { requested, resolved } => act::pull_resolved(&context, &name, requested, resolved)
+                .await
+                .map(drop),
+            Task::Remove => act::remove(&context, &name).await,
+        }
     };
-    match done {
-        Ok(()) => context.backoff.clear(&name),
-        Err(error) => {
-            let error = olm_runtime::telemetry::chain(&error);
+    let failed = match context
+        .reconciles
+        .guard("ClusterCatalog", name.as_str(), work)
+        .await
+    {
+        Ok(done) => done.err().map(|error| olm_runtime::telemetry::chain(&error)),
+        Err(panicked) => Some(panicked.to_string()),
+    };
+    match failed {
+        None => context.backoff.clear(&name),
+        Some(error) => {
             tracing::warn!(catalog = %name, error, "not following the leader yet");
             sleep(context.backoff.failed(name.clone()).min(LONGEST_PAUSE)).await;
         }

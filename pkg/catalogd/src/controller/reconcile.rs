@@ -14,7 +14,10 @@ use kube::{
     },
 };
 use olm_api::ClusterCatalog;
-use olm_runtime::metrics::Ended;
+use olm_runtime::{
+    guard::{Panicked, guard},
+    metrics::Ended,
+};
 use olm_status::cluster_catalog::Outcome;
 use tokio_util::sync::CancellationToken;
 
@@ -74,7 +77,15 @@ fn retry(catalog: Arc<Guarded>, error: &ReportError, context: Arc<Context>) -> A
 async fn measured(catalog: Arc<Guarded>, context: Arc<Context>) -> Result<Action, ReportError> {
     let catalog_name = catalog.name_any();
     let name = CatalogName::new(catalog_name.clone()).ok();
-    let work = reconcile(catalog, context.clone());
+    let guarded = context.clone();
+    let work = async {
+        let work = Box::pin(reconcile(catalog.clone(), guarded.clone()));
+        let done = guarded.reconciles.guard("ClusterCatalog", &catalog_name, work);
+        match done.await {
+            Ok(done) => done,
+            Err(panicked) => Ok(Box::pin(show_panic(&guarded, &catalog, &panicked)).await),
+        }
+    };
     let failed = || name.is_some_and(|name| context.backoff.failures(&name) > 0);
     let ended = |done: &Result<Action, ReportError>| match done {
         Ok(action) => Ended::of(action, failed()),
@@ -181,6 +192,23 @@ async fn reconcile(catalog: Arc<Guarded>, context: Arc<Context>) -> Result<Actio
         context.backoff.clear(&name);
     }
     Ok(again.map_or_else(Action::await_change, Action::requeue))
+}
+
+/// Shows a panic in the status; comes back after the delay for failures.
+async fn show_panic(context: &Arc<Context>, catalog: &Guarded, panicked: &Panicked) -> Action {
+    let (Ok(catalog), Ok(name)) = (&catalog.0, CatalogName::new(catalog.name_any())) else {
+        return Action::await_change();
+    };
+    let outcome = Outcome::Retrying {
+        message: panicked.to_string(),
+        served: context.served_now(&name),
+    };
+    let told = guard(report::status(context, &name, catalog.clone(), &outcome)).await;
+    if let Ok(Err(error)) = told {
+        let error = olm_runtime::telemetry::chain(&error);
+        tracing::warn!(catalog = %name, error, "a panic is not shown in the status");
+    }
+    Action::requeue(context.backoff.failed(name))
 }
 
 /// Removes content and finalizer, saying so in between.

@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::{Namespace, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, Resource as _, ResourceExt as _};
-use olm_api::{ClusterExtension, ClusterObjectSet, keys};
+use olm_api::{ClusterExtension, ClusterObjectSet, keys, names};
 use olm_applier::plan::{self, Stamp};
 use olm_bundle::{Bundle, Certificates, RenderOptions};
 use olm_image::CanonicalRef;
@@ -156,6 +156,7 @@ async fn render(context: &Context, order: &Order<'_>, bundle: &Bundle) -> Result
         }
     };
     let objects = distinct(olm_bundle::render(bundle, &options).map_err(Failure::Render)?);
+    names::check_all(objects.iter())?;
     Ok(Rendered {
         objects,
         properties: bundle.properties_annotation(),
@@ -230,6 +231,8 @@ async fn write(
     let sets: Api<ClusterObjectSet> = Api::all(client.clone());
     let owner = order.extension.name_any();
     let annotations = annotations(order, &rendered);
+    let texts = annotations.iter().map(|(key, value)| (*key, value.as_str()));
+    plan::check_annotations(texts).map_err(Failure::Pack)?;
     let phases = plan::phases(rendered.objects, &stamp(&owner, &order.choice.bundle));
     let packed =
         plan::pack(order.name, &context.shared.system_namespace, &owner, phases).map_err(Failure::Pack)?;

@@ -3,10 +3,13 @@
 use std::future::Future;
 use std::time::Duration;
 
+use olm_api::text::cut;
 use thiserror::Error;
 
 /// Longest any single call may take, the client's own retries included.
 const LIMIT: Duration = Duration::from_secs(30);
+/// Longest text of one cause, in bytes: answers of servers repeat what they refuse, which may be large.
+const CAUSE_LIMIT: usize = 2048;
 
 /// A call that failed.
 #[derive(Debug, Error)]
@@ -66,7 +69,7 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {
-        let said = cause.to_string();
+        let said = cut(&cause.to_string(), CAUSE_LIMIT).into_owned();
         // Errors of libraries often repeat their cause; once is enough.
         if !text.contains(&said) {
             text.push_str(": ");

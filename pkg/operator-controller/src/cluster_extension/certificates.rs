@@ -16,6 +16,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client, ResourceExt as _};
 use olm_api::keys;
+use olm_api::names::Segment;
 use olm_bundle::{CertificateRequest, NextCertificate, OwnCertificate};
 use olm_runtime::tls::{Issued, TlsError, issue};
 use thiserror::Error;
@@ -90,8 +91,12 @@ async fn kept(
     let api: Api<Secret> = Api::namespaced(client.clone(), namespace);
     let mut found = BTreeMap::new();
     for request in requests {
+        // No Secret has a name that is refused; the rendered objects are, too.
+        let Ok(name) = Segment::new(&request.secret_name) else {
+            continue;
+        };
         let what = format!("reading Secret {namespace}/{}", request.secret_name);
-        let secret = match call(what, api.get_opt(&request.secret_name)).await {
+        let secret = match call(what, api.get_opt(&name)).await {
             // The check of rights, which needs the rendered objects, then tells what the account lacks.
             Err(error) if error.is_forbidden() => None,
             answer => answer?,

@@ -5,7 +5,6 @@
 //! [`cluster_catalog`](crate::cluster_catalog)). Children are mapped by label here: kube's `owns` would queue a
 //! cluster-scoped owner a second time, under the child's namespace.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +17,7 @@ use kube::runtime::reflector::ObjectRef;
 use kube::runtime::{Controller, Predicate as _, PredicateConfig, WatchStreamExt as _, predicates, watcher};
 use kube::{Api, ResourceExt as _};
 use olm_api::{ClusterExtension, ClusterObjectSet, keys};
+use olm_runtime::guard::guard;
 use olm_runtime::metrics::Ended;
 use olm_runtime::shutdown;
 use serde_json::Value;
@@ -25,7 +25,7 @@ use thiserror::Error;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::reconcile::reconcile;
+use super::reconcile::{reconcile, show_panic};
 use super::stores::{self, Writers};
 use super::{Context, chain};
 use crate::present::Present;
@@ -186,7 +186,9 @@ async fn measured(extension: Arc<Watched>, context: Arc<Context>) -> Result<Acti
 async fn one(extension: Arc<Watched>, context: Arc<Context>) -> Result<Action, Never> {
     let name = extension.name_any();
     tracing::info!(ClusterExtension = name, "reconcile starting");
-    let work = AssertUnwindSafe(reconcile(&context, &name).boxed()).catch_unwind();
+    let work = context
+        .metrics
+        .guard("ClusterExtension", &name, reconcile(&context, &name).boxed());
     let action = match tokio::time::timeout(RECONCILE_LIMIT, work).await {
         Ok(Ok(Ok(action))) => action,
         Ok(Ok(Err(error))) => {
@@ -197,8 +199,15 @@ async fn one(extension: Arc<Watched>, context: Arc<Context>) -> Result<Action, N
             );
             Action::requeue(context.backoff.failed(name.clone()))
         }
-        Ok(Err(_)) => {
-            tracing::error!(ClusterExtension = name, "reconcile panicked; trying again");
+        Ok(Err(panicked)) => {
+            let told = guard(show_panic(&context, &name, &panicked).boxed()).await;
+            if let Ok(Err(error)) = told {
+                tracing::warn!(
+                    ClusterExtension = name,
+                    error = chain(&error),
+                    "a panic is not shown in the status"
+                );
+            }
             Action::requeue(context.backoff.failed(name.clone()))
         }
         Err(_) => {

@@ -7,6 +7,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::core::DynamicObject;
 use kube::discovery::ApiResource;
 use kube::{Api, Resource as _, ResourceExt as _};
+use olm_api::names::Segment;
 use olm_api::{ClusterExtension, CrdStoredObjects, CrdUpgradeSafety, CrdUpgradeSafetyEnforcement};
 use olm_bundle::crd_safety::Rules;
 use olm_bundle::crd_schema;
@@ -51,7 +52,10 @@ pub(crate) async fn check(
             continue;
         };
         let what = format!("reading CustomResourceDefinition \"{name}\"");
-        let Some(old) = call(what, api.get_opt(name)).await? else {
+        let Ok(segment) = Segment::new(name) else {
+            continue;
+        };
+        let Some(old) = call(what, api.get_opt(&segment)).await? else {
             continue;
         };
         let old = serde_json::to_value(&old).map_err(|_| Failure::Interrupted("reading a CRD"))?;

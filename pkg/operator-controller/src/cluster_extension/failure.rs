@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use olm_api::names::InvalidNames;
 use olm_applier::account::{Account, AccountError};
 use olm_applier::stored::SurveyError;
 use olm_bundle_files::FilesError;
@@ -74,6 +75,9 @@ pub(crate) enum Failure {
     /// The bundle cannot be rendered as the spec wants it.
     #[error(transparent)]
     Render(olm_bundle::RenderError),
+    /// Its objects have names that no API server accepts.
+    #[error(transparent)]
+    Names(#[from] InvalidNames),
     /// There are no certificates for its webhooks.
     #[error(transparent)]
     Certificates(#[from] CertificateError),
@@ -165,7 +169,7 @@ impl Failure {
             Self::Image(error) => error.terminal(),
             Self::Pack(error) => error.terminal(),
             Self::Render(error) => error.terminal(),
-            Self::Account(_) | Self::AccountRequired(_) => true,
+            Self::Account(_) | Self::AccountRequired(_) | Self::Names(_) => true,
             // What a digest names stays as it is; a tag may mean something better tomorrow.
             Self::Files(error) => fixed && !matches!(error, FilesError::Read { .. }),
             Self::Parse(error) => fixed || error.terminal(),
@@ -193,7 +197,7 @@ impl Failure {
             | Self::Account(_)
             | Self::Rights { .. } => "rights",
             Self::Image(_) => "image",
-            Self::Files(_) | Self::Parse(_) => "bundle",
+            Self::Files(_) | Self::Parse(_) | Self::Names(_) => "bundle",
             Self::Render(_) => "render",
             Self::Certificates(_) => "certificates",
             Self::CrdSafety { .. } | Self::StoredObjects { .. } | Self::Survey { .. } => "crd_safety",

@@ -11,6 +11,8 @@ use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, Resource as _, ResourceExt as _};
+use olm_api::names::Segment;
+use olm_api::text::quoted;
 use olm_api::{ClusterExtension, ClusterObjectSet, keys};
 use olm_applier::plan::{self, PackError};
 use serde::Deserialize;
@@ -130,7 +132,8 @@ async fn gather(api: &Api<Secret>, index: &Secret) -> Result<Vec<u8>, HelmError>
         return Err(wrong("has too many chunks"));
     }
     for name in names {
-        let what = format!("reading Secret \"{name}\" of a Helm release");
+        let what = format!("reading Secret {} of a Helm release", quoted(&name, 253));
+        let name = Segment::new(&name).map_err(|fault| wrong(&format!("has a chunk whose {fault}")))?;
         let chunk = call(what, api.get(&name)).await?;
         bytes.extend(part(&chunk).ok_or_else(|| wrong("has a chunk without data"))?);
     }

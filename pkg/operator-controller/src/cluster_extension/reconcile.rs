@@ -9,6 +9,7 @@ use kube::runtime::controller::Action;
 use kube::{Api, Resource as _, ResourceExt as _};
 use olm_api::{ClusterExtension, keys};
 use olm_runtime::Feature;
+use olm_runtime::guard::Panicked;
 use olm_runtime::workers::aside;
 use olm_status::cluster_extension::{Outcome, Progress, Revisions};
 use olm_status::upgrade::Upgrade;
@@ -68,6 +69,24 @@ async fn read(
         Some(known) => Ok(Some(known)),
         None => call(format!("reading ClusterExtension \"{name}\""), api.get_opt(name)).await,
     }
+}
+
+/// Shows a panic in the status of the extension.
+pub(crate) async fn show_panic(context: &Context, name: &str, panicked: &Panicked) -> Result<(), CallError> {
+    let api: Api<ClusterExtension> = Api::all(context.shared.client.clone());
+    let Some(extension) = read(context, &api, name).await? else {
+        return Ok(());
+    };
+    let uid = extension.metadata.uid.as_deref();
+    let objects = gather::revisions(context, name, uid).await?;
+    let outcome = Outcome {
+        revisions: known(&History::read(&objects)),
+        progress: Progress::Retrying(panicked.to_string()),
+        deprecations: None,
+        upgrade: Upgrade::Unknown,
+        catalogs: None,
+    };
+    report::write(context, &extension, &outcome, &Time(Timestamp::now())).await
 }
 
 /// Everything between reading the extension and writing its status.
@@ -232,7 +251,15 @@ async fn delete(
     if !extension.finalizers().iter().any(ours) {
         return Ok(Action::await_change());
     }
-    match remove::remove(context, extension).await? {
+    let removal = match remove::remove(context, extension).await {
+        Ok(removal) => removal,
+        Err(error) => {
+            let text = format!("being deleted: {}", chain(&error));
+            show_removal(context, extension, text).await?;
+            return Err(error);
+        }
+    };
+    match removal {
         Removal::Done => {
             let left = extension
                 .finalizers()
@@ -252,20 +279,31 @@ async fn delete(
             Ok(Action::await_change())
         }
         Removal::Waiting(text) => {
-            let name = extension.name_any();
-            let uid = extension.metadata.uid.as_deref();
-            let objects = gather::revisions(context, &name, uid).await?;
-            let outcome = Outcome {
-                revisions: known(&History::read(&objects)),
-                progress: Progress::Removing(text),
-                deprecations: None,
-                upgrade: Upgrade::NothingInstalled,
-                catalogs: None,
-            };
-            report::write(context, extension, &outcome, &Time(Timestamp::now())).await?;
+            show_removal(context, extension, text).await?;
             Ok(Action::requeue(REMOVAL_RECHECK))
         }
     }
+}
+
+/// Shows in the status what a removal waits for, or fails at.
+async fn show_removal(
+    context: &Context,
+    extension: &ClusterExtension,
+    text: String,
+) -> Result<(), CallError> {
+    let uid = extension.metadata.uid.as_deref();
+    let revisions = match gather::revisions(context, &extension.name_any(), uid).await {
+        Ok(objects) => known(&History::read(&objects)),
+        Err(error) => Revisions::Unreadable(chain(&error)),
+    };
+    let outcome = Outcome {
+        revisions,
+        progress: Progress::Removing(text),
+        deprecations: None,
+        upgrade: Upgrade::NothingInstalled,
+        catalogs: None,
+    };
+    report::write(context, extension, &outcome, &Time(Timestamp::now())).await
 }
 
 /// All finalizers with ours added; `None` when none is missing.

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
-use kube::ResourceExt as _;
 use kube::api::{Api, Patch, PatchParams};
+use kube::{Resource as _, ResourceExt as _};
 use olm_api::{ClusterObjectSet, ObservedPhase, keys};
 use olm_applier::account::Account;
 use olm_applier::engine::{Revision, Teardown, chain};
@@ -23,8 +23,8 @@ const COLLISION_RETRY: Duration = Duration::from_secs(10);
 const TEARDOWN_RETRY: Duration = Duration::from_secs(5);
 /// A blocked revision waits for a change; it is looked at again at this pace, since its Secrets are not watched.
 const BLOCKED_RETRY: Duration = Duration::from_mins(1);
-/// How many objects an event about repairs names.
-const REPAIRS_NAMED: usize = 5;
+/// How many objects an event names.
+const NAMED: usize = 5;
 /// Refuses a revision that would be applied or removed with the controller's own rights.
 const NO_ACCOUNT: &str = "no service account is named: operator-controller runs with --service-account-policy=Require and acts \
                           only as service accounts; set spec.serviceAccount.name of the ClusterExtension";
@@ -63,6 +63,29 @@ impl Done {
             next,
         }
     }
+}
+
+/// The extension that the revision is of.
+pub(super) fn owner(set: &ClusterObjectSet) -> Option<ObjectReference> {
+    let mut owners = set.owner_references().iter();
+    let owner = owners.find(|owner| owner.controller == Some(true))?;
+    Some(ObjectReference {
+        api_version: Some(owner.api_version.clone()),
+        kind: Some(owner.kind.clone()),
+        name: Some(owner.name.clone()),
+        uid: Some(owner.uid.clone()),
+        ..ObjectReference::default()
+    })
+}
+
+/// The first of `objects`, and how many there are beside.
+fn listed(objects: &[String]) -> String {
+    let named: Vec<&str> = objects.iter().take(NAMED).map(String::as_str).collect();
+    let more = match objects.len().saturating_sub(named.len()) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{}{more}", named.join(", "))
 }
 
 impl Context {
@@ -120,7 +143,9 @@ impl Context {
                 );
                 return Ok(Done::new(Outcome::Blocked(text), Next::After(BLOCKED_RETRY)));
             }
-            Gathered::Missing(why) => return Ok(Done::new(Outcome::Retrying(why), Next::Backoff)),
+            Gathered::Missing(why) | Gathered::Unowned(why) => {
+                return Ok(Done::new(Outcome::Retrying(why), Next::Backoff));
+            }
         };
         let observed = set
             .status
@@ -130,7 +155,9 @@ impl Context {
         if let Some(text) = decide::changed(&observed, &content.digests) {
             return Ok(Done::new(Outcome::Blocked(text), Next::After(BLOCKED_RETRY)));
         }
-        let mut done = if let Some(text) = &content.invalid {
+        let mut done = if let Some(text) = &content.refused {
+            Done::new(Outcome::Blocked(text.clone()), Next::After(BLOCKED_RETRY))
+        } else if let Some(text) = &content.invalid {
             Done::new(Outcome::Retrying(text.clone()), Next::After(COLLISION_RETRY))
         } else {
             // Held before anything is written, so that nothing is ever left behind. The change of the revision brings us back.
@@ -175,28 +202,12 @@ impl Context {
 
     /// Tells the owner in an event what others had changed or deleted.
     fn tell_repairs(&self, set: &ClusterObjectSet, repaired: &[String]) {
-        let owner = set
-            .owner_references()
-            .iter()
-            .find(|owner| owner.controller == Some(true));
-        let Some(owner) = owner.filter(|_| !repaired.is_empty()) else {
+        let Some(reference) = owner(set).filter(|_| !repaired.is_empty()) else {
             return;
         };
-        let reference = ObjectReference {
-            api_version: Some(owner.api_version.clone()),
-            kind: Some(owner.kind.clone()),
-            name: Some(owner.name.clone()),
-            uid: Some(owner.uid.clone()),
-            ..ObjectReference::default()
-        };
-        let named: Vec<&str> = repaired.iter().take(REPAIRS_NAMED).map(String::as_str).collect();
-        let more = match repaired.len().saturating_sub(named.len()) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
         let note = format!(
-            "changed or deleted by others, and put right: {}{more}",
-            named.join(", ")
+            "changed or deleted by others, and put right: {}",
+            listed(repaired)
         );
         self.events.normal(reference, "DriftRepaired", "Apply", &note);
     }
@@ -233,7 +244,7 @@ impl Context {
             Gathered::Objects(content) => content,
             // A teardown reads Secrets that may still change like any other.
             Gathered::Mutable(_) => return Done::new(Outcome::Removing(REMOVING.to_owned()), Next::Backoff),
-            Gathered::Missing(why) => {
+            Gathered::Missing(why) | Gathered::Unowned(why) => {
                 let text = format!(
                     "{REMOVING}; waiting until its objects are known: {why}; delete the Secret to leave its objects to the \
                      garbage collector"
@@ -247,12 +258,17 @@ impl Context {
             Err(text) => return Done::new(Outcome::Retrying(text), Next::Backoff),
         };
         match self.engine.teardown(&revision, orphan).await {
-            Ok(Teardown::Complete) if course == Course::Remove => Done {
-                outcome: None,
-                observed_phases: None,
-                next: Next::Release,
-            },
-            Ok(Teardown::Complete) => Done::new(Outcome::Archived, Next::Release),
+            Ok(Teardown::Complete { passed }) => {
+                self.tell_passed(set, &passed);
+                if course == Course::Remove {
+                    return Done {
+                        outcome: None,
+                        observed_phases: None,
+                        next: Next::Release,
+                    };
+                }
+                Done::new(Outcome::Archived, Next::Release)
+            }
             Ok(Teardown::Waiting { objects }) => {
                 let text = format!("{REMOVING}; waiting until these are gone: {}", objects.join(", "));
                 Done::new(Outcome::Removing(text), Next::After(TEARDOWN_RETRY))
@@ -265,6 +281,21 @@ impl Context {
                 Done::new(Outcome::Removing(text), Next::Backoff)
             }
         }
+    }
+
+    /// Tells in an event and in the log which objects were not looked for, as no API server can hold them.
+    fn tell_passed(&self, set: &ClusterObjectSet, passed: &[String]) {
+        if passed.is_empty() {
+            return;
+        }
+        let note = format!(
+            "objects were not looked for, as no API server can hold them: {}",
+            listed(passed)
+        );
+        tracing::warn!(name = set.name_any(), "{note}");
+        let object = set.object_ref(&());
+        self.events
+            .warning(object, "ObjectsPassedOver", "TearDown", &note);
     }
 
     /// Adds or removes our finalizer. Tells whether there was anything to do.

@@ -8,16 +8,15 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, Patch, PatchParams};
 use kube::{Resource as _, ResourceExt as _};
+use olm_api::names::{self, Segment};
 use olm_api::{ClusterObjectSet, CollisionProtection, ObjectSourceRef, ObservedPhase, keys};
-use olm_applier::engine::{RevisionPhase, chain};
+use olm_applier::engine::RevisionPhase;
 use olm_applier::plan::{self, Phase};
+use olm_runtime::client::is_absent;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{Context, decide};
-
-/// Largest size of an object that a Secret may unpack to, in bytes; see [`plan::unpack`].
-const UNPACKED_LIMIT: u64 = 10 * 1024 * 1024;
 
 /// All that is known of the content of a revision.
 pub(super) struct Prepared {
@@ -27,6 +26,8 @@ pub(super) struct Prepared {
     pub(super) digests: Vec<ObservedPhase>,
     /// What is wrong with the objects.
     pub(super) invalid: Option<String>,
+    /// Objects that no API server can hold under their names.
+    pub(super) refused: Option<String>,
 }
 
 /// What could be gathered.
@@ -37,6 +38,8 @@ pub(super) enum Gathered {
     Mutable(Vec<String>),
     /// Some object could not be had; the text says which and why.
     Missing(String),
+    /// A Secret could not be made to go with the revision; the text says which and why.
+    Unowned(String),
 }
 
 /// The content of revisions that are not at rest, by uid, with the state it is of.
@@ -70,6 +73,11 @@ impl Content {
     fn prepare(self, name: &str, number: i64) -> Prepared {
         let digests = decide::digests(&self.phases);
         let invalid = decide::invalid(name, number, &self.phases);
+        let objects = self.phases.iter().flat_map(|phase| &phase.objects);
+        let refused = match &invalid {
+            Some(_) => None,
+            None => names::check_all(objects).err().map(|fault| fault.to_string()),
+        };
         let pairs = self.phases.into_iter().zip(self.protections);
         let phases = pairs
             .map(|(phase, rules)| RevisionPhase {
@@ -81,6 +89,7 @@ impl Content {
             phases: Arc::new(phases),
             digests,
             invalid,
+            refused,
         }
     }
 }
@@ -149,17 +158,19 @@ impl Context {
         }
         let content = Arc::new(content.prepare(&set.name_any(), set.spec.revision));
         if !lenient {
-            self.adopt_secrets(set, &secrets).await;
+            if let Err(why) = self.adopt_secrets(set, &secrets).await {
+                return Gathered::Unowned(why);
+            }
             self.contents.keep(uid, state, content.clone());
         }
         Gathered::Objects(content)
     }
 
     /// Makes the Secrets that were made for this revision go with it, where a crash came in between.
-    async fn adopt_secrets(&self, set: &ClusterObjectSet, secrets: &Secrets) {
+    async fn adopt_secrets(&self, set: &ClusterObjectSet, secrets: &Secrets) -> Result<(), String> {
         let name = set.name_any();
         let Some(owner) = set.controller_owner_ref(&()) else {
-            return;
+            return Ok(());
         };
         for ((namespace, secret_name), secret) in secrets {
             let Ok(Some(secret)) = secret else { continue };
@@ -172,11 +183,18 @@ impl Context {
             let patch = json!({"metadata": {"uid": secret.metadata.uid, "ownerReferences": [owner]}});
             let (params, patch) = (PatchParams::default(), Patch::Merge(&patch));
             let call = api.patch_metadata(secret_name, &params, &patch);
-            if let Err(error) = super::limited("making a Secret go with", &name, call).await {
-                // The next time the objects are read is early enough.
-                tracing::warn!(name, secret_name, %error, "a Secret is left without its owner");
+            match super::limited("making a Secret go with", &name, call).await {
+                Ok(_) => {}
+                Err(super::Error::Call { source, .. }) if is_absent(&source) => {}
+                Err(error) => {
+                    return Err(format!(
+                        "making Secret {namespace}/{secret_name} go with the revision: {}",
+                        error.why()
+                    ));
+                }
             }
         }
+        Ok(())
     }
 
     fn place(&self, reference: &ObjectSourceRef) -> (String, String) {
@@ -200,17 +218,19 @@ impl Context {
             if secrets.contains_key(&key) {
                 continue;
             }
-            let api: Api<Secret> = Api::namespaced(self.client.clone(), &namespace);
-            let answer = super::limited("reading a Secret of", &name, api.get_opt(&name)).await;
-            secrets.insert(
-                key,
-                answer.map_err(|error| match &error {
-                    super::Error::Call { source, .. } => chain(source.as_ref()),
-                    other => other.to_string(),
-                }),
-            );
+            secrets.insert(key, self.secret(&namespace, &name).await);
         }
         secrets
+    }
+
+    /// Reads a Secret. One whose name no API server accepts is not there.
+    async fn secret(&self, namespace: &str, name: &str) -> Result<Option<Secret>, String> {
+        let (Ok(place), Ok(segment)) = (Segment::new(namespace), Segment::new(name)) else {
+            return Ok(None);
+        };
+        let api: Api<Secret> = Api::namespaced(self.client.clone(), &place);
+        let answer = super::limited("reading a Secret of", name, api.get_opt(&segment)).await;
+        answer.map_err(|error| error.why())
     }
 
     fn resolve(&self, reference: &ObjectSourceRef, secrets: &Secrets) -> Result<Value, Unresolved> {
@@ -238,7 +258,8 @@ impl Context {
         match plan::unpack(&stored.0) {
             Ok(Some(object)) => Ok(object),
             Ok(None) => Err(Unresolved::Failed(format!(
-                "key \"{key}\" of Secret {namespace}/{name} exceeds maximum size ({UNPACKED_LIMIT} bytes)"
+                "key \"{key}\" of Secret {namespace}/{name} exceeds maximum size ({} bytes)",
+                plan::UNPACKED_LIMIT
             ))),
             Err(error) => Err(Unresolved::Failed(format!(
                 "key \"{key}\" of Secret {namespace}/{name} holds no object: {error}"

@@ -8,6 +8,7 @@ mod act;
 mod decide;
 mod gather;
 mod gone;
+mod unwatched;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,12 +21,13 @@ use kube::runtime::controller::{self, Action, Controller};
 use kube::runtime::reflector::{self, Store};
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Client, Resource as _, ResourceExt as _};
-use olm_api::{ClusterObjectSet, ClusterObjectSetStatus};
-use olm_applier::engine::{Engine, Reads};
-use olm_applier::watch::Watches;
+use olm_api::{ClusterObjectSet, ClusterObjectSetStatus, ObservedPhase};
+use olm_applier::engine::{Engine, Reads, chain};
+use olm_applier::watch::{Pace, Watches};
 use olm_runtime::backoff::Backoff;
 use olm_runtime::client::is_absent;
 use olm_runtime::events::Events;
+use olm_runtime::guard::{Panicked, guard};
 use olm_runtime::metrics::{self, Ended, Reconciles};
 use olm_runtime::shutdown;
 use olm_status::cluster_object_set as status;
@@ -61,6 +63,8 @@ pub struct Options {
     pub accounts: ServiceAccountPolicy,
     /// Counts what is done.
     pub reconciles: Reconciles,
+    /// Times and rates of the watches of managed objects.
+    pub pace: Pace,
 }
 
 /// What fails in a reconcile outside the engine. All of it is retried.
@@ -88,9 +92,25 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// What the API server said, bounded.
+    fn why(&self) -> String {
+        match self {
+            Self::Call { source, .. } => chain(source.as_ref()),
+            other @ Self::Timeout { .. } => other.to_string(),
+        }
+    }
+
+    /// Whether the object changed, or went, between reading and writing it: a matter of course.
+    fn overtaken(&self) -> bool {
+        matches!(self, Self::Call { source, .. } if is_stale(source))
+    }
+}
+
 struct Context {
     client: Client,
     engine: Engine,
+    watches: Arc<Watches>,
     store: Store<ClusterObjectSet>,
     backoff: Backoff<String>,
     events: Events,
@@ -147,14 +167,19 @@ pub(crate) async fn run_observed(
     observed: Option<Observed>,
     shutdown: CancellationToken,
 ) -> Result<(), Error> {
-    let (watches, triggers) = Watches::new(client.clone());
+    let (watches, triggers) = Watches::new(client.clone(), options.pace);
+    let watches = Arc::new(watches);
+    if let Some(observed) = &observed {
+        observed.metrics.show_watches(&watches);
+    }
     let (reader, writer) = reflector::store();
     let store = reader.clone();
     let context = Arc::new(Context {
-        engine: Engine::new(client.clone(), Arc::new(watches)).reading(match options.accounts {
+        engine: Engine::new(client.clone(), watches.clone()).reading(match options.accounts {
             ServiceAccountPolicy::Require => Reads::AsAccount,
             ServiceAccountPolicy::Impersonate | ServiceAccountPolicy::Ignore => Reads::AsController,
         }),
+        watches,
         store: store.clone(),
         backoff: Backoff::default(),
         events: Events::new(client.clone(), "clusterobjectset-controller"),
@@ -231,13 +256,29 @@ fn slim(mut set: ClusterObjectSet) -> ClusterObjectSet {
 /// Writing the status or a finalizer failed: the object changed meanwhile, or the API server is away.
 #[expect(clippy::needless_pass_by_value, reason = "the signature is the runtime's")]
 fn retry(set: Arc<ClusterObjectSet>, error: &Error, context: Arc<Context>) -> Action {
-    tracing::debug!(name = set.name_any(), %error, "a ClusterObjectSet is tried again");
+    if error.overtaken() {
+        tracing::debug!(name = set.name_any(), %error, "a ClusterObjectSet is tried again");
+    } else {
+        // The status says how far the objects are; this is about the revision itself.
+        let note = format!("{}; trying again", chain(error));
+        let object = set.object_ref(&());
+        context
+            .events
+            .warning(object, "ReconcileFailed", "Reconcile", &note);
+    }
     Action::requeue(context.backoff.failed(set.name_any()))
 }
 
 async fn measured(set: Arc<ClusterObjectSet>, context: Arc<Context>) -> Result<Action, Error> {
     let name = set.name_any();
-    let work = reconcile(set, context.clone());
+    let guarded = context.clone();
+    let work = async {
+        let work = Box::pin(reconcile(set.clone(), guarded.clone()));
+        match guarded.metrics.guard("ClusterObjectSet", &name, work).await {
+            Ok(done) => done,
+            Err(panicked) => Box::pin(guarded.panicked(&set, &name, &panicked)).await,
+        }
+    };
     let ended = |done: &Result<Action, Error>| match done {
         Ok(action) => Ended::of(action, context.backoff.failures(&name) > 0),
         Err(_) => Ended::Error,
@@ -294,29 +335,69 @@ impl Context {
         if let Some(observed) = &self.observed {
             observed.note(set);
         }
-        if let Some(outcome) = outcome {
-            let old = set.status.clone().unwrap_or_default();
-            let remaining = decide::remaining(set, now);
-            let facts = status::Facts {
-                version: decide::version(set),
-                overdue: match remaining {
-                    Some(left) if left.is_zero() => set.spec.progress_deadline_minutes,
-                    _ => None,
-                },
-                observed_phases,
-                generation: set.metadata.generation.unwrap_or_default(),
-            };
-            let time = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(now);
-            let new = status::object_set(&old, &outcome, &facts, &time);
-            if !status::same(&old, &new) {
-                if !self.write_status(set, name, &new).await? {
-                    // It was changed meanwhile; the change brings us back.
-                    return Ok(Action::requeue(CONFLICT_RETRY));
-                }
-                self.announce(set, &old, &new);
-            }
+        if let Some(outcome) = outcome
+            && !self.report(set, name, &outcome, observed_phases, now).await?
+        {
+            // It was changed meanwhile; the change brings us back.
+            return Ok(Action::requeue(CONFLICT_RETRY));
         }
         self.requeue(set, name, next, now).await
+    }
+
+    /// Shows a panic in the status; comes back after the delay for failures.
+    async fn panicked(
+        &self,
+        set: &ClusterObjectSet,
+        name: &str,
+        panicked: &Panicked,
+    ) -> Result<Action, Error> {
+        let outcome = match decide::course(set) {
+            decide::Course::Keep => status::Outcome::Retrying(panicked.to_string()),
+            _ => status::Outcome::Removing(panicked.to_string()),
+        };
+        let told = guard(self.report(set, name, &outcome, None, jiff::Timestamp::now())).await;
+        if let Ok(Err(error)) = told {
+            tracing::warn!(name, %error, "a panic is not shown in the status");
+        }
+        Ok(Action::requeue(self.backoff.failed(name.to_owned())))
+    }
+
+    /// Writes the status if it says something new; tells whether it is written for what `set` still is.
+    async fn report(
+        &self,
+        set: &ClusterObjectSet,
+        name: &str,
+        outcome: &status::Outcome,
+        observed_phases: Option<Vec<ObservedPhase>>,
+        now: jiff::Timestamp,
+    ) -> Result<bool, Error> {
+        let old = set.status.clone().unwrap_or_default();
+        let remaining = decide::remaining(set, now);
+        let facts = status::Facts {
+            version: decide::version(set),
+            overdue: match remaining {
+                Some(left) if left.is_zero() => set.spec.progress_deadline_minutes,
+                _ => None,
+            },
+            observed_phases,
+            unwatched: unwatched::of(&self.watches, set),
+            generation: set.metadata.generation.unwrap_or_default(),
+        };
+        let time = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(now);
+        let new = status::object_set(&old, outcome, &facts, &time);
+        if !status::same(&old, &new) {
+            if let status::Outcome::Retrying(_) | status::Outcome::Blocked(_) | status::Outcome::Removing(_) =
+                outcome
+            {
+                // The whole text; the status has a part of a long one.
+                tracing::warn!(name, ?outcome, "not progressing");
+            }
+            if !self.write_status(set, name, &new).await? {
+                return Ok(false);
+            }
+            self.announce(set, &old, &new);
+        }
+        Ok(true)
     }
 
     async fn requeue(
@@ -327,6 +408,12 @@ impl Context {
         now: jiff::Timestamp,
     ) -> Result<Action, Error> {
         let remaining = decide::remaining(set, now).filter(|left| !left.is_zero());
+        // Where no watch tells of changes, the time does.
+        let recheck = self.engine.recheck(&set.uid().unwrap_or_default());
+        let on_change = |at_latest: Option<Duration>| {
+            let soonest = recheck.into_iter().chain(at_latest).min();
+            soonest.map_or_else(Action::await_change, Action::requeue)
+        };
         if matches!(next, Next::ArchiveOlder) {
             self.archive_outdone(set).await?;
         }
@@ -334,8 +421,8 @@ impl Context {
             self.backoff.clear(&name.to_owned());
         }
         Ok(match next {
-            Next::Settled | Next::ArchiveOlder => Action::await_change(),
-            Next::Deadline => remaining.map_or_else(Action::await_change, Action::requeue),
+            Next::Settled | Next::ArchiveOlder => on_change(None),
+            Next::Deadline => on_change(remaining),
             Next::After(delay) => Action::requeue(delay),
             Next::Backoff => {
                 let delay = self.backoff.failed(name.to_owned());
@@ -367,8 +454,9 @@ impl Context {
         }
     }
 
-    /// Tells in an event when the progress changed its reason.
+    /// Tells in an event when the progress changed its reason, and when a watch begins to fail or is back.
     fn announce(&self, set: &ClusterObjectSet, old: &ClusterObjectSetStatus, new: &ClusterObjectSetStatus) {
+        unwatched::announce(&self.events, set, old, new);
         let find = |status: &ClusterObjectSetStatus| {
             status
                 .conditions
@@ -381,13 +469,15 @@ impl Context {
         if find(old).is_some_and(|before| before.reason == now.reason) {
             return;
         }
-        let note: String = now.message.chars().take(1000).collect();
         let reference = set.object_ref(&());
         match now.reason.as_str() {
             "Blocked" | "Retrying" | "ProgressDeadlineExceeded" => {
-                self.events.warning(reference, &now.reason, "RollOut", &note);
+                self.events
+                    .warning(reference, &now.reason, "RollOut", &now.message);
             }
-            _ => self.events.normal(reference, &now.reason, "RollOut", &note),
+            _ => self
+                .events
+                .normal(reference, &now.reason, "RollOut", &now.message),
         }
     }
 }

@@ -12,6 +12,7 @@ use prometheus_client::{
 };
 
 use super::Registry;
+use crate::guard::{Panicked, guard};
 
 /// Upper bounds in seconds, controller-runtime's.
 const BUCKETS: [f64; 40] = [
@@ -69,6 +70,7 @@ impl Ended {
 pub struct Reconciles {
     total: Family<OfResult, Counter>,
     errors: Family<Of, Counter>,
+    panics: Family<Of, Counter>,
     seconds: Family<Of, Histogram, fn() -> Histogram>,
     workers: Family<Of, Gauge>,
     active: Family<Of, Gauge>,
@@ -80,6 +82,7 @@ impl Default for Reconciles {
         Self {
             total: Family::default(),
             errors: Family::default(),
+            panics: Family::default(),
             seconds: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
             workers: Family::default(),
             active: Family::default(),
@@ -102,6 +105,11 @@ impl Reconciles {
                 "controller_runtime_reconcile_errors",
                 "Total number of reconciliation errors per controller",
                 all.errors.clone(),
+            );
+            inner.register(
+                "controller_runtime_reconcile_panics",
+                "Total number of reconciliation panics per controller",
+                all.panics.clone(),
             );
             inner.register(
                 "controller_runtime_reconcile_time_seconds",
@@ -130,6 +138,7 @@ impl Reconciles {
         self.active.get_or_create(&of).set(0);
         // Without these a rate over the first failure would show nothing.
         drop(self.errors.get_or_create(&of));
+        drop(self.panics.get_or_create(&of));
         for ended in [Ended::Success, Ended::RequeueAfter, Ended::Error] {
             drop(self.total.get_or_create(&OfResult {
                 controller: name,
@@ -173,6 +182,27 @@ impl Controller {
         self.all.total.get_or_create(&result).inc();
         done
     }
+
+    /// Does one reconcile of `object`, of this kind and name; a panic in it is logged and counted, and ends nothing else.
+    ///
+    /// # Errors
+    /// [`Panicked`].
+    pub async fn guard<T>(
+        &self,
+        kind: &'static str,
+        object: &str,
+        work: impl Future<Output = T>,
+    ) -> Result<T, Panicked> {
+        let done = guard(work).await;
+        if let Err(error) = &done {
+            let of = Of {
+                controller: self.name,
+            };
+            self.all.panics.get_or_create(&of).inc();
+            tracing::error!(kind, name = object, %error, "reconcile panicked; trying again");
+        }
+        done
+    }
 }
 
 /// One worker at work, until it is dropped.
@@ -202,12 +232,21 @@ mod tests {
         let done = controller.measure(async { 7 }, |_| Ended::Success).await;
         assert_eq!(done, 7);
         controller.measure(async {}, |()| Ended::Error).await;
+        let ended = controller.guard("Test", "a", async { Option::<u8>::None.expect("nothing") });
+        assert!(
+            ended
+                .await
+                .unwrap_err()
+                .to_string()
+                .ends_with("report it: nothing")
+        );
         let text = registry.encode().unwrap();
         for line in [
             "controller_runtime_reconcile_total{controller=\"tests\",result=\"success\"} 1",
             "controller_runtime_reconcile_total{controller=\"tests\",result=\"requeue_after\"} 0",
             "controller_runtime_reconcile_total{controller=\"tests\",result=\"error\"} 1",
             "controller_runtime_reconcile_errors_total{controller=\"tests\"} 1",
+            "controller_runtime_reconcile_panics_total{controller=\"tests\"} 1",
             "controller_runtime_reconcile_time_seconds_count{controller=\"tests\"} 2",
             "controller_runtime_max_concurrent_reconciles{controller=\"tests\"} 4",
             "controller_runtime_active_workers{controller=\"tests\"} 0",

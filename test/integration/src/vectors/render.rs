@@ -100,6 +100,16 @@ fn bundle(folder: &Path, recorded: &Recorded, report: &mut Report) {
             continue;
         }
         let ours = answer(&parsed, &recorded.install_namespace, case);
+        // Upstream leaves names to the API server: what is refused before must be no more than that refuses.
+        let refused = ours
+            .as_ref()
+            .ok()
+            .and_then(|objects| olm_api::names::check_all(objects.iter()).err());
+        if let Some(fault) = refused {
+            report
+                .wrong
+                .push(format!("{} {}: {fault}", recorded.bundle, case.name));
+        }
         let expected = case
             .objects
             .as_deref()

@@ -1,8 +1,11 @@
 //! What changes on the cluster among the objects we manage.
 //!
 //! One watcher per kind, of metadata alone, restricted to objects with our owner label; started when the first revision needs the kind and
-//! dropped with the last. A watcher that fails tries again by itself and never holds up a reconcile: what is not known here is read
-//! from the API server.
+//! dropped with the last. A watcher that fails tries again by itself and never holds up a reconcile. A kind whose watch has not listed
+//! yet, or fails for a while, is unknown, not unchanged: its objects are read from the API server on an interval ([`Pace`]).
+
+mod follow;
+mod health;
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, HashSet};
@@ -10,16 +13,19 @@ use std::hash::{Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Instant;
 
-use futures::{Stream, StreamExt as _};
+use futures::Stream;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::api::{Api, ApiResource, DynamicObject, PartialObjectMeta};
-use kube::runtime::WatchStreamExt as _;
+use kube::Client;
+use kube::api::{Api, ApiResource};
 use kube::runtime::reflector::ObjectRef;
-use kube::runtime::watcher::{self, Event};
-use kube::{Client, Resource as _};
-use olm_api::{ClusterObjectSet, keys};
+use olm_api::ClusterObjectSet;
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
+
+use crate::ownership::Identity;
+use follow::Follower;
+use health::Health;
+pub use health::{Cause, Fault, Pace};
 
 /// Triggers waiting to be read; a watcher waits when there are more.
 const PENDING: usize = 65_536;
@@ -45,7 +51,7 @@ pub struct Seen {
 /// What a watch can say about one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sight {
-    /// Nothing: the kind is not watched, or not everything of it has been listed yet.
+    /// Nothing: the kind is not watched, not everything of it has been listed yet, or its watch fails.
     Unknown,
     /// It was not among what was listed at this time, nor was it heard of since.
     Never(Instant),
@@ -60,7 +66,7 @@ struct Cache {
     objects: HashMap<Key, (Seen, Vec<String>)>,
     /// What was deleted and has not come back.
     gone: HashSet<Key>,
-    /// When everything had been listed first.
+    /// When everything had been listed last.
     synced: Option<Instant>,
 }
 
@@ -72,11 +78,33 @@ impl Cache {
         }
         self.gone.insert(key);
     }
+
+    /// Takes `listed` for all that there is; returns the owners of what was missed.
+    fn complete(&mut self, listed: &HashSet<Key>) -> Vec<String> {
+        let known = self.objects.keys();
+        let missed: Vec<Key> = known.filter(|key| !listed.contains(*key)).cloned().collect();
+        let mut owners = Vec::new();
+        for key in missed {
+            if let Some((_, known)) = self.objects.remove(&key) {
+                owners.extend(known);
+            }
+            self.bury(key);
+        }
+        self.synced = Some(Instant::now());
+        owners
+    }
+}
+
+/// What a watch and its task share.
+struct Shared {
+    cache: Mutex<Cache>,
+    health: Mutex<Health>,
+    /// Names of the revisions that need the kind, by uid.
+    users: Mutex<HashMap<String, String>>,
 }
 
 struct Watch {
-    users: HashSet<String>,
-    cache: Arc<Mutex<Cache>>,
+    shared: Arc<Shared>,
     task: tokio::task::JoinHandle<()>,
 }
 
@@ -91,12 +119,14 @@ pub struct Watches {
     client: Client,
     triggers: mpsc::Sender<ObjectRef<ClusterObjectSet>>,
     kinds: Mutex<HashMap<Kind, Watch>>,
+    pace: Pace,
 }
 
 impl Watches {
     /// No watcher yet, and the stream of revisions whose objects changed.
     pub fn new(
         client: Client,
+        pace: Pace,
     ) -> (
         Self,
         impl Stream<Item = ObjectRef<ClusterObjectSet>> + Send + 'static,
@@ -108,34 +138,90 @@ impl Watches {
                 client,
                 triggers,
                 kinds: Mutex::new(HashMap::new()),
+                pace,
             },
             stream,
         )
     }
 
-    /// Watches `kind` on behalf of the revision with this uid.
-    pub fn need(&self, user: &str, kind: &Kind, resource: &ApiResource) {
+    /// Watches `kind` on behalf of a revision.
+    pub fn need(&self, user: &Identity, kind: &Kind, resource: &ApiResource) {
         let mut watches = self.kinds.lock();
-        let watch = watches.entry(kind.clone()).or_insert_with(|| {
-            tracing::debug!(group = kind.0, version = kind.1, kind = kind.2, "watch starts");
-            let cache = Arc::new(Mutex::new(Cache::default()));
-            let api = Api::all_with(self.client.clone(), resource);
-            let task = tokio::spawn(follow(api, Arc::clone(&cache), self.triggers.clone()));
-            Watch {
-                users: HashSet::new(),
-                cache,
-                task,
-            }
+        let watch = watches
+            .entry(kind.clone())
+            .or_insert_with(|| self.start(kind, resource));
+        watch
+            .shared
+            .users
+            .lock()
+            .insert(user.uid.clone(), user.name.clone());
+    }
+
+    fn start(&self, kind: &Kind, resource: &ApiResource) -> Watch {
+        tracing::debug!(group = kind.0, version = kind.1, kind = kind.2, "watch starts");
+        let shared = Arc::new(Shared {
+            cache: Mutex::default(),
+            health: Mutex::new(Health::new(self.pace, Instant::now())),
+            users: Mutex::default(),
         });
-        watch.users.insert(user.to_owned());
+        let follower = Follower {
+            shared: Arc::clone(&shared),
+            triggers: self.triggers.clone(),
+            pace: self.pace,
+            kind: text_of(kind),
+        };
+        let api = Api::all_with(self.client.clone(), resource);
+        let task = tokio::spawn(follower.run(api));
+        Watch { shared, task }
     }
 
     /// Ends what only this revision needed.
     pub fn release(&self, user: &str) {
         self.kinds.lock().retain(|_, watch| {
-            watch.users.remove(user);
-            !watch.users.is_empty()
+            let mut users = watch.shared.users.lock();
+            users.remove(user);
+            !users.is_empty()
         });
+    }
+
+    /// Times and rates of the watches.
+    #[must_use]
+    pub fn pace(&self) -> Pace {
+        self.pace
+    }
+
+    /// Whether what the watch of `kind` told can be relied on.
+    #[must_use]
+    pub fn sees(&self, kind: &Kind) -> bool {
+        let kinds = self.kinds.lock();
+        kinds
+            .get(kind)
+            .is_some_and(|watch| watch.shared.health.lock().sees(Instant::now()))
+    }
+
+    /// The kinds that are watched without being seen.
+    pub(crate) fn unseen(&self) -> HashSet<Kind> {
+        let now = Instant::now();
+        let kinds = self.kinds.lock();
+        let unseen = kinds
+            .iter()
+            .filter(|(_, watch)| !watch.shared.health.lock().sees(now));
+        unseen.map(|(kind, _)| kind.clone()).collect()
+    }
+
+    /// The kinds whose watch fails, sorted; only those that the revision with the uid `user` needs, if one is given.
+    #[must_use]
+    pub fn failing(&self, user: Option<&str>) -> Vec<(Kind, Fault)> {
+        let now = Instant::now();
+        let kinds = self.kinds.lock();
+        let concerned = |watch: &Watch| user.is_none_or(|uid| watch.shared.users.lock().contains_key(uid));
+        let mut failing: Vec<(Kind, Fault)> = kinds
+            .iter()
+            .filter(|(_, watch)| concerned(watch))
+            .filter_map(|(kind, watch)| Some((kind.clone(), watch.shared.health.lock().failing(now)?)))
+            .collect();
+        failing.sort_by(|(a, _), (b, _)| a.cmp(b));
+        failing
     }
 
     /// How many kinds are watched.
@@ -153,9 +239,14 @@ impl Watches {
     /// What is known of an object.
     #[must_use]
     pub fn sight(&self, kind: &Kind, namespace: &str, name: &str) -> Sight {
-        let cache = self.kinds.lock().get(kind).map(|watch| Arc::clone(&watch.cache));
-        let Some(cache) = cache else { return Sight::Unknown };
-        let cache = cache.lock();
+        let shared = self.kinds.lock().get(kind).map(|watch| Arc::clone(&watch.shared));
+        let Some(shared) = shared else {
+            return Sight::Unknown;
+        };
+        if !shared.health.lock().sees(Instant::now()) {
+            return Sight::Unknown;
+        }
+        let cache = shared.cache.lock();
         let key = (namespace.to_owned(), name.to_owned());
         match (cache.objects.get(&key), cache.synced) {
             (Some((seen, _)), _) => Sight::Seen(seen.clone()),
@@ -164,6 +255,15 @@ impl Watches {
             (None, None) => Sight::Unknown,
         }
     }
+}
+
+/// A kind as messages name it: `<Kind>.<group/version>`.
+#[must_use]
+pub fn text_of((group, version, kind): &Kind) -> String {
+    if group.is_empty() {
+        return format!("{kind}.{version}");
+    }
+    format!("{kind}.{group}/{version}")
 }
 
 /// What of `meta` tells one state of an object from another.
@@ -193,69 +293,6 @@ pub fn seen_of(meta: &ObjectMeta) -> Seen {
 #[must_use]
 pub fn older(a: &str, b: &str) -> bool {
     matches!((a.parse::<u64>(), b.parse::<u64>()), (Ok(a), Ok(b)) if a < b)
-}
-
-async fn follow(
-    api: Api<PartialObjectMeta<DynamicObject>>,
-    cache: Arc<Mutex<Cache>>,
-    triggers: mpsc::Sender<ObjectRef<ClusterObjectSet>>,
-) {
-    let config = watcher::Config::default().labels(keys::OWNER_NAME_LABEL);
-    let mut events = std::pin::pin!(watcher::watcher(api, config).default_backoff());
-    let mut listed: HashSet<Key> = HashSet::new();
-    while let Some(event) = events.next().await {
-        let owners = match event {
-            Ok(Event::Apply(object)) => note(&cache, object.meta()).1,
-            Ok(Event::InitApply(object)) => {
-                let (key, owners) = note(&cache, object.meta());
-                listed.insert(key);
-                owners
-            }
-            Ok(Event::Delete(object)) => {
-                let mut owners = owners_of(object.meta());
-                let key = key_of(object.meta());
-                let mut cache = cache.lock();
-                if let Some((_, known)) = cache.objects.remove(&key) {
-                    owners.extend(known);
-                }
-                cache.bury(key);
-                owners
-            }
-            Ok(Event::Init) => {
-                listed.clear();
-                Vec::new()
-            }
-            Ok(Event::InitDone) => {
-                let mut cache = cache.lock();
-                let missed: Vec<Key> = cache
-                    .objects
-                    .keys()
-                    .filter(|key| !listed.contains(*key))
-                    .cloned()
-                    .collect();
-                let mut owners = Vec::new();
-                for key in missed {
-                    if let Some((_, known)) = cache.objects.remove(&key) {
-                        owners.extend(known);
-                    }
-                    cache.bury(key);
-                }
-                cache.synced.get_or_insert_with(Instant::now);
-                listed = HashSet::new();
-                owners
-            }
-            Err(error) => {
-                tracing::debug!(%error, "watch of managed objects failed, it is tried again");
-                Vec::new()
-            }
-        };
-        let owners: HashSet<String> = owners.into_iter().collect();
-        for owner in owners {
-            if triggers.send(ObjectRef::new(&owner)).await.is_err() {
-                return;
-            }
-        }
-    }
 }
 
 /// Remembers an object; gives the revisions to wake, none when nothing changed.

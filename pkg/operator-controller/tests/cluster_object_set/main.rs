@@ -1,149 +1,23 @@
 //! Revisions against a real API server: rolling out, halting, repairing, handing over, colliding, going.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+mod names;
+mod panics;
+mod unwatched;
+mod world;
+
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
-use http::{Method, Request};
-use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
-use kube::client::{Body, ClientBuilder};
-use kube::{Api, Client, ResourceExt as _};
-use olm_api::{ClusterObjectSet, keys};
+use kube::{Api, ResourceExt as _};
+use olm_api::keys;
 use olm_applier::plan;
-use olm_harness::{ControlPlane, PodStandIn, eventually, install_crds};
-use olm_operator_controller::ServiceAccountPolicy;
-use olm_operator_controller::cluster_object_set::{self, Options};
+use olm_harness::eventually;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
-use tower::BoxError;
-use tower::filter::FilterLayer;
-
-const LIMIT: Duration = Duration::from_mins(1);
-const NAMESPACE: &str = "workload";
-
-struct World {
-    client: Client,
-    /// The controller cannot read Secrets while this is set.
-    secrets_fail: Arc<AtomicBool>,
-    pods: PodStandIn,
-    shutdown: CancellationToken,
-    _plane: ControlPlane,
-}
-
-impl Drop for World {
-    fn drop(&mut self) {
-        self.shutdown.cancel();
-    }
-}
-
-impl World {
-    async fn start() -> Result<Self> {
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let plane = ControlPlane::start().await?;
-        let client = plane.client();
-        install_crds(&client).await?;
-        let pods = PodStandIn::start(client.clone());
-        let shutdown = CancellationToken::new();
-        for name in ["olmv1-system", NAMESPACE] {
-            let namespace = serde_json::from_value(json!({"metadata": {"name": name}}))?;
-            Api::<Namespace>::all(client.clone())
-                .create(&PostParams::default(), &namespace)
-                .await?;
-        }
-        let options = Options {
-            system_namespace: "olmv1-system".to_owned(),
-            concurrency: 4,
-            accounts: ServiceAccountPolicy::Impersonate,
-            reconciles: olm_runtime::metrics::Reconciles::default(),
-        };
-        let secrets_fail = Arc::new(AtomicBool::new(false));
-        let (runner, token) = (faulty(&plane, secrets_fail.clone())?, shutdown.clone());
-        tokio::spawn(async move { cluster_object_set::run(runner, options, token).await });
-        Ok(Self {
-            client,
-            secrets_fail,
-            pods,
-            shutdown,
-            _plane: plane,
-        })
-    }
-
-    fn sets(&self) -> Api<ClusterObjectSet> {
-        Api::all(self.client.clone())
-    }
-
-    fn maps(&self) -> Api<ConfigMap> {
-        Api::namespaced(self.client.clone(), NAMESPACE)
-    }
-
-    fn deployments(&self) -> Api<Deployment> {
-        Api::namespaced(self.client.clone(), NAMESPACE)
-    }
-
-    async fn create(&self, owner: &str, revision: i64, objects: Vec<Value>) -> Result<String> {
-        let name = format!("{owner}-{revision}");
-        let phases = plan::phases(objects, &plan::Stamp::default());
-        let packed = plan::pack(&name, "olmv1-system", owner, phases)?;
-        for secret in &packed.secrets {
-            let api: Api<Secret> = Api::namespaced(self.client.clone(), "olmv1-system");
-            api.create(&PostParams::default(), secret).await?;
-        }
-        let set = json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet",
-            "metadata": {"name": name, "labels": {keys::OWNER_NAME_LABEL: owner},
-                "annotations": {keys::BUNDLE_VERSION_ANNOTATION: format!("{revision}.0.0")}},
-            "spec": {"lifecycleState": "Active", "revision": revision, "collisionProtection": "Prevent",
-                "phases": packed.phases, "progressionProbes": plan::default_probes()}});
-        self.sets()
-            .create(&PostParams::default(), &serde_json::from_value(set)?)
-            .await?;
-        Ok(name)
-    }
-
-    async fn until(&self, name: &str, type_: &str, status: &str, reason: &str, text: &str) -> Result<()> {
-        let what = format!("{name}: {type_} {status} {reason} {text}");
-        eventually(LIMIT, &what, async || {
-            let set = self.sets().get(name).await?;
-            let conditions = set.status.and_then(|s| s.conditions).unwrap_or_default();
-            let told = conditions.iter().find(|c| c.type_ == type_);
-            match told {
-                Some(c) if c.status == status && c.reason == reason && c.message.contains(text) => Ok(()),
-                _ => bail!("{conditions:#?}"),
-            }
-        })
-        .await
-    }
-
-    async fn gone(&self, name: &str) -> Result<()> {
-        eventually(LIMIT, &format!("{name} is gone"), async || {
-            match self.sets().get_opt(name).await? {
-                None => Ok(()),
-                Some(set) => bail!("{:#?}", set.status),
-            }
-        })
-        .await
-    }
-}
-
-/// Returns a client whose reads of single Secrets fail while `fail` is set.
-fn faulty(plane: &ControlPlane, fail: Arc<AtomicBool>) -> Result<Client> {
-    let filter = move |request: Request<Body>| -> Result<Request<Body>, BoxError> {
-        let secret = request.method() == Method::GET && request.uri().path().contains("/secrets/");
-        if secret && fail.load(Ordering::Relaxed) {
-            return Err("the API server is away".into());
-        }
-        Ok(request)
-    };
-    let builder = ClientBuilder::try_from(plane.config())?;
-    Ok(builder.with_layer(&FilterLayer::new(filter)).build())
-}
-
-fn map(name: &str, value: &str) -> Value {
-    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": NAMESPACE}, "data": {"key": value}})
-}
+use world::{LIMIT, NAMESPACE, World, create_with, map};
 
 fn crd() -> Value {
     json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "things.example.com"},
@@ -433,23 +307,6 @@ async fn content_that_changes_blocks(world: &World) -> Result<()> {
     world.until(&set, "Progressing", "False", "Blocked", text).await?;
     replace("\"x\"").await?;
     world.until(&set, "Progressing", "True", "Succeeded", "").await
-}
-
-/// A revision with everything said: protection, probes, account and the objects inline.
-async fn create_with(world: &World, name: &str, spec: Value, objects: &[Value]) -> Result<()> {
-    let mut set = json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet",
-        "metadata": {"name": name, "labels": {keys::OWNER_NAME_LABEL: name.trim_end_matches("-1")},
-            "annotations": {keys::BUNDLE_VERSION_ANNOTATION: "1.0.0"}},
-        "spec": {"lifecycleState": "Active", "revision": 1, "collisionProtection": "Prevent",
-            "phases": [{"name": "deploy", "objects": objects.iter().map(|o| json!({"object": o})).collect::<Vec<_>>()}]}});
-    for (key, value) in spec.as_object().into_iter().flatten() {
-        set["spec"][key] = value.clone();
-    }
-    world
-        .sets()
-        .create(&PostParams::default(), &serde_json::from_value(set)?)
-        .await?;
-    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,0 +1,284 @@
+//! Names of objects: what the API server accepts, and how a name stands in a URL.
+//!
+//! Invariants: a foreign text becomes part of a URL only as a [`Segment`], so it can neither leave its place in the path nor
+//! begin a query; [`check`] refuses only what every API server refuses.
+
+use std::ops::Deref;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value;
+
+use crate::text::{cut, printable, quoted};
+
+/// Characters that stand for themselves in a segment of a path (RFC 3986, unreserved).
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+/// Longest segment in bytes, escaped. Longer ones do not fit into a request, so no object is ever written under such a name.
+const LONGEST: usize = 16 * 1024;
+/// Longest part of a name in a message, in bytes.
+const SHOWN: usize = 100;
+
+const SUBDOMAIN: &str = "must be a lowercase RFC 1123 subdomain: lower case alphanumeric characters, '-' or '.', beginning and ending \
+                         with an alphanumeric character, at most 253 characters";
+const LABEL: &str = "must be a lowercase RFC 1123 label: lower case alphanumeric characters or '-', beginning and ending with an \
+                     alphanumeric character, at most 63 characters";
+
+/// Reason why a text is no name that the API server accepts, in Kubernetes' words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what} {} {why}", quoted(.name, SHOWN))]
+pub struct InvalidName {
+    /// Field that holds the name.
+    what: &'static str,
+    name: String,
+    why: &'static str,
+}
+
+/// A name as a segment of a URL's path, escaped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment(String);
+
+impl Segment {
+    /// Escapes `name`.
+    ///
+    /// # Errors
+    /// [`InvalidName`] if `name` cannot be one segment: the API server looks at paths after unescaping them.
+    pub fn new(name: &str) -> Result<Self, InvalidName> {
+        Self::of("name", name)
+    }
+
+    fn of(what: &'static str, name: &str) -> Result<Self, InvalidName> {
+        let why = match name {
+            "" => Some("must not be empty"),
+            "." => Some("may not be '.'"),
+            ".." => Some("may not be '..'"),
+            _ if name.contains('/') => Some("may not contain '/'"),
+            _ if name.contains('%') => Some("may not contain '%'"),
+            _ => None,
+        };
+        let escaped = utf8_percent_encode(name, ESCAPED).to_string();
+        let why = why.or_else(|| (escaped.len() > LONGEST).then_some("is too long for a request"));
+        match why {
+            None => Ok(Self(escaped)),
+            Some(why) => Err(invalid(what, name, why)),
+        }
+    }
+}
+
+impl Deref for Segment {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Rule for the names of a kind.
+#[derive(Clone, Copy)]
+enum Rule {
+    Segment,
+    Subdomain,
+    Label,
+}
+
+/// The rule of a kind that the API server is certain to apply; kinds that are not known may have any segment as a name.
+fn rule_of(group: &str, kind: &str) -> Rule {
+    match (group, kind) {
+        ("", "Namespace" | "Service") => Rule::Label,
+        ("", "ConfigMap" | "Secret" | "ServiceAccount" | "PersistentVolume" | "PersistentVolumeClaim")
+        | ("apps", "Deployment")
+        | ("policy", "PodDisruptionBudget")
+        | ("networking.k8s.io", "NetworkPolicy" | "Ingress")
+        | ("scheduling.k8s.io", "PriorityClass")
+        | ("storage.k8s.io", "StorageClass")
+        | ("apiextensions.k8s.io", "CustomResourceDefinition")
+        | ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration")
+        // Custom resources.
+        | ("monitoring.coreos.com" | "cert-manager.io" | "console.openshift.io" | "autoscaling.k8s.io", _) => Rule::Subdomain,
+        // Roles and bindings among them.
+        _ => Rule::Segment,
+    }
+}
+
+/// Checks group, version, namespace and name of `object`. An object without an `apiVersion` is left to the API server.
+///
+/// # Errors
+/// [`InvalidName`] if no API server can hold the object under its name.
+pub fn check(object: &Value) -> Result<(), InvalidName> {
+    let text = |pointer: &str| {
+        object
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    let api_version = text("/apiVersion");
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    if !api_version.is_empty() {
+        check_api(group, version)?;
+    }
+    check_place(
+        group,
+        text("/kind"),
+        text("/metadata/namespace"),
+        text("/metadata/name"),
+    )
+}
+
+/// Most names in the message of [`InvalidNames`].
+const LISTED: usize = 5;
+
+/// Objects that no API server can hold under their names.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the API server accepts no object under these names: {0}; other objects are needed, such as those of another bundle"
+)]
+pub struct InvalidNames(String);
+
+/// Checks every object as [`check`] does.
+///
+/// # Errors
+/// [`InvalidNames`] names the first objects that no API server can hold.
+pub fn check_all<'a>(objects: impl Iterator<Item = &'a Value>) -> Result<(), InvalidNames> {
+    let mut faults: Vec<String> = objects
+        .filter_map(|object| {
+            let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
+            let fault = check(object).err()?;
+            Some(format!("{}: {fault}", printable(&cut(kind, SHOWN))))
+        })
+        .collect();
+    if faults.is_empty() {
+        return Ok(());
+    }
+    let more = faults.len().saturating_sub(LISTED);
+    faults.truncate(LISTED);
+    if more > 0 {
+        faults.push(format!("and {more} more"));
+    }
+    Err(InvalidNames(faults.join("; ")))
+}
+
+/// As [`check`]; `namespace` is empty for cluster-scoped objects, and an empty version is refused.
+///
+/// # Errors
+/// [`InvalidName`] if no API server can hold the object under its name.
+pub fn check_parts(
+    group: &str,
+    version: &str,
+    kind: &str,
+    namespace: &str,
+    name: &str,
+) -> Result<(), InvalidName> {
+    check_api(group, version)?;
+    check_place(group, kind, namespace, name)
+}
+
+fn check_api(group: &str, version: &str) -> Result<(), InvalidName> {
+    if !group.is_empty() && !is_subdomain(group) {
+        return Err(invalid("the group of apiVersion", group, SUBDOMAIN));
+    }
+    if !is_label(version) {
+        return Err(invalid("the version of apiVersion", version, LABEL));
+    }
+    Ok(())
+}
+
+fn check_place(group: &str, kind: &str, namespace: &str, name: &str) -> Result<(), InvalidName> {
+    if !namespace.is_empty() && !is_label(namespace) {
+        return Err(invalid("metadata.namespace", namespace, LABEL));
+    }
+    Segment::of("metadata.name", name)?;
+    match rule_of(group, kind) {
+        Rule::Label if !is_label(name) => Err(invalid("metadata.name", name, LABEL)),
+        Rule::Subdomain if !is_subdomain(name) => Err(invalid("metadata.name", name, SUBDOMAIN)),
+        _ => Ok(()),
+    }
+}
+
+fn invalid(what: &'static str, name: &str, why: &'static str) -> InvalidName {
+    InvalidName {
+        what,
+        name: name.to_owned(),
+        why,
+    }
+}
+
+/// Whether `text` is a DNS subdomain (RFC 1123), such as the name of most objects.
+#[must_use]
+pub fn is_subdomain(text: &str) -> bool {
+    text.len() <= 253 && text.split('.').all(is_word)
+}
+
+/// Whether `text` is a DNS label (RFC 1123), such as the name of a namespace.
+#[must_use]
+pub fn is_label(text: &str) -> bool {
+    text.len() <= 63 && is_word(text)
+}
+
+/// Whether `text` is a DNS label of any length.
+fn is_word(text: &str) -> bool {
+    let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    text.starts_with(good) && text.ends_with(good) && text.chars().all(|c| good(c) || c == '-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_segment_stays_in_its_place() {
+        let escaped = |name: &str| Segment::new(name).map(|segment| segment.to_string());
+        assert_eq!(escaped("plain-1.2_3"), Ok("plain-1.2_3".to_owned()));
+        assert_eq!(
+            escaped("a?dryRun=All&x="),
+            Ok("a%3FdryRun%3DAll%26x%3D".to_owned())
+        );
+        assert_eq!(
+            escaped("system:a#b ä\0"),
+            Ok("system%3Aa%23b%20%C3%A4%00".to_owned())
+        );
+        for name in ["", ".", "..", "a/b", "../x", "a%2Fb"] {
+            assert!(Segment::new(name).is_err(), "{name}");
+        }
+        assert!(Segment::new(&"ä".repeat(6000)).is_err());
+        let said = Segment::new("a/\x1b[31m").unwrap_err().to_string();
+        assert_eq!(said, "name \"a/\\u{1b}[31m\" may not contain '/'");
+    }
+
+    #[test]
+    fn each_kind_has_its_rule() {
+        let good = |api_version: &str, kind: &str, namespace: &str, name: &str| {
+            let metadata = json!({"name": name, "namespace": namespace});
+            check(&json!({"apiVersion": api_version, "kind": kind, "metadata": metadata})).is_ok()
+        };
+        assert!(good("v1", "ConfigMap", "n", "a.b"));
+        for name in [
+            "A",
+            "a_b",
+            "a?x",
+            "a\x1b[31m\n\0b",
+            "",
+            "a..b",
+            "-a",
+            &"a".repeat(254),
+        ] {
+            assert!(!good("v1", "ConfigMap", "n", name), "{name}");
+        }
+        let rbac = "rbac.authorization.k8s.io/v1";
+        assert!(good(rbac, "ClusterRole", "", "System:a?x_Y"));
+        assert!(!good(rbac, "ClusterRole", "", "a/b"));
+        assert!(good("v1", "Service", "n", &"a".repeat(63)));
+        assert!(!good("v1", "Service", "n", "a.b"));
+        assert!(good("example.com/v1", "Thing", "", "Any_Thing"));
+        assert!(!good("example.com/v1", "Thing", "N", "a"));
+        assert!(!good("example.com/v1?x=", "Thing", "n", "a"));
+        assert!(!good("../v1", "Thing", "n", "a"));
+        assert!(good("", "Thing", "n", "a") && !good("", "Thing", "n", "a/b"));
+        assert!(
+            check_parts("", "", "Thing", "n", "a").is_err(),
+            "a URL needs a version"
+        );
+    }
+}

@@ -1,0 +1,74 @@
+//! Foreign text in messages: bounded, and without characters that a terminal acts on.
+
+use std::borrow::Cow;
+
+/// Mark at the end of a text that was cut.
+const CUT: &str = "…";
+
+/// Returns `text` with at most `limit` bytes; a longer text is cut at a character and ends in `…`.
+#[must_use]
+pub fn cut(text: &str, limit: usize) -> Cow<'_, str> {
+    if text.len() <= limit {
+        return Cow::Borrowed(text);
+    }
+    let end = text.floor_char_boundary(limit.saturating_sub(CUT.len()));
+    Cow::Owned(format!("{}{CUT}", text.get(..end).unwrap_or_default()))
+}
+
+/// Returns `text` with every control character but line feed and tab, and every character that changes the direction of
+/// writing, as its escape (`\u{1b}`).
+#[must_use]
+pub fn printable(text: &str) -> Cow<'_, str> {
+    if !text.contains(acts) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for character in text.chars() {
+        if acts(character) {
+            out.extend(character.escape_unicode());
+        } else {
+            out.push(character);
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Returns `text` in quotes, escaped and cut to about `limit` bytes: a name of a stranger in a sentence.
+#[must_use]
+pub fn quoted(text: &str, limit: usize) -> String {
+    let shown = cut(text, limit);
+    let plain: String = shown
+        .chars()
+        .map(|c| if c == '\n' || c == '\t' { ' ' } else { c })
+        .collect();
+    format!("\"{}\"", printable(&plain))
+}
+
+fn acts(character: char) -> bool {
+    let direction =
+        matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    direction || character.is_control() && !matches!(character, '\n' | '\t')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_text_is_cut_at_a_character() {
+        assert_eq!(cut("short", 5), "short");
+        assert_eq!(cut("ääää", 7), "ää…");
+        assert_eq!(cut("ä", 1), "…");
+    }
+
+    #[test]
+    fn terminals_do_not_act_on_foreign_text() {
+        assert_eq!(printable("two\nlines\tof ä"), "two\nlines\tof ä");
+        assert_eq!(
+            printable("a\x1b[31m\0b\r\u{202e}"),
+            "a\\u{1b}[31m\\u{0}b\\u{d}\\u{202e}"
+        );
+        assert_eq!(quoted("a\x1b[31m\n\0b", 100), "\"a\\u{1b}[31m \\u{0}b\"");
+        assert_eq!(quoted(&"x".repeat(200), 13), "\"xxxxxxxxxx…\"");
+    }
+}

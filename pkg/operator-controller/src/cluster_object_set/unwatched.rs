@@ -1,0 +1,54 @@
+//! Tells in status and events which kinds of a revision are not watched.
+
+use kube::{Resource as _, ResourceExt as _};
+use olm_api::{ClusterObjectSet, ClusterObjectSetStatus};
+use olm_applier::watch::{Watches, text_of};
+use olm_runtime::events::Events;
+use olm_status::unwatched::{Unwatched, told};
+
+use super::act::owner;
+
+/// Most kinds that are named.
+const NAMED: usize = 5;
+
+/// The kinds of the revision whose watch fails; `None` when there is none.
+pub(super) fn of(watches: &Watches, set: &ClusterObjectSet) -> Option<Unwatched> {
+    let failing = watches.failing(Some(&set.uid()?));
+    let (_, first) = failing.first()?;
+    let mut lines: Vec<String> = failing
+        .iter()
+        .take(NAMED)
+        .map(|(kind, fault)| format!("{}: {fault}", text_of(kind)))
+        .collect();
+    if failing.len() > NAMED {
+        lines.push(format!("and {} more kinds", failing.len() - NAMED));
+    }
+    Some(Unwatched {
+        reason: first.cause.as_str(),
+        message: format!(
+            "Objects of these kinds are not watched, but read on an interval until the watch is back:\n{}",
+            lines.join("\n")
+        ),
+    })
+}
+
+/// Tells in events of revision and extension that a watch fails, or is back.
+pub(super) fn announce(
+    events: &Events,
+    set: &ClusterObjectSet,
+    old: &ClusterObjectSetStatus,
+    new: &ClusterObjectSetStatus,
+) {
+    let (before, now) = (told(old.conditions.as_deref()), told(new.conditions.as_deref()));
+    for object in [Some(set.object_ref(&())), owner(set)].into_iter().flatten() {
+        match (&before, &now) {
+            (before, Some(now)) if before.as_ref().is_none_or(|before| before != now) => {
+                events.warning(object, "WatchFailing", "Watch", now);
+            }
+            (Some(_), None) => {
+                events.normal(object, "WatchRestored", "Watch", "all objects are watched again");
+            }
+            _ => {}
+        }
+    }
+}
