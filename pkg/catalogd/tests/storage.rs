@@ -1,10 +1,6 @@
 //! Content on real disks: stored, found again, damaged, left over, searched.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test stops at the first surprise"
-)]
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use std::{
     fs,
