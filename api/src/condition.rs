@@ -141,6 +141,14 @@ pub mod reasons {
             FormerContent,
             /// A catalog that cannot be read was left out.
             LeftOut,
+            /// The controller may not list or watch the objects.
+            Forbidden,
+            /// The conversion webhook of the objects' kind fails.
+            ConversionFailed,
+            /// The API server does not serve the objects' kind.
+            NotServed,
+            /// The API server does not list the objects.
+            Unavailable,
         }
     }
     texts! {
@@ -181,6 +189,14 @@ pub mod reasons {
             ProbeFailure,
             /// An error got in the way of looking.
             Reconciling,
+            /// The controller may not list or watch the objects.
+            Forbidden,
+            /// The conversion webhook of the objects' kind fails.
+            ConversionFailed,
+            /// The API server does not serve the objects' kind.
+            NotServed,
+            /// The API server does not list the objects.
+            Unavailable,
         }
     }
 }
@@ -197,6 +213,6 @@ mod tests {
             "UserSpecifiedUnavailable"
         );
         assert_eq!(types::Extension::ALL.len(), 13);
-        assert_eq!(reasons::Extension::ALL.len(), 16);
+        assert_eq!(reasons::Extension::ALL.len(), 22);
     }
 }

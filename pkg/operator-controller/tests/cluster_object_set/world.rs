@@ -199,7 +199,7 @@ fn faulty(plane: &ControlPlane, fail: Arc<AtomicBool>) -> Result<Client> {
     Ok(builder.with_layer(&FilterLayer::new(filter)).build())
 }
 
-/// A ConfigMap.
+/// A `ConfigMap`.
 pub(crate) fn map(name: &str, value: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": NAMESPACE}, "data": {"key": value}})
 }
