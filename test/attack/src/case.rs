@@ -24,6 +24,8 @@ pub enum Subject {
 pub enum Expect {
     /// The condition `Progressing` says so, in these words among others.
     Refused(&'static str),
+    /// The condition `Progressing` names an error, or the content is taken: a mutation of which either is right.
+    Answered,
     /// The content is within the limits: the catalog is served, or the bundle is installed.
     Taken,
 }

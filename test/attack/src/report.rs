@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
+/// Characters of an outcome that the table shows.
+const OUTCOME: usize = 110;
+
 /// Memory of both controllers, in KiB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Peaks {
@@ -91,22 +94,28 @@ impl fmt::Display for Report {
             "class", "attack", "seconds", "catalogd MiB", "operator MiB"
         )?;
         for row in &self.rows {
-            let outcome = match &row.outcome {
-                Ok(outcome) => outcome.clone(),
-                Err(why) => format!("FAILED: {why}"),
-            };
-            let short: String = outcome.chars().take(110).collect();
-            writeln!(
-                formatter,
-                "{:<11} {:<28} {:>7.2} {:>12.1} {:>12.1}  {short}",
-                row.class,
-                row.name,
-                row.took.as_secs_f64(),
-                mib(row.peaks.catalogd),
-                mib(row.peaks.operator_controller),
-            )?;
+            writeln!(formatter, "{row}")?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let outcome = match &self.outcome {
+            Ok(outcome) => outcome.clone(),
+            Err(why) => format!("FAILED: {why}"),
+        };
+        let short: String = outcome.chars().take(OUTCOME).collect();
+        write!(
+            formatter,
+            "{:<11} {:<28} {:>7.2} {:>12.1} {:>12.1}  {short}",
+            self.class,
+            self.name,
+            self.took.as_secs_f64(),
+            mib(self.peaks.catalogd),
+            mib(self.peaks.operator_controller),
+        )
     }
 }
 

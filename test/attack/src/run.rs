@@ -50,6 +50,8 @@ pub async fn run(scale: Scale, aims: Option<Aims>) -> Result<Report> {
         };
         for some in cases.chunks(at_once) {
             for row in perform(&mut world, class, some).await? {
+                // All of them take long: who watches sees how far they are.
+                eprintln!("{row}");
                 report.add(row);
             }
         }

@@ -264,6 +264,8 @@ fn ended(conditions: &[Condition], expect: &Expect, taken: &str) -> Result<Strin
             ensure!(progressing.message.contains(words), "{}", progressing.message);
             Ok(progressing.message.clone())
         }
+        Expect::Answered => ended(conditions, &Expect::Taken, taken)
+            .or_else(|_| ended(conditions, &Expect::Refused("error"), taken)),
         Expect::Taken => {
             let taken = condition(taken).with_context(|| format!("no condition {taken}"))?;
             if taken.status != "True" {

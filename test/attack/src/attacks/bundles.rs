@@ -1,21 +1,67 @@
 //! Bundles that cost far more than they look, or that name what they must not.
 
-use super::bundle_image;
+use super::{PACKAGE, bundle_image};
 use crate::{Case, Expect, Scale};
 
-pub(super) fn cases(_scale: Scale) -> Vec<Case> {
-    vec![of(
-        "no-csv",
-        &[("manifests/a.yaml", "a: b\n".to_owned())],
-        Expect::Refused("error for resolved bundle"),
-    )]
+pub(super) fn cases(scale: Scale) -> Vec<Case> {
+    let lists = |length: usize| format!("kind: ConfigMap\nv: [{}]\n", "[0],".repeat(length / 4));
+    let mut cases = vec![
+        of("no-csv", &[("manifests/a.yaml", "a: b\n".to_owned())]),
+        of(
+            "aliases",
+            &[("manifests/a.yaml", format!("a0: &a0 [x, x]\n{}", aliases(11)))],
+        ),
+        of("lists", &[("manifests/a.yaml", lists(1 << 20))]),
+        of(
+            "hostile-name",
+            &[("manifests/csv.yaml", csv("a\\u001b[31m\\n\\0b", ""))],
+        ),
+        of(
+            "query-name",
+            &[("manifests/csv.yaml", csv("a?dryRun=All&x=", ""))],
+        ),
+    ];
+    if scale == Scale::Full {
+        let long = "x".repeat(15 << 20);
+        cases.push(of("lists-l", &[("manifests/a.yaml", lists(15 << 20))]));
+        cases.push(of("huge-csv", &[("manifests/csv.yaml", csv("huge", &long))]));
+        let files: Vec<(String, String)> = (0..15)
+            .map(|number| (format!("manifests/f{number}.yaml"), lists(1 << 20)))
+            .collect();
+        let files: Vec<_> = files
+            .iter()
+            .map(|(path, text)| (path.as_str(), text.clone()))
+            .collect();
+        cases.push(of("lists-many", &files));
+    }
+    cases
 }
 
-/// A bundle of these files.
-fn of(name: &str, files: &[(&str, String)], expect: Expect) -> Case {
+fn aliases(levels: usize) -> String {
+    (1..=levels)
+        .map(|level| {
+            let aliases = vec![format!("*a{}", level - 1); 10].join(", ");
+            format!("a{level}: &a{level} [{aliases}]\n")
+        })
+        .collect()
+}
+
+/// A ClusterServiceVersion whose one object has this name, and whose description is this text.
+fn csv(name: &str, description: &str) -> String {
+    format!(
+        "{{\"apiVersion\":\"operators.coreos.com/v1alpha1\",\"kind\":\"ClusterServiceVersion\",\
+         \"metadata\":{{\"name\":\"{PACKAGE}.v1.0.0\"}},\"spec\":{{\"version\":\"1.0.0\",\"description\":\"{description}\",\
+         \"installModes\":[{{\"type\":\"AllNamespaces\",\"supported\":true}}],\
+         \"install\":{{\"strategy\":\"deployment\",\"spec\":{{\"deployments\":[{{\"name\":\"{name}\",\"spec\":{{}}}}]}}}}}}}}"
+    )
+}
+
+/// A bundle of these files, which is refused.
+fn of(name: &str, files: &[(&str, String)]) -> Case {
     let files: Vec<_> = files
         .iter()
         .map(|(path, text)| (*path, text.as_bytes()))
         .collect();
+    let expect = Expect::Refused("error for resolved bundle");
     Case::bundle(name, bundle_image(&files), expect)
 }
