@@ -88,9 +88,10 @@ fn task(context: &Context, name: &CatalogName, claim: &Claim) -> Option<Task> {
 async fn keep_up(context: Arc<Context>, name: CatalogName, task: Task) -> CatalogName {
     let work = async {
         match &task {
-            Task::Pull { requested, resolved } => act::pull_resolved(&context, &name, requested, resolved)
-                .await
-                .map(drop),
+            Task::Pull { requested, resolved } => {
+                let pull = act::pull_resolved(&context, &name, requested, resolved);
+                Box::pin(pull).await.map(drop)
+            }
             Task::Remove => act::remove(&context, &name).await,
         }
     };

@@ -82,9 +82,8 @@ fn read(
         }
         let file = fs::File::open(&path).map_err(StorageError::io("open", &path))?;
         let length = file.metadata().map_err(StorageError::io("read", &path))?.len();
-        let mut metas = olm_fbc::decode(file, &limits.of_a_file());
         let mut turn = parsing::turn(length);
-        while let Some(meta) = metas.next() {
+        for meta in olm_fbc::decode(file, &limits.of_a_file()) {
             let meta = meta.map_err(|source| StorageError::Decode {
                 file: name.clone(),
                 source,

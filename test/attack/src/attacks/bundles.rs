@@ -38,12 +38,10 @@ pub(super) fn cases(scale: Scale) -> Vec<Case> {
 }
 
 fn aliases(levels: usize) -> String {
-    (1..=levels)
-        .map(|level| {
-            let aliases = vec![format!("*a{}", level - 1); 10].join(", ");
-            format!("a{level}: &a{level} [{aliases}]\n")
-        })
-        .collect()
+    (1..=levels).fold(String::new(), |text, level| {
+        let aliases = vec![format!("*a{}", level - 1); 10].join(", ");
+        text + &format!("a{level}: &a{level} [{aliases}]\n")
+    })
 }
 
 /// A ClusterServiceVersion whose one object has this name, and whose description is this text.

@@ -26,22 +26,22 @@ pub(super) fn cases(scale: Scale) -> Result<Vec<Case>> {
     ];
     let mut cases = known
         .into_iter()
-        .map(|(name, does, words)| Ok(refused(name, hostile_layer(does)?, words)))
+        .map(|(name, does, words)| Ok(refused(name, &hostile_layer(does)?, words)))
         .collect::<Result<Vec<_>>>()?;
     let zeros = super::plain_layer([("configs/catalog.json", vec![0; 80 << 20].as_slice())]);
     cases.push(refused(
         "zstd-bomb",
-        zstd::encode_all(&mut zeros.as_slice(), 3).context("cannot compress")?,
+        &zstd::encode_all(&mut zeros.as_slice(), 3).context("cannot compress")?,
         "unpacks to more than 200 times its size",
     ));
     cases.push(refused(
         "zstd-window",
-        zstd_window(27)?,
+        &zstd_window(27)?,
         "error applying layer[0]",
     ));
     cases.push(refused(
         "deep",
-        super::gzip(&entries(
+        &super::gzip(&entries(
             &format!("configs/{}f", "d/".repeat(70)),
             1,
             EntryType::Regular,
@@ -56,20 +56,20 @@ pub(super) fn cases(scale: Scale) -> Result<Vec<Case>> {
     if scale == Scale::Full {
         cases.push(refused(
             "many-files",
-            super::gzip(&entries("configs/", ENTRIES + 1, EntryType::Regular)?),
+            &super::gzip(&entries("configs/", ENTRIES + 1, EntryType::Regular)?),
             "more than",
         ));
         cases.push(refused(
             "many-folders",
-            super::gzip(&entries("configs/", ENTRIES + 1, EntryType::Directory)?),
+            &super::gzip(&entries("configs/", ENTRIES + 1, EntryType::Directory)?),
             "more than",
         ));
     }
     Ok(cases)
 }
 
-fn refused(name: &str, layer: Vec<u8>, words: &'static str) -> Case {
-    Case::catalog(name, catalog_image(&layer), Expect::Refused(words))
+fn refused(name: &str, layer: &[u8], words: &'static str) -> Case {
+    Case::catalog(name, catalog_image(layer), Expect::Refused(words))
 }
 
 /// A frame that demands a window of 2 to this power.
