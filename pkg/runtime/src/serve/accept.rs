@@ -26,8 +26,8 @@ const SEND_BUFFER: usize = 128 * 1024;
 const UNSENT: u32 = 32 * 1024;
 /// Bytes of requests that the kernel holds for one connection.
 const RECEIVE_BUFFER: usize = 64 * 1024;
-/// Bytes that TLS holds for one HTTP/2 connection while the kernel takes none. Over HTTP/1.1 it is one piece of an
-/// answer.
+/// Bytes that TLS holds for one connection while the kernel takes none. Less than a piece of an answer: whoever makes
+/// the pieces sees that they are not taken.
 const TLS_BUFFER: usize = 32 * 1024;
 /// Pause after the system refused to accept a connection, and while every connection is busy.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -150,13 +150,11 @@ async fn serve(
         return;
     };
     let session = stream.get_mut().1;
+    session.set_buffer_limit(Some(TLS_BUFFER));
     let protocol = match session.alpn_protocol() {
         Some(b"h2") => Protocol::Http2,
         _ => Protocol::Http1,
     };
-    if protocol == Protocol::Http2 {
-        session.set_buffer_limit(Some(TLS_BUFFER));
-    }
     let stream = Watched::new(stream, activity.clone());
     connection::serve(stream, peer, protocol, &shared, activity, shutdown).await;
 }

@@ -34,10 +34,12 @@ pub(super) enum Verdict {
 /// How much a connection is worth when another one needs its place. The least is closed first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Worth {
-    /// Without a request, since then.
+    /// Without a request for a second and more, since then.
     Idle(Instant),
     /// Its client takes this many bytes a second, and the server waits for it.
     Slow(u64),
+    /// Without a request for less than a second, since then: its client may be about to ask.
+    Fresh(Instant),
 }
 
 /// One answer under way.
@@ -182,10 +184,15 @@ impl State {
 
     /// The worth of the connection's place; `None` when it is not to be taken away.
     fn worth(&self, now: Instant) -> Option<Worth> {
-        /// Who has waited for its client less long has not found out that it is slow.
+        /// Shorter waits do not tell an idle or slow client from one that is about to go on.
         const GRACE: Duration = Duration::from_secs(1);
         if self.answers.is_empty() && self.blocked.is_none() {
-            return Some(Worth::Idle(self.idle));
+            let fresh = now - self.idle < GRACE;
+            return Some(if fresh {
+                Worth::Fresh(self.idle)
+            } else {
+                Worth::Idle(self.idle)
+            });
         }
         if self.answers.is_empty() {
             return self
@@ -417,7 +424,9 @@ mod tests {
         slow.state.waits(answer, 1000, slow.now);
         assert_eq!(slow.state.worth(slow.now), None, "it may be quick");
         let now = slow.pass(10);
+        let fresh = Clock::new(Protocol::Http1);
         let mut worths = [
+            fresh.state.worth(fresh.now).unwrap(),
             slow.state.worth(now).unwrap(),
             Worth::Idle(later),
             idle.state.worth(now).unwrap(),
@@ -425,6 +434,11 @@ mod tests {
         worths.sort();
         assert_eq!(worths[0], idle.state.worth(now).unwrap());
         assert_eq!(worths[2], Worth::Slow(100));
+        assert_eq!(
+            worths[3],
+            Worth::Fresh(fresh.now),
+            "its client may be about to ask"
+        );
         slow.state.asked(answer, now);
         assert_eq!(slow.state.worth(now), None, "the server is at work");
     }

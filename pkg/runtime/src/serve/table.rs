@@ -1,5 +1,6 @@
 //! The open connections of a server, capped in all and per client. At a cap, the connection that is worth least is
-//! closed for a new one: the one that is idle longest, then the one whose client takes its answer most slowly.
+//! closed for a new one: the one that is idle longest, then the one whose client takes its answer most slowly, then one
+//! that became idle just now.
 
 use std::{
     collections::HashMap,

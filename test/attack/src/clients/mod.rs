@@ -39,12 +39,13 @@ struct Bounds {
     memory: u64,
     /// Memory of all TCP connections of the machine beyond what they had before, in KiB.
     tcp: u64,
-    /// Time within which 99 of 100 requests of others are answered.
+    /// Time within which 99 of 100 requests of others are answered. Attackers that shake hands all the time take the
+    /// machine's processors, of which they have as many as catalogd: the bound is tight for those that do not.
     answered: Duration,
 }
 
 impl Bounds {
-    /// 64 MB, 256 MB and 50 ms in full. In small, bounds that a busy machine and an unoptimised build keep to, and that a
+    /// 64 MB and 256 MB in full. In small, bounds that a busy machine and an unoptimised build keep to, and that a
     /// server without limits does not.
     fn of(scale: Scale) -> Self {
         match scale {
@@ -56,7 +57,19 @@ impl Bounds {
             Scale::Full => Self {
                 memory: 64_000_000 / 1024,
                 tcp: 256_000_000 / 1024,
+                answered: Duration::from_secs(5),
+            },
+        }
+    }
+
+    /// The same, with 50 ms in full.
+    fn tight(scale: Scale) -> Self {
+        let bounds = Self::of(scale);
+        match scale {
+            Scale::Small => bounds,
+            Scale::Full => Self {
                 answered: Duration::from_millis(50),
+                ..bounds
             },
         }
     }
@@ -112,7 +125,9 @@ fn content(scale: Scale) -> String {
 /// The figures of an attack while it goes on.
 struct Watch {
     kernel: Kernel,
+    /// Memory of TCP, and of catalogd, in KiB.
     before: u64,
+    resident: u64,
     began: Instant,
     tcp: u64,
 }
@@ -123,6 +138,7 @@ impl Watch {
         Ok(Self {
             kernel,
             before: tcp_kib()?,
+            resident: kernel.kib("VmRSS")?,
             began: Instant::now(),
             tcp: 0,
         })
@@ -144,8 +160,9 @@ impl Watch {
         let outcome = (|| {
             let (peak, answers) = (self.kernel.kib("VmHWM")?, readers.end());
             let text = format!(
-                "{what}; catalogd {:.1} MiB, TCP {:.1} MiB, {} answers to others, p99 {:.1} ms",
+                "{what}; catalogd {:.1} MiB (before {:.1}), TCP {:.1} MiB, {} answers to others, p99 {:.1} ms",
                 mib(peak),
+                mib(self.resident),
                 mib(self.tcp),
                 answers.count,
                 answers.p99.as_secs_f64() * 1000.0,

@@ -17,6 +17,8 @@ use super::{
 const READERS: usize = 4;
 /// Pause between two requests of a reader.
 const PAUSE: Duration = Duration::from_millis(20);
+/// New connections for one request: clients ask again when a server that is full closed one before it answered.
+const TRIES: usize = 3;
 /// Requests on one connection.
 const ON_ONE: usize = 10;
 
@@ -87,10 +89,21 @@ async fn read(target: &Target, last: u8, kept: &mut Option<Stream>) -> Result<Du
         *kept = Some(stream);
         return Ok(began.elapsed());
     }
+    for _ in 1..TRIES {
+        if let Ok(stream) = once(target, last, &path).await {
+            *kept = Some(stream);
+            return Ok(began.elapsed());
+        }
+    }
+    *kept = Some(once(target, last, &path).await?);
+    Ok(began.elapsed())
+}
+
+/// Asks on a new connection.
+async fn once(target: &Target, last: u8, path: &str) -> Result<Stream> {
     let mut stream = target.connect(last, target.content).await?;
-    ask(&mut stream, &path, None).await?;
+    ask(&mut stream, path, None).await?;
     let status = answer(&mut stream).await?;
     ensure!(status == 200, "answered with {status}");
-    *kept = Some(stream);
-    Ok(began.elapsed())
+    Ok(stream)
 }

@@ -47,7 +47,7 @@ async fn perform(target: &Arc<Target>, kernel: Kernel, scale: Scale) -> Result<R
     watch.look(time).await?;
     let descriptors = kernel.descriptors()?;
     let what = format!("{idle} idle, {slow} slow, {descriptors} descriptors");
-    let row = watch.end(NAME, &what, readers, Bounds::of(scale));
+    let row = watch.end(NAME, &what, readers, Bounds::tight(scale));
     clients.shutdown().await;
     Ok(row)
 }
