@@ -94,8 +94,8 @@ async fn connections_without_requests_are_closed() {
         quiet: Duration::from_millis(300),
         ..Traffic::default()
     });
-    let (sent, took) = closed(ask(&server, "/").await).await;
-    assert!(String::from_utf8_lossy(&sent).ends_with("\r\n\r\nhere"));
+    let (read, took) = closed(ask(&server, "/").await).await;
+    assert!(String::from_utf8_lossy(&read).ends_with("\r\n\r\nhere"));
     assert!(took > Duration::from_millis(200), "closed after {took:?}");
 
     let stream = server

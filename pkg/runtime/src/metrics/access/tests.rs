@@ -51,14 +51,14 @@ fn api(reviews: Arc<AtomicUsize>) -> Client {
     Client::new(service, "default")
 }
 
-fn client(last: u8) -> Option<Peer> {
-    Some(IpAddr::V4(Ipv4Addr::new(192, 0, 2, last)).into())
+fn client(last: u8) -> Peer {
+    IpAddr::V4(Ipv4Addr::new(192, 0, 2, last)).into()
 }
 
 /// Asks for a path with a token; returns the verdict and the time it took.
 async fn ask(
     access: &Access,
-    peer: Option<Peer>,
+    peer: Peer,
     token: &str,
     path: &str,
 ) -> (Result<Verdict, AccessError>, Duration) {
@@ -68,12 +68,12 @@ async fn ask(
         HeaderValue::from_str(&format!("Bearer {token}")).unwrap(),
     );
     let began = Instant::now();
-    let verdict = access.verdict(peer, &headers, "get", path).await;
+    let verdict = access.verdict(Some(peer), &headers, "get", path).await;
     (verdict, began.elapsed())
 }
 
 /// Brings bogus tokens, several hundred at any time, until it is dropped.
-fn flood(access: &Access, peer: Option<Peer>) -> tokio::task::JoinSet<()> {
+fn flood(access: &Access, peer: Peer) -> tokio::task::JoinSet<()> {
     let mut flood = tokio::task::JoinSet::new();
     for number in 0..300 {
         let access = access.clone();
