@@ -232,7 +232,10 @@ mod tests {
         let done = controller.measure(async { 7 }, |_| Ended::Success).await;
         assert_eq!(done, 7);
         controller.measure(async {}, |()| Ended::Error).await;
-        let ended = controller.guard("Test", "a", async { Option::<u8>::None.expect("nothing") });
+        let failing = async {
+            panic!("nothing");
+        };
+        let ended = controller.guard::<()>("Test", "a", failing);
         assert!(
             ended
                 .await
