@@ -65,9 +65,11 @@ pub struct Former {
 pub struct Limits {
     /// The metas of one package.
     pub package: u64,
+    /// Memory of one package.
+    pub footprint: u64,
     /// A whole catalog, when it has to be read for one package.
     pub catalog: u64,
-    /// All packages kept.
+    /// Memory of all packages kept.
     pub cache: u64,
     /// Packages that are read at the same time: each is parsed as it comes.
     pub reads: usize,
@@ -80,6 +82,7 @@ impl Default for Limits {
         const MIB: u64 = 1024 * 1024;
         Self {
             package: 64 * MIB,
+            footprint: 160 * MIB,
             catalog: 4096 * MIB,
             cache: 64 * MIB,
             reads: 4,
@@ -252,7 +255,7 @@ impl CatalogClient {
             response => response?,
         };
         let of_metas = version(&response);
-        let reading = Reading::new(catalog, package, limit)
+        let reading = Reading::new(catalog, package, self.limits.footprint)
             .absorb(response, limit)
             .await?;
         // The package object itself carries no package field.
@@ -273,7 +276,7 @@ impl CatalogClient {
         package: &str,
     ) -> Result<Reading, ClientError> {
         let response = connections.get(url(catalog, "all", &[])?).await?;
-        Reading::new(catalog, package, self.limits.package)
+        Reading::new(catalog, package, self.limits.footprint)
             .absorb(response, self.limits.catalog)
             .await
     }

@@ -134,7 +134,7 @@ pub enum ClientError {
         #[source]
         source: DecodeError,
     },
-    /// The answer is larger than taken.
+    /// The answer is larger than permitted, or its values would take more memory.
     #[error("error loading package {package:?} of catalog {catalog:?}: more than {limit} bytes")]
     TooLarge {
         /// The catalog.

@@ -3,7 +3,8 @@
 use std::io::{self, Read};
 
 use futures::TryStreamExt;
-use olm_fbc::{DecodeError, Limits, PackageBuilder, PackageContent, decode};
+use olm_fbc::{DecodeError, Limits, Meta, PackageBuilder, PackageContent, decode, footprint};
+use olm_runtime::parsing;
 use reqwest::Response;
 use tokio_util::io::{StreamReader, SyncIoBridge};
 
@@ -15,9 +16,7 @@ pub(crate) struct Reading {
     catalog: String,
     package: String,
     builder: PackageBuilder,
-    /// Bytes of the objects taken.
-    bytes: u64,
-    /// At most so many.
+    /// Most memory that the package may take, in bytes.
     limit: u64,
 }
 
@@ -27,14 +26,14 @@ impl Reading {
             catalog: catalog.name.clone(),
             package: package.to_owned(),
             builder: PackageBuilder::new(package),
-            bytes: 0,
             limit,
         }
     }
 
-    /// The package, and the bytes its objects had.
+    /// Returns the package, and the memory that it takes in bytes.
     pub(crate) fn finish(self) -> (PackageContent, u64) {
-        (self.builder.finish(), self.bytes)
+        let footprint = self.builder.footprint();
+        (self.builder.finish(), footprint)
     }
 
     /// Takes an answer in, of at most `limit` bytes.
@@ -53,15 +52,8 @@ impl Reading {
                 None => return Ok(self),
                 Some(Err(error)) => break error,
                 Some(Ok(meta)) => {
-                    let taken = self.builder.add(&meta).map_err(|source| ClientError::Content {
-                        catalog: self.catalog.clone(),
-                        source,
-                    })?;
-                    if taken {
-                        self.bytes = self.bytes.saturating_add(meta.blob.len() as u64);
-                    }
-                    if self.bytes > self.limit {
-                        return Err(self.too_large(self.limit));
+                    if self.builder.wants(&meta) {
+                        self.add(&meta)?;
                     }
                 }
             }
@@ -75,6 +67,20 @@ impl Reading {
                 source: failed,
             }
         })
+    }
+
+    /// Adds one meta, unless the package would take too much memory with it.
+    fn add(&mut self, meta: &Meta) -> Result<(), ClientError> {
+        let estimate = footprint::of_text(&meta.blob);
+        if self.builder.footprint().saturating_add(estimate) > self.limit {
+            return Err(self.too_large(self.limit));
+        }
+        let _turn = parsing::turn(meta.blob.len() as u64);
+        self.builder.add(meta).map_err(|source| ClientError::Content {
+            catalog: self.catalog.clone(),
+            source,
+        })?;
+        Ok(())
     }
 
     fn too_large(&self, limit: u64) -> ClientError {

@@ -432,6 +432,20 @@ async fn answers_are_capped_and_must_decode() {
         error.message()
     );
 
+    // 4 MiB of text that would be 160 MiB of values.
+    let values = vec!["[0]"; 1 << 20].join(",");
+    let bundle = format!(
+        "{{\"schema\":\"olm.bundle\",\"package\":\"app\",\"name\":\"app.v1\",\"properties\":[{{\"type\":\"x\",\"value\":[{values}]}}]}}\n"
+    );
+    bundle.clone_into(&mut server.0.content.lock().unwrap());
+    let client = CatalogClient::new(trusting(&issued));
+    let error = package(&client, &catalog(port, "1"), "app").await.unwrap_err();
+    assert!(
+        matches!(error, ClientError::TooLarge { .. }),
+        "{}",
+        error.message()
+    );
+
     let client = CatalogClient::new(trusting(&issued));
     "{\"schema\":\"olm.package\",\"name\":\"app\"".clone_into(&mut server.0.content.lock().unwrap());
     let error = package(&client, &catalog(port, "1"), "app").await.unwrap_err();

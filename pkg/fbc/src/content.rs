@@ -1,6 +1,7 @@
 //! The typed graph of one package, as resolution reads it.
 
 use crate::Meta;
+use crate::footprint::kept;
 use crate::model::{Bundle, Channel, Deprecations, Package, schema};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -81,6 +82,7 @@ pub struct PackageBuilder {
     channels: BTreeMap<String, Channel>,
     bundles: BTreeMap<String, Bundle>,
     deprecations: BTreeMap<String, Deprecations>,
+    footprint: u64,
 }
 
 impl PackageBuilder {
@@ -92,13 +94,26 @@ impl PackageBuilder {
         }
     }
 
-    /// Takes `meta` in when it belongs to the package and has a schema that matters; says whether it did.
+    /// Returns true if `meta` belongs to the package and has a schema that matters.
+    pub fn wants(&self, meta: &Meta) -> bool {
+        match meta.schema.as_str() {
+            schema::PACKAGE => meta.name == self.name,
+            schema::CHANNEL | schema::BUNDLE | schema::DEPRECATIONS => meta.package == self.name,
+            _ => false,
+        }
+    }
+
+    /// Returns the memory of everything added so far, in bytes.
+    pub fn footprint(&self) -> u64 {
+        self.footprint
+    }
+
+    /// Adds `meta` if the builder [wants](Self::wants) it; returns true if so.
     ///
     /// # Errors
-    /// [`ContentError`] when it does not fit its schema.
+    /// [`ContentError`] if `meta` does not fit its schema.
     pub fn add(&mut self, meta: &Meta) -> Result<bool, ContentError> {
-        let is_package = meta.schema == schema::PACKAGE && meta.name == self.name;
-        if !is_package && meta.package != self.name {
+        if !self.wants(meta) {
             return Ok(false);
         }
         let key = format!(
@@ -111,9 +126,14 @@ impl PackageBuilder {
         );
         // The meta's own name counts: its key may be written in another case.
         match meta.schema.as_str() {
-            schema::PACKAGE if is_package => self.package = Some(typed(meta, &self.name)?),
+            schema::PACKAGE => {
+                let package: Package = typed(meta, &self.name)?;
+                self.footprint += kept(&key, &package);
+                self.package = Some(package);
+            }
             schema::CHANNEL => {
                 let channel: Channel = typed(meta, &self.name)?;
+                self.footprint += kept(&key, &channel);
                 self.channels.insert(
                     key,
                     Channel {
@@ -124,6 +144,7 @@ impl PackageBuilder {
             }
             schema::BUNDLE => {
                 let bundle: Bundle = typed(meta, &self.name)?;
+                self.footprint += kept(&key, &bundle);
                 self.bundles.insert(
                     key,
                     Bundle {
@@ -132,8 +153,11 @@ impl PackageBuilder {
                     },
                 );
             }
-            schema::DEPRECATIONS => drop(self.deprecations.insert(key, typed(meta, &self.name)?)),
-            _ => return Ok(false),
+            _ => {
+                let deprecations: Deprecations = typed(meta, &self.name)?;
+                self.footprint += kept(&key, &deprecations);
+                self.deprecations.insert(key, deprecations);
+            }
         }
         Ok(true)
     }

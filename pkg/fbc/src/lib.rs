@@ -8,6 +8,7 @@
 mod canonical;
 mod content;
 mod decode;
+pub mod footprint;
 mod ignore_rules;
 mod json;
 mod meta;
