@@ -38,7 +38,10 @@ pub(crate) struct Connected {
 
 impl Connected {
     /// Returns a client without any open connection.
-    fn new(catalog: &CatalogRef, tls: rustls::ClientConfig) -> Result<Self, ClientError> {
+    fn new(catalog: &CatalogRef, mut tls: rustls::ClientConfig) -> Result<Self, ClientError> {
+        // The requests of a read share one connection, and so one replica. Over HTTP/1.1 a request opens another one if the
+        // connection of the request before is not yet back in the pool.
+        tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         let client = Client::builder()
             .user_agent(concat!("olm/", env!("CARGO_PKG_VERSION")))
             .tls_backend_preconfigured(tls.clone())

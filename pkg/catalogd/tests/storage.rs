@@ -240,7 +240,7 @@ fn each_cap_has_its_own_message() {
     let long = format!("{{\"schema\":\"x\",\"v\":\"{}\"}}", "v".repeat(3000));
     let three = "{\"schema\":\"x\"}".repeat(3);
     // Each list costs much more memory than text.
-    let lists = format!("---\nschema: x\nl: [{}]\n", "[0],".repeat(8000));
+    let lists = format!("---\nschema: x\nl: [{}]\n", "[0],".repeat(30_000));
     let none = Limits::default();
     for (limits, text, expected) in [
         (
@@ -261,11 +261,11 @@ fn each_cap_has_its_own_message() {
         ),
         (
             Limits {
-                object: 50_000,
+                object: 150_000,
                 ..none
             },
             &lists,
-            "the values of a document, aliases included, take more than 1048576 bytes of memory",
+            "the values of a document, aliases included, take more than 4194304 bytes of memory",
         ),
         (
             Limits {
