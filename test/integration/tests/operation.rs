@@ -54,7 +54,7 @@ async fn led_measured_and_ended_as_in_a_cluster() {
     ];
     let of_catalogd = [
         "leader_election_master_status{name=\"catalogd-operator-lock\"} 1",
-        "controller_runtime_max_concurrent_reconciles{controller=\"catalogd-clustercatalog-controller\"} 16",
+        "controller_runtime_max_concurrent_reconciles{controller=\"catalogd-clustercatalog-controller\"} 4",
         "controller_runtime_reconcile_total{controller=\"catalogd-clustercatalog-controller\",result=\"success\"} 0",
         "catalogd_catalogs_served 0",
         "catalogd_content_bytes{form=\"index\"} 0",
