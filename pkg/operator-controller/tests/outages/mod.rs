@@ -130,7 +130,12 @@ async fn a_change_waits_for_the_registry(world: &mut World) -> Result<()> {
     ensure!(told.contains("503"), "{told}");
     ensure!(setting(world).await?.is_none());
 
-    drop(outage);
+    outage.abort();
+    // The port is free once the task has ended, not before.
+    ensure!(
+        outage.await.is_err_and(|ended| ended.is_cancelled()),
+        "the outage ended by itself"
+    );
     world.registry.restart().await?;
     ready(world, "1.0.0").await?;
     ensure!(setting(world).await?.as_deref() == Some("one"));
