@@ -159,7 +159,7 @@ pub fn check_all<'a>(objects: impl Iterator<Item = &'a Value>) -> Result<(), Inv
     Err(InvalidNames(faults.join("; ")))
 }
 
-/// As [`check`]; `namespace` is empty for cluster-scoped objects, and an empty version is refused.
+/// Checks names like [`check`]; `namespace` is empty for cluster-scoped objects, and an empty version is refused.
 ///
 /// # Errors
 /// [`InvalidName`] if no API server can hold the object under its name.
@@ -204,20 +204,21 @@ fn invalid(what: &'static str, name: &str, why: &'static str) -> InvalidName {
     }
 }
 
-/// Whether `text` is a DNS subdomain (RFC 1123), such as the name of most objects.
+/// Returns true if `text` is a DNS subdomain (RFC 1123), such as the name of most objects.
 #[must_use]
 pub fn is_subdomain(text: &str) -> bool {
-    text.len() <= 253 && text.split('.').all(is_word)
+    text.len() <= 253 && text.split('.').all(is_subdomain_part)
 }
 
-/// Whether `text` is a DNS label (RFC 1123), such as the name of a namespace.
+/// Returns true if `text` is a DNS label (RFC 1123), such as the name of a namespace.
 #[must_use]
 pub fn is_label(text: &str) -> bool {
-    text.len() <= 63 && is_word(text)
+    text.len() <= 63 && is_subdomain_part(text)
 }
 
-/// Whether `text` is a DNS label of any length.
-fn is_word(text: &str) -> bool {
+/// Returns true if `text` is a DNS label of any length, as the parts of a subdomain are.
+#[must_use]
+pub fn is_subdomain_part(text: &str) -> bool {
     let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     text.starts_with(good) && text.ends_with(good) && text.chars().all(|c| good(c) || c == '-')
 }

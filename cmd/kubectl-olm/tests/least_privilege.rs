@@ -51,7 +51,7 @@ struct Operator {
     versions: [&'static str; 2],
     /// Both of its versions take fields away from CRDs, which the check refuses.
     unsafe_crds: bool,
-    /// Whether it is shown how it waits for an account, and for the right to act as it.
+    /// True if the test shows that the operator waits for its account, and for the right to impersonate the account.
     shows_refusals: bool,
 }
 

@@ -42,7 +42,7 @@ pub struct CatalogRef {
     pub digest: String,
 }
 
-/// What is known of a package of a catalog.
+/// Content of a package in a catalog, present or former.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// Content of the package; `None` if the catalog has no such package.
@@ -51,7 +51,7 @@ pub struct Answer {
     pub former: Option<Former>,
 }
 
-/// Why the former content of a package stands in for the present one.
+/// Reason why the former content of a package stands in for the present one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Former {
     /// Time of the first read that failed.

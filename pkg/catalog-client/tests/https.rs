@@ -55,7 +55,7 @@ struct Inner {
     all: Mutex<StatusCode>,
     content: Mutex<String>,
     asked: AtomicUsize,
-    /// Whether answers never come.
+    /// True if the server never answers.
     silent: AtomicBool,
     /// What a request must bring, if anything.
     authorization: Mutex<Option<String>>,

@@ -41,7 +41,7 @@ pub struct Args {
     /// then the one whose client reads most slowly.
     #[arg(long, default_value_t = server::CONNECTIONS, value_parser = at_least_one, value_name = "COUNT", help_heading = "Servers")]
     pub catalogs_server_max_connections: usize,
-    /// The same of one client address (IPv6: of 64 bits of it). All clients behind a proxy or a NAT are one.
+    /// Most connections at once of one client address (IPv6: of 64 bits of it). All clients behind a proxy or a NAT are one.
     #[arg(long, default_value_t = server::CONNECTIONS_PER_CLIENT, value_parser = at_least_one, value_name = "COUNT", help_heading = "Servers")]
     pub catalogs_server_max_connections_per_client: usize,
     /// Host, or HOST:PORT, under which clients reach the content; put into status.urls.base.
@@ -63,8 +63,8 @@ pub struct Args {
     /// How often content of catalogs that are gone is looked for.
     #[arg(long, default_value = "12h", value_parser = duration, value_name = "DURATION", help_heading = "Content")]
     pub gc_interval: Duration,
-    /// How often all stored content is read and compared with its digests; "0" for never. Content that is not what was
-    /// stored is not served any more, and pulled again.
+    /// Interval between two comparisons of all stored content with its digests; "0" for never. Damaged content is no longer
+    /// served, and is pulled again.
     #[arg(long, default_value = "10m", value_parser = pause, value_name = "DURATION", help_heading = "Content")]
     pub content_check_interval: Duration,
     /// Caps on catalogs.

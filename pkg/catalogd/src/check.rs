@@ -25,7 +25,7 @@ const RATE: u64 = 16 * 1024 * 1024;
 /// Longest sleep before the process's end is noticed.
 const NAP: Duration = Duration::from_millis(100);
 
-/// What is checked, and where it is told.
+/// Checker of stored content, with the recipients of its findings.
 pub struct Checker {
     /// The served content.
     pub store: Arc<Store>,

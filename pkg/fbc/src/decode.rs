@@ -34,8 +34,8 @@ impl Default for Limits {
 pub(crate) const MAX_KEYS: usize = 16_384;
 /// Memory that the values of any YAML document may take, in bytes.
 const LEAST_MEMORY: usize = 4 << 20;
-/// How many times the length of its text the values of a YAML document may take beyond that: short keys and values, the
-/// most costly that people write, take 25 times.
+/// Ratio of the memory of a YAML document's values to the length of its text, beyond [`LEAST_MEMORY`]. Short keys and values,
+/// the most costly that people write, take 25 times their text.
 const MEMORY_RATIO: usize = 32;
 
 /// Reason why a catalog file cannot be read. `document` counts from 1.

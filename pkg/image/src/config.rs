@@ -35,7 +35,7 @@ pub struct ImageConfig {
     pub hosts: HostPolicy,
     /// How much is taken from a registry and an image.
     pub limits: Limits,
-    /// How many pulls run at the same time.
+    /// Limits on pulls that run at the same time.
     pub pulls: PullLimits,
 }
 

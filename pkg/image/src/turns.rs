@@ -1,4 +1,4 @@
-//! How many pulls run at the same time: per registry, and in all.
+//! Turns of pulls: limits on pulls at the same time, per registry and in all.
 //!
 //! A pull waits for its registry first, so that the queue of a slow registry takes no turn from others. Turns are given
 //! in the order of arrival. Unpacking has turns of its own, because it takes memory and a processor.

@@ -14,7 +14,7 @@ pub enum ServiceAccountPolicy {
     Impersonate,
     /// Nothing: everything is done with the controller's own rights.
     Ignore,
-    /// As `Impersonate`, and objects are read with that service account's rights, too. What names none is refused.
+    /// Like `Impersonate`, and objects are read with that account's rights too. An extension without an account is refused.
     Require,
 }
 

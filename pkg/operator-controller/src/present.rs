@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use kube::runtime::watcher::Event;
 
-/// What is known of every object, by a key of the caller's choice.
+/// Known facts about every existing object, by a key of the caller's choice.
 #[derive(Debug)]
 pub(crate) struct Present<T> {
     known: HashMap<String, T>,
@@ -21,10 +21,10 @@ impl<T> Default for Present<T> {
     }
 }
 
-/// What an event of a watch brings.
+/// Effect of a watch event.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Change<T> {
-    /// Whether an object came or has become another.
+    /// True if an object appeared or changed.
     pub differs: bool,
     /// Objects that are gone.
     pub gone: Vec<(String, T)>,

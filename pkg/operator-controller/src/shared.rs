@@ -16,7 +16,7 @@ pub(crate) struct Shared {
     pub system_namespace: Arc<str>,
     /// How many objects of one kind are reconciled at the same time; at least 1.
     pub concurrency: u16,
-    /// What `spec.serviceAccount` means.
+    /// Policy for `spec.serviceAccount`.
     pub accounts: ServiceAccountPolicy,
     /// Counts what they do.
     pub reconciles: Reconciles,

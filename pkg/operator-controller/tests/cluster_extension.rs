@@ -167,7 +167,7 @@ struct World {
     plane: ControlPlane,
     /// Whether bundles bring roles; these are the cluster's, so only one extension can have them.
     roles: bool,
-    /// Where catalogd keeps its content.
+    /// Cache directory of catalogd.
     cache: PathBuf,
     _folder: TempDir,
 }
@@ -222,7 +222,7 @@ impl World {
             .await
     }
 
-    /// What operator-controller has logged.
+    /// Returns the log of operator-controller.
     fn log(&self) -> Result<String> {
         let path = self.controller.try_lock()?.controller().log();
         std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))

@@ -15,6 +15,7 @@ use axum::{
     routing::get,
 };
 use common::Server;
+use hyper::client::conn::http2::{self, Connection, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use olm_runtime::{serve::Traffic, tls::Profile};
 use rustls::crypto::ring;
@@ -98,14 +99,7 @@ async fn connections_without_requests_are_closed() {
     assert!(String::from_utf8_lossy(&read).ends_with("\r\n\r\nhere"));
     assert!(took > Duration::from_millis(200), "closed after {took:?}");
 
-    let stream = server
-        .connect(ring::default_provider(), &rustls::version::TLS13, &["h2"])
-        .await
-        .unwrap();
-    let (mut send, connection) =
-        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
-            .await
-            .unwrap();
+    let (mut send, connection) = over_http2(&server).await;
     let began = Instant::now();
     let connection = tokio::spawn(connection);
     let request = Request::get("https://localhost/").body(Body::empty()).unwrap();
@@ -113,6 +107,22 @@ async fn connections_without_requests_are_closed() {
     // With GOAWAY: the client sees no error.
     timeout(PATIENCE, connection).await.unwrap().unwrap().unwrap();
     assert!(began.elapsed() > Duration::from_millis(200));
+}
+
+/// Opens an HTTP/2 connection; the caller drives it.
+async fn over_http2(
+    server: &Server,
+) -> (
+    SendRequest<Body>,
+    Connection<TokioIo<TlsStream<TcpStream>>, Body, TokioExecutor>,
+) {
+    let stream = server
+        .connect(ring::default_provider(), &rustls::version::TLS13, &["h2"])
+        .await
+        .unwrap();
+    http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
+        .await
+        .unwrap()
 }
 
 /// An answer without an end.
@@ -167,14 +177,7 @@ async fn a_stream_whose_window_stays_closed_is_cut_off() {
         ..Traffic::default()
     };
     let server = Server::start(Profile::default(), traffic, endless());
-    let stream = server
-        .connect(ring::default_provider(), &rustls::version::TLS13, &["h2"])
-        .await
-        .unwrap();
-    let (mut send, connection) =
-        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
-            .await
-            .unwrap();
+    let (mut send, connection) = over_http2(&server).await;
     let connection = tokio::spawn(connection);
     let request = Request::get("https://localhost/endless")
         .body(Body::empty())

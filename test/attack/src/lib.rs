@@ -20,7 +20,7 @@ pub use report::{Peaks, Report, Row};
 pub use run::{Aims, run};
 pub use world::{Extra, NAMESPACE, World};
 
-/// How many attacks are made, and how large they are.
+/// Number and size of the attacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Scale {
     /// A few small ones of every class, in seconds.

@@ -8,7 +8,7 @@ use olm_attack::{Aims, Scale};
 #[derive(Parser)]
 #[command(about = "Attacks both controllers and prints outcomes and peaks of memory")]
 struct Args {
-    /// How many attacks are made, and how large they are.
+    /// Number and size of the attacks.
     #[arg(long, value_enum, default_value = "full")]
     scale: Scale,
 }

@@ -58,7 +58,7 @@ pub enum EngineError {
     NoAccount {
         /// The account.
         account: Account,
-        /// What else helps.
+        /// Another next step.
         otherwise: &'static str,
     },
     /// Whether the service account exists cannot be told, or it cannot be acted as.

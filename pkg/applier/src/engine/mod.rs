@@ -165,8 +165,8 @@ struct Remembered {
 }
 
 impl Remembered {
-    /// Whether nothing that matters has changed, going by what the watch knows; an object that no watch sees stands for `interval`
-    /// after it was read.
+    /// Returns true if the watch reports no relevant change. An object that no watch sees counts as unchanged for `interval`
+    /// after its last read.
     fn stands(&self, sight: &Sight, interval: Duration) -> bool {
         let seen = match sight {
             Sight::Seen(seen) => seen,
@@ -204,7 +204,7 @@ pub struct Engine {
     reads: Reads,
 }
 
-/// Whose rights objects are read with.
+/// Account whose rights objects are read with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reads {
     /// The controller's own.
@@ -228,7 +228,7 @@ impl Engine {
         }
     }
 
-    /// The same engine, reading objects with other rights. Watches keep the controller's own.
+    /// Returns the same engine, reading objects with other rights. Watches keep the controller's own.
     #[must_use]
     pub fn reading(mut self, reads: Reads) -> Self {
         self.reads = reads;
@@ -282,8 +282,8 @@ impl Engine {
         })
     }
 
-    /// How soon the revision with this uid is to be looked at again although nothing tells of a change; `None` when watches see all
-    /// of its kinds.
+    /// Returns the time until the revision with this uid needs another look although no event comes; `None` if watches see
+    /// all its kinds.
     #[must_use]
     pub fn recheck(&self, uid: &str) -> Option<Duration> {
         let memory = self.memory.lock();

@@ -1,7 +1,7 @@
-//! Whether a watch sees its kind. Pure: the time is an argument.
+//! Health of a watch: decides if the watch sees its kind. Pure: the time is an argument.
 //!
 //! Invariants: a watch that has listed nothing yet sees nothing; one that fails for [`Pace::patience`] sees nothing until it
-//! has listed and then held for [`Pace::settle`], so that neither a short fault nor a short recovery changes what is said.
+//! has listed and then held for [`Pace::settle`], so that neither a short fault nor a short recovery changes the report.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -15,11 +15,11 @@ const TEXT_LIMIT: usize = 300;
 /// Times and rates of watches and of the reads that stand in for them.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// How long a watch may fail, or not list, before that is said.
+    /// Time for which a watch may fail, or not list, before the failure is reported.
     pub patience: Duration,
-    /// How long a watch that failed must hold after listing before it counts again.
+    /// Time for which a watch that failed must hold after listing before it counts again.
     pub settle: Duration,
-    /// How often objects of a kind that is not seen are read.
+    /// Interval between two reads of objects of an unseen kind.
     pub interval: Duration,
     /// Most objects that are read in a second on that account; the interval grows beyond.
     pub reads_per_second: u32,
@@ -137,12 +137,12 @@ impl Fault {
 #[derive(Debug)]
 pub(super) struct Health {
     pace: Pace,
-    /// Since when nothing is seen for certain; none while the watch is sound.
+    /// Time since when nothing is seen for certain; none while the watch is sound.
     unsure: Option<Instant>,
     fault: Option<Fault>,
-    /// When the list was complete, since the last error.
+    /// Time at which the list was complete, since the last error.
     listed: Option<Instant>,
-    /// Whether anything has ever been listed.
+    /// True once the watch has listed.
     ever: bool,
 }
 
@@ -195,7 +195,7 @@ impl Health {
         }
     }
 
-    /// When [`Health::tick`] is due; none while nothing changes with time alone.
+    /// Returns the time at which [`Health::tick`] is due; none while nothing changes with time alone.
     pub(super) fn due(&self, now: Instant) -> Option<Instant> {
         let raised = self
             .unsure
@@ -205,7 +205,7 @@ impl Health {
         [raised, healed].into_iter().flatten().min()
     }
 
-    /// Whether nothing is amiss.
+    /// Returns true if the watch has no fault.
     pub(super) fn sound(&self) -> bool {
         self.unsure.is_none()
     }
@@ -218,7 +218,7 @@ impl Health {
         lasts.then(|| self.fault.clone().unwrap_or_else(Fault::silent))
     }
 
-    /// Whether what was listed can be relied on.
+    /// Returns true if the listed objects are reliable.
     pub(super) fn sees(&self, now: Instant) -> bool {
         self.ever && self.failing(now).is_none()
     }

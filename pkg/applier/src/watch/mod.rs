@@ -51,7 +51,7 @@ pub struct Seen {
 /// What a watch can say about one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sight {
-    /// Nothing: the kind is not watched, not everything of it has been listed yet, or its watch fails.
+    /// Unknown: the kind is not watched, its list is not complete yet, or its watch fails.
     Unknown,
     /// It was not among what was listed at this time, nor was it heard of since.
     Never(Instant),
@@ -66,7 +66,7 @@ struct Cache {
     objects: HashMap<Key, (Seen, Vec<String>)>,
     /// What was deleted and has not come back.
     gone: HashSet<Key>,
-    /// When everything had been listed last.
+    /// Time of the last complete list.
     synced: Option<Instant>,
 }
 
@@ -95,7 +95,7 @@ impl Cache {
     }
 }
 
-/// What a watch and its task share.
+/// State that a watch and its task share.
 struct Shared {
     cache: Mutex<Cache>,
     health: Mutex<Health>,
@@ -190,7 +190,7 @@ impl Watches {
         self.pace
     }
 
-    /// Whether what the watch of `kind` told can be relied on.
+    /// Returns true if the reports of `kind`'s watch are reliable.
     #[must_use]
     pub fn sees(&self, kind: &Kind) -> bool {
         let kinds = self.kinds.lock();

@@ -70,7 +70,7 @@ impl Context {
         }
     }
 
-    /// The same, working on so many catalogs at the same time, with its reconciles among the metrics.
+    /// Sets the number of workers, and adds the reconciles to the metrics.
     #[must_use]
     pub fn measured(mut self, reconciles: &Reconciles, concurrency: u16) -> Self {
         self.reconciles = reconciles.controller(CONTROLLER, concurrency);

@@ -13,14 +13,14 @@ use parking_lot::Mutex;
 
 /// Bytes read and sent at once. Less than what allocators never keep (128 KiB for those of glibc and musl).
 pub(super) const PIECE: usize = 64 * 1024;
-/// The same while room is scarce.
+/// Size of a piece while room is scarce, in bytes.
 const SMALL: usize = 8 * 1024;
 /// Pieces kept while nobody needs them, what a few connections have on their way at once: two megabytes, at most four where
 /// objects were larger.
 const KEPT: usize = 32;
 /// Bytes of pieces that are out at once before room is scarce: more than a few connections at full speed need.
 const AMPLE: usize = 4 * 1024 * 1024;
-/// The same of answers that were made whole, those that are kept for other clients included.
+/// Bytes of answers that were made whole from which room is scarce, answers kept for other clients included.
 const AMPLE_WHOLE: usize = 12 * 1024 * 1024;
 
 static ROOM: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
@@ -89,7 +89,7 @@ impl Piece {
         }
     }
 
-    /// How many bytes are to be put into it.
+    /// Returns the number of bytes to put into the piece.
     pub(super) fn room(&self) -> usize {
         self.room
     }

@@ -14,7 +14,7 @@ pub(super) const CONTENT_ZSTD: &str = "catalog.jsonl.zst";
 pub(super) const INDEX: &str = "index";
 pub(super) const MANIFEST: &str = "manifest.json";
 
-/// How many were opened.
+/// Number of generations opened so far.
 static OPENED: AtomicU64 = AtomicU64::new(0);
 
 /// The forms in which a whole catalog is stored.
@@ -97,7 +97,7 @@ impl Generation {
         Ok(())
     }
 
-    /// What answers from this content are kept under: the same content, opened again, has another key, since it may
+    /// Returns the key under which answers from this content are kept. Content that is opened again has another key, since it may
     /// have been repaired.
     pub(crate) fn key(&self) -> String {
         format!("{}-{}", self.manifest.digest, self.number)

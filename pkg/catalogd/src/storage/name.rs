@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use olm_api::names::is_subdomain_part;
+
 /// Longest DNS-1123 subdomain, in bytes.
 const MAX_BYTES: usize = 253;
 
@@ -26,7 +28,7 @@ impl CatalogName {
         if name.len() > MAX_BYTES {
             faults.push(format!("must be no more than {MAX_BYTES} characters"));
         }
-        if !name.split('.').all(is_label) {
+        if !name.split('.').all(is_subdomain_part) {
             faults.push(
                 "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', \
                  and must start and end with an alphanumeric character (e.g. 'example.com', regex used for \
@@ -51,14 +53,6 @@ impl fmt::Display for CatalogName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
-}
-
-fn is_label(label: &str) -> bool {
-    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let bytes = label.as_bytes();
-    bytes.first().is_some_and(|&byte| inner(byte))
-        && bytes.last().is_some_and(|&byte| inner(byte))
-        && bytes.iter().all(|&byte| inner(byte) || byte == b'-')
 }
 
 #[cfg(test)]

@@ -251,7 +251,7 @@ impl Store {
         self.damages.subscribe()
     }
 
-    /// What was wrong with content that was given up; once.
+    /// Takes the reason why content was given up; returned once.
     pub fn take_damage(&self, name: &CatalogName) -> Option<String> {
         let mut taken = None;
         self.damages.send_if_modified(|damages| {

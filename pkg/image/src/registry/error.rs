@@ -72,7 +72,7 @@ pub enum RegistryError {
     TooSlow {
         /// The registry.
         host: String,
-        /// What was asked for.
+        /// Requested object.
         what: String,
         /// The least rate.
         least: LeastRate,
@@ -86,7 +86,7 @@ pub enum RegistryError {
         host: String,
         /// Pulls from one registry at the same time.
         limit: usize,
-        /// How long the pull waited.
+        /// Time for which the pull waited.
         waited: Duration,
     },
     /// Any other failure of the connection.

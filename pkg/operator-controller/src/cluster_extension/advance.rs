@@ -1,4 +1,4 @@
-//! From a choice to the revision that carries it out.
+//! Advance of an extension: turns a choice into the revision that carries it out.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use super::identity::{Inputs, Provider};
 use super::model::{BundleRef, History};
 use super::{Context, account, gather, pull};
 
-/// How an extension came to be what its spec wants.
+/// Basis on which an extension is as its spec wants it.
 pub(super) enum Sight {
     /// Everything was looked at.
     Seen,
@@ -24,7 +24,7 @@ pub(super) enum Sight {
     Unseen,
 }
 
-/// Why a reconcile came no further.
+/// Reason why a reconcile came no further.
 pub(super) struct Setback {
     pub progress: Progress,
     /// The longest to wait before the next try, where the usual delay may grow beyond it.

@@ -173,7 +173,7 @@ pub(crate) fn choose(
     }
 }
 
-/// Whether the spec holds a successor back, given what was chosen. Former content proves nothing about the present one.
+/// Reports if the spec holds a successor of the choice back. Former content proves nothing about the present one.
 fn upgrade(
     resolution: &Resolution,
     request: &Request,

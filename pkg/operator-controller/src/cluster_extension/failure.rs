@@ -33,7 +33,7 @@ pub(crate) enum Failure {
     AccountMissing {
         /// The account.
         account: Account,
-        /// What else helps.
+        /// Another next step.
         otherwise: &'static str,
     },
     /// No service account is named, and the policy demands one; the text is the namespace it must be in.

@@ -170,8 +170,7 @@ async fn pass(context: &Context, extension: &ClusterExtension, now: Timestamp) -
     )
 }
 
-/// What the status tells of `progress`, and when to look again. `seen`: nothing is to be looked for again although no event may
-/// come.
+/// Returns the progress for the status, and the delay until the next pass. `seen` is true if no pass is needed without an event.
 fn next(context: &Context, name: &str, progress: Result<Sight, Setback>, seen: bool) -> (Progress, Duration) {
     let (progress, again) = match progress {
         Ok(_) => {

@@ -23,7 +23,7 @@ const COLLISION_RETRY: Duration = Duration::from_secs(10);
 const TEARDOWN_RETRY: Duration = Duration::from_secs(5);
 /// A blocked revision waits for a change; it is looked at again at this pace, since its Secrets are not watched.
 const BLOCKED_RETRY: Duration = Duration::from_mins(1);
-/// How many objects an event names.
+/// Number of objects that an event names.
 const NAMED: usize = 5;
 /// Refuses a revision that would be applied or removed with the controller's own rights.
 const NO_ACCOUNT: &str = "no service account is named: operator-controller runs with --service-account-policy=Require and acts \

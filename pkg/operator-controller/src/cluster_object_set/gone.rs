@@ -1,6 +1,6 @@
-//! What is kept of revisions that are gone, also of those whose finalizer somebody took off.
+//! State of revisions that are gone, also of those whose finalizer somebody removed.
 //!
-//! Invariant: it is dropped from the queue, never while the revision is being reconciled, so that nothing comes back.
+//! Invariant: the queue drops the state, never while the revision is being reconciled, so that nothing comes back.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::{Context, decide};
 use crate::present::Present;
 
-/// By what something is kept of a revision.
+/// Keys of a revision's state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Kept {
     name: String,

@@ -59,7 +59,7 @@ pub struct Options {
     pub system_namespace: String,
     /// How many revisions are reconciled at the same time.
     pub concurrency: u16,
-    /// Whose rights a revision is applied and deleted with: those of the service account it names, or the controller's own.
+    /// Policy for the rights with which a revision is applied and deleted: its service account's, or the controller's own.
     pub accounts: ServiceAccountPolicy,
     /// Counts what is done.
     pub reconciles: Reconciles,
@@ -93,7 +93,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What the API server said, bounded.
+    /// Returns the API server's message, bounded.
     fn why(&self) -> String {
         match self {
             Self::Call { source, .. } => chain(source.as_ref()),
@@ -101,7 +101,7 @@ impl Error {
         }
     }
 
-    /// Whether the object changed, or went, between reading and writing it: a matter of course.
+    /// Returns true if the object changed or vanished between read and write. Such a conflict is expected.
     fn overtaken(&self) -> bool {
         matches!(self, Self::Call { source, .. } if is_stale(source))
     }

@@ -34,7 +34,7 @@ const PACE: Pace = Pace {
     reads_per_second: 100,
 };
 
-/// What the client of the controller does instead of asking the API server.
+/// Answers that the controller's client gives in place of the API server.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Lies {
     /// Answers lists and watches of a path with this end with this code.
@@ -49,7 +49,7 @@ pub(crate) struct World {
     /// The controller cannot read Secrets while this is set.
     pub(crate) secrets_fail: Arc<AtomicBool>,
     pub(crate) pods: PodStandIn,
-    /// How the client of the controller lies.
+    /// Lies of the controller's client.
     pub(crate) lies: Arc<Mutex<Lies>>,
     /// Metrics of the controller.
     pub(crate) registry: Registry,

@@ -1,4 +1,4 @@
-//! What an extension says and does while a registry or catalogd is away, and that it goes on by itself when it is back.
+//! Outages: an extension's status and actions while a registry or catalogd is away, and its recovery afterwards.
 
 use std::net::SocketAddr;
 

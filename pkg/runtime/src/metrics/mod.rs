@@ -89,7 +89,7 @@ impl Registry {
     }
 }
 
-/// What scrapes share.
+/// State that scrapes share.
 #[derive(Clone)]
 struct Scraped {
     registry: Registry,

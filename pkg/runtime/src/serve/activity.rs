@@ -20,7 +20,7 @@ pub(super) enum Protocol {
     Http2,
 }
 
-/// What becomes of a connection.
+/// Decision about a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// It stays; nothing is due before this time.
@@ -48,7 +48,7 @@ struct Pace {
     began: Instant,
     /// Bytes that the connection took.
     bytes: u64,
-    /// Since when the connection asks for no more bytes.
+    /// Time since when the connection asks for no more bytes.
     waiting: Option<Instant>,
     /// Since the window began: time waited, bytes taken.
     waited: Duration,
@@ -66,15 +66,15 @@ impl Pace {
 #[derive(Debug)]
 pub(super) struct State {
     protocol: Protocol,
-    /// Since when no request is under way.
+    /// Time since when no request is under way.
     idle: Instant,
-    /// When the first bytes came since then.
+    /// Time of the first bytes since then.
     heard: Option<Instant>,
     requests: u64,
-    /// Since when the socket takes no byte.
+    /// Time since when the socket takes no byte.
     blocked: Option<Instant>,
     answers: BTreeMap<u64, Pace>,
-    /// Whether a piece of an answer is on its way to the kernel.
+    /// True while a piece of an answer is on its way to the kernel.
     unsent: bool,
     /// Whom to wake when it is not.
     sent: Option<Waker>,
@@ -149,7 +149,7 @@ impl State {
         }
     }
 
-    /// What becomes of the connection now.
+    /// Decides if the connection stays.
     fn judge(&mut self, now: Instant, traffic: &Traffic) -> Verdict {
         for pace in self.answers.values_mut() {
             if pace.left(now, traffic.stall).is_zero() {
@@ -261,8 +261,8 @@ impl Activity {
         self.state.lock().begin(Instant::now())
     }
 
-    /// Whether the next piece of an answer may be made. If not, `waker` is woken when the kernel has the piece before
-    /// it. Over HTTP/2 the client's windows say so.
+    /// Returns true if the next piece of an answer may be made. If not, `waker` is woken when the kernel has the piece before it.
+    /// Over HTTP/2 the client's windows decide.
     pub(super) fn asked(&self, answer: u64, waker: &Waker) -> bool {
         let mut state = self.state.lock();
         if state.protocol == Protocol::Http1 && state.unsent {

@@ -38,7 +38,7 @@ use super::{
     table::{Peer, Table},
 };
 
-/// How often an HTTP/2 peer is asked whether it is there, and how long it may take to answer.
+/// Interval of pings to an HTTP/2 peer, and time that the peer has to answer one.
 const PING: Duration = Duration::from_secs(20);
 /// Largest head of a request, in bytes.
 const HEAD_BYTES: u32 = 64 * 1024;
@@ -51,7 +51,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// Time that a request waits for its turn when too many are under way.
 const TURN: Duration = Duration::from_secs(1);
 
-/// What the connections of one server share.
+/// State that the connections of one server share.
 pub(super) struct Shared {
     pub(super) router: Router,
     pub(super) traffic: Traffic,

@@ -42,7 +42,7 @@ pub enum ServeError {
         what: String,
         /// Where.
         address: String,
-        /// What the operating system says.
+        /// Reason from the operating system.
         #[source]
         source: io::Error,
     },

@@ -29,7 +29,7 @@ const CLASS: &str = "clients";
 const CATALOG: &str = "clients";
 /// Package that well-behaved clients ask for.
 const PACKAGE: &str = "small";
-/// How often figures are looked at.
+/// Interval between two looks at the figures.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Bounds of what an attack may cost, and of what others may notice.

@@ -35,9 +35,9 @@ use turns::Turns;
 const KEEP: Duration = Duration::from_mins(1);
 /// How long a refusal is believed; a new role should count soon.
 const KEEP_REFUSAL: Duration = Duration::from_secs(10);
-/// How long a token that was good is reviewed before others.
+/// Time for which a token that was good is reviewed before others.
 const KEEP_GOOD: Duration = Duration::from_mins(15);
-/// How many answers of each kind are kept.
+/// Number of answers of each kind that are kept.
 const KEPT: usize = 1024;
 /// How long each of the two calls may take.
 const CALL: Duration = Duration::from_secs(10);
@@ -53,12 +53,12 @@ pub struct Access {
     turns: Turns,
 }
 
-/// What was found out. Refusals have room of their own: they cost no permission its place.
+/// Recent answers of the API server. Refusals have room of their own, so that they push out no permission.
 struct Answers {
-    /// By the digest of verb, path and token.
+    /// Permissions, by the digest of verb, path and token.
     allowed: Recent<()>,
     forbidden: Recent<()>,
-    /// By the digest of the token.
+    /// Refused tokens, by their digest.
     unknown: Recent<()>,
     good: Recent<()>,
 }
@@ -140,7 +140,7 @@ impl Access {
         self
     }
 
-    /// Whether the bearer of the request's token may do `verb` with the non-resource URL `path`. `peer` is the client.
+    /// Decides if the bearer of the request's token may do `verb` with the non-resource URL `path`. `peer` is the client.
     ///
     /// # Errors
     /// The API server could not be asked; each call is given up after ten seconds. Or too many tokens of the client wait.

@@ -1,4 +1,4 @@
-//! What was found out lately, by digest: bounded, the oldest goes first.
+//! Recent answers by digest: bounded, the oldest goes first.
 
 use std::{
     collections::{HashMap, VecDeque},

@@ -1,4 +1,4 @@
-//! Whose token is reviewed when. A client that brings many tokens that nobody knows waits for itself, not others for it.
+//! Turns of token reviews. A client with many unknown tokens waits for itself, and others do not wait for that client.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -9,7 +9,7 @@ use crate::serve::Peer;
 
 /// Reviews under way at once.
 const AT_ONCE: usize = 4;
-/// Of these, reviews for one client.
+/// Number of these reviews for one client.
 const PER_CLIENT: usize = 2;
 /// Reviews that one client may wait for.
 const WAITING: usize = 32;
