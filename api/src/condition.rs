@@ -1,38 +1,11 @@
 //! Condition types and reasons of all three kinds, closed sets with their exact texts.
 
-/// A closed set of strings: the enum and its texts in one place.
-macro_rules! texts {
-    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident,)+ }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum $name { $($(#[$variant_doc])* $variant,)+ }
-
-        impl $name {
-            /// Every value.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
-
-            /// The text on the wire.
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => stringify!($variant),)+ }
-            }
-        }
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(self.as_str())
-            }
-        }
-
-        impl From<$name> for String {
-            fn from(value: $name) -> Self {
-                value.as_str().to_owned()
-            }
-        }
-    };
-}
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 /// Condition types by kind.
 pub mod types {
+    use crate::texts::texts;
+
     texts! {
         /// Conditions of a ClusterExtension.
         Extension {
@@ -102,6 +75,8 @@ pub mod types {
 
 /// Condition reasons by kind.
 pub mod reasons {
+    use crate::texts::texts;
+
     texts! {
         /// Reasons on a ClusterExtension.
         Extension {
@@ -199,6 +174,13 @@ pub mod reasons {
             Unavailable,
         }
     }
+}
+
+/// Returns the condition of this type.
+#[must_use]
+pub fn find<'a>(conditions: Option<&'a [Condition]>, type_: &str) -> Option<&'a Condition> {
+    let mut conditions = conditions.unwrap_or_default().iter();
+    conditions.find(|condition| condition.type_ == type_)
 }
 
 #[cfg(test)]

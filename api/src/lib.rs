@@ -23,11 +23,13 @@ mod cluster_extension;
 )]
 mod cluster_object_set;
 pub mod condition;
+pub mod event;
 pub mod keys;
 pub mod names;
 mod probe;
 pub mod schema;
 pub mod text;
+mod texts;
 
 pub use cluster_catalog::{
     AvailabilityMode, CatalogSource, CatalogSourceType, ClusterCatalog, ClusterCatalogSpec,

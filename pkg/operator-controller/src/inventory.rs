@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 
 /// What is known of one extension.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Known {
+pub(crate) struct ExtensionRecord {
     /// uid of the object.
     pub uid: String,
     /// Package that the spec names.
@@ -39,7 +39,7 @@ pub(crate) struct Inventory(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    extensions: Mutex<BTreeMap<String, Known>>,
+    extensions: Mutex<BTreeMap<String, ExtensionRecord>>,
     /// Objects of the newest revision that is kept up: extension → (number, count).
     objects: Mutex<BTreeMap<String, (i64, usize)>>,
     /// Whether the cluster may be upgraded, once that is known, and who blocks it.
@@ -49,12 +49,12 @@ struct Inner {
 
 impl Inventory {
     /// Notes what revisions and catalogs say; conditions stay as they are.
-    pub(crate) fn note(&self, extension: &str, known: Known) {
+    pub(crate) fn note(&self, extension: &str, known: ExtensionRecord) {
         let mut all = self.0.extensions.lock();
         let entry = all.entry(extension.to_owned()).or_default();
         let conditions = std::mem::take(&mut entry.conditions);
         let changed = entry.uid != known.uid || entry.bundle != known.bundle;
-        *entry = Known { conditions, ..known };
+        *entry = ExtensionRecord { conditions, ..known };
         if changed {
             self.0.changed.notify_one();
         }
@@ -95,7 +95,7 @@ impl Inventory {
     }
 
     /// What is known now.
-    pub(crate) fn known(&self) -> BTreeMap<String, Known> {
+    pub(crate) fn known(&self) -> BTreeMap<String, ExtensionRecord> {
         self.0.extensions.lock().clone()
     }
 
@@ -207,12 +207,12 @@ mod tests {
         let registry = olm_runtime::metrics::Registry::new();
         let inventory = Inventory::default();
         registry.register(|inner| inner.register_collector(Box::new(inventory.clone())));
-        let known = Known {
+        let known = ExtensionRecord {
             uid: "1".to_owned(),
             package: "p".to_owned(),
             version: "1.0.0".to_owned(),
             catalog: "c".to_owned(),
-            ..Known::default()
+            ..ExtensionRecord::default()
         };
         inventory.note("a", known.clone());
         assert!(inventory.changed().now_or_never().is_some());

@@ -1,4 +1,5 @@
-//! How long the steps of a reconcile take and why they are tried again. All labels are from closed sets.
+//! Metrics of reconciles: duration of each step, causes of retries, failing watches. All labels are from closed sets, except
+//! the kinds of failing watches.
 
 use std::fmt;
 use std::future::Future;
@@ -16,38 +17,56 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::histogram::Histogram;
 
-/// Upper bounds in seconds: from a resolution in memory to a large image over a slow line.
+/// Upper bounds of the histogram in seconds: from a resolution in memory to a large image over a slow line.
 const BUCKETS: [f64; 13] = [
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 1.0, 2.5, 10.0, 30.0, 120.0, 600.0,
 ];
 
-/// A step of a reconcile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// Asking the catalogs and choosing.
-    Resolve,
-    /// Pulling the bundle's image and reading it.
-    Pull,
-    /// Rendering it and checking what comes out.
-    Render,
-    /// Writing the revision.
-    Write,
-    /// Applying the objects of a revision.
-    Apply,
+/// Declares the steps with their label values.
+macro_rules! steps {
+    ($($(#[$doc:meta])* $variant:ident = $label:literal,)+) => {
+        /// A step of a reconcile.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Step { $($(#[$doc])* $variant,)+ }
+
+        impl Step {
+            const ALL: &[Self] = &[$(Self::$variant,)+];
+
+            /// Returns the name of the step in metrics and spans.
+            pub(crate) fn label(self) -> &'static str {
+                match self { $(Self::$variant => $label,)+ }
+            }
+        }
+    };
 }
 
-impl Step {
-    const ALL: [Self; 5] = [Self::Resolve, Self::Pull, Self::Render, Self::Write, Self::Apply];
-
-    fn label(self) -> &'static str {
-        match self {
-            Self::Resolve => "resolve",
-            Self::Pull => "pull",
-            Self::Render => "render",
-            Self::Write => "write",
-            Self::Apply => "apply",
-        }
-    }
+steps! {
+    /// Reading the revisions of an extension.
+    Observe = "observe",
+    /// Writing what the revisions need whatever bundle is resolved.
+    Maintain = "maintain",
+    /// Asking the catalogs for the package.
+    Lookup = "lookup",
+    /// Resolving the bundle.
+    Resolve = "resolve",
+    /// Checking the dependencies of the bundle.
+    Dependencies = "dependencies",
+    /// Finding the digest of the bundle's image.
+    Locate = "locate",
+    /// Reading the install namespace and the service account.
+    Target = "target",
+    /// Pulling and parsing the bundle.
+    Pull = "pull",
+    /// Rendering the objects.
+    Render = "render",
+    /// Checking rights and CRDs.
+    Verify = "verify",
+    /// Writing a new revision.
+    Write = "write",
+    /// Writing the changes of the newest revision.
+    Adjust = "adjust",
+    /// Applying the objects of a revision.
+    Apply = "apply",
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -60,7 +79,7 @@ struct OfReason {
     reason: &'static str,
 }
 
-/// The watches of managed objects that fail. The labels are of the kinds that are installed.
+/// Failing watches of managed objects, labelled with their kinds.
 #[derive(Clone, Debug, Default)]
 struct FailingWatches(Arc<Mutex<Weak<Watches>>>);
 
@@ -84,7 +103,7 @@ impl Collector for FailingWatches {
     }
 }
 
-/// The metrics. Clones share them.
+/// The metrics. Clones share their values.
 #[derive(Clone, Debug)]
 pub(crate) struct Metrics {
     seconds: Family<OfStep, Histogram, fn() -> Histogram>,
@@ -93,7 +112,7 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Shown in `registry`.
+    /// Creates the metrics and registers them.
     pub(crate) fn new(registry: &Registry) -> Self {
         let metrics = Self {
             seconds: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
@@ -119,23 +138,23 @@ impl Metrics {
         metrics
     }
 
-    /// Shows which of `watches` fail, as long as they are there.
+    /// Exports the failures of `watches` for as long as they exist.
     pub(crate) fn show_watches(&self, watches: &Arc<Watches>) {
         *self.watches.0.lock() = Arc::downgrade(watches);
     }
 
-    /// Runs `work` and notes how long it took.
+    /// Runs `work`, measures its duration and logs it at debug level.
     pub(crate) async fn measure<T>(&self, step: Step, work: impl Future<Output = T>) -> T {
         let start = Instant::now();
         let done = work.await;
         let label = OfStep { step: step.label() };
-        self.seconds
-            .get_or_create(&label)
-            .observe(start.elapsed().as_secs_f64());
+        let seconds = start.elapsed().as_secs_f64();
+        self.seconds.get_or_create(&label).observe(seconds);
+        tracing::debug!(step = step.label(), seconds, "step done");
         done
     }
 
-    /// Notes that something is tried again because `reason` failed.
+    /// Counts a retry by the part that failed.
     pub(crate) fn retried(&self, reason: &'static str) {
         self.retries.get_or_create(&OfReason { reason }).inc();
     }

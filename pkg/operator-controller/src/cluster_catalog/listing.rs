@@ -12,10 +12,10 @@ type ByName = BTreeMap<String, ClusterCatalog>;
 
 /// Written by the watch, read by reconciles.
 #[derive(Default)]
-pub(crate) struct Listing(Mutex<Known>);
+pub(crate) struct Listing(Mutex<ListedCatalogs>);
 
 #[derive(Default)]
-struct Known {
+struct ListedCatalogs {
     /// `None` until the first listing is complete.
     current: Option<ByName>,
     /// A listing that is going on.

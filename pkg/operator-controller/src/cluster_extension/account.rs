@@ -1,25 +1,21 @@
-//! Whose rights an extension's objects are written with.
+//! Service account whose rights write the objects of an extension.
 //!
-//! The extension's spec decides, always as it is now; its revisions carry the answer in annotations, as their own controller does
-//! the writing. So the answer can still be changed while the extension is being deleted: that is the way out when the account or its
-//! rights are gone.
+//! The present spec decides. The revisions carry the account in annotations, since their own controller writes the objects. The
+//! account can therefore change while the extension is being deleted, which is the way out when the account or its rights are gone.
 
-use kube::api::{Api, Patch, PatchParams};
-use kube::{Client, ResourceExt as _};
-use olm_api::{ClusterExtension, ClusterObjectSet, keys};
+use kube::Client;
+use olm_api::{ClusterExtension, keys};
 use olm_applier::account::{Account, AccountError};
 use olm_applier::engine::acting_as;
-use serde_json::json;
 
 use super::Context;
-use super::call::{CallError, call};
 use super::failure::Failure;
 use crate::ServiceAccountPolicy;
 
-/// The account that `extension` names; `None` when it names none, or when the policy is to ignore it.
+/// Returns the account in the spec; `None` if the spec has none or the policy ignores it.
 ///
 /// # Errors
-/// [`Failure`] when the name cannot be one, or when there is none and the policy demands one.
+/// [`Failure`] if the name is invalid, or if the policy requires an account and the spec has none.
 pub(crate) fn wanted(
     policy: ServiceAccountPolicy,
     extension: &ClusterExtension,
@@ -34,7 +30,7 @@ pub(crate) fn wanted(
     }
 }
 
-/// The client to read objects with that the extension is about: with the rights of its account where the policy demands one.
+/// Returns the client that reads the objects of the extension: with the rights of its account if the policy requires one.
 pub(crate) fn reader(context: &Context, extension: &ClusterExtension) -> Result<Client, Failure> {
     let client = &context.shared.client;
     match (
@@ -48,7 +44,7 @@ pub(crate) fn reader(context: &Context, extension: &ClusterExtension) -> Result<
     }
 }
 
-/// The annotations that name the account of `extension`, whatever the policy: it may change.
+/// Returns the annotations with the account of `extension`. They do not depend on the policy, which may change.
 pub(crate) fn annotations(extension: &ClusterExtension) -> [(&'static str, Option<String>); 2] {
     let named = extension.spec.service_account.as_ref();
     let name = named
@@ -61,48 +57,10 @@ pub(crate) fn annotations(extension: &ClusterExtension) -> [(&'static str, Optio
     ]
 }
 
-/// Makes the revisions name the account that the spec names now.
-pub(crate) async fn follow(
-    context: &Context,
-    extension: &ClusterExtension,
-    revisions: &[ClusterObjectSet],
-) -> Result<(), CallError> {
-    let wanted = annotations(extension);
-    let differs = |revision: &ClusterObjectSet| {
-        wanted
-            .iter()
-            .any(|(key, value)| revision.annotations().get(*key) != value.as_ref())
-    };
-    // Without its finalizer nothing of a revision is left that anybody could write.
-    let held = |revision: &ClusterObjectSet| {
-        revision
-            .finalizers()
-            .iter()
-            .any(|f| f == keys::TEARDOWN_FINALIZER)
-    };
-    let api: Api<ClusterObjectSet> = Api::all(context.shared.client.clone());
-    for revision in revisions.iter().filter(|r| held(r) && differs(r)) {
-        let name = revision.name_any();
-        let map: serde_json::Map<_, _> = wanted
-            .iter()
-            .map(|(key, value)| ((*key).to_owned(), json!(value)))
-            .collect();
-        let patch = json!({"metadata": {"uid": revision.metadata.uid, "annotations": map}});
-        let params = PatchParams {
-            field_manager: Some(keys::EXTENSION_FIELD_MANAGER.to_owned()),
-            ..PatchParams::default()
-        };
-        let what = format!("naming the service account of ClusterObjectSet \"{name}\"");
-        match call(what, api.patch_metadata(&name, &params, &Patch::Merge(&patch))).await {
-            Err(error) if !error.is_not_found() => return Err(error),
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn extension(account: &serde_json::Value) -> ClusterExtension {

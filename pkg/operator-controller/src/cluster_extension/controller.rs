@@ -1,10 +1,11 @@
-//! Triggers and the queue.
+//! Triggers and the queue of the controller.
 //!
 //! Extensions and revisions are watched untyped, so that one that cannot be read does not stop the watch of all, and kept without
-//! what is not needed (see [`stores`](super::stores)); of catalogs only what matters to a resolution is compared (see
+//! what is not needed (see [`stores`](super::gather::stores)); of catalogs only what matters to a resolution is compared (see
 //! [`cluster_catalog`](crate::cluster_catalog)). Children are mapped by label here: kube's `owns` would queue a
 //! cluster-scoped owner a second time, under the child's namespace.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,30 +22,26 @@ use olm_runtime::guard::guard;
 use olm_runtime::metrics::Ended;
 use olm_runtime::shutdown;
 use serde_json::Value;
-use thiserror::Error;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
-use super::reconcile::{reconcile, show_panic};
-use super::stores::{self, Writers};
-use super::{Context, chain};
+use super::Context;
+use super::call::chain;
+use super::gather::stores::{self, Writers};
+use super::reconcile::{reconcile, report_panic};
 use crate::present::Present;
 
-/// Events within this time are one reconcile.
+/// Time within which events are joined into one reconcile.
 const DEBOUNCE: Duration = Duration::from_millis(10);
-/// Repeats the whole object, so it is not kept.
+/// Annotation with a copy of the whole object, which the store drops.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-/// Longest one reconcile may take: to wait for a turn to pull, and to pull a large image over a slow line.
+/// Limit of one reconcile. It includes the wait for a turn to pull, and the pull of a large image over a slow line.
 const RECONCILE_LIMIT: Duration = Duration::from_mins(40);
 
 type Watched = DynamicObject;
 
-/// The queue's error type; a failed reconcile is handled where it fails, so there is none.
-#[derive(Debug, Error)]
-#[error("never made")]
-struct Never;
-
-/// Runs the controller until `shutdown`. Every item of `catalog_changes` looks at all extensions anew.
+/// Runs the controller until `shutdown`. Every item of `catalog_changes` queues all extensions.
 pub(crate) async fn run(
     context: Context,
     writers: Writers,
@@ -52,7 +49,7 @@ pub(crate) async fn run(
     shutdown: CancellationToken,
 ) {
     let client = context.shared.client.clone();
-    // Unbounded here: who waits for a registry or a catalog steps aside for others, see `Context::workers`.
+    // Unbounded here: `Context::workers` bounds the reconciles, except those that wait for a registry or a catalog.
     let config = Config::default().concurrency(0).debounce(DEBOUNCE);
     let context = Arc::new(context);
 
@@ -68,10 +65,10 @@ pub(crate) async fn run(
         extension.annotations_mut().remove(LAST_APPLIED);
     })
     .reflect(writers.extensions)
-    // After the store, so that the queue does not find them there.
-    .inspect_ok(notice(vanished))
+    // After the store, so that the queue does not find deleted extensions in it.
+    .inspect_ok(queue_vanished(vanished))
     .touched_objects()
-    // Our own writes of the status change neither.
+    // Status writes of this controller change neither.
     .predicate_filter(
         predicates::generation.combine(predicates::finalizers),
         PredicateConfig::default(),
@@ -83,15 +80,14 @@ pub(crate) async fn run(
         .default_backoff()
         .modify(|revision| {
             revision.managed_fields_mut().clear();
-            // The objects are the business of the revisions' own controller.
+            // The objects concern the controller of the revisions only.
             if let Some(spec) = revision.data.get_mut("spec").and_then(Value::as_object_mut) {
                 spec.remove("phases");
             }
         })
         .reflect(writers.revisions)
         .touched_objects();
-    let waiting = context.clone();
-    let (by_revision, by_crd) = (context.clone(), context.clone());
+    let (by_revision, by_crd, by_namespace) = (context.clone(), context.clone(), context.clone());
     let (owner_kind, waiter_kind, unmet_kind) = (extension.clone(), extension.clone(), extension.clone());
     let known = context.stores.of_extensions();
     let work = Controller::for_stream_with(extensions, known.clone(), extension)
@@ -99,8 +95,8 @@ pub(crate) async fn run(
         .watches_stream_with(
             revisions,
             move |revision| {
-                // Another extension's progress may be what some wait for.
-                let mut names = by_revision.unmet.all();
+                // The progress of one extension can meet the dependencies of another.
+                let mut names = by_revision.dependency_waiters.all();
                 names.extend(revision.labels().get(keys::OWNER_NAME_LABEL).cloned());
                 let kind = owner_kind.clone();
                 names
@@ -114,7 +110,7 @@ pub(crate) async fn run(
             watcher::Config::default(),
             move |_| {
                 let kind = unmet_kind.clone();
-                let names = by_crd.unmet.all();
+                let names = by_crd.dependency_waiters.all();
                 names
                     .into_iter()
                     .map(move |name| ObjectRef::<Watched>::new_with(&name, kind.clone()))
@@ -124,7 +120,7 @@ pub(crate) async fn run(
             Api::<PartialObjectMeta<Namespace>>::all(client),
             watcher::Config::default(),
             move |namespace| {
-                let extensions = waiting.waiting.on(&namespace.name_any());
+                let extensions = by_namespace.namespace_waiters.of(&namespace.name_any());
                 let kind = waiter_kind.clone();
                 extensions
                     .into_iter()
@@ -136,7 +132,7 @@ pub(crate) async fn run(
         .graceful_shutdown_on(shutdown.clone().cancelled_owned())
         .run(
             measured,
-            |_, _: &Never, _| Action::requeue(Duration::from_mins(1)),
+            |_, never: &Infallible, _| match *never {},
             context.clone(),
         )
         .for_each(|result| async {
@@ -151,8 +147,8 @@ pub(crate) async fn run(
     shutdown::drive(work, known.wait_until_ready(), shutdown.cancelled()).await;
 }
 
-/// Follows the events of extensions: those that vanish are queued, whatever became of their finalizers.
-fn notice(queue: mpsc::UnboundedSender<ObjectRef<Watched>>) -> impl FnMut(&watcher::Event<Watched>) {
+/// Returns a function that queues extensions that vanish, also those whose finalizers others removed.
+fn queue_vanished(queue: mpsc::UnboundedSender<ObjectRef<Watched>>) -> impl FnMut(&watcher::Event<Watched>) {
     let mut present = Present::default();
     move |event| {
         let change = present.take(event, |extension| (extension.name_any(), ()));
@@ -163,7 +159,7 @@ fn notice(queue: mpsc::UnboundedSender<ObjectRef<Watched>>) -> impl FnMut(&watch
     }
 }
 
-/// Drops what is kept for an extension that the queue did not find, unless it has come again.
+/// Drops the state of an extension that the queue did not find, unless it was created again.
 async fn forget(context: &Context, name: &str) {
     let reference = ObjectRef::new_with(name, stores::kind::<ClusterExtension>());
     if context.stores.of_extensions().get(&reference).is_none() {
@@ -171,50 +167,39 @@ async fn forget(context: &Context, name: &str) {
     }
 }
 
-/// One reconcile, counted.
-async fn measured(extension: Arc<Watched>, context: Arc<Context>) -> Result<Action, Never> {
+/// Runs one reconcile on a worker and counts it.
+async fn measured(extension: Arc<Watched>, context: Arc<Context>) -> Result<Action, Infallible> {
     let name = extension.name_any();
-    let work = one(extension, context.clone());
-    let ended = |done: &Result<Action, Never>| match done {
-        Ok(action) => Ended::of(action, context.backoff.failures(&name) > 0),
-        Err(Never) => Ended::Error,
-    };
-    context.workers.employ(context.metrics.measure(work, ended)).await
+    let span = tracing::info_span!("extension", extension = name);
+    let work = one(&name, &context).instrument(span);
+    let ended = |action: &Action| Ended::of(action, context.backoff.failures(&name) > 0);
+    Ok(context.workers.employ(context.metrics.measure(work, ended)).await)
 }
 
-/// One reconcile, with its log lines. Whatever happens in it ends here: a panic would take the whole controller down.
-async fn one(extension: Arc<Watched>, context: Arc<Context>) -> Result<Action, Never> {
-    let name = extension.name_any();
-    tracing::info!(ClusterExtension = name, "reconcile starting");
+/// Runs one reconcile in a span. Errors and panics end here: a panic would end the whole controller.
+async fn one(name: &str, context: &Context) -> Action {
+    tracing::info!("reconcile starting");
     let work = context
         .metrics
-        .guard("ClusterExtension", &name, reconcile(&context, &name).boxed());
+        .guard("ClusterExtension", name, reconcile(context, name).boxed());
     let action = match tokio::time::timeout(RECONCILE_LIMIT, work).await {
         Ok(Ok(Ok(action))) => action,
         Ok(Ok(Err(error))) => {
-            tracing::warn!(
-                ClusterExtension = name,
-                error = chain(&error),
-                "reconcile failed; trying again"
-            );
-            Action::requeue(context.backoff.failed(name.clone()))
+            tracing::warn!(error = chain(&error), "reconcile failed; trying again");
+            Action::requeue(context.backoff.failed(name.to_owned()))
         }
         Ok(Err(panicked)) => {
-            let told = guard(show_panic(&context, &name, &panicked).boxed()).await;
-            if let Ok(Err(error)) = told {
-                tracing::warn!(
-                    ClusterExtension = name,
-                    error = chain(&error),
-                    "a panic is not shown in the status"
-                );
+            let reported = guard(report_panic(context, name, &panicked).boxed()).await;
+            if let Ok(Err(error)) = reported {
+                tracing::warn!(error = chain(&error), "a panic is missing from the status");
             }
-            Action::requeue(context.backoff.failed(name.clone()))
+            Action::requeue(context.backoff.failed(name.to_owned()))
         }
         Err(_) => {
-            tracing::error!(ClusterExtension = name, "reconcile took too long; trying again");
-            Action::requeue(context.backoff.failed(name.clone()))
+            tracing::error!("reconcile exceeded its time limit; trying again");
+            Action::requeue(context.backoff.failed(name.to_owned()))
         }
     };
-    tracing::info!(ClusterExtension = name, "reconcile ending");
-    Ok(action)
+    tracing::info!("reconcile ending");
+    action
 }

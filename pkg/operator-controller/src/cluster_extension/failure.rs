@@ -1,4 +1,4 @@
-//! Why a revision could not be made, and how the status says it.
+//! Failures of a pass, and their form in the status.
 
 use std::time::Duration;
 
@@ -11,21 +11,21 @@ use olm_status::cluster_extension::Progress;
 use thiserror::Error;
 
 use super::call::{CallError, chain};
-use super::certificates::CertificateError;
-use super::model::BundleRef;
+use super::decide::{BundleRef, Refusal, Revision};
+use super::gather::CertificateError;
 
-/// Why a revision could not be made.
+/// Failure on the way to a new revision.
 #[derive(Debug, Error)]
 pub(crate) enum Failure {
-    /// The namespace to install to is not there.
+    /// The install namespace does not exist.
     #[error("namespace \"{0}\" does not exist: create it, the installation then goes on by itself")]
     NamespaceMissing(String),
-    /// The namespace to install to is being deleted.
+    /// The install namespace is being deleted.
     #[error(
         "namespace \"{0}\" is being deleted: nothing can be installed there until it is gone and created again"
     )]
     NamespaceGoing(String),
-    /// The service account is not there.
+    /// The service account does not exist.
     #[error(
         "operation cannot proceed due to the following validation error(s): service account \"{}\" not found in namespace \"{}\"; \
          create it, or {otherwise}", .account.name(), .account.namespace()
@@ -36,92 +36,92 @@ pub(crate) enum Failure {
         /// Another next step.
         otherwise: &'static str,
     },
-    /// No service account is named, and the policy demands one; the text is the namespace it must be in.
+    /// The policy requires a service account, and the spec has none; the text is the install namespace.
     #[error(
         "spec.serviceAccount.name is required: operator-controller runs with --service-account-policy=Require and installs nothing \
          with its own rights; name a ServiceAccount of namespace \"{0}\" that it may act as, see docs/service-accounts.md"
     )]
     AccountRequired(String),
-    /// The controller may not read the service account, so it may hardly act as it.
+    /// The controller may not read the service account.
     #[error(
         "operator-controller may not act as the {0}; grant its own service account get and impersonate on this ServiceAccount, see \
          docs/service-accounts.md"
     )]
     AccountClosed(Account),
-    /// `spec.serviceAccount` cannot be one.
+    /// The name in `spec.serviceAccount` is invalid.
     #[error(transparent)]
     Account(#[from] AccountError),
-    /// The service account lacks rights; a line for each rule.
+    /// The service account lacks rights.
     #[error(
         "pre-authorization failed: service account requires the following permissions to manage cluster extension:\n  {}\n\
          Grant them to the {account}; nothing is applied before. Instead of the rights that the bundle's own roles grant, escalate \
          and bind on these roles will do.", .rules.join("\n  ")
     )]
     Rights {
-        /// Whose.
+        /// The account.
         account: Account,
-        /// What is missing.
+        /// Missing rules, one text each.
         rules: Vec<String>,
     },
-    /// The image cannot be had.
+    /// The image cannot be pulled.
     #[error("{}", chain(.0.as_ref()))]
     Image(Box<olm_image::Error>),
-    /// The image's files cannot be read.
+    /// The files of the image cannot be read.
     #[error(transparent)]
     Files(#[from] FilesError),
-    /// The files are no bundle.
+    /// The files are not a valid bundle.
     #[error(transparent)]
     Parse(olm_bundle::ParseError),
-    /// The bundle cannot be rendered as the spec wants it.
+    /// The bundle cannot be rendered for the spec.
     #[error(transparent)]
     Render(olm_bundle::RenderError),
-    /// Its objects have names that no API server accepts.
+    /// Objects of the bundle have names that no API server accepts.
     #[error(transparent)]
     Names(#[from] InvalidNames),
-    /// There are no certificates for its webhooks.
+    /// The certificates of the webhooks cannot be read or issued.
     #[error(transparent)]
     Certificates(#[from] CertificateError),
-    /// Its CRDs would break what is stored.
+    /// CRDs of the bundle are unsafe for the stored objects.
     #[error("{text}")]
     CrdSafety {
         /// The findings.
         text: String,
-        /// Time that looking at stored objects took.
+        /// Duration of the check.
         took: Duration,
     },
-    /// Stored objects would not be valid any more.
+    /// Stored objects would be invalid under the new schema.
     #[error("{text}")]
     StoredObjects {
-        /// Which.
+        /// The objects.
         text: String,
-        /// How long looking took.
+        /// Duration of the check.
         took: Duration,
     },
-    /// The stored objects could not be looked at.
+    /// The stored objects cannot be listed.
     #[error("validating stored objects for CRD \"{crd}\"")]
     Survey {
         /// The CRD.
         crd: String,
-        /// Why not.
+        /// Cause.
         #[source]
         source: Box<SurveyError>,
-        /// How long trying took.
+        /// Duration of the check.
         took: Duration,
     },
-    /// Its objects do not fit into a revision.
+    /// The objects do not fit into a revision.
     #[error("packing objects into Secrets")]
     Pack(#[source] olm_applier::plan::PackError),
-    /// The API server refused.
+    /// A call to the API server failed.
     #[error(transparent)]
     Call(#[from] CallError),
-    /// The process is stopping, or a task died.
+    /// A task ended early: the process is stopping, or the task panicked.
     #[error("{0} was interrupted")]
     Interrupted(&'static str),
 }
 
-/// Rights are granted without a word to us.
+/// Longest delay before rights are checked again: no event announces a grant.
 const RIGHTS_RECHECK: Duration = Duration::from_secs(10);
-/// An image that is pushed, a tag that moves, a CRD that changes: none of it says a word to us.
+/// Longest delay before images and CRDs are looked at again: no event announces a push, a moved tag or a changed CRD.
 const CONTENT_RECHECK: Duration = Duration::from_mins(2);
 
 fn fixed(bundle: &BundleRef) -> bool {
@@ -132,13 +132,13 @@ fn fixed(bundle: &BundleRef) -> bool {
 }
 
 impl Failure {
-    /// The image cannot be had.
+    /// Wraps a failure to resolve or pull an image.
     pub(crate) fn image(error: olm_image::Error) -> Self {
         Self::Image(Box::new(error))
     }
 
-    /// The longest to wait before it is tried again; `None` leaves it to the usual delays.
-    pub(crate) fn patience(&self) -> Option<Duration> {
+    /// Returns the longest delay before the retry; `None` for the usual backoff.
+    fn max_delay(&self) -> Option<Duration> {
         match self {
             Self::Rights { .. } | Self::AccountMissing { .. } | Self::AccountClosed(_) => {
                 Some(RIGHTS_RECHECK)
@@ -153,8 +153,8 @@ impl Failure {
         }
     }
 
-    /// The least to wait before it is tried again: what takes long is not done over and over.
-    pub(crate) fn pause(&self) -> Duration {
+    /// Returns the shortest delay before the retry: ten times the duration of an expensive check.
+    fn min_delay(&self) -> Duration {
         match self {
             Self::CrdSafety { took, .. } | Self::StoredObjects { took, .. } | Self::Survey { took, .. } => {
                 took.saturating_mul(10).min(CONTENT_RECHECK)
@@ -163,14 +163,14 @@ impl Failure {
         }
     }
 
-    /// Whether only another spec, or another catalog, helps; `fixed` when the image is given by digest, so that it cannot change.
+    /// Returns true if only a change of the spec or of the catalog helps. `fixed` means an image reference by digest.
     pub(crate) fn terminal(&self, fixed: bool) -> bool {
         match self {
             Self::Image(error) => error.terminal(),
             Self::Pack(error) => error.terminal(),
             Self::Render(error) => error.terminal(),
             Self::Account(_) | Self::AccountRequired(_) | Self::Names(_) => true,
-            // What a digest names stays as it is; a tag may mean something better tomorrow.
+            // The image of a digest never changes; a tag may move to another one.
             Self::Files(error) => fixed && !matches!(error, FilesError::Read { .. }),
             Self::Parse(error) => fixed || error.terminal(),
             Self::CrdSafety { .. }
@@ -187,7 +187,7 @@ impl Failure {
         }
     }
 
-    /// What failed, as metrics name it.
+    /// Returns the label of the failure in metrics.
     pub(crate) fn label(&self) -> &'static str {
         match self {
             Self::NamespaceMissing(_) | Self::NamespaceGoing(_) => "namespace",
@@ -207,10 +207,10 @@ impl Failure {
         }
     }
 
-    /// How the status says it.
-    pub(crate) fn progress(&self, bundle: &BundleRef) -> Progress {
+    /// Returns the progress for the status.
+    fn progress(&self, bundle: &BundleRef) -> Progress {
         match self {
-            // These are about the extension, not about the bundle.
+            // These concern the extension, not the bundle.
             Self::AccountMissing { .. } | Self::AccountClosed(_) => {
                 return Progress::Retrying(self.to_string());
             }
@@ -231,5 +231,54 @@ impl Failure {
             _ if self.terminal(fixed(bundle)) => Progress::Blocked(message),
             _ => Progress::Retrying(message),
         }
+    }
+}
+
+/// End of a pass before the revision is the desired one.
+#[derive(Clone, Debug)]
+pub(crate) struct Stopped {
+    /// Progress for the status.
+    pub progress: Progress,
+    /// Longest delay before the retry; `None` for the usual backoff.
+    pub max_delay: Option<Duration>,
+    /// Shortest delay before the retry.
+    pub min_delay: Duration,
+}
+
+impl Stopped {
+    /// The end of a pass that `failure` stopped.
+    pub(crate) fn failed(failure: &Failure, bundle: &BundleRef) -> Self {
+        Self {
+            progress: failure.progress(bundle),
+            max_delay: failure.max_delay(),
+            min_delay: failure.min_delay(),
+        }
+    }
+
+    /// The end of a pass without a bundle.
+    pub(crate) fn refused(refusal: Refusal) -> Self {
+        Self {
+            progress: if refusal.terminal {
+                Progress::Blocked(refusal.message)
+            } else {
+                Progress::Unresolved(refusal.message)
+            },
+            max_delay: None,
+            min_delay: Duration::ZERO,
+        }
+    }
+
+    /// Adds that a changed spec waits for the bundle's image while `newest` stays.
+    pub(crate) fn while_image_is_unavailable(mut self, newest: Option<&Revision>) -> Self {
+        if let (Progress::Retrying(message) | Progress::Blocked(message), Some(newest)) =
+            (&mut self.progress, newest)
+        {
+            message.push_str(
+                ". The changed spec is rolled out when the image can be found; until then revision \"",
+            );
+            message.push_str(&newest.name);
+            message.push_str("\" stays");
+        }
+        self
     }
 }

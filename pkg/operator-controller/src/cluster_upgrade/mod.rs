@@ -19,7 +19,7 @@ use olm_status::cluster_upgrade::{Verdict, judge};
 use tokio_util::sync::CancellationToken;
 
 use crate::cluster_extension::{CallError, call, chain};
-use crate::inventory::{Inventory, Known};
+use crate::inventory::{ExtensionRecord, Inventory};
 use cluster::Cluster;
 
 /// Changes within this time are one verdict.
@@ -100,7 +100,7 @@ async fn tell(
 /// Tells in events who has come to block and who no longer does.
 fn announce(
     events: &Events,
-    known: &BTreeMap<String, Known>,
+    known: &BTreeMap<String, ExtensionRecord>,
     before: &BTreeMap<String, String>,
     now: &BTreeMap<String, String>,
     verdict: &Verdict,
@@ -131,7 +131,7 @@ fn announce(
     }
 }
 
-fn reference(name: &str, known: Option<&Known>) -> ObjectReference {
+fn reference(name: &str, known: Option<&ExtensionRecord>) -> ObjectReference {
     ObjectReference {
         api_version: Some(ClusterExtension::api_version(&()).into_owned()),
         kind: Some(ClusterExtension::kind(&()).into_owned()),

@@ -1,0 +1,57 @@
+//! Reasons of the events that the controllers emit.
+
+use crate::texts::texts;
+
+texts! {
+    /// Reason of an event.
+    Reason {
+        /// A bundle is installed for the first time.
+        Installed,
+        /// Another version is installed.
+        Upgraded,
+        /// Everything of a deleted extension is removed.
+        Uninstalled,
+        /// A bundle was chosen and a revision created.
+        Resolved,
+        /// The extension moved to another catalog.
+        CatalogMoved,
+        /// A revision rolls out.
+        RollingOut,
+        /// An error that may pass; the controller retries.
+        Retrying,
+        /// An error that only a change of the object resolves.
+        Blocked,
+        /// `spec.config` does not fit the bundle.
+        InvalidConfiguration,
+        /// The rollout exceeded its deadline.
+        ProgressDeadlineExceeded,
+        /// All probes pass again.
+        Available,
+        /// A probe of the installed revision fails.
+        Degraded,
+        /// The spec holds a successor back.
+        UpgradeAvailable,
+        /// An unread catalog was left out.
+        CatalogLeftOut,
+        /// Former content of a catalog was read.
+        CatalogFormerContent,
+        /// All catalogs are read again.
+        CatalogsRecovered,
+        /// A waiver of CRD findings matches no change.
+        WaiverUnused,
+        /// A CRD no longer serves a version.
+        ServedVersionRemoved,
+        /// Stored objects were not validated against a new schema.
+        StoredObjectsNotChecked,
+        /// Objects that others changed or deleted are restored.
+        DriftRepaired,
+        /// Objects with names that no API server accepts were skipped during a teardown.
+        ObjectsPassedOver,
+        /// A reconcile of a ClusterObjectSet failed.
+        ReconcileFailed,
+        /// Objects of a kind are not watched.
+        WatchFailing,
+        /// All objects are watched again.
+        WatchRestored,
+    }
+}

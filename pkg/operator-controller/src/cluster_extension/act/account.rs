@@ -1,0 +1,50 @@
+//! Writes the service account of the spec to the revisions.
+
+use kube::api::{Patch, PatchParams};
+use kube::{Api, ResourceExt as _};
+use olm_api::{ClusterExtension, ClusterObjectSet, keys};
+use serde_json::json;
+
+use crate::cluster_extension::Context;
+use crate::cluster_extension::account::annotations;
+use crate::cluster_extension::call::{CallError, call};
+
+/// Sets the account of the spec on the revisions that name another.
+pub(crate) async fn follow(
+    context: &Context,
+    extension: &ClusterExtension,
+    revisions: &[ClusterObjectSet],
+) -> Result<(), CallError> {
+    let wanted = annotations(extension);
+    let differs = |revision: &ClusterObjectSet| {
+        wanted
+            .iter()
+            .any(|(key, value)| revision.annotations().get(*key) != value.as_ref())
+    };
+    // A revision without its finalizer has no objects left.
+    let held = |revision: &ClusterObjectSet| {
+        revision
+            .finalizers()
+            .iter()
+            .any(|f| f == keys::TEARDOWN_FINALIZER)
+    };
+    let api: Api<ClusterObjectSet> = Api::all(context.shared.client.clone());
+    for revision in revisions.iter().filter(|r| held(r) && differs(r)) {
+        let name = revision.name_any();
+        let map: serde_json::Map<_, _> = wanted
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), json!(value)))
+            .collect();
+        let patch = json!({"metadata": {"uid": revision.metadata.uid, "annotations": map}});
+        let params = PatchParams {
+            field_manager: Some(keys::EXTENSION_FIELD_MANAGER.to_owned()),
+            ..PatchParams::default()
+        };
+        let what = format!("naming the service account of ClusterObjectSet \"{name}\"");
+        match call(what, api.patch_metadata(&name, &params, &Patch::Merge(&patch))).await {
+            Err(error) if !error.is_not_found() => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,65 @@
+//! Writes of a pass: revisions, their Secrets, finalizers and the status.
+
+mod account;
+mod events;
+pub(crate) mod finalizers;
+pub(crate) mod maintain;
+pub(crate) mod removal;
+pub(crate) mod revision;
+mod secrets;
+pub(crate) mod status;
+mod take_over;
+
+use olm_api::ClusterObjectSet;
+
+use super::decide::History;
+use super::failure::Failure;
+
+/// Proof that the newest revision is the desired one. Only [`revision`] makes it, after its last write.
+pub(crate) struct Applied {
+    change: Option<Change>,
+    registry_error: Option<Failure>,
+}
+
+enum Change {
+    Created(Box<ClusterObjectSet>),
+    Moved {
+        revision: String,
+        from: String,
+        to: String,
+    },
+}
+
+impl Applied {
+    fn unchanged(registry_error: Option<Failure>) -> Self {
+        Self {
+            change: None,
+            registry_error,
+        }
+    }
+
+    fn created(revision: ClusterObjectSet) -> Self {
+        Self {
+            change: Some(Change::Created(Box::new(revision))),
+            registry_error: None,
+        }
+    }
+
+    fn moved(&mut self, revision: String, from: String, to: String) {
+        self.change = Some(Change::Moved { revision, from, to });
+    }
+
+    /// Returns the failure of the registry, if the tag of the bundle's image could not be looked up.
+    pub(crate) fn registry_error(&self) -> Option<&Failure> {
+        self.registry_error.as_ref()
+    }
+
+    /// Records the change in the revisions.
+    pub(crate) fn record(&self, history: &mut History) {
+        match &self.change {
+            None => {}
+            Some(Change::Created(revision)) => history.add(revision),
+            Some(Change::Moved { revision, from, to }) => history.moved(revision, from, to),
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Removal of an extension: its revisions first, by their own controller, then the state that is kept for the extension.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::api::{DeleteParams, ListParams, Preconditions};
+use kube::runtime::controller::Action;
+use kube::{Api, Resource as _, ResourceExt};
+use olm_api::condition::{reasons, types};
+use olm_api::event::Reason;
+use olm_api::{ClusterExtension, ClusterObjectSet, keys};
+use olm_status::cluster_extension::{Outcome, Progress, Revisions};
+use olm_status::upgrade::Upgrade;
+
+use super::{account, finalizers, status};
+use crate::cluster_extension::Context;
+use crate::cluster_extension::call::{CallError, call, chain};
+use crate::cluster_extension::decide::History;
+use crate::cluster_extension::gather::revisions::revisions;
+use crate::cluster_extension::pass::known;
+
+/// Delay before a removal is looked at again without an event.
+const REMOVAL_RECHECK: Duration = Duration::from_secs(30);
+/// Finalizer of `kubectl delete --cascade=orphan`, which leaves all objects on the cluster.
+const ORPHAN: &str = "orphan";
+/// Most revisions that a message names.
+const NAMED: usize = 5;
+
+/// State of a removal.
+#[derive(Debug)]
+enum Removal {
+    /// All revisions are gone.
+    Done,
+    /// Revisions are still being removed; the text names them and what holds them up.
+    Waiting(String),
+}
+
+/// Reconciles an extension that is being deleted.
+pub(crate) async fn reconcile(
+    context: &Context,
+    api: &Api<ClusterExtension>,
+    extension: &ClusterExtension,
+) -> Result<Action, CallError> {
+    if !finalizers::held(extension) {
+        return Ok(Action::await_change());
+    }
+    match remove(context, extension).await {
+        Ok(Removal::Done) => {
+            finalizers::remove(api, extension).await?;
+            tracing::info!("removed");
+            let note = "everything that was installed for it is removed";
+            let object = extension.object_ref(&());
+            context
+                .events
+                .normal(object, Reason::Uninstalled.as_str(), "Remove", note);
+            Ok(Action::await_change())
+        }
+        Ok(Removal::Waiting(text)) => {
+            report(context, extension, text).await?;
+            Ok(Action::requeue(REMOVAL_RECHECK))
+        }
+        Err(error) => {
+            let text = format!("being deleted: {}", chain(&error));
+            report(context, extension, text).await?;
+            Err(error)
+        }
+    }
+}
+
+/// Writes the progress of the removal to the status.
+async fn report(context: &Context, extension: &ClusterExtension, text: String) -> Result<(), CallError> {
+    let uid = extension.metadata.uid.as_deref();
+    let revisions = match revisions(context, &extension.name_any(), uid).await {
+        Ok(objects) => known(&History::read(&objects)),
+        Err(error) => Revisions::Unreadable(chain(&error)),
+    };
+    let outcome = Outcome {
+        revisions,
+        progress: Progress::Removing(text),
+        deprecations: None,
+        upgrade: Upgrade::NothingInstalled,
+        catalogs: None,
+    };
+    status::write(context, extension, &outcome, &Time(Timestamp::now())).await
+}
+
+/// Deletes the revisions, then the state that is kept for the extension.
+async fn remove(context: &Context, extension: &ClusterExtension) -> Result<Removal, CallError> {
+    let name = extension.name_any();
+    if !extension.finalizers().iter().any(|finalizer| finalizer == ORPHAN) {
+        let left = revisions(context, &name, extension.metadata.uid.as_deref()).await?;
+        // A change of the account in the spec can unblock the removal.
+        account::follow(context, extension, &left).await?;
+        for revision in left.iter().filter(|r| r.metadata.deletion_timestamp.is_none()) {
+            delete(context, revision).await?;
+        }
+        if !left.is_empty() {
+            return Ok(Removal::Waiting(waiting(&left)));
+        }
+        delete_secrets(context, &name).await?;
+    }
+    context.forget(&name).await;
+    Ok(Removal::Done)
+}
+
+async fn delete(context: &Context, revision: &ClusterObjectSet) -> Result<(), CallError> {
+    let api: Api<ClusterObjectSet> = Api::all(context.shared.client.clone());
+    let name = revision.name_any();
+    // The precondition protects a new object of the same name.
+    let only_this = DeleteParams {
+        preconditions: Some(Preconditions {
+            uid: revision.uid(),
+            resource_version: None,
+        }),
+        ..DeleteParams::background()
+    };
+    match call(
+        format!("deleting ClusterObjectSet \"{name}\""),
+        api.delete(&name, &only_this),
+    )
+    .await
+    {
+        Err(error) if !error.is_not_found() => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Deletes Secrets that a crash left without an owning revision.
+async fn delete_secrets(context: &Context, name: &str) -> Result<(), CallError> {
+    let api: Api<Secret> = Api::namespaced(context.shared.client.clone(), &context.shared.system_namespace);
+    let ours = ListParams::default()
+        .labels(&format!("{}={name}", keys::OWNER_NAME_LABEL))
+        .fields(&format!("type={}", keys::OBJECT_DATA_SECRET_TYPE));
+    let what = format!("listing the object Secrets of ClusterExtension \"{name}\"");
+    for secret in call(what, api.list_metadata(&ours)).await?.items {
+        let secret = secret.name_any();
+        let what = format!("deleting Secret \"{secret}\"");
+        match call(what, api.delete(&secret, &DeleteParams::background())).await {
+            Err(error) if !error.is_not_found() => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn waiting(left: &[ClusterObjectSet]) -> String {
+    let mut names: Vec<String> = left.iter().map(ResourceExt::name_any).collect();
+    names.sort();
+    let more = names.len().saturating_sub(NAMED);
+    names.truncate(NAMED);
+    let mut text = format!(
+        "being deleted: waiting for the objects of {} to be removed",
+        names.join(", ")
+    );
+    if more > 0 {
+        text.push_str(" and ");
+        text.push_str(&more.to_string());
+        text.push_str(" more");
+    }
+    // The newest revision's own condition names what holds it up.
+    let newest = left.iter().max_by_key(|revision| revision.spec.revision);
+    let conditions = newest
+        .and_then(|r| r.status.as_ref())
+        .and_then(|s| s.conditions.as_ref());
+    let held_up = conditions.into_iter().flatten().find(|c| {
+        c.type_ == types::ObjectSet::Progressing.as_str() && c.reason == reasons::ObjectSet::Retrying.as_str()
+    });
+    if let Some(condition) = held_up {
+        text.push_str(": ");
+        text.push_str(&condition.message);
+    }
+    text
+}

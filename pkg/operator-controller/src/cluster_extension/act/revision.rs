@@ -1,0 +1,175 @@
+//! Creates a revision and adjusts an existing one.
+
+use std::collections::BTreeMap;
+
+use kube::api::{Patch, PatchParams};
+use kube::{Api, Resource as _};
+use olm_api::{ClusterExtension, ClusterObjectSet, ClusterObjectSetPhase, keys};
+use olm_applier::plan::{self, Stamp};
+use serde_json::{Value, json};
+
+use super::Applied;
+use super::secrets::{create_secrets, own_secrets, reference};
+use crate::cluster_extension::call::call;
+use crate::cluster_extension::decide::desired_state::{CurrentRevision, NewRevision, deadline};
+use crate::cluster_extension::decide::history::{
+    CATALOG_ANNOTATION, CERTIFICATES_ANNOTATION, IDENTITY_ANNOTATION, IMAGE_ANNOTATION,
+    MOVED_FROM_ANNOTATION, RENEWAL_ANNOTATION,
+};
+use crate::cluster_extension::decide::identity::config;
+use crate::cluster_extension::decide::{BundleRef, RenderInputs};
+use crate::cluster_extension::failure::Failure;
+use crate::cluster_extension::gather::dependencies;
+use crate::cluster_extension::gather::image::Located;
+use crate::cluster_extension::gather::render::Rendered;
+use crate::cluster_extension::gather::verify::Verified;
+use crate::cluster_extension::pass::Pass;
+use crate::cluster_extension::{account, act};
+
+/// Creates the revision from verified objects. The Secrets come first and the revision last, so a revision on the cluster is complete.
+pub(crate) async fn create(
+    pass: &Pass<'_>,
+    new: &NewRevision,
+    verified: Verified<'_>,
+) -> Result<Applied, Failure> {
+    let context = pass.context;
+    let rendered = verified.into_rendered();
+    let annotations = annotations(pass, &rendered);
+    let texts = annotations.iter().map(|(key, value)| (*key, value.as_str()));
+    plan::check_annotations(texts).map_err(Failure::Pack)?;
+    let bundle = &rendered.located.resolved.bundle;
+    let phases = plan::phases(rendered.objects, &stamp(&pass.name, bundle));
+    let system = &context.shared.system_namespace;
+    let packed = plan::pack(&new.name, system, &pass.name, phases).map_err(Failure::Pack)?;
+
+    create_secrets(context, &packed.secrets).await?;
+    let revision = json!({
+        "apiVersion": ClusterObjectSet::api_version(&()),
+        "kind": ClusterObjectSet::kind(&()),
+        "metadata": {
+            "name": new.name,
+            "labels": {
+                keys::OWNER_KIND_LABEL: keys::OWNER_KIND_CLUSTER_EXTENSION, keys::OWNER_NAME_LABEL: pass.name,
+            },
+            "annotations": annotations,
+            "ownerReferences": [reference::<ClusterExtension>(pass.extension)],
+            // Set at creation, so that no object is ever left behind.
+            "finalizers": [keys::TEARDOWN_FINALIZER],
+        },
+        "spec": spec(pass.extension, new.number, &packed.phases),
+    });
+    let sets: Api<ClusterObjectSet> = Api::all(context.shared.client.clone());
+    let params = PatchParams::apply(keys::EXTENSION_FIELD_MANAGER).force();
+    let what = format!("creating new Revision \"{}\"", new.name);
+    let created = call(what, sets.patch(&new.name, &params, &Patch::Apply(&revision))).await?;
+    own_secrets(context, &packed.secrets, &created).await?;
+
+    context.stores.wrote_revision(&pass.name, &created);
+    act::events::resolved(pass, bundle, &new.name);
+    Ok(Applied::created(created))
+}
+
+/// Adjusts the newest revision: its catalog and its deadline.
+pub(crate) async fn adjust(
+    pass: &Pass<'_>,
+    current: CurrentRevision,
+    located: Located<'_>,
+) -> Result<Applied, Failure> {
+    if current.deadline_differs {
+        let spec = json!({ "spec": { "progressDeadlineMinutes": deadline(pass.extension) } });
+        patch(pass, &current.name, &spec).await?;
+    }
+    let mut applied = Applied::unchanged(located.registry_error);
+    if let (Some(from), Some(to)) = (current.moves_from, &located.resolved.bundle.catalog) {
+        let annotations = json!({ CATALOG_ANNOTATION: to, MOVED_FROM_ANNOTATION: from });
+        patch(
+            pass,
+            &current.name,
+            &json!({ "metadata": { "annotations": annotations } }),
+        )
+        .await?;
+        applied.moved(current.name, from, to.clone());
+    }
+    Ok(applied)
+}
+
+async fn patch(pass: &Pass<'_>, revision: &str, patch: &Value) -> Result<(), Failure> {
+    let sets: Api<ClusterObjectSet> = Api::all(pass.context.shared.client.clone());
+    let params = PatchParams {
+        field_manager: Some(keys::EXTENSION_FIELD_MANAGER.to_owned()),
+        ..PatchParams::default()
+    };
+    let what = format!("patching {revision} Revision");
+    call(what, sets.patch(revision, &params, &Patch::Merge(patch))).await?;
+    Ok(())
+}
+
+/// Returns the labels and annotations that every object carries.
+fn stamp(extension: &str, bundle: &BundleRef) -> Stamp {
+    let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+    Stamp {
+        labels: BTreeMap::from([
+            pair(keys::OWNER_KIND_LABEL, keys::OWNER_KIND_CLUSTER_EXTENSION),
+            pair(keys::OWNER_NAME_LABEL, extension),
+        ]),
+        annotations: BTreeMap::from([
+            pair(keys::BUNDLE_VERSION_ANNOTATION, &bundle.version),
+            pair(keys::PACKAGE_NAME_ANNOTATION, &bundle.package),
+        ]),
+    }
+}
+
+fn spec(extension: &ClusterExtension, number: i64, phases: &[ClusterObjectSetPhase]) -> Value {
+    let mut spec = json!({
+        "lifecycleState": "Active",
+        "revision": number,
+        "collisionProtection": "Prevent",
+        "phases": phases,
+        "progressionProbes": plan::default_probes(),
+    });
+    if let (Some(map), Some(minutes)) = (spec.as_object_mut(), deadline(extension)) {
+        map.insert("progressDeadlineMinutes".to_owned(), minutes.into());
+    }
+    spec
+}
+
+fn annotations(pass: &Pass<'_>, rendered: &Rendered<'_>) -> BTreeMap<&'static str, String> {
+    let Located { resolved, image, .. } = &rendered.located;
+    let bundle = &resolved.bundle;
+    let config = config(pass.extension);
+    let identity = RenderInputs {
+        bundle,
+        canonical_image: &image.to_string(),
+        namespace: &pass.extension.spec.namespace,
+        config: config.as_ref(),
+        provider: rendered.provider,
+    }
+    .identity();
+    let mut annotations = BTreeMap::from([
+        (keys::BUNDLE_NAME_ANNOTATION, bundle.name.clone()),
+        (keys::BUNDLE_VERSION_ANNOTATION, bundle.version.clone()),
+        (keys::BUNDLE_REFERENCE_ANNOTATION, bundle.image.clone()),
+        (keys::PACKAGE_NAME_ANNOTATION, bundle.package.clone()),
+        (CERTIFICATES_ANNOTATION, rendered.provider.as_str().to_owned()),
+        (IDENTITY_ANNOTATION, identity),
+        (IMAGE_ANNOTATION, image.to_string()),
+    ]);
+    let optional = [
+        (keys::BUNDLE_RELEASE_ANNOTATION, bundle.release.clone()),
+        (keys::PROPERTIES_ANNOTATION, rendered.properties.clone()),
+        (CATALOG_ANNOTATION, bundle.catalog.clone()),
+        (MOVED_FROM_ANNOTATION, resolved.moved_from.clone()),
+        (
+            keys::CATALOG_PROPERTIES_ANNOTATION,
+            dependencies::recorded_properties(resolved),
+        ),
+        (RENEWAL_ANNOTATION, rendered.renewal.map(|due| due.to_string())),
+    ];
+    annotations.extend(
+        account::annotations(pass.extension)
+            .into_iter()
+            .chain(optional)
+            .filter_map(|(key, value)| Some((key, value?))),
+    );
+    annotations
+}

@@ -1,0 +1,93 @@
+//! Takes over a Helm release of upstream's former runtime: the release becomes the first revision.
+//!
+//! The release stays; its Secrets belong to the extension and are deleted with it. The revision holds the objects of the release,
+//! so adopting them by server-side apply restarts no pod.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::api::{Patch, PatchParams};
+use kube::{Api, Resource as _, ResourceExt as _};
+use olm_api::condition::{reasons, types};
+use olm_api::{ClusterExtension, ClusterObjectSet, keys};
+use olm_applier::plan;
+use serde_json::json;
+
+use super::secrets::{create_secrets, own_secrets, reference};
+use crate::cluster_extension::account;
+use crate::cluster_extension::call::call;
+use crate::cluster_extension::gather::release::{Release, RevisionsError};
+use crate::cluster_extension::pass::Pass;
+
+/// Creates the first revision from the release and marks it as rolled out.
+pub(super) async fn take_over(
+    pass: &Pass<'_>,
+    release: &Release,
+) -> Result<ClusterObjectSet, RevisionsError> {
+    let created = create(pass, release).await?;
+    mark_succeeded(pass, created).await
+}
+
+async fn create(pass: &Pass<'_>, release: &Release) -> Result<ClusterObjectSet, RevisionsError> {
+    let (context, owner) = (pass.context, &pass.name);
+    let name = format!("{owner}-1");
+    let objects = release.objects().map_err(|why| RevisionsError::Release {
+        secret: name.clone(),
+        why,
+    })?;
+    let phases = plan::phases(objects, &plan::Stamp::default());
+    let system = &context.shared.system_namespace;
+    let packed = plan::pack(&name, system, owner, phases).map_err(RevisionsError::Pack)?;
+    create_secrets(context, &packed.secrets).await?;
+    let mut annotations = release.bundle_annotations();
+    let account = account::annotations(pass.extension).into_iter();
+    annotations.extend(account.filter_map(|(key, value)| Some((key, value?))));
+    let revision = json!({
+        "apiVersion": ClusterObjectSet::api_version(&()),
+        "kind": ClusterObjectSet::kind(&()),
+        "metadata": {
+            "name": name,
+            "labels": {
+                keys::OWNER_KIND_LABEL: keys::OWNER_KIND_CLUSTER_EXTENSION, keys::OWNER_NAME_LABEL: owner,
+                keys::MIGRATED_FROM_HELM_LABEL: "true",
+            },
+            "annotations": annotations,
+            "ownerReferences": [reference::<ClusterExtension>(pass.extension)],
+            "finalizers": [keys::TEARDOWN_FINALIZER],
+        },
+        // The objects exist and belong to the extension.
+        "spec": {"lifecycleState": "Active", "revision": 1, "collisionProtection": "None", "phases": packed.phases},
+    });
+    let sets: Api<ClusterObjectSet> = Api::all(context.shared.client.clone());
+    let params = PatchParams::apply(keys::EXTENSION_FIELD_MANAGER).force();
+    let what = format!("creating Revision \"{name}\" from a Helm release");
+    let created = call(what, sets.patch(&name, &params, &Patch::Apply(&revision))).await?;
+    own_secrets(context, &packed.secrets, &created).await?;
+    Ok(created)
+}
+
+/// Sets `Succeeded`, so that the release counts as installed and the next bundle must be its successor.
+async fn mark_succeeded(
+    pass: &Pass<'_>,
+    created: ClusterObjectSet,
+) -> Result<ClusterObjectSet, RevisionsError> {
+    let sets: Api<ClusterObjectSet> = Api::all(pass.context.shared.client.clone());
+    let mut conditions = created
+        .status
+        .clone()
+        .and_then(|status| status.conditions)
+        .unwrap_or_default();
+    let succeeded = olm_status::condition::NewCondition {
+        type_: types::ObjectSet::Succeeded.into(),
+        status: "True".to_owned(),
+        reason: reasons::ObjectSet::Succeeded.into(),
+        message: "Revision succeeded - migrated from Helm release".to_owned(),
+        observed_generation: created.metadata.generation.unwrap_or_default(),
+    };
+    let now: Timestamp = pass.now;
+    olm_status::condition::set(&mut conditions, succeeded, &Time(now));
+    let name = created.name_any();
+    let what = format!("writing the status of Revision \"{name}\"");
+    let patch = json!({"metadata": {"resourceVersion": created.resource_version()}, "status": {"conditions": conditions}});
+    let (params, patch) = (PatchParams::default(), Patch::Merge(&patch));
+    Ok(call(what, sets.patch_status(&name, &params, &patch)).await?)
+}

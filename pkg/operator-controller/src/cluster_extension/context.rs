@@ -1,0 +1,117 @@
+//! State and clients of the ClusterExtension controller.
+
+use std::sync::Arc;
+
+use kube::ResourceExt as _;
+use olm_api::ClusterExtension;
+use olm_catalog_client::CatalogClient;
+use olm_image::Puller;
+use olm_runtime::FeatureGates;
+use olm_runtime::backoff::Backoff;
+use olm_runtime::events::Events;
+use olm_runtime::metrics::Controller;
+use olm_runtime::workers::Workers;
+use olm_status::cluster_upgrade::{Installed, Successor};
+
+use super::call::chain;
+use super::decide::History;
+use super::gather::dependencies::DependencyWaiters;
+use super::gather::stores::{Stores, Writers};
+use super::gather::tag_cache::TagCache;
+use super::namespace_waiters::NamespaceWaiters;
+use crate::Shared;
+use crate::cluster_catalog::Listing;
+use crate::inventory::ExtensionRecord;
+
+/// State and clients of the controller.
+pub(crate) struct Context {
+    pub(super) shared: Shared,
+    pub(super) puller: Arc<Puller>,
+    pub(super) catalogs: Arc<CatalogClient>,
+    pub(super) features: FeatureGates,
+    pub(super) backoff: Backoff<String>,
+    /// Delays before failed reads are repeated that do not keep the extension from being ready.
+    pub(super) incomplete: Backoff<String>,
+    pub(super) namespace_waiters: NamespaceWaiters,
+    pub(super) dependency_waiters: DependencyWaiters,
+    pub(super) events: Events,
+    pub(super) listing: Arc<Listing>,
+    pub(super) stores: Stores,
+    pub(super) tags: TagCache,
+    pub(super) metrics: Controller,
+    pub(super) workers: Workers,
+}
+
+impl Context {
+    /// Creates the context of a process, and the writers of its watches.
+    pub(crate) fn new(
+        shared: Shared,
+        puller: Arc<Puller>,
+        catalogs: Arc<CatalogClient>,
+        listing: Arc<Listing>,
+        features: FeatureGates,
+    ) -> (Self, Writers) {
+        let (stores, writers) = Stores::new();
+        let context = Self {
+            workers: Workers::new(shared.concurrency),
+            events: Events::new(shared.client.clone(), "operator-controller"),
+            metrics: shared.reconciles.controller(
+                "controller-operator-cluster-extension-controller",
+                shared.concurrency,
+            ),
+            shared,
+            puller,
+            catalogs,
+            features,
+            backoff: Backoff::default(),
+            incomplete: Backoff::default(),
+            namespace_waiters: NamespaceWaiters::default(),
+            dependency_waiters: DependencyWaiters::default(),
+            listing,
+            stores,
+            tags: TagCache::default(),
+        };
+        (context, writers)
+    }
+
+    /// Records an extension for metrics and for verdicts on cluster upgrades.
+    pub(super) fn note(&self, extension: &ClusterExtension, history: &History, successors: Vec<Successor>) {
+        let installed = history.installed.as_ref();
+        let package = extension.spec.source.catalog.as_ref();
+        let record = ExtensionRecord {
+            uid: extension.metadata.uid.clone().unwrap_or_default(),
+            package: package
+                .map(|catalog| catalog.package_name.clone())
+                .unwrap_or_default(),
+            version: installed
+                .map(|revision| revision.bundle.version.clone())
+                .unwrap_or_default(),
+            catalog: installed
+                .and_then(|revision| revision.bundle.catalog.clone())
+                .unwrap_or_default(),
+            conditions: Vec::new(),
+            bundle: history.newest().map(|newest| Installed {
+                extension: extension.name_any(),
+                bundle: newest.bundle.name.clone(),
+                properties: newest.properties.clone(),
+                successors,
+            }),
+        };
+        self.shared.inventory.note(&extension.name_any(), record);
+    }
+
+    /// Drops the state of an extension that is gone.
+    pub(super) async fn forget(&self, extension: &str) {
+        self.backoff.clear(&extension.to_owned());
+        self.incomplete.clear(&extension.to_owned());
+        self.namespace_waiters.remove(extension);
+        self.stores.forget(extension);
+        self.tags.remove(extension);
+        self.shared.inventory.forget(extension);
+        self.dependency_waiters.remove(extension);
+        if let Err(error) = self.puller.forget(extension).await {
+            // The cache is bounded, so a leftover folder does not hold up the removal.
+            tracing::warn!(error = chain(&error), "images were not dropped");
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Answers of the selected catalogs about one package.
+
+use olm_resolve::{CatalogInput, CatalogLookup, Selection};
+use olm_status::catalogs::{Catalogs, Former};
+
+/// Result of asking the selected catalogs for a package.
+#[derive(Debug)]
+pub(crate) enum CatalogLookups {
+    /// The ClusterCatalogs could not be listed; the text is the cause.
+    Unavailable(String),
+    /// `spec.source.catalog.selector` is invalid; the text is the cause.
+    InvalidSelector(String),
+    /// The catalogs were asked.
+    Answered(Answers),
+}
+
+/// Answers of the available catalogs.
+#[derive(Debug)]
+pub(crate) struct Answers {
+    /// True if the selector matches a ClusterCatalog, available or not.
+    pub any_selected: bool,
+    /// Answers of the available catalogs.
+    pub answers: Vec<CatalogInput>,
+    /// Catalogs among `answers` whose former content was read.
+    pub former: Vec<Former>,
+    /// Rule that ranks the catalogs.
+    pub selection: Selection,
+    /// Packages with a similar name, if no catalog has the requested one.
+    pub similar: Vec<String>,
+}
+
+impl CatalogLookups {
+    /// Returns true if a read failed, so that the catalogs are asked again although no event may come.
+    pub(crate) fn incomplete(&self) -> bool {
+        match self {
+            Self::Answered(Answers { answers, former, .. }) => {
+                let failed = |answer: &CatalogInput| matches!(answer.lookup, CatalogLookup::Failed(_));
+                !former.is_empty() || answers.iter().any(failed)
+            }
+            // Resolution fails, which is retried anyway.
+            Self::Unavailable(_) | Self::InvalidSelector(_) => false,
+        }
+    }
+
+    /// Returns the catalogs that the status reports as degraded. `left_out` are unread catalogs that resolution did without.
+    pub(crate) fn degraded(&self, left_out: &[(String, String)]) -> Option<Catalogs> {
+        match self {
+            Self::Answered(Answers { former, .. }) => Some(Catalogs {
+                former: former.clone(),
+                left_out: left_out.to_vec(),
+            }),
+            Self::Unavailable(_) | Self::InvalidSelector(_) => None,
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Findings of the comparison of CRDs: those that are not waived, and the message that names them.
+
+use olm_api::CrdUpgradeWaiver;
+use olm_bundle::crd_safety::{self, Finding, Rules, SERVED_REMOVAL, Served, Unserved, Waiver};
+use serde_json::Value;
+
+/// Longest text of all findings in a message, in bytes. What stands around it fits into the rest of 1 KiB.
+const TEXT_LIMIT: usize = 700;
+/// Least room for findings beside the steps of a migration, in bytes.
+const TEXT_LEAST: usize = 200;
+/// Longest name of an extension in a message, in bytes; longer ones are most unusual.
+pub(crate) const NAME_LIMIT: usize = 64;
+/// Longest text of the waivers that match nothing, in bytes.
+const IDLE_LIMIT: usize = 100;
+
+/// The findings of all CRDs of a bundle.
+pub(crate) struct Findings<'a> {
+    /// Findings that are not waived, each with its CRD.
+    pub(crate) refused: Vec<String>,
+    /// Changes that may be unsafe, each with its CRD.
+    pub(crate) warnings: Vec<String>,
+    /// The steps that let the first CRD's stored versions go.
+    steps: Option<String>,
+    waivers: &'a [CrdUpgradeWaiver],
+    /// For each waiver, whether it covered a finding.
+    met: Vec<bool>,
+}
+
+impl<'a> Findings<'a> {
+    pub(crate) fn new(waivers: &'a [CrdUpgradeWaiver]) -> Self {
+        Self {
+            refused: Vec::new(),
+            warnings: Vec::new(),
+            steps: None,
+            waivers,
+            met: vec![false; waivers.len()],
+        }
+    }
+
+    /// Compares two CRDs. Returns the versions that are no longer served, unless that is waived: somebody has to look
+    /// whether they are used.
+    pub(crate) fn compare(&mut self, crd: &str, old: &Value, new: &Value, rules: Rules) -> Option<Unserved> {
+        let unserved = crd_safety::unserved(old, new).filter(|_| rules == Rules::Ours);
+        let mut found = crd_safety::check(old, new, rules);
+        found.extend(unserved.iter().flat_map(Unserved::presumed));
+        let own: Vec<usize> = (0..self.waivers.len())
+            .filter(|at| self.waivers.get(*at).is_some_and(|waiver| waiver.crd == crd))
+            .collect();
+        let waivers = own.iter().filter_map(|at| self.waivers.get(*at));
+        let waivers: Vec<Waiver> = waivers.map(waiver).collect();
+        let (left, used) = crd_safety::waive(found, &waivers);
+        for (at, used) in own.into_iter().zip(used) {
+            if let Some(met) = self.met.get_mut(at) {
+                *met |= used;
+            }
+        }
+        let (presumed, left): (Vec<Finding>, Vec<Finding>) = left
+            .into_iter()
+            .partition(|finding| finding.rule == SERVED_REMOVAL);
+        if self.steps.is_none() && left.iter().any(|finding| finding.rule == "storedVersionRemoval") {
+            self.steps = crd_safety::migration(old, new);
+        }
+        self.refuse(crd, &left);
+        unserved.filter(|_| !presumed.is_empty())
+    }
+
+    /// Adds the verdict on versions that are no longer served.
+    pub(crate) fn add(&mut self, crd: &str, served: Served) {
+        self.refuse(crd, &served.findings);
+        let warnings = served.warnings.into_iter();
+        self.warnings
+            .extend(warnings.map(|warning| format!("CRD \"{crd}\": {warning}")));
+    }
+
+    fn refuse(&mut self, crd: &str, findings: &[Finding]) {
+        let lines = findings.iter();
+        self.refused
+            .extend(lines.map(|finding| format!("validating upgrade for CRD \"{crd}\": {finding}")));
+    }
+
+    /// The waivers that cover nothing.
+    pub(crate) fn idle(&self) -> Vec<String> {
+        let all = self.waivers.iter().zip(&self.met);
+        all.filter(|(_, met)| !**met)
+            .map(|(waiver, _)| shown(waiver))
+            .collect()
+    }
+
+    /// The findings as the status shows them.
+    pub(crate) fn message(&self, extension: &str) -> String {
+        message(extension, &self.refused, self.steps.as_deref(), &self.idle())
+    }
+}
+
+fn waiver(given: &CrdUpgradeWaiver) -> Waiver {
+    Waiver {
+        rule: given.rule.as_str().to_owned(),
+        path: given.path.clone().unwrap_or_default(),
+    }
+}
+
+/// A waiver as a message names it.
+fn shown(waiver: &CrdUpgradeWaiver) -> String {
+    let path = waiver.path.as_deref().unwrap_or_default();
+    let place = if path.is_empty() {
+        String::new()
+    } else {
+        format!(" at {path}")
+    };
+    format!("{} of {}{place}", waiver.rule.as_str(), waiver.crd)
+}
+
+/// The findings, one a line, as many as fit; then what is not shown and what can be done.
+fn message(extension: &str, findings: &[String], steps: Option<&str>, idle: &[String]) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    let mut bytes = 0;
+    let short = format!(
+        "`kubectl olm crd-safety --extension {}` shows how to go on",
+        cut(extension, NAME_LIMIT)
+    );
+    // Half a command is worse than none.
+    let steps = steps.map(|steps| {
+        if steps.len() + TEXT_LEAST <= TEXT_LIMIT {
+            steps
+        } else {
+            short.as_str()
+        }
+    });
+    let limit = TEXT_LIMIT - steps.map_or(0, str::len);
+    for finding in findings {
+        let line = cut(finding, limit);
+        if bytes > 0 && bytes + line.len() >= limit {
+            break;
+        }
+        bytes += line.len() + 1;
+        lines.push(line.to_owned());
+    }
+    let left = findings.len() - lines.len();
+    lines.extend(steps.map(|steps| format!("{steps}.")));
+    if left > 0 {
+        lines.push(format!(
+            "(and {left} more: `kubectl olm crd-safety --extension {}` names all)",
+            cut(extension, NAME_LIMIT)
+        ));
+    }
+    if !idle.is_empty() {
+        let idle = idle.join("; ");
+        lines.push(format!(
+            "(waivers that match nothing: {})",
+            cut(&idle, IDLE_LIMIT)
+        ));
+    }
+    lines.join("\n")
+}
+
+/// At most the first `bytes` of a text, whole characters.
+pub(crate) fn cut(text: &str, bytes: usize) -> &str {
+    text.get(..text.floor_char_boundary(bytes)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use olm_api::{CrdUpgradeRule, CrdUpgradeWaiver};
+    use olm_bundle::crd_safety::{Rules, Uses};
+    use serde_json::{Value, json};
+
+    use super::{Findings, message};
+
+    #[test]
+    fn messages_are_short_and_whole_lines() {
+        let one = vec!["validating upgrade for CRD \"a\": scope: x".to_owned()];
+        assert_eq!(message("e", &one, None, &[]), one[0]);
+        let many: Vec<String> = (0..500)
+            .map(|n| format!("finding {n} {}", "ä".repeat(40)))
+            .collect();
+        let text = message(&"e".repeat(253), &many, None, &["type of a at ^.b".to_owned()]);
+        assert!(text.len() < 1024 - 64, "{}", text.len());
+        assert!(text.contains("more: `kubectl olm crd-safety --extension eee"));
+        assert!(text.ends_with("(waivers that match nothing: type of a at ^.b)"));
+        assert!(message("e", &["ä".repeat(5000)], None, &[]).len() < 1024);
+    }
+
+    #[test]
+    fn steps_are_whole_or_asked_for() {
+        let many = vec!["ä".repeat(300); 9];
+        let steps = "s".repeat(500);
+        let text = message("e", &many, Some(&steps), &["x".repeat(500)]);
+        assert!(text.len() < 1024 - 64, "{}", text.len());
+        assert!(text.contains(&format!("\n{steps}.\n(and 8 more: ")), "{text}");
+        let text = message("e", &many, Some(&"s".repeat(501)), &[]);
+        assert!(
+            text.contains("\n`kubectl olm crd-safety --extension e` shows how to go on.\n"),
+            "{text}"
+        );
+    }
+
+    /// Versions that are served, v1 stored; and what `status.storedVersions` names.
+    fn crd(versions: &[&str], stored: &[&str]) -> Value {
+        let version = |name: &&str| json!({"name": name, "served": true, "storage": *name == "v1"});
+        json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+               "metadata": {"name": "tests.example.com"},
+               "spec": {"group": "example.com", "names": {"plural": "tests"},
+                        "versions": versions.iter().map(version).collect::<Vec<_>>()},
+               "status": {"storedVersions": stored}})
+    }
+
+    #[test]
+    fn objects_are_looked_at_unless_upstream_or_a_waiver_says_otherwise() {
+        let (old, new) = (crd(&["v1", "v2"], &["v1"]), crd(&["v1"], &[]));
+        let mut findings = Findings::new(&[]);
+        let unserved = findings
+            .compare("tests.example.com", &old, &new, Rules::Ours)
+            .unwrap();
+        findings.add("tests.example.com", unserved.judge(&Uses::default()));
+        assert_eq!(findings.refused, [""; 0]);
+        assert_eq!(
+            findings.warnings,
+            [
+                "CRD \"tests.example.com\": version v2 is no longer served; no stored object shows that it is used"
+            ]
+        );
+        let mut upstream = Findings::new(&[]);
+        assert_eq!(
+            upstream.compare("tests.example.com", &old, &new, Rules::Upstream),
+            None
+        );
+
+        let waivers = [CrdUpgradeWaiver {
+            crd: "tests.example.com".to_owned(),
+            rule: CrdUpgradeRule::ServedVersionRemoval,
+            path: None,
+        }];
+        let mut waived = Findings::new(&waivers);
+        assert_eq!(waived.compare("tests.example.com", &old, &new, Rules::Ours), None);
+        assert_eq!(waived.idle(), [""; 0]);
+        assert_eq!(
+            waived.compare("others.example.com", &old, &old, Rules::Ours),
+            None
+        );
+    }
+
+    #[test]
+    fn a_stored_version_that_goes_comes_with_the_way_on() {
+        let (old, new) = (crd(&["v1", "v2"], &["v1", "v2"]), crd(&["v1"], &[]));
+        let mut findings = Findings::new(&[]);
+        assert_eq!(
+            findings.compare("tests.example.com", &old, &new, Rules::Ours),
+            None
+        );
+        let text = findings.message("e");
+        assert!(
+            text.starts_with(
+                "validating upgrade for CRD \"tests.example.com\": storedVersionRemoval: stored versions removed : [v2]\n\
+                 Objects may be stored in v2. 1. Store all in v1: `kubectl get tests.v1.example.com"
+            ),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,226 @@
+//! Events that follow from a change of the status.
+
+use olm_api::ClusterExtensionStatus;
+use olm_api::condition::{find, reasons::Extension as ConditionReason, types::Extension as ConditionType};
+use olm_api::event::Reason;
+
+/// An event to emit.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct StatusEvent {
+    /// True for the type `Warning`, false for `Normal`.
+    pub warning: bool,
+    /// Reason of the event.
+    pub reason: Reason,
+    /// Message of the event.
+    pub note: String,
+}
+
+/// Returns the events for the change from `old` to `new`, none if nothing notable changed.
+pub(crate) fn events(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus) -> Vec<StatusEvent> {
+    let mut events = Vec::new();
+    installation(old, new, &mut events);
+    progress(old, new, &mut events);
+    availability(old, new, &mut events);
+    upgrade(old, new, &mut events);
+    catalogs(old, new, &mut events);
+    events
+}
+
+fn push(events: &mut Vec<StatusEvent>, warning: bool, reason: Reason, note: String) {
+    events.push(StatusEvent {
+        warning,
+        reason,
+        note,
+    });
+}
+
+/// Status, reason and message of a condition.
+type ConditionTexts<'a> = (&'a str, &'a str, &'a str);
+
+fn condition(status: &ClusterExtensionStatus, type_: ConditionType) -> Option<ConditionTexts<'_>> {
+    let found = find(status.conditions.as_deref(), type_.as_str())?;
+    Some((&found.status, &found.reason, &found.message))
+}
+
+fn installation(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus, events: &mut Vec<StatusEvent>) {
+    let Some(now) = &new.install else { return };
+    let Some(before) = &old.install else {
+        let note = format!(
+            "bundle {} with version {} is installed",
+            now.bundle.name, now.bundle.version
+        );
+        return push(events, false, Reason::Installed, note);
+    };
+    if before.bundle != now.bundle {
+        let note = format!(
+            "went from version {} to version {}",
+            before.bundle.version, now.bundle.version
+        );
+        push(events, false, Reason::Upgraded, note);
+    }
+    if let (Some(from), Some(to)) = (&now.moved_from, &now.catalog)
+        && before.catalog != now.catalog
+    {
+        let note = format!(
+            "moved to catalog {to} because catalog {from}, which it was installed from, was gone, disabled or no longer selected"
+        );
+        push(events, true, Reason::CatalogMoved, note);
+    }
+}
+
+fn progress(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus, events: &mut Vec<StatusEvent>) {
+    let now = condition(new, ConditionType::Progressing);
+    let Some((_, reason, message)) =
+        now.filter(|now| condition(old, ConditionType::Progressing) != Some(*now))
+    else {
+        return;
+    };
+    // `Succeeded` is covered by the events of the installation.
+    let events_by_reason = [
+        (ConditionReason::RollingOut, false, Reason::RollingOut),
+        (ConditionReason::Retrying, true, Reason::Retrying),
+        (ConditionReason::Blocked, true, Reason::Blocked),
+        (
+            ConditionReason::InvalidConfiguration,
+            true,
+            Reason::InvalidConfiguration,
+        ),
+        (
+            ConditionReason::ProgressDeadlineExceeded,
+            true,
+            Reason::ProgressDeadlineExceeded,
+        ),
+    ];
+    let found = events_by_reason
+        .into_iter()
+        .find(|(condition, ..)| condition.as_str() == reason);
+    if let Some((_, warning, reason)) = found {
+        push(events, warning, reason, message.to_owned());
+    }
+}
+
+fn availability(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus, events: &mut Vec<StatusEvent>) {
+    let Some((now, _, message)) = condition(new, ConditionType::Available) else {
+        return;
+    };
+    let before = condition(old, ConditionType::Available).map(|(status, ..)| status);
+    match (before, now) {
+        (Some("False" | "Unknown") | None, "True") => {
+            push(events, false, Reason::Available, message.to_owned());
+        }
+        (Some("True") | None, "False") => push(events, true, Reason::Degraded, message.to_owned()),
+        _ => {}
+    }
+}
+
+fn upgrade(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus, events: &mut Vec<StatusEvent>) {
+    let now = condition(new, ConditionType::UpgradeAvailable);
+    if let Some(("True", _, message)) = now
+        && condition(old, ConditionType::UpgradeAvailable) != now
+    {
+        push(events, false, Reason::UpgradeAvailable, message.to_owned());
+    }
+}
+
+fn catalogs(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus, events: &mut Vec<StatusEvent>) {
+    let of = |status| condition(status, ConditionType::CatalogsDegraded);
+    match (of(old), of(new)) {
+        (before, Some(now)) if before != Some(now) => {
+            let reason = if now.1 == ConditionReason::LeftOut.as_str() {
+                Reason::CatalogLeftOut
+            } else {
+                Reason::CatalogFormerContent
+            };
+            push(events, true, reason, now.2.to_owned());
+        }
+        (Some(_), None) => {
+            let note = "the present content of all catalogs is read again".to_owned();
+            push(events, false, Reason::CatalogsRecovered, note);
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn status(
+        version: Option<&str>,
+        catalog: &str,
+        conditions: &[(&str, &str, &str, &str)],
+    ) -> ClusterExtensionStatus {
+        let install = version.map(|version| {
+            json!({"bundle": {"name": format!("a.v{version}"), "version": version}, "catalog": catalog,
+                "movedFrom": (catalog == "new").then_some("old")})
+        });
+        let conditions: Vec<_> = conditions
+            .iter()
+            .map(|(type_, status, reason, message)| {
+                json!({"type": type_, "status": status, "reason": reason, "message": message,
+                    "lastTransitionTime": "2026-01-01T00:00:00Z"})
+            })
+            .collect();
+        serde_json::from_value(json!({"install": install, "conditions": conditions})).unwrap()
+    }
+
+    fn reasons(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus) -> Vec<(bool, &'static str)> {
+        events(old, new)
+            .into_iter()
+            .map(|event| (event.warning, event.reason.as_str()))
+            .collect()
+    }
+
+    #[test]
+    fn each_change_has_one_event() {
+        let rolling = status(
+            None,
+            "",
+            &[("Progressing", "True", "RollingOut", "1.0.0 is rolling out.")],
+        );
+        let done = ("Progressing", "True", "Succeeded", "done");
+        let up = ("Available", "True", "ProbesSucceeded", "all pass");
+        let down = ("Available", "False", "ProbeFailure", "one fails");
+        let installed = status(Some("1.0.0"), "old", &[done, up]);
+        let upgraded = status(Some("1.0.1"), "old", &[done, up]);
+        let moved = status(Some("1.0.1"), "new", &[done, up]);
+        let blocked = status(
+            Some("1.0.1"),
+            "new",
+            &[("Progressing", "False", "Blocked", "no"), up],
+        );
+        let degraded = status(Some("1.0.0"), "old", &[done, down]);
+        let held = status(
+            Some("1.0.0"),
+            "old",
+            &[done, up, ("UpgradeAvailable", "True", "HeldByVersion", "1.1.0")],
+        );
+        let empty = ClusterExtensionStatus::default();
+        assert_eq!(reasons(&empty, &rolling), [(false, "RollingOut")]);
+        assert_eq!(
+            reasons(&rolling, &installed),
+            [(false, "Installed"), (false, "Available")]
+        );
+        assert_eq!(reasons(&installed, &upgraded), [(false, "Upgraded")]);
+        assert_eq!(reasons(&upgraded, &moved), [(true, "CatalogMoved")]);
+        assert_eq!(reasons(&moved, &blocked), [(true, "Blocked")]);
+        assert_eq!(reasons(&installed, &degraded), [(true, "Degraded")]);
+        assert_eq!(reasons(&degraded, &installed), [(false, "Available")]);
+        assert_eq!(reasons(&installed, &held), [(false, "UpgradeAvailable")]);
+        let degraded_by = |reason| {
+            status(
+                Some("1.0.0"),
+                "old",
+                &[done, up, ("CatalogsDegraded", "True", reason, "c")],
+            )
+        };
+        let (left_out, former) = (degraded_by("LeftOut"), degraded_by("FormerContent"));
+        assert_eq!(reasons(&installed, &left_out), [(true, "CatalogLeftOut")]);
+        assert_eq!(reasons(&left_out, &former), [(true, "CatalogFormerContent")]);
+        assert_eq!(reasons(&former, &installed), [(false, "CatalogsRecovered")]);
+        for same in [&rolling, &installed, &blocked, &degraded, &held, &former] {
+            assert_eq!(reasons(same, same), []);
+        }
+    }
+}

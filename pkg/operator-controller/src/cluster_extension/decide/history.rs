@@ -1,0 +1,184 @@
+//! Revisions of an extension, read from its ClusterObjectSets.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::ResourceExt as _;
+use olm_api::{ClusterObjectSet, LifecycleState, keys};
+use olm_status::cluster_extension::RevisionView;
+
+/// Annotation with the digest of everything that determines the objects of a revision.
+pub(crate) const IDENTITY_ANNOTATION: &str = "olm.operatorframework.io/revision-identity";
+/// Annotation with the reference, by digest, of the image that the objects of a revision were rendered from.
+pub(crate) const IMAGE_ANNOTATION: &str = "olm.operatorframework.io/resolved-bundle-image";
+/// Annotation with the name of the catalog of a revision's bundle.
+pub(crate) const CATALOG_ANNOTATION: &str = "olm.operatorframework.io/catalog-name";
+/// Annotation with the catalog that the extension left, on the revision that moved it.
+pub(crate) const MOVED_FROM_ANNOTATION: &str = "olm.operatorframework.io/catalog-moved-from";
+/// Annotation with the issuer of the webhooks' certificates: a [`CertificateProvider`](super::CertificateProvider).
+pub(crate) const CERTIFICATES_ANNOTATION: &str = "olm.operatorframework.io/webhook-certificates";
+/// Annotation with the time at which certificates of operator-controller are due for renewal (RFC 3339).
+pub(crate) const RENEWAL_ANNOTATION: &str = "olm.operatorframework.io/webhook-certificates-renewal";
+
+/// A bundle, from a catalog or from the annotations of a revision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct BundleRef {
+    /// Name of the bundle in its catalog.
+    pub name: String,
+    /// Version as the status shows it.
+    pub version: String,
+    /// Release, if release support is on.
+    pub release: Option<String>,
+    /// Package of the bundle.
+    pub package: String,
+    /// Image reference in the catalog.
+    pub image: String,
+    /// Catalog of the bundle; unknown for revisions that upstream created.
+    pub catalog: Option<String>,
+}
+
+impl BundleRef {
+    /// Returns true if both have the same name, version and release. Images may differ.
+    pub(crate) fn same_bundle(&self, other: &Self) -> bool {
+        self.name == other.name && self.version == other.version && self.release == other.release
+    }
+}
+
+/// An Active revision that is not being deleted.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Revision {
+    /// Name of the ClusterObjectSet.
+    pub name: String,
+    /// Number of the revision.
+    pub number: i64,
+    /// Bundle of the revision.
+    pub bundle: BundleRef,
+    /// See [`MOVED_FROM_ANNOTATION`].
+    pub moved_from: Option<String>,
+    /// See [`IDENTITY_ANNOTATION`]; absent on revisions that upstream created.
+    pub identity: Option<String>,
+    /// See [`IMAGE_ANNOTATION`].
+    pub image: Option<String>,
+    /// See [`CERTIFICATES_ANNOTATION`].
+    pub certificates: Option<String>,
+    /// Properties of the bundle as a JSON list.
+    pub properties: Option<String>,
+    /// See [`RENEWAL_ANNOTATION`].
+    pub renewal: Option<String>,
+    /// `spec.progressDeadlineMinutes`.
+    pub deadline_minutes: Option<i32>,
+    /// True once the revision has rolled out.
+    pub succeeded: bool,
+    /// Conditions of the revision.
+    pub conditions: Vec<Condition>,
+}
+
+impl Revision {
+    /// Returns the part of the revision that the status of the extension shows.
+    pub(crate) fn view(&self) -> RevisionView {
+        RevisionView {
+            name: self.name.clone(),
+            bundle: self.bundle.name.clone(),
+            version: self.bundle.version.clone(),
+            release: self.bundle.release.clone(),
+            image: self.bundle.image.clone(),
+            catalog: self.bundle.catalog.clone(),
+            moved_from: self.moved_from.clone(),
+            conditions: self.conditions.clone(),
+        }
+    }
+
+    fn from_object(object: &ClusterObjectSet) -> Self {
+        let annotation = |key: &str| object.annotations().get(key).cloned();
+        let text = |key: &str| annotation(key).unwrap_or_default();
+        let conditions = object
+            .status
+            .as_ref()
+            .and_then(|status| status.conditions.clone())
+            .unwrap_or_default();
+        Self {
+            name: object.name_any(),
+            number: object.spec.revision,
+            bundle: BundleRef {
+                name: text(keys::BUNDLE_NAME_ANNOTATION),
+                version: text(keys::BUNDLE_VERSION_ANNOTATION),
+                release: annotation(keys::BUNDLE_RELEASE_ANNOTATION),
+                package: text(keys::PACKAGE_NAME_ANNOTATION),
+                image: text(keys::BUNDLE_REFERENCE_ANNOTATION),
+                catalog: annotation(CATALOG_ANNOTATION),
+            },
+            moved_from: annotation(MOVED_FROM_ANNOTATION),
+            identity: annotation(IDENTITY_ANNOTATION),
+            image: annotation(IMAGE_ANNOTATION),
+            certificates: annotation(CERTIFICATES_ANNOTATION),
+            properties: annotation(keys::PROPERTIES_ANNOTATION),
+            renewal: annotation(RENEWAL_ANNOTATION),
+            deadline_minutes: object.spec.progress_deadline_minutes,
+            succeeded: conditions
+                .iter()
+                .any(|c| c.type_ == "Succeeded" && c.status == "True"),
+            conditions,
+        }
+    }
+}
+
+/// Revisions of one extension.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct History {
+    /// Newest revision that has rolled out.
+    pub installed: Option<Revision>,
+    /// Revisions that have not rolled out, oldest first.
+    pub rolling_out: Vec<Revision>,
+    /// Highest number of all revisions, in any state; 0 without revisions.
+    pub highest: i64,
+    /// Names of the archived revisions that are not being deleted, oldest first.
+    pub archived: Vec<String>,
+}
+
+impl History {
+    /// Reads the ClusterObjectSets of one extension, given in any order.
+    pub(crate) fn read(objects: &[ClusterObjectSet]) -> Self {
+        let mut sorted: Vec<&ClusterObjectSet> = objects.iter().collect();
+        sorted.sort_by_key(|object| object.spec.revision);
+        let mut history = Self::default();
+        for object in sorted {
+            history.highest = history.highest.max(object.spec.revision);
+            if object.metadata.deletion_timestamp.is_some() {
+                continue;
+            }
+            if object.spec.lifecycle_state == LifecycleState::Archived {
+                history.archived.push(object.name_any());
+            } else {
+                let revision = Revision::from_object(object);
+                if revision.succeeded {
+                    history.installed = Some(revision);
+                } else {
+                    history.rolling_out.push(revision);
+                }
+            }
+        }
+        history
+    }
+
+    /// Adds a revision that was just created.
+    pub(crate) fn add(&mut self, created: &ClusterObjectSet) {
+        self.highest = self.highest.max(created.spec.revision);
+        self.rolling_out.push(Revision::from_object(created));
+    }
+
+    /// Records that `revision` moved to another catalog.
+    pub(crate) fn moved(&mut self, revision: &str, from: &str, to: &str) {
+        let all = self.rolling_out.iter_mut().chain(&mut self.installed);
+        for found in all.filter(|found| found.name == revision) {
+            found.bundle.catalog = Some(to.to_owned());
+            found.moved_from = Some(from.to_owned());
+        }
+    }
+
+    /// Returns the Active revision with the highest number.
+    pub(crate) fn newest(&self) -> Option<&Revision> {
+        let rolling_out = self.rolling_out.last();
+        match (rolling_out, &self.installed) {
+            (Some(a), Some(b)) => Some(if a.number > b.number { a } else { b }),
+            (a, b) => a.or(b.as_ref()),
+        }
+    }
+}

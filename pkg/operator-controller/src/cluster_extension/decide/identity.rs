@@ -1,0 +1,89 @@
+//! Digest of everything that determines the objects of a revision.
+
+use std::fmt::Write as _;
+
+use olm_api::ClusterExtension;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::history::BundleRef;
+
+/// Version of the renderer; raised if the same bundle and configuration render to other objects than before.
+const RENDERER: u32 = 1;
+
+/// Issuer of the serving certificates of a bundle's webhooks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CertificateProvider {
+    /// No issuer: the bundle has no webhooks.
+    None,
+    /// cert-manager.io.
+    CertManager,
+    /// OpenShift's service CA.
+    ServiceCa,
+    /// operator-controller itself.
+    Own,
+}
+
+impl CertificateProvider {
+    /// Returns the value of the annotation on a revision.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::CertManager => "cert-manager",
+            Self::ServiceCa => "service-ca",
+            Self::Own => "own",
+        }
+    }
+}
+
+/// Everything that determines the objects of a revision.
+#[derive(Clone, Debug)]
+pub(crate) struct RenderInputs<'a> {
+    /// The bundle.
+    pub bundle: &'a BundleRef,
+    /// Reference of the bundle's image, by digest.
+    pub canonical_image: &'a str,
+    /// Install namespace.
+    pub namespace: &'a str,
+    /// `spec.config`.
+    pub config: Option<&'a Value>,
+    /// Issuer of the webhooks' certificates.
+    pub provider: CertificateProvider,
+}
+
+impl RenderInputs<'_> {
+    /// Returns the digest as `sha256:` and hex. Two revisions with the same digest have the same objects.
+    pub(crate) fn identity(&self) -> String {
+        // Maps of serde_json are sorted, so equal configurations give equal bytes in any order of keys.
+        let text = json!({
+            "renderer": RENDERER,
+            "bundle": self.bundle.name,
+            "version": self.bundle.version,
+            "release": self.bundle.release,
+            "package": self.bundle.package,
+            "reference": self.bundle.image,
+            "image": self.canonical_image,
+            "namespace": self.namespace,
+            "config": self.config,
+            "certificates": self.provider.as_str(),
+        })
+        .to_string();
+        let digest = Sha256::digest(text.as_bytes());
+        digest.iter().fold("sha256:".to_owned(), |mut text, byte| {
+            // Writing into a String cannot fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+    }
+}
+
+/// Returns `spec.config.inline`; an empty object if `spec.config` has no inline part.
+pub(crate) fn config(extension: &ClusterExtension) -> Option<Value> {
+    let config = extension.spec.config.as_ref()?;
+    Some(
+        config
+            .inline
+            .as_ref()
+            .map_or_else(|| json!({}), |inline| json!(inline)),
+    )
+}

@@ -1,0 +1,252 @@
+//! Chooses the bundle that the spec asks for.
+//!
+//! Every pass resolves anew, against the *installed* bundle, so a change of the spec wins over a rollout in progress: the
+//! rollout continues only while resolution returns the bundle that is rolling out.
+
+use olm_api::{ClusterExtensionSpec, UpgradeConstraintPolicy};
+use olm_fbc::Property;
+use olm_resolve::{CatalogInput, Installed, Request, Resolution, Selection, Trouble};
+use olm_status::catalogs::Former;
+use olm_status::cluster_extension::Deprecations;
+use olm_status::cluster_upgrade::Successor;
+use olm_status::upgrade::Upgrade;
+use olm_version::{VersionRange, VersionRelease};
+
+use super::catalogs::{Answers, CatalogLookups};
+use super::history::{BundleRef, History, Revision};
+use super::successors;
+
+/// Reason why no bundle can be installed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    /// Message for the user: one sentence with the cause and the next step.
+    pub message: String,
+    /// True if only a change of the spec helps.
+    pub terminal: bool,
+}
+
+impl Refusal {
+    fn retry(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            terminal: false,
+        }
+    }
+}
+
+/// Bundle that the spec resolves to.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Resolved {
+    /// The bundle.
+    pub bundle: BundleRef,
+    /// Properties of the bundle in its catalog; empty if no catalog was read.
+    pub properties: Vec<Property>,
+    /// Deprecations in the catalog; `None` if no catalog was read.
+    pub deprecations: Option<Deprecations>,
+    /// Catalog of the installed bundle, if the extension leaves that catalog for another.
+    pub moved_from: Option<String>,
+    /// Upgrade that the spec holds back, if any.
+    pub upgrade: Upgrade,
+    /// Bundles that upgrades of the installed bundle lead to, best first.
+    pub successors: Vec<Successor>,
+    /// Unread catalogs that could not have changed the result, each with the cause.
+    pub left_out: Vec<(String, String)>,
+}
+
+/// Resolves the spec to a bundle. `release_support` keeps the release apart from the version.
+///
+/// Errors: [`Refusal`] if no bundle fits and the installed one may not stand in for it.
+pub(crate) fn resolve(
+    spec: &ClusterExtensionSpec,
+    history: &History,
+    lookups: &CatalogLookups,
+    release_support: bool,
+) -> Result<Resolved, Refusal> {
+    let Some(catalog) = &spec.source.catalog else {
+        return Err(Refusal {
+            message: "spec.source.catalog is missing: name the package to install".to_owned(),
+            terminal: true,
+        });
+    };
+    let Answers {
+        any_selected,
+        answers,
+        former,
+        selection,
+        similar,
+    } = match lookups {
+        CatalogLookups::Unavailable(why) => return Err(Refusal::retry(why.clone())),
+        CatalogLookups::InvalidSelector(why) => {
+            let message = format!("desired catalog selector is invalid: {why}");
+            return Err(Refusal::retry(message));
+        }
+        CatalogLookups::Answered(answers) => answers,
+    };
+    let request = Request {
+        package: catalog.package_name.clone(),
+        version: catalog.version.clone().filter(|version| !version.is_empty()),
+        channels: catalog.channels.clone().unwrap_or_default(),
+        self_certified: catalog.upgrade_constraint_policy == Some(UpgradeConstraintPolicy::SelfCertified),
+        installed: history.installed.as_ref().map(installed),
+        release_support,
+        selection: *selection,
+        similar: similar.clone(),
+    };
+    match olm_resolve::resolve(&request, answers) {
+        Ok(resolution) => Ok(Resolved {
+            deprecations: Some(deprecations(&resolution, &request)),
+            moved_from: resolution.moved_from.clone(),
+            upgrade: upgrade(&resolution, &request, answers, former),
+            successors: successors::of(&resolution, answers),
+            bundle: bundle(&resolution, &request.package, release_support),
+            left_out: resolution.left_out,
+            properties: resolution.properties,
+        }),
+        Err(error) => {
+            let unread = matches!(error.trouble, Trouble::Waiting { .. });
+            fallback(&request, history, *any_selected, unread)
+                .map(|bundle| Resolved {
+                    bundle,
+                    properties: Vec::new(),
+                    deprecations: None,
+                    moved_from: None,
+                    upgrade: unresolved(history),
+                    successors: Vec::new(),
+                    left_out: Vec::new(),
+                })
+                .ok_or_else(|| Refusal::retry(error.to_string()))
+        }
+    }
+}
+
+/// Returns the upgrade that the spec holds back. Former content of a catalog leaves the answer unknown.
+fn upgrade(
+    resolution: &Resolution,
+    request: &Request,
+    answers: &[CatalogInput],
+    former: &[Former],
+) -> Upgrade {
+    let Some(installed) = &request.installed else {
+        return Upgrade::NothingInstalled;
+    };
+    if let Some(held) = olm_resolve::held_back(request, answers, resolution) {
+        return Upgrade::HeldBack(held);
+    }
+    let is_former = |name: &str| former.iter().any(|former| former.catalog == name);
+    // By default an extension keeps its catalog, so the other catalogs do not matter.
+    let stays = request.selection == Selection::Ours
+        && installed.catalog.as_deref() == Some(resolution.catalog.as_str());
+    let unknown = if stays {
+        is_former(&resolution.catalog)
+    } else {
+        !former.is_empty()
+    };
+    if unknown {
+        Upgrade::FormerContent
+    } else {
+        Upgrade::UpToDate
+    }
+}
+
+/// Returns the state of upgrades after a resolution that failed.
+pub(crate) fn unresolved(history: &History) -> Upgrade {
+    match history.installed {
+        Some(_) => Upgrade::Unknown,
+        None => Upgrade::NothingInstalled,
+    }
+}
+
+/// Falls back to a bundle of the revisions: to the newest or the installed one if no catalog is selected and the spec asks for no
+/// other version, and to the one that is rolling out while a catalog is unavailable.
+fn fallback(request: &Request, history: &History, any_selected: bool, unread: bool) -> Option<BundleRef> {
+    if any_selected {
+        let rolling_out = history.rolling_out.last().filter(|_| unread)?;
+        return admits(request, &rolling_out.bundle).then(|| rolling_out.bundle.clone());
+    }
+    let wanted = |revision: &&Revision| {
+        request
+            .version
+            .as_ref()
+            .is_none_or(|version| *version == revision.bundle.version)
+    };
+    [history.newest(), history.installed.as_ref()]
+        .into_iter()
+        .flatten()
+        .find(wanted)
+        .map(|revision| revision.bundle.clone())
+}
+
+/// Returns true if the requested range admits `bundle`, or no range is requested.
+fn admits(request: &Request, bundle: &BundleRef) -> bool {
+    let Some(range) = &request.version else {
+        return true;
+    };
+    let version = VersionRelease::parse_legacy(&bundle.version);
+    match (range.parse::<VersionRange>(), version) {
+        (Ok(range), Ok(version)) => range.matches(&version),
+        _ => false,
+    }
+}
+
+fn installed(revision: &Revision) -> Installed {
+    Installed {
+        name: revision.bundle.name.clone(),
+        version: revision.bundle.version.clone(),
+        release: revision.bundle.release.clone(),
+        catalog: revision.bundle.catalog.clone(),
+    }
+}
+
+fn bundle(resolution: &Resolution, package: &str, release_support: bool) -> BundleRef {
+    let release = resolution.version.release.as_ref().map(ToString::to_string);
+    let (version, release) = if release_support {
+        (resolution.version.version.to_string(), release)
+    } else {
+        (
+            legacy_version(&resolution.version.version, release.as_deref()),
+            None,
+        )
+    };
+    BundleRef {
+        name: resolution.bundle.clone(),
+        version,
+        release,
+        package: package.to_owned(),
+        image: resolution.image.clone(),
+        catalog: Some(resolution.catalog.clone()),
+    }
+}
+
+/// Returns the version with the release as build metadata, the form without release support.
+fn legacy_version(version: &impl ToString, release: Option<&str>) -> String {
+    match release {
+        Some(release) if !release.is_empty() => format!("{}+{release}", version.to_string()),
+        _ => version.to_string(),
+    }
+}
+
+/// Returns the deprecations of the package, of the channels in the spec and of the installed bundle.
+fn deprecations(resolution: &Resolution, request: &Request) -> Deprecations {
+    let known = &resolution.deprecation;
+    let bundles = request
+        .installed
+        .as_ref()
+        .and_then(|installed| known.bundles.get(&installed.name))
+        .cloned()
+        .into_iter()
+        .collect();
+    let mut names: Vec<&String> = request.channels.iter().collect();
+    names.sort();
+    names.dedup();
+    let channels = names
+        .into_iter()
+        .filter_map(|name| known.channels.get(name))
+        .flatten()
+        .cloned()
+        .collect();
+    Deprecations {
+        package: known.package.clone(),
+        channels,
+        bundles,
+    }
+}

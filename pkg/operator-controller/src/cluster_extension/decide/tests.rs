@@ -1,0 +1,596 @@
+//! Tables of decisions: spec, revisions and catalogs in; a bundle, a refusal or a desired state out.
+#![expect(clippy::needless_pass_by_value, reason = "calls read better with literals")]
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use olm_api::{ClusterExtensionSpec, ClusterObjectSet};
+use olm_fbc::{Meta, PackageContent};
+use olm_resolve::{CatalogInput, CatalogLookup, Selection};
+use olm_status::catalogs::{Catalogs, Former};
+use olm_status::upgrade::Upgrade;
+use serde_json::{Value, json};
+
+use super::desired_state::{CurrentRevision, NewRevision};
+use super::{
+    Answers, BundleRef, CatalogLookups, CertificateProvider, DesiredState, History, Refusal, RenderInputs,
+    Resolved, desired_state, superfluous,
+};
+
+/// Upgrade graph of the package in all tests: 1.0.0 ← 1.0.1 ← 1.1.0.
+const GRAPH: [(&str, &str); 3] = [("1.0.0", ""), ("1.0.1", "1.0.0"), ("1.1.0", "1.0.1")];
+
+fn content(deprecations: &Value) -> PackageContent {
+    let name = |version: &str| format!("argocd.v{version}");
+    let mut metas = vec![meta(
+        "olm.package",
+        "",
+        "argocd",
+        json!({"schema": "olm.package", "name": "argocd", "defaultChannel": "alpha"}),
+    )];
+    let entries: Vec<Value> = GRAPH
+        .iter()
+        .map(|(version, replaces)| {
+            let mut entry = json!({"name": name(version)});
+            if !replaces.is_empty() {
+                entry["replaces"] = name(replaces).into();
+            }
+            entry
+        })
+        .collect();
+    metas.push(meta(
+        "olm.channel",
+        "argocd",
+        "alpha",
+        json!({"schema": "olm.channel", "package": "argocd", "name": "alpha", "entries": entries}),
+    ));
+    for (version, _) in GRAPH {
+        metas.push(meta(
+            "olm.bundle",
+            "argocd",
+            &name(version),
+            json!({"schema": "olm.bundle", "package": "argocd", "name": name(version),
+                "image": format!("registry.example/argocd:{version}"),
+                "properties": [{"type": "olm.package", "value": {"packageName": "argocd", "version": version}}]}),
+        ));
+    }
+    if !deprecations.is_null() {
+        metas.push(meta(
+            "olm.deprecations",
+            "argocd",
+            "",
+            json!({"schema": "olm.deprecations", "package": "argocd", "entries": deprecations}),
+        ));
+    }
+    PackageContent::from_metas("argocd", metas).unwrap()
+}
+
+fn meta(schema: &str, package: &str, name: &str, value: Value) -> Meta {
+    Meta {
+        schema: schema.into(),
+        package: package.into(),
+        name: name.into(),
+        blob: format!("{value}\n").into_bytes(),
+    }
+}
+
+fn lookups(answers: Vec<(&str, CatalogLookup)>) -> CatalogLookups {
+    let answers: Vec<CatalogInput> = answers
+        .into_iter()
+        .map(|(name, lookup)| CatalogInput {
+            name: name.into(),
+            priority: 0,
+            lookup,
+        })
+        .collect();
+    CatalogLookups::Answered(Answers {
+        any_selected: !answers.is_empty(),
+        answers,
+        former: Vec::new(),
+        selection: Selection::Ours,
+        similar: vec!["argocd-operator".to_owned()],
+    })
+}
+
+fn serving() -> CatalogLookups {
+    lookups(vec![(
+        "operatorhub",
+        CatalogLookup::Found(Arc::new(content(&Value::Null))),
+    )])
+}
+
+fn spec(catalog: Value) -> ClusterExtensionSpec {
+    let mut wanted = json!({"packageName": "argocd"});
+    wanted
+        .as_object_mut()
+        .unwrap()
+        .extend(catalog.as_object().unwrap().clone());
+    serde_json::from_value(json!({
+        "namespace": "argocd", "source": {"sourceType": "Catalog", "catalog": wanted},
+    }))
+    .unwrap()
+}
+
+fn revision(number: i64, version: &str, state: &str) -> ClusterObjectSet {
+    let conditions = match state {
+        "installed" => json!([{"type": "Succeeded", "status": "True", "reason": "Succeeded", "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z"}]),
+        _ => json!([]),
+    };
+    let lifecycle = if state == "archived" { "Archived" } else { "Active" };
+    serde_json::from_value(json!({
+        "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet",
+        "metadata": {"name": format!("argo-{number}"), "annotations": {
+            "olm.operatorframework.io/bundle-name": format!("argocd.v{version}"),
+            "olm.operatorframework.io/bundle-version": version,
+            "olm.operatorframework.io/package-name": "argocd",
+            "olm.operatorframework.io/bundle-reference": format!("registry.example/argocd:{version}"),
+        }},
+        "spec": {"lifecycleState": lifecycle, "revision": number, "collisionProtection": "Prevent"},
+        "status": {"conditions": conditions},
+    }))
+    .unwrap()
+}
+
+fn history(revisions: &[(i64, &str, &str)]) -> History {
+    let objects: Vec<ClusterObjectSet> = revisions
+        .iter()
+        // In no order: listing promises none.
+        .rev()
+        .map(|(number, version, state)| revision(*number, version, state))
+        .collect();
+    History::read(&objects)
+}
+
+fn choose(
+    catalog: Value,
+    revisions: &[(i64, &str, &str)],
+    lookups: &CatalogLookups,
+) -> Result<Resolved, Refusal> {
+    super::resolve(&spec(catalog), &history(revisions), lookups, false)
+}
+
+fn version(choice: Result<Resolved, Refusal>) -> String {
+    match choice {
+        Ok(choice) => choice.bundle.version,
+        Err(refusal) => {
+            assert!(!refusal.terminal);
+            format!("refused: {}", refusal.message)
+        }
+    }
+}
+
+#[test]
+fn the_bundle_follows_from_spec_and_what_is_installed() {
+    let installed: &[(i64, &str, &str)] = &[(1, "1.0.0", "installed")];
+    let upgrading: &[(i64, &str, &str)] = &[(1, "1.0.0", "installed"), (2, "1.0.1", "rolling")];
+    for (wish, revisions, expected) in [
+        (json!({}), &[][..], "1.1.0"),
+        (json!({"version": "1.0.x"}), &[][..], "1.0.1"),
+        // Only an edge leads on.
+        (json!({}), installed, "1.0.1"),
+        (json!({"version": "1.0.0"}), installed, "1.0.0"),
+        (
+            json!({"version": "1.1.0", "upgradeConstraintPolicy": "SelfCertified"}),
+            installed,
+            "1.1.0",
+        ),
+        // A rollout in progress is no base to go on from, but stays what is wanted...
+        (json!({}), upgrading, "1.0.1"),
+        // ...until the spec says otherwise.
+        (json!({"version": "1.0.0"}), upgrading, "1.0.0"),
+        (json!({"channels": ["alpha"]}), installed, "1.0.1"),
+    ] {
+        assert_eq!(
+            version(choose(wish.clone(), revisions, &serving())),
+            expected,
+            "{wish} {revisions:?}"
+        );
+    }
+}
+
+#[test]
+fn refusals_begin_with_upstreams_sentence() {
+    let installed: &[(i64, &str, &str)] = &[(1, "1.0.0", "installed")];
+    for (wish, revisions, head) in [
+        (
+            json!({"version": "1.1.0"}),
+            installed,
+            "refused: error upgrading from currently installed version \"1.0.0\": no bundles found for package \
+             \"argocd\" matching version \"1.1.0\"",
+        ),
+        (
+            json!({"version": "9.0.0"}),
+            &[][..],
+            "refused: no bundles found for package \"argocd\" matching version \"9.0.0\"",
+        ),
+        (
+            json!({"channels": ["nope"]}),
+            &[][..],
+            "refused: no bundles found for package \"argocd\" in channels [nope]",
+        ),
+        (
+            json!({"version": "not a range"}),
+            &[][..],
+            "refused: desired version range \"not a range\" is invalid: ",
+        ),
+    ] {
+        let told = version(choose(wish.clone(), revisions, &serving()));
+        assert!(told.starts_with(head), "{wish}: {told}");
+    }
+    let none = version(choose(
+        json!({}),
+        &[],
+        &lookups(vec![("a", CatalogLookup::NoSuchPackage)]),
+    ));
+    assert_eq!(
+        none,
+        "refused: no bundles found for package \"argocd\". Catalogs without the package: \"a\". Did you mean \
+         \"argocd-operator\"?"
+    );
+    let unserved = version(choose(
+        json!({}),
+        &[],
+        &lookups(vec![("a", CatalogLookup::NotServing)]),
+    ));
+    assert!(
+        unserved.contains("catalog \"a\" is not being served"),
+        "{unserved}"
+    );
+    let bad = version(choose(
+        json!({}),
+        &[],
+        &CatalogLookups::InvalidSelector("x".into()),
+    ));
+    assert_eq!(bad, "refused: desired catalog selector is invalid: x");
+}
+
+#[test]
+fn what_is_installed_stands_in_only_when_there_is_no_catalog() {
+    let installed: &[(i64, &str, &str)] = &[(1, "1.0.0", "installed")];
+    let none = lookups(vec![]);
+    assert_eq!(version(choose(json!({}), installed, &none)), "1.0.0");
+    assert_eq!(
+        version(choose(json!({"version": "1.0.0"}), installed, &none)),
+        "1.0.0"
+    );
+    // A range is another wish than the version that is installed, as upstream reads it.
+    assert!(version(choose(json!({"version": "1.0.x"}), installed, &none)).starts_with("refused: "));
+    assert!(version(choose(json!({}), &[], &none)).starts_with("refused: "));
+    let there = lookups(vec![("a", CatalogLookup::NotServing)]);
+    assert!(version(choose(json!({}), installed, &there)).starts_with("refused: "));
+    let choice = choose(json!({}), installed, &none).unwrap();
+    assert_eq!(choice.deprecations, None);
+}
+
+#[test]
+fn a_rollout_in_progress_is_kept_while_nothing_speaks_against_it() {
+    let upgrading: &[(i64, &str, &str)] = &[(1, "1.0.0", "installed"), (2, "1.0.1", "rolling")];
+    let none = lookups(vec![]);
+    assert_eq!(version(choose(json!({}), upgrading, &none)), "1.0.1");
+    assert_eq!(
+        version(choose(json!({"version": "1.0.0"}), upgrading, &none)),
+        "1.0.0"
+    );
+    let unread = lookups(vec![("a", CatalogLookup::NotServing)]);
+    assert_eq!(version(choose(json!({}), upgrading, &unread)), "1.0.1");
+    assert_eq!(
+        version(choose(json!({"version": "1.0.x"}), upgrading, &unread)),
+        "1.0.1"
+    );
+    assert!(version(choose(json!({"version": "1.0.0"}), upgrading, &unread)).starts_with("refused: "));
+    // A catalog that has been read and does not offer it speaks against it.
+    let gone = lookups(vec![("a", CatalogLookup::NoSuchPackage)]);
+    assert!(version(choose(json!({}), upgrading, &gone)).starts_with("refused: "));
+}
+
+#[test]
+fn the_gate_restores_upstreams_choice_between_catalogs() {
+    let found = CatalogLookup::Found(Arc::new(content(&Value::Null)));
+    let CatalogLookups::Answered(Answers { mut answers, .. }) =
+        lookups(vec![("a", CatalogLookup::NotServing), ("b", found)])
+    else {
+        panic!("asked");
+    };
+    answers[1].priority = 1;
+    for (selection, refused) in [(Selection::Ours, false), (Selection::Upstream, true)] {
+        let lookups = CatalogLookups::Answered(Answers {
+            any_selected: true,
+            answers: answers.clone(),
+            former: Vec::new(),
+            selection,
+            similar: Vec::new(),
+        });
+        assert_eq!(
+            choose(json!({}), &[], &lookups).is_err(),
+            refused,
+            "{selection:?}"
+        );
+    }
+}
+
+#[test]
+fn deprecations_are_those_of_the_installed_bundle_and_the_named_channels() {
+    let entries = json!([
+        {"reference": {"schema": "olm.package"}, "message": "package gone"},
+        {"reference": {"schema": "olm.channel", "name": "alpha"}, "message": "alpha gone"},
+        {"reference": {"schema": "olm.bundle", "name": "argocd.v1.0.0"}, "message": "1.0.0 gone"},
+        {"reference": {"schema": "olm.bundle", "name": "argocd.v1.0.1"}, "message": "1.0.1 gone"},
+    ]);
+    let lookups = lookups(vec![("a", CatalogLookup::Found(Arc::new(content(&entries))))]);
+    let choice = choose(json!({}), &[(1, "1.0.0", "installed")], &lookups).unwrap();
+    let told = choice.deprecations.unwrap();
+    assert_eq!(told.package, ["package gone"]);
+    assert!(told.channels.is_empty(), "no channel is named");
+    assert_eq!(told.bundles, ["1.0.0 gone"]);
+    let choice = choose(json!({"channels": ["alpha"]}), &[], &lookups).unwrap();
+    let told = choice.deprecations.unwrap();
+    assert_eq!(told.channels, ["alpha gone"]);
+    assert!(told.bundles.is_empty(), "nothing is installed");
+}
+
+fn bundle(version: &str) -> BundleRef {
+    BundleRef {
+        name: format!("argocd.v{version}"),
+        version: version.into(),
+        release: None,
+        package: "argocd".into(),
+        image: format!("registry.example/argocd:{version}"),
+        catalog: Some("operatorhub".into()),
+    }
+}
+
+fn inputs<'a>(
+    bundle: &'a BundleRef,
+    config: Option<&'a Value>,
+    provider: CertificateProvider,
+) -> RenderInputs<'a> {
+    RenderInputs {
+        bundle,
+        canonical_image: "registry.example/argocd@sha256:1",
+        namespace: "argocd",
+        config,
+        provider,
+    }
+}
+
+/// A history whose newest revision was made from `inputs`, with `certificates`.
+fn made_from(inputs: &RenderInputs<'_>, certificates: CertificateProvider) -> History {
+    let mut history = history(&[(3, "1.0.0", "rolling"), (1, "0.9.0", "archived")]);
+    let identity = RenderInputs {
+        provider: certificates,
+        ..inputs.clone()
+    }
+    .identity();
+    let newest = history.rolling_out.last_mut().unwrap();
+    newest.identity = Some(identity);
+    newest.certificates = Some(certificates.as_str().into());
+    history
+}
+
+fn now() -> Timestamp {
+    "2026-06-01T00:00:00Z".parse().unwrap()
+}
+
+#[test]
+fn the_same_inputs_need_no_new_revision() {
+    let bundle = bundle("1.0.0");
+    let wanted = inputs(&bundle, None, CertificateProvider::CertManager);
+    let keep = |differs| {
+        DesiredState::Current(CurrentRevision {
+            name: "argo-3".into(),
+            deadline_differs: differs,
+            moves_from: None,
+        })
+    };
+    let with_webhooks = made_from(&wanted, CertificateProvider::CertManager);
+    assert_eq!(
+        desired_state("argo", None, &wanted, None, &with_webhooks, now()),
+        Ok(keep(false))
+    );
+    assert_eq!(
+        desired_state("argo", Some(10), &wanted, None, &with_webhooks, now()),
+        Ok(keep(true))
+    );
+    // Without webhooks it does not matter who makes certificates.
+    let without = made_from(&wanted, CertificateProvider::None);
+    assert_eq!(
+        desired_state("argo", None, &wanted, None, &without, now()),
+        Ok(keep(false))
+    );
+}
+
+#[test]
+fn a_move_without_change_is_remembered_on_the_revision_that_is_there() {
+    let mut bundle = bundle("1.0.0");
+    bundle.catalog = Some("old".into());
+    let wanted = inputs(&bundle, None, CertificateProvider::None);
+    let mut history = made_from(&wanted, CertificateProvider::None);
+    let newest = history.rolling_out.last_mut().unwrap();
+    newest.bundle.catalog = Some("old".into());
+    let revision = newest.name.clone();
+    let moves = |history: &History, from: Option<&str>| match desired_state(
+        "argo",
+        None,
+        &wanted,
+        from,
+        history,
+        now(),
+    )
+    .unwrap()
+    {
+        DesiredState::Current(current) => current.moves_from,
+        DesiredState::New(new) => panic!("{new:?}"),
+    };
+    assert_eq!(moves(&history, None), None);
+    assert_eq!(moves(&history, Some("old")), Some("old".into()));
+    history.moved(&revision, "old", "new");
+    assert_eq!(moves(&history, Some("old")), None, "it has moved");
+    let view = history.newest().unwrap().view();
+    assert_eq!(
+        (view.catalog.as_deref(), view.moved_from.as_deref()),
+        (Some("new"), Some("old"))
+    );
+}
+
+#[test]
+fn anything_else_does() {
+    let bundle = bundle("1.0.0");
+    let config = json!({"watchNamespace": "other"});
+    let wanted = inputs(&bundle, None, CertificateProvider::CertManager);
+    let history = made_from(&wanted, CertificateProvider::CertManager);
+    let newer = self::bundle("1.0.1");
+    let new = DesiredState::New(NewRevision {
+        name: "argo-4".into(),
+        number: 4,
+    });
+    for other in [
+        RenderInputs {
+            bundle: &newer,
+            ..wanted.clone()
+        },
+        RenderInputs {
+            config: Some(&config),
+            ..wanted.clone()
+        },
+        RenderInputs {
+            canonical_image: "registry.example/argocd@sha256:2",
+            ..wanted.clone()
+        },
+        RenderInputs {
+            namespace: "elsewhere",
+            ..wanted.clone()
+        },
+        RenderInputs {
+            provider: CertificateProvider::Own,
+            ..wanted.clone()
+        },
+    ] {
+        assert_eq!(
+            desired_state("argo", None, &other, None, &history, now()),
+            Ok(new.clone()),
+            "{other:?}"
+        );
+    }
+    assert_eq!(
+        desired_state("argo", None, &wanted, None, &History::default(), now()),
+        Ok(DesiredState::New(NewRevision {
+            name: "argo-1".into(),
+            number: 1
+        }))
+    );
+}
+
+#[test]
+fn own_certificates_are_renewed_by_a_new_revision() {
+    let bundle = bundle("1.0.0");
+    let wanted = inputs(&bundle, None, CertificateProvider::Own);
+    let mut history = made_from(&wanted, CertificateProvider::Own);
+    for (due, keeps) in [("2026-06-02T00:00:00Z", true), ("2026-06-01T00:00:00Z", false)] {
+        history.rolling_out.last_mut().unwrap().renewal = Some(due.into());
+        let state = desired_state("argo", None, &wanted, None, &history, now()).unwrap();
+        assert_eq!(matches!(state, DesiredState::Current(_)), keeps, "{due}");
+    }
+}
+
+#[test]
+fn a_name_that_is_too_long_is_refused_in_words() {
+    let bundle = bundle("1.0.0");
+    let wanted = inputs(&bundle, None, CertificateProvider::None);
+    let name = "x".repeat(62);
+    let refusal = desired_state(&name, None, &wanted, None, &History::default(), now()).unwrap_err();
+    assert!(refusal.terminal);
+    assert!(refusal.message.contains("shorter name"), "{}", refusal.message);
+    assert!(desired_state(&name[..61], None, &wanted, None, &History::default(), now()).is_ok());
+}
+
+#[test]
+fn revisions_are_read_in_the_order_of_their_numbers() {
+    let history = history(&[
+        (1, "1.0.0", "archived"),
+        (2, "1.0.1", "installed"),
+        (9, "1.1.0", "rolling"),
+        (10, "1.1.0", "rolling"),
+    ]);
+    assert_eq!(history.highest, 10);
+    assert_eq!(history.installed.as_ref().map(|r| r.number), Some(2));
+    assert_eq!(history.newest().map(|r| r.number), Some(10));
+    assert_eq!(history.archived, ["argo-1"]);
+    let empty: &[String] = &[];
+    assert_eq!(superfluous(&history), empty);
+}
+
+#[test]
+fn five_archived_revisions_are_kept() {
+    let revisions: Vec<(i64, &str, &str)> = (1..=7).map(|number| (number, "1.0.0", "archived")).collect();
+    assert_eq!(superfluous(&history(&revisions)), ["argo-1", "argo-2"]);
+}
+
+#[test]
+fn an_archived_revision_that_is_being_deleted_does_not_count() {
+    let mut objects: Vec<ClusterObjectSet> = (1..=7)
+        .map(|number| revision(number, "1.0.0", "archived"))
+        .collect();
+    objects[0].metadata.deletion_timestamp = Some(Time(now()));
+    assert_eq!(superfluous(&History::read(&objects)), ["argo-2"]);
+}
+
+#[test]
+fn former_content_is_never_up_to_date() {
+    let mut lookups = serving();
+    let catalog = |history: &mut History, name: &str| {
+        history.installed.as_mut().unwrap().bundle.catalog = Some(name.to_owned());
+    };
+    let installed = &[(1, "1.1.0", "installed")];
+    let mut history = history(installed);
+    let upgrade = |history: &History, lookups: &CatalogLookups| {
+        super::resolve(&spec(json!({})), history, lookups, false)
+            .unwrap()
+            .upgrade
+    };
+    catalog(&mut history, "operatorhub");
+    assert_eq!(upgrade(&history, &lookups), Upgrade::UpToDate);
+    assert!(!lookups.incomplete());
+    assert_eq!(lookups.degraded(&[]), Some(Catalogs::default()));
+    let stands_in = |name: &str| Former {
+        catalog: name.to_owned(),
+        since: Time(now()),
+        why: "away".to_owned(),
+    };
+    let put = |lookups: &mut CatalogLookups, name: &str| {
+        if let CatalogLookups::Answered(Answers { former, .. }) = lookups {
+            *former = vec![stands_in(name)];
+        }
+    };
+    put(&mut lookups, "operatorhub");
+    assert_eq!(upgrade(&history, &lookups), Upgrade::FormerContent);
+    assert!(lookups.incomplete());
+    assert_eq!(lookups.degraded(&[]).unwrap().former, [stands_in("operatorhub")]);
+    // An extension stays with its catalog, so that another one's former content says nothing of upgrades.
+    put(&mut lookups, "other");
+    assert_eq!(upgrade(&history, &lookups), Upgrade::UpToDate);
+    assert!(lookups.incomplete());
+    history.installed.as_mut().unwrap().bundle.catalog = None;
+    assert_eq!(upgrade(&history, &lookups), Upgrade::FormerContent);
+}
+
+#[test]
+fn a_catalog_that_is_left_out_is_told_and_asked_again() {
+    let found = CatalogLookup::Found(Arc::new(content(&Value::Null)));
+    for (lookup, incomplete) in [
+        (CatalogLookup::Failed("refused".to_owned()), true),
+        // Its coming back is an event.
+        (CatalogLookup::NotServing, false),
+    ] {
+        let mut lookups = lookups(vec![("high", found.clone()), ("low", lookup)]);
+        if let CatalogLookups::Answered(Answers { answers, .. }) = &mut lookups {
+            answers[0].priority = 1;
+        }
+        let choice = choose(json!({}), &[], &lookups).unwrap();
+        let told = lookups.degraded(&choice.left_out).unwrap();
+        let names: Vec<&str> = told.left_out.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["low"]);
+        assert_eq!(lookups.incomplete(), incomplete);
+    }
+}

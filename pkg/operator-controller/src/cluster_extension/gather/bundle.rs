@@ -1,0 +1,45 @@
+//! Pulls and parses a bundle.
+
+use olm_bundle::Bundle;
+use olm_image::{Filter, Reference};
+use olm_runtime::parsing;
+use olm_runtime::workers::aside;
+
+use super::image::Located;
+use crate::cluster_extension::failure::Failure;
+use crate::cluster_extension::pass::Pass;
+
+/// A bundle that was pulled and parsed.
+pub(crate) struct Pulled<'a> {
+    /// The bundle and its image.
+    pub located: Located<'a>,
+    /// Content of the image.
+    pub bundle: Bundle,
+}
+
+/// Pulls the image of the bundle, or reads it from the cache, and parses its manifests.
+pub(crate) async fn pull<'a>(pass: &Pass<'_>, located: Located<'a>) -> Result<Pulled<'a>, Failure> {
+    // The signature policy applies to the reference in the catalog, which may be a tag.
+    let named: Reference = located
+        .resolved
+        .bundle
+        .image
+        .parse()
+        .unwrap_or_else(|_| located.image.clone().into());
+    let pulling = pass
+        .context
+        .puller
+        .fetch_as(&pass.name, &named, &located.image, Filter::All);
+    let unpacked = aside(pulling).await.map_err(Failure::image)?;
+    let parsing = tokio::task::spawn_blocking(move || {
+        let format = unpacked.labels.get(olm_bundle::FORMAT_LABEL);
+        olm_bundle::check_format(format.map(String::as_str).unwrap_or_default()).map_err(Failure::Parse)?;
+        let files = olm_bundle_files::read(&unpacked.root)?;
+        let _turn = parsing::turn(files.values().map(|file| file.len() as u64).sum());
+        olm_bundle::parse(&files).map_err(Failure::Parse)
+    });
+    let bundle = parsing
+        .await
+        .map_err(|_| Failure::Interrupted("reading the bundle"))??;
+    Ok(Pulled { located, bundle })
+}

@@ -1,0 +1,328 @@
+//! Serving certificates for bundles' webhooks, made here when the cluster has nobody else to make them.
+//!
+//! Key material lands in the bundle's own Secret object and nowhere else; it is taken over from there by the next
+//! revision, so that an upgrade does not change what clients trust.
+//!
+//! A certificate is renewed by a revision of its own, once a year, without a moment in which the API server would
+//! refuse the webhook: every Secret holds the certificate in use and the one that comes next, and the CAs of both are
+//! trusted from the beginning. At a renewal the next one is taken into use, another is prepared, and the CA of the
+//! one before stays trusted until the renewal after, for pods that still serve it. Pods carry a fingerprint of their
+//! certificate, so that a renewal rolls them out anew.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Secret;
+use kube::{Api, Client, ResourceExt as _};
+use olm_api::keys;
+use olm_api::names::Segment;
+use olm_bundle::{CertificateRequest, NextCertificate, OwnCertificate};
+use olm_runtime::tls::{Issued, TlsError, issue};
+use thiserror::Error;
+
+use crate::cluster_extension::call::{CallError, call};
+use crate::cluster_extension::decide::Revision;
+
+const DAY: Duration = Duration::from_hours(24);
+/// What certificates live by when nobody says otherwise.
+const LIFETIME: Lifetime = Lifetime {
+    valid: DAY.saturating_mul(1095),
+    renew: DAY.saturating_mul(365),
+};
+
+/// How long certificates live.
+#[derive(Clone, Copy, Debug)]
+struct Lifetime {
+    /// How long one is valid: it waits for one renewal and is used until the next, and both may come late.
+    valid: Duration,
+    /// How often they are renewed.
+    renew: Duration,
+}
+
+/// Certificates that cannot be had.
+#[derive(Debug, Error)]
+pub(crate) enum CertificateError {
+    /// The kept ones cannot be read.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// New ones cannot be made.
+    #[error("making the webhook certificate for Secret \"{secret}\"")]
+    Make {
+        /// The Secret it would be kept in.
+        secret: String,
+        /// What went wrong.
+        #[source]
+        source: Box<TlsError>,
+    },
+}
+
+/// Certificates for one rendering.
+pub(crate) struct Certificates {
+    /// By the name of the Secret.
+    pub by_secret: BTreeMap<String, OwnCertificate>,
+    /// When they are to be renewed.
+    pub renewal: Timestamp,
+}
+
+/// The certificates asked for by `requests`: those in use until their renewal is due, then those that wait.
+pub(crate) async fn obtain(
+    client: &Client,
+    extension: &str,
+    namespace: &str,
+    requests: &[CertificateRequest],
+    newest: Option<&Revision>,
+    now: Timestamp,
+) -> Result<Certificates, CertificateError> {
+    let due = newest
+        .and_then(|revision| revision.renewal.as_deref())
+        .and_then(|due| due.parse::<Timestamp>().ok());
+    let kept = kept(client, extension, namespace, requests).await?;
+    provide(requests, &kept, due, now, LIFETIME)
+}
+
+/// What the cluster holds for `requests` and is this extension's.
+async fn kept(
+    client: &Client,
+    extension: &str,
+    namespace: &str,
+    requests: &[CertificateRequest],
+) -> Result<BTreeMap<String, OwnCertificate>, CertificateError> {
+    let api: Api<Secret> = Api::namespaced(client.clone(), namespace);
+    let mut found = BTreeMap::new();
+    for request in requests {
+        // No Secret has a name that is refused; the rendered objects are, too.
+        let Ok(name) = Segment::new(&request.secret_name) else {
+            continue;
+        };
+        let what = format!("reading Secret {namespace}/{}", request.secret_name);
+        let secret = match call(what, api.get_opt(&name)).await {
+            // The check of rights, which needs the rendered objects, then tells what the account lacks.
+            Err(error) if error.is_forbidden() => None,
+            answer => answer?,
+        };
+        if let Some(certificate) = secret.as_ref().and_then(|secret| certificate(secret, extension)) {
+            found.insert(request.secret_name.clone(), certificate);
+        }
+    }
+    Ok(found)
+}
+
+/// Keeps, renews or makes each certificate.
+fn provide(
+    requests: &[CertificateRequest],
+    kept: &BTreeMap<String, OwnCertificate>,
+    due: Option<Timestamp>,
+    now: Timestamp,
+    lifetime: Lifetime,
+) -> Result<Certificates, CertificateError> {
+    let in_time = due.filter(|due| *due > now);
+    let mut by_secret = BTreeMap::new();
+    for request in requests {
+        let certificate = match (kept.get(&request.secret_name), in_time) {
+            (Some(certificate), Some(_)) => certificate.clone(),
+            (Some(certificate), None) => renew(request, certificate, now, lifetime)?,
+            (None, _) => make(request, now, lifetime)?,
+        };
+        by_secret.insert(request.secret_name.clone(), certificate);
+    }
+    let renewal = match in_time {
+        Some(due) if !kept.is_empty() => due,
+        // Out of range only at the very end of time.
+        _ => now.checked_add(lifetime.renew).unwrap_or(Timestamp::MAX),
+    };
+    Ok(Certificates { by_secret, renewal })
+}
+
+/// Takes the next certificate into use and prepares another.
+fn renew(
+    request: &CertificateRequest,
+    old: &OwnCertificate,
+    now: Timestamp,
+    lifetime: Lifetime,
+) -> Result<OwnCertificate, CertificateError> {
+    let authorities = authorities(&old.ca_pem);
+    let (Some(next), Some(previous), Some(coming)) = (&old.next, authorities.first(), authorities.get(1))
+    else {
+        // Made before there was a next one: what pods still serve stays trusted.
+        let mut made = make(request, now, lifetime)?;
+        made.ca_pem.extend(authorities.first().map(String::as_str));
+        return Ok(made);
+    };
+    let after = signed(request, now, lifetime)?;
+    Ok(OwnCertificate {
+        ca_pem: [coming, &after.ca_pem, previous].map(String::as_str).concat(),
+        cert_pem: next.cert_pem.clone(),
+        key_pem: next.key_pem.clone(),
+        next: Some(NextCertificate {
+            cert_pem: after.certificate_pem,
+            key_pem: after.key_pem,
+        }),
+    })
+}
+
+/// The certificates in a text of them, one after another, each with its line end.
+fn authorities(pem: &str) -> Vec<String> {
+    const END: &str = "-----END CERTIFICATE-----";
+    let parts = pem.split_inclusive(END).filter(|part| part.contains(END));
+    parts.map(|part| format!("{}\n", part.trim())).collect()
+}
+
+fn certificate(secret: &Secret, extension: &str) -> Option<OwnCertificate> {
+    // Somebody else's Secret of that name is no source of trust.
+    if secret.labels().get(keys::OWNER_NAME_LABEL).map(String::as_str) != Some(extension) {
+        return None;
+    }
+    let data = secret.data.as_ref()?;
+    let text = |key: &str| String::from_utf8(data.get(key)?.0.clone()).ok();
+    Some(OwnCertificate {
+        ca_pem: text("ca.crt")?,
+        cert_pem: text("tls.crt")?,
+        key_pem: text("tls.key")?,
+        next: text("next.crt")
+            .zip(text("next.key"))
+            .map(|(cert_pem, key_pem)| NextCertificate { cert_pem, key_pem }),
+    })
+}
+
+fn signed(
+    request: &CertificateRequest,
+    now: Timestamp,
+    lifetime: Lifetime,
+) -> Result<Issued, CertificateError> {
+    issue(
+        &request.service_name,
+        &request.dns_names,
+        now.into(),
+        lifetime.valid,
+    )
+    .map_err(|source| CertificateError::Make {
+        secret: request.secret_name.clone(),
+        source: Box::new(source),
+    })
+}
+
+/// A certificate and the one that comes after it, each with a CA of its own.
+fn make(
+    request: &CertificateRequest,
+    now: Timestamp,
+    lifetime: Lifetime,
+) -> Result<OwnCertificate, CertificateError> {
+    let first = signed(request, now, lifetime)?;
+    let next = signed(request, now, lifetime)?;
+    // Read and joined again, so that the order and the line ends are what a renewal relies on.
+    let trusted = [first.ca_pem, next.ca_pem].map(|pem| authorities(&pem).concat());
+    Ok(OwnCertificate {
+        ca_pem: trusted.concat(),
+        cert_pem: first.certificate_pem,
+        key_pem: first.key_pem,
+        next: Some(NextCertificate {
+            cert_pem: next.certificate_pem,
+            key_pem: next.key_pem,
+        }),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORT: Lifetime = Lifetime {
+        valid: Duration::from_mins(30),
+        renew: Duration::from_mins(10),
+    };
+
+    fn requests() -> Vec<CertificateRequest> {
+        vec![CertificateRequest {
+            secret_name: "s".into(),
+            service_name: "svc".into(),
+            dns_names: vec!["svc.ns".into(), "svc.ns.svc".into()],
+        }]
+    }
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    /// Whether a client that trusts `ca_pem` takes `cert_pem` for `name` at `time`.
+    fn trusts(ca_pem: &str, cert_pem: &str, name: &'static str, time: Timestamp) -> bool {
+        use rustls::client::danger::ServerCertVerifier as _;
+        use rustls::pki_types::pem::PemObject as _;
+        use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+        let mut roots = rustls::RootCertStore::empty();
+        for ca in CertificateDer::pem_slice_iter(ca_pem.as_bytes()) {
+            roots.add(ca.unwrap()).unwrap();
+        }
+        let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
+        let verifier = rustls::client::WebPkiServerVerifier::builder_with_provider(roots.into(), provider)
+            .build()
+            .unwrap();
+        let leaf = CertificateDer::from_pem_slice(cert_pem.as_bytes()).unwrap();
+        let since = Duration::from_secs(time.as_second().unsigned_abs());
+        let time = UnixTime::since_unix_epoch(since);
+        let name = ServerName::try_from(name).unwrap();
+        verifier.verify_server_cert(&leaf, &[], &name, &[], time).is_ok()
+    }
+
+    #[test]
+    fn the_leaf_is_signed_by_the_ca_and_good_for_the_service() {
+        let now = at("2026-02-03T04:05:06Z");
+        let made = make(&requests()[0], now, LIFETIME).unwrap();
+        assert!(made.key_pem.contains("PRIVATE KEY"));
+        let is_good = |name, time| trusts(&made.ca_pem, &made.cert_pem, name, at(time));
+        assert!(is_good("svc.ns.svc", "2026-02-03T04:00:00Z"));
+        assert!(is_good("svc.ns", "2028-06-01T00:00:00Z"));
+        assert!(!is_good("other.ns.svc", "2026-02-03T05:00:00Z"));
+        assert!(!is_good("svc.ns.svc", "2029-03-03T00:00:00Z"));
+    }
+
+    #[test]
+    fn renewals_leave_no_moment_without_trust() {
+        let mut now = at("2026-02-03T04:05:06Z");
+        let mut before = provide(&requests(), &BTreeMap::new(), None, now, SHORT).unwrap();
+        for _ in 0..4 {
+            let still = now.checked_add(Duration::from_mins(9)).unwrap();
+            let kept = provide(&requests(), &before.by_secret, Some(before.renewal), still, SHORT).unwrap();
+            assert!(kept.by_secret == before.by_secret && kept.renewal == before.renewal);
+
+            now = before.renewal;
+            let after = provide(&requests(), &before.by_secret, Some(before.renewal), now, SHORT).unwrap();
+            let (old, new) = (&before.by_secret["s"], &after.by_secret["s"]);
+            assert!(old.cert_pem != new.cert_pem && old.key_pem != new.key_pem && after.renewal > now);
+            for (ca, leaf) in [(old, new), (new, old), (new, new)] {
+                assert!(trusts(&ca.ca_pem, &leaf.cert_pem, "svc.ns.svc", now));
+            }
+            // Until the next renewal, and well beyond it.
+            let late = after.renewal.checked_add(Duration::from_mins(9)).unwrap();
+            assert!(trusts(&new.ca_pem, &new.cert_pem, "svc.ns.svc", late));
+            assert_eq!(authorities(&new.ca_pem).len(), 3);
+            before = after;
+        }
+    }
+
+    #[test]
+    fn certificates_without_a_next_one_are_renewed_too() {
+        let now = at("2026-02-03T04:05:06Z");
+        let mut old = make(&requests()[0], now, SHORT).unwrap();
+        old.ca_pem = authorities(&old.ca_pem)[0].clone();
+        old.next = None;
+        let kept = BTreeMap::from([("s".to_owned(), old.clone())]);
+        let new = &provide(&requests(), &kept, None, now, SHORT).unwrap().by_secret["s"];
+        assert!(new.next.is_some() && trusts(&new.ca_pem, &old.cert_pem, "svc.ns", now));
+        assert!(trusts(&new.ca_pem, &new.cert_pem, "svc.ns", now));
+    }
+
+    #[test]
+    fn one_more_deployment_changes_nothing_for_the_others() {
+        let now = at("2026-02-03T04:05:06Z");
+        let first = provide(&requests(), &BTreeMap::new(), None, now, SHORT).unwrap();
+        let mut more = requests();
+        more.push(CertificateRequest {
+            secret_name: "t".into(),
+            ..more[0].clone()
+        });
+        let both = provide(&more, &first.by_secret, Some(first.renewal), now, SHORT).unwrap();
+        assert!(both.by_secret["s"] == first.by_secret["s"] && both.by_secret.contains_key("t"));
+        assert_eq!(both.renewal, first.renewal);
+    }
+}

@@ -1,0 +1,105 @@
+//! Refuses a bundle whose CRDs would break what is stored on the cluster, by what their schemas say and, where it is asked for,
+//! by the stored objects themselves ([`stored`]).
+
+use std::time::{Duration, Instant};
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::core::DynamicObject;
+use kube::discovery::ApiResource;
+use kube::{Api, Resource as _, ResourceExt as _};
+use olm_api::names::Segment;
+use olm_api::{ClusterExtension, CrdStoredObjects, CrdUpgradeSafety, CrdUpgradeSafetyEnforcement};
+use olm_bundle::crd_safety::Rules;
+use olm_bundle::crd_schema;
+use olm_runtime::Feature;
+use serde_json::Value;
+
+use super::{served, stored};
+use crate::cluster_extension::call::call;
+use crate::cluster_extension::decide::crd_findings::Findings;
+use crate::cluster_extension::failure::Failure;
+use crate::cluster_extension::{Context, account};
+
+/// Compares every CRD among `objects` with the one on the cluster. Findings that are not waived are a [`Failure`]
+/// that names them, as far as they fit; the log has them all.
+pub(crate) async fn check(
+    context: &Context,
+    extension: &ClusterExtension,
+    objects: &[Value],
+) -> Result<(), Failure> {
+    let safety = settings(extension);
+    let compares = safety.is_none_or(|safety| safety.enforcement != CrdUpgradeSafetyEnforcement::None);
+    let looks = safety.is_some_and(|safety| safety.stored_objects == Some(CrdStoredObjects::Check));
+    if !compares && !looks {
+        return Ok(());
+    }
+    let given = safety
+        .and_then(|safety| safety.waivers.as_deref())
+        .unwrap_or_default();
+    let rules = if context.features.enabled(Feature::UpstreamCrdUpgradeSafety) {
+        Rules::Upstream
+    } else {
+        Rules::Ours
+    };
+    // Read as it is: a typed copy would lose the fields this build does not know, and report them as removed.
+    let kind = ApiResource::erase::<CustomResourceDefinition>(&());
+    let api: Api<DynamicObject> = Api::all_with(account::reader(context, extension)?, &kind);
+    let mut plans = Vec::new();
+    let mut findings = Findings::new(given);
+    let mut took = Duration::ZERO;
+    for new in objects.iter().filter(|object| is_crd(object)) {
+        let Some(name) = new.pointer("/metadata/name").and_then(Value::as_str) else {
+            continue;
+        };
+        let what = format!("reading CustomResourceDefinition \"{name}\"");
+        let Ok(segment) = Segment::new(name) else {
+            continue;
+        };
+        let Some(old) = call(what, api.get_opt(&segment)).await? else {
+            continue;
+        };
+        let old = serde_json::to_value(&old).map_err(|_| Failure::Interrupted("reading a CRD"))?;
+        if looks {
+            plans.push((name.to_owned(), crd_schema::plan(&old, new)));
+        }
+        if !compares {
+            continue;
+        }
+        if let Some(unserved) = findings.compare(name, &old, new, rules) {
+            let started = Instant::now();
+            findings.add(name, served::look(context, extension, name, &unserved).await?);
+            took += started.elapsed();
+        }
+    }
+    let idle = findings.idle();
+    if findings.refused.is_empty() {
+        let warn = |reason, note: &str| {
+            let object = extension.object_ref(&());
+            context.events.warning(object, reason, "Reconcile", note);
+        };
+        if compares && !idle.is_empty() {
+            let idle = idle.join("; ");
+            let note = format!("waivers that match no change of a CRD, and can go: {idle}");
+            warn("WaiverUnused", &note);
+        }
+        if !findings.warnings.is_empty() {
+            warn("ServedVersionRemoved", &findings.warnings.join("; "));
+        }
+        return stored::check(context, extension, plans).await;
+    }
+    for finding in &findings.refused {
+        tracing::warn!(finding, "unsafe change of a CRD");
+    }
+    let text = findings.message(&extension.name_any());
+    Err(Failure::CrdSafety { text, took })
+}
+
+fn settings(extension: &ClusterExtension) -> Option<&CrdUpgradeSafety> {
+    let install = extension.spec.install.as_ref()?;
+    Some(&install.preflight.as_ref()?.crd_upgrade_safety)
+}
+
+fn is_crd(object: &Value) -> bool {
+    let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
+    text("kind") == "CustomResourceDefinition" && text("apiVersion").starts_with("apiextensions.k8s.io/")
+}

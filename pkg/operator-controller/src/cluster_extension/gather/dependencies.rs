@@ -1,0 +1,297 @@
+//! Checks the dependencies of a resolved bundle and finds the packages that would meet them.
+//!
+//! The check precedes every pull and write. Nothing is installed to meet a dependency: the extension waits, its status names the
+//! missing ones, and the installation continues automatically once they are met. An installed bundle stays when a dependency
+//! disappears.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::time::Duration;
+
+use kube::api::ListParams;
+use kube::{Api, ResourceExt as _};
+use olm_api::{AvailabilityMode, ClusterCatalog, ClusterObjectSet, keys};
+use olm_fbc::Property;
+use olm_resolve::CatalogLookup;
+use olm_resolve::constraint::{self, Environment, Gvk, InstalledBundle, Requirement, Unmet, Want};
+use olm_runtime::client::{asking_for, served_kinds};
+use olm_status::cluster_extension::Progress;
+use olm_version::{Version, go_quote};
+use parking_lot::Mutex;
+
+use super::catalogs;
+use crate::cluster_extension::Context;
+use crate::cluster_extension::call::{CallError, call, chain};
+use crate::cluster_extension::decide::{History, Resolved};
+use crate::cluster_extension::failure::Stopped;
+use crate::cluster_extension::pass::Pass;
+
+/// Longest delay before the dependencies are checked again without an event.
+const RECHECK: Duration = Duration::from_secs(30);
+/// Most missing dependencies that the catalogs are searched for.
+const MAX_SEARCHED: usize = 4;
+/// Most catalogs that are searched.
+const MAX_CATALOGS: usize = 16;
+/// Limit of the whole search.
+const SEARCH_LIMIT: Duration = Duration::from_mins(1);
+/// Longest message, in bytes.
+const MESSAGE_LIMIT: usize = 1024;
+
+/// Names of the extensions that wait for their dependencies.
+#[derive(Debug, Default)]
+pub(crate) struct DependencyWaiters(Mutex<HashSet<String>>);
+
+impl DependencyWaiters {
+    /// Returns all names.
+    pub(crate) fn all(&self) -> Vec<String> {
+        self.0.lock().iter().cloned().collect()
+    }
+
+    /// Removes `extension`.
+    pub(crate) fn remove(&self, extension: &str) {
+        self.0.lock().remove(extension);
+    }
+
+    fn insert(&self, extension: &str) {
+        self.0.lock().insert(extension.to_owned());
+    }
+}
+
+/// Checks the dependencies of a bundle that the newest revision does not hold yet.
+///
+/// Errors: the missing dependencies, as the status shows them.
+pub(crate) async fn check(pass: &Pass<'_>, resolved: &Resolved, history: &History) -> Result<(), Stopped> {
+    unmet(pass, resolved, history).await.map_err(|text| {
+        pass.context.shared.metrics.retried("constraints");
+        Stopped {
+            progress: Progress::Retrying(text),
+            max_delay: Some(RECHECK),
+            min_delay: Duration::ZERO,
+        }
+    })
+}
+
+async fn unmet(pass: &Pass<'_>, resolved: &Resolved, history: &History) -> Result<(), String> {
+    let waiters = &pass.context.dependency_waiters;
+    waiters.remove(&pass.name);
+    let newest = history.newest();
+    if newest.is_some_and(|newest| newest.bundle.same_bundle(&resolved.bundle)) {
+        return Ok(());
+    }
+    let bundle = go_quote(&resolved.bundle.name);
+    let head = format!("validating bundle {bundle}: bundle {bundle}");
+    let requirements = constraint::parse(&resolved.properties)
+        .map_err(|error| format!("{head} has a dependency that cannot be read: {error}"))?;
+    if requirements.is_empty() {
+        return Ok(());
+    }
+    // Registered before the check, so that a dependency that is met meanwhile wakes the extension.
+    waiters.insert(&pass.name);
+    let environment = environment(pass.context, &pass.name, &requirements, &resolved.properties)
+        .await
+        .map_err(|error| format!("{head} has dependencies, and {}", chain(&error)))?;
+    // CEL expressions are bounded, but many bundles can take a while.
+    let unmet = tokio::task::spawn_blocking(move || constraint::unmet(&requirements, &environment))
+        .await
+        .map_err(|_| format!("{head} has dependencies, and looking at them was interrupted"))?;
+    if unmet.is_empty() {
+        waiters.remove(&pass.name);
+        return Ok(());
+    }
+    let providers = tokio::time::timeout(SEARCH_LIMIT, providers(pass.context, &unmet))
+        .await
+        .unwrap_or_default();
+    Err(message(&head, &unmet, &providers))
+}
+
+fn message(head: &str, unmet: &[Unmet], providers: &[String]) -> String {
+    let texts: Vec<&str> = unmet.iter().map(|unmet| unmet.text.as_str()).collect();
+    let mut sentences = vec![format!(
+        "{head} has dependencies that are not met: {}",
+        texts.join("; ")
+    )];
+    sentences.extend(providers.iter().cloned());
+    if unmet.iter().any(|unmet| !unmet.wants.is_empty()) {
+        sentences.push("Install what is missing; this extension then goes on by itself".to_owned());
+    }
+    let text = sentences.join(". ");
+    let end = text.floor_char_boundary(MESSAGE_LIMIT);
+    text.get(..end).unwrap_or_default().to_owned()
+}
+
+/// Reads the part of the cluster that `requirements` ask about.
+async fn environment(
+    context: &Context,
+    extension: &str,
+    requirements: &[Requirement],
+    own: &[Property],
+) -> Result<Environment, CallError> {
+    let mut served: BTreeSet<Gvk> = constraint::brought(own).collect();
+    for (group, version) in constraint::group_versions(requirements) {
+        let what = asking_for(&group, &version);
+        let kinds = call(what, served_kinds(&context.shared.client, &group, &version)).await?;
+        served.extend(constraint::apis(&group, &version, kinds));
+    }
+    Ok(Environment {
+        installed: installed(context, extension).await?,
+        served,
+    })
+}
+
+/// Returns the bundles that the other extensions have installed.
+async fn installed(context: &Context, extension: &str) -> Result<Vec<InstalledBundle>, CallError> {
+    let revisions = if let Some(revisions) = context.stores.all_revisions() {
+        revisions
+    } else {
+        let api: Api<ClusterObjectSet> = Api::all(context.shared.client.clone());
+        let selector = keys::selector_of_extension(None);
+        let what = "listing the ClusterObjectSets";
+        call(what, api.list(&ListParams::default().labels(&selector)))
+            .await?
+            .items
+    };
+    let mut by_owner: BTreeMap<String, Vec<ClusterObjectSet>> = BTreeMap::new();
+    for revision in revisions {
+        let owner = revision
+            .labels()
+            .get(keys::OWNER_NAME_LABEL)
+            .cloned()
+            .unwrap_or_default();
+        by_owner.entry(owner).or_default().push(revision);
+    }
+    by_owner.remove(extension);
+    Ok(by_owner
+        .values()
+        .filter_map(|revisions| current(revisions))
+        .collect())
+}
+
+/// Returns the installed bundle among the revisions of one extension.
+fn current(revisions: &[ClusterObjectSet]) -> Option<InstalledBundle> {
+    let installed = History::read(revisions).installed?;
+    let revision = revisions
+        .iter()
+        .find(|revision| revision.name_any() == installed.name)?;
+    let properties = revision.annotations().get(keys::CATALOG_PROPERTIES_ANNOTATION);
+    let properties = properties.and_then(|text| serde_json::from_str(text).ok());
+    InstalledBundle::new(
+        installed.bundle.package,
+        &installed.bundle.version,
+        properties.unwrap_or_default(),
+    )
+}
+
+/// Longest text of [`keys::CATALOG_PROPERTIES_ANNOTATION`], in bytes: all annotations of an object share 256 KiB.
+const PROPERTIES_LIMIT: usize = 64 * 1024;
+
+/// Returns the bundle's properties for the annotation of its revision; `None` if they exceed the limit.
+pub(crate) fn recorded_properties(resolved: &Resolved) -> Option<String> {
+    let text = serde_json::to_string(&resolved.properties).ok()?;
+    (!resolved.properties.is_empty() && text.len() <= PROPERTIES_LIMIT).then_some(text)
+}
+
+/// Returns a sentence for each missing dependency with the packages that would meet it.
+async fn providers(context: &Context, unmet: &[Unmet]) -> Vec<String> {
+    let wants: BTreeSet<&Want> = unmet.iter().flat_map(|unmet| &unmet.wants).collect();
+    if wants.is_empty() {
+        return Vec::new();
+    }
+    let Ok(mut catalogs) = catalogs::catalogs(context).await else {
+        return Vec::new();
+    };
+    catalogs.retain(|catalog| catalog.spec.availability_mode != Some(AvailabilityMode::Unavailable));
+    catalogs.sort_by_key(|catalog| {
+        (
+            std::cmp::Reverse(catalog.spec.priority.unwrap_or_default()),
+            catalog.name_any(),
+        )
+    });
+    catalogs.truncate(MAX_CATALOGS);
+    let mut sentences = Vec::new();
+    for want in wants.into_iter().take(MAX_SEARCHED) {
+        let mut found = Vec::new();
+        for catalog in &catalogs {
+            found.extend(search(context, catalog, want).await);
+        }
+        let what = match want {
+            Want::Gvk(gvk) => format!("the API {gvk}"),
+            Want::Package { name, range } => {
+                format!("package {} in a version {}", go_quote(name), go_quote(range))
+            }
+        };
+        sentences.push(if found.is_empty() {
+            format!("No catalog has {what}")
+        } else {
+            format!("There is {what}: {}", found.join(", and "))
+        });
+    }
+    sentences
+}
+
+/// Returns the packages of one catalog that would meet the dependency.
+async fn search(context: &Context, catalog: &ClusterCatalog, want: &Want) -> Option<String> {
+    let name = catalog.name_any();
+    match want {
+        Want::Gvk(gvk) => {
+            let reference = catalogs::reference(catalog).ok()?;
+            let packages = context
+                .catalogs
+                .providers(&reference, &gvk.group, &gvk.version, &gvk.kind)
+                .await
+                .inspect_err(|error| {
+                    tracing::debug!(
+                        catalog = name,
+                        error = error.message(),
+                        "a catalog was not searched for a dependency"
+                    )
+                })
+                .ok()?;
+            let packages: Vec<String> = packages.iter().map(|package| go_quote(package)).collect();
+            (!packages.is_empty())
+                .then(|| format!("package {} of catalog {}", packages.join(" or "), go_quote(&name)))
+        }
+        Want::Package { name: package, range } => {
+            let (answer, _) = catalogs::answer(context, catalog.clone(), package).await;
+            let CatalogLookup::Found(offered) = answer.lookup else {
+                return None;
+            };
+            let range: olm_version::SkipRange = range.parse().ok()?;
+            let versions = offered
+                .bundles
+                .iter()
+                .filter_map(|bundle| bundle.version_release(false).ok());
+            let highest: Version = versions
+                .map(|version| version.version)
+                .filter(|version| range.matches(version))
+                .max_by(Version::cmp_precedence)?;
+            Some(format!("catalog {} (version {highest})", go_quote(&name)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_message_names_dependencies_and_providers() {
+        let unmet = [Unmet {
+            text: "it needs the API g/v1 Kind, which the cluster does not serve".to_owned(),
+            wants: vec![Want::Gvk(Gvk {
+                group: "g".to_owned(),
+                version: "v1".to_owned(),
+                kind: "Kind".to_owned(),
+            })],
+        }];
+        let text = message(
+            "validating bundle \"a\": bundle \"a\"",
+            &unmet,
+            &["The API x".to_owned()],
+        );
+        assert_eq!(
+            text,
+            "validating bundle \"a\": bundle \"a\" has dependencies that are not met: it needs the API g/v1 Kind, which the \
+             cluster does not serve. The API x. Install what is missing; this extension then goes on by itself"
+        );
+        assert!(message(&"ä".repeat(2000), &unmet, &[]).len() <= MESSAGE_LIMIT);
+    }
+}

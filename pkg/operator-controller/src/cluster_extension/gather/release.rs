@@ -1,0 +1,220 @@
+//! Reads the Helm release of an extension that upstream's former runtime installed.
+//!
+//! Another program wrote the release, so its size and its number of objects are bounded.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+
+use flate2::read::GzDecoder;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::ListParams;
+use kube::{Api, ResourceExt as _};
+use olm_api::keys;
+use olm_api::names::Segment;
+use olm_api::text::quoted;
+use olm_applier::plan::PackError;
+use serde::Deserialize;
+use serde_json::Value;
+use thiserror::Error;
+
+use crate::cluster_extension::Context;
+use crate::cluster_extension::call::{CallError, call};
+
+/// Value of the `owner` label on the Secrets of upstream's releases.
+const OWNER: &str = "operator-controller";
+/// Most Secrets of one release, as in upstream.
+const CHUNKS: usize = 11;
+/// Largest unpacked release, in bytes.
+const RELEASE_LIMIT: u64 = 64 * 1024 * 1024;
+/// Most objects of a release.
+const OBJECTS: usize = 1000;
+/// Release labels that identify the bundle.
+const LABELS: [&str; 5] = [
+    keys::BUNDLE_NAME_ANNOTATION,
+    keys::PACKAGE_NAME_ANNOTATION,
+    keys::BUNDLE_VERSION_ANNOTATION,
+    keys::BUNDLE_REFERENCE_ANNOTATION,
+    keys::BUNDLE_RELEASE_ANNOTATION,
+];
+
+/// Failure to read the revisions of an extension, or to take over its Helm release.
+#[derive(Debug, Error)]
+pub(crate) enum RevisionsError {
+    /// A call to the API server failed.
+    #[error("migrating storage")]
+    Call(#[from] CallError),
+    /// The release is malformed.
+    #[error("migrating storage: the Helm release in Secret \"{secret}\" {why}")]
+    Release {
+        /// Secret of the release.
+        secret: String,
+        /// Cause.
+        why: String,
+    },
+    /// The objects of the release do not fit into a revision.
+    #[error("migrating storage: packing objects into Secrets")]
+    Pack(#[source] PackError),
+}
+
+/// Release as Helm stores it, with the fields that a revision needs.
+#[derive(Deserialize)]
+pub(crate) struct Release {
+    #[serde(default)]
+    manifest: String,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
+    #[serde(default)]
+    chart: Chart,
+}
+
+impl Release {
+    /// Returns the objects of the release.
+    pub(crate) fn objects(&self) -> Result<Vec<Value>, String> {
+        objects(&self.manifest)
+    }
+
+    /// Returns the annotations of a revision that identify the bundle of the release.
+    pub(crate) fn bundle_annotations(&self) -> BTreeMap<&'static str, String> {
+        let mut annotations: BTreeMap<&'static str, String> = LABELS
+            .into_iter()
+            .filter_map(|key| Some((key, self.labels.get(key)?.clone())))
+            .collect();
+        let properties = self.chart.metadata.annotations.get(keys::PROPERTIES_ANNOTATION);
+        annotations.extend(properties.map(|properties| (keys::PROPERTIES_ANNOTATION, properties.clone())));
+        annotations
+    }
+}
+
+#[derive(Default, Deserialize)]
+struct Chart {
+    #[serde(default)]
+    metadata: ChartMetadata,
+}
+
+#[derive(Default, Deserialize)]
+struct ChartMetadata {
+    #[serde(default)]
+    annotations: BTreeMap<String, String>,
+}
+
+/// Returns the deployed release of the extension `name`.
+pub(crate) async fn deployed(context: &Context, name: &str) -> Result<Option<Release>, RevisionsError> {
+    let api: Api<Secret> = Api::namespaced(context.shared.client.clone(), &context.shared.system_namespace);
+    let index = ListParams::default()
+        .labels(&format!("owner={OWNER},name={name},type=index,status=deployed"))
+        .fields(&format!("type={}", keys::RELEASE_INDEX_SECRET_TYPE));
+    let what = format!("listing the Helm releases of ClusterExtension \"{name}\"");
+    let found = call(what, api.list(&index)).await?.items;
+    let version = |secret: &Secret| {
+        let label = secret.labels().get("version");
+        label
+            .and_then(|text| text.parse::<u64>().ok())
+            .unwrap_or_default()
+    };
+    let Some(newest) = found.into_iter().max_by_key(version) else {
+        return Ok(None);
+    };
+    let bytes = compressed(&api, &newest).await?;
+    let secret = newest.name_any();
+    match decode(&bytes) {
+        Ok(release) => {
+            tracing::info!(secret, "taking over a Helm release");
+            Ok(Some(release))
+        }
+        Err(why) => Err(RevisionsError::Release { secret, why }),
+    }
+}
+
+/// Returns the compressed release, joined from its Secrets.
+async fn compressed(api: &Api<Secret>, index: &Secret) -> Result<Vec<u8>, RevisionsError> {
+    let wrong = |why: &str| RevisionsError::Release {
+        secret: index.name_any(),
+        why: why.to_owned(),
+    };
+    let part = |secret: &Secret| Some(secret.data.as_ref()?.get("chunk")?.0.clone());
+    let mut bytes = part(index).ok_or_else(|| wrong("has no data"))?;
+    let extra = index.data.as_ref().and_then(|data| data.get("extraChunks"));
+    let names: Vec<String> = match extra.filter(|list| !list.0.is_empty()) {
+        Some(list) => {
+            serde_json::from_slice(&list.0).map_err(|_| wrong("has a list of chunks that is no list"))?
+        }
+        None => Vec::new(),
+    };
+    if names.len() >= CHUNKS {
+        return Err(wrong("has too many chunks"));
+    }
+    for name in names {
+        let what = format!("reading Secret {} of a Helm release", quoted(&name, 253));
+        let name = Segment::new(&name).map_err(|fault| wrong(&format!("has a chunk whose {fault}")))?;
+        let chunk = call(what, api.get(&name)).await?;
+        bytes.extend(part(&chunk).ok_or_else(|| wrong("has a chunk without data"))?);
+    }
+    Ok(bytes)
+}
+
+fn decode(bytes: &[u8]) -> Result<Release, String> {
+    let mut text = Vec::new();
+    let read = GzDecoder::new(bytes)
+        .take(RELEASE_LIMIT + 1)
+        .read_to_end(&mut text);
+    read.map_err(|error| format!("is not compressed as it should be: {error}"))?;
+    if u64::try_from(text.len()).unwrap_or(u64::MAX) > RELEASE_LIMIT {
+        return Err(format!("unpacks to more than {RELEASE_LIMIT} bytes"));
+    }
+    // Through a map, since serde also reads a struct from a list.
+    serde_json::from_slice::<serde_json::Map<String, Value>>(&text)
+        .and_then(|release| serde_json::from_value(Value::Object(release)))
+        .map_err(|error| format!("is no release: {error}"))
+}
+
+/// Reads a manifest with one JSON object a line, the form that upstream's post-renderer writes.
+fn objects(manifest: &str) -> Result<Vec<Value>, String> {
+    let lines = manifest.lines().map(str::trim);
+    let documents =
+        lines.filter(|line| !line.is_empty() && !line.starts_with("---") && !line.starts_with('#'));
+    let mut objects = Vec::new();
+    for document in documents {
+        if objects.len() == OBJECTS {
+            return Err(format!("holds more than {OBJECTS} objects"));
+        }
+        let object: Value = serde_json::from_str(document)
+            .map_err(|error| format!("holds a manifest that is no JSON: {error}"))?;
+        objects.push(object);
+    }
+    Ok(objects)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn packed(text: &str) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        encoder.write_all(text.as_bytes()).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn a_release_has_labels_and_objects() {
+        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});
+        let release = json!({"name": "x", "manifest": format!("{map}\n{map}\n"), "info": {"status": "deployed"},
+            "labels": {keys::BUNDLE_NAME_ANNOTATION: "x.v1"}, "chart": {"metadata": {"annotations": {"a": "b"}}}});
+        let release = decode(&packed(&release.to_string())).unwrap();
+        assert_eq!(release.labels[keys::BUNDLE_NAME_ANNOTATION], "x.v1");
+        assert_eq!(objects(&release.manifest).unwrap(), [map.clone(), map]);
+    }
+
+    #[test]
+    fn a_malformed_release_is_refused() {
+        assert!(decode(b"text").is_err_and(|why| why.contains("not compressed")));
+        assert!(decode(&packed("[]")).is_err_and(|why| why.contains("is no release")));
+        let bomb = packed(&" ".repeat(usize::try_from(RELEASE_LIMIT).unwrap() + 1));
+        assert!(decode(&bomb).is_err_and(|why| why.contains("unpacks to more")));
+        assert!(objects("kind: ConfigMap").is_err_and(|why| why.contains("no JSON")));
+        assert!(objects(&"{}\n".repeat(OBJECTS + 1)).is_err());
+    }
+}

@@ -1,0 +1,442 @@
+//! Are the rights of the extension's service account enough? Asked before the first write, so that all that is missing is told at
+//! once and nothing is half applied.
+//!
+//! The API server lists what the account may do, one request per namespace; what that list does not grant is asked for one by one, as
+//! other authorizers than RBAC have no lists.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use k8s_openapi::api::authorization::v1::{
+    NonResourceAttributes, ResourceAttributes, SelfSubjectRulesReview, SubjectAccessReview,
+    SubjectAccessReviewSpec, SubjectRulesReviewStatus,
+};
+use k8s_openapi::api::core::v1::ServiceAccount;
+use kube::Client;
+use kube::api::{Api, PostParams};
+use olm_applier::account::Account;
+use olm_applier::engine::acting_as;
+use olm_bundle::permissions::{
+    Escalation, PermissionOptions, PolicyRule, RequiredRule, RuleScope, required_rules,
+};
+use serde_json::{Value, json};
+
+use crate::ServiceAccountPolicy;
+use crate::cluster_extension::call::{CallError, call};
+use crate::cluster_extension::failure::Failure;
+
+/// The rules of this namespace are those that hold everywhere: nobody binds a role in it.
+const NOWHERE: &str = "olm-rights-of-the-whole-cluster";
+/// How many rights are asked for one by one; what the lists do not grant beyond that is told as missing.
+const ASKED: usize = 200;
+/// How many missing rules a message names.
+const NAMED: usize = 100;
+
+/// What an account may do, by where.
+type Granted = BTreeMap<RuleScope, Vec<PolicyRule>>;
+
+/// Refuses an `account` that is not there, or that the controller may not look at.
+pub(crate) async fn present(
+    client: &Client,
+    policy: ServiceAccountPolicy,
+    account: &Account,
+) -> Result<(), Failure> {
+    let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), account.namespace());
+    let found = call(
+        format!("reading the {account}"),
+        accounts.get_metadata_opt(account.name()),
+    );
+    match found.await {
+        Ok(Some(_)) => Ok(()),
+        Ok(None) => Err(Failure::AccountMissing {
+            account: account.clone(),
+            otherwise: match policy {
+                ServiceAccountPolicy::Require => "name another one in spec.serviceAccount",
+                ServiceAccountPolicy::Impersonate | ServiceAccountPolicy::Ignore => {
+                    "clear spec.serviceAccount to use the controller's own rights"
+                }
+            },
+        }),
+        Err(error) if error.is_forbidden() => Err(Failure::AccountClosed(account.clone())),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Refuses `objects` that `account` may not write.
+pub(crate) async fn check(client: &Client, account: &Account, objects: &[Value]) -> Result<(), Failure> {
+    let options = |escalation| PermissionOptions {
+        escalation,
+        owner: Some(""),
+        ..PermissionOptions::default()
+    };
+    let granted = granted(client, account, objects).await?;
+    let base = required_rules(&without_rules(objects), &options(Escalation::Rules));
+    let mut missing = lacking(&granted, &base);
+    for role in objects.iter().filter(|object| is_role(object)) {
+        let contents = required_rules(std::slice::from_ref(role), &options(Escalation::Rules));
+        let lacks = lacking(&granted, &contents);
+        let verbs = required_rules(&with_bindings(role, objects), &options(Escalation::Verbs));
+        if !lacks.is_empty() && !lacking(&granted, &verbs).is_empty() {
+            missing.extend(lacks);
+        }
+    }
+    missing.sort();
+    missing.dedup();
+    let missing = ask(client, account, missing).await?;
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::Rights {
+            account: account.clone(),
+            rules: describe(&merged(missing)),
+        })
+    }
+}
+
+fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object
+        .pointer(pointer)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+}
+
+fn is_role(object: &Value) -> bool {
+    text(object, "/apiVersion").starts_with("rbac.authorization.k8s.io/")
+        && matches!(text(object, "/kind"), "Role" | "ClusterRole")
+}
+
+/// The objects with roles that grant nothing: what it takes to write the objects as such.
+fn without_rules(objects: &[Value]) -> Vec<Value> {
+    let mut objects = objects.to_vec();
+    for role in objects.iter_mut().filter(|object| is_role(object)) {
+        role["rules"] = json!([]);
+    }
+    objects
+}
+
+/// A role and all that bind it.
+fn with_bindings(role: &Value, objects: &[Value]) -> Vec<Value> {
+    let binds = |object: &&Value| {
+        text(object, "/roleRef/name") == text(role, "/metadata/name")
+            && text(object, "/roleRef/kind") == text(role, "/kind")
+            && (text(role, "/kind") == "ClusterRole"
+                || text(object, "/metadata/namespace") == text(role, "/metadata/namespace"))
+    };
+    let bindings = objects.iter().filter(binds).cloned();
+    std::iter::once(role.clone()).chain(bindings).collect()
+}
+
+async fn granted(client: &Client, account: &Account, objects: &[Value]) -> Result<Granted, CallError> {
+    let mut scopes = BTreeSet::from([RuleScope::Cluster]);
+    for object in objects {
+        let namespace = text(object, "/metadata/namespace");
+        if !namespace.is_empty() {
+            scopes.insert(RuleScope::Namespace(namespace.to_owned()));
+        }
+    }
+    let mut granted = Granted::new();
+    let Ok(actor) = acting_as(client, account) else {
+        return Ok(granted);
+    };
+    let reviews: Api<SelfSubjectRulesReview> = Api::all(actor);
+    for scope in scopes {
+        let namespace = match &scope {
+            RuleScope::Cluster => NOWHERE,
+            RuleScope::Namespace(namespace) => namespace,
+        };
+        let review: SelfSubjectRulesReview =
+            serde_json::from_value(json!({"spec": {"namespace": namespace}})).unwrap_or_default();
+        let what = format!("listing what the {account} may do");
+        match call(what, reviews.create(&PostParams::default(), &review)).await {
+            Ok(answer) => granted.insert(scope, answer.status.map(rules).unwrap_or_default()),
+            // Without a list everything is asked for by itself.
+            Err(error) if error.is_forbidden() => granted.insert(scope, Vec::new()),
+            Err(error) => return Err(error),
+        };
+    }
+    Ok(granted)
+}
+
+fn rules(status: SubjectRulesReviewStatus) -> Vec<PolicyRule> {
+    let set = |list: Option<Vec<String>>| list.into_iter().flatten().collect::<BTreeSet<String>>();
+    let resources = status.resource_rules.into_iter().map(|rule| PolicyRule {
+        api_groups: set(rule.api_groups),
+        resources: set(rule.resources),
+        resource_names: set(rule.resource_names),
+        verbs: rule.verbs.into_iter().collect(),
+        ..PolicyRule::default()
+    });
+    let paths = status.non_resource_rules.into_iter().map(|rule| PolicyRule {
+        non_resource_urls: set(rule.non_resource_urls),
+        verbs: rule.verbs.into_iter().collect(),
+        ..PolicyRule::default()
+    });
+    resources.chain(paths).collect()
+}
+
+/// What of `required` no rule grants, taken apart into single rights.
+fn lacking(granted: &Granted, required: &[RequiredRule]) -> Vec<RequiredRule> {
+    let has = |scope: &RuleScope, right: &PolicyRule| {
+        let everywhere = granted.get(&RuleScope::Cluster);
+        let here = granted.get(scope);
+        everywhere
+            .into_iter()
+            .chain(here)
+            .flatten()
+            .any(|rule| rule.covers(right))
+    };
+    let mut lacking = Vec::new();
+    for RequiredRule { scope, rule } in required {
+        if !has(scope, rule) {
+            let rights = singles(rule).into_iter().filter(|right| !has(scope, right));
+            lacking.extend(rights.map(|rule| RequiredRule {
+                scope: scope.clone(),
+                rule,
+            }));
+        }
+    }
+    lacking
+}
+
+/// One rule for each verb on each resource, name or path.
+fn singles(rule: &PolicyRule) -> Vec<PolicyRule> {
+    let one = |text: &String| BTreeSet::from([text.clone()]);
+    let mut all = Vec::new();
+    for verb in &rule.verbs {
+        for url in &rule.non_resource_urls {
+            all.push(PolicyRule {
+                non_resource_urls: one(url),
+                verbs: one(verb),
+                ..PolicyRule::default()
+            });
+        }
+        for group in &rule.api_groups {
+            for resource in &rule.resources {
+                let single = PolicyRule {
+                    api_groups: one(group),
+                    resources: one(resource),
+                    verbs: one(verb),
+                    ..PolicyRule::default()
+                };
+                if rule.resource_names.is_empty() {
+                    all.push(single);
+                    continue;
+                }
+                all.extend(rule.resource_names.iter().map(|name| PolicyRule {
+                    resource_names: one(name),
+                    ..single.clone()
+                }));
+            }
+        }
+    }
+    all
+}
+
+/// Those of `missing` that the API server refuses when it is asked.
+async fn ask(
+    client: &Client,
+    account: &Account,
+    missing: Vec<RequiredRule>,
+) -> Result<Vec<RequiredRule>, CallError> {
+    let reviews: Api<SubjectAccessReview> = Api::all(client.clone());
+    let mut refused = Vec::new();
+    for (index, right) in missing.into_iter().enumerate() {
+        if index < ASKED {
+            let review = SubjectAccessReview {
+                spec: question(account, &right),
+                ..SubjectAccessReview::default()
+            };
+            let what = format!("asking what the {account} may do");
+            let answer = call(what, reviews.create(&PostParams::default(), &review)).await?;
+            if answer.status.is_some_and(|status| status.allowed) {
+                continue;
+            }
+        }
+        refused.push(right);
+    }
+    Ok(refused)
+}
+
+fn question(account: &Account, right: &RequiredRule) -> SubjectAccessReviewSpec {
+    let only = |set: &BTreeSet<String>| set.iter().next().cloned();
+    let rule = &right.rule;
+    let mut spec = SubjectAccessReviewSpec {
+        user: Some(account.user()),
+        groups: Some(account.groups()),
+        ..SubjectAccessReviewSpec::default()
+    };
+    if let Some(path) = only(&rule.non_resource_urls) {
+        spec.non_resource_attributes = Some(NonResourceAttributes {
+            path: Some(path),
+            verb: only(&rule.verbs),
+        });
+        return spec;
+    }
+    let resource = only(&rule.resources).unwrap_or_default();
+    let (resource, subresource) = match resource.split_once('/') {
+        Some((resource, sub)) => (resource.to_owned(), Some(sub.to_owned())),
+        None => (resource, None),
+    };
+    spec.resource_attributes = Some(ResourceAttributes {
+        group: only(&rule.api_groups),
+        resource: Some(resource),
+        subresource,
+        name: only(&rule.resource_names),
+        namespace: match &right.scope {
+            RuleScope::Cluster => None,
+            RuleScope::Namespace(namespace) => Some(namespace.clone()),
+        },
+        verb: only(&rule.verbs),
+        ..ResourceAttributes::default()
+    });
+    spec
+}
+
+/// Single rights put together again, as an administrator would write the rules.
+fn merged(rights: Vec<RequiredRule>) -> Vec<RequiredRule> {
+    // Each pass joins what differs in one field only.
+    let passes: [fn(&mut PolicyRule) -> &mut BTreeSet<String>; 4] = [
+        |rule| &mut rule.verbs,
+        |rule| &mut rule.resource_names,
+        |rule| &mut rule.resources,
+        |rule| &mut rule.non_resource_urls,
+    ];
+    passes.into_iter().fold(rights, |rights, field| {
+        let mut joined: BTreeMap<RequiredRule, BTreeSet<String>> = BTreeMap::new();
+        for mut right in rights {
+            // Without names the rule means all objects: that is not joined with some.
+            let values = std::mem::take(field(&mut right.rule));
+            let key = if values.is_empty() {
+                right
+            } else {
+                field(&mut right.rule).insert(String::new());
+                right
+            };
+            joined.entry(key).or_default().extend(values);
+        }
+        let restore = |(mut right, values): (RequiredRule, BTreeSet<String>)| {
+            *field(&mut right.rule) = values;
+            right
+        };
+        joined.into_iter().map(restore).collect()
+    })
+}
+
+/// A line for each rule, sorted.
+fn describe(rules: &[RequiredRule]) -> Vec<String> {
+    let mut lines: Vec<String> = rules
+        .iter()
+        .map(|RequiredRule { scope, rule }| {
+            let namespace = match scope {
+                RuleScope::Cluster => "",
+                RuleScope::Namespace(namespace) => namespace,
+            };
+            let mut line = format!("Namespace:\"{namespace}\"");
+            for (key, values) in [
+                ("APIGroups", &rule.api_groups),
+                ("Resources", &rule.resources),
+                ("ResourceNames", &rule.resource_names),
+                ("Verbs", &rule.verbs),
+                ("NonResourceURLs", &rule.non_resource_urls),
+            ] {
+                if !values.is_empty() {
+                    let list: Vec<&str> = values.iter().map(String::as_str).collect();
+                    // Writing into a String cannot fail.
+                    let _ = write!(line, " {key}:[{}]", list.join(","));
+                }
+            }
+            line
+        })
+        .collect();
+    lines.sort();
+    let more = lines.len().saturating_sub(NAMED);
+    lines.truncate(NAMED);
+    if more > 0 {
+        lines.push(format!("and {more} more"));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(groups: &[&str], resources: &[&str], names: &[&str], verbs: &[&str]) -> PolicyRule {
+        let set = |list: &[&str]| list.iter().map(|&text| text.to_owned()).collect();
+        PolicyRule {
+            api_groups: set(groups),
+            resources: set(resources),
+            resource_names: set(names),
+            verbs: set(verbs),
+            ..PolicyRule::default()
+        }
+    }
+
+    fn at(namespace: &str, rule: PolicyRule) -> RequiredRule {
+        let scope = match namespace {
+            "" => RuleScope::Cluster,
+            namespace => RuleScope::Namespace(namespace.to_owned()),
+        };
+        RequiredRule { scope, rule }
+    }
+
+    #[test]
+    fn rules_together_grant_what_none_does_alone() {
+        let granted = Granted::from([
+            (
+                RuleScope::Cluster,
+                vec![rule(&[""], &["configmaps"], &[], &["get", "patch"])],
+            ),
+            (
+                RuleScope::Namespace("a".to_owned()),
+                vec![rule(&[""], &["configmaps"], &["x"], &["delete"])],
+            ),
+        ]);
+        let wanted = rule(&[""], &["configmaps"], &["x", "y"], &["delete", "get", "patch"]);
+        let lines = |namespace| describe(&merged(lacking(&granted, &[at(namespace, wanted.clone())])));
+        assert_eq!(
+            lines("a"),
+            ["Namespace:\"a\" APIGroups:[] Resources:[configmaps] ResourceNames:[y] Verbs:[delete]"]
+        );
+        assert_eq!(
+            lines("b"),
+            ["Namespace:\"b\" APIGroups:[] Resources:[configmaps] ResourceNames:[x,y] Verbs:[delete]"]
+        );
+    }
+
+    #[test]
+    fn single_rights_read_as_rules() {
+        let wanted = vec![
+            at("", rule(&["apps"], &["deployments"], &["d"], &["get", "patch"])),
+            at(
+                "",
+                rule(&["apps"], &["deployments", "statefulsets"], &[], &["create"]),
+            ),
+            at("", rule(&[""], &["*"], &[], &["*"])),
+        ];
+        let parts: Vec<RequiredRule> = lacking(&Granted::new(), &wanted);
+        assert_eq!(parts.len(), 5);
+        assert_eq!(
+            describe(&merged(parts)),
+            [
+                "Namespace:\"\" APIGroups:[] Resources:[*] Verbs:[*]",
+                "Namespace:\"\" APIGroups:[apps] Resources:[deployments,statefulsets] Verbs:[create]",
+                "Namespace:\"\" APIGroups:[apps] Resources:[deployments] ResourceNames:[d] Verbs:[get,patch]",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_question_names_the_account_and_its_groups() {
+        let account = Account::new("ns", "sa").unwrap();
+        let asked = question(&account, &at("ns", rule(&[""], &["pods/log"], &["p"], &["get"])));
+        let asked = serde_json::to_value(asked).unwrap();
+        assert_eq!(
+            asked,
+            json!({"user": "system:serviceaccount:ns:sa",
+                "groups": ["system:serviceaccounts", "system:serviceaccounts:ns", "system:authenticated"],
+                "resourceAttributes": {"group": "", "resource": "pods", "subresource": "log", "name": "p",
+                    "namespace": "ns", "verb": "get"}})
+        );
+    }
+}

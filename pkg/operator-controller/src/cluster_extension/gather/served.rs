@@ -1,0 +1,49 @@
+//! Looks whether somebody uses the versions that a new CRD no longer serves.
+
+use std::time::Instant;
+
+use olm_api::ClusterExtension;
+use olm_applier::stored::{Reach, uses};
+use olm_bundle::crd_safety::{Served, Unserved};
+
+use super::stored::turn;
+use crate::cluster_extension::call::chain;
+use crate::cluster_extension::failure::Failure;
+use crate::cluster_extension::{Context, account};
+
+/// The verdict on the versions of `crd`, by the metadata of its objects. An API server that refuses to list them makes it
+/// a warning; one that does not answer makes the extension wait.
+pub(super) async fn look(
+    context: &Context,
+    extension: &ClusterExtension,
+    crd: &str,
+    unserved: &Unserved,
+) -> Result<Served, Failure> {
+    let client = account::reader(context, extension)?;
+    let _turn = turn().await?;
+    let started = Instant::now();
+    let judged = match uses(&client, unserved, &Reach::default()).await {
+        Ok(found) => {
+            tracing::info!(
+                crd,
+                objects = found.objects,
+                partial = found.partial,
+                seconds = started.elapsed().as_secs_f64(),
+                "the use of versions that a CRD no longer serves was looked for"
+            );
+            unserved.judge(&found)
+        }
+        Err(error) if error.lasts() => unserved.unchecked(&chain(&error)),
+        Err(source) => {
+            return Err(Failure::Survey {
+                crd: crd.to_owned(),
+                source: Box::new(source),
+                took: started.elapsed(),
+            });
+        }
+    };
+    for warning in &judged.warnings {
+        tracing::warn!(crd, warning, "change of a CRD");
+    }
+    Ok(judged)
+}

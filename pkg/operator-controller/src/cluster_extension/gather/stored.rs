@@ -1,0 +1,200 @@
+//! Refuses a bundle with whose CRDs a stored object would no longer be valid: the opt-in level above [`crds`](super::crds).
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use kube::{Resource as _, ResourceExt as _};
+use olm_api::ClusterExtension;
+use olm_applier::stored::{Limits, Survey, survey};
+use olm_bundle::crd_schema::Plan;
+use olm_runtime::workers::aside;
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use crate::cluster_extension::decide::crd_findings::{NAME_LIMIT, cut};
+use crate::cluster_extension::failure::Failure;
+use crate::cluster_extension::{Context, account};
+
+/// One at a time, whatever number of extensions ask: each holds a page of objects in memory.
+static TURN: Semaphore = Semaphore::const_new(1);
+/// Longest text of what would break, in bytes; what stands around it fits into the rest of 1 KiB.
+const TEXT_LIMIT: usize = 480;
+/// Longest text of one object's fault, in bytes.
+const FAULT_LIMIT: usize = 200;
+/// Longest text of what could not be decided, in bytes.
+const UNKNOWN_LIMIT: usize = 120;
+
+/// The turn to list stored objects.
+pub(super) async fn turn() -> Result<SemaphorePermit<'static>, Failure> {
+    let turn = aside(TURN.acquire()).await;
+    turn.map_err(|_| Failure::Interrupted("waiting for a survey"))
+}
+
+/// Holds the stored objects of every CRD against what it is to become. Objects that would break are a [`Failure`] that
+/// names the first and how many there are; what could not be decided is told in an event.
+pub(crate) async fn check(
+    context: &Context,
+    extension: &ClusterExtension,
+    plans: Vec<(String, Plan)>,
+) -> Result<(), Failure> {
+    if plans.is_empty() {
+        return Ok(());
+    }
+    let client = account::reader(context, extension)?;
+    let _turn = turn().await?;
+    let started = Instant::now();
+    let mut lines = Vec::new();
+    let mut unknown = Vec::new();
+    for (crd, plan) in plans {
+        unknown.extend(plan.notes.into_iter().map(|note| format!("{crd}: {note}")));
+        for target in plan.targets {
+            let target = Arc::new(target);
+            let found = aside(survey(
+                &client,
+                &plan.group,
+                &plan.plural,
+                Arc::clone(&target),
+                &Limits::default(),
+            ))
+            .await
+            .map_err(|source| Failure::Survey {
+                crd: crd.clone(),
+                source: Box::new(source),
+                took: started.elapsed(),
+            })?;
+            tracing::info!(
+                crd,
+                version = target.version,
+                objects = found.objects,
+                broken = found.broken,
+                seconds = started.elapsed().as_secs_f64(),
+                "stored objects were held against a new schema"
+            );
+            if found.objects > 0 {
+                let undecided = found.unknown.iter().chain(target.unknown());
+                unknown.extend(undecided.map(|why| format!("{crd} {}: {why}", target.version)));
+            }
+            if found.broken > 0 {
+                lines.push(line(&crd, &target.version, &found));
+            }
+        }
+    }
+    unknown.dedup();
+    if lines.is_empty() {
+        tell_unknown(context, extension, &unknown);
+        return Ok(());
+    }
+    Err(Failure::StoredObjects {
+        text: message(&extension.name_any(), &lines, &unknown),
+        took: started.elapsed(),
+    })
+}
+
+/// What would break of one version: how many, and the first with their places and causes.
+fn line(crd: &str, version: &str, found: &Survey) -> String {
+    let at_least = if found.stopped { "at least " } else { "" };
+    let mut text = format!(
+        "validating stored objects for CRD \"{crd}\": {at_least}{} of {} would not be valid in version {version}: ",
+        found.broken, found.objects
+    );
+    for (shown, object) in found.named.iter().enumerate() {
+        let first = object.faults.first().map(ToString::to_string).unwrap_or_default();
+        let part = format!("{object}: {}", cut(&first, FAULT_LIMIT));
+        if shown > 0 && text.len() + part.len() > TEXT_LIMIT {
+            break;
+        }
+        if shown > 0 {
+            text.push_str("; ");
+        }
+        text.push_str(&part);
+    }
+    text
+}
+
+fn message(extension: &str, lines: &[String], unknown: &[String]) -> String {
+    let mut out: Vec<&str> = Vec::new();
+    let mut bytes = 0;
+    for line in lines {
+        if bytes > 0 && bytes + line.len() > TEXT_LIMIT {
+            break;
+        }
+        bytes += line.len();
+        out.push(line);
+    }
+    let mut text = cut(&out.join("\n"), TEXT_LIMIT).to_owned();
+    if !unknown.is_empty() {
+        let unknown = unknown.join("; ");
+        text.push_str("\n(not checked: ");
+        text.push_str(cut(&unknown, UNKNOWN_LIMIT));
+        text.push(')');
+    }
+    text.push_str("\nMend or delete these objects; `kubectl olm crd-safety --stored-objects --extension ");
+    text.push_str(cut(extension, NAME_LIMIT));
+    text.push_str("` names all.");
+    text
+}
+
+/// What could not be decided did not stand in the way, and is not passed over in silence.
+fn tell_unknown(context: &Context, extension: &ClusterExtension, unknown: &[String]) {
+    if unknown.is_empty() {
+        return;
+    }
+    let note = format!("stored objects were not checked for all: {}", unknown.join("; "));
+    context.events.warning(
+        extension.object_ref(&()),
+        "StoredObjectsNotChecked",
+        "Reconcile",
+        &note,
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use olm_applier::stored::Broken;
+    use olm_bundle::crd_schema::Fault;
+
+    use super::*;
+
+    fn found(name: &str, cause: &str) -> Survey {
+        let broken = |at| Broken {
+            namespace: "ns".to_owned(),
+            name: format!("{name}-{at}"),
+            faults: vec![Fault {
+                path: "spec.size".to_owned(),
+                cause: cause.to_owned(),
+            }],
+        };
+        Survey {
+            objects: 120,
+            broken: 40,
+            named: (0..10).map(broken).collect(),
+            ..Survey::default()
+        }
+    }
+
+    #[test]
+    fn the_message_names_the_first_and_is_short() {
+        let few = line(
+            "tests.example.com",
+            "v1",
+            &found("a", "7 is more than the maximum 5"),
+        );
+        assert!(few.starts_with(
+            "validating stored objects for CRD \"tests.example.com\": 40 of 120 would not be valid in version v1: \
+             ns/a-0: spec.size: 7 is more than the maximum 5; ns/a-1: "
+        ));
+        let long = line(
+            "tests.example.com",
+            "v1",
+            &found(&"ä".repeat(60), &"ö".repeat(400)),
+        );
+        for lines in [
+            vec![few.clone()],
+            vec![long.clone()],
+            vec![long.clone(), few, long],
+        ] {
+            let text = message(&"e".repeat(253), &lines, &["ü".repeat(500)]);
+            assert!(text.len() < 1024, "{}", text.len());
+            assert!(text.contains("(not checked: ü") && text.ends_with("names all."));
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Cache of the images that tags point to: a tag may move, but not every pass asks the registry.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use olm_image::CanonicalRef;
+use parking_lot::Mutex;
+
+/// Lifetime of an entry.
+pub(crate) const TAG_INTERVAL: Duration = Duration::from_mins(10);
+
+struct CachedTag {
+    reference: String,
+    image: CanonicalRef,
+    since: Instant,
+}
+
+/// Last resolved tag of each extension, by name of the extension.
+#[derive(Default)]
+pub(crate) struct TagCache(Mutex<HashMap<String, CachedTag>>);
+
+impl TagCache {
+    /// Returns the image of `reference`, if it was cached for `extension` less than [`TAG_INTERVAL`] ago.
+    pub(crate) fn get(&self, extension: &str, reference: &str, now: Instant) -> Option<CanonicalRef> {
+        let tags = self.0.lock();
+        let cached = tags.get(extension)?;
+        let valid = cached.reference == reference && now.duration_since(cached.since) < TAG_INTERVAL;
+        valid.then(|| cached.image.clone())
+    }
+
+    /// Caches the registry's answer.
+    pub(crate) fn insert(&self, extension: &str, reference: &str, image: &CanonicalRef, now: Instant) {
+        let cached = CachedTag {
+            reference: reference.to_owned(),
+            image: image.clone(),
+            since: now,
+        };
+        self.0.lock().insert(extension.to_owned(), cached);
+    }
+
+    /// Returns true if a tag of `extension` is cached, valid or not.
+    pub(crate) fn contains(&self, extension: &str) -> bool {
+        self.0.lock().contains_key(extension)
+    }
+
+    /// Removes the tag of `extension`, so that the next pass asks the registry.
+    pub(crate) fn remove(&self, extension: &str) {
+        self.0.lock().remove(extension);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_is_valid_for_its_reference_and_its_lifetime() {
+        let tags = TagCache::default();
+        let image: CanonicalRef = format!("example.com/a@sha256:{}", "0".repeat(64))
+            .parse()
+            .unwrap();
+        let start = Instant::now();
+        tags.insert("x", "example.com/a:1", &image, start);
+        assert_eq!(tags.get("x", "example.com/a:1", start), Some(image));
+        assert_eq!(tags.get("x", "example.com/a:2", start), None);
+        assert_eq!(tags.get("y", "example.com/a:1", start), None);
+        assert_eq!(tags.get("x", "example.com/a:1", start + TAG_INTERVAL), None);
+        tags.remove("x");
+        assert!(!tags.contains("x"));
+    }
+}

@@ -1,0 +1,31 @@
+//! Checks rendered objects against the cluster before anything is written.
+
+use super::render::Rendered;
+use super::target::Target;
+use super::{crds, rights};
+use crate::cluster_extension::failure::Failure;
+use crate::cluster_extension::pass::Pass;
+
+/// Rendered objects that passed all checks; the only value that [`act`](super::super::act) creates a revision from.
+pub(crate) struct Verified<'a>(Rendered<'a>);
+
+impl<'a> Verified<'a> {
+    /// Returns the objects.
+    pub(crate) fn into_rendered(self) -> Rendered<'a> {
+        self.0
+    }
+}
+
+/// Checks the rights of the service account and the safety of CRD upgrades.
+pub(crate) async fn verify<'a>(
+    pass: &Pass<'_>,
+    target: &Target,
+    rendered: Rendered<'a>,
+) -> Result<Verified<'a>, Failure> {
+    // Rights come first, so that one message lists all missing ones: the account also reads the CRDs.
+    if let Some(account) = &target.account {
+        rights::check(&pass.context.shared.client, account, &rendered.objects).await?;
+    }
+    crds::check(pass.context, pass.extension, &rendered.objects).await?;
+    Ok(Verified(rendered))
+}
