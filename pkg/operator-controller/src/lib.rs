@@ -174,8 +174,8 @@ async fn controllers(
         pace: olm_applier::watch::Pace::default(),
     };
     let upgrades = cluster_upgrade::run(client.clone(), inventory.clone(), shutdown.clone());
-    let observed = cluster_object_set::Observed { inventory, metrics };
-    let revisions = cluster_object_set::run_observed(client, options, Some(observed), shutdown.clone());
+    let recorder = cluster_object_set::Recorder { inventory, metrics };
+    let revisions = cluster_object_set::run_recorded(client, options, Some(recorder), shutdown.clone());
     let extensions = cluster_extension::run(context, writers, changes, shutdown);
     let extensions = async {
         tokio::join!(extensions, upgrades);

@@ -87,7 +87,7 @@ impl<'a> Pass<'a> {
         let resolving = async { decide::resolve(spec, &history, &lookups, releases) };
         let resolved = self.step(Step::Resolve, resolving).await;
         let end = match &resolved {
-            Ok(resolved) => self.roll_out(resolved, &history).await,
+            Ok(resolved) => Box::pin(self.roll_out(resolved, &history)).await,
             Err(refusal) => {
                 self.context.shared.metrics.retried("resolution");
                 Err(Stopped::refused(refusal.clone()))
@@ -96,14 +96,14 @@ impl<'a> Pass<'a> {
         if let Ok(applied) = &end {
             applied.record(&mut history);
         }
-        self.report(history, resolved.ok(), &lookups, end, pruned)
+        self.report(&history, resolved.ok(), &lookups, end, pruned)
     }
 
     /// Runs one step in a span of its own and measures its duration.
-    async fn step<T>(&self, step: Step, work: impl Future<Output = T>) -> T {
+    fn step<T>(&self, step: Step, work: impl Future<Output = T>) -> impl Future<Output = T> {
         let span = tracing::debug_span!("step", step = step.label());
-        let measured = self.context.shared.metrics.measure(step, work);
-        measured.instrument(span).await
+        // Boxed, since the futures of a whole pass would add up.
+        Box::pin(self.context.shared.metrics.measure(step, work)).instrument(span)
     }
 
     async fn revisions(&self) -> Result<Maintained, RevisionsError> {
@@ -116,7 +116,7 @@ impl<'a> Pass<'a> {
     async fn roll_out(&self, resolved: &Resolved, history: &History) -> Result<Applied, Stopped> {
         let checking = gather::dependencies::check(self, resolved, history);
         self.step(Step::Dependencies, checking).await?;
-        let applying = self.apply(resolved, history);
+        let applying = Box::pin(self.apply(resolved, history));
         applying.await.map_err(|failed| match failed {
             Failed::Refused(refusal) => Stopped::refused(refusal),
             Failed::Failure(failure) => {
@@ -180,7 +180,7 @@ impl<'a> Pass<'a> {
     /// Turns the end of the pass into the input of the status.
     fn report(
         &self,
-        history: History,
+        history: &History,
         resolved: Option<Resolved>,
         lookups: &decide::CatalogLookups,
         end: Result<Applied, Stopped>,
@@ -190,13 +190,13 @@ impl<'a> Pass<'a> {
             .as_ref()
             .map(|resolved| resolved.successors.clone())
             .unwrap_or_default();
-        self.context.note(self.extension, &history, successors);
+        self.context.note(self.extension, history, successors);
         let unread_tag = end.as_ref().is_ok_and(|applied| self.warn_of_registry(applied));
         let left_out = resolved.as_ref().map(|resolved| resolved.left_out.as_slice());
         let catalogs = lookups.degraded(left_out.unwrap_or_default());
         let (deprecations, upgrade) = match resolved {
             Some(resolved) => (resolved.deprecations, resolved.upgrade),
-            None => (None, decide::unresolved(&history)),
+            None => (None, decide::unresolved(history)),
         };
         let (progress, stopped) = match end {
             Ok(_) => (Progress::Mirrored, None),
@@ -204,7 +204,7 @@ impl<'a> Pass<'a> {
         };
         Report {
             outcome: Outcome {
-                revisions: known(&history),
+                revisions: known(history),
                 progress,
                 deprecations,
                 upgrade,

@@ -48,7 +48,7 @@ pub(crate) async fn reconcile(context: &Context, name: &str) -> Result<Action, C
         outcome,
         stopped,
         incomplete,
-    } = Pass::new(context, &extension, now).run().await;
+    } = Box::pin(Pass::new(context, &extension, now).run()).await;
     let action = Action::requeue(next_pass(context, name, stopped, incomplete));
     status::write(context, &extension, &outcome, &Time(now)).await?;
     Ok(action)

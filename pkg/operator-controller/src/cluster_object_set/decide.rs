@@ -1,4 +1,4 @@
-//! What is to be done with a revision, and whether what was gathered may be applied. Pure.
+//! Decisions about a revision: its goal, and the action that the gathered objects allow. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -6,73 +6,82 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt as _;
+use olm_api::condition::{find, reasons, types};
 use olm_api::{ClusterObjectSet, LifecycleState, ObservedPhase, keys};
 use olm_applier::ownership::{Identity, Sibling};
 use olm_applier::plan::{Phase, group_kind};
 use serde_json::Value;
 
-/// What a revision is to become.
+/// State that a revision is to reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Course {
-    /// Applied and kept.
-    Keep,
-    /// Taken down and kept as a record.
-    Archive,
-    /// Taken down and gone.
-    Remove,
-    /// It is what it is to become.
-    Nothing,
+pub(super) enum Goal {
+    /// The objects are applied and kept in repair.
+    Applied,
+    /// The objects are deleted; the revision stays as a record.
+    Archived,
+    /// The objects and the revision are deleted.
+    Deleted,
+    /// The revision has reached its goal.
+    Reached,
 }
 
-pub(super) fn course(set: &ClusterObjectSet) -> Course {
-    let held = set.finalizers().iter().any(|f| f == keys::TEARDOWN_FINALIZER);
+/// Returns the goal of the revision.
+pub(super) fn goal(set: &ClusterObjectSet) -> Goal {
+    let held = is_held(set);
     let archived = set.spec.lifecycle_state == LifecycleState::Archived;
-    let told = condition(set, "Progressing").is_some_and(|(_, reason)| reason == "Archived");
+    let reported = condition(set, types::ObjectSet::Progressing)
+        .is_some_and(|(_, reason)| reason == reasons::ObjectSet::Archived.as_str());
     match (set.metadata.deletion_timestamp.is_some(), archived) {
-        (true, _) if held => Course::Remove,
-        (true, _) => Course::Nothing,
-        (false, true) if told && !held => Course::Nothing,
-        (false, true) => Course::Archive,
-        (false, false) => Course::Keep,
+        (true, _) if held => Goal::Deleted,
+        (true, _) => Goal::Reached,
+        (false, true) if reported && !held => Goal::Reached,
+        (false, true) => Goal::Archived,
+        (false, false) => Goal::Applied,
     }
 }
 
-fn condition<'a>(set: &'a ClusterObjectSet, type_: &str) -> Option<(&'a str, &'a str)> {
-    let conditions = set.status.as_ref()?.conditions.as_ref()?;
-    let found = conditions.iter().find(|c| c.type_ == type_)?;
+/// Returns true if the revision has the finalizer of this controller.
+pub(super) fn is_held(set: &ClusterObjectSet) -> bool {
+    set.finalizers().iter().any(|f| f == keys::TEARDOWN_FINALIZER)
+}
+
+/// Returns status and reason of a condition.
+fn condition(set: &ClusterObjectSet, type_: types::ObjectSet) -> Option<(&str, &str)> {
+    let conditions = set.status.as_ref()?.conditions.as_deref();
+    let found = find(conditions, type_.as_str())?;
     Some((&found.status, &found.reason))
 }
 
-/// Differs when the revision is to be looked at anew, its objects read from their Secrets again: after a change of the spec, and
-/// of any annotation, which is how people ask for it. Nothing else tells of a Secret that was deleted and created again.
+/// Returns a hash of the generation and the annotations. If the hash changes, the objects are read from their Secrets again:
+/// Secrets are not watched, so users request a new read by changing an annotation.
 pub(super) fn state(set: &ClusterObjectSet) -> u64 {
     let mut hasher = DefaultHasher::new();
     (set.metadata.generation, &set.metadata.annotations).hash(&mut hasher);
     hasher.finish()
 }
 
-/// Version of the bundle, as messages name it.
+/// Returns the version of the bundle.
 pub(super) fn version(set: &ClusterObjectSet) -> &str {
     set.annotations()
         .get(keys::BUNDLE_VERSION_ANNOTATION)
         .map_or("", String::as_str)
 }
 
-/// The owner-name label; empty when there is none.
+/// Returns the value of the owner-name label; empty without the label.
 pub(super) fn owner_name(set: &ClusterObjectSet) -> &str {
     set.labels()
         .get(keys::OWNER_NAME_LABEL)
         .map_or("", String::as_str)
 }
 
-/// Time left until the revision is overdue, zero when it is; `None` when no deadline applies.
+/// Returns the time until the deadline of the rollout, zero if it has passed; `None` without a deadline.
 pub(super) fn remaining(set: &ClusterObjectSet, now: Timestamp) -> Option<Duration> {
     let minutes = set
         .spec
         .progress_deadline_minutes
         .filter(|minutes| *minutes > 0)?;
-    let done = condition(set, "Succeeded").is_some_and(|(status, _)| status == "True");
-    if done || course(set) != Course::Keep {
+    let done = condition(set, types::ObjectSet::Succeeded).is_some_and(|(status, _)| status == "True");
+    if done || goal(set) != Goal::Applied {
         return None;
     }
     let created = set.metadata.creation_timestamp.as_ref()?.0;
@@ -80,7 +89,7 @@ pub(super) fn remaining(set: &ClusterObjectSet, now: Timestamp) -> Option<Durati
     Some(Duration::try_from(left).unwrap_or(Duration::ZERO))
 }
 
-/// The revision as the engine knows it, with the other revisions of its extension among `all`.
+/// Returns the identity of the revision for the engine, with its siblings among `all`.
 pub(super) fn identity<'a>(
     set: &ClusterObjectSet,
     all: impl Iterator<Item = &'a ClusterObjectSet>,
@@ -105,15 +114,15 @@ fn is_sibling(set: &ClusterObjectSet, other: &ClusterObjectSet) -> bool {
     !owner_name(set).is_empty() && owner_name(set) == owner_name(other) && set.uid() != other.uid()
 }
 
-/// Whether `other` is to be archived now that `set` has rolled out.
-pub(super) fn outdone(set: &ClusterObjectSet, other: &ClusterObjectSet) -> bool {
+/// Returns true if `other` must be archived once `set` has rolled out.
+pub(super) fn superseded(set: &ClusterObjectSet, other: &ClusterObjectSet) -> bool {
     is_sibling(set, other)
         && other.spec.revision < set.spec.revision
         && other.spec.lifecycle_state == LifecycleState::Active
         && other.metadata.deletion_timestamp.is_none()
 }
 
-/// Digests of the phases, in order.
+/// Returns the digests of the phases, in order.
 pub(super) fn digests(phases: &[Phase]) -> Vec<ObservedPhase> {
     phases
         .iter()
@@ -124,7 +133,7 @@ pub(super) fn digests(phases: &[Phase]) -> Vec<ObservedPhase> {
         .collect()
 }
 
-/// Why the content is not what was observed first; `None` when it is.
+/// Returns the differences between the digests observed first and the present ones; `None` if they are equal.
 pub(super) fn changed(observed: &[ObservedPhase], now: &[ObservedPhase]) -> Option<String> {
     if observed.is_empty() {
         return None;
@@ -157,7 +166,7 @@ pub(super) fn changed(observed: &[ObservedPhase], now: &[ObservedPhase]) -> Opti
     ))
 }
 
-/// What is wrong with the objects themselves; `None` when nothing is.
+/// Returns the first fault of the objects; `None` if they are valid.
 pub(super) fn invalid(name: &str, number: i64, phases: &[Phase]) -> Option<String> {
     let mut places: BTreeMap<[String; 4], BTreeSet<usize>> = BTreeMap::new();
     let mut twice: BTreeSet<String> = BTreeSet::new();
@@ -232,17 +241,17 @@ mod tests {
     }
 
     #[test]
-    fn the_course_follows_state_and_finalizer() {
+    fn the_goal_follows_state_and_finalizer() {
         let finalizers = json!([keys::TEARDOWN_FINALIZER]);
-        assert_eq!(course(&set(&json!({}))), Course::Keep);
+        assert_eq!(goal(&set(&json!({}))), Goal::Applied);
         let archived =
             json!({"spec": {"lifecycleState": "Archived"}, "metadata": {"finalizers": finalizers}});
-        assert_eq!(course(&set(&archived)), Course::Archive);
+        assert_eq!(goal(&set(&archived)), Goal::Archived);
         let gone =
             json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": finalizers}});
-        assert_eq!(course(&set(&gone)), Course::Remove);
+        assert_eq!(goal(&set(&gone)), Goal::Deleted);
         let gone = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}});
-        assert_eq!(course(&set(&gone)), Course::Nothing);
+        assert_eq!(goal(&set(&gone)), Goal::Reached);
     }
 
     #[test]
@@ -265,15 +274,15 @@ mod tests {
     }
 
     #[test]
-    fn only_older_active_siblings_are_outdone() {
+    fn only_older_active_siblings_are_superseded() {
         let newer = set(&json!({"metadata": {"uid": "v", "name": "x-2"}, "spec": {"revision": 2}}));
-        assert!(outdone(&newer, &set(&json!({}))));
-        assert!(!outdone(&set(&json!({})), &newer));
-        assert!(!outdone(&newer, &set(&json!({"metadata": {"labels": {}}}))));
+        assert!(superseded(&newer, &set(&json!({}))));
+        assert!(!superseded(&set(&json!({})), &newer));
+        assert!(!superseded(&newer, &set(&json!({"metadata": {"labels": {}}}))));
     }
 
     #[test]
-    fn changed_content_and_duplicates_are_told() {
+    fn changed_content_and_duplicates_are_reported() {
         let phase = |name: &str, objects: Vec<Value>| Phase {
             name: name.to_owned(),
             objects,

@@ -1,69 +1,83 @@
-//! The objects of a revision: inline, or read from the Secrets it refers to.
+//! Reads the objects of a revision: inline, or from the Secrets that it references.
 //!
-//! They are kept while the revision rolls out, and dropped when it has: from then on they are needed only when something changes.
+//! Prepared objects are cached during a rollout and dropped after it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{Api, Patch, PatchParams};
-use kube::{Resource as _, ResourceExt as _};
+use kube::ResourceExt as _;
+use kube::api::Api;
 use olm_api::names::{self, Segment};
 use olm_api::{ClusterObjectSet, CollisionProtection, ObjectSourceRef, ObservedPhase, keys};
 use olm_applier::engine::RevisionPhase;
 use olm_applier::plan::{self, Phase};
-use olm_runtime::client::is_absent;
 use parking_lot::Mutex;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{Context, decide};
+use super::context::Context;
+use super::decide::{self, Goal};
+use super::error::limited;
 
-/// All that is known of the content of a revision.
+/// Objects of a revision, validated and ready to be applied.
 pub(super) struct Prepared {
-    /// In order, ready to be applied.
+    /// Phases in order.
     pub(super) phases: Arc<Vec<RevisionPhase>>,
-    /// A digest of each phase.
+    /// Digest of each phase.
     pub(super) digests: Vec<ObservedPhase>,
-    /// What is wrong with the objects.
+    /// Fault of the objects, such as duplicates.
     pub(super) invalid: Option<String>,
-    /// Objects that no API server can hold under their names.
+    /// Fault of a name that no API server accepts.
     pub(super) refused: Option<String>,
 }
 
-/// What could be gathered.
+/// Result of reading the objects.
 pub(super) enum Gathered {
+    /// Nothing was read: the objects are applied, and no watch reported a change since.
+    Unchanged,
     /// All objects.
-    Objects(Arc<Prepared>),
-    /// Secrets that may still change, as `namespace/name`.
+    Objects {
+        /// The objects.
+        content: Arc<Prepared>,
+        /// Secrets of this revision that a crash left without an owner.
+        unowned: Vec<SecretKey>,
+    },
+    /// Referenced Secrets that are not immutable, as `namespace/name`.
     Mutable(Vec<String>),
-    /// Some object could not be had; the text says which and why.
+    /// Some object cannot be read; the text names the object and the cause.
     Missing(String),
-    /// A Secret could not be made to go with the revision; the text says which and why.
-    Unowned(String),
 }
 
-/// The content of revisions that are not at rest, by uid, with the state it is of.
-#[derive(Default)]
-pub(super) struct Contents(Mutex<HashMap<String, (u64, Arc<Prepared>)>>);
+/// A Secret that exists.
+pub(super) struct SecretKey {
+    pub(super) namespace: String,
+    pub(super) name: String,
+    pub(super) uid: Option<String>,
+}
 
-impl Contents {
+/// Cached objects of the revisions that roll out, by uid, each with the [`state`](decide::state) of its revision.
+#[derive(Default)]
+pub(super) struct ContentCache(Mutex<HashMap<String, (u64, Arc<Prepared>)>>);
+
+impl ContentCache {
     fn get(&self, uid: &str, state: u64) -> Option<Arc<Prepared>> {
         let contents = self.0.lock();
-        let (of, content) = contents.get(uid)?;
-        (*of == state).then(|| content.clone())
+        let (cached, content) = contents.get(uid)?;
+        (*cached == state).then(|| content.clone())
     }
 
-    fn keep(&self, uid: String, state: u64, content: Arc<Prepared>) {
+    /// Caches the objects of the revision.
+    pub(super) fn insert(&self, uid: String, state: u64, content: Arc<Prepared>) {
         self.0.lock().insert(uid, (state, content));
     }
 
-    /// Drops what is kept of the revision.
-    pub(super) fn drop(&self, uid: &str) {
+    /// Drops the objects of the revision.
+    pub(super) fn remove(&self, uid: &str) {
         self.0.lock().remove(uid);
     }
 }
 
-/// The objects, with what is to be done when they exist already.
+/// Objects with their collision protection.
 struct Content {
     phases: Vec<Phase>,
     protections: Vec<Vec<CollisionProtection>>,
@@ -105,14 +119,21 @@ enum Unresolved {
 }
 
 impl Context {
-    /// Reads the objects. With `lenient`, for a teardown, an object whose Secret is gone is left out: its owner reference
-    /// leaves the object to the garbage collector. Any other fault makes a teardown wait, too: an object that is merely not
-    /// seen would stay for ever.
-    pub(super) async fn gather(&self, set: &ClusterObjectSet, lenient: bool) -> Gathered {
+    /// Reads the objects. For a teardown, objects whose Secret is gone are left out: their owner reference
+    /// leaves them to the garbage collector. Any other fault makes a teardown wait too, since an unread object would stay
+    /// forever.
+    pub(super) async fn gather(&self, set: &ClusterObjectSet, goal: Goal) -> Gathered {
         let uid = set.uid().unwrap_or_default();
         let state = decide::state(set);
-        if let Some(known) = self.contents.get(&uid, state) {
-            return Gathered::Objects(known);
+        let lenient = goal != Goal::Applied;
+        if !lenient && decide::is_held(set) && self.engine.idle(&uid, state) {
+            return Gathered::Unchanged;
+        }
+        if let Some(content) = self.contents.get(&uid, state) {
+            return Gathered::Objects {
+                content,
+                unowned: Vec::new(),
+            };
         }
         let secrets = self.secrets(set).await;
         let mutable: Vec<String> = secrets
@@ -157,44 +178,12 @@ impl Context {
             content.protections.push(rules);
         }
         let content = Arc::new(content.prepare(&set.name_any(), set.spec.revision));
-        if !lenient {
-            if let Err(why) = self.adopt_secrets(set, &secrets).await {
-                return Gathered::Unowned(why);
-            }
-            self.contents.keep(uid, state, content.clone());
-        }
-        Gathered::Objects(content)
-    }
-
-    /// Makes the Secrets that were made for this revision go with it, where a crash came in between.
-    async fn adopt_secrets(&self, set: &ClusterObjectSet, secrets: &Secrets) -> Result<(), String> {
-        let name = set.name_any();
-        let Some(owner) = set.controller_owner_ref(&()) else {
-            return Ok(());
+        let unowned = if lenient {
+            Vec::new()
+        } else {
+            unowned(set, &secrets)
         };
-        for ((namespace, secret_name), secret) in secrets {
-            let Ok(Some(secret)) = secret else { continue };
-            let labels = secret.labels();
-            let made_for_us = labels.get(keys::REVISION_NAME_LABEL) == Some(&name);
-            if !made_for_us || secret.owner_references().iter().any(|o| o.uid == owner.uid) {
-                continue;
-            }
-            let api: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
-            let patch = json!({"metadata": {"uid": secret.metadata.uid, "ownerReferences": [owner]}});
-            let (params, patch) = (PatchParams::default(), Patch::Merge(&patch));
-            let call = api.patch_metadata(secret_name, &params, &patch);
-            match super::limited("making a Secret go with", &name, call).await {
-                Ok(_) => {}
-                Err(super::Error::Call { source, .. }) if is_absent(&source) => {}
-                Err(error) => {
-                    return Err(format!(
-                        "making Secret {namespace}/{secret_name} go with the revision: {}",
-                        error.why()
-                    ));
-                }
-            }
-        }
-        Ok(())
+        Gathered::Objects { content, unowned }
     }
 
     fn place(&self, reference: &ObjectSourceRef) -> (String, String) {
@@ -208,7 +197,7 @@ impl Context {
         )
     }
 
-    /// Reads every Secret the revision refers to once.
+    /// Reads each referenced Secret once.
     async fn secrets(&self, set: &ClusterObjectSet) -> Secrets {
         let mut secrets = Secrets::new();
         let entries = set.spec.phases.iter().flatten().flat_map(|phase| &phase.objects);
@@ -223,13 +212,13 @@ impl Context {
         secrets
     }
 
-    /// Reads a Secret. One whose name no API server accepts is not there.
+    /// Reads a Secret. A Secret whose name no API server accepts does not exist.
     async fn secret(&self, namespace: &str, name: &str) -> Result<Option<Secret>, String> {
         let (Ok(place), Ok(segment)) = (Segment::new(namespace), Segment::new(name)) else {
             return Ok(None);
         };
         let api: Api<Secret> = Api::namespaced(self.client.clone(), &place);
-        let answer = super::limited("reading a Secret of", name, api.get_opt(&segment)).await;
+        let answer = limited("reading a Secret of", name, api.get_opt(&segment)).await;
         answer.map_err(|error| error.why())
     }
 
@@ -266,4 +255,21 @@ impl Context {
             ))),
         }
     }
+}
+
+/// Returns the Secrets that carry the name of the revision but not its owner as theirs.
+fn unowned(set: &ClusterObjectSet, secrets: &Secrets) -> Vec<SecretKey> {
+    let (name, uid) = (set.name_any(), set.uid().unwrap_or_default());
+    let present = secrets
+        .iter()
+        .filter_map(|(key, secret)| Some((key, secret.as_ref().ok()?.as_ref()?)));
+    present
+        .filter(|(_, secret)| secret.labels().get(keys::REVISION_NAME_LABEL) == Some(&name))
+        .filter(|(_, secret)| !secret.owner_references().iter().any(|owner| owner.uid == uid))
+        .map(|((namespace, name), secret)| SecretKey {
+            namespace: namespace.clone(),
+            name: name.clone(),
+            uid: secret.uid(),
+        })
+        .collect()
 }

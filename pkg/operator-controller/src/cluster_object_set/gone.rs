@@ -1,6 +1,6 @@
-//! State of revisions that are gone, also of those whose finalizer somebody removed.
+//! Cleanup after revisions that are gone, also after those whose finalizer others removed.
 //!
-//! Invariant: the queue drops the state, never while the revision is being reconciled, so that nothing comes back.
+//! Invariant: the queue drops the state, never during a reconcile of the revision, so that the state does not return.
 
 use std::collections::HashMap;
 
@@ -11,60 +11,56 @@ use olm_api::ClusterObjectSet;
 use parking_lot::Mutex;
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::{Context, decide};
+use super::context::Context;
+use super::decide;
 use crate::present::Present;
 
-/// Keys of a revision's state.
+/// Keys of the state of a revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Kept {
+pub(super) struct RevisionKey {
     name: String,
     uid: String,
     owner: String,
     number: i64,
 }
 
-/// Revisions by name that are gone and of which something may be kept.
+/// Revisions that are gone and may have state left, by name.
 #[derive(Debug, Default)]
-pub(super) struct Gone(Mutex<HashMap<String, Vec<Kept>>>);
+pub(super) struct GoneRevisions(Mutex<HashMap<String, Vec<RevisionKey>>>);
 
 impl Context {
-    /// Follows the watch of revisions: notes those that vanish, and has them looked at in their turn by `triggers`.
+    /// Follows the watch of revisions: records those that vanish and queues them.
     pub(super) fn note_gone(
         &self,
-        present: &mut Present<Kept>,
+        present: &mut Present<RevisionKey>,
         event: &Event<ClusterObjectSet>,
         triggers: &UnboundedSender<ObjectRef<ClusterObjectSet>>,
     ) {
-        // By uid: a name may come again at once.
+        // By uid, since a new revision can take the name at once.
         let change = present.take(event, |set| {
-            let kept = Kept {
+            let key = RevisionKey {
                 name: set.name_any(),
                 uid: set.uid().unwrap_or_default(),
                 owner: decide::owner_name(set).to_owned(),
                 number: set.spec.revision,
             };
-            (kept.uid.clone(), kept)
+            (key.uid.clone(), key)
         });
-        for (_, kept) in change.gone {
-            let trigger = ObjectRef::new(&kept.name);
-            self.gone
-                .0
-                .lock()
-                .entry(kept.name.clone())
-                .or_default()
-                .push(kept);
+        for (_, key) in change.gone {
+            let trigger = ObjectRef::new(&key.name);
+            self.gone.0.lock().entry(key.name.clone()).or_default().push(key);
             // Without a receiver the process is stopping.
             let _ = triggers.send(trigger);
         }
     }
 
-    /// Drops what is kept of revisions of this name that are gone.
+    /// Drops the state of revisions of this name that are gone.
     pub(super) fn sweep(&self, name: &str) {
         let gone = self.gone.0.lock().remove(name);
-        for kept in gone.into_iter().flatten() {
-            self.forget(&kept.uid);
-            if let Some(observed) = &self.observed {
-                observed.inventory.forget_objects(&kept.owner, kept.number);
+        for key in gone.into_iter().flatten() {
+            self.forget(&key.uid);
+            if let Some(recorder) = &self.recorder {
+                recorder.inventory.forget_objects(&key.owner, key.number);
             }
         }
     }

@@ -1,6 +1,7 @@
-//! Tells in status and events which kinds of a revision are not watched.
+//! Reports the kinds of a revision that are not watched, in the status and in events.
 
 use kube::{Resource as _, ResourceExt as _};
+use olm_api::event::Reason;
 use olm_api::{ClusterObjectSet, ClusterObjectSetStatus};
 use olm_applier::watch::{Watches, text_of};
 use olm_runtime::events::Events;
@@ -8,10 +9,10 @@ use olm_status::unwatched::{Unwatched, told};
 
 use super::act::owner;
 
-/// Most kinds that are named.
+/// Most kinds that a message names.
 const NAMED: usize = 5;
 
-/// The kinds of the revision whose watch fails; `None` when there is none.
+/// Returns the kinds of the revision whose watch fails; `None` if all are watched.
 pub(super) fn of(watches: &Watches, set: &ClusterObjectSet) -> Option<Unwatched> {
     let failing = watches.failing(Some(&set.uid()?));
     let (_, first) = failing.first()?;
@@ -32,7 +33,7 @@ pub(super) fn of(watches: &Watches, set: &ClusterObjectSet) -> Option<Unwatched>
     })
 }
 
-/// Tells in events of revision and extension that a watch fails, or is back.
+/// Emits events on the revision and its extension if a watch fails or recovers.
 pub(super) fn announce(
     events: &Events,
     set: &ClusterObjectSet,
@@ -43,10 +44,15 @@ pub(super) fn announce(
     for object in [Some(set.object_ref(&())), owner(set)].into_iter().flatten() {
         match (&before, &now) {
             (before, Some(now)) if before.as_ref().is_none_or(|before| before != now) => {
-                events.warning(object, "WatchFailing", "Watch", now);
+                events.warning(object, Reason::WatchFailing.as_str(), "Watch", now);
             }
             (Some(_), None) => {
-                events.normal(object, "WatchRestored", "Watch", "all objects are watched again");
+                events.normal(
+                    object,
+                    Reason::WatchRestored.as_str(),
+                    "Watch",
+                    "all objects are watched again",
+                );
             }
             _ => {}
         }

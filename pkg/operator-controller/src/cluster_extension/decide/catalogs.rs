@@ -11,12 +11,12 @@ pub(crate) enum CatalogLookups {
     /// `spec.source.catalog.selector` is invalid; the text is the cause.
     InvalidSelector(String),
     /// The catalogs were asked.
-    Answered(Answers),
+    Answered(CatalogAnswers),
 }
 
 /// Answers of the available catalogs.
 #[derive(Debug)]
-pub(crate) struct Answers {
+pub(crate) struct CatalogAnswers {
     /// True if the selector matches a ClusterCatalog, available or not.
     pub any_selected: bool,
     /// Answers of the available catalogs.
@@ -33,7 +33,7 @@ impl CatalogLookups {
     /// Returns true if a read failed, so that the catalogs are asked again although no event may come.
     pub(crate) fn incomplete(&self) -> bool {
         match self {
-            Self::Answered(Answers { answers, former, .. }) => {
+            Self::Answered(CatalogAnswers { answers, former, .. }) => {
                 let failed = |answer: &CatalogInput| matches!(answer.lookup, CatalogLookup::Failed(_));
                 !former.is_empty() || answers.iter().any(failed)
             }
@@ -45,7 +45,7 @@ impl CatalogLookups {
     /// Returns the catalogs that the status reports as degraded. `left_out` are unread catalogs that resolution did without.
     pub(crate) fn degraded(&self, left_out: &[(String, String)]) -> Option<Catalogs> {
         match self {
-            Self::Answered(Answers { former, .. }) => Some(Catalogs {
+            Self::Answered(CatalogAnswers { former, .. }) => Some(Catalogs {
                 former: former.clone(),
                 left_out: left_out.to_vec(),
             }),

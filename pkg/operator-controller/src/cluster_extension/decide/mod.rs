@@ -11,7 +11,7 @@ mod successors;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use catalogs::{Answers, CatalogLookups};
+pub(crate) use catalogs::{CatalogAnswers, CatalogLookups};
 pub(crate) use desired_state::{DesiredState, desired_state, superfluous};
 pub(crate) use history::{BundleRef, History, Revision};
 pub(crate) use identity::{CertificateProvider, RenderInputs};

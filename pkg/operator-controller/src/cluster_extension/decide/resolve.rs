@@ -12,7 +12,7 @@ use olm_status::cluster_upgrade::Successor;
 use olm_status::upgrade::Upgrade;
 use olm_version::{VersionRange, VersionRelease};
 
-use super::catalogs::{Answers, CatalogLookups};
+use super::catalogs::{CatalogAnswers, CatalogLookups};
 use super::history::{BundleRef, History, Revision};
 use super::successors;
 
@@ -68,7 +68,7 @@ pub(crate) fn resolve(
             terminal: true,
         });
     };
-    let Answers {
+    let CatalogAnswers {
         any_selected,
         answers,
         former,

@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 
 use super::desired_state::{CurrentRevision, NewRevision};
 use super::{
-    Answers, BundleRef, CatalogLookups, CertificateProvider, DesiredState, History, Refusal, RenderInputs,
-    Resolved, desired_state, superfluous,
+    BundleRef, CatalogAnswers, CatalogLookups, CertificateProvider, DesiredState, History, Refusal,
+    RenderInputs, Resolved, desired_state, superfluous,
 };
 
 /// Upgrade graph of the package in all tests: 1.0.0 ← 1.0.1 ← 1.1.0.
@@ -84,7 +84,7 @@ fn lookups(answers: Vec<(&str, CatalogLookup)>) -> CatalogLookups {
             lookup,
         })
         .collect();
-    CatalogLookups::Answered(Answers {
+    CatalogLookups::Answered(CatalogAnswers {
         any_selected: !answers.is_empty(),
         answers,
         former: Vec::new(),
@@ -288,14 +288,14 @@ fn a_rollout_in_progress_is_kept_while_nothing_speaks_against_it() {
 #[test]
 fn the_gate_restores_upstreams_choice_between_catalogs() {
     let found = CatalogLookup::Found(Arc::new(content(&Value::Null)));
-    let CatalogLookups::Answered(Answers { mut answers, .. }) =
+    let CatalogLookups::Answered(CatalogAnswers { mut answers, .. }) =
         lookups(vec![("a", CatalogLookup::NotServing), ("b", found)])
     else {
         panic!("asked");
     };
     answers[1].priority = 1;
     for (selection, refused) in [(Selection::Ours, false), (Selection::Upstream, true)] {
-        let lookups = CatalogLookups::Answered(Answers {
+        let lookups = CatalogLookups::Answered(CatalogAnswers {
             any_selected: true,
             answers: answers.clone(),
             former: Vec::new(),
@@ -559,7 +559,7 @@ fn former_content_is_never_up_to_date() {
         why: "away".to_owned(),
     };
     let put = |lookups: &mut CatalogLookups, name: &str| {
-        if let CatalogLookups::Answered(Answers { former, .. }) = lookups {
+        if let CatalogLookups::Answered(CatalogAnswers { former, .. }) = lookups {
             *former = vec![stands_in(name)];
         }
     };
@@ -584,7 +584,7 @@ fn a_catalog_that_is_left_out_is_told_and_asked_again() {
         (CatalogLookup::NotServing, false),
     ] {
         let mut lookups = lookups(vec![("high", found.clone()), ("low", lookup)]);
-        if let CatalogLookups::Answered(Answers { answers, .. }) = &mut lookups {
+        if let CatalogLookups::Answered(CatalogAnswers { answers, .. }) = &mut lookups {
             answers[0].priority = 1;
         }
         let choice = choose(json!({}), &[], &lookups).unwrap();

@@ -16,7 +16,7 @@ use olm_status::catalogs::Former;
 
 use crate::cluster_extension::Context;
 use crate::cluster_extension::call::{CallError, call, chain};
-use crate::cluster_extension::decide::{Answers, CatalogLookups};
+use crate::cluster_extension::decide::{CatalogAnswers, CatalogLookups};
 
 /// Number of catalogs that are asked concurrently.
 const CATALOGS_AT_ONCE: usize = 4;
@@ -26,7 +26,7 @@ const NAMES_LIMIT: Duration = Duration::from_secs(10);
 /// Asks every selected catalog for the package of the spec.
 pub(crate) async fn lookups(context: &Context, spec: &ClusterExtensionSpec) -> CatalogLookups {
     let Some(wanted) = &spec.source.catalog else {
-        return CatalogLookups::Answered(Answers {
+        return CatalogLookups::Answered(CatalogAnswers {
             any_selected: false,
             answers: Vec::new(),
             former: Vec::new(),
@@ -68,7 +68,7 @@ pub(crate) async fn lookups(context: &Context, spec: &ClusterExtensionSpec) -> C
     } else {
         Vec::new()
     };
-    CatalogLookups::Answered(Answers {
+    CatalogLookups::Answered(CatalogAnswers {
         any_selected,
         answers,
         former: former.into_iter().flatten().collect(),

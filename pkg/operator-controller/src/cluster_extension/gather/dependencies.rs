@@ -242,7 +242,7 @@ async fn search(context: &Context, catalog: &ClusterCatalog, want: &Want) -> Opt
                         catalog = name,
                         error = error.message(),
                         "a catalog was not searched for a dependency"
-                    )
+                    );
                 })
                 .ok()?;
             let packages: Vec<String> = packages.iter().map(|package| go_quote(package)).collect();

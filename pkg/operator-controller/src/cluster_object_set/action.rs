@@ -1,0 +1,187 @@
+//! Decides the action for a revision from what was gathered. Pure.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::ResourceExt as _;
+use olm_api::{ClusterObjectSet, ObservedPhase};
+use olm_applier::account::Account;
+use olm_applier::engine::Revision;
+use olm_applier::ownership::Identity;
+use olm_applier::probe::Prober;
+use olm_status::cluster_object_set::Outcome;
+
+use super::decide::{self, Goal};
+use super::gather::{Gathered, Prepared, SecretKey};
+use crate::ServiceAccountPolicy;
+
+/// Delay before a collision or an invalid object is retried.
+pub(super) const COLLISION_RETRY: Duration = Duration::from_secs(10);
+/// Delay before a blocked revision is looked at again: its Secrets are not watched.
+const BLOCKED_RETRY: Duration = Duration::from_mins(1);
+/// Finalizer of `kubectl delete --cascade=orphan`, which leaves all objects on the cluster.
+const ORPHAN: &str = "orphan";
+const NO_ACCOUNT: &str = "no service account is named: operator-controller runs with --service-account-policy=Require and acts \
+                          only as service accounts; set spec.serviceAccount.name of the ClusterExtension";
+pub(super) const REMOVING: &str = "removing revision resources that are not owned by another revision";
+
+/// Time of the next reconcile.
+pub(super) enum Next {
+    /// On a change.
+    Settled,
+    /// On a change, or at the deadline of the rollout.
+    Deadline,
+    /// After this time.
+    After(Duration),
+    /// After the backoff for failures.
+    Backoff,
+    /// On a change, after the older revisions are archived.
+    ArchiveOlder,
+    /// Never: the finalizer is removed.
+    Release,
+}
+
+/// Action for a revision.
+pub(super) enum Action {
+    /// Report the outcome; write no object.
+    Report(Outcome, Next),
+    /// Apply the objects.
+    Apply(Box<Revision>),
+    /// Delete the objects. With `orphan`, only release them.
+    TearDown { revision: Box<Revision>, orphan: bool },
+}
+
+/// Action for a revision, with the writes that precede it.
+pub(super) struct Decision {
+    /// The action.
+    pub(super) action: Action,
+    /// Digests of the phases for the status.
+    pub(super) observed_phases: Option<Vec<ObservedPhase>>,
+    /// Secrets that need the revision's owner.
+    pub(super) unowned: Vec<SecretKey>,
+    /// Objects to cache until the rollout ends.
+    pub(super) content: Option<Arc<Prepared>>,
+}
+
+impl From<Action> for Decision {
+    fn from(action: Action) -> Self {
+        Self {
+            action,
+            observed_phases: None,
+            unowned: Vec::new(),
+            content: None,
+        }
+    }
+}
+
+/// Decides the action for `set`. `identity` names the revision and its siblings.
+pub(super) fn decide(
+    set: &ClusterObjectSet,
+    goal: Goal,
+    gathered: Gathered,
+    identity: Identity,
+    policy: ServiceAccountPolicy,
+) -> Decision {
+    match goal {
+        Goal::Archived | Goal::Deleted => tear_down(set, goal, gathered, identity, policy).into(),
+        Goal::Applied | Goal::Reached => apply(set, gathered, identity, policy),
+    }
+}
+
+fn apply(
+    set: &ClusterObjectSet,
+    gathered: Gathered,
+    identity: Identity,
+    policy: ServiceAccountPolicy,
+) -> Decision {
+    let (content, unowned) = match gathered {
+        Gathered::Unchanged => return Action::Report(Outcome::RolledOut, Next::ArchiveOlder).into(),
+        Gathered::Objects { content, unowned } => (content, unowned),
+        Gathered::Mutable(secrets) => {
+            let text = format!(
+                "the following secrets are not immutable (referenced secrets must have immutable set to true): {}",
+                secrets.join(", ")
+            );
+            return Action::Report(Outcome::Blocked(text), Next::After(BLOCKED_RETRY)).into();
+        }
+        Gathered::Missing(why) => return Action::Report(Outcome::Retrying(why), Next::Backoff).into(),
+    };
+    let observed = set.status.as_ref().and_then(|s| s.observed_phases.as_deref());
+    let changed = decide::changed(observed.unwrap_or_default(), &content.digests);
+    let observed_phases = changed.is_none().then(|| content.digests.clone());
+    let action = if let Some(text) = changed {
+        Action::Report(Outcome::Blocked(text), Next::After(BLOCKED_RETRY))
+    } else if let Some(text) = &content.refused {
+        Action::Report(Outcome::Blocked(text.clone()), Next::After(BLOCKED_RETRY))
+    } else if let Some(text) = &content.invalid {
+        Action::Report(Outcome::Retrying(text.clone()), Next::After(COLLISION_RETRY))
+    } else {
+        match revision(set, &content, identity, policy) {
+            Ok(revision) => Action::Apply(Box::new(revision)),
+            Err(text) => Action::Report(Outcome::Retrying(text), Next::After(COLLISION_RETRY)),
+        }
+    };
+    Decision {
+        action,
+        observed_phases,
+        unowned,
+        content: Some(content),
+    }
+}
+
+fn tear_down(
+    set: &ClusterObjectSet,
+    goal: Goal,
+    gathered: Gathered,
+    identity: Identity,
+    policy: ServiceAccountPolicy,
+) -> Action {
+    let content = match gathered {
+        Gathered::Objects { content, .. } => content,
+        // A teardown neither skips unchanged objects nor refuses mutable Secrets.
+        Gathered::Unchanged | Gathered::Mutable(_) => {
+            return Action::Report(Outcome::Removing(REMOVING.to_owned()), Next::Backoff);
+        }
+        Gathered::Missing(why) => {
+            let text = format!(
+                "{REMOVING}; waiting until its objects are known: {why}; delete the Secret to leave its objects to the \
+                 garbage collector"
+            );
+            return Action::Report(Outcome::Removing(text), Next::Backoff);
+        }
+    };
+    match revision(set, &content, identity, policy) {
+        Ok(revision) => Action::TearDown {
+            revision: Box::new(revision),
+            orphan: goal == Goal::Deleted && set.finalizers().iter().any(|f| f == ORPHAN),
+        },
+        Err(text) => Action::Report(Outcome::Retrying(text), Next::Backoff),
+    }
+}
+
+/// Returns the revision in the form of the engine.
+fn revision(
+    set: &ClusterObjectSet,
+    content: &Prepared,
+    identity: Identity,
+    policy: ServiceAccountPolicy,
+) -> Result<Revision, String> {
+    let account = match policy {
+        ServiceAccountPolicy::Ignore => None,
+        ServiceAccountPolicy::Impersonate | ServiceAccountPolicy::Require => {
+            Account::of(set).map_err(|error| error.to_string())?
+        }
+    };
+    if account.is_none() && policy == ServiceAccountPolicy::Require {
+        return Err(NO_ACCOUNT.to_owned());
+    }
+    let assertions = set.spec.progression_probes.as_deref().unwrap_or_default();
+    let prober = Prober::new(assertions).map_err(|error| format!("reading progressionProbes: {error}"))?;
+    Ok(Revision {
+        identity,
+        state: decide::state(set),
+        phases: content.phases.clone(),
+        prober,
+        account,
+    })
+}

@@ -1,0 +1,94 @@
+//! State and clients of the ClusterObjectSet controller.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use kube::runtime::reflector::Store;
+use kube::{Client, ResourceExt as _};
+use olm_api::ClusterObjectSet;
+use olm_applier::engine::Engine;
+use olm_applier::watch::Watches;
+use olm_runtime::backoff::Backoff;
+use olm_runtime::events::Events;
+use olm_runtime::metrics;
+use parking_lot::Mutex;
+
+use super::decide;
+use super::gather::ContentCache;
+use super::gone::GoneRevisions;
+use crate::ServiceAccountPolicy;
+use crate::inventory::Inventory;
+use crate::metrics::Metrics;
+
+/// State and clients of the controller.
+pub(super) struct Context {
+    pub(super) client: Client,
+    pub(super) engine: Engine,
+    pub(super) watches: Arc<Watches>,
+    pub(super) store: Store<ClusterObjectSet>,
+    pub(super) backoff: Backoff<String>,
+    pub(super) events: Events,
+    pub(super) system_namespace: String,
+    pub(super) accounts: ServiceAccountPolicy,
+    pub(super) contents: ContentCache,
+    pub(super) released: ReleasedRevisions,
+    pub(super) gone: GoneRevisions,
+    pub(super) metrics: metrics::Controller,
+    pub(super) recorder: Option<Recorder>,
+}
+
+impl Context {
+    /// Drops the state of the revision with this uid.
+    pub(super) fn forget(&self, uid: &str) {
+        self.engine.forget(uid);
+        self.contents.remove(uid);
+    }
+}
+
+/// Revisions whose finalizer was removed lately, by uid and resource version before the removal. Events of their deleted objects
+/// can precede the event of the revision and need no reconcile.
+#[derive(Default)]
+pub(super) struct ReleasedRevisions(Mutex<VecDeque<(Option<String>, Option<String>)>>);
+
+impl ReleasedRevisions {
+    /// Most revisions; more than are released at once.
+    const MAX: usize = 64;
+
+    /// Adds a revision.
+    pub(super) fn insert(&self, set: &ClusterObjectSet) {
+        let mut released = self.0.lock();
+        if released.len() >= Self::MAX {
+            released.pop_front();
+        }
+        released.push_back((set.uid(), set.resource_version()));
+    }
+
+    /// Returns true if `set` is one of the revisions, in the same version.
+    pub(super) fn contains(&self, set: &ClusterObjectSet) -> bool {
+        let this = (set.uid(), set.resource_version());
+        self.0.lock().contains(&this)
+    }
+}
+
+/// Receivers of facts about the revisions.
+pub(crate) struct Recorder {
+    pub(crate) inventory: Inventory,
+    pub(crate) metrics: Metrics,
+}
+
+impl Recorder {
+    /// Records the number of objects that the revision keeps in repair.
+    pub(super) fn record(&self, set: &ClusterObjectSet) {
+        if decide::goal(set) == decide::Goal::Applied && !decide::owner_name(set).is_empty() {
+            let count = set
+                .spec
+                .phases
+                .iter()
+                .flatten()
+                .map(|phase| phase.objects.len())
+                .sum();
+            self.inventory
+                .note_objects(decide::owner_name(set), set.spec.revision, count);
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! One reconcile of a revision: gather (reads), decide (pure), act (writes), report (the status).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::ResourceExt as _;
+use kube::runtime::controller::Action;
+use olm_api::ClusterObjectSet;
+use olm_runtime::guard::{Panicked, guard};
+use olm_status::cluster_object_set as status;
+
+use super::act::Done;
+use super::action::{self, Next};
+use super::context::Context;
+use super::decide::{self, Goal};
+use super::error::Error;
+use crate::metrics::Step;
+
+/// Delay before a revision that changed during its reconcile is looked at again, in case its event is lost.
+const CONFLICT_RETRY: Duration = Duration::from_secs(1);
+
+/// Reconciles the revision and returns when to reconcile it again.
+pub(super) async fn reconcile(set: Arc<ClusterObjectSet>, context: Arc<Context>) -> Result<Action, Error> {
+    let name = set.name_any();
+    context.sweep(&name);
+    tracing::info!("reconcile starting");
+    let done = context.pass(&set, &name).await;
+    tracing::info!("reconcile ending");
+    done
+}
+
+impl Context {
+    async fn pass(&self, set: &ClusterObjectSet, name: &str) -> Result<Action, Error> {
+        if self.released.contains(set) {
+            return Ok(Action::await_change());
+        }
+        let now = jiff::Timestamp::now();
+        let Done {
+            outcome,
+            observed_phases,
+            next,
+        } = match &self.recorder {
+            Some(recorder) => recorder.metrics.measure(Step::Apply, self.run(set, name)).await?,
+            None => self.run(set, name).await?,
+        };
+        if let Some(recorder) = &self.recorder {
+            recorder.record(set);
+        }
+        if let Some(outcome) = outcome
+            && !self.report(set, name, &outcome, observed_phases, now).await?
+        {
+            // The change of the revision triggers the next reconcile.
+            return Ok(Action::requeue(CONFLICT_RETRY));
+        }
+        self.requeue(set, name, next, now).await
+    }
+
+    /// Gathers, decides and acts.
+    async fn run(&self, set: &ClusterObjectSet, name: &str) -> Result<Done, Error> {
+        let goal = decide::goal(set);
+        if goal == Goal::Reached {
+            self.forget(&set.uid().unwrap_or_default());
+            return Ok(Done::silent(Next::Settled));
+        }
+        let gathered = self.gather(set, goal).await;
+        let all = self.store.state();
+        let identity = decide::identity(set, all.iter().map(AsRef::as_ref));
+        let decision = action::decide(set, goal, gathered, identity, self.accounts);
+        self.act(set, name, decision).await
+    }
+
+    /// Writes a panic to the status and retries after the backoff for failures.
+    pub(super) async fn panicked(
+        &self,
+        set: &ClusterObjectSet,
+        name: &str,
+        panicked: &Panicked,
+    ) -> Result<Action, Error> {
+        let outcome = match decide::goal(set) {
+            Goal::Applied => status::Outcome::Retrying(panicked.to_string()),
+            _ => status::Outcome::Removing(panicked.to_string()),
+        };
+        let reported = guard(self.report(set, name, &outcome, None, jiff::Timestamp::now())).await;
+        if let Ok(Err(error)) = reported {
+            tracing::warn!(%error, "a panic is missing from the status");
+        }
+        Ok(Action::requeue(self.backoff.failed(name.to_owned())))
+    }
+
+    async fn requeue(
+        &self,
+        set: &ClusterObjectSet,
+        name: &str,
+        next: Next,
+        now: jiff::Timestamp,
+    ) -> Result<Action, Error> {
+        let remaining = decide::remaining(set, now).filter(|left| !left.is_zero());
+        // Kinds whose watch fails are read on an interval.
+        let recheck = self.engine.recheck(&set.uid().unwrap_or_default());
+        let on_change = |at_latest: Option<Duration>| {
+            let soonest = recheck.into_iter().chain(at_latest).min();
+            soonest.map_or_else(Action::await_change, Action::requeue)
+        };
+        if matches!(next, Next::ArchiveOlder) {
+            self.archive_superseded(set).await?;
+        }
+        if !matches!(next, Next::Backoff) {
+            self.backoff.clear(&name.to_owned());
+        }
+        Ok(match next {
+            Next::Settled | Next::ArchiveOlder => on_change(None),
+            Next::Deadline => on_change(remaining),
+            Next::After(delay) => Action::requeue(delay),
+            Next::Backoff => {
+                let delay = self.backoff.failed(name.to_owned());
+                Action::requeue(remaining.map_or(delay, |left| delay.min(left)))
+            }
+            Next::Release => {
+                self.forget(&set.uid().unwrap_or_default());
+                self.set_finalizer(set, name, false).await?;
+                self.released.insert(set);
+                Action::await_change()
+            }
+        })
+    }
+}

@@ -1,0 +1,95 @@
+//! Writes the status of a revision, and the events of its changes.
+
+use kube::api::{Api, Patch, PatchParams};
+use kube::{Resource as _, ResourceExt as _};
+use olm_api::condition::{find, reasons, types};
+use olm_api::{ClusterObjectSet, ClusterObjectSetStatus, ObservedPhase};
+use olm_status::cluster_object_set as status;
+use serde_json::json;
+
+use super::context::Context;
+use super::error::{Error, is_stale, limited};
+use super::{decide, unwatched};
+
+impl Context {
+    /// Writes the status if it changes. Returns false if the revision changed meanwhile, so that the status was not written.
+    pub(super) async fn report(
+        &self,
+        set: &ClusterObjectSet,
+        name: &str,
+        outcome: &status::Outcome,
+        observed_phases: Option<Vec<ObservedPhase>>,
+        now: jiff::Timestamp,
+    ) -> Result<bool, Error> {
+        let old = set.status.clone().unwrap_or_default();
+        let remaining = decide::remaining(set, now);
+        let facts = status::Facts {
+            version: decide::version(set),
+            overdue: match remaining {
+                Some(left) if left.is_zero() => set.spec.progress_deadline_minutes,
+                _ => None,
+            },
+            observed_phases,
+            unwatched: unwatched::of(&self.watches, set),
+            generation: set.metadata.generation.unwrap_or_default(),
+        };
+        let time = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(now);
+        let new = status::object_set(&old, outcome, &facts, &time);
+        if !status::same(&old, &new) {
+            if let status::Outcome::Retrying(_) | status::Outcome::Blocked(_) | status::Outcome::Removing(_) =
+                outcome
+            {
+                // The log has the whole text, the status a part of a long one.
+                tracing::warn!(?outcome, "not progressing");
+            }
+            if !self.write_status(set, name, &new).await? {
+                return Ok(false);
+            }
+            self.announce(set, &old, &new);
+        }
+        Ok(true)
+    }
+
+    async fn write_status(
+        &self,
+        set: &ClusterObjectSet,
+        name: &str,
+        new: &ClusterObjectSetStatus,
+    ) -> Result<bool, Error> {
+        // Bound to the resource version of the read, so that a stale read never resets a latched condition.
+        let patch = json!({"metadata": {"resourceVersion": set.resource_version()}, "status": new});
+        let sets: Api<ClusterObjectSet> = Api::all(self.client.clone());
+        let (params, patch) = (PatchParams::default(), Patch::Merge(&patch));
+        let call = sets.patch_status(name, &params, &patch);
+        match limited("writing the status of", name, call).await {
+            Err(Error::Call { source, .. }) if is_stale(&source) => Ok(false),
+            other => other.map(|_| true),
+        }
+    }
+
+    /// Emits events if the reason of `Progressing` changed, or if a watch fails or recovers.
+    fn announce(&self, set: &ClusterObjectSet, old: &ClusterObjectSetStatus, new: &ClusterObjectSetStatus) {
+        unwatched::announce(&self.events, set, old, new);
+        let progressing = |status: &ClusterObjectSetStatus| {
+            let type_ = types::ObjectSet::Progressing.as_str();
+            find(status.conditions.as_deref(), type_).cloned()
+        };
+        let Some(now) = progressing(new) else { return };
+        if progressing(old).is_some_and(|before| before.reason == now.reason) {
+            return;
+        }
+        let reference = set.object_ref(&());
+        let warns = [
+            reasons::ObjectSet::Blocked,
+            reasons::ObjectSet::Retrying,
+            reasons::ObjectSet::ProgressDeadlineExceeded,
+        ];
+        if warns.iter().any(|reason| reason.as_str() == now.reason) {
+            self.events
+                .warning(reference, &now.reason, "RollOut", &now.message);
+        } else {
+            self.events
+                .normal(reference, &now.reason, "RollOut", &now.message);
+        }
+    }
+}
