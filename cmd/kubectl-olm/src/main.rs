@@ -1,9 +1,9 @@
-//! `kubectl-olm`: asks catalogs and the cluster what would be installed, and why.
+//! `kubectl-olm`: answers questions about catalogs and extensions.
 
 use std::process::ExitCode;
 
 #[tokio::main]
 async fn main() -> ExitCode {
     olm_runtime::tls::install_provider();
-    Box::pin(kubectl_olm::main()).await
+    Box::pin(olm_kubectl::run(std::env::args_os())).await
 }

@@ -22,6 +22,7 @@ mod style;
 mod table;
 mod wish;
 
+use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
@@ -33,11 +34,13 @@ use crate::failure::Failure;
 use crate::report::Report;
 use crate::style::Style;
 
-/// Reads the command line, answers, and says how that went. The TLS provider must be installed.
-pub async fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+/// Runs the command of a command line, whose first argument is the program's name, and returns its exit code.
+/// The TLS provider must be installed.
+pub async fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let cli = match Cli::try_parse_from(&args) {
         Ok(cli) => cli,
-        Err(error) => return unparsed(&error),
+        Err(error) => return unparsed(&error, &args),
     };
     let format = cli.output;
     let style = Style::of_stdout(format);
@@ -51,7 +54,7 @@ pub async fn main() -> ExitCode {
 }
 
 /// Prints what clap has to say: help, or how the command line is wrong.
-fn unparsed(error: &clap::Error) -> ExitCode {
+fn unparsed(error: &clap::Error, args: &[OsString]) -> ExitCode {
     // There is nobody to tell that the streams are gone.
     let _ = error.print();
     if !error.use_stderr() {
@@ -62,7 +65,8 @@ fn unparsed(error: &clap::Error) -> ExitCode {
     let words: Vec<&str> = paragraph.split_whitespace().collect();
     let message = words.join(" ");
     let message = message.strip_prefix("error: ").unwrap_or(&message).to_owned();
-    fail(&Failure::Usage(message), Format::asked(std::env::args()))
+    let args = args.iter().map(|arg| arg.to_string_lossy().into_owned());
+    fail(&Failure::Usage(message), Format::asked(args))
 }
 
 /// Gives programs the failure where they look for the answer.
