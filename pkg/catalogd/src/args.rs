@@ -2,13 +2,11 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use olm_catalog_files::WalkLimits;
 use olm_image::ImageArgs;
 use olm_runtime::{CommonArgs, address::BindAddress, args::Command, build_info};
 
-use crate::{
-    server,
-    storage::{Limits, WalkLimits},
-};
+use crate::{server, storage::Limits};
 
 /// What catalogd is told.
 #[derive(Clone, Debug, clap::Parser)]

@@ -10,10 +10,11 @@ use std::{
     time::Duration,
 };
 
+use olm_catalog_files::WalkLimits;
 use olm_catalogd::{
     check::Checker,
     metrics::Metrics,
-    storage::{CatalogName, Encoding, Filter, Generation, Limits, Origin, StorageError, Store, WalkLimits},
+    storage::{CatalogName, Encoding, Filter, Generation, Limits, Origin, StorageError, Store},
 };
 use tempfile::TempDir;
 use tokio::time::timeout;

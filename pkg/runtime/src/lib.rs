@@ -13,11 +13,14 @@ pub mod connect;
 pub mod events;
 pub mod features;
 pub mod guard;
+#[cfg(feature = "server")]
 pub mod health;
 pub mod lease;
 pub mod metrics;
 pub mod parsing;
+#[cfg(feature = "server")]
 pub mod pprof;
+#[cfg(feature = "server")]
 pub mod serve;
 pub mod shutdown;
 pub mod telemetry;

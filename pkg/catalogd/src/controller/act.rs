@@ -5,6 +5,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
+use olm_catalog_files::WalkError;
 use olm_image::{CanonicalRef, Cause, Reference};
 use olm_runtime::workers::aside;
 
@@ -56,7 +57,11 @@ impl ActError {
     fn result(&self) -> Option<PullResult> {
         match self {
             Self::Terminal(_, cause) | Self::Source(_, cause) => Some(PullResult::Image(*cause)),
-            Self::Store(StorageError::Io { .. } | StorageError::Damaged { .. }) => Some(PullResult::Disk),
+            Self::Store(
+                StorageError::Io { .. }
+                | StorageError::Damaged { .. }
+                | StorageError::Walk(WalkError::Read { .. }),
+            ) => Some(PullResult::Disk),
             Self::Store(_) => Some(PullResult::Content),
             Self::Remove(_) | Self::Interrupted => None,
         }

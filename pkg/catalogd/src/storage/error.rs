@@ -2,6 +2,8 @@
 
 use std::{io, path::PathBuf};
 
+use olm_catalog_files::WalkError;
+
 /// Why content could not be stored or read.
 #[derive(Debug, thiserror::Error)]
 pub enum StorageError {
@@ -25,9 +27,9 @@ pub enum StorageError {
         #[source]
         source: olm_fbc::DecodeError,
     },
-    /// An `.indexignore` cannot be used.
-    #[error("error walking FBC root: the .indexignore files of the catalog are not valid")]
-    Ignore(#[source] olm_fbc::IgnoreError),
+    /// The files of the catalog cannot be listed.
+    #[error(transparent)]
+    Walk(#[from] WalkError),
     /// The catalog is larger than is accepted.
     #[error("error walking FBC root: the catalog has more than {limit} {what}")]
     TooLarge {
@@ -35,12 +37,6 @@ pub enum StorageError {
         what: &'static str,
         /// How much is accepted.
         limit: u64,
-    },
-    /// A file name is not UTF-8.
-    #[error("error walking FBC root: the name of file {} is not UTF-8", path.display())]
-    FileName {
-        /// The file.
-        path: PathBuf,
     },
     /// Stored content is not what was written.
     #[error("stored content {} is damaged: {what}", path.display())]

@@ -1,6 +1,6 @@
 //! What a catalog may cost to store. Everything in it is foreign, and each cap has its own message.
 
-use super::WalkLimits;
+use olm_catalog_files::WalkLimits;
 
 /// Deepest nesting of an object that can be read at all, see [`olm_fbc::Limits`].
 const DEEPEST: usize = 120;

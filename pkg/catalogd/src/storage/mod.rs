@@ -15,7 +15,6 @@ mod limits;
 mod manifest;
 mod name;
 mod store;
-mod walk;
 mod write;
 
 pub use error::StorageError;
@@ -26,4 +25,3 @@ pub use limits::Limits;
 pub use manifest::{Counts, Manifest, Origin};
 pub use name::{CatalogName, NameError};
 pub use store::Store;
-pub use walk::{WalkLimits, walk};

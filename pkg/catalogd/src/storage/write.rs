@@ -8,6 +8,7 @@ use std::{
     thread,
 };
 
+use olm_catalog_files::walk;
 use olm_runtime::parsing;
 
 use super::{
@@ -15,7 +16,6 @@ use super::{
     forms::Forms,
     generation::{CONTENT, INDEX, MANIFEST},
     index::Builder,
-    walk,
 };
 
 /// Reads the catalog below `source` and writes a whole generation into the existing, empty folder

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-use olm_catalogd::storage::{WalkLimits, walk};
+use olm_catalog_files::{WalkLimits, walk};
 use olm_fbc::{Finding, Limits, Located, Severity, Validator, decode};
 use serde::Serialize;
 

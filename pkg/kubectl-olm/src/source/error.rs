@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use olm_applier::stored::SurveyError;
 use olm_bundle_files::FilesError;
 use olm_catalog_client::ClientError;
-use olm_catalogd::storage::StorageError;
+use olm_catalog_files::WalkError;
 use olm_fbc::{ContentError, DecodeError};
 
 /// Reason why a catalog or the cluster cannot be read.
@@ -23,7 +23,7 @@ pub(crate) enum SourceError {
     Walk {
         path: PathBuf,
         #[source]
-        source: Box<StorageError>,
+        source: Box<WalkError>,
     },
     #[error("cannot read {}", path.display())]
     Read {

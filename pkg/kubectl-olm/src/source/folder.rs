@@ -1,10 +1,10 @@
-//! A catalog on disk. catalogd's own walk says which files count, and in which order.
+//! A catalog in a directory. Its files and their order are those that catalogd reads.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use olm_catalogd::storage::{WalkLimits, walk};
+use olm_catalog_files::{WalkLimits, walk};
 use olm_fbc::{ContentError, Limits, Meta, decode};
 
 use super::SourceError;

@@ -1,6 +1,10 @@
 //! The process's metrics, in the Prometheus text format, over HTTPS for who may read them.
 
+#[cfg(feature = "server")]
 pub mod access;
+#[cfg(feature = "server")]
+mod endpoint;
+#[cfg(feature = "server")]
 mod format;
 mod process;
 mod reconcile;
@@ -11,34 +15,13 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use axum::{
-    Router,
-    extract::State,
-    http::{HeaderMap, header},
-    middleware,
-    response::{IntoResponse, Response},
-    routing::get,
-};
-use kube::Client;
 use parking_lot::Mutex;
 use prometheus_client::{encoding::text, metrics::gauge::ConstGauge, registry};
-use tokio::sync::Semaphore;
-use tokio_util::sync::CancellationToken;
 
-use crate::{
-    address::BindAddress,
-    serve::{self, ServeError},
-    tls::ServingCert,
-};
-
+#[cfg(feature = "server")]
+pub use endpoint::serve;
 pub use reconcile::{Controller, Ended, Reconciles};
 pub use requests::{Counted, Requests};
-
-/// The content type of what [`Registry::encode`] returns.
-const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
-/// The content type of what [`format::plain`] returns.
-const PLAIN: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// All metrics of a process. Clones share it.
 #[derive(Clone)]
@@ -89,123 +72,9 @@ impl Registry {
     }
 }
 
-/// State that scrapes share.
-#[derive(Clone)]
-struct Scraped {
-    registry: Registry,
-    /// One scrape at a time: they need the registry's lock.
-    turn: Arc<Semaphore>,
-}
-
-impl Scraped {
-    fn new(registry: Registry) -> Self {
-        Self {
-            registry,
-            turn: Arc::new(Semaphore::new(1)),
-        }
-    }
-
-    fn routes(self) -> Router {
-        Router::new().route("/metrics", get(metrics)).with_state(self)
-    }
-}
-
-/// Answers a scrape. Collectors read files and walk folders, so this is done on a thread that may block.
-async fn metrics(State(scraped): State<Scraped>, headers: HeaderMap) -> Response {
-    let openmetrics = wants_openmetrics(&headers);
-    let turn = scraped.turn.acquire_owned().await;
-    let encoded = tokio::task::spawn_blocking(move || {
-        let _turn = turn;
-        let text = scraped.registry.encode()?;
-        Ok::<_, std::fmt::Error>(if openmetrics { text } else { format::plain(&text) })
-    });
-    let kind = if openmetrics { OPENMETRICS } else { PLAIN };
-    match encoded.await {
-        Ok(Ok(text)) => ([(header::CONTENT_TYPE, kind)], text).into_response(),
-        Ok(Err(error)) => unwritable(&error),
-        Err(error) => unwritable(&error),
-    }
-}
-
-fn unwritable(error: &dyn std::error::Error) -> Response {
-    tracing::error!(%error, "metrics cannot be written");
-    http::StatusCode::INTERNAL_SERVER_ERROR.into_response()
-}
-
-fn wants_openmetrics(headers: &HeaderMap) -> bool {
-    let accepted = headers.get_all(header::ACCEPT).iter();
-    accepted
-        .filter_map(|value| value.to_str().ok())
-        .any(|value| value.contains("application/openmetrics-text"))
-}
-
-/// Serves `/metrics` over HTTPS until the token is cancelled; returns at once when the address
-/// is off. A reader needs a bearer token whose user may `get` the non-resource URL `/metrics`.
-///
-/// # Errors
-/// The address cannot be listened on, or the server broke.
-pub async fn serve(
-    address: BindAddress,
-    registry: Registry,
-    client: Client,
-    certificate: &ServingCert,
-    shutdown: CancellationToken,
-) -> Result<(), ServeError> {
-    let Some(listener) = serve::listen("metrics", address)? else {
-        return Ok(());
-    };
-    let allowed = middleware::from_fn_with_state(access::Access::new(client), access::check);
-    let router = Scraped::new(registry).routes().route_layer(allowed);
-    serve::tls_on(
-        "metrics",
-        listener,
-        router,
-        certificate,
-        serve::Traffic::default(),
-        shutdown,
-    )
-    .await
-}
-
 #[cfg(test)]
 mod tests {
-    use std::{fmt, sync::mpsc, time::Duration};
-
-    use axum::body::{Body, to_bytes};
-    use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
-    use prometheus_client::metrics::MetricType;
-    use tower::ServiceExt;
-
     use super::*;
-
-    /// Collects only when somebody else could work meanwhile.
-    #[derive(Debug)]
-    struct Waits(Mutex<mpsc::Receiver<()>>);
-
-    impl prometheus_client::collector::Collector for Waits {
-        fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
-            let others = self.0.lock().recv_timeout(Duration::from_secs(10));
-            let gauge = ConstGauge::new(u64::from(others.is_ok()));
-            gauge.encode(encoder.encode_descriptor("olm_others_work", "Test", None, MetricType::Gauge)?)
-        }
-    }
-
-    /// There is one thread: what blocks it blocks everybody.
-    #[tokio::test(flavor = "current_thread")]
-    async fn slow_collectors_hold_up_nobody() {
-        let (works, seen) = mpsc::channel();
-        let registry = Registry::new();
-        registry.register(|inner| inner.register_collector(Box::new(Waits(Mutex::new(seen)))));
-        let request = http::Request::get("/metrics").body(Body::empty()).unwrap();
-        let scrape = tokio::spawn(Scraped::new(registry).routes().oneshot(request));
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        works.send(()).unwrap();
-        let response = scrape.await.unwrap().unwrap();
-        assert_eq!(response.headers()[header::CONTENT_TYPE], PLAIN);
-        let text = to_bytes(response.into_body(), 65_536).await.unwrap();
-        let text = String::from_utf8(text.to_vec()).unwrap();
-        assert!(text.contains("olm_others_work 1"), "{text}");
-    }
 
     #[test]
     fn text_has_what_was_registered() {

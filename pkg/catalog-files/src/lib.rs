@@ -1,27 +1,26 @@
-//! Which files of an unpacked catalog are read, in which order.
+//! The files of a catalog's directory, in the order in which they are read.
 //!
-//! Lexical, depth first, as upstream walks. A symlink to a file below the root is read like that
-//! file; all other symlinks are left out, so nothing outside of the root is ever read.
+//! The order is lexical and depth first, like upstream's. A symlink to a file below the root is read like that
+//! file. All other symlinks are skipped, so nothing outside the root is ever read.
 
 use std::{
     fs, io,
     path::{Path, PathBuf},
 };
 
-use olm_fbc::IndexIgnore;
-
-use super::StorageError;
+use olm_fbc::{IgnoreError, IndexIgnore};
+use thiserror::Error;
 
 const IGNORE_FILE: &str = ".indexignore";
-/// Longest `.indexignore` that is read, in bytes.
+/// Maximum size of an `.indexignore`, in bytes.
 const MAX_IGNORE_BYTES: u64 = 1024 * 1024;
 
-/// What a catalog's tree may cost.
+/// Limits on a catalog's directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WalkLimits {
-    /// Most files and folders.
+    /// Maximum number of files and directories.
     pub max_entries: u64,
-    /// Deepest nesting of folders.
+    /// Maximum depth of directories.
     pub max_depth: u64,
 }
 
@@ -35,13 +34,13 @@ impl Default for WalkLimits {
     }
 }
 
-/// The files below `root` that hold the catalog, in the order they are read: path to open, and
-/// name relative to the root with `/` between names.
+/// Returns the files of the catalog in `root`, in the order in which they are read: the path to open, and the name
+/// relative to the root with `/` as separator. Blocks on the disk.
 ///
 /// # Errors
-/// A folder cannot be read, a limit is passed, or an `.indexignore` is malformed.
-pub fn walk(root: &Path, limits: &WalkLimits) -> Result<Vec<(PathBuf, String)>, StorageError> {
-    let inside = root.canonicalize().map_err(StorageError::io("read", root))?;
+/// A directory cannot be read, a limit is exceeded, or an `.indexignore` is malformed.
+pub fn walk(root: &Path, limits: &WalkLimits) -> Result<Vec<(PathBuf, String)>, WalkError> {
+    let inside = root.canonicalize().map_err(WalkError::read(root))?;
     let mut walk = Walk {
         limits: *limits,
         inside,
@@ -50,10 +49,48 @@ pub fn walk(root: &Path, limits: &WalkLimits) -> Result<Vec<(PathBuf, String)>, 
         ignores: Vec::new(),
     };
     walk.folder(root, "", 0)?;
-    let ignored = IndexIgnore::new(walk.ignores).map_err(StorageError::Ignore)?;
+    let ignored = IndexIgnore::new(walk.ignores).map_err(WalkError::Ignore)?;
     let mut files = walk.files;
     files.retain(|(_, name)| !ignored.is_ignored(name));
     Ok(files)
+}
+
+/// Failure to list the files of a catalog.
+#[derive(Debug, Error)]
+pub enum WalkError {
+    /// The operating system refused to read a file or directory.
+    #[error("cannot read {}", path.display())]
+    Read {
+        /// File or directory.
+        path: PathBuf,
+        /// Reason from the operating system.
+        #[source]
+        source: io::Error,
+    },
+    /// An `.indexignore` cannot be used.
+    #[error("error walking FBC root: the .indexignore files of the catalog are not valid")]
+    Ignore(#[source] IgnoreError),
+    /// The directory exceeds a limit.
+    #[error("error walking FBC root: the catalog has more than {limit} {what}")]
+    TooLarge {
+        /// Counted thing.
+        what: &'static str,
+        /// Maximum.
+        limit: u64,
+    },
+    /// A file name is not UTF-8.
+    #[error("error walking FBC root: the name of file {} is not UTF-8", path.display())]
+    FileName {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+impl WalkError {
+    fn read(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Read { path, source }
+    }
 }
 
 struct Walk {
@@ -66,28 +103,26 @@ struct Walk {
 }
 
 impl Walk {
-    fn folder(&mut self, path: &Path, name: &str, depth: u64) -> Result<(), StorageError> {
+    fn folder(&mut self, path: &Path, name: &str, depth: u64) -> Result<(), WalkError> {
         if depth > self.limits.max_depth {
-            return Err(StorageError::TooLarge {
+            return Err(WalkError::TooLarge {
                 what: "levels of folders",
                 limit: self.limits.max_depth,
             });
         }
         let mut entries = Vec::new();
-        for entry in fs::read_dir(path).map_err(StorageError::io("read", path))? {
-            let entry = entry.map_err(StorageError::io("read", path))?;
+        for entry in fs::read_dir(path).map_err(WalkError::read(path))? {
+            let entry = entry.map_err(WalkError::read(path))?;
             self.entries += 1;
             if self.entries > self.limits.max_entries {
-                return Err(StorageError::TooLarge {
+                return Err(WalkError::TooLarge {
                     what: "files",
                     limit: self.limits.max_entries,
                 });
             }
-            let kind = entry
-                .file_type()
-                .map_err(StorageError::io("read", entry.path()))?;
+            let kind = entry.file_type().map_err(WalkError::read(entry.path()))?;
             let Ok(own) = entry.file_name().into_string() else {
-                return Err(StorageError::FileName { path: entry.path() });
+                return Err(WalkError::FileName { path: entry.path() });
             };
             entries.push((own, entry.path(), kind));
         }
@@ -120,14 +155,14 @@ impl Walk {
     }
 }
 
-fn read_ignore(path: &Path) -> Result<String, StorageError> {
+fn read_ignore(path: &Path) -> Result<String, WalkError> {
     let read = || {
         if fs::metadata(path)?.len() > MAX_IGNORE_BYTES {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, "longer than 1 MiB"));
         }
         fs::read_to_string(path)
     };
-    read().map_err(StorageError::io("read", path))
+    read().map_err(WalkError::read(path))
 }
 
 #[cfg(test)]
