@@ -28,7 +28,6 @@ pub mod keys;
 pub mod names;
 mod probe;
 pub mod schema;
-pub mod text;
 mod texts;
 
 pub use cluster_catalog::{

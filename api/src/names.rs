@@ -8,7 +8,8 @@ use std::ops::Deref;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
-use crate::text::{cut, printable, quoted};
+use olm_text::dns::{is_label, is_subdomain};
+use olm_text::{cut, printable, quoted};
 
 /// Characters that stand for themselves in a segment of a path (RFC 3986, unreserved).
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
@@ -202,25 +203,6 @@ fn invalid(what: &'static str, name: &str, why: &'static str) -> InvalidName {
         name: name.to_owned(),
         why,
     }
-}
-
-/// Returns true if `text` is a DNS subdomain (RFC 1123), such as the name of most objects.
-#[must_use]
-pub fn is_subdomain(text: &str) -> bool {
-    text.len() <= 253 && text.split('.').all(is_subdomain_part)
-}
-
-/// Returns true if `text` is a DNS label (RFC 1123), such as the name of a namespace.
-#[must_use]
-pub fn is_label(text: &str) -> bool {
-    text.len() <= 63 && is_subdomain_part(text)
-}
-
-/// Returns true if `text` is a DNS label of any length, as the parts of a subdomain are.
-#[must_use]
-pub fn is_subdomain_part(text: &str) -> bool {
-    let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    text.starts_with(good) && text.ends_with(good) && text.chars().all(|c| good(c) || c == '-')
 }
 
 #[cfg(test)]

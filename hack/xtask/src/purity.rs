@@ -8,9 +8,10 @@ use anyhow::bail;
 use crate::shell::{cargo, output};
 
 /// The crates below the line of docs/architecture.md.
-const PURE: [&str; 8] = [
+const PURE: [&str; 9] = [
     "olm-api",
     "olm-cel",
+    "olm-text",
     "olm-version",
     "olm-yaml",
     "olm-fbc",

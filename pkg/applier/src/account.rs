@@ -4,8 +4,8 @@
 
 use std::fmt;
 
-use olm_api::names::{is_label, is_subdomain};
 use olm_api::{ClusterObjectSet, keys};
+use olm_text::dns::{is_label, is_subdomain};
 
 /// A service account that the controller acts as.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

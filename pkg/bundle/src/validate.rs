@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use olm_text::dns::subdomain_faults;
+
 use crate::config::WATCH_NAMESPACES;
 use crate::model::{InstallMode, Webhook, WebhookType};
 use crate::render::metadata_name;
@@ -145,25 +147,9 @@ fn deployment_names(bundle: &Bundle) -> Vec<String> {
 
 /// Returns Kubernetes' complaints about a name that is no DNS-1123 subdomain, sorted.
 fn subdomain_messages(name: &str) -> Vec<String> {
-    let mut out = Vec::new();
-    let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    let label_fits = |label: &str| {
-        label.starts_with(is_word)
-            && label.ends_with(is_word)
-            && label.chars().all(|c| is_word(c) || c == '-')
-    };
-    if !name.split('.').all(label_fits) {
-        out.push(
-            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must \
-             start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
-             '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-                .to_owned(),
-        );
-    }
-    if name.len() > 253 {
-        out.push("must be no more than 253 characters".to_owned());
-    }
-    out
+    let mut messages = subdomain_faults(name);
+    messages.sort();
+    messages
 }
 
 fn crd_names(bundle: &Bundle) -> Vec<String> {

@@ -1,7 +1,5 @@
 //! Why a package could not be had.
 
-use std::error::Error as StdError;
-
 use olm_fbc::{ContentError, DecodeError};
 use olm_runtime::connect::ConnectFailure;
 use reqwest::StatusCode;
@@ -210,14 +208,7 @@ impl ClientError {
 
     /// The whole chain of causes in one line.
     pub fn message(&self) -> String {
-        let mut text = self.to_string();
-        let mut source = StdError::source(self);
-        while let Some(cause) = source {
-            text.push_str(": ");
-            text.push_str(&cause.to_string());
-            source = cause.source();
-        }
-        text
+        olm_text::chain(self)
     }
 
     /// The variant for a failed request.

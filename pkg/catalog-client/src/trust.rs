@@ -2,7 +2,7 @@
 
 use std::{future::Future, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
-use olm_runtime::{telemetry, tls};
+use olm_runtime::tls;
 
 /// How long a provider may take.
 const PROVIDE: Duration = Duration::from_secs(20);
@@ -33,7 +33,7 @@ impl Trust {
 
     /// A client's TLS with the authorities as they are now.
     pub(crate) async fn config(&self, profile: &tls::Profile) -> Result<rustls::ClientConfig, String> {
-        let told = |error: tls::TlsError| telemetry::chain(&error);
+        let told = |error: tls::TlsError| olm_text::chain(&error);
         let extra = match self {
             Self::System => Vec::new(),
             Self::Directory(path) => {

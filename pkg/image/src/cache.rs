@@ -13,6 +13,7 @@ use std::{
     time::SystemTime,
 };
 
+use olm_text::dns::is_subdomain;
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
@@ -24,8 +25,6 @@ const TEMPORARY: &str = ".tmp-";
 pub(crate) const ROOT: &str = "rootfs";
 /// What is known of the image; its presence says that the directory is complete.
 const MARKER: &str = "image.json";
-/// Longest DNS-1123 subdomain.
-const OWNER_BYTES: usize = 253;
 /// Larger markers are not ours.
 const MARKER_BYTES: u64 = 16 * 1024 * 1024;
 
@@ -59,7 +58,7 @@ pub(crate) struct Shelf {
 impl Shelf {
     /// The shelf of an owner, whose name is checked first: it becomes a path.
     pub(crate) fn of(cache: &Path, owner: &str, durable: bool) -> Result<Self, Error> {
-        if !dns_subdomain(owner) {
+        if !is_subdomain(owner) {
             return Err(Error::Owner(owner.to_owned()));
         }
         Ok(Self {
@@ -204,18 +203,6 @@ fn remove(path: &Path) -> Result<(), Error> {
         }),
         _ => Ok(()),
     }
-}
-
-/// Lower-case labels joined by dots, as the names of Kubernetes objects: no path can be made
-/// of it but one part.
-fn dns_subdomain(name: &str) -> bool {
-    let word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    name.len() <= OWNER_BYTES
-        && name.split('.').all(|label| {
-            label.bytes().all(|byte| word(byte) || byte == b'-')
-                && label.bytes().next().is_some_and(word)
-                && label.bytes().next_back().is_some_and(word)
-        })
 }
 
 /// A small file's bytes; a larger one is an error.

@@ -145,17 +145,6 @@ impl Error {
     /// The whole chain of causes in one line that stays the same from try to try: what differs
     /// each time (a connection's own port) is left out.
     pub fn message(&self) -> String {
-        let mut text = self.to_string();
-        let mut source = std::error::Error::source(self);
-        while let Some(cause) = source {
-            let cause_text = cause.to_string();
-            // Some libraries repeat their cause in their own text.
-            if !text.ends_with(&cause_text) {
-                text.push_str(": ");
-                text.push_str(&cause_text);
-            }
-            source = cause.source();
-        }
-        sanitize::stable(&text)
+        sanitize::stable(&olm_text::chain(self))
     }
 }

@@ -1,7 +1,5 @@
 //! Failures of commands, with their exit codes.
 
-use std::error::Error as _;
-
 use serde_json::{Value, json};
 
 use crate::source::SourceError;
@@ -21,20 +19,9 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// The whole chain of causes in one line.
+    /// Returns the failure with its causes in one line.
     pub(crate) fn message(&self) -> String {
-        let mut text = self.to_string();
-        let mut cause = self.source();
-        while let Some(error) = cause {
-            let reason = error.to_string();
-            // Errors of libraries repeat their source; ours do not.
-            if !text.contains(&reason) {
-                text.push_str(": ");
-                text.push_str(&reason);
-            }
-            cause = error.source();
-        }
-        text
+        olm_text::chain(self)
     }
 
     /// The exit code.

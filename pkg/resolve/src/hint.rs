@@ -46,11 +46,7 @@ fn fit(sentences: &[String]) -> String {
 fn cut(mut text: String, limit: usize) -> String {
     const MARK: &str = "...";
     if text.len() > limit {
-        let mut end = limit.saturating_sub(MARK.len());
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        text.truncate(end);
+        text.truncate(text.floor_char_boundary(limit.saturating_sub(MARK.len())));
         text.push_str(MARK);
     }
     text

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use olm_text::dns::{SUBDOMAIN_MAX, SUBDOMAIN_RULE, has_subdomain_parts};
+
 /// Requirement on a label.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Requirement {
@@ -118,7 +120,6 @@ impl Selector {
 
 const NAME_RULE: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 const VALUE_RULE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
-const PREFIX_RULE: &str = "prefix part a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 
 fn requirement(key: &str, operator: Operator, values: &[String]) -> Result<Requirement, SelectorError> {
     check_key(key).map_err(|reason| SelectorError::Key {
@@ -164,10 +165,12 @@ fn check_key(key: &str) -> Result<(), String> {
     let name = match key.split_once('/') {
         None => key,
         Some(("", _)) => return Err("prefix part must be non-empty".to_owned()),
-        Some((prefix, _)) if prefix.len() > 253 => {
+        Some((prefix, _)) if prefix.len() > SUBDOMAIN_MAX => {
             return Err("prefix part must be no more than 253 characters".to_owned());
         }
-        Some((prefix, _)) if !prefix.split('.').all(is_dns_label) => return Err(PREFIX_RULE.to_owned()),
+        Some((prefix, _)) if !has_subdomain_parts(prefix) => {
+            return Err(format!("prefix part {SUBDOMAIN_RULE}"));
+        }
         Some((_, name)) => name,
     };
     if name.is_empty() {
@@ -189,12 +192,4 @@ fn is_name(text: &str) -> bool {
         && bytes
             .iter()
             .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
-}
-
-fn is_dns_label(text: &str) -> bool {
-    let plain = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit();
-    let bytes = text.as_bytes();
-    bytes.first().is_some_and(plain)
-        && bytes.last().is_some_and(plain)
-        && bytes.iter().all(|b| plain(b) || *b == b'-')
 }

@@ -2,6 +2,7 @@
 
 use std::{error::Error, fmt, io};
 
+use olm_text::causes;
 use rustls::CertificateError;
 
 /// A failed connection; what can be told apart is told apart.
@@ -66,8 +67,7 @@ impl fmt::Display for TlsFailure {
 impl ConnectFailure {
     /// The first known cause among an error and its sources.
     pub fn of(error: &(dyn Error + 'static)) -> Option<Self> {
-        let mut cause = Some(error);
-        while let Some(current) = cause {
+        for current in causes(error) {
             if let Some(io) = current.downcast_ref::<io::Error>() {
                 if io.kind() == io::ErrorKind::ConnectionRefused {
                     return Some(Self::Refused);
@@ -84,7 +84,6 @@ impl ConnectFailure {
             if current.to_string().starts_with("dns error") {
                 return Some(Self::Dns);
             }
-            cause = current.source();
         }
         None
     }

@@ -7,7 +7,7 @@ use kube::{
     Client,
     runtime::events::{Event, EventType, Recorder, Reporter},
 };
-use olm_api::text::{cut, printable};
+use olm_text::{cut, printable};
 
 /// How long publishing one event may take.
 const CALL: Duration = Duration::from_secs(10);

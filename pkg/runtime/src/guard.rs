@@ -4,7 +4,7 @@ use std::any::Any;
 use std::panic::AssertUnwindSafe;
 
 use futures::FutureExt as _;
-use olm_api::text::{cut, printable};
+use olm_text::{cut, printable};
 
 /// Longest text of a panic that is kept, in bytes.
 const TEXT_LIMIT: usize = 500;

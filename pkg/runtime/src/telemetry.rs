@@ -1,5 +1,6 @@
 //! Log lines on standard error, as text or JSON.
 
+pub use olm_text::chain;
 use tracing_subscriber::{EnvFilter, fmt};
 
 use crate::args::CommonArgs;
@@ -70,16 +71,4 @@ fn directives(level: LogLevel) -> &'static str {
         // Never the bodies that the libraries below would log: they hold tokens and Secrets.
         LogLevel::Trace => "trace,hyper=info,h2=info,rustls=info,tower=info,kube_client=debug",
     }
-}
-
-/// An error with all its causes, joined by `: `. Errors here never repeat their source.
-pub fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }

@@ -2,6 +2,7 @@
 //! conditions, and there only while it holds.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use olm_text::head;
 
 use crate::condition::{self, NewCondition};
 
@@ -69,8 +70,7 @@ fn seconds(time: &Time) -> String {
 }
 
 fn cause(text: &str) -> &str {
-    let end = text.floor_char_boundary(CAUSE);
-    text.get(..end).unwrap_or_default().trim_end_matches('.')
+    head(text, CAUSE).trim_end_matches('.')
 }
 
 /// Tells `catalogs` in `conditions`; with `None` nothing is known, and what was told stays.

@@ -4,8 +4,8 @@
 //! that still says the same keeps its transition time. Texts are those clients of upstream match on.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
-use olm_api::text::cut;
 use olm_api::{BundleMetadata, ClusterExtensionInstallStatus, ClusterExtensionStatus, RevisionStatus};
+use olm_text::cut;
 
 use crate::catalogs::{self, Catalogs};
 use crate::condition::{self, NewCondition};

@@ -5,7 +5,7 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::{RoundMode, TimestampRound, Unit};
-use olm_api::text::{cut, printable};
+use olm_text::{cut, printable};
 
 /// Longest message in bytes. The API server takes 32768, but an object has several conditions, and etcd keeps many objects.
 pub const MESSAGE_LIMIT: usize = 8 * 1024;

@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use olm_api::names::InvalidName;
-use olm_api::text::cut;
+use olm_text::{causes, cut};
 
 use super::call::CallError;
 use super::{Id, shown};
@@ -183,21 +183,30 @@ fn named(id: &Id) -> String {
     format!("{api_version}, Kind={kind} {}/{name}", shown(&id.namespace))
 }
 
-/// The error and its causes in one line, joined by `: `; an answer of the API server reads as its message alone.
+/// Joins an error and its causes with `: `; an answer of the API server reads as its message alone, without causes.
 #[must_use]
 pub fn chain(error: &(dyn Error + 'static)) -> String {
+    let mut texts = Vec::new();
+    for cause in causes(error) {
+        if let Some(message) = api_message(cause) {
+            texts.push(message);
+            break;
+        }
+        texts.push(cause.to_string());
+    }
+    texts.join(": ")
+}
+
+fn api_message(error: &(dyn Error + 'static)) -> Option<String> {
     if let Some(CallError::Kube(inner)) = error.downcast_ref::<CallError>() {
-        return match &**inner {
+        return Some(match &**inner {
             kube::Error::Api(status) => answer(&status.message),
             other => answer(&other.to_string()),
-        };
+        });
     }
-    if let Some(kube::Error::Api(status)) = error.downcast_ref::<kube::Error>() {
-        return answer(&status.message);
-    }
-    match error.source() {
-        Some(source) => format!("{error}: {}", chain(source)),
-        None => error.to_string(),
+    match error.downcast_ref::<kube::Error>() {
+        Some(kube::Error::Api(status)) => Some(answer(&status.message)),
+        _ => None,
     }
 }
 

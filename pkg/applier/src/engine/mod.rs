@@ -19,7 +19,7 @@ use kube::Client;
 use kube::api::ApiResource;
 use kube::discovery::Scope;
 use olm_api::CollisionProtection;
-use olm_api::text::{cut, printable};
+use olm_text::{cut, printable};
 use parking_lot::Mutex;
 use serde_json::Value;
 

@@ -11,8 +11,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use olm_api::text::quoted;
 use olm_bundle::escaped_json;
+use olm_text::quoted;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 

@@ -7,7 +7,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use kube::runtime::watcher;
-use olm_api::text::{cut, printable};
+use olm_text::{cut, printable};
 
 /// Longest text of an error that is kept, in bytes.
 const TEXT_LIMIT: usize = 300;

@@ -1,5 +1,6 @@
 //! Types, bounds, patterns, formats, and what combines them.
 
+use olm_text::head;
 use serde_json::{Map, Value};
 
 use super::compile::{Additional, Bound, Node, Type};
@@ -78,8 +79,7 @@ pub(super) fn quoted(value: &Value) -> String {
     if text.len() <= QUOTED {
         return text;
     }
-    let end = text.floor_char_boundary(QUOTED);
-    format!("{}…", text.get(..end).unwrap_or_default())
+    format!("{}…", head(&text, QUOTED))
 }
 
 fn choice(node: &Node, value: &Value, out: &mut Findings) {

@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use cel::objects::Key;
 use cel::{Context, Env, ExecutionError, Value as Cel};
 use olm_cel::{Expression, Mention};
+use olm_text::head;
 use serde_json::{Map, Value};
 
 use super::compile::{Additional, List, Node, Type};
@@ -42,7 +43,7 @@ pub(super) fn compile(rule: &Value, node: &Node) -> Result<Option<Rule>, String>
     if source.is_empty() {
         return Ok(None);
     }
-    let undecided = |why: &str| format!("rule {:?} {why}", cut(source));
+    let undecided = |why: &str| format!("rule {:?} {why}", head(source, MESSAGE));
     let expression =
         Expression::parse(source).map_err(|why| undecided(&format!("does not read here: {why}")))?;
     if expression.names("oldSelf") {
@@ -63,14 +64,10 @@ pub(super) fn compile(rule: &Value, node: &Node) -> Result<Option<Rule>, String>
         )));
     }
     let message = match text("message") {
-        "" => format!("failed rule: {}", cut(source)),
-        message => cut(message).to_owned(),
+        "" => format!("failed rule: {}", head(source, MESSAGE)),
+        message => head(message, MESSAGE).to_owned(),
     };
     Ok(Some(Rule { expression, message }))
-}
-
-fn cut(text: &str) -> &str {
-    text.get(..text.floor_char_boundary(MESSAGE)).unwrap_or_default()
 }
 
 /// Names under which a rule would meet what is more than plain JSON.
@@ -168,7 +165,7 @@ fn ask(node: &Node, value: &Value, out: &mut Findings) {
     let mut context = Context::with_env(environment());
     context.add_variable_from_value("self", convert(node, value));
     for rule in &node.rules {
-        let source = cut(rule.expression.source());
+        let source = head(rule.expression.source(), MESSAGE);
         if rule.expression.steps(widest) > STEPS {
             out.unsure(&format!("rule {source:?} could take more than {STEPS} steps"));
             continue;
@@ -186,7 +183,10 @@ fn ask(node: &Node, value: &Value, out: &mut Findings) {
             ) => out.fault(format!("failed rule: {source}: {error}")),
             Err(error) => {
                 let error = error.to_string();
-                out.unsure(&format!("rule {source:?} cannot be asked here: {}", cut(&error)));
+                out.unsure(&format!(
+                    "rule {source:?} cannot be asked here: {}",
+                    head(&error, MESSAGE)
+                ));
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Names of generated objects. Clusters hold objects under these names, so they can never change.
 
 use num_bigint::BigUint;
+use olm_text::head;
 use serde_json::Value;
 use sha2::{Digest, Sha224};
 
@@ -13,11 +14,8 @@ const MAX_NAME: usize = 63;
 /// `base-suffix`, the base cut so that the suffix stays whole.
 pub(super) fn join(base: &str, suffix: &str) -> String {
     if base.len() + suffix.len() > MAX_NAME {
-        let mut end = MAX_NAME.saturating_sub(suffix.len()).saturating_sub(1);
-        while !base.is_char_boundary(end) {
-            end -= 1;
-        }
-        return format!("{}-{suffix}", base.get(..end).unwrap_or_default());
+        let room = MAX_NAME.saturating_sub(suffix.len()).saturating_sub(1);
+        return format!("{}-{suffix}", head(base, room));
     }
     format!("{base}-{suffix}")
 }

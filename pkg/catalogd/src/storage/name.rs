@@ -2,10 +2,7 @@
 
 use std::fmt;
 
-use olm_api::names::is_subdomain_part;
-
-/// Longest DNS-1123 subdomain, in bytes.
-const MAX_BYTES: usize = 253;
+use olm_text::dns::subdomain_faults;
 
 /// A DNS-1123 subdomain: lower case letters, digits, `-` and `.`, so it can name a directory and
 /// cannot leave it.
@@ -24,18 +21,7 @@ impl CatalogName {
     /// [`NameError`] when it is longer than 253 bytes or no DNS-1123 subdomain.
     pub fn new(name: impl Into<String>) -> Result<Self, NameError> {
         let name = name.into();
-        let mut faults = Vec::new();
-        if name.len() > MAX_BYTES {
-            faults.push(format!("must be no more than {MAX_BYTES} characters"));
-        }
-        if !name.split('.').all(is_subdomain_part) {
-            faults.push(
-                "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', \
-                 and must start and end with an alphanumeric character (e.g. 'example.com', regex used for \
-                 validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-                    .to_owned(),
-            );
-        }
+        let faults = subdomain_faults(&name);
         if faults.is_empty() {
             Ok(Self(name))
         } else {

@@ -9,6 +9,7 @@ use super::raw::RawPackage;
 use super::report::{Place, Report};
 use crate::Meta;
 use crate::model::schema;
+use olm_text::dns::is_label;
 use olm_version::go_quote;
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -217,13 +218,4 @@ pub(super) fn shape<'a, T: Deserialize<'a>>(
             None
         }
     }
-}
-
-fn is_label(name: &str) -> bool {
-    let alphanumeric = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let bytes = name.as_bytes();
-    bytes.len() <= 63
-        && bytes.first().is_some_and(alphanumeric)
-        && bytes.last().is_some_and(alphanumeric)
-        && bytes.iter().all(|byte| alphanumeric(byte) || *byte == b'-')
 }

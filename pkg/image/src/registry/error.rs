@@ -360,12 +360,7 @@ impl RegistryError {
 
 /// The refusal of our own resolver, wherever the HTTP client wrapped it.
 fn host_refused(error: &(dyn StdError + 'static)) -> Option<HostRefused> {
-    let mut cause = Some(error);
-    while let Some(current) = cause {
-        if let Some(refused) = current.downcast_ref::<HostRefused>() {
-            return Some(refused.clone());
-        }
-        cause = current.source();
-    }
-    None
+    olm_text::causes(error)
+        .find_map(|cause| cause.downcast_ref::<HostRefused>())
+        .cloned()
 }

@@ -1,13 +1,10 @@
 //! The command line of `bundle` and `config`.
 
 use clap::{Args, Subcommand, ValueEnum};
-use olm_api::schema::DNS1123_LABEL;
+use olm_text::dns::{LABEL_MAX, is_label};
 
 use super::{AccessArgs, PackageArgs};
 use crate::spec_range;
-
-/// Greatest length of a namespace name.
-const LABEL: usize = 63;
 
 /// Questions about one bundle.
 #[derive(Debug, Subcommand)]
@@ -96,12 +93,11 @@ pub(crate) struct InitArgs {
 
 /// Parses the name of a namespace as the API server does.
 fn namespace(text: &str) -> Result<String, String> {
-    let admitted = regex::Regex::new(DNS1123_LABEL).is_ok_and(|label| label.is_match(text));
-    if admitted && text.len() <= LABEL {
+    if is_label(text) {
         Ok(text.to_owned())
     } else {
         Err(format!(
-            "a namespace's name has at most {LABEL} characters, only lower-case letters, digits and \"-\", and begins and \
+            "a namespace's name has at most {LABEL_MAX} characters, only lower-case letters, digits and \"-\", and begins and \
              ends with a letter or digit"
         ))
     }

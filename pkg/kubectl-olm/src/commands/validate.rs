@@ -106,7 +106,7 @@ fn findings(root: &Path) -> Result<Vec<Shown>, SourceError> {
                     severity: Severity::Error.as_str(),
                     rule: "unreadable",
                     package: String::new(),
-                    message: olm_runtime::telemetry::chain(&error),
+                    message: olm_text::chain(&error),
                     hint:
                         "Write JSON objects or YAML documents, or leave the file out with .indexignore; what \
                            follows in the file was not looked at."

@@ -9,11 +9,12 @@ use futures::AsyncReadExt as _;
 use kube::api::ListParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config, ResourceExt as _};
-use olm_api::names::{self, Segment};
+use olm_api::names::Segment;
 use olm_api::{AvailabilityMode, ClusterCatalog, ClusterExtension, ClusterObjectSet, LifecycleState, keys};
 use olm_catalog_client::CatalogRef;
 use olm_resolve::Installed;
 use olm_runtime::client::is_absent;
+use olm_text::dns::is_label;
 use url::Url;
 
 use super::served::{Authorities, Direct, Served, Spool};
@@ -301,9 +302,7 @@ impl Proxy {
         // SERVICE.NAMESPACE.svc, as catalogd writes its own address.
         let mut labels = url.host_str().unwrap_or_default().split('.');
         let (service, namespace) = match (labels.next(), labels.next(), labels.next()) {
-            (Some(service), Some(namespace), Some("svc"))
-                if names::is_label(service) && names::is_label(namespace) =>
-            {
+            (Some(service), Some(namespace), Some("svc")) if is_label(service) && is_label(namespace) => {
                 (service, namespace)
             }
             _ => (SERVICE, self.namespace.as_str()),

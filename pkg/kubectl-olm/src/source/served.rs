@@ -72,7 +72,7 @@ impl Direct {
                     Authorities::Secret(proxy) => proxy.own_ca().await?,
                 };
                 let trouble = |error: tls::TlsError| SourceError::Trust {
-                    cause: olm_runtime::telemetry::chain(&error),
+                    cause: olm_text::chain(&error),
                 };
                 let extra = match &pem {
                     Some(pem) => tls::authorities(pem.as_bytes()).map_err(trouble)?,
@@ -85,7 +85,7 @@ impl Direct {
                     .timeout(REQUEST)
                     .build()
                     .map_err(|error| SourceError::Trust {
-                        cause: olm_runtime::telemetry::chain(&error),
+                        cause: olm_text::chain(&error),
                     })?;
                 let trust = Trust::provider(move || {
                     let pem = pem.clone();
@@ -275,7 +275,7 @@ impl Served {
     async fn download_directly(&self, url: Url, endpoint: &str) -> Result<File, SourceError> {
         let trouble = |error: reqwest::Error| SourceError::Http {
             url: self.catalog.base_url.clone(),
-            cause: olm_runtime::telemetry::chain(&error.without_url()),
+            cause: olm_text::chain(&error.without_url()),
         };
         let (_, http) = self.direct.clients().await?;
         let mut response = http.get(url).send().await.map_err(trouble)?;

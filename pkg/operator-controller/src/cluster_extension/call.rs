@@ -3,7 +3,6 @@
 use std::future::Future;
 use std::time::Duration;
 
-use olm_api::text::cut;
 use thiserror::Error;
 
 /// Longest any single call may take, the client's own retries included.
@@ -64,18 +63,7 @@ pub(crate) async fn call<T>(
     }
 }
 
-/// An error and its causes in one line, each said once.
+/// Joins an error and its causes with `: `; each cause is cut to [`CAUSE_LIMIT`] bytes.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let said = cut(&cause.to_string(), CAUSE_LIMIT).into_owned();
-        // Errors of libraries often repeat their cause; once is enough.
-        if !text.contains(&said) {
-            text.push_str(": ");
-            text.push_str(&said);
-        }
-        next = cause.source();
-    }
-    text
+    olm_text::chain_within(error, CAUSE_LIMIT)
 }

@@ -1,5 +1,6 @@
 //! Requirements held against what there is.
 
+use olm_text::head;
 use olm_version::go_quote;
 
 use super::{Environment, PackageRange, Requirement, Rule, Test, Unmet, Want};
@@ -124,8 +125,8 @@ fn joined(several: Vec<Unmet>, between: &str) -> Unmet {
 }
 
 fn cut(text: &str) -> String {
-    match text.get(..text.floor_char_boundary(SHOWN)) {
-        Some(head) if head.len() < text.len() => format!("{head}…"),
+    match head(text, SHOWN) {
+        shown if shown.len() < text.len() => format!("{shown}…"),
         _ => text.to_owned(),
     }
 }

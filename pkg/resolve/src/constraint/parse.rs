@@ -1,6 +1,7 @@
 //! Parses a bundle's properties into requirements.
 
 use olm_fbc::Property;
+use olm_text::head;
 use olm_version::{SkipRangeError, go_quote};
 use serde_json::{Map, Value};
 
@@ -126,10 +127,7 @@ impl Reader<'_> {
         let map = self.map(value, place)?;
         let message = match map.get("failureMessage") {
             None | Some(Value::Null) => String::new(),
-            Some(Value::String(text)) => text
-                .get(..text.floor_char_boundary(MESSAGE))
-                .unwrap_or_default()
-                .to_owned(),
+            Some(Value::String(text)) => head(text, MESSAGE).to_owned(),
             Some(_) => return Err(self.fault(place, "has a failureMessage that is no text")),
         };
         let kinds: Vec<(&String, &Value)> = map

@@ -11,8 +11,14 @@ pub fn cut(text: &str, limit: usize) -> Cow<'_, str> {
     if text.len() <= limit {
         return Cow::Borrowed(text);
     }
-    let end = text.floor_char_boundary(limit.saturating_sub(CUT.len()));
-    Cow::Owned(format!("{}{CUT}", text.get(..end).unwrap_or_default()))
+    let start = head(text, limit.saturating_sub(CUT.len()));
+    Cow::Owned(format!("{start}{CUT}"))
+}
+
+/// Returns the start of `text`, cut at a character: at most `limit` bytes.
+#[must_use]
+pub fn head(text: &str, limit: usize) -> &str {
+    text.get(..text.floor_char_boundary(limit)).unwrap_or_default()
 }
 
 /// Returns `text` with every control character but line feed and tab, and every character that changes the direction of
