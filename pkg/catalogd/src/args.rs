@@ -8,7 +8,7 @@ use olm_runtime::{CommonArgs, address::BindAddress, args::Command, build_info};
 
 use crate::{server, storage::Limits};
 
-/// What catalogd is told.
+/// Flags of catalogd.
 #[derive(Clone, Debug, clap::Parser)]
 #[command(
     name = "catalogd",
@@ -17,13 +17,13 @@ use crate::{server, storage::Limits};
     args_override_self = true
 )]
 pub struct Args {
-    /// What both controllers are told.
+    /// Flags of both controllers.
     #[command(flatten)]
     pub common: CommonArgs,
-    /// What both controllers are told about images.
+    /// Image flags of both controllers.
     #[command(flatten)]
     pub images: ImageArgs,
-    /// Address of the content, HTTPS.
+    /// Address of the content server (HTTPS).
     #[arg(
         long,
         default_value = ":8443",
@@ -31,18 +31,19 @@ pub struct Args {
         help_heading = "Servers"
     )]
     pub catalogs_server_addr: BindAddress,
-    /// Answer only clients that bring a token whose user may read the path, such as /catalogs/NAME/api/v1/all. For
-    /// catalogs pulled with private credentials. See docs/content-api.md.
+    /// Require a token whose user may read the requested path, such as /catalogs/NAME/api/v1/all. For catalogs pulled
+    /// with private credentials. See docs/content-api.md.
     #[arg(long)]
     pub catalogs_server_require_token: bool,
-    /// Most connections to the content server. Beyond it, the connection that is idle longest is closed for a new one,
-    /// then the one whose client reads most slowly.
+    /// Maximum number of connections to the content server. Beyond it, a new connection closes the one that is idle
+    /// longest, then the one whose client reads most slowly.
     #[arg(long, default_value_t = server::CONNECTIONS, value_parser = at_least_one, value_name = "COUNT", help_heading = "Servers")]
     pub catalogs_server_max_connections: usize,
-    /// Most connections at once of one client address (IPv6: of 64 bits of it). All clients behind a proxy or a NAT are one.
+    /// Maximum number of connections of one client address (IPv6: one /64 network). Clients behind a proxy or NAT count
+    /// as one.
     #[arg(long, default_value_t = server::CONNECTIONS_PER_CLIENT, value_parser = at_least_one, value_name = "COUNT", help_heading = "Servers")]
     pub catalogs_server_max_connections_per_client: usize,
-    /// Host, or HOST:PORT, under which clients reach the content; put into status.urls.base.
+    /// Host or HOST:PORT under which clients reach the content; written to status.urls.base.
     #[arg(
         long,
         default_value = "catalogd-service.olmv1-system.svc",
@@ -50,7 +51,7 @@ pub struct Args {
         help_heading = "Servers"
     )]
     pub external_address: String,
-    /// Where content is kept; it is served again after a restart.
+    /// Directory of catalog content; a restart serves it again.
     #[arg(
         long,
         default_value = "/var/cache/catalogd",
@@ -58,59 +59,60 @@ pub struct Args {
         help_heading = "Content"
     )]
     pub cache_dir: PathBuf,
-    /// How often content of catalogs that are gone is looked for.
+    /// Interval between two searches for content of deleted catalogs.
     #[arg(long, default_value = "12h", value_parser = duration, value_name = "DURATION", help_heading = "Content")]
     pub gc_interval: Duration,
-    /// Interval between two comparisons of all stored content with its digests; "0" for never. Damaged content is no longer
-    /// served, and is pulled again.
+    /// Interval between two comparisons of all stored content with its digests; "0" disables them. Damaged content is
+    /// discarded and pulled again.
     #[arg(long, default_value = "10m", value_parser = pause, value_name = "DURATION", help_heading = "Content")]
     pub content_check_interval: Duration,
-    /// Caps on catalogs.
+    /// Limits on catalogs.
     #[command(flatten)]
     pub caps: CatalogCaps,
-    /// How long content is still served after the signal to stop, while readiness says that the process goes.
+    /// Time for which content is still served after the stop signal, while the process is already unready.
     #[arg(long, default_value = "3s", value_parser = pause, value_name = "DURATION", help_heading = "Servers")]
     pub shutdown_delay: Duration,
-    /// Most ClusterCatalogs that are worked on at the same time. One that waits for a registry does not count.
+    /// Maximum number of concurrent reconciles. Reconciles that wait for a registry do not count.
     #[arg(long, value_name = "COUNT", default_value_t = crate::controller::CONCURRENCY, value_parser = clap::value_parser!(u16).range(1..))]
     pub concurrency: u16,
-    /// Taken for compatibility: the label the webhook set is set by the controller.
+    /// Ignored, accepted for compatibility: the controller sets the label that upstream's webhook sets.
     #[arg(long, default_value_t = 9443, value_name = "PORT", hide = true)]
     pub webhook_server_port: u16,
-    /// What to do instead of serving.
+    /// Command to run instead of serving.
     #[command(subcommand)]
     pub command: Option<Command>,
 }
 
 const MIB: u64 = 1024 * 1024;
 
-/// How much of a catalog is taken; what is more is refused.
+/// Limits on the size of a catalog; larger catalogs are rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
 #[command(next_help_heading = "Content")]
 pub struct CatalogCaps {
-    /// Most MiB of all objects of a catalog as they are served.
+    /// Maximum size of a catalog's served objects, in MiB.
     #[arg(long = "catalog-max-mib", value_name = "MIB", default_value_t = 8192)]
     pub content_mib: u64,
-    /// Most objects of a catalog.
+    /// Maximum number of objects in a catalog.
     #[arg(
         long = "catalog-max-objects",
         value_name = "COUNT",
         default_value_t = 4_000_000
     )]
     pub objects: u32,
-    /// Most MiB of one object. The values of a YAML document may take twice as much memory, aliases included.
+    /// Maximum size of an object, in MiB. The values of a YAML document may take twice as much memory, aliases
+    /// included.
     #[arg(long = "catalog-max-object-mib", value_name = "MIB", default_value_t = 32)]
     pub object_mib: u64,
-    /// Deepest nesting of an object, at most 120.
+    /// Maximum nesting of an object, at most 120.
     #[arg(long = "catalog-max-depth", value_name = "COUNT", default_value_t = 100)]
     pub depth: usize,
-    /// Most files and folders of a catalog.
+    /// Maximum number of files and folders in a catalog.
     #[arg(long = "catalog-max-files", value_name = "COUNT", default_value_t = 200_000)]
     pub files: u64,
 }
 
 impl CatalogCaps {
-    /// What the storage is told.
+    /// Returns the limits for the storage.
     #[must_use]
     pub fn limits(&self) -> Limits {
         Limits {
@@ -126,7 +128,7 @@ impl CatalogCaps {
     }
 }
 
-/// Reads a duration as Go writes it, such as `12h`, `1h30m` or `500ms`.
+/// Parses a Go duration such as `12h`, `1h30m` or `500ms`.
 fn duration(text: &str) -> Result<Duration, String> {
     let invalid = || format!("invalid duration {text:?}: write it like 12h, 1h30m or 90s");
     let mut total = Duration::ZERO;
@@ -159,7 +161,7 @@ fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Reads a number of connections.
+/// Parses a number of connections.
 fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(number) if number > 0 => Ok(number),
@@ -167,7 +169,7 @@ fn at_least_one(text: &str) -> Result<usize, String> {
     }
 }
 
-/// As [`duration`]; none at all is fine.
+/// Parses a duration that may be zero.
 fn pause(text: &str) -> Result<Duration, String> {
     match text {
         "0" | "0s" => Ok(Duration::ZERO),
@@ -201,7 +203,7 @@ mod tests {
         assert_eq!(parse(&["version"]).unwrap().command, Some(Command::Version));
     }
 
-    /// What upstream's manifests and their derivatives pass.
+    /// Flags that upstream's manifests and their derivatives pass.
     #[test]
     fn upstreams_flags_are_taken() {
         for flags in [

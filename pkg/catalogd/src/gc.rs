@@ -1,8 +1,8 @@
-//! Removes what is kept of catalogs that are gone.
+//! Garbage collection of content of deleted catalogs.
 //!
-//! The finalizer does this while catalogd runs; this is for what a catalog leaves that was deleted
-//! by force, or when its content moved to another replica's disk. Whoever is at work on a catalog
-//! holds its lock, and every candidate is asked for once more under it, so nothing in flight goes.
+//! The finalizer removes content while catalogd runs. This covers catalogs whose finalizer was removed by force, and
+//! content on another replica's disk. Work on a catalog holds its lock. The collector takes the lock and asks the API
+//! server once more for each candidate, so content in use is never removed.
 
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 
@@ -15,17 +15,17 @@ use olm_image::Puller;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::controller::Vanished;
+use crate::controller::DeletedCatalogs;
 use crate::storage::{CatalogName, Store};
 
-/// How long one call to the API server may take.
-const CALL: Duration = Duration::from_secs(30);
-/// Longest delay before a round that did not collect everything is made again.
+/// Timeout of one call to the API server.
+const API_TIMEOUT: Duration = Duration::from_secs(30);
+/// Maximum delay before an incomplete round is repeated.
 const RETRY: Duration = Duration::from_secs(30);
-/// Catalogs asked for in one answer.
+/// Page size of catalog lists.
 const PAGE: u32 = 500;
 
-/// What is collected where.
+/// Garbage collector of stored content and unpacked images.
 pub struct Collector {
     /// The API server.
     pub client: Client,
@@ -33,47 +33,47 @@ pub struct Collector {
     pub store: Arc<Store>,
     /// The cache of images.
     pub puller: Arc<Puller>,
-    /// Where the cache of images keeps a folder per owner.
+    /// Directory with one folder of unpacked images per catalog.
     pub unpacked: PathBuf,
 }
 
 impl Collector {
-    /// Collects now, every `interval`, and when catalogs vanish, until `shutdown`.
-    pub async fn run(&self, interval: Duration, mut vanished: Vanished, shutdown: CancellationToken) {
+    /// Collects at the start, every `interval`, and when catalogs are deleted, until `shutdown`.
+    pub async fn run(&self, interval: Duration, mut deleted: DeletedCatalogs, shutdown: CancellationToken) {
         loop {
-            let pause = match shutdown.run_until_cancelled(self.round()).await {
+            let pause = match shutdown.run_until_cancelled(self.collect()).await {
                 Some(Ok(true)) | None => interval,
                 Some(Ok(false)) => interval.min(RETRY),
                 Some(Err(error)) => {
-                    tracing::warn!(error, "nothing collected; trying again");
+                    tracing::warn!(error, "garbage collection failed; retrying");
                     interval.min(RETRY)
                 }
             };
             tokio::select! {
                 () = shutdown.cancelled() => return,
                 () = tokio::time::sleep(pause) => {}
-                _ = vanished.next() => {}
+                _ = deleted.next() => {}
             }
         }
     }
 
-    /// One round; false if somebody was at work on a catalog that is gone.
-    async fn round(&self) -> Result<bool, String> {
+    /// Runs one round. Returns false if a deleted catalog was locked.
+    async fn collect(&self) -> Result<bool, String> {
         let existing = self.existing().await?;
         let candidates: Vec<CatalogName> = self
-            .kept()
+            .on_disk()
             .await?
             .into_iter()
             .filter(|name| !existing.contains(name.as_str()))
             .collect();
-        let mut all = true;
+        let mut complete = true;
         for name in candidates {
             let Some(guard) = self.store.try_lock(&name) else {
-                all = false;
+                complete = false;
                 continue;
             };
             let api = Api::<ClusterCatalog>::all(self.client.clone());
-            match timeout(CALL, api.get_metadata_opt(name.as_str())).await {
+            match timeout(API_TIMEOUT, api.get_metadata_opt(name.as_str())).await {
                 Ok(Ok(None)) => {}
                 Ok(Ok(Some(_))) => continue,
                 Ok(Err(error)) => return Err(format!("error listing clustercatalogs: {error}")),
@@ -85,26 +85,26 @@ impl Collector {
                 store.remove(&owner)
             });
             match removed.await {
-                Ok(Ok(())) => tracing::info!(catalog = %name, "content of a catalog that is gone removed"),
+                Ok(Ok(())) => tracing::info!(catalog = %name, "removed the content of a deleted catalog"),
                 Ok(Err(error)) => {
-                    tracing::warn!(catalog = %name, error = olm_runtime::telemetry::chain(&error), "content stays");
+                    tracing::warn!(catalog = %name, error = olm_runtime::telemetry::chain(&error), "could not remove content");
                 }
-                Err(error) => tracing::warn!(catalog = %name, %error, "content stays"),
+                Err(error) => tracing::warn!(catalog = %name, %error, "could not remove content"),
             }
             if let Err(error) = self.puller.forget(name.as_str()).await {
-                tracing::warn!(catalog = %name, error = error.message(), "unpacked image stays");
+                tracing::warn!(catalog = %name, error = error.message(), "could not remove the unpacked image");
             }
         }
-        Ok(all)
+        Ok(complete)
     }
 
-    /// The names of all catalogs.
+    /// Returns the names of all ClusterCatalogs.
     async fn existing(&self) -> Result<BTreeSet<String>, String> {
         let api = Api::<ClusterCatalog>::all(self.client.clone());
         let mut params = ListParams::default().limit(PAGE);
         let mut names = BTreeSet::new();
         loop {
-            let page = timeout(CALL, api.list_metadata(&params))
+            let page = timeout(API_TIMEOUT, api.list_metadata(&params))
                 .await
                 .map_err(|_| "error listing clustercatalogs: no answer in time".to_owned())?
                 .map_err(|error| format!("error listing clustercatalogs: {error}"))?;
@@ -117,8 +117,8 @@ impl Collector {
         }
     }
 
-    /// The catalogs of which something is on disk.
-    async fn kept(&self) -> Result<BTreeSet<CatalogName>, String> {
+    /// Returns the catalogs with content or unpacked images on disk.
+    async fn on_disk(&self) -> Result<BTreeSet<CatalogName>, String> {
         let (store, unpacked) = (self.store.clone(), self.unpacked.clone());
         let listed = tokio::task::spawn_blocking(move || {
             let mut names: BTreeSet<_> = store.names()?.into_iter().collect();

@@ -1,7 +1,7 @@
-//! The catalog content service: ClusterCatalog controller, storage, HTTP server.
+//! Catalog content service: ClusterCatalog controller, storage, HTTP server.
 //!
-//! A ClusterCatalog names an image; its catalog is pulled, canonicalised, stored as a generation
-//! and served over HTTPS. Nothing is wiped at start: what is on disk is served again at once.
+//! A ClusterCatalog names an image. catalogd pulls the image, canonicalises its catalog, stores it as a generation and
+//! serves it over HTTPS. A restart serves the content on disk again at once.
 
 mod args;
 pub mod check;

@@ -1,7 +1,6 @@
-//! What catalogd tells Prometheus about content, beside upstream's histogram of requests.
+//! Prometheus metrics of content, beside upstream's request histogram.
 //!
-//! Labels come from closed sets: no names of catalogs, no texts of errors. Ages and sizes are read when they are
-//! asked for.
+//! Labels come from closed sets, never from catalog names or error texts. Ages and sizes are read at each scrape.
 
 use std::{
     fmt, fs,
@@ -23,27 +22,27 @@ use crate::{
     storage::{Encoding, Store},
 };
 
-/// Entries of the folder of unpacked images that are looked at to find its size, so that a scrape stays cheap while
-/// a huge image is being unpacked.
-const LOOKED_AT: u32 = 20_000;
+/// Maximum number of entries visited to sum up the folder of unpacked images. Keeps a scrape cheap while a huge
+/// image is being unpacked.
+const MAX_ENTRIES: u32 = 20_000;
 
-/// Upper bounds in seconds: from a digest in the cache to a large catalog over a slow line.
+/// Upper bounds in durations: from a cached digest to a large catalog over a slow connection.
 const BUCKETS: [f64; 12] = [
     0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0, 600.0,
 ];
 
-/// A part of bringing content up to date.
+/// Step of a content update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// Asking what a reference names.
+pub enum PullStep {
+    /// Resolving the reference to a digest.
     Resolve,
-    /// Transferring the image and unpacking its layers.
+    /// Pulling the image and unpacking its layers.
     Pull,
-    /// Reading the catalog and storing all its forms.
+    /// Reading the catalog and storing it in all encodings.
     Store,
 }
 
-impl Step {
+impl PullStep {
     fn as_str(self) -> &'static str {
         match self {
             Self::Resolve => "resolve",
@@ -53,18 +52,18 @@ impl Step {
     }
 }
 
-/// How a try to bring content up to date ended.
+/// Result of a content update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PullResult {
-    /// What is stored is what the reference names.
+    /// The reference resolves to the stored image.
     Unchanged,
-    /// New content is served.
+    /// New content was stored.
     Stored,
-    /// The image could not be had, or is no catalog.
+    /// The image cannot be pulled or holds no catalog.
     Image(Cause),
-    /// The catalog in the image is not valid.
+    /// The catalog in the image is invalid.
     Content,
-    /// The disk refused.
+    /// The disk failed.
     Disk,
 }
 
@@ -90,12 +89,12 @@ struct ResultLabels {
     result: &'static str,
 }
 
-type Seconds = Family<StepLabels, Histogram, fn() -> Histogram>;
+type StepDurations = Family<StepLabels, Histogram, fn() -> Histogram>;
 
-/// Counts of the controller. Clones share them.
+/// Counters of the controller. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Metrics {
-    seconds: Seconds,
+    durations: StepDurations,
     results: Family<ResultLabels, Counter>,
     damaged: Counter,
 }
@@ -103,7 +102,7 @@ pub struct Metrics {
 impl Default for Metrics {
     fn default() -> Self {
         Self {
-            seconds: Seconds::new_with_constructor(|| Histogram::new(BUCKETS)),
+            durations: StepDurations::new_with_constructor(|| Histogram::new(BUCKETS)),
             results: Family::default(),
             damaged: Counter::default(),
         }
@@ -111,14 +110,13 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Registers the counts, and the figures of what `store` holds.
-    /// `cache` is the folder that everything lies below.
+    /// Registers the counters and the collector of `store`. `cache` is the cache directory.
     pub fn register(registry: &mut Registry, store: Arc<Store>, cache: &Path) -> Self {
         let metrics = Self::default();
         registry.register(
             "catalogd_unpack_seconds",
             "Time of each step of bringing a catalog's content up to date",
-            metrics.seconds.clone(),
+            metrics.durations.clone(),
         );
         registry.register(
             "catalogd_pulls",
@@ -130,23 +128,23 @@ impl Metrics {
             "Stored contents that were not what had been stored, and were given up",
             metrics.damaged.clone(),
         );
-        registry.register_collector(Box::new(Stored {
+        registry.register_collector(Box::new(ContentCollector {
             store,
             cache: cache.to_owned(),
         }));
         metrics
     }
 
-    pub(crate) fn took(&self, step: Step, time: Duration) {
+    pub(crate) fn observe(&self, step: PullStep, time: Duration) {
         let labels = StepLabels { step: step.as_str() };
-        self.seconds.get_or_create(&labels).observe(time.as_secs_f64());
+        self.durations.get_or_create(&labels).observe(time.as_secs_f64());
     }
 
-    pub(crate) fn found_damage(&self) {
+    pub(crate) fn count_damage(&self) {
         self.damaged.inc();
     }
 
-    pub(crate) fn ended(&self, result: PullResult) {
+    pub(crate) fn count_pull(&self, result: PullResult) {
         let labels = ResultLabels {
             result: result.as_str(),
         };
@@ -154,9 +152,9 @@ impl Metrics {
     }
 }
 
-/// What is stored, seen when it is asked for.
+/// Collector of figures about stored content.
 #[derive(Debug)]
-struct Stored {
+struct ContentCollector {
     store: Arc<Store>,
     cache: PathBuf,
 }
@@ -166,7 +164,7 @@ struct FormLabels {
     form: &'static str,
 }
 
-impl Collector for Stored {
+impl Collector for ContentCollector {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
         let served = self.store.serving();
         ConstGauge::new(served.len() as u64).encode(encoder.encode_descriptor(
@@ -205,7 +203,7 @@ impl Collector for Stored {
         }
         let index: u64 = served.values().map(|generation| generation.index_size()).sum();
         ConstGauge::new(index).encode(sizes.encode_family(&FormLabels { form: "index" })?)?;
-        let mut left = LOOKED_AT;
+        let mut left = MAX_ENTRIES;
         ConstGauge::new(size(&self.cache.join(UNPACK), &mut left)).encode(encoder.encode_descriptor(
             "catalogd_unpack_bytes",
             "Bytes on disk of images that are being unpacked, or were left there",
@@ -226,7 +224,8 @@ impl Collector for Stored {
     }
 }
 
-/// Bytes of the files below a folder, of at most `left` entries. What cannot be read, or goes meanwhile, is not counted.
+/// Sums the sizes of files below a folder, visiting at most `left` entries. Unreadable or vanished entries do not
+/// count.
 fn size(folder: &Path, left: &mut u32) -> u64 {
     let Ok(entries) = fs::read_dir(folder) else {
         return 0;
@@ -257,14 +256,14 @@ mod tests {
         let store = Arc::new(Store::open(folder.path().join("catalogs")).unwrap());
         let mut registry = Registry::default();
         let metrics = Metrics::register(&mut registry, store.clone(), folder.path());
-        metrics.took(Step::Pull, Duration::from_millis(300));
-        metrics.found_damage();
+        metrics.observe(PullStep::Pull, Duration::from_millis(300));
+        metrics.count_damage();
         for result in [
             PullResult::Unchanged,
             PullResult::Image(Cause::Dns),
             PullResult::Image(Cause::RateLimited),
         ] {
-            metrics.ended(result);
+            metrics.count_pull(result);
         }
         let unpacked = folder.path().join(UNPACK).join("c/sha256:aa");
         fs::create_dir_all(&unpacked).unwrap();

@@ -1,4 +1,4 @@
-//! The process: everything started, and ended together.
+//! Process lifecycle: starts all tasks and stops them together.
 
 use std::{
     collections::BTreeMap,
@@ -28,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     args::Args,
     check::Checker,
-    controller::{self, Claims, Context},
+    controller::{self, CatalogWatch, Context},
     gc::Collector,
     metrics::Metrics,
     server,
@@ -37,17 +37,17 @@ use crate::{
 
 /// Upstream's name of the lease.
 const LEASE: &str = "catalogd-operator-lock";
-/// Where metrics are served when a certificate is given but no address.
+/// Port of the metrics server if a certificate but no address is given.
 const METRICS_PORT: u16 = 7443;
-/// Folder of served content below the cache directory.
+/// Directory of served content below the cache directory.
 const CATALOGS: &str = "catalogs";
-/// Folder of unpacked images below the cache directory.
+/// Directory of unpacked images below the cache directory.
 pub(crate) const UNPACK: &str = "unpack";
 
-/// Runs catalogd until a signal ends it. The TLS provider must be installed.
+/// Runs catalogd until a stop signal. The TLS provider must be installed.
 ///
 /// # Errors
-/// Something could not be started, or ended by itself.
+/// Fails if a task cannot start or ends by itself.
 pub async fn run(args: Args) -> anyhow::Result<()> {
     let shutdown = olm_runtime::shutdown::token();
     let ended = run_until(args, shutdown.clone()).await;
@@ -55,10 +55,10 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     ended
 }
 
-/// Runs catalogd until `shutdown`, for tests and for [`run`].
+/// Runs catalogd until `shutdown`.
 ///
 /// # Errors
-/// Something could not be started, or ended by itself.
+/// Fails if a task cannot start or ends by itself.
 pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Result<()> {
     build_info::log("catalogd");
     let checked = args.common.check(Binary::Catalogd)?;
@@ -66,23 +66,23 @@ pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Resul
     let client = olm_runtime::measured_client(&args.common, &registry)
         .await
         .context("cannot reach a cluster")?;
-    let certificate = certificate(&args, &checked, &client, &shutdown).await?;
+    let certificate = serving_certificate(&args, &checked, &client, &shutdown).await?;
     let health = Health::new();
     let started = health.ready_flag("catalog-server", "catalog server not yet started");
     health.ready_until("shutdown", &shutdown);
-    // First readers are told to go elsewhere; the servers end when they have had the time to.
+    // Readiness fails first; the servers close after the delay, when clients have moved to other replicas.
     let closing = serve::later(&shutdown, args.shutdown_delay);
     let requests = registry.register(server::Metrics::register);
 
-    // Probes answer while the content is still verified.
+    // Probes answer while the content is being verified.
     let mut tasks = JoinSet::new();
     let probes = args.common.health_probe_bind_address;
     spawn(&mut tasks, "health probes", {
         let (health, closing) = (health.clone(), closing.clone());
         async move { Ok(health::serve(probes, health, closing).await?) }
     });
-    let store = content(&args).await?;
-    let figures = registry.register(|registry| Metrics::register(registry, store.clone(), &args.cache_dir));
+    let store = open_store(&args).await?;
+    let metrics = registry.register(|registry| Metrics::register(registry, store.clone(), &args.cache_dir));
 
     let listener = serve::listen("catalog content", args.catalogs_server_addr)?;
     if let Some(listener) = listener {
@@ -93,7 +93,7 @@ pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Resul
                 .then(|| Access::new(client.clone()).audience(server::AUDIENCE)),
         };
         let router = server::router_with(store.clone(), requests, &options);
-        let router = server::leaving(router, shutdown.clone());
+        let router = server::close_connections_on(router, shutdown.clone());
         let (certificate, closing) = (certificate.clone(), closing.clone());
         let traffic = server::traffic(
             args.catalogs_server_max_connections,
@@ -111,41 +111,41 @@ pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Resul
         let (client, registry) = (client.clone(), registry.clone());
         async move { Ok(metrics::serve(measured, registry, client, &certificate, closing).await?) }
     });
-    let puller = puller(&mut tasks, &args, &client, &shutdown);
-    profiles(&mut tasks, &args, &shutdown);
+    let puller = new_puller(&mut tasks, &args, &client, &shutdown);
+    spawn_pprof(&mut tasks, &args, &shutdown);
     let collector = Collector {
         client: client.clone(),
         store: store.clone(),
         puller: puller.clone(),
         unpacked: args.cache_dir.join(UNPACK),
     };
-    let claims = Claims::default();
+    let catalogs = CatalogWatch::default();
     let (interval, collecting) = (args.gc_interval, shutdown.clone());
-    let vanished = claims.vanished();
+    let deleted = catalogs.deleted();
     spawn(&mut tasks, "garbage collection", async move {
-        collector.run(interval, vanished, collecting).await;
+        collector.run(interval, deleted, collecting).await;
         Ok(())
     });
-    checks(&mut tasks, &args, &store, &figures, &shutdown);
+    spawn_checks(&mut tasks, &args, &store, &metrics, &shutdown);
     let base_url = format!("https://{}", args.external_address);
-    let leading = Arc::new(AtomicBool::new(false));
+    let is_leader = Arc::new(AtomicBool::new(false));
     health.ready_check("catalog-content", {
-        let (claims, store, leading) = (claims.clone(), store.clone(), leading.clone());
-        move || claims.met(&store, leading.load(Ordering::Relaxed))
+        let (catalogs, store, is_leader) = (catalogs.clone(), store.clone(), is_leader.clone());
+        move || catalogs.check_serving(&store, is_leader.load(Ordering::Relaxed))
     });
     started.set_ready();
-    spawn(&mut tasks, "watch of catalogs", {
-        let (claims, client, shutdown) = (claims.clone(), client.clone(), shutdown.clone());
+    spawn(&mut tasks, "catalog watch", {
+        let (catalogs, client, shutdown) = (catalogs.clone(), client.clone(), shutdown.clone());
         async move {
-            claims.watch(client, shutdown).await;
+            catalogs.run(client, shutdown).await;
             Ok(())
         }
     });
-    let context = Context::new(client.clone(), store, puller, figures, base_url, shutdown.clone())
-        .measured(&metrics::Reconciles::register(&registry), args.concurrency);
+    let context = Context::new(client.clone(), store, puller, metrics, base_url, shutdown.clone())
+        .with_workers(&metrics::Reconciles::register(&registry), args.concurrency);
     let context = Arc::new(context);
-    spawn(&mut tasks, "catalogs that are gone", {
-        let forgetting = controller::forget_vanished(context.clone(), claims.vanished(), shutdown.clone());
+    spawn(&mut tasks, "history of deleted catalogs", {
+        let forgetting = controller::forget_deleted(context.clone(), catalogs.deleted(), shutdown.clone());
         async move {
             forgetting.await;
             Ok(())
@@ -158,16 +158,16 @@ pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Resul
     spawn(
         &mut tasks,
         "controller",
-        lead(client, context, claims, leading, lease, shutdown.clone()),
+        run_controller(client, context, catalogs, is_leader, lease, shutdown.clone()),
     );
 
-    all(tasks, shutdown).await
+    join_all(tasks, shutdown).await
 }
 
-/// The content on disk, verified.
-async fn content(args: &Args) -> anyhow::Result<Arc<Store>> {
+/// Opens and verifies the content on disk.
+async fn open_store(args: &Args) -> anyhow::Result<Arc<Store>> {
     let (catalogs, limits) = (args.cache_dir.join(CATALOGS), args.caps.limits());
-    let open = move || Store::open(catalogs).map(|store| store.within(limits));
+    let open = move || Store::open(catalogs).map(|store| store.with_limits(limits));
     let store = tokio::task::spawn_blocking(open)
         .await
         .context("the cache directory cannot be opened")?
@@ -175,15 +175,15 @@ async fn content(args: &Args) -> anyhow::Result<Arc<Store>> {
     Ok(Arc::new(store))
 }
 
-/// The one puller, which keeps the pulls of one catalog apart.
-fn puller(
-    tasks: &mut JoinSet<Ended>,
+/// Creates the puller; it separates the pulls of different catalogs.
+fn new_puller(
+    tasks: &mut JoinSet<TaskResult>,
     args: &Args,
     client: &Client,
     shutdown: &CancellationToken,
 ) -> Arc<Puller> {
-    let pull_secrets = pull_secrets(tasks, args, client, shutdown);
-    // What it unpacks is stored at once, synced, and then removed.
+    let pull_secrets = watch_pull_secrets(tasks, args, client, shutdown);
+    // Unpacked images need no sync: their content is stored and synced at once, then they are removed.
     let puller = Puller::new(ImageConfig {
         durable: false,
         ..args.images.config(&args.cache_dir, &args.common, pull_secrets)
@@ -194,34 +194,34 @@ fn puller(
     Arc::new(puller)
 }
 
-/// Follows the leader until leading, then reconciles.
-async fn lead(
+/// Follows the leader until this replica leads, then reconciles.
+async fn run_controller(
     client: Client,
     context: Arc<Context>,
-    claims: Claims,
-    leads: Arc<AtomicBool>,
+    catalogs: CatalogWatch,
+    is_leader: Arc<AtomicBool>,
     lease: Option<LeaseConfig>,
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
     let following = shutdown.child_token();
     let follower = lease
         .is_some()
-        .then(|| tokio::spawn(controller::follow(context.clone(), claims, following.clone())));
+        .then(|| tokio::spawn(controller::follow(context.clone(), catalogs, following.clone())));
     lease::run_when_leader(client, lease, shutdown, |leading| async move {
         following.cancel();
         if let Some(follower) = follower {
             let _ = follower.await;
         }
-        leads.store(true, Ordering::Relaxed);
+        is_leader.store(true, Ordering::Relaxed);
         controller::run(context, leading).await;
     })
     .await?;
     Ok(())
 }
 
-/// Starts to follow the Secrets with registry credentials.
-fn pull_secrets(
-    tasks: &mut JoinSet<Ended>,
+/// Starts the watch of Secrets with registry credentials.
+fn watch_pull_secrets(
+    tasks: &mut JoinSet<TaskResult>,
     args: &Args,
     client: &Client,
     shutdown: &CancellationToken,
@@ -236,17 +236,17 @@ fn pull_secrets(
     followed
 }
 
-/// Starts to look whether stored content is what was stored.
-fn checks(
-    tasks: &mut JoinSet<Ended>,
+/// Starts the periodic check of stored content.
+fn spawn_checks(
+    tasks: &mut JoinSet<TaskResult>,
     args: &Args,
     store: &Arc<Store>,
-    figures: &Metrics,
+    metrics: &Metrics,
     shutdown: &CancellationToken,
 ) {
     let checker = Checker {
         store: store.clone(),
-        metrics: figures.clone(),
+        metrics: metrics.clone(),
     };
     let (interval, shutdown) = (args.content_check_interval, shutdown.clone());
     spawn(tasks, "checks of content", async move {
@@ -255,15 +255,15 @@ fn checks(
     });
 }
 
-/// Starts what stands in for Go's profiles.
-fn profiles(tasks: &mut JoinSet<Ended>, args: &Args, shutdown: &CancellationToken) {
+/// Starts the server that replaces Go's pprof endpoints.
+fn spawn_pprof(tasks: &mut JoinSet<TaskResult>, args: &Args, shutdown: &CancellationToken) {
     let (address, shutdown) = (args.common.pprof_bind_address, shutdown.clone());
     spawn(tasks, "profiles", async move {
         Ok(pprof::serve(address, shutdown).await?)
     });
 }
 
-async fn certificate(
+async fn serving_certificate(
     args: &Args,
     checked: &Checked,
     client: &Client,
@@ -271,7 +271,7 @@ async fn certificate(
 ) -> anyhow::Result<ServingCert> {
     let namespace = args.common.system_namespace();
     let own = OwnCertificate {
-        names: names(&args.external_address, &namespace),
+        names: certificate_names(&args.external_address, &namespace),
         namespace,
         secret: CATALOGD_OWN_CERT.to_owned(),
         labels: BTreeMap::from([("app.kubernetes.io/name".to_owned(), "catalogd".to_owned())]),
@@ -281,8 +281,8 @@ async fn certificate(
         .context("no serving certificate")
 }
 
-/// What the content is reached by.
-fn names(external: &str, namespace: &str) -> Vec<String> {
+/// Returns the DNS names and addresses in the serving certificate.
+fn certificate_names(external: &str, namespace: &str) -> Vec<String> {
     let host = match external.rsplit_once(':') {
         Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && !host.ends_with(':') => host,
         _ => external,
@@ -302,18 +302,18 @@ fn names(external: &str, namespace: &str) -> Vec<String> {
     names
 }
 
-type Ended = (&'static str, anyhow::Result<()>);
+type TaskResult = (&'static str, anyhow::Result<()>);
 
 fn spawn(
-    tasks: &mut JoinSet<Ended>,
+    tasks: &mut JoinSet<TaskResult>,
     what: &'static str,
     task: impl Future<Output = anyhow::Result<()>> + Send + 'static,
 ) {
     tasks.spawn(async move { (what, task.await) });
 }
 
-/// Waits for all tasks; the first that fails ends the others.
-async fn all(mut tasks: JoinSet<Ended>, shutdown: CancellationToken) -> anyhow::Result<()> {
+/// Waits for all tasks. The first failure stops the others.
+async fn join_all(mut tasks: JoinSet<TaskResult>, shutdown: CancellationToken) -> anyhow::Result<()> {
     let mut first = Ok(());
     while let Some(ended) = tasks.join_next().await {
         let result = match ended {
@@ -337,7 +337,7 @@ mod tests {
     #[test]
     fn names_of_the_certificate() {
         assert_eq!(
-            names("catalogd-service.olmv1-system.svc", "olmv1-system"),
+            certificate_names("catalogd-service.olmv1-system.svc", "olmv1-system"),
             [
                 "catalogd-service.olmv1-system.svc",
                 "catalogd-service.olmv1-system.svc.cluster.local",
@@ -351,7 +351,7 @@ mod tests {
             ("localhost:1", "localhost"),
         ] {
             assert_eq!(
-                names(external, "ns").first().map(String::as_str),
+                certificate_names(external, "ns").first().map(String::as_str),
                 Some(host),
                 "{external}"
             );

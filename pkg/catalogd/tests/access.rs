@@ -1,4 +1,4 @@
-//! Who may read content, asked of a real API server with real tokens.
+//! Authorization of content requests, reviewed by a real API server with real tokens.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use tower::ServiceExt;
 
 const READER: &str = "catalogd-content-reader";
 
-/// The role as `config/` has it.
+/// Reads the `ClusterRole` in `config/`.
 fn reader() -> Result<ClusterRole> {
     let file = workspace::root().join("config/rbac/catalogd.yaml");
     let text = std::fs::read_to_string(file)?;
@@ -32,7 +32,7 @@ fn reader() -> Result<ClusterRole> {
         .context("no role for readers")
 }
 
-/// A service account bound to a role.
+/// Creates a service account, bound to a role if one is given.
 async fn account(client: &Client, name: &str, role: Option<&str>) -> Result<()> {
     let accounts = Api::<ServiceAccount>::namespaced(client.clone(), "default");
     let account = serde_json::from_value(json!({"metadata": {"name": name}}))?;
@@ -145,7 +145,7 @@ async fn content_is_for_who_may_read_it() -> Result<()> {
         ("POST", graphql, Some(one.as_str()), 403),
         ("GET", metas, Some(one.as_str()), 403),
         ("GET", "/catalogs", Some(one.as_str()), 403),
-        // Neither dots nor escapes lead from what may be read to what may not.
+        // Neither dot segments nor escapes lead from a permitted path to a forbidden one.
         (
             "GET",
             "/catalogs/example/../other/api/v1/all",

@@ -1,4 +1,4 @@
-//! The whole of catalogd against a real API server and a real registry.
+//! catalogd against a real API server and a real registry.
 
 use std::{
     os::unix::fs::{FileExt, MetadataExt},
@@ -20,7 +20,7 @@ use kube::{
 use olm_api::ClusterCatalog;
 use olm_catalogd::{
     Args,
-    controller::Claims,
+    controller::CatalogWatch,
     gc::Collector,
     run_until,
     storage::{CatalogName, Origin, Store},
@@ -35,7 +35,7 @@ const NAMESPACE: &str = "olmv1-system";
 const PATIENCE: Duration = Duration::from_mins(1);
 const CONFIGS: &str = "operators.operatorframework.io.index.configs.v1";
 
-/// A running catalogd of this process.
+/// catalogd running in this process.
 struct Catalogd {
     stop: CancellationToken,
     running: JoinHandle<Result<()>>,
@@ -126,7 +126,7 @@ impl World {
         Ok(())
     }
 
-    /// Waits for a condition, `Type=Status/Reason` and a part of its message.
+    /// Waits for a condition `Type=Status/Reason` whose message contains `part`.
     async fn condition(&self, name: &str, wanted: &str, part: &str) -> Result<ClusterCatalog> {
         eventually(
             PATIENCE,
@@ -155,7 +155,7 @@ impl World {
         .await
     }
 
-    /// Content over HTTPS, trusting what catalogd put in its Secret.
+    /// Fetches content over HTTPS, trusting the authority in catalogd's Secret.
     async fn fetch(&self, path: &str) -> Result<(u16, String)> {
         let secrets = Api::<Secret>::namespaced(self.client.clone(), NAMESPACE);
         let secret = secrets.get("catalogd-service-own-cert").await?;
@@ -180,7 +180,7 @@ impl World {
         Ok((answer.status().as_u16(), answer.text().await?))
     }
 
-    /// Lets the stored content seem to have been unpacked long ago.
+    /// Backdates the unpack time of the stored content.
     fn make_old(&self, name: &str) -> Result<()> {
         let path = self
             .cache
@@ -196,7 +196,7 @@ impl World {
         Ok(())
     }
 
-    /// How often the registry was asked for the tag.
+    /// Counts the registry's requests for the tag.
     fn polls(&self) -> Result<usize> {
         Ok(self
             .registry
@@ -219,18 +219,18 @@ impl World {
         let events = Api::<Event>::all(self.client.clone());
         eventually(PATIENCE, &format!("event {reason} of {name}"), async || {
             let found = events.list(&ListParams::default()).await?.items;
-            let told = found.iter().any(|event| {
+            let seen = found.iter().any(|event| {
                 let note = event.note.as_deref().unwrap_or_default();
                 let of = event.regarding.as_ref().and_then(|object| object.name.as_deref());
                 event.reason.as_deref() == Some(reason) && of == Some(name) && note.contains(part)
             });
-            ensure!(told, "{} events", found.len());
+            ensure!(seen, "{} events", found.len());
             Ok(())
         })
         .await
     }
 
-    /// Inode, time and size of every stored file.
+    /// Returns inode, time and size of every stored file.
     fn files(&self, name: &str) -> Result<Vec<(String, u64, i64, u64)>> {
         let folder = self.cache.path().join("catalogs").join(name).join("current/");
         let mut files = Vec::new();
@@ -273,7 +273,7 @@ async fn from_an_image_to_served_content_and_back() -> Result<()> {
     let first = world.push("test/catalog:v1", "one").await?;
     world.apply("sample", "test/catalog:v1", json!({})).await?;
 
-    // Served, and said so in upstream's words.
+    // Content is served, and the conditions have upstream's messages.
     world
         .condition(
             "sample",
@@ -310,7 +310,7 @@ async fn from_an_image_to_served_content_and_back() -> Result<()> {
     );
     world.serves("sample", "one").await?;
 
-    // A broken image keeps what is served, names its file, and heals.
+    // A broken image keeps the served content, and the message names the file; a fixed image recovers.
     image("a: [").push(&world.registry, "test/catalog:broken").await?;
     world.apply("sample", "test/catalog:broken", json!({})).await?;
     world
@@ -324,7 +324,7 @@ async fn from_an_image_to_served_content_and_back() -> Result<()> {
         .await?;
     world.serves("sample", "two").await?;
 
-    // Content that is damaged on the disk is said to be, and repaired.
+    // Damaged content on disk is reported and repaired.
     world.damage("sample")?;
     world.event("sample", "ContentDamaged", "catalog.jsonl").await?;
     world
@@ -332,7 +332,7 @@ async fn from_an_image_to_served_content_and_back() -> Result<()> {
         .await?;
     world.serves("sample", "two").await?;
 
-    // What cannot help is not tried again; another catalog is not held up by it.
+    // Terminal errors are not retried and do not delay another catalog.
     let plain = ImageBuilder::new()
         .file("x", b"x".to_vec())
         .push(&world.registry, "test/plain:v1")
@@ -363,7 +363,7 @@ async fn from_an_image_to_served_content_and_back() -> Result<()> {
     let after = world.catalogs.get("sample").await?;
     assert_eq!(before.metadata.resource_version, after.metadata.resource_version);
 
-    // A poll that finds the same digest rewrites nothing. The age of what is stored makes it due at the start.
+    // A poll that finds the same digest rewrites nothing. The age of the content makes the poll due at the start.
     world.registry.restart().await?;
     let spec = json!({"source": {"type": "Image", "image": {
         "ref": format!("{}/test/catalog:broken", world.registry.host()), "pollIntervalMinutes": 1,
@@ -374,7 +374,7 @@ async fn from_an_image_to_served_content_and_back() -> Result<()> {
     for _ in 0..2 {
         catalogd.stop().await?;
         world.make_old("sample")?;
-        // What was deleted behind catalogd's back goes at its start.
+        // The start removes content of catalogs that were deleted while catalogd was down.
         let orphans = [
             world.cache.path().join("catalogs/orphan/sha256-x"),
             world.cache.path().join("unpack/orphan/sha256:x"),
@@ -393,7 +393,7 @@ async fn from_an_image_to_served_content_and_back() -> Result<()> {
             Ok(())
         })
         .await?;
-        // The status of the former spec says Succeeded, too; the one of this spec is still to be written.
+        // The status of the former spec says Succeeded, too; wait for the status of this spec.
         let catalog = eventually(PATIENCE, "the status is of the spec", async || {
             let catalog = world
                 .condition("sample", "Progressing=True/Succeeded", "")
@@ -414,7 +414,7 @@ async fn from_an_image_to_served_content_and_back() -> Result<()> {
     let text = world.registry.access_log()?;
     assert_eq!(seen.first(), seen.last(), "{text}");
 
-    // Not wanted for now: content, finalizer and addresses go; then it comes back.
+    // An Unavailable catalog loses content, finalizer and URLs; an available one regains them.
     world
         .apply(
             "sample",
@@ -447,7 +447,7 @@ async fn from_an_image_to_served_content_and_back() -> Result<()> {
         .await?;
     world.serves("sample", "two").await?;
 
-    // Deleted: nothing stays.
+    // A deleted catalog leaves nothing behind.
     world.catalogs.delete("sample", &DeleteParams::default()).await?;
     eventually(PATIENCE, "sample is gone", async || {
         if world.catalogs.get_opt("sample").await?.is_some() {
@@ -466,20 +466,19 @@ async fn from_an_image_to_served_content_and_back() -> Result<()> {
     what_vanished_without_its_finalizer_is_collected(&world).await
 }
 
-/// Content of a catalog that goes while nobody holds it by a finalizer: it is not served until the next round, hours later.
+/// A catalog that vanishes without its finalizer is collected at once, not in the next round hours later.
 async fn what_vanished_without_its_finalizer_is_collected(world: &World) -> Result<()> {
     let stop = CancellationToken::new();
     world.apply("stripped", "test/catalog:v1", json!({})).await?;
-    let claims = Claims::default();
-    let mut listed = claims.subscribe();
+    let watch = CatalogWatch::default();
+    let mut listed = watch.subscribe();
     let cache = tempfile::tempdir()?;
     let name = CatalogName::new("stripped")?;
     let (collector, store) = collector(world, cache.path(), &[&name])?;
-    let (watched, client, ending) = (claims.clone(), world.client.clone(), stop.clone());
-    let watching = tokio::spawn(async move { watched.watch(client, ending).await });
-    let (vanished, ending) = (claims.vanished(), stop.clone());
-    let running =
-        tokio::spawn(async move { collector.run(Duration::from_hours(12), vanished, ending).await });
+    let (watched, client, ending) = (watch.clone(), world.client.clone(), stop.clone());
+    let watching = tokio::spawn(async move { watched.run(client, ending).await });
+    let (deleted, ending) = (watch.deleted(), stop.clone());
+    let running = tokio::spawn(async move { collector.run(Duration::from_hours(12), deleted, ending).await });
     tokio::time::timeout(PATIENCE, listed.wait_for(Option::is_some)).await??;
     ensure!(store.get(&name).is_some(), "its catalog is there");
     world
@@ -497,7 +496,7 @@ async fn what_vanished_without_its_finalizer_is_collected(world: &World) -> Resu
     Ok(())
 }
 
-/// A collector, and a store with content of these catalogs.
+/// Returns a collector, and a store with content of these catalogs.
 fn collector(world: &World, cache: &Path, names: &[&CatalogName]) -> Result<(Collector, Arc<Store>)> {
     let source = tempfile::tempdir()?;
     std::fs::write(source.path().join("catalog.json"), "{\"schema\":\"x\"}")?;
@@ -519,7 +518,7 @@ fn collector(world: &World, cache: &Path, names: &[&CatalogName]) -> Result<(Col
     Ok((collector, store))
 }
 
-/// Two catalogs that the API does not know, one of them at work: the other one goes, and this one once it is done.
+/// Of two deleted catalogs, the locked one is collected only after its lock is released.
 async fn what_is_in_flight_is_not_collected(world: &World) -> Result<()> {
     let cache = tempfile::tempdir()?;
     let (busy, idle) = (CatalogName::new("a-busy")?, CatalogName::new("b-idle")?);
@@ -528,7 +527,7 @@ async fn what_is_in_flight_is_not_collected(world: &World) -> Result<()> {
     let at_work = store.lock(&busy).await;
     let ending = stop.clone();
     let running = tokio::spawn(async move {
-        let never = Claims::default().vanished();
+        let never = CatalogWatch::default().deleted();
         collector.run(Duration::from_millis(100), never, ending).await;
     });
     let gone = async |name: &CatalogName| {

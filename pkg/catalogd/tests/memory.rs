@@ -1,5 +1,5 @@
-//! Storing and serving a catalog takes memory that does not grow with it. Alone in its process: the kernel's
-//! figures are of the whole process.
+//! Memory for storing and serving a catalog does not grow with the catalog. This test runs alone in its process, since
+//! the kernel's figures cover the whole process.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -17,12 +17,12 @@ use olm_catalogd::{
 };
 use tower::ServiceExt;
 
-/// Small objects: many places and names for the index.
+/// Small objects: many locations and names for the index.
 const BUNDLES: u64 = 120_000;
-/// What storing and serving may add, in KiB; less than the catalog, and than its index if that were held.
+/// Maximum growth during storing and serving, in KiB; less than the catalog, and than its index in memory.
 const CAP: u64 = 16 * 1024;
 
-/// A figure of `/proc/self/status` in KiB.
+/// Reads a figure of `/proc/self/status` in KiB.
 fn kib(key: &str) -> u64 {
     let text = fs::read_to_string("/proc/self/status").unwrap();
     let line = text.lines().find(|line| line.starts_with(key)).unwrap();
@@ -63,7 +63,7 @@ async fn a_catalog_far_larger_than_what_storing_it_takes() {
         unpacked_at: 7,
     };
     let before = kib("VmRSS");
-    // From here on the peak counts anew.
+    // The peak counts anew from here on.
     fs::write("/proc/self/clear_refs", "5").unwrap();
     let stored = store.store(&name, &source, origin, 7, &|| false).unwrap();
     assert_eq!(stored.manifest().counts.bundles, BUNDLES);

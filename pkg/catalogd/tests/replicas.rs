@@ -1,5 +1,5 @@
-//! Three replicas of the real catalogd against one API server: each serves its own copy, and the death of the
-//! leader is not noticed by readers of the others.
+//! Three replicas of the real catalogd against one API server: each serves its own copy, and readers of the others do
+//! not notice the death of the leader.
 
 use std::{
     fmt::Write,
@@ -28,11 +28,11 @@ const PATIENCE: Duration = Duration::from_mins(1);
 const CONFIGS: &str = "operators.operatorframework.io.index.configs.v1";
 const REPLICAS: usize = 3;
 const READS: usize = 1_000;
-/// The leader is killed after so many of them.
+/// Number of reads before the leader is killed.
 const KILL_AFTER: usize = 200;
 const READERS: usize = 4;
 
-/// A catalog whose one package is called `package`, large enough to take a moment.
+/// Pushes a catalog with the package `package`, large enough to take a moment.
 async fn push(registry: &Registry, tag: &str, package: &str) -> Result<String> {
     let mut text = format!("{{\"schema\":\"olm.package\",\"name\":\"{package}\"}}\n");
     for number in 0..500 {
@@ -64,7 +64,7 @@ async fn apply(catalogs: &Api<ClusterCatalog>, image: &str) -> Result<()> {
     Ok(())
 }
 
-/// Trusts what the replicas share.
+/// Returns a client that trusts the replicas' authority.
 async fn client(plane: &ControlPlane) -> Result<reqwest::Client> {
     let secrets = Api::<Secret>::namespaced(plane.client(), SYSTEM_NAMESPACE);
     let data = secrets
@@ -79,7 +79,7 @@ async fn client(plane: &ControlPlane) -> Result<reqwest::Client> {
         .build()?)
 }
 
-/// What a replica answers.
+/// Reads a response of a replica.
 async fn read(client: &reqwest::Client, replica: &str, query: &str) -> Result<(u16, String)> {
     let url = format!("{replica}/catalogs/replicated/api/v1/{query}");
     let answer = client.get(url).send().await?;
@@ -105,8 +105,8 @@ async fn all_serve(client: &reqwest::Client, replicas: &[String], package: &str)
     contents.pop().context("no replica")
 }
 
-/// Reads as a Service's readers do: from `going` while it is ready, then from `staying`. Gives how many were read from
-/// each. `going` is told to stop after some of them.
+/// Reads like clients of a Service: from `going` while it is ready, then from `staying`. Returns the number of reads
+/// from each. `going` is stopped after some reads.
 async fn read_while_it_stops(
     client: &reqwest::Client,
     going: &mut Catalogd,
@@ -121,7 +121,7 @@ async fn read_while_it_stops(
             let process = going.controller().process().context("it does not run")?;
             process.signal("TERM")?;
         }
-        // Readiness is asked for once it can have changed, and never again after it did.
+        // Readiness is checked once it can have changed, and never again after it did.
         let is_ready = after == 0
             && (number < KILL_AFTER
                 || probes
@@ -161,7 +161,7 @@ async fn readers_do_not_notice_the_death_of_the_leader() -> Result<()> {
     let client = client(&plane).await?;
     let catalogs = Api::<ClusterCatalog>::all(plane.client());
 
-    // All serve what the leader found, also after it moved.
+    // All replicas serve what the leader resolved, also after the tag moved.
     apply(&catalogs, &push(&registry, "v1", "first").await?).await?;
     all_serve(&client, &urls, "first").await?;
     apply(&catalogs, &push(&registry, "v2", "second").await?).await?;
@@ -222,13 +222,13 @@ async fn readers_do_not_notice_the_death_of_the_leader() -> Result<()> {
     }
     assert_eq!(count.load(Ordering::Relaxed), READS);
 
-    // Back, it serves what it has on disk, and follows whoever leads.
+    // The restarted replica serves its content on disk and follows the new leader.
     if let Some(replica) = replicas.get_mut(leader) {
         replica.controller().restart().await?;
     }
     assert_eq!(all_serve(&client, &urls, "second").await?, *content);
 
-    // Told to stop, a replica first says that it goes, and is still there while readers turn to others.
+    // A stopping replica first becomes unready, and still serves while readers move to others.
     let staying = others.first().context("no other replica")?.clone();
     if let Some(going) = replicas.get_mut(leader) {
         let (before, after) = read_while_it_stops(&client, going, &staying, &content).await?;
@@ -240,7 +240,7 @@ async fn readers_do_not_notice_the_death_of_the_leader() -> Result<()> {
         let ended = process.wait(PATIENCE)?;
         ensure!(ended.success(), "{ended}");
     }
-    // The others have nothing more to tell; their pauses would only hold up the end.
+    // The other replicas are stopped without a delay, which would only prolong the test.
     for replica in &mut replicas {
         if let Some(process) = replica.controller().process() {
             let _gone_already = process.signal("KILL");

@@ -113,7 +113,7 @@ async fn tags_are_strong_and_of_one_form() {
         assert_eq!(headers["content-encoding"], coding);
         assert_ne!(headers["etag"], tag);
         assert!(body.len() < whole.len());
-        // A copy in one form is no copy in the other.
+        // A copy in one encoding is no valid copy in another.
         let other = api
             .send(
                 "GET",
@@ -207,7 +207,7 @@ async fn refusals_and_the_histogram() {
         api.send("GET", "/catalogs/nope/api/v1/all", &[]).await.0,
         StatusCode::NOT_FOUND
     );
-    // Without its gate there is no such route.
+    // The route exists only with its feature gate.
     let graphql = api.send("POST", "/catalogs/c/api/v1/graphql", &[]).await;
     assert_eq!(graphql.0, StatusCode::NOT_FOUND);
     let (status, headers, _) = api.send("GET", "//catalogs/c/../c/api/v1/all?a=b", &[]).await;

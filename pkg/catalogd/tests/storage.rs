@@ -1,4 +1,4 @@
-//! Content on real disks: stored, found again, damaged, left over, searched.
+//! Content on real disks: stored, recovered, damaged, left over, searched.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -96,9 +96,9 @@ fn selected(generation: &Generation, schema: &str, package: &str, name: &str) ->
     let Some(mut selection) = generation.select(&filter).unwrap() else {
         return Vec::new();
     };
-    let length = generation.length_of(&selection).unwrap();
+    let length = generation.selected_length(&selection).unwrap();
     let mut text = String::new();
-    while let Some(sections) = generation.next_sections(&mut selection).unwrap() {
+    while let Some(sections) = generation.next_ranges(&mut selection).unwrap() {
         for section in sections {
             let mut bytes = vec![0; usize::try_from(section.length).unwrap()];
             generation
@@ -158,7 +158,7 @@ fn schemas_are_counted_and_what_is_left_out_is_told() {
     let disk = Disk::new();
     let text = r#"{"schema":"b","package":"c"} {"schema":"a"} {"schema":"b","name":"a"} {"name":"z"} {"schema":"d"}"#;
     let stored = disk.put(&disk.open(), text, "aa", 100);
-    let told = |most| {
+    let listed = |most| {
         let found = stored.schemas(most).unwrap();
         let counts: Vec<_> = found
             .counts
@@ -167,10 +167,10 @@ fn schemas_are_counted_and_what_is_left_out_is_told() {
             .collect();
         (counts.join(" "), found.left_out)
     };
-    assert_eq!(told(10), ("a=1 b=2 d=1".to_owned(), 0));
-    assert_eq!(told(3), ("a=1 b=2 d=1".to_owned(), 0));
-    assert_eq!(told(2), ("a=1 b=2".to_owned(), 1));
-    assert_eq!(told(0), (String::new(), 3));
+    assert_eq!(listed(10), ("a=1 b=2 d=1".to_owned(), 0));
+    assert_eq!(listed(3), ("a=1 b=2 d=1".to_owned(), 0));
+    assert_eq!(listed(2), ("a=1 b=2".to_owned(), 1));
+    assert_eq!(listed(0), (String::new(), 3));
     let nothing = disk.put(&disk.open(), r#"{"name":"z"}"#, "bb", 200);
     assert!(nothing.schemas(10).unwrap().counts.is_empty());
 }
@@ -183,7 +183,7 @@ fn a_search_that_does_not_wait_finds_the_same_or_says_so() {
         name: Some("a.v1".to_owned()),
         ..Filter::default()
     };
-    // What was just written is in the page cache, but not every file system can read without waiting.
+    // Recently written content is in the page cache, but not every file system supports reads without waiting.
     match stored.select_cached(&filter) {
         Ok(selection) => assert_eq!(selection.unwrap().left(), 1),
         Err(error) => eprintln!("not shown here: {error}"),
@@ -209,7 +209,7 @@ fn new_content_takes_over_while_readers_keep_what_they_opened() {
         new.manifest().digest
     );
     assert_eq!(disk.entries(), ["current", "sha256-bb"]);
-    // The same again: another generation, but as old as before.
+    // The same content again makes another generation with the same age.
     let again = disk.put(&store, "{\"name\":\"only\",\"schema\":\"x\"}", "bb", 300);
     assert_eq!(again.manifest().stored_at, 200);
     assert_eq!(disk.entries(), ["current", "sha256-bb.1"]);
@@ -283,14 +283,14 @@ fn each_cap_has_its_own_message() {
         let disk = Disk::new();
         let store = disk.open();
         disk.put(&store, CATALOG, "aa", 100);
-        let tight = disk.open().within(limits);
+        let tight = disk.open().with_limits(limits);
         let error = tight
             .store(&disk.name, &disk.source(text), origin("bb"), 200, &|| false)
             .unwrap_err();
         let error = olm_runtime::telemetry::chain(&error);
         assert!(error.contains(expected), "{expected}: {error}");
         assert_eq!(disk.entries(), ["current", "sha256-aa"], "{expected}");
-        // Without the caps it is taken.
+        // Without the limits the catalog is accepted.
         disk.put(&disk.open(), text, "bb", 200);
     }
 }
@@ -352,13 +352,13 @@ fn damaged_content_is_not_served() {
         damage(&disk.root().join("c"));
         let store = disk.open();
         assert!(store.get(&disk.name).is_none(), "{what}");
-        // And it heals.
+        // Storing again repairs the content.
         disk.put(&store, CATALOG, "aa", 200);
         assert!(disk.open().get(&disk.name).is_some(), "{what}");
     }
 }
 
-/// Every file in turn has one bit flipped while it is open and served.
+/// Flips one bit of every file in turn while it is open and served.
 #[tokio::test]
 async fn content_that_is_damaged_while_it_is_served_is_given_up() {
     for file in ["catalog.jsonl", "catalog.jsonl.gz", "catalog.jsonl.zst", "index"] {
@@ -392,7 +392,7 @@ async fn content_that_is_damaged_while_it_is_served_is_given_up() {
         assert!(why.contains(file) && why.contains("is damaged"), "{why}");
         assert_eq!(store.take_damage(&disk.name), None);
 
-        // It is stored again, and stays.
+        // The content is stored again and stays.
         disk.put(&store, CATALOG, "aa", 200);
         tokio::time::sleep(Duration::from_millis(100)).await;
         assert!(store.get(&disk.name).is_some());
@@ -407,9 +407,9 @@ fn only_the_content_that_was_checked_is_given_up() {
     let store = disk.open();
     let old = disk.put(&store, CATALOG, "aa", 100);
     let new = disk.put(&store, CATALOG, "bb", 200);
-    assert!(!store.give_up(&disk.name, &old, &StorageError::Interrupted));
+    assert!(!store.discard_damaged(&disk.name, &old, &StorageError::Interrupted));
     assert!(store.get(&disk.name).is_some());
-    assert!(store.give_up(&disk.name, &new, &StorageError::Interrupted));
+    assert!(store.discard_damaged(&disk.name, &new, &StorageError::Interrupted));
     assert!(store.get(&disk.name).is_none());
 }
 
@@ -422,7 +422,7 @@ fn adopting_and_removing() {
         requested: "registry.example/catalog:v2".to_owned(),
         ..origin("aa")
     };
-    store.adopt(&disk.name, renamed.clone()).unwrap();
+    store.set_origin(&disk.name, renamed.clone()).unwrap();
     assert_eq!(disk.open().get(&disk.name).unwrap().manifest().origin, renamed);
     store.remove(&disk.name).unwrap();
     assert!(store.get(&disk.name).is_none());

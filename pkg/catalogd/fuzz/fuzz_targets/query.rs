@@ -1,4 +1,4 @@
-//! Queries of `/metas`: none breaks the reader, and what is kept of an object is an object.
+//! Queries of `/metas`: no query panics, and a projection of an object is an object.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

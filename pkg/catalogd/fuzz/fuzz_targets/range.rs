@@ -1,4 +1,4 @@
-//! `Range` headers: a part lies within its content.
+//! `Range` headers: a part is within its content.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

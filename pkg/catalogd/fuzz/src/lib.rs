@@ -1,9 +1,9 @@
-//! The readers of olm-catalogd's content API, compiled by themselves: without TLS and the cluster's client a build with
-//! sanitizers takes seconds instead of minutes. What they use of the storage is stood in for here.
+//! The request parsers of olm-catalogd's content API, compiled by themselves: a build with sanitizers takes seconds
+//! instead of minutes without TLS and the cluster's client. This crate replaces the storage types that they use.
 #![allow(dead_code, unreachable_pub, missing_docs)]
 
-#[path = "../../src/server/laws.rs"]
-mod laws;
+#[path = "../../src/server/properties.rs"]
+mod properties;
 #[path = "../../src/server/project.rs"]
 mod project;
 #[path = "../../src/server/query.rs"]
@@ -20,12 +20,12 @@ mod storage {
     }
 }
 
-/// Looks at a query of `/metas`.
+/// Checks a query of `/metas`.
 pub fn any_query(text: &str) {
-    laws::query(text);
+    properties::query(text);
 }
 
-/// Looks at a `Range` header against a content of `size` bytes.
+/// Checks a `Range` header for content of `size` bytes.
 pub fn any_range(text: &[u8], size: u64) {
-    laws::range(text, size);
+    properties::range(text, size);
 }

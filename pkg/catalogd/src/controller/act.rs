@@ -1,4 +1,4 @@
-//! Getting content, and getting rid of it.
+//! Pulls, stores and removes the content of a catalog.
 
 use std::{
     sync::Arc,
@@ -9,42 +9,42 @@ use olm_catalog_files::WalkError;
 use olm_image::{CanonicalRef, Cause, Reference};
 use olm_runtime::workers::aside;
 
-use super::{Context, images::Stopped};
-use crate::metrics::{PullResult, Step};
+use super::{Context, images::ShuttingDown};
+use crate::metrics::{PullResult, PullStep};
 use crate::storage::{CatalogName, Generation, Origin, StorageError};
 
-/// Why there is no new content. Its text is the condition's message.
+/// Failure to pull, store or remove content. Its text is the message of the condition.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ActError {
-    /// The image could not be had; only another spec helps.
+    /// The image cannot be pulled until the spec changes.
     #[error("source catalog content: {0}")]
     Terminal(String, Cause),
-    /// The image could not be had.
+    /// The image cannot be pulled now.
     #[error("source catalog content: {0}")]
     Source(String, Cause),
-    /// The image is there, its catalog cannot be used.
+    /// The image was pulled, but its catalog cannot be used.
     #[error("error storing fbc: {}", olm_runtime::telemetry::chain(.0))]
     Store(#[source] StorageError),
-    /// Content cannot be removed.
+    /// The content cannot be removed.
     #[error("error deleting catalog content: {0}")]
     Remove(String),
-    /// The process ends.
+    /// The process is shutting down.
     #[error("error storing fbc: interrupted, the catalog is stored again at the next start")]
     Interrupted,
 }
 
-impl From<Stopped> for ActError {
-    fn from(_: Stopped) -> Self {
+impl From<ShuttingDown> for ActError {
+    fn from(_: ShuttingDown) -> Self {
         Self::Interrupted
     }
 }
 
 impl ActError {
-    pub(super) fn terminal(&self) -> bool {
+    pub(super) fn is_terminal(&self) -> bool {
         matches!(self, Self::Terminal(..))
     }
 
-    /// The reason of the event that tells of it.
+    /// Returns the reason of the event for this error.
     pub(super) fn reason(&self) -> &'static str {
         match self {
             Self::Terminal(..) | Self::Source(..) => "PullFailed",
@@ -69,7 +69,7 @@ impl ActError {
 
     fn of(error: &olm_image::Error, reference: &Reference) -> Self {
         let (terminal, message) = (error.terminal_for(reference), error.message());
-        // Upstream's mark goes where its cause begins: behind the step for a missing label.
+        // Upstream puts its "terminal error" mark before the cause: behind the step for a missing label.
         let step = if error.missing_label() {
             "error applying image: "
         } else {
@@ -82,74 +82,77 @@ impl ActError {
         }
     }
 
-    /// What is named as an image is none.
-    fn no_reference(error: &olm_image::ReferenceError) -> Self {
+    /// Returns the error for a text that is not an image reference.
+    fn invalid_reference(error: &olm_image::ReferenceError) -> Self {
         Self::Terminal(format!("terminal error: {error}"), Cause::Invalid)
     }
 }
 
-/// What is served after a pull.
+/// Content that is served after a pull.
 #[derive(Debug)]
 pub(super) struct Pulled {
     pub(super) generation: Arc<Generation>,
-    /// How long it took, when it was not there already.
-    pub(super) new: Option<Took>,
+    /// Durations of the pull; `None` if the content was already stored.
+    pub(super) timings: Option<PullTimings>,
 }
 
-/// How long new content took.
+/// Durations of pulling and storing new content.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Took {
+pub(super) struct PullTimings {
     pub(super) pull: Duration,
     pub(super) store: Duration,
 }
 
-/// Asks the registry what `requested` is and stores it when it is not what is stored. Nothing is
-/// written when it is.
+/// Resolves `requested` and stores the image if it differs from the stored one. Writes nothing otherwise.
 pub(super) async fn pull(
     context: &Arc<Context>,
     name: &CatalogName,
     requested: &str,
 ) -> Result<Pulled, ActError> {
-    counted(context, bring(context, name, requested).await)
+    record_result(context, pull_requested(context, name, requested).await)
 }
 
-/// Stores what another replica found `requested` to be.
+/// Stores the image to which another replica resolved `requested`.
 pub(super) async fn pull_resolved(
     context: &Arc<Context>,
     name: &CatalogName,
     requested: &str,
     resolved: &str,
 ) -> Result<Pulled, ActError> {
-    counted(context, bring_resolved(context, name, requested, resolved).await)
+    record_result(context, pull_digest(context, name, requested, resolved).await)
 }
 
-fn counted(context: &Context, ended: Result<Pulled, ActError>) -> Result<Pulled, ActError> {
+fn record_result(context: &Context, ended: Result<Pulled, ActError>) -> Result<Pulled, ActError> {
     let result = match &ended {
-        Ok(Pulled { new: None, .. }) => Some(PullResult::Unchanged),
+        Ok(Pulled { timings: None, .. }) => Some(PullResult::Unchanged),
         Ok(_) => Some(PullResult::Stored),
         Err(error) => error.result(),
     };
     if let Some(result) = result {
-        context.metrics.ended(result);
+        context.metrics.count_pull(result);
     }
     ended
 }
 
-async fn bring(context: &Arc<Context>, name: &CatalogName, requested: &str) -> Result<Pulled, ActError> {
+async fn pull_requested(
+    context: &Arc<Context>,
+    name: &CatalogName,
+    requested: &str,
+) -> Result<Pulled, ActError> {
     let reference: Reference = requested
         .parse()
-        .map_err(|error| ActError::no_reference(&error))?;
+        .map_err(|error| ActError::invalid_reference(&error))?;
     let image_error = |error: olm_image::Error| ActError::of(&error, &reference);
-    let asked = Instant::now();
+    let started = Instant::now();
     let resolved = context.images.resolve(&reference).await?.map_err(image_error)?;
-    context.metrics.took(Step::Resolve, asked.elapsed());
+    context.metrics.observe(PullStep::Resolve, started.elapsed());
     if let Some(stored) = context.store.get(name) {
         let origin = &stored.manifest().origin;
         if origin.resolved == resolved.to_string() {
             if origin.requested == requested {
                 return Ok(Pulled {
                     generation: stored,
-                    new: None,
+                    timings: None,
                 });
             }
             let origin = Origin {
@@ -159,25 +162,27 @@ async fn bring(context: &Arc<Context>, name: &CatalogName, requested: &str) -> R
             let guard = context.store.lock(name).await;
             let generation = blocking(context, name, move |context, name| {
                 let _guard = guard;
-                context.store.adopt(name, origin)
+                context.store.set_origin(name, origin)
             })
             .await?;
             return Ok(Pulled {
                 generation,
-                new: None,
+                timings: None,
             });
         }
     }
     fetch(context, name, &reference, &resolved, requested).await
 }
 
-async fn bring_resolved(
+async fn pull_digest(
     context: &Arc<Context>,
     name: &CatalogName,
     requested: &str,
     resolved: &str,
 ) -> Result<Pulled, ActError> {
-    let reference: Reference = resolved.parse().map_err(|error| ActError::no_reference(&error))?;
+    let reference: Reference = resolved
+        .parse()
+        .map_err(|error| ActError::invalid_reference(&error))?;
     let resolved = context
         .images
         .resolve(&reference)
@@ -195,22 +200,22 @@ async fn fetch(
 ) -> Result<Pulled, ActError> {
     let image_error = |error: olm_image::Error| ActError::of(&error, reference);
     let guard = context.store.lock(name).await;
-    // The signature policy counts for what the user asked for, on replicas that were told the digest, too.
-    let asked: Reference = requested.parse().unwrap_or_else(|_| reference.clone());
+    // The signature policy applies to the reference that the user requested, also if only the digest is pulled.
+    let started: Reference = requested.parse().unwrap_or_else(|_| reference.clone());
     let pulling = Instant::now();
     let unpacked = context
         .images
-        .fetch(name, &asked, resolved)
+        .fetch(name, &started, resolved)
         .await?
         .map_err(image_error)?;
     let pull = pulling.elapsed();
-    context.metrics.took(Step::Pull, pull);
+    context.metrics.observe(PullStep::Pull, pull);
     let origin = Origin {
         requested: requested.to_owned(),
         resolved: resolved.to_string(),
         unpacked_at: unix(unpacked.unpacked_at),
     };
-    let _storing = aside(context.storing.acquire())
+    let _storing = aside(context.store_permits.acquire())
         .await
         .map_err(|_| ActError::Interrupted)?;
     let storing = Instant::now();
@@ -227,27 +232,26 @@ async fn fetch(
     })
     .await?;
     let store = storing.elapsed();
-    context.metrics.took(Step::Store, store);
-    // What is served was copied; the unpacked image would only take room.
+    context.metrics.observe(PullStep::Store, store);
+    // The content was copied; the unpacked image would only occupy disk space.
     if let Err(error) = context.images.forget(name).await {
-        tracing::warn!(catalog = %name, error = error.message(), "unpacked image stays for now");
+        tracing::warn!(error = error.message(), "could not remove the unpacked image");
     }
     let manifest = stored.manifest();
     tracing::info!(
-        catalog = %name,
         image = manifest.origin.resolved,
         metas = manifest.counts.metas,
         pull_ms = pull.as_millis(),
         store_ms = store.as_millis(),
-        "stored"
+        "stored catalog content"
     );
     Ok(Pulled {
         generation: stored,
-        new: Some(Took { pull, store }),
+        timings: Some(PullTimings { pull, store }),
     })
 }
 
-/// Stops serving a catalog and removes all that is kept of it.
+/// Stops serving a catalog and removes its content, its unpacked image and its history.
 pub(super) async fn remove(context: &Arc<Context>, name: &CatalogName) -> Result<(), ActError> {
     let guard = context.store.lock(name).await;
     blocking(context, name, move |context, name| {
@@ -268,7 +272,7 @@ pub(super) async fn remove(context: &Arc<Context>, name: &CatalogName) -> Result
     Ok(())
 }
 
-/// Runs work on the disk off the reactor's threads.
+/// Runs disk work on a blocking thread.
 async fn blocking<T: Send + 'static>(
     context: &Arc<Context>,
     name: &CatalogName,

@@ -1,4 +1,4 @@
-//! What all reconciles of a process share.
+//! State shared by all reconciles of the process.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -16,19 +16,19 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::{Memory, Vanished, images::Images};
+use super::{DeletedCatalogs, History, images::Images};
 use crate::metrics::Metrics;
 use crate::storage::{CatalogName, Generation, Store};
 
-/// Catalogs that are parsed and written to disk at the same time.
-const STORING: usize = 2;
+/// Maximum number of catalogs that are parsed and written to disk concurrently.
+const MAX_CONCURRENT_STORES: usize = 2;
 
-/// Default number of catalogs that are worked on at the same time.
+/// Default number of concurrent reconciles.
 pub(crate) const CONCURRENCY: u16 = 4;
-/// Upstream's name of the controller.
+/// Controller name in upstream's metrics.
 const CONTROLLER: &str = "catalogd-clustercatalog-controller";
 
-/// Clients, storage and memory of the controller.
+/// Clients, storage and per-catalog history of the controller.
 pub struct Context {
     pub(super) client: Client,
     pub(super) store: Arc<Store>,
@@ -36,8 +36,8 @@ pub struct Context {
     pub(super) events: Events,
     pub(super) metrics: Metrics,
     pub(super) backoff: Backoff<CatalogName>,
-    pub(super) memory: Mutex<HashMap<CatalogName, Memory>>,
-    pub(super) storing: Semaphore,
+    pub(super) history: Mutex<HashMap<CatalogName, History>>,
+    pub(super) store_permits: Semaphore,
     pub(super) reconciles: Controller,
     pub(super) workers: Workers,
     pub(super) shutdown: CancellationToken,
@@ -45,7 +45,7 @@ pub struct Context {
 }
 
 impl Context {
-    /// `base_url` is what `/catalogs/<name>` is appended to, such as `https://host`.
+    /// Creates the context. Catalog URLs are `base_url` (such as `https://host`) followed by `/catalogs/<name>`.
     pub fn new(
         client: Client,
         store: Arc<Store>,
@@ -61,8 +61,8 @@ impl Context {
             store,
             images: Images::new(puller, shutdown.clone()),
             backoff: Backoff::default(),
-            memory: Mutex::default(),
-            storing: Semaphore::new(STORING),
+            history: Mutex::default(),
+            store_permits: Semaphore::new(MAX_CONCURRENT_STORES),
             reconciles: Controller::default(),
             workers: Workers::new(CONCURRENCY),
             shutdown,
@@ -70,15 +70,15 @@ impl Context {
         }
     }
 
-    /// Sets the number of workers, and adds the reconciles to the metrics.
+    /// Sets the number of workers and registers the reconcile metrics.
     #[must_use]
-    pub fn measured(mut self, reconciles: &Reconciles, concurrency: u16) -> Self {
+    pub fn with_workers(mut self, reconciles: &Reconciles, concurrency: u16) -> Self {
         self.reconciles = reconciles.controller(CONTROLLER, concurrency);
         self.workers = Workers::new(concurrency);
         self
     }
 
-    /// What the status says of content.
+    /// Returns the content description for the status.
     pub(super) fn served(&self, name: &CatalogName, generation: &Generation) -> Served {
         let origin = &generation.manifest().origin;
         Served {
@@ -89,23 +89,23 @@ impl Context {
         }
     }
 
-    /// What the status says of what is served for a catalog now.
+    /// Returns the description of the content that is served now.
     pub(super) fn served_now(&self, name: &CatalogName) -> Option<Served> {
         Some(self.served(name, &*self.store.get(name)?))
     }
 
-    pub(super) fn remember(&self, name: &CatalogName, change: impl FnOnce(&mut Memory)) {
-        change(self.memory.lock().entry(name.clone()).or_default());
+    pub(super) fn update_history(&self, name: &CatalogName, change: impl FnOnce(&mut History)) {
+        change(self.history.lock().entry(name.clone()).or_default());
     }
 
     pub(super) fn forget(&self, name: &CatalogName) {
-        self.memory.lock().remove(name);
+        self.history.lock().remove(name);
         self.backoff.clear(name);
     }
 }
 
-/// Drops what is remembered of catalogs that vanish, until `stop`: one that comes again begins anew.
-pub async fn forget_vanished(context: Arc<Context>, mut vanished: Vanished, stop: CancellationToken) {
+/// Drops the history of deleted catalogs until `stop`, so that a recreated catalog starts afresh.
+pub async fn forget_deleted(context: Arc<Context>, mut vanished: DeletedCatalogs, stop: CancellationToken) {
     while let Some(gone) = stop.run_until_cancelled(vanished.next()).await {
         for name in &gone {
             context.forget(name);
@@ -113,7 +113,7 @@ pub async fn forget_vanished(context: Arc<Context>, mut vanished: Vanished, stop
     }
 }
 
-/// The time of seconds since the Unix epoch; the epoch itself when there is no such time.
+/// Converts seconds since the Unix epoch; out-of-range values give the epoch.
 pub(super) fn seconds(seconds: i64) -> Timestamp {
     Timestamp::from_second(seconds).unwrap_or_default()
 }

@@ -1,148 +1,150 @@
-//! What to do about a catalog. Pure: the time comes in.
+//! Decides what to do about a catalog. Pure: the current time is an input.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-/// Largest share of the interval that a poll is put off by, so that catalogs spread.
+/// Maximum share of the poll interval by which a poll is delayed, so that polls spread.
 pub(super) const MAX_JITTER: f64 = 0.01;
 
-/// What is known of a catalog at the begin of a reconcile.
+/// Inputs of the decision, read at the start of a reconcile.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts, each read once")]
-pub struct Found {
+pub struct Inputs {
     /// `metadata.generation`.
     pub generation: i64,
     /// A deletion timestamp is set.
     pub deleting: bool,
-    /// Our finalizer is there.
+    /// The object has our finalizer.
     pub finalizer: bool,
-    /// The label with the catalog's own name is there and right.
+    /// The label with the catalog's name is present and correct.
     pub label: bool,
     /// `spec.availabilityMode` is not `Unavailable`.
     pub available: bool,
-    /// The image of the spec; `None` when there is none.
-    pub wanted: Option<Wanted>,
-    /// What is on disk and served.
-    pub stored: Option<Stored>,
-    /// What this process remembers.
-    pub memory: Memory,
-    /// Now.
+    /// Image of the spec, if there is one.
+    pub image: Option<RequestedImage>,
+    /// Content on disk that is served.
+    pub stored: Option<StoredContent>,
+    /// History of the catalog in this process.
+    pub history: History,
+    /// Current time.
     pub now: Timestamp,
 }
 
-/// What the spec asks for.
+/// Image that the spec asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
-    /// The image reference as written.
+pub struct RequestedImage {
+    /// Image reference as written in the spec.
     pub reference: String,
-    /// How often to look whether the tag moved.
+    /// Poll interval for a moved tag.
     pub poll: Option<Duration>,
 }
 
-/// What is served.
+/// Content that is served.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stored {
-    /// The reference it was made for, as written in the spec.
+pub struct StoredContent {
+    /// Reference for which the content was stored, as written in the spec.
     pub requested: String,
-    /// When it was unpacked.
+    /// Time at which the image was unpacked.
     pub unpacked: Timestamp,
 }
 
-/// What a process remembers of a catalog between reconciles; lost at a restart.
+/// History of a catalog between reconciles; lost at a restart.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Memory {
-    /// The last successful look at the registry.
+pub struct History {
+    /// Last successful poll of the registry.
     pub poll: Option<Poll>,
-    /// The last failure, until success.
+    /// Last failure, cleared by a success.
     pub failure: Option<Failure>,
 }
 
-/// A successful look at the registry.
+/// Successful poll of the registry.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Poll {
-    /// When.
+    /// Time of the poll.
     pub at: Timestamp,
-    /// Share of the interval that the next one is put off by, 0 to [`MAX_JITTER`].
+    /// Share of the interval by which the next poll is delayed, 0 to [`MAX_JITTER`].
     pub jitter: f64,
 }
 
-/// A failed try.
+/// Failed attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Generation of the spec that was tried.
+    /// Generation of the spec that was attempted.
     pub generation: i64,
-    /// What failed.
+    /// Error message.
     pub message: String,
-    /// When to try again; `None`: only another spec helps.
+    /// Time of the next attempt; `None` until the spec changes.
     pub retry: Option<Timestamp>,
 }
 
-/// What to do.
+/// Next action of a reconcile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// It is being deleted and owes us nothing.
+    /// The object is being deleted and has no finalizer of ours.
     Nothing,
-    /// Put label and finalizer in place; the change brings us back.
+    /// Set label and finalizer; the change triggers another reconcile.
     Prepare,
-    /// It is being deleted: remove the content, then the finalizer.
+    /// The object is being deleted: remove the content, then the finalizer.
     Remove,
-    /// The user does not want it served: remove the content and the finalizer, and say so.
+    /// The catalog is `Unavailable`: remove content and finalizer and report it.
     Withdraw,
-    /// The spec cannot be acted on.
+    /// The spec is invalid.
     Refuse(String),
-    /// Ask the registry, and store what is new.
+    /// Resolve the image and store new content.
     Pull,
-    /// The content is right; look again after this time.
+    /// The content is current; reconcile again after this delay.
     Keep(Option<Duration>),
-    /// The last failure stands; try again after this time, or when the spec changes.
+    /// The last failure persists; retry after this delay or when the spec changes.
     Wait(Failure, Option<Duration>),
 }
 
-/// Decides. `name` is for messages.
-pub fn decide(name: &str, found: &Found) -> Decision {
-    if found.deleting {
-        return if found.finalizer {
+/// Returns the next action. `name` appears in messages.
+pub fn decide(name: &str, inputs: &Inputs) -> Decision {
+    if inputs.deleting {
+        return if inputs.finalizer {
             Decision::Remove
         } else {
             Decision::Nothing
         };
     }
-    if !found.label || (found.available && !found.finalizer) {
+    if !inputs.label || (inputs.available && !inputs.finalizer) {
         return Decision::Prepare;
     }
-    if !found.available {
+    if !inputs.available {
         return Decision::Withdraw;
     }
-    let Some(wanted) = &found.wanted else {
+    let Some(image) = &inputs.image else {
         return Decision::Refuse(format!(
             "terminal error: error parsing ClusterCatalog {name:?}, image source is nil"
         ));
     };
-    if let Some(failure) = found
-        .memory
+    if let Some(failure) = inputs
+        .history
         .failure
         .as_ref()
-        .filter(|failure| failure.generation == found.generation)
+        .filter(|failure| failure.generation == inputs.generation)
     {
         match failure.retry {
             None => return Decision::Wait(failure.clone(), None),
-            Some(at) if at > found.now => return Decision::Wait(failure.clone(), Some(until(found.now, at))),
+            Some(at) if at > inputs.now => {
+                return Decision::Wait(failure.clone(), Some(until(inputs.now, at)));
+            }
             Some(_) => return Decision::Pull,
         }
     }
-    let Some(stored) = found
+    let Some(stored) = inputs
         .stored
         .as_ref()
-        .filter(|stored| stored.requested == wanted.reference)
+        .filter(|stored| stored.requested == image.reference)
     else {
         return Decision::Pull;
     };
-    let Some(interval) = wanted.poll else {
+    let Some(interval) = image.poll else {
         return Decision::Keep(None);
     };
-    // After a restart the time of unpacking stands in for the last look, so that one happens soon.
-    let last = found.memory.poll.unwrap_or(Poll {
+    // After a restart the unpack time stands in for the last poll, so that a poll follows soon.
+    let last = inputs.history.poll.unwrap_or(Poll {
         at: stored.unpacked,
         jitter: 0.0,
     });
@@ -150,10 +152,10 @@ pub fn decide(name: &str, found: &Found) -> Decision {
         .at
         .checked_add(interval.mul_f64(1.0 + last.jitter))
         .unwrap_or(Timestamp::MAX);
-    if due <= found.now {
+    if due <= inputs.now {
         Decision::Pull
     } else {
-        Decision::Keep(Some(until(found.now, due)))
+        Decision::Keep(Some(until(inputs.now, due)))
     }
 }
 
@@ -171,22 +173,22 @@ mod tests {
         Timestamp::from_second(1_000_000 + seconds).unwrap()
     }
 
-    fn found() -> Found {
-        Found {
+    fn inputs() -> Inputs {
+        Inputs {
             generation: 3,
             deleting: false,
             finalizer: true,
             label: true,
             available: true,
-            wanted: Some(Wanted {
+            image: Some(RequestedImage {
                 reference: REF.to_owned(),
                 poll: None,
             }),
-            stored: Some(Stored {
+            stored: Some(StoredContent {
                 requested: REF.to_owned(),
                 unpacked: at(-1000),
             }),
-            memory: Memory::default(),
+            history: History::default(),
             now: at(0),
         }
     }
@@ -196,9 +198,9 @@ mod tests {
         assert_eq!(
             decide(
                 "c",
-                &Found {
+                &Inputs {
                     label: false,
-                    ..found()
+                    ..inputs()
                 }
             ),
             Decision::Prepare
@@ -206,9 +208,9 @@ mod tests {
         assert_eq!(
             decide(
                 "c",
-                &Found {
+                &Inputs {
                     finalizer: false,
-                    ..found()
+                    ..inputs()
                 }
             ),
             Decision::Prepare
@@ -216,20 +218,20 @@ mod tests {
         assert_eq!(
             decide(
                 "c",
-                &Found {
+                &Inputs {
                     stored: None,
-                    ..found()
+                    ..inputs()
                 }
             ),
             Decision::Pull
         );
-        assert_eq!(decide("c", &found()), Decision::Keep(None));
+        assert_eq!(decide("c", &inputs()), Decision::Keep(None));
         assert_eq!(
             decide(
                 "c",
-                &Found {
+                &Inputs {
                     available: false,
-                    ..found()
+                    ..inputs()
                 }
             ),
             Decision::Withdraw
@@ -237,10 +239,10 @@ mod tests {
         assert_eq!(
             decide(
                 "c",
-                &Found {
+                &Inputs {
                     available: false,
                     finalizer: false,
-                    ..found()
+                    ..inputs()
                 }
             ),
             Decision::Withdraw
@@ -248,10 +250,10 @@ mod tests {
         assert_eq!(
             decide(
                 "c",
-                &Found {
+                &Inputs {
                     deleting: true,
                     available: false,
-                    ..found()
+                    ..inputs()
                 }
             ),
             Decision::Remove
@@ -259,10 +261,10 @@ mod tests {
         assert_eq!(
             decide(
                 "c",
-                &Found {
+                &Inputs {
                     deleting: true,
                     finalizer: false,
-                    ..found()
+                    ..inputs()
                 }
             ),
             Decision::Nothing
@@ -271,36 +273,36 @@ mod tests {
 
     #[test]
     fn content_on_disk_is_kept_over_a_restart_unless_the_reference_changed() {
-        let mut found = found();
-        found.memory = Memory::default();
-        assert_eq!(decide("c", &found), Decision::Keep(None));
-        found.wanted = Some(Wanted {
+        let mut inputs = inputs();
+        inputs.history = History::default();
+        assert_eq!(decide("c", &inputs), Decision::Keep(None));
+        inputs.image = Some(RequestedImage {
             reference: "registry.example/catalog:v2".to_owned(),
             poll: None,
         });
-        assert_eq!(decide("c", &found), Decision::Pull);
+        assert_eq!(decide("c", &inputs), Decision::Pull);
     }
 
     #[test]
     fn polls_when_due_with_jitter() {
-        let mut found = found();
-        found.wanted.as_mut().unwrap().poll = Some(Duration::from_mins(10));
-        found.memory.poll = Some(Poll {
+        let mut inputs = inputs();
+        inputs.image.as_mut().unwrap().poll = Some(Duration::from_mins(10));
+        inputs.history.poll = Some(Poll {
             at: at(-500),
             jitter: 0.01,
         });
         assert_eq!(
-            decide("c", &found),
+            decide("c", &inputs),
             Decision::Keep(Some(Duration::from_secs(106)))
         );
-        found.memory.poll = Some(Poll {
+        inputs.history.poll = Some(Poll {
             at: at(-606),
             jitter: 0.01,
         });
-        assert_eq!(decide("c", &found), Decision::Pull);
-        // Unpacked 1000 s ago, not looked at since the restart.
-        found.memory.poll = None;
-        assert_eq!(decide("c", &found), Decision::Pull);
+        assert_eq!(decide("c", &inputs), Decision::Pull);
+        // Unpacked 1000 s ago, not polled since the restart.
+        inputs.history.poll = None;
+        assert_eq!(decide("c", &inputs), Decision::Pull);
     }
 
     #[test]
@@ -310,30 +312,30 @@ mod tests {
             message: "no".to_owned(),
             retry: Some(at(5)),
         };
-        let mut found = found();
-        found.stored = None;
-        found.memory.failure = Some(failure.clone());
+        let mut inputs = inputs();
+        inputs.stored = None;
+        inputs.history.failure = Some(failure.clone());
         let wait = Decision::Wait(failure.clone(), Some(Duration::from_secs(5)));
-        assert_eq!(decide("c", &found), wait);
-        found.now = at(5);
-        assert_eq!(decide("c", &found), Decision::Pull);
+        assert_eq!(decide("c", &inputs), wait);
+        inputs.now = at(5);
+        assert_eq!(decide("c", &inputs), Decision::Pull);
         let blocked = Failure {
             retry: None,
             ..failure
         };
-        found.memory.failure = Some(blocked.clone());
-        assert_eq!(decide("c", &found), Decision::Wait(blocked, None));
-        found.generation = 4;
-        assert_eq!(decide("c", &found), Decision::Pull);
+        inputs.history.failure = Some(blocked.clone());
+        assert_eq!(decide("c", &inputs), Decision::Wait(blocked, None));
+        inputs.generation = 4;
+        assert_eq!(decide("c", &inputs), Decision::Pull);
     }
 
     #[test]
     fn no_image_is_refused() {
-        let found = Found {
-            wanted: None,
-            ..found()
+        let inputs = Inputs {
+            image: None,
+            ..inputs()
         };
         let text = "terminal error: error parsing ClusterCatalog \"c\", image source is nil";
-        assert_eq!(decide("c", &found), Decision::Refuse(text.to_owned()));
+        assert_eq!(decide("c", &inputs), Decision::Refuse(text.to_owned()));
     }
 }

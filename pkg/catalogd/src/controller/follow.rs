@@ -1,5 +1,5 @@
-//! What a replica does while another one leads: it pulls what the leader resolved, so that every
-//! replica serves the same, and writes nothing to the API.
+//! Follower: pulls the images that the leader resolved, so that every replica serves the same content. Writes nothing
+//! to the API.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -9,39 +9,41 @@ use std::{
 
 use tokio::{task::JoinSet, time::sleep};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use super::{
     Context, act,
-    claims::{Claim, Claims, Known},
+    watch::{CatalogState, CatalogStates, CatalogWatch},
 };
 use crate::storage::CatalogName;
 
-/// Longest pause before what failed is tried again: the leader had it, so it should be there.
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// Maximum delay before a retry: the leader pulled the image, so it should be available.
+const MAX_BACKOFF: Duration = Duration::from_secs(30);
 
-/// Keeps up with the leader until `stop`. One catalog that is slow or broken holds up no other.
-pub async fn follow(context: Arc<Context>, claims: Claims, stop: CancellationToken) {
-    let mut known = claims.subscribe();
+/// Follows the leader until `stop`. A slow or broken catalog does not delay the others.
+pub async fn follow(context: Arc<Context>, watch: CatalogWatch, stop: CancellationToken) {
+    let mut states = watch.subscribe();
     let mut damages = context.store.damages();
     let mut tasks = JoinSet::new();
-    let mut at_work: HashSet<CatalogName> = HashSet::new();
+    let mut running: HashSet<CatalogName> = HashSet::new();
     loop {
-        let now = known.borrow_and_update().clone();
-        for (name, task) in due(&context, &now) {
-            if at_work.insert(name.clone()) {
-                tasks.spawn(keep_up(context.clone(), name, task));
+        let now = states.borrow_and_update().clone();
+        for (name, task) in pending_tasks(&context, &now) {
+            if running.insert(name.clone()) {
+                let span = tracing::error_span!("catalog", catalog = %name);
+                tasks.spawn(run_task(context.clone(), name, task).instrument(span));
             }
         }
         tokio::select! {
             () = stop.cancelled() => return,
-            changed = known.changed() => if changed.is_err() { return },
+            changed = states.changed() => if changed.is_err() { return },
             reported = damages.changed() => if reported.is_err() { return },
             Some(done) = tasks.join_next() => match done {
                 Ok(name) => {
-                    at_work.remove(&name);
+                    running.remove(&name);
                 }
-                // Whose work it was is not known any more; the next round sees what is left to do.
-                Err(_) if tasks.is_empty() => at_work.clear(),
+                // The name of a panicked task is unknown; the next round finds the remaining work.
+                Err(_) if tasks.is_empty() => running.clear(),
                 Err(_) => {}
             },
         }
@@ -54,38 +56,38 @@ enum Task {
     Remove,
 }
 
-/// What is not as the API says.
-fn due(context: &Context, known: &Known) -> Vec<(CatalogName, Task)> {
-    let Some(claims) = known else {
+/// Returns the differences between this replica and the API.
+fn pending_tasks(context: &Context, states: &CatalogStates) -> Vec<(CatalogName, Task)> {
+    let Some(states) = states else {
         return Vec::new();
     };
     let stored = context.store.names().unwrap_or_default();
     let gone = stored
         .into_iter()
-        .filter(|name| !claims.contains_key(name))
+        .filter(|name| !states.contains_key(name))
         .map(|name| (name, Task::Remove));
-    let kept: BTreeMap<_, _> = claims
+    let changed: BTreeMap<_, _> = states
         .iter()
-        .filter_map(|(name, claim)| Some((name.clone(), task(context, name, claim)?)))
+        .filter_map(|(name, state)| Some((name.clone(), task_for(context, name, state)?)))
         .collect();
-    gone.chain(kept).collect()
+    gone.chain(changed).collect()
 }
 
-fn task(context: &Context, name: &CatalogName, claim: &Claim) -> Option<Task> {
+fn task_for(context: &Context, name: &CatalogName, state: &CatalogState) -> Option<Task> {
     let stored = context.store.get(name);
-    if claim.withdrawn {
+    if state.withdrawn {
         return stored.map(|_| Task::Remove);
     }
-    let resolved = claim.served.clone()?;
+    let resolved = state.resolved.clone()?;
     let own = stored.map(|stored| stored.manifest().origin.resolved.clone());
     (own.as_ref() != Some(&resolved)).then(|| Task::Pull {
-        requested: claim.requested.clone(),
+        requested: state.requested.clone(),
         resolved,
     })
 }
 
-/// Does the task, or waits before it is tried again.
-async fn keep_up(context: Arc<Context>, name: CatalogName, task: Task) -> CatalogName {
+/// Runs a task, or waits out the backoff after a failure.
+async fn run_task(context: Arc<Context>, name: CatalogName, task: Task) -> CatalogName {
     let work = async {
         match &task {
             Task::Pull { requested, resolved } => {
@@ -106,8 +108,8 @@ async fn keep_up(context: Arc<Context>, name: CatalogName, task: Task) -> Catalo
     match failed {
         None => context.backoff.clear(&name),
         Some(error) => {
-            tracing::warn!(catalog = %name, error, "not following the leader yet");
-            sleep(context.backoff.failed(name.clone()).min(LONGEST_PAUSE)).await;
+            tracing::warn!(error, "could not follow the leader");
+            sleep(context.backoff.failed(name.clone()).min(MAX_BACKOFF)).await;
         }
     }
     name

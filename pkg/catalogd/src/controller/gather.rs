@@ -1,27 +1,27 @@
-//! What is known of a catalog, as one plain value.
+//! Reads the inputs of a decision into one value.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use olm_api::{AvailabilityMode, ClusterCatalog, keys};
 
-use super::{Context, Found, Stored, Wanted, context::seconds};
+use super::{Context, Inputs, RequestedImage, StoredContent, context::seconds};
 use crate::storage::CatalogName;
 
-/// Reads object, memory and storage. `now` is when.
+/// Reads the object, the history and the storage; `now` is the current time.
 pub(super) fn gather(
     context: &Context,
     name: &CatalogName,
     catalog: &ClusterCatalog,
     now: Timestamp,
-) -> Found {
+) -> Inputs {
     let metadata = &catalog.metadata;
     let finalizers = metadata.finalizers.as_deref().unwrap_or_default();
     let label = metadata
         .labels
         .as_ref()
         .and_then(|labels| labels.get(keys::METADATA_NAME_LABEL));
-    Found {
+    Inputs {
         generation: metadata.generation.unwrap_or_default(),
         deleting: metadata.deletion_timestamp.is_some(),
         finalizer: finalizers
@@ -29,7 +29,7 @@ pub(super) fn gather(
             .any(|finalizer| finalizer == keys::CATALOG_FINALIZER),
         label: label.map(String::as_str) == Some(name.as_str()),
         available: catalog.spec.availability_mode != Some(AvailabilityMode::Unavailable),
-        wanted: catalog.spec.source.image.as_ref().map(|image| Wanted {
+        image: catalog.spec.source.image.as_ref().map(|image| RequestedImage {
             reference: image.ref_.clone(),
             poll: image
                 .poll_interval_minutes
@@ -39,12 +39,12 @@ pub(super) fn gather(
         }),
         stored: context.store.get(name).map(|generation| {
             let origin = &generation.manifest().origin;
-            Stored {
+            StoredContent {
                 requested: origin.requested.clone(),
                 unpacked: seconds(origin.unpacked_at),
             }
         }),
-        memory: context.memory.lock().get(name).cloned().unwrap_or_default(),
+        history: context.history.lock().get(name).cloned().unwrap_or_default(),
         now,
     }
 }

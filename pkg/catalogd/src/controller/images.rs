@@ -1,4 +1,4 @@
-//! Images of catalogs: resolved and unpacked, or given up when the process ends.
+//! Resolves and unpacks catalog images until the process shuts down.
 
 use std::sync::Arc;
 
@@ -8,55 +8,55 @@ use tokio_util::sync::CancellationToken;
 
 use crate::storage::CatalogName;
 
-/// The image label that names the folder of the catalog.
+/// Image label that names the catalog's directory.
 const CONFIGS: Filter = Filter::LabelDir(olm_api::keys::CATALOG_CONFIGS_IMAGE_LABEL);
 
-/// A puller that stops with the process. Who waits for it keeps no worker of the controller.
+/// Puller that stops at shutdown. A waiting pull does not occupy a worker of the controller.
 pub(super) struct Images {
     puller: Arc<Puller>,
     shutdown: CancellationToken,
 }
 
-/// The process ends.
+/// The process is shutting down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stopped;
+pub(super) struct ShuttingDown;
 
 impl Images {
     pub(super) fn new(puller: Arc<Puller>, shutdown: CancellationToken) -> Self {
         Self { puller, shutdown }
     }
 
-    /// What a reference names now.
+    /// Resolves a reference to a digest.
     pub(super) async fn resolve(
         &self,
         reference: &Reference,
-    ) -> Result<Result<CanonicalRef, Error>, Stopped> {
+    ) -> Result<Result<CanonicalRef, Error>, ShuttingDown> {
         self.shutdown
             .run_until_cancelled(aside(self.puller.resolve(reference)))
             .await
-            .ok_or(Stopped)
+            .ok_or(ShuttingDown)
     }
 
-    /// The unpacked catalog of an image.
+    /// Pulls and unpacks a catalog image.
     pub(super) async fn fetch(
         &self,
         owner: &CatalogName,
         requested: &Reference,
         reference: &CanonicalRef,
-    ) -> Result<Result<Unpacked, Error>, Stopped> {
+    ) -> Result<Result<Unpacked, Error>, ShuttingDown> {
         let fetch = self
             .puller
             .fetch_as(owner.as_str(), requested, reference, CONFIGS);
         let fetched = self.shutdown.run_until_cancelled(aside(fetch)).await;
-        fetched.ok_or(Stopped)
+        fetched.ok_or(ShuttingDown)
     }
 
-    /// What the status says about signatures that are not verified.
+    /// Returns the warning about unverified signatures for the status.
     pub(super) fn warning(&self) -> Option<String> {
         self.puller.warning().map(str::to_owned)
     }
 
-    /// Removes what is unpacked of a catalog.
+    /// Removes the unpacked image of a catalog.
     pub(super) async fn forget(&self, owner: &CatalogName) -> Result<(), Error> {
         self.puller.forget(owner.as_str()).await
     }

@@ -1,10 +1,9 @@
-//! The controller of ClusterCatalog: gather, decide (pure), act, report.
+//! Controller of ClusterCatalogs: gather, decide (pure), act, report.
 //!
-//! The status is computed once, at the end, and written only when it says something new. One
-//! catalog that is slow or broken holds up no other.
+//! The status is computed once, at the end, and written only if it changes. A slow or broken catalog does not delay the
+//! others.
 
 mod act;
-mod claims;
 mod context;
 mod decide;
 mod follow;
@@ -12,10 +11,11 @@ mod gather;
 mod images;
 mod reconcile;
 mod report;
+mod watch;
 
-pub use claims::{Claim, Claims, Vanished};
 pub(crate) use context::CONCURRENCY;
-pub use context::{Context, forget_vanished};
-pub use decide::{Decision, Failure, Found, Memory, Poll, Stored, Wanted, decide};
+pub use context::{Context, forget_deleted};
+pub use decide::{Decision, Failure, History, Inputs, Poll, RequestedImage, StoredContent, decide};
 pub use follow::follow;
 pub use reconcile::run;
+pub use watch::{CatalogState, CatalogWatch, DeletedCatalogs};

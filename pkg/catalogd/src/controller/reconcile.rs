@@ -1,4 +1,4 @@
-//! The controller itself: one catalog at a time through gather, decide, act and report.
+//! Reconciles one catalog: gather, decide, act, report.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,6 +20,7 @@ use olm_runtime::{
 };
 use olm_status::cluster_catalog::Outcome;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use super::{
     Context, Decision, Failure, Poll, act,
@@ -29,7 +30,7 @@ use super::{
 };
 use crate::storage::CatalogName;
 
-/// Gathers bursts of changes.
+/// Batches bursts of changes.
 const DEBOUNCE: Duration = Duration::from_millis(20);
 
 type Guarded = DeserializeGuard<ClusterCatalog>;
@@ -38,21 +39,23 @@ type Guarded = DeserializeGuard<ClusterCatalog>;
 pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
     let api = Api::<Guarded>::all(context.client.clone());
     let controller = Controller::new(api, watcher::Config::default().any_semantic())
-        // Unbounded here: who waits for a registry steps aside for others, see `Context::workers`.
+        // Concurrency is unbounded here; `Context::workers` limits it and excludes reconciles that wait for a registry.
         .with_config(Config::default().concurrency(0).debounce(DEBOUNCE))
         .reconcile_all_on(damages(&context))
         .graceful_shutdown_on(shutdown.clone().cancelled_owned());
     let store = controller.store();
-    let work = controller.run(measured, retry, context).for_each(|result| {
-        if let Err(error) = result {
-            tracing::debug!(error = olm_runtime::telemetry::chain(&error), "reconcile ended");
-        }
-        std::future::ready(())
-    });
+    let work = controller
+        .run(reconcile_measured, error_policy, context)
+        .for_each(|result| {
+            if let Err(error) = result {
+                tracing::debug!(error = olm_runtime::telemetry::chain(&error), "reconcile ended");
+            }
+            std::future::ready(())
+        });
     olm_runtime::shutdown::drive(work, store.wait_until_ready(), shutdown.cancelled()).await;
 }
 
-/// Ticks when stored content was given up.
+/// Yields an item when stored content is discarded as damaged.
 fn damages(context: &Context) -> impl Stream<Item = ()> + Send + 'static {
     stream::unfold(context.store.damages(), async |mut damages| {
         damages.changed().await.ok()?;
@@ -61,20 +64,26 @@ fn damages(context: &Context) -> impl Stream<Item = ()> + Send + 'static {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the signature kube asks for")]
-fn retry(catalog: Arc<Guarded>, error: &ReportError, context: Arc<Context>) -> Action {
+fn error_policy(catalog: Arc<Guarded>, error: &ReportError, context: Arc<Context>) -> Action {
     let Ok(name) = CatalogName::new(catalog.name_any()) else {
         return Action::await_change();
     };
     let wait = context.backoff.failed(name);
-    if error.overtaken() {
-        tracing::debug!(error = olm_runtime::telemetry::chain(error), "looking again");
+    if error.superseded() {
+        tracing::debug!(
+            error = olm_runtime::telemetry::chain(error),
+            "the object changed or is gone; requeueing"
+        );
     } else {
-        tracing::warn!(error = olm_runtime::telemetry::chain(error), "trying again");
+        tracing::warn!(
+            error = olm_runtime::telemetry::chain(error),
+            "reconcile failed; requeueing"
+        );
     }
     Action::requeue(wait)
 }
 
-async fn measured(catalog: Arc<Guarded>, context: Arc<Context>) -> Result<Action, ReportError> {
+async fn reconcile_measured(catalog: Arc<Guarded>, context: Arc<Context>) -> Result<Action, ReportError> {
     let catalog_name = catalog.name_any();
     let name = CatalogName::new(catalog_name.clone()).ok();
     let guarded = context.clone();
@@ -83,7 +92,7 @@ async fn measured(catalog: Arc<Guarded>, context: Arc<Context>) -> Result<Action
         let done = guarded.reconciles.guard("ClusterCatalog", &catalog_name, work);
         match done.await {
             Ok(done) => done,
-            Err(panicked) => Ok(Box::pin(show_panic(&guarded, &catalog, &panicked)).await),
+            Err(panicked) => Ok(Box::pin(report_panic(&guarded, &catalog, &panicked)).await),
         }
     };
     let failed = || name.is_some_and(|name| context.backoff.failures(&name) > 0);
@@ -91,11 +100,11 @@ async fn measured(catalog: Arc<Guarded>, context: Arc<Context>) -> Result<Action
         Ok(action) => Ended::of(action, failed()),
         Err(_) => Ended::Error,
     };
-    let done = context
-        .workers
-        .employ(Box::pin(context.reconciles.measure(work, ended)))
-        .await;
-    // Upstream's words, which tools look for in the log.
+    // At the error level, so that the name is on every line whatever the log level.
+    let span = tracing::error_span!("catalog", catalog = catalog_name);
+    let measured = context.reconciles.measure(work, ended).instrument(span);
+    let done = context.workers.employ(Box::pin(measured)).await;
+    // Upstream's message, which tools search for in the log.
     tracing::info!(ClusterCatalog = catalog_name, "reconcile ending");
     done
 }
@@ -104,27 +113,27 @@ async fn reconcile(catalog: Arc<Guarded>, context: Arc<Context>) -> Result<Actio
     let mut catalog = match &catalog.0 {
         Ok(catalog) => catalog.clone(),
         Err(error) => {
-            tracing::error!(catalog = catalog.name_any(), %error, "this object is no ClusterCatalog, left alone");
+            tracing::error!(%error, "cannot decode the ClusterCatalog; ignoring it");
             return Ok(Action::await_change());
         }
     };
     let Ok(name) = CatalogName::new(catalog.name_any()) else {
         return Ok(Action::await_change());
     };
-    let found = gather(&context, &name, &catalog, Timestamp::now());
-    let generation = found.generation;
-    let decision = decide(name.as_str(), &found);
-    tracing::debug!(catalog = %name, ?decision, "decided");
-    let (outcome, again) = match decision {
+    let inputs = gather(&context, &name, &catalog, Timestamp::now());
+    let generation = inputs.generation;
+    let decision = decide(name.as_str(), &inputs);
+    tracing::debug!(?decision, "decided");
+    let (outcome, requeue_after) = match decision {
         Decision::Nothing => return Ok(Action::await_change()),
         Decision::Prepare => {
-            let finalizer = found.finalizer || found.available;
+            let finalizer = inputs.finalizer || inputs.available;
             report::metadata(&context, &name, &catalog, finalizer).await?;
             return Ok(Action::await_change());
         }
-        Decision::Remove => return leave(&context, &name, catalog, &Outcome::Deleting).await,
-        Decision::Withdraw => return leave(&context, &name, catalog, &Outcome::Unavailable).await,
-        Decision::Refuse(message) => failed(
+        Decision::Remove => return remove_content(&context, &name, catalog, &Outcome::Deleting).await,
+        Decision::Withdraw => return remove_content(&context, &name, catalog, &Outcome::Unavailable).await,
+        Decision::Refuse(message) => record_failure(
             &context,
             &name,
             Failure {
@@ -133,34 +142,34 @@ async fn reconcile(catalog: Arc<Guarded>, context: Arc<Context>) -> Result<Actio
                 retry: None,
             },
         ),
-        Decision::Wait(failure, again) => (failure_outcome(&context, &name, failure), again),
-        Decision::Keep(again) => match context.served_now(&name) {
-            Some(served) => (Outcome::Serving(served), again),
-            // Gone since we looked: come back at once.
+        Decision::Wait(failure, requeue_after) => (failure_outcome(&context, &name, failure), requeue_after),
+        Decision::Keep(requeue_after) => match context.served_now(&name) {
+            Some(served) => (Outcome::Serving(served), requeue_after),
+            // The content was removed after it was read: requeue at once.
             None => return Ok(Action::requeue(Duration::ZERO)),
         },
         Decision::Pull => {
             if let Some(damage) = context.store.take_damage(&name) {
                 catalog = report::damaged(&context, &name, catalog, damage).await?;
             }
-            let requested = found
-                .wanted
+            let requested = inputs
+                .image
                 .as_ref()
-                .map(|wanted| wanted.reference.clone())
+                .map(|image| image.reference.clone())
                 .unwrap_or_default();
             match act::pull(&context, &name, &requested).await {
                 Ok(pulled) => {
-                    report::tell_new(&context, &catalog, &pulled);
+                    report::emit_pulled(&context, &catalog, &pulled);
                     let served = context.served(&name, &pulled.generation);
                     let poll = Poll {
                         at: Timestamp::now(),
                         jitter: rand::random_range(0.0..=MAX_JITTER),
                     };
-                    context.remember(&name, |memory| {
-                        memory.poll = Some(poll);
-                        memory.failure = None;
+                    context.update_history(&name, |history| {
+                        history.poll = Some(poll);
+                        history.failure = None;
                     });
-                    let interval = found.wanted.as_ref().and_then(|wanted| wanted.poll);
+                    let interval = inputs.image.as_ref().and_then(|image| image.poll);
                     (
                         Outcome::Serving(served),
                         interval.map(|interval| interval.mul_f64(1.0 + poll.jitter)),
@@ -168,12 +177,12 @@ async fn reconcile(catalog: Arc<Guarded>, context: Arc<Context>) -> Result<Actio
                 }
                 Err(act::ActError::Interrupted) => return Ok(Action::await_change()),
                 Err(error) => {
-                    report::tell_failed(&context, &catalog, &error);
-                    let retry = (!error.terminal()).then(|| {
+                    report::emit_failed(&context, &catalog, &error);
+                    let retry = (!error.is_terminal()).then(|| {
                         let wait = context.backoff.failed(name.clone());
                         Timestamp::now().checked_add(wait).unwrap_or(Timestamp::MAX)
                     });
-                    failed(
+                    record_failure(
                         &context,
                         &name,
                         Failure {
@@ -191,11 +200,11 @@ async fn reconcile(catalog: Arc<Guarded>, context: Arc<Context>) -> Result<Actio
     if settled {
         context.backoff.clear(&name);
     }
-    Ok(again.map_or_else(Action::await_change, Action::requeue))
+    Ok(requeue_after.map_or_else(Action::await_change, Action::requeue))
 }
 
-/// Shows a panic in the status; comes back after the delay for failures.
-async fn show_panic(context: &Arc<Context>, catalog: &Guarded, panicked: &Panicked) -> Action {
+/// Reports a panic in the status and requeues with backoff.
+async fn report_panic(context: &Arc<Context>, catalog: &Guarded, panicked: &Panicked) -> Action {
     let (Ok(catalog), Ok(name)) = (&catalog.0, CatalogName::new(catalog.name_any())) else {
         return Action::await_change();
     };
@@ -203,23 +212,23 @@ async fn show_panic(context: &Arc<Context>, catalog: &Guarded, panicked: &Panick
         message: panicked.to_string(),
         served: context.served_now(&name),
     };
-    let told = guard(report::status(context, &name, catalog.clone(), &outcome)).await;
-    if let Ok(Err(error)) = told {
+    let reported = guard(report::status(context, &name, catalog.clone(), &outcome)).await;
+    if let Ok(Err(error)) = reported {
         let error = olm_runtime::telemetry::chain(&error);
-        tracing::warn!(catalog = %name, error, "a panic is not shown in the status");
+        tracing::warn!(error, "could not report a panic in the status");
     }
     Action::requeue(context.backoff.failed(name))
 }
 
-/// Removes content and finalizer, saying so in between.
-async fn leave(
+/// Removes the content, reports it, and removes the finalizer.
+async fn remove_content(
     context: &Arc<Context>,
     name: &CatalogName,
     catalog: ClusterCatalog,
     outcome: &Outcome,
 ) -> Result<Action, ReportError> {
     if let Err(error) = act::remove(context, name).await {
-        report::tell_failed(context, &catalog, &error);
+        report::emit_failed(context, &catalog, &error);
         let wait = context.backoff.failed(name.clone());
         let outcome = Outcome::Retrying {
             message: error.to_string(),
@@ -239,14 +248,17 @@ async fn leave(
     Ok(Action::await_change())
 }
 
-/// Remembers a failure.
-fn failed(context: &Context, name: &CatalogName, failure: Failure) -> (Outcome, Option<Duration>) {
-    tracing::warn!(catalog = %name, error = failure.message, "catalog content could not be brought up to date");
-    let again = failure
+/// Records a failure.
+fn record_failure(context: &Context, name: &CatalogName, failure: Failure) -> (Outcome, Option<Duration>) {
+    tracing::warn!(
+        error = failure.message,
+        "catalog content could not be brought up to date"
+    );
+    let requeue_after = failure
         .retry
         .map(|at| Duration::try_from(at.duration_since(Timestamp::now())).unwrap_or_default());
-    context.remember(name, |memory| memory.failure = Some(failure.clone()));
-    (failure_outcome(context, name, failure), again)
+    context.update_history(name, |history| history.failure = Some(failure.clone()));
+    (failure_outcome(context, name, failure), requeue_after)
 }
 
 fn failure_outcome(context: &Context, name: &CatalogName, failure: Failure) -> Outcome {

@@ -1,4 +1,4 @@
-//! Writing what a reconcile came to.
+//! Writes statuses, metadata and events of catalogs.
 
 use std::time::Duration;
 
@@ -19,34 +19,36 @@ use super::{
 };
 use crate::storage::CatalogName;
 
-/// How long one call to the API server may take.
-const CALL: Duration = Duration::from_secs(30);
+/// Timeout of one call to the API server.
+const API_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Why something was not written.
+/// Failure to write to the API server.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ReportError {
-    /// The API server refused it.
+    /// The API server rejected the write.
     #[error("error updating {what} of ClusterCatalog {name}")]
     Refused {
-        /// What was to be written.
+        /// The written part of the object.
         what: &'static str,
-        /// Of which catalog.
+        /// Name of the catalog.
         name: String,
-        /// What it said.
+        /// Cause.
         #[source]
         source: Box<kube::Error>,
     },
-    /// The API server did not answer.
-    #[error("error updating {what} of ClusterCatalog {name}: the API server did not answer within {CALL:?}")]
+    /// The API server did not answer in time.
+    #[error(
+        "error updating {what} of ClusterCatalog {name}: the API server did not answer within {API_TIMEOUT:?}"
+    )]
     TooSlow {
-        /// What was to be written.
+        /// The written part of the object.
         what: &'static str,
-        /// Of which catalog.
+        /// Name of the catalog.
         name: String,
     },
 }
 
-/// Writes the status after `outcome` when it differs; returns the object as it is then.
+/// Writes the status for `outcome` if it changed; returns the resulting object.
 pub(super) async fn status(
     context: &Context,
     name: &CatalogName,
@@ -63,10 +65,10 @@ pub(super) async fn status(
     if cluster_catalog::same(catalog.status.as_ref(), &status) {
         return Ok(catalog);
     }
-    tell(context, &catalog, outcome);
+    emit_status_event(context, &catalog, outcome);
     catalog.status = Some(status);
     let api = Api::<ClusterCatalog>::all(context.client.clone());
-    // With the resource version: what somebody else wrote meanwhile is looked at first.
+    // The resource version makes a concurrent change a conflict, which requeues the object.
     call(
         "status",
         name,
@@ -75,7 +77,7 @@ pub(super) async fn status(
     .await
 }
 
-/// Sets label and, when `finalizer` says so, the finalizer; or takes the finalizer away.
+/// Sets the label, and adds or removes the finalizer.
 pub(super) async fn metadata(
     context: &Context,
     name: &CatalogName,
@@ -114,7 +116,7 @@ async fn call<T>(
     name: &CatalogName,
     answer: impl Future<Output = Result<T, kube::Error>>,
 ) -> Result<T, ReportError> {
-    match timeout(CALL, answer).await {
+    match timeout(API_TIMEOUT, answer).await {
         Ok(Ok(done)) => Ok(done),
         Ok(Err(source)) => Err(ReportError::Refused {
             what,
@@ -129,14 +131,14 @@ async fn call<T>(
 }
 
 impl ReportError {
-    /// Whether the object is gone or was changed by somebody else, which its watch tells us anyway.
-    pub(super) fn overtaken(&self) -> bool {
+    /// Reports whether the object was deleted or changed meanwhile; its watch event requeues it anyway.
+    pub(super) fn superseded(&self) -> bool {
         matches!(self, Self::Refused { source, .. }
             if matches!(source.as_ref(), kube::Error::Api(status) if status.is_not_found() || status.is_conflict()))
     }
 }
 
-/// Says that stored content was given up, before it is pulled again.
+/// Reports discarded content in event and status before it is pulled again.
 pub(super) async fn damaged(
     context: &Context,
     name: &CatalogName,
@@ -154,12 +156,12 @@ pub(super) async fn damaged(
     status(context, name, catalog, &outcome).await
 }
 
-/// Events of new content: what was pulled, what was stored.
-pub(super) fn tell_new(context: &Context, catalog: &ClusterCatalog, pulled: &Pulled) {
-    let Some(took) = pulled.new else { return };
+/// Emits the events of newly pulled and stored content.
+pub(super) fn emit_pulled(context: &Context, catalog: &ClusterCatalog, pulled: &Pulled) {
+    let Some(timings) = pulled.timings else { return };
     let manifest = pulled.generation.manifest();
     let image = &manifest.origin.resolved;
-    let note = format!("Pulled image {image} in {:.1} s", took.pull.as_secs_f64());
+    let note = format!("Pulled image {image} in {:.1} s", timings.pull.as_secs_f64());
     context
         .events
         .normal(catalog.object_ref(&()), "Pulled", "Pull", &note);
@@ -168,15 +170,15 @@ pub(super) fn tell_new(context: &Context, catalog: &ClusterCatalog, pulled: &Pul
         manifest.counts.metas,
         manifest.counts.packages,
         manifest.counts.bundles,
-        took.store.as_secs_f64(),
+        timings.store.as_secs_f64(),
     );
     context
         .events
         .normal(catalog.object_ref(&()), "Unpacked", "Unpack", &note);
 }
 
-/// An event of a failed try; the same failure again is counted on the same event.
-pub(super) fn tell_failed(context: &Context, catalog: &ClusterCatalog, error: &ActError) {
+/// Emits the event of a failure; repeated failures increase its count.
+pub(super) fn emit_failed(context: &Context, catalog: &ClusterCatalog, error: &ActError) {
     let action = match error {
         ActError::Store(_) => "Unpack",
         ActError::Remove(_) => "Remove",
@@ -190,8 +192,8 @@ pub(super) fn tell_failed(context: &Context, catalog: &ClusterCatalog, error: &A
     );
 }
 
-/// Events of statuses that say something new and that no other event tells.
-fn tell(context: &Context, catalog: &ClusterCatalog, outcome: &Outcome) {
+/// Emits the event of a status change that has no event of its own.
+fn emit_status_event(context: &Context, catalog: &ClusterCatalog, outcome: &Outcome) {
     let object = catalog.object_ref(&());
     match outcome {
         Outcome::Serving(served) => {

@@ -1,5 +1,5 @@
-//! Who may read content, where that is asked for: the bearer of a token whose user may `get` the path (`post` for
-//! queries) as a non-resource URL.
+//! Optional authorization: a request needs a bearer token whose user may `get` the path (`post` for queries) as a
+//! non-resource URL.
 
 use axum::{
     extract::{Request, State},
@@ -11,10 +11,10 @@ use olm_runtime::metrics::access::{Access, Verdict};
 
 use super::reply;
 
-/// Tokens made for this audience are accepted besides those made for the API server.
+/// Audience of accepted tokens, besides the API server's.
 pub const AUDIENCE: &str = "catalogd.olm.operatorframework.io";
 
-/// Lets a request pass whose bearer may have the answer.
+/// Passes authorized requests on.
 pub(super) async fn check(State(access): State<Access>, request: Request, next: Next) -> Response {
     let verb = match *request.method() {
         Method::GET | Method::HEAD => "get".to_owned(),
@@ -39,7 +39,7 @@ pub(super) async fn check(State(access): State<Access>, request: Request, next: 
                 headers.insert(header::RETRY_AFTER, HeaderValue::from_static(after));
                 response
             }
-            None => reply::broken("reviewing a token", &error),
+            None => reply::internal_error("reviewing a token", &error),
         },
     }
 }

@@ -1,4 +1,4 @@
-//! Bodies made piece by piece, at the client's pace.
+//! Response bodies that are produced chunk by chunk, at the client's pace.
 
 use axum::body::Body;
 use bytes::Bytes;
@@ -6,22 +6,22 @@ use futures::stream;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
+    chunk::Chunk,
     compress::Compressor,
-    piece::Piece,
     read::{ReadError, Source},
 };
 
-/// An answer in the making.
-pub(super) struct Making {
+/// Response body in progress.
+pub(super) struct StreamingBody {
     pub(super) source: Source,
     pub(super) compressor: Option<(Compressor, OwnedSemaphorePermit)>,
-    /// Whether the source may have more.
+    /// The source may have more bytes.
     pub(super) more: bool,
 }
 
-impl Making {
-    /// What is sent as it is read.
-    pub(super) fn plain(source: Source) -> Self {
+impl StreamingBody {
+    /// Creates an uncompressed body.
+    pub(super) fn uncompressed(source: Source) -> Self {
         Self {
             source,
             compressor: None,
@@ -29,21 +29,21 @@ impl Making {
         }
     }
 
-    /// Appends until `out` has `enough` bytes, or a little more; whether there may be more. Blocks.
+    /// Appends to `out` until it has at least `enough` bytes; returns whether there may be more. Blocks.
     pub(super) fn fill(&mut self, out: &mut Vec<u8>, enough: usize) -> Result<bool, ReadError> {
         let Some((compressor, _)) = &mut self.compressor else {
             self.more = self.more && self.source.fill(out, enough)?;
             return Ok(self.more);
         };
-        let mut piece = Piece::new();
-        let room = piece.room();
-        let piece = piece.bytes();
-        while self.more && out.len() + compressor.ready().len() < enough {
-            piece.clear();
-            self.more = self.source.fill(piece, room)?;
-            compressor.write(piece).map_err(ReadError::Compress)?;
+        let mut chunk = Chunk::new();
+        let capacity = chunk.capacity();
+        let chunk = chunk.bytes();
+        while self.more && out.len() + compressor.output().len() < enough {
+            chunk.clear();
+            self.more = self.source.fill(chunk, capacity)?;
+            compressor.write(chunk).map_err(ReadError::Compress)?;
         }
-        out.append(compressor.ready());
+        out.append(compressor.output());
         if !self.more
             && let Some((compressor, _)) = self.compressor.take()
         {
@@ -52,49 +52,49 @@ impl Making {
         Ok(self.more)
     }
 
-    /// The next piece, when making it is no work but copying it out of the page cache: that is less than two changes
-    /// of threads are, and much less than sending it.
-    fn at_once(&mut self) -> Option<Piece> {
-        let Source::Plain(raw) = &mut self.source else {
+    /// Returns the next chunk if it only has to be copied from the page cache. The copy costs less than two thread
+    /// switches, and much less than sending it.
+    fn next_cached(&mut self) -> Option<Chunk> {
+        let Source::Plain(reader) = &mut self.source else {
             return None;
         };
         if self.compressor.is_some() {
             return None;
         }
-        let mut piece = Piece::new();
-        let room = piece.room();
-        self.more = raw.read_cached(piece.bytes(), room)?;
-        Some(piece)
+        let mut chunk = Chunk::new();
+        let capacity = chunk.capacity();
+        self.more = reader.read_cached(chunk.bytes(), capacity)?;
+        Some(chunk)
     }
 
-    /// `first`, and then all that is still to come.
-    pub(super) fn stream(self, first: Bytes) -> Body {
-        // What comes first was read already.
+    /// Returns a body of `first` followed by the remaining bytes.
+    pub(super) fn into_body(self, first: Bytes) -> Body {
+        // `first` was read already.
         let state = (Some(first).filter(|first| !first.is_empty()), self);
-        Body::from_stream(stream::try_unfold(state, async |(first, mut making)| {
+        Body::from_stream(stream::try_unfold(state, async |(first, mut body)| {
             if let Some(first) = first {
-                return Ok(Some((first, (None, making))));
+                return Ok(Some((first, (None, body))));
             }
-            if !making.more {
+            if !body.more {
                 return Ok(None);
             }
-            if let Some(piece) = making.at_once().filter(|piece| !piece.is_empty()) {
-                return Ok(Some((piece.send(), (None, making))));
+            if let Some(chunk) = body.next_cached().filter(|chunk| !chunk.is_empty()) {
+                return Ok(Some((chunk.send(), (None, body))));
             }
-            if !making.more {
+            if !body.more {
                 return Ok(None);
             }
             let read = tokio::task::spawn_blocking(move || {
-                let mut piece = Piece::new();
-                let room = piece.room();
-                making.fill(piece.bytes(), room).map(|_| (piece, making))
+                let mut chunk = Chunk::new();
+                let capacity = chunk.capacity();
+                body.fill(chunk.bytes(), capacity).map(|_| (chunk, body))
             });
             match read.await {
-                Ok(Ok((piece, making))) if piece.is_empty() && !making.more => Ok(None),
-                Ok(Ok((piece, making))) => Ok(Some((piece.send(), (None, making)))),
+                Ok(Ok((chunk, body))) if chunk.is_empty() && !body.more => Ok(None),
+                Ok(Ok((chunk, body))) => Ok(Some((chunk.send(), (None, body)))),
                 Ok(Err(error)) => {
                     let text = olm_runtime::telemetry::chain(&error);
-                    tracing::error!(error = text, "an answer is cut off");
+                    tracing::error!(error = text, "a response is cut off");
                     Err(std::io::Error::other(error))
                 }
                 Err(stopped) => Err(std::io::Error::other(stopped)),

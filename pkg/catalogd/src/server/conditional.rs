@@ -4,38 +4,38 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use axum::http::{HeaderMap, HeaderName, header};
 
-/// What identifies the answer that would be given.
+/// Validators of the selected representation.
 #[derive(Clone, Debug)]
 pub(super) struct Validators {
-    /// A strong entity tag, with its quotes.
+    /// Strong entity tag, with its quotes.
     pub(super) etag: String,
-    /// The digest of the whole catalog, the same for every form and selection of it; none for what is not of
-    /// one catalog.
+    /// Digest of the whole catalog, the same for each of its encodings and selections; none for responses about several
+    /// catalogs.
     pub(super) content: Option<String>,
-    /// Since when the answer is what it is, whole seconds, where that is known.
+    /// Time of the last modification in whole seconds, if known.
     pub(super) modified: Option<SystemTime>,
 }
 
-/// What the conditions of a GET or HEAD request come to.
+/// Result of the conditions of a GET or HEAD request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// Answer as without conditions.
+    /// Respond as without conditions.
     Proceed,
-    /// 304.
+    /// Respond with 304.
     NotModified,
-    /// 412.
+    /// Respond with 412.
     Failed,
 }
 
-/// The time of seconds since the Unix epoch.
+/// Converts seconds since the Unix epoch.
 pub(super) fn time(seconds: i64) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(u64::try_from(seconds).unwrap_or_default())
 }
 
-/// Evaluates the conditions in the order of section 13.2.2. Dates that cannot be read are ignored.
+/// Evaluates the conditions in the order of section 13.2.2. Invalid dates are ignored.
 pub(super) fn evaluate(headers: &HeaderMap, validators: &Validators) -> Verdict {
     if headers.contains_key(header::IF_MATCH) {
-        if !lists(headers, &header::IF_MATCH, &validators.etag, false) {
+        if !has_tag(headers, &header::IF_MATCH, &validators.etag, false) {
             return Verdict::Failed;
         }
     } else if date(headers, &header::IF_UNMODIFIED_SINCE)
@@ -44,7 +44,7 @@ pub(super) fn evaluate(headers: &HeaderMap, validators: &Validators) -> Verdict 
         return Verdict::Failed;
     }
     if headers.contains_key(header::IF_NONE_MATCH) {
-        if lists(headers, &header::IF_NONE_MATCH, &validators.etag, true) {
+        if has_tag(headers, &header::IF_NONE_MATCH, &validators.etag, true) {
             return Verdict::NotModified;
         }
     } else if date(headers, &header::IF_MODIFIED_SINCE)
@@ -55,7 +55,7 @@ pub(super) fn evaluate(headers: &HeaderMap, validators: &Validators) -> Verdict 
     Verdict::Proceed
 }
 
-/// Whether a `Range` is to be honoured: there is no `If-Range`, or it names this very content.
+/// Reports whether `Range` applies: `If-Range` is absent or matches the validators.
 pub(super) fn range_applies(headers: &HeaderMap, validators: &Validators) -> bool {
     match headers
         .get(header::IF_RANGE)
@@ -67,14 +67,14 @@ pub(super) fn range_applies(headers: &HeaderMap, validators: &Validators) -> boo
     }
 }
 
-/// Whether a list of entity tags has ours, or is `*`. `weak`: tags marked weak count too.
-fn lists(headers: &HeaderMap, name: &HeaderName, etag: &str, weak: bool) -> bool {
+/// Reports whether a list of entity tags contains `etag` or `*`. With `weak`, tags marked weak count too.
+fn has_tag(headers: &HeaderMap, name: &HeaderName, etag: &str, weak: bool) -> bool {
     headers
         .get_all(name)
         .iter()
         .filter_map(|value| value.to_str().ok())
         .any(|list| {
-            // Our own tags have neither comma nor quote within, so splitting finds them.
+            // Our tags contain neither comma nor quote, so splitting finds them.
             list.split(',').map(str::trim).any(|tag| {
                 let tag = if weak {
                     tag.strip_prefix("W/").unwrap_or(tag)

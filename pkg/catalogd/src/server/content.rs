@@ -1,4 +1,4 @@
-//! Answers with content.
+//! Responses with catalog content.
 
 use std::sync::Arc;
 
@@ -12,77 +12,77 @@ use sha2::{Digest, Sha256};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{
-    body::Making,
-    compress::{Compressor, WORTHWHILE},
+    body::StreamingBody,
+    cache::{self, EncodedBody, ResponseCache},
+    chunk::{self, CHUNK},
+    compress::{Compressor, MIN_SIZE},
     conditional::{self, Validators, Verdict},
     encoding,
-    kept::{self, Answer, Kept},
-    piece::{self, PIECE},
     query::Query,
     range::{self, Range},
-    read::{Raw, ReadError, Source},
+    read::{ContentReader, ReadError, Source},
     reply,
 };
 use crate::storage::{Encoding, Generation};
 
 const JSON_LINES: HeaderValue = HeaderValue::from_static("application/jsonl");
-/// Answers compressed at once while they are made; beyond it they are sent as they are. A compressor holds about
-/// a megabyte for as long as its client takes.
-const COMPRESSING: usize = 16;
+/// Maximum number of responses compressed concurrently; further ones are sent uncompressed. A compressor holds about a
+/// megabyte until its client has read the response.
+const MAX_COMPRESSORS: usize = 16;
 
-/// Objects that are looked at, and bytes that are read, on the thread that answers. So many cost tens of microseconds,
-/// as two changes of threads do, and hold up no other answer.
-const AT_ONCE: (u32, usize) = (16, 64 * 1024);
+/// Maximum number of objects searched, and of bytes read, on the reactor's thread. They cost tens of microseconds, like
+/// two thread switches, and delay no other response.
+const INLINE_LIMITS: (u32, usize) = (16, 64 * 1024);
 
-/// What answers share.
+/// State shared by all responses.
 #[derive(Debug)]
-pub(super) struct Shared {
-    pub(super) kept: Kept,
-    compressing: Arc<Semaphore>,
+pub(super) struct SharedState {
+    pub(super) cache: ResponseCache,
+    compressors: Arc<Semaphore>,
 }
 
-impl Default for Shared {
+impl Default for SharedState {
     fn default() -> Self {
         Self {
-            kept: Kept::default(),
-            compressing: Arc::new(Semaphore::new(COMPRESSING)),
+            cache: ResponseCache::default(),
+            compressors: Arc::new(Semaphore::new(MAX_COMPRESSORS)),
         }
     }
 }
 
-/// Answers `/all`.
+/// Responds to `/all`.
 pub(super) fn all(generation: Arc<Generation>, method: &Method, headers: &HeaderMap) -> Response {
     let wants_range = headers.contains_key(header::RANGE);
-    // Ranges are of the content as it is: a client that resumes need not know our compressor.
-    let form = if wants_range {
+    // Ranges address the uncompressed content: a client that resumes need not know our compressor.
+    let encoding = if wants_range {
         Encoding::Identity
     } else {
         encoding::accepted(headers)
     };
-    let validators = validators(&generation, form, None);
+    let validators = validators(&generation, encoding, None);
     match conditional::evaluate(headers, &validators) {
         Verdict::Proceed => {}
         Verdict::NotModified => return reply::not_modified(&validators),
-        Verdict::Failed => return failed(&validators, true),
+        Verdict::Failed => return precondition_failed(&validators, true),
     }
-    let size = generation.size(form);
-    let mut out = described(&validators, form);
+    let size = generation.size(encoding);
+    let mut out = response_headers(&validators, encoding);
     out.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     let range = if wants_range && conditional::range_applies(headers, &validators) {
-        range::requested(headers, size)
+        range::parse(headers, size)
     } else {
         Range::Whole
     };
     match range {
-        Range::Whole => whole(generation, form, method, out),
+        Range::Whole => respond_whole(generation, encoding, method, out),
         Range::Part { start, length } => {
             reply::set(
                 &mut out,
                 header::CONTENT_RANGE,
                 &format!("bytes {start}-{}/{size}", start + length - 1),
             );
-            sized(StatusCode::PARTIAL_CONTENT, out, method, length, || {
-                stream(Raw::range(generation, form, start, length))
+            respond_with_length(StatusCode::PARTIAL_CONTENT, out, method, length, || {
+                stream_body(ContentReader::range(generation, encoding, start, length))
             })
         }
         Range::Unsatisfiable => {
@@ -100,74 +100,74 @@ pub(super) fn all(generation: Arc<Generation>, method: &Method, headers: &Header
     }
 }
 
-/// Answers `/metas`. Without a filter and whole objects this is the whole content.
+/// Responds to `/metas`. Without filter and projection this is the whole content.
 pub(super) async fn metas(
-    shared: &Shared,
+    shared: &SharedState,
     generation: Arc<Generation>,
     method: &Method,
     headers: &HeaderMap,
     query: Query,
 ) -> Response {
-    let mut form = encoding::accepted(headers);
+    let mut encoding = encoding::accepted(headers);
     let is_whole = query == Query::default();
-    let mut validators = validators(&generation, form, (!is_whole).then_some(&query));
+    let mut validators = validators(&generation, encoding, (!is_whole).then_some(&query));
     match conditional::evaluate(headers, &validators) {
         Verdict::Proceed => {}
         Verdict::NotModified => return reply::not_modified(&validators),
-        Verdict::Failed => return failed(&validators, false),
+        Verdict::Failed => return precondition_failed(&validators, false),
     }
     if is_whole {
-        let out = described(&validators, form);
-        return whole(generation, form, method, out);
+        let out = response_headers(&validators, encoding);
+        return respond_whole(generation, encoding, method, out);
     }
-    let kept = format!("{} {}", generation.key(), validators.etag);
-    if let Some(answer) = shared.kept.get(&kept) {
-        return complete(&validators, method, answer);
+    let cache_key = format!("{} {}", generation.key(), validators.etag);
+    if let Some(body) = shared.cache.get(&cache_key) {
+        return respond_buffered(&validators, method, body);
     }
     if *method == Method::HEAD {
-        return head(generation, &validators, form, query).await;
+        return head(generation, &validators, encoding, query).await;
     }
-    if form == Encoding::Identity
-        && let Some(answer) = at_once(&generation, &query)
+    if encoding == Encoding::Identity
+        && let Some(body) = read_inline(&generation, &query)
     {
-        shared.kept.put(&kept, answer.clone());
-        return complete(&validators, method, answer);
+        shared.cache.put(&cache_key, body.clone());
+        return respond_buffered(&validators, method, body);
     }
-    let permit = match form {
+    let permit = match encoding {
         Encoding::Identity => None,
-        _ => shared.compressing.clone().try_acquire_owned().ok(),
+        _ => shared.compressors.clone().try_acquire_owned().ok(),
     };
-    if permit.is_none() && form != Encoding::Identity {
-        form = Encoding::Identity;
-        validators = self::validators(&generation, form, Some(&query));
+    if permit.is_none() && encoding != Encoding::Identity {
+        encoding = Encoding::Identity;
+        validators = self::validators(&generation, encoding, Some(&query));
     }
     let key = generation.key();
-    match tokio::task::spawn_blocking(move || start(&generation, query, form, permit)).await {
-        Ok(Ok(Started::Complete(answer))) => {
-            // In the form that it has.
-            let kept = format!("{key} {}", validators.etag);
-            shared.kept.put(&kept, answer.clone());
-            complete(&validators, method, answer)
+    match tokio::task::spawn_blocking(move || prepare(&generation, query, encoding, permit)).await {
+        Ok(Ok(Prepared::Complete(body))) => {
+            // Under the encoding that it has.
+            let cache_key = format!("{key} {}", validators.etag);
+            shared.cache.put(&cache_key, body.clone());
+            respond_buffered(&validators, method, body)
         }
-        Ok(Ok(Started::Partial { first, rest, length })) => {
-            let mut out = described(&validators, form);
+        Ok(Ok(Prepared::Partial { first, rest, length })) => {
+            let mut out = response_headers(&validators, encoding);
             if let Some(length) = length {
                 out.insert(header::CONTENT_LENGTH, length.into());
             }
             let mut response = reply::empty(StatusCode::OK, out);
-            *response.body_mut() = rest.stream(first);
+            *response.body_mut() = rest.into_body(first);
             response
         }
-        Ok(Err(error)) => reply::broken("searching the content", &error),
-        Err(error) => reply::broken("searching the content", &error),
+        Ok(Err(error)) => reply::internal_error("searching the content", &error),
+        Err(error) => reply::internal_error("searching the content", &error),
     }
 }
 
-/// All of a small answer that needs no wait for the disk: what was read or written lately is in the page cache.
-/// `None` when it is not small, or not there; then a thread that may block looks for it.
-fn at_once(generation: &Arc<Generation>, query: &Query) -> Option<Answer> {
-    let (objects, room) = AT_ONCE;
-    if query.projection.is_some() || query.filter.is_empty() || piece::whole(room) < room {
+/// Returns a small response that can be read from the page cache, which holds recently read or written content. Returns
+/// `None` for other responses; a blocking thread reads those.
+fn read_inline(generation: &Arc<Generation>, query: &Query) -> Option<EncodedBody> {
+    let (objects, capacity) = INLINE_LIMITS;
+    if query.projection.is_some() || query.filter.is_empty() || chunk::buffer_limit(capacity) < capacity {
         return None;
     }
     let mut bytes = Vec::new();
@@ -175,110 +175,110 @@ fn at_once(generation: &Arc<Generation>, query: &Query) -> Option<Answer> {
         if selection.left() > objects {
             return None;
         }
-        let mut raw = Raw::selected(generation.clone(), selection);
-        if raw.read(&mut bytes, room).ok()? {
+        let mut reader = ContentReader::selected(generation.clone(), selection);
+        if reader.read(&mut bytes, capacity).ok()? {
             return None;
         }
     }
-    Some(Answer {
-        bytes: piece::made(bytes),
-        form: Encoding::Identity,
+    Some(EncodedBody {
+        bytes: chunk::buffered(bytes),
+        encoding: Encoding::Identity,
     })
 }
 
-/// An answer as far as it was made at once.
-enum Started {
-    /// All of it.
-    Complete(Answer),
-    /// Its beginning, what makes the rest, and its whole length where that is known.
+/// First part of a response.
+enum Prepared {
+    /// The whole response.
+    Complete(EncodedBody),
+    /// Its beginning, the source of the remaining bytes, and the total length if known.
     Partial {
         first: Bytes,
-        rest: Box<Making>,
+        rest: Box<StreamingBody>,
         length: Option<u64>,
     },
 }
 
-/// Searches, and makes all of a small answer in one go: every change of threads costs more than reading it.
-fn start(
+/// Searches, and reads a small response completely: a thread switch costs more than reading it.
+fn prepare(
     generation: &Arc<Generation>,
     query: Query,
-    form: Encoding,
+    encoding: Encoding,
     permit: Option<OwnedSemaphorePermit>,
-) -> Result<Started, ReadError> {
-    let complete = |bytes: Vec<u8>, form| {
-        Ok(Started::Complete(Answer {
-            bytes: piece::made(bytes),
-            form,
+) -> Result<Prepared, ReadError> {
+    let complete = |bytes: Vec<u8>, encoding| {
+        Ok(Prepared::Complete(EncodedBody {
+            bytes: chunk::buffered(bytes),
+            encoding,
         }))
     };
-    let mut raw = if query.filter.is_empty() {
-        Raw::whole(generation.clone())
+    let mut reader = if query.filter.is_empty() {
+        ContentReader::whole(generation.clone())
     } else {
         match generation.select(&query.filter)? {
             None => return complete(Vec::new(), Encoding::Identity),
-            Some(selection) => Raw::selected(generation.clone(), selection),
+            Some(selection) => ContentReader::selected(generation.clone(), selection),
         }
     };
-    let length = if query.projection.is_none() && form == Encoding::Identity {
-        Some(raw.length()?)
+    let length = if query.projection.is_none() && encoding == Encoding::Identity {
+        Some(reader.length()?)
     } else {
         None
     };
-    // What is too large to be kept is sent as it is read.
+    // Responses that are too large for the cache are sent as they are read.
     let known = length.and_then(|length| usize::try_from(length).ok());
     let enough = match known {
-        Some(length) if length > kept::most(form) => PIECE,
-        _ => piece::whole(kept::most(form)),
+        Some(length) if length > cache::max_size(encoding) => CHUNK,
+        _ => chunk::buffer_limit(cache::max_size(encoding)),
     };
-    let mut making = Making::plain(Source::new(raw, query.projection));
+    let mut streaming = StreamingBody::uncompressed(Source::new(reader, query.projection));
     let mut first = Vec::with_capacity(known.map_or(0, |length| length.min(enough)));
     if let Some(permit) = permit {
-        // One more byte than is too little tells whether there are more.
-        if !making.fill(&mut first, WORTHWHILE)? && first.len() < WORTHWHILE {
+        // One byte more than the minimum tells whether there are more.
+        if !streaming.fill(&mut first, MIN_SIZE)? && first.len() < MIN_SIZE {
             return complete(first, Encoding::Identity);
         }
-        if let Some(mut compressor) = Compressor::new(form).map_err(ReadError::Compress)? {
+        if let Some(mut compressor) = Compressor::new(encoding).map_err(ReadError::Compress)? {
             compressor.write(&first).map_err(ReadError::Compress)?;
             first.clear();
-            making.compressor = Some((compressor, permit));
+            streaming.compressor = Some((compressor, permit));
         }
     }
-    if !making.fill(&mut first, enough)? {
-        return complete(first, form);
+    if !streaming.fill(&mut first, enough)? {
+        return complete(first, encoding);
     }
-    Ok(Started::Partial {
-        first: piece::made(first),
-        rest: Box::new(making),
+    Ok(Prepared::Partial {
+        first: chunk::buffered(first),
+        rest: Box::new(streaming),
         length,
     })
 }
 
-/// The headers of an answer that is not made. Its length is only told where that costs no more than a search.
+/// Returns the headers of a response to HEAD. The length is included only if a search suffices to find it.
 async fn head(
     generation: Arc<Generation>,
     validators: &Validators,
-    form: Encoding,
+    encoding: Encoding,
     query: Query,
 ) -> Response {
-    let mut out = described(validators, form);
-    if form == Encoding::Identity && query.projection.is_none() {
+    let mut out = response_headers(validators, encoding);
+    if encoding == Encoding::Identity && query.projection.is_none() {
         let search = tokio::task::spawn_blocking(move || match generation.select(&query.filter)? {
-            Some(selection) => generation.length_of(&selection),
+            Some(selection) => generation.selected_length(&selection),
             None => Ok(0),
         });
         match search.await {
             Ok(Ok(length)) => {
                 out.insert(header::CONTENT_LENGTH, length.into());
             }
-            Ok(Err(error)) => return reply::broken("searching the content", &error),
-            Err(error) => return reply::broken("searching the content", &error),
+            Ok(Err(error)) => return reply::internal_error("searching the content", &error),
+            Err(error) => return reply::internal_error("searching the content", &error),
         }
     }
     reply::empty(StatusCode::OK, out)
 }
 
-/// The tag is of the content, the form and the query: same tag, same bytes.
-fn validators(generation: &Generation, form: Encoding, query: Option<&Query>) -> Validators {
+/// Returns validators whose tag covers content, encoding and query: same tag, same bytes.
+fn validators(generation: &Generation, encoding: Encoding, query: Option<&Query>) -> Validators {
     let manifest = generation.manifest();
     let mut tag = manifest.digest.clone();
     if let Some(query) = query {
@@ -292,53 +292,56 @@ fn validators(generation: &Generation, form: Encoding, query: Option<&Query>) ->
             hash.update(serde_json::to_vec(projection).unwrap_or_default());
         }
         tag.push('-');
-        tag.push_str(&reply::short(hash));
+        tag.push_str(&reply::short_hash(hash));
     }
     Validators {
-        etag: reply::tag(&tag, form),
+        etag: reply::etag(&tag, encoding),
         content: Some(manifest.digest.clone()),
         modified: Some(conditional::time(manifest.stored_at)),
     }
 }
 
-fn described(validators: &Validators, form: Encoding) -> HeaderMap {
-    let mut headers = reply::identified(validators);
+fn response_headers(validators: &Validators, encoding: Encoding) -> HeaderMap {
+    let mut headers = reply::validator_headers(validators);
     headers.insert(header::CONTENT_TYPE, JSON_LINES);
-    if let Some(token) = encoding::token(form) {
+    if let Some(token) = encoding::token(encoding) {
         headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(token));
     }
     headers
 }
 
-fn failed(validators: &Validators, typed: bool) -> Response {
-    let mut headers = reply::identified(validators);
+fn precondition_failed(validators: &Validators, typed: bool) -> Response {
+    let mut headers = reply::validator_headers(validators);
     if typed {
         headers.insert(header::CONTENT_TYPE, JSON_LINES);
     }
     reply::empty(StatusCode::PRECONDITION_FAILED, headers)
 }
 
-/// A whole catalog in one of its stored forms.
-fn whole(generation: Arc<Generation>, form: Encoding, method: &Method, headers: HeaderMap) -> Response {
-    let size = generation.size(form);
-    sized(StatusCode::OK, headers, method, size, || {
-        stream(Raw::range(generation, form, 0, size))
+/// Responds with a whole catalog in one of its stored encodings.
+fn respond_whole(
+    generation: Arc<Generation>,
+    encoding: Encoding,
+    method: &Method,
+    headers: HeaderMap,
+) -> Response {
+    let size = generation.size(encoding);
+    respond_with_length(StatusCode::OK, headers, method, size, || {
+        stream_body(ContentReader::range(generation, encoding, 0, size))
     })
 }
 
-fn complete(validators: &Validators, method: &Method, answer: Answer) -> Response {
-    let headers = described(validators, answer.form);
-    let length = answer.bytes.len() as u64;
-    sized(StatusCode::OK, headers, method, length, || {
-        Body::from(answer.bytes)
-    })
+fn respond_buffered(validators: &Validators, method: &Method, body: EncodedBody) -> Response {
+    let headers = response_headers(validators, body.encoding);
+    let length = body.bytes.len() as u64;
+    respond_with_length(StatusCode::OK, headers, method, length, || Body::from(body.bytes))
 }
 
-fn stream(raw: Raw) -> Body {
-    Making::plain(Source::new(raw, None)).stream(Bytes::new())
+fn stream_body(reader: ContentReader) -> Body {
+    StreamingBody::uncompressed(Source::new(reader, None)).into_body(Bytes::new())
 }
 
-fn sized(
+fn respond_with_length(
     status: StatusCode,
     mut headers: HeaderMap,
     method: &Method,

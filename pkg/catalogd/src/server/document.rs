@@ -1,4 +1,4 @@
-//! Small JSON documents, made whole before they are sent.
+//! Small JSON documents, produced whole before they are sent.
 
 use axum::{
     body::Body,
@@ -9,88 +9,95 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::{
-    compress,
+    cache::EncodedBody,
+    chunk, compress,
     conditional::{self, Validators, Verdict},
-    content::Shared,
-    encoding,
-    kept::Answer,
-    piece, reply,
+    content::SharedState,
+    encoding, reply,
 };
 use crate::storage::Encoding;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// A value as a line of JSON.
+/// Serializes a value as a line of JSON.
 pub(super) fn json(value: &impl Serialize) -> Vec<u8> {
     let mut text = serde_json::to_vec(value).unwrap_or_default();
     text.push(b'\n');
     text
 }
 
-/// What stands for a text in its entity tag.
+/// Returns the digest of a text for its entity tag.
 pub(super) fn digest(text: &[u8]) -> String {
-    reply::short(Sha256::new_with_prefix(text))
+    reply::short_hash(Sha256::new_with_prefix(text))
 }
 
-/// Answers a GET or HEAD with a document. Its compressed form is kept.
-pub(super) fn answer(
-    shared: &Shared,
+/// Responds to GET or HEAD with a document. Its compressed form is cached.
+pub(super) fn respond(
+    shared: &SharedState,
     method: &Method,
     headers: &HeaderMap,
     validators: impl Fn(Encoding) -> Validators,
     text: &[u8],
 ) -> Response {
-    let form = encoding::accepted(headers);
-    let validators = validators(form);
+    let encoding = encoding::accepted(headers);
+    let validators = validators(encoding);
     match conditional::evaluate(headers, &validators) {
         Verdict::Proceed => {}
         Verdict::NotModified => return reply::not_modified(&validators),
         Verdict::Failed => {
-            return reply::empty(StatusCode::PRECONDITION_FAILED, reply::identified(&validators));
+            return reply::empty(
+                StatusCode::PRECONDITION_FAILED,
+                reply::validator_headers(&validators),
+            );
         }
     }
-    let answer = match compressed(shared, &validators.etag, form, text) {
-        Ok(answer) => answer,
-        Err(error) => return reply::broken("compressing a document", &error),
+    let body = match encode_cached(shared, &validators.etag, encoding, text) {
+        Ok(body) => body,
+        Err(error) => return reply::internal_error("compressing a document", &error),
     };
-    let mut response = reply::empty(StatusCode::OK, reply::identified(&validators));
-    fill(&mut response, answer, *method != Method::HEAD);
+    let mut response = reply::empty(StatusCode::OK, reply::validator_headers(&validators));
+    set_json_body(&mut response, body, *method != Method::HEAD);
     response
 }
 
-/// A text in a form, from what was kept under `tag` where that is the case.
-fn compressed(shared: &Shared, tag: &str, form: Encoding, text: &[u8]) -> std::io::Result<Answer> {
-    if let Some(answer) = shared.kept.get(tag) {
-        return Ok(answer);
+/// Compresses a text, unless the cache has the result under `tag`.
+fn encode_cached(
+    shared: &SharedState,
+    tag: &str,
+    encoding: Encoding,
+    text: &[u8],
+) -> std::io::Result<EncodedBody> {
+    if let Some(body) = shared.cache.get(tag) {
+        return Ok(body);
     }
-    let answer = made(form, text)?;
-    shared.kept.put(tag, answer.clone());
-    Ok(answer)
+    let body = encode(encoding, text)?;
+    shared.cache.put(tag, body.clone());
+    Ok(body)
 }
 
-/// A text in a form. A long one takes long to compress: not on a thread of the reactor.
-pub(super) fn made(form: Encoding, text: &[u8]) -> std::io::Result<Answer> {
-    Ok(match compress::whole(form, text)? {
-        None => Answer {
-            bytes: piece::made(text.to_vec()),
-            form: Encoding::Identity,
+/// Compresses a text. A long text takes long; do not call this on a reactor thread for one.
+pub(super) fn encode(encoding: Encoding, text: &[u8]) -> std::io::Result<EncodedBody> {
+    Ok(match compress::compress_all(encoding, text)? {
+        None => EncodedBody {
+            bytes: chunk::buffered(text.to_vec()),
+            encoding: Encoding::Identity,
         },
-        Some(bytes) => Answer {
-            bytes: piece::made(bytes),
-            form,
+        Some(bytes) => EncodedBody {
+            bytes: chunk::buffered(bytes),
+            encoding,
         },
     })
 }
 
 /// Gives a response a JSON body and the headers that describe it.
-pub(super) fn fill(response: &mut Response, answer: Answer, body: bool) {
+pub(super) fn set_json_body(response: &mut Response, body: EncodedBody, with_body: bool) {
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, JSON);
-    headers.insert(header::CONTENT_LENGTH, answer.bytes.len().into());
-    if let Some(token) = encoding::token(answer.form) {
+    headers.insert(header::CONTENT_LENGTH, body.bytes.len().into());
+    if let Some(token) = encoding::token(body.encoding) {
         headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(token));
     }
-    if body {
-        *response.body_mut() = Body::from(answer.bytes);
+    if with_body {
+        *response.body_mut() = Body::from(body.bytes);
     }
 }

@@ -1,18 +1,18 @@
-//! Choosing the form of an answer by `Accept-Encoding`.
+//! Content negotiation by `Accept-Encoding`.
 
 use axum::http::{HeaderMap, header};
 
 use crate::storage::Encoding;
 
-/// The best stored form a client takes. At equal weight zstd goes before gzip, as upstream; `*`
-/// names nothing; identity is always possible.
+/// Returns the best stored encoding that a client accepts. At equal weight zstd precedes gzip, like upstream; `*` is
+/// ignored; identity is always acceptable.
 pub(super) fn accepted(headers: &HeaderMap) -> Encoding {
     let (mut gzip, mut zstd) = (0.0_f32, 0.0_f32);
     for value in headers.get_all(header::ACCEPT_ENCODING) {
         for item in value.to_str().unwrap_or_default().split(',') {
-            let mut parts = item.split(';').map(str::trim);
-            let coding = parts.next().unwrap_or_default().to_ascii_lowercase();
-            let weight = parts
+            let mut for_each_value = item.split(';').map(str::trim);
+            let coding = for_each_value.next().unwrap_or_default().to_ascii_lowercase();
+            let weight = for_each_value
                 .find_map(|part| part.strip_prefix("q=").or_else(|| part.strip_prefix("Q=")))
                 .map_or(1.0, |weight| weight.parse().unwrap_or(0.0));
             match coding.as_str() {
@@ -31,7 +31,7 @@ pub(super) fn accepted(headers: &HeaderMap) -> Encoding {
     }
 }
 
-/// The name in `Content-Encoding`, when there is one.
+/// Returns the token for `Content-Encoding`, if there is one.
 pub(super) fn token(encoding: Encoding) -> Option<&'static str> {
     match encoding {
         Encoding::Identity => None,

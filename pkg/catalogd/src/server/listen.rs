@@ -1,4 +1,4 @@
-//! The HTTPS listener of the content API, and how its clients are told that it is about to go.
+//! HTTPS listener of the content API, and its announcement of a shutdown to clients.
 
 use std::net::TcpListener;
 
@@ -15,14 +15,14 @@ use olm_runtime::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// Default of `--catalogs-server-max-connections`. Clients are a few controllers, commands and consoles, each with few
-/// connections: this is far more, and still little memory.
+/// Default of `--catalogs-server-max-connections`. Clients are a few controllers, commands and consoles with few
+/// connections each: this is far more, and still little memory.
 pub const CONNECTIONS: usize = 1024;
-/// Default of `--catalogs-server-max-connections-per-client`. Half: many clients may have one address, behind a proxy or
-/// a NAT, and a single one must not take all places.
+/// Default of `--catalogs-server-max-connections-per-client`, half of all: many clients may share an address behind a
+/// proxy or NAT, but one client must not take all connections.
 pub const CONNECTIONS_PER_CLIENT: usize = 512;
 
-/// The limits of the content server. HTTP/2 clients ask for many packages at once.
+/// Returns the limits of the content server. HTTP/2 clients request many packages concurrently.
 pub fn traffic(connections: usize, per_client: usize) -> Traffic {
     Traffic {
         streams: 100,
@@ -33,10 +33,7 @@ pub fn traffic(connections: usize, per_client: usize) -> Traffic {
     }
 }
 
-/// Serves on an open socket until `shutdown`, then lets answers under way finish.
-///
-/// # Errors
-/// [`ServeError`].
+/// Serves on an open socket until `shutdown`, then finishes the responses in progress.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
@@ -55,13 +52,17 @@ pub async fn serve(
     .await
 }
 
-/// The same routes; from `stopping` on, every answer over HTTP/1.1 is the last one on its connection, so that the
-/// next request goes to another replica instead of into a connection that is being closed. HTTP/2 says so itself.
-pub fn leaving(router: Router, stopping: CancellationToken) -> Router {
-    router.layer(middleware::from_fn_with_state(stopping, last))
+/// Adds `Connection: close` to HTTP/1.1 responses from `stopping` on, so that the next request goes to another replica
+/// instead of a closing connection. HTTP/2 announces this itself.
+pub fn close_connections_on(router: Router, stopping: CancellationToken) -> Router {
+    router.layer(middleware::from_fn_with_state(stopping, close_after_response))
 }
 
-async fn last(State(stopping): State<CancellationToken>, request: Request, next: Next) -> Response {
+async fn close_after_response(
+    State(stopping): State<CancellationToken>,
+    request: Request,
+    next: Next,
+) -> Response {
     let version = request.version();
     let mut response = next.run(request).await;
     if version <= Version::HTTP_11 && stopping.is_cancelled() {

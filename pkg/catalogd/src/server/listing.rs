@@ -1,4 +1,4 @@
-//! `GET /catalogs` and `/catalogs/{name}`: what is served, without its content.
+//! `GET /catalogs` and `/catalogs/{name}`: descriptions of the served catalogs without their content.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -10,12 +10,12 @@ use serde::Serialize;
 
 use super::{
     conditional::{self, Validators},
-    content::Shared,
+    content::SharedState,
     document, reply,
 };
 use crate::storage::{CatalogName, Counts, Encoding, Generation, StorageError, Store};
 
-/// Most schemas that are counted by name.
+/// Maximum number of schemas that are listed.
 const SCHEMAS: usize = 256;
 
 #[derive(Serialize)]
@@ -29,9 +29,9 @@ struct Catalog {
     name: String,
     /// SHA-256 of the whole content.
     digest: String,
-    /// Since when there is this content.
+    /// Time since which this content exists.
     last_modified: String,
-    /// When the image was unpacked.
+    /// Time at which the image was unpacked.
     unpacked: String,
     sizes: Sizes,
     counts: Counts,
@@ -42,7 +42,7 @@ struct Catalog {
     links: Links,
 }
 
-/// Bytes of the whole content in each form.
+/// Size of the whole content in each encoding, in bytes.
 #[derive(Serialize)]
 struct Sizes {
     identity: u64,
@@ -60,9 +60,9 @@ struct Links {
     graphql: Option<String>,
 }
 
-/// Answers `/catalogs`.
+/// Responds to `/catalogs`.
 pub(super) fn all(
-    shared: &Shared,
+    shared: &SharedState,
     store: &Store,
     graphql: bool,
     method: &Method,
@@ -75,17 +75,17 @@ pub(super) fn all(
         .collect();
     let text = document::json(&Catalogs { catalogs });
     let tag = document::digest(&text);
-    let validators = |form| Validators {
-        etag: reply::tag(&tag, form),
+    let validators = |encoding| Validators {
+        etag: reply::etag(&tag, encoding),
         content: None,
         modified: None,
     };
-    document::answer(shared, method, headers, validators, &text)
+    document::respond(shared, method, headers, validators, &text)
 }
 
-/// Answers `/catalogs/{name}`.
+/// Responds to `/catalogs/{name}`.
 pub(super) async fn one(
-    shared: &Shared,
+    shared: &SharedState,
     name: &CatalogName,
     generation: Arc<Generation>,
     graphql: bool,
@@ -101,21 +101,21 @@ pub(super) async fn one(
             catalog.schemas = Some(found.counts.into_iter().collect());
             catalog.schemas_left_out = Some(found.left_out).filter(|left_out| *left_out > 0);
         }
-        Ok(Err(error)) => return broken(&error),
-        Err(error) => return reply::broken("counting schemas", &error),
+        Ok(Err(error)) => return internal_error(&error),
+        Err(error) => return reply::internal_error("counting schemas", &error),
     }
     let text = document::json(&catalog);
     let tag = document::digest(&text);
-    let validators = |form| Validators {
-        etag: reply::tag(&tag, form),
+    let validators = |encoding| Validators {
+        etag: reply::etag(&tag, encoding),
         content: Some(content.clone()),
         modified: Some(conditional::time(modified)),
     };
-    document::answer(shared, method, headers, validators, &text)
+    document::respond(shared, method, headers, validators, &text)
 }
 
-fn broken(error: &StorageError) -> Response {
-    reply::broken("counting schemas", error)
+fn internal_error(error: &StorageError) -> Response {
+    reply::internal_error("counting schemas", error)
 }
 
 impl Catalog {

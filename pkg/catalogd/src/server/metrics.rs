@@ -1,4 +1,4 @@
-//! How long requests take, how they end, and what they take along.
+//! Metrics of requests: duration, status and response size.
 
 use std::{
     pin::Pin,
@@ -21,7 +21,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-/// Upper bounds in seconds, upstream's.
+/// Upper bounds in seconds, as upstream's.
 const BUCKETS: [f64; 19] = [
     0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.6, 2.0, 2.4, 2.8, 3.2, 3.6, 4.0, 10.0,
 ];
@@ -38,7 +38,7 @@ struct BytesLabels {
 
 type Durations = Family<Labels, Histogram, fn() -> Histogram>;
 
-/// Durations of all requests by status code, and bytes of all answers by encoding. Clones share them.
+/// Durations of requests by status code, and response bytes by encoding. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Metrics {
     durations: Durations,
@@ -46,7 +46,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Registers the histogram under upstream's name, and the bytes.
+    /// Registers the histogram under upstream's name, and the counter of bytes.
     pub fn register(registry: &mut Registry) -> Self {
         let metrics = Self {
             durations: Durations::new_with_constructor(|| Histogram::new(BUCKETS)),
@@ -66,7 +66,7 @@ impl Metrics {
     }
 }
 
-/// Counts and logs a request.
+/// Measures and logs a request.
 pub(super) async fn observe(State(metrics): State<Metrics>, request: Request, next: Next) -> Response {
     let (method, uri, started) = (request.method().clone(), request.uri().clone(), Instant::now());
     let response = next.run(request).await;
@@ -81,7 +81,7 @@ pub(super) async fn observe(State(metrics): State<Metrics>, request: Request, ne
     response.map(|body| Body::new(Counted { body, sent }))
 }
 
-/// One of a closed set, whatever the header says.
+/// Returns the encoding from a closed set of label values.
 fn encoding(headers: &HeaderMap) -> &'static str {
     match headers.get(header::CONTENT_ENCODING).map(HeaderValue::as_bytes) {
         None => "identity",
@@ -91,7 +91,7 @@ fn encoding(headers: &HeaderMap) -> &'static str {
     }
 }
 
-/// A body whose bytes count when they are taken: what a client breaks off is counted up to there.
+/// Body whose bytes count when they are taken: an aborted response counts up to the abort.
 struct Counted {
     body: Body,
     sent: Counter,

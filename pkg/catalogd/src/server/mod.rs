@@ -1,28 +1,26 @@
-//! The content API: `/catalogs`, `/catalogs/{name}`, `/catalogs/{name}/api/v1/{all,metas,graphql}` and
-//! `/openapi.json`.
+//! Content API: `/catalogs`, `/catalogs/{name}`, `/catalogs/{name}/api/v1/{all,metas,graphql}` and `/openapi.json`.
 //!
-//! Routes, statuses and bodies are upstream's where it has them; what is better on purpose is in
-//! docs/deviations.md, what is more is in docs/content-api.md. Nothing here changes content, so every replica
-//! serves what it has.
+//! Routes, statuses and bodies equal upstream's. Deliberate differences are in docs/deviations.md, additions in
+//! docs/content-api.md. The server never changes content, so every replica serves what it has.
 
 mod access;
 mod body;
+mod cache;
+mod chunk;
 mod compress;
 mod conditional;
 mod content;
 mod document;
 mod encoding;
 mod graphql;
-mod kept;
-#[cfg(test)]
-mod laws;
 mod listen;
 mod listing;
 mod metrics;
 mod openapi;
 mod path;
-mod piece;
 mod project;
+#[cfg(test)]
+mod properties;
 mod query;
 mod range;
 mod read;
@@ -30,6 +28,6 @@ mod reply;
 mod router;
 
 pub use access::AUDIENCE;
-pub use listen::{CONNECTIONS, CONNECTIONS_PER_CLIENT, leaving, serve, traffic};
+pub use listen::{CONNECTIONS, CONNECTIONS_PER_CLIENT, close_connections_on, serve, traffic};
 pub use metrics::Metrics;
 pub use router::{Options, router, router_with};

@@ -1,22 +1,22 @@
-//! `GET /openapi.json`: what the content API is, for machines.
+//! `GET /openapi.json`: `OpenAPI` description of the content API.
 
 use axum::{
     http::{HeaderMap, Method},
     response::Response,
 };
 
-use super::{conditional::Validators, content::Shared, document, reply};
+use super::{conditional::Validators, content::SharedState, document, reply};
 
-/// The document; tests hold the real answers against it.
+/// The document; tests compare it with real responses.
 const DOCUMENT: &[u8] = include_bytes!("openapi.json");
 
-/// Answers with the document.
-pub(super) fn answer(shared: &Shared, method: &Method, headers: &HeaderMap) -> Response {
+/// Responds with the document.
+pub(super) fn respond(shared: &SharedState, method: &Method, headers: &HeaderMap) -> Response {
     let digest = format!("openapi-{}", document::digest(DOCUMENT));
-    let validators = |form| Validators {
-        etag: reply::tag(&digest, form),
+    let validators = |encoding| Validators {
+        etag: reply::etag(&digest, encoding),
         content: None,
         modified: None,
     };
-    document::answer(shared, method, headers, validators, DOCUMENT)
+    document::respond(shared, method, headers, validators, DOCUMENT)
 }

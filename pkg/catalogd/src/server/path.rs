@@ -1,4 +1,4 @@
-//! Paths as Go's mux sees them: what is not clean is redirected to what is.
+//! Path cleaning like Go's `ServeMux`: unclean paths are redirected to clean ones.
 
 use axum::{
     body::Body,
@@ -8,7 +8,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
-/// Redirects `//`, `/./` and `/../` away.
+/// Redirects paths with `//`, `/./` and `/../`.
 pub(super) async fn clean_paths(request: Request, next: Next) -> Response {
     match cleaned(request.uri().path()) {
         Some(path) => redirect(request.method(), &path, request.uri().query()),
@@ -16,21 +16,21 @@ pub(super) async fn clean_paths(request: Request, next: Next) -> Response {
     }
 }
 
-/// The clean form of a path, when that is another one. Always begins with exactly one slash, so it
-/// never names another host.
+/// Returns the clean form of a path if it differs. It always begins with exactly one slash, so it never names another
+/// host.
 fn cleaned(path: &str) -> Option<String> {
-    let mut parts: Vec<&str> = Vec::new();
+    let mut for_each_value: Vec<&str> = Vec::new();
     for part in path.split('/') {
         match part {
             "" | "." => {}
             ".." => {
-                parts.pop();
+                for_each_value.pop();
             }
-            _ => parts.push(part),
+            _ => for_each_value.push(part),
         }
     }
     let mut clean = String::with_capacity(path.len());
-    for part in &parts {
+    for part in &for_each_value {
         clean.push('/');
         clean.push_str(part);
     }

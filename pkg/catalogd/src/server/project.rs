@@ -1,7 +1,7 @@
-//! `fields` and `exclude` of `/metas`: parts of each object instead of the whole.
+//! Parameters `fields` and `exclude` of `/metas`: projections of objects.
 //!
-//! A path is keys joined by `.`; a list is gone through, every element alike. What is kept is copied as it
-//! stands, so an answer stays in the catalog's canonical form.
+//! A path is keys joined by `.`; it traverses every element of a list. Selected values are copied verbatim, so a
+//! response stays in the catalog's canonical form.
 
 use std::{collections::BTreeMap, fmt, ops::ControlFlow};
 
@@ -11,52 +11,52 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-/// Most paths of each parameter.
+/// Maximum number of paths per parameter.
 const MAX_PATHS: usize = 64;
-/// Most keys of a path.
+/// Maximum number of keys per path.
 const MAX_KEYS: usize = 16;
 
 /// Paths as a tree, by key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-struct Paths {
-    /// A path ends here: everything below is meant.
+struct PathTree {
+    /// A path ends here and selects everything below.
     all: bool,
-    below: BTreeMap<String, Paths>,
+    below: BTreeMap<String, PathTree>,
 }
 
-/// What an answer has of each object.
+/// Parts of each object that a response contains.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Projection {
-    /// Only these, when there are any.
-    fields: Option<Paths>,
-    /// Not these.
-    exclude: Option<Paths>,
+    /// Paths to include; all if `None`.
+    fields: Option<PathTree>,
+    /// Paths to exclude.
+    exclude: Option<PathTree>,
 }
 
 impl Projection {
-    /// Reads the two parameters; an empty one is as good as none. `None`: objects are wanted whole.
+    /// Parses the two parameters; an empty one counts as absent. Returns `None` if objects are requested whole.
     ///
     /// The error is a sentence for the client.
     pub(super) fn new(fields: Option<&str>, exclude: Option<&str>) -> Result<Option<Self>, String> {
         let read = |name: &str, text: Option<&str>| {
             text.filter(|text| !text.is_empty())
-                .map(|text| paths(text).map_err(|fault| format!("invalid {name}: {fault}")))
+                .map(|text| parse_paths(text).map_err(|fault| format!("invalid {name}: {fault}")))
                 .transpose()
         };
         let (fields, exclude) = (read("fields", fields)?, read("exclude", exclude)?);
         Ok((fields.is_some() || exclude.is_some()).then_some(Self { fields, exclude }))
     }
 
-    /// Appends what is wanted of one object, given as JSON without white space.
+    /// Appends the projection of one object, given as JSON without white space.
     pub(super) fn apply(&self, object: &[u8], out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
         let text = std::str::from_utf8(object).map_err(serde_json::Error::custom)?;
         write(text, self.fields.as_ref(), self.exclude.as_ref(), out)
     }
 }
 
-/// Reads `a.b,c`; a backslash takes the next character literally.
-fn paths(text: &str) -> Result<Paths, String> {
-    let mut root = Paths::default();
+/// Parses `a.b,c`; a backslash escapes the next character.
+fn parse_paths(text: &str) -> Result<PathTree, String> {
+    let mut root = PathTree::default();
     let (mut path, mut key, mut count) = (Vec::new(), String::new(), 0);
     let mut rest = text.chars();
     loop {
@@ -87,7 +87,7 @@ fn paths(text: &str) -> Result<Paths, String> {
     }
 }
 
-impl Paths {
+impl PathTree {
     fn add(&mut self, path: Vec<String>) {
         let mut at = self;
         for key in path {
@@ -101,12 +101,12 @@ impl Paths {
     }
 }
 
-/// What becomes of a key's value: left out, or written with what remains of both trees.
-fn part<'a>(
+/// Returns the remaining trees for a key's value, or `None` if the value is omitted.
+fn child<'a>(
     key: &str,
-    keep: Option<&'a Paths>,
-    drop: Option<&'a Paths>,
-) -> Option<(Option<&'a Paths>, Option<&'a Paths>)> {
+    keep: Option<&'a PathTree>,
+    drop: Option<&'a PathTree>,
+) -> Option<(Option<&'a PathTree>, Option<&'a PathTree>)> {
     let drop = drop.and_then(|drop| drop.below.get(key));
     if drop.is_some_and(|drop| drop.all) {
         return None;
@@ -118,11 +118,11 @@ fn part<'a>(
     Some((keep, drop))
 }
 
-/// Appends what `keep` (everything when `None`) without `drop` has of a value.
+/// Appends the parts of a value that `keep` (all if `None`) includes and `drop` does not exclude.
 fn write(
     value: &str,
-    keep: Option<&Paths>,
-    drop: Option<&Paths>,
+    keep: Option<&PathTree>,
+    drop: Option<&PathTree>,
     out: &mut Vec<u8>,
 ) -> Result<(), serde_json::Error> {
     if keep.is_none() && drop.is_none() {
@@ -139,12 +139,12 @@ fn write(
     };
     out.push(open);
     let mut empty = true;
-    parts(value, |key, value| {
+    for_each_value(value, |key, value| {
         let found = match key {
-            Some(key) => part(key, keep, drop),
+            Some(key) => child(key, keep, drop),
             None => Some((keep, drop)),
         };
-        // Where a path goes on, only what has keys can have it.
+        // Only objects and lists can have the remaining keys of a path.
         let Some((keep, drop)) = found.filter(|(keep, _)| keep.is_none() || value.starts_with(['{', '[']))
         else {
             return Ok(());
@@ -162,19 +162,19 @@ fn write(
     Ok(())
 }
 
-/// A key as the canonical form has it.
+/// Serializes a key in the canonical form.
 fn key_text(key: &str) -> Result<String, serde_json::Error> {
     let text = serde_json::to_string(key)?;
     Ok(text.replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029"))
 }
 
-/// Goes through the members of an object, or the elements of a list (which have no key).
-pub(super) fn parts(
+/// Calls `each` for the members of an object or the elements of a list (without keys).
+pub(super) fn for_each_value(
     text: &str,
     mut each: impl FnMut(Option<&str>, &str) -> Result<(), serde_json::Error>,
 ) -> Result<(), serde_json::Error> {
     let mut failed = None;
-    let visitor = Parts(|key: Option<&str>, value: &str| match each(key, value) {
+    let visitor = ForEachValue(|key: Option<&str>, value: &str| match each(key, value) {
         Ok(()) => ControlFlow::Continue(()),
         Err(error) => {
             failed = Some(error);
@@ -185,9 +185,9 @@ pub(super) fn parts(
     failed.map_or(read, Err)
 }
 
-struct Parts<F>(F);
+struct ForEachValue<F>(F);
 
-impl<'de, F: FnMut(Option<&str>, &str) -> ControlFlow<()>> DeserializeSeed<'de> for Parts<F> {
+impl<'de, F: FnMut(Option<&str>, &str) -> ControlFlow<()>> DeserializeSeed<'de> for ForEachValue<F> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -195,7 +195,7 @@ impl<'de, F: FnMut(Option<&str>, &str) -> ControlFlow<()>> DeserializeSeed<'de> 
     }
 }
 
-impl<'de, F: FnMut(Option<&str>, &str) -> ControlFlow<()>> Visitor<'de> for Parts<F> {
+impl<'de, F: FnMut(Option<&str>, &str) -> ControlFlow<()>> Visitor<'de> for ForEachValue<F> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -250,7 +250,7 @@ mod tests {
                 "",
                 r#"{"properties":[{"type":"t","value":{"v":[1,2]}},{"type":"u"}]}"#,
             ),
-            // A longer path adds nothing to a shorter one, whatever comes first.
+            // A longer path adds nothing to a shorter one, in either order.
             (
                 "icon.mediatype,icon",
                 "",

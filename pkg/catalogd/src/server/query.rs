@@ -1,44 +1,44 @@
-//! The query of `/metas`.
+//! Query parameters of `/metas`.
 
 use std::borrow::Cow;
 
 use super::project::Projection;
 use crate::storage::Filter;
 
-/// Longest query that is looked at, in bytes.
+/// Maximum size of a query, in bytes.
 const MAX_BYTES: usize = 16 * 1024;
 
-/// What `/metas` is asked for.
+/// Parsed query of `/metas`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Query {
-    /// Which objects.
+    /// Filter of objects.
     pub(super) filter: Filter,
-    /// What of each, when not the whole.
+    /// Projection of each object; whole objects if `None`.
     pub(super) projection: Option<Projection>,
 }
 
-/// Why a query is refused.
+/// Reason to reject a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
-    /// It is malformed or has another parameter.
+pub(super) enum QueryError {
+    /// The query is malformed or has an unknown parameter.
     Malformed,
-    /// A path is malformed: a sentence that says how.
+    /// A path is malformed; the text is a sentence for the client.
     Path(String),
 }
 
-/// Reads `schema`, `package`, `name`, `fields` and `exclude`: of the first three the first value wins, as
-/// upstream; the others add up. An empty value is as good as none.
-pub(super) fn read(query: Option<&str>) -> Result<Query, Fault> {
+/// Parses `schema`, `package`, `name`, `fields` and `exclude`. The first value of the first three wins, like upstream;
+/// values of the others are joined. An empty value counts as absent.
+pub(super) fn parse(query: Option<&str>) -> Result<Query, QueryError> {
     let query = query.unwrap_or_default();
     if query.len() > MAX_BYTES {
-        return Err(Fault::Malformed);
+        return Err(QueryError::Malformed);
     }
     let (mut schema, mut package, mut name) = (None, None, None);
     let (mut fields, mut exclude) = (None, None);
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let value = decoded(value).ok_or(Fault::Malformed)?;
-        let slot = match decoded(key).ok_or(Fault::Malformed)?.as_ref() {
+        let value = decode(value).ok_or(QueryError::Malformed)?;
+        let slot = match decode(key).ok_or(QueryError::Malformed)?.as_ref() {
             "schema" => &mut schema,
             "package" => &mut package,
             "name" => &mut name,
@@ -50,18 +50,18 @@ pub(super) fn read(query: Option<&str>) -> Result<Query, Fault> {
                 join(&mut exclude, &value);
                 continue;
             }
-            _ => return Err(Fault::Malformed),
+            _ => return Err(QueryError::Malformed),
         };
         slot.get_or_insert(value.into_owned());
     }
-    let given = |value: Option<String>| value.filter(|value| !value.is_empty());
+    let non_empty = |value: Option<String>| value.filter(|value| !value.is_empty());
     Ok(Query {
         filter: Filter {
-            schema: given(schema),
-            package: given(package),
-            name: given(name),
+            schema: non_empty(schema),
+            package: non_empty(package),
+            name: non_empty(name),
         },
-        projection: Projection::new(fields.as_deref(), exclude.as_deref()).map_err(Fault::Path)?,
+        projection: Projection::new(fields.as_deref(), exclude.as_deref()).map_err(QueryError::Path)?,
     })
 }
 
@@ -77,9 +77,9 @@ fn join(list: &mut Option<String>, more: &str) {
     }
 }
 
-/// `%xx` and `+` undone; `None` for what Go refuses: a bare `;`, a broken escape. Text that is not
-/// UTF-8 is refused too: no blob is filed under it.
-fn decoded(text: &str) -> Option<Cow<'_, str>> {
+/// Decodes `%xx` and `+`. Returns `None` for queries that Go rejects (a bare `;`, a broken escape) and for text that is
+/// not UTF-8, which no blob has.
+fn decode(text: &str) -> Option<Cow<'_, str>> {
     if !text.contains(['%', '+', ';']) {
         return Some(Cow::Borrowed(text));
     }
@@ -112,10 +112,10 @@ mod tests {
     #[test]
     fn upstreams_reading() {
         for same in ["", "&&&", "schema&package=", "fields=&exclude"] {
-            assert_eq!(read(Some(same)), Ok(Query::default()), "{same}");
+            assert_eq!(parse(Some(same)), Ok(Query::default()), "{same}");
         }
-        assert_eq!(read(None), Ok(Query::default()));
-        let both = read(Some("schema=%6Flm.package&schema=x&name=a+b"))
+        assert_eq!(parse(None), Ok(Query::default()));
+        let both = parse(Some("schema=%6Flm.package&schema=x&name=a+b"))
             .unwrap()
             .filter;
         assert_eq!(
@@ -130,14 +130,17 @@ mod tests {
             "schema=%",
             "schema=%ff",
         ] {
-            assert_eq!(read(Some(bad)), Err(Fault::Malformed), "{bad}");
+            assert_eq!(parse(Some(bad)), Err(QueryError::Malformed), "{bad}");
         }
     }
 
     #[test]
     fn paths_add_up() {
-        let one = read(Some("fields=name,icon.mediatype")).unwrap();
-        assert_eq!(read(Some("fields=icon%2Emediatype&fields=&fields=name")), Ok(one));
-        assert!(matches!(read(Some("exclude=a..b")), Err(Fault::Path(_))));
+        let one = parse(Some("fields=name,icon.mediatype")).unwrap();
+        assert_eq!(
+            parse(Some("fields=icon%2Emediatype&fields=&fields=name")),
+            Ok(one)
+        );
+        assert!(matches!(parse(Some("exclude=a..b")), Err(QueryError::Path(_))));
     }
 }

@@ -1,26 +1,25 @@
-//! `Range: bytes=…` with one range. Several ranges are answered as if none was asked for, which
-//! RFC 9110 section 14.2 allows.
+//! `Range: bytes=…` with a single range. Several ranges are ignored, which RFC 9110 section 14.2 allows.
 
 use axum::http::{HeaderMap, header};
 
-/// What a `Range` header asks for.
+/// Range that a `Range` header selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Range {
-    /// Everything.
+    /// The whole content.
     Whole,
-    /// From a byte on, this many.
+    /// Part of the content.
     Part {
-        /// The first byte.
+        /// Offset of the first byte.
         start: u64,
-        /// How many, at least 1.
+        /// Length in bytes, at least 1.
         length: u64,
     },
-    /// Nothing that is there: 416.
+    /// No byte of the content: 416.
     Unsatisfiable,
 }
 
-/// Reads the header against a content of `size` bytes. What is malformed is 416, as Go says.
-pub(super) fn requested(headers: &HeaderMap, size: u64) -> Range {
+/// Parses the header for content of `size` bytes. A malformed header is 416, as in Go.
+pub(super) fn parse(headers: &HeaderMap, size: u64) -> Range {
     let Some(text) = headers.get(header::RANGE).and_then(|value| value.to_str().ok()) else {
         return Range::Whole;
     };
@@ -85,8 +84,8 @@ mod tests {
         ] {
             let mut headers = HeaderMap::new();
             headers.insert(header::RANGE, text.parse().unwrap());
-            assert_eq!(requested(&headers, 100), range, "{text}");
+            assert_eq!(parse(&headers, 100), range, "{text}");
         }
-        assert_eq!(requested(&HeaderMap::new(), 0), Range::Whole);
+        assert_eq!(parse(&HeaderMap::new(), 0), Range::Whole);
     }
 }

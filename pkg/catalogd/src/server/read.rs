@@ -1,12 +1,12 @@
-//! Reading stored content in order, a bounded piece at a time. All of it blocks on the disk, but for what a search
-//! selects that does not wait.
+//! Sequential readers of stored content, with bounded chunks. They block on the disk, except for selections that do not
+//! wait.
 
 use std::{collections::VecDeque, io, sync::Arc};
 
-use super::{piece::PIECE, project::Projection};
-use crate::storage::{Encoding, Generation, Section, Selection, StorageError, Wait};
+use super::{chunk::CHUNK, project::Projection};
+use crate::storage::{BlobRange, Encoding, Generation, ReadMode, Selection, StorageError};
 
-/// Why an answer cannot be made to its end.
+/// Failure while a response is produced.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ReadError {
     #[error("stored content cannot be read")]
@@ -17,114 +17,119 @@ pub(super) enum ReadError {
     Compress(#[source] io::Error),
 }
 
-/// The bytes of sections, one after the other.
-pub(super) struct Raw {
+/// Reader of consecutive ranges of content.
+pub(super) struct ContentReader {
     generation: Arc<Generation>,
-    form: Encoding,
-    sections: VecDeque<Section>,
+    encoding: Encoding,
+    ranges: VecDeque<BlobRange>,
     selection: Option<Selection>,
-    wait: Wait,
+    mode: ReadMode,
 }
 
-impl Raw {
-    /// `length` bytes of a form, from `start` on.
-    pub(super) fn range(generation: Arc<Generation>, form: Encoding, start: u64, length: u64) -> Self {
-        let sections = VecDeque::from([Section {
+impl ContentReader {
+    /// Reads `length` bytes of an encoding from `start` on.
+    pub(super) fn range(generation: Arc<Generation>, encoding: Encoding, start: u64, length: u64) -> Self {
+        let ranges = VecDeque::from([BlobRange {
             offset: start,
             length,
         }]);
         Self {
             generation,
-            form,
-            sections,
+            encoding,
+            ranges,
             selection: None,
-            wait: Wait::ForDisk,
+            mode: ReadMode::Blocking,
         }
     }
 
-    /// The whole content as it is.
+    /// Reads the whole uncompressed content.
     pub(super) fn whole(generation: Arc<Generation>) -> Self {
         let size = generation.size(Encoding::Identity);
         Self::range(generation, Encoding::Identity, 0, size)
     }
 
-    /// What a search selects.
+    /// Reads the objects that a search selects.
     pub(super) fn selected(generation: Arc<Generation>, selection: Selection) -> Self {
         Self {
             generation,
-            form: Encoding::Identity,
-            sections: VecDeque::new(),
-            wait: selection.wait(),
+            encoding: Encoding::Identity,
+            ranges: VecDeque::new(),
+            mode: selection.mode(),
             selection: Some(selection),
         }
     }
 
-    /// Appends at most `room` bytes, fewer only at the end; whether there may be more.
-    pub(super) fn read(&mut self, out: &mut Vec<u8>, room: usize) -> Result<bool, StorageError> {
-        self.read_waiting(out, room, self.wait)
+    /// Appends up to `capacity` bytes, fewer only at the end; returns whether there may be more.
+    pub(super) fn read(&mut self, out: &mut Vec<u8>, capacity: usize) -> Result<bool, StorageError> {
+        self.read_with_mode(out, capacity, self.mode)
     }
 
-    /// As [`Raw::read`], waiting only as far as `wait` says.
-    fn read_waiting(&mut self, out: &mut Vec<u8>, mut room: usize, wait: Wait) -> Result<bool, StorageError> {
-        while room > 0 {
-            let Some(section) = self.sections.front_mut() else {
-                let searching = self.selection.as_ref().map(Selection::wait);
-                match (wait, searching) {
+    /// Reads like [`ContentReader::read`], with the blocking behaviour of `mode`.
+    fn read_with_mode(
+        &mut self,
+        out: &mut Vec<u8>,
+        mut capacity: usize,
+        mode: ReadMode,
+    ) -> Result<bool, StorageError> {
+        while capacity > 0 {
+            let Some(range) = self.ranges.front_mut() else {
+                let searching = self.selection.as_ref().map(Selection::mode);
+                match (mode, searching) {
                     (_, None) => return Ok(false),
-                    (Wait::Never, Some(Wait::ForDisk)) => return Ok(true),
+                    (ReadMode::CachedOnly, Some(ReadMode::Blocking)) => return Ok(true),
                     _ => self.refill()?,
                 }
                 continue;
             };
-            let take = usize::try_from(section.length).map_or(room, |length| length.min(room));
+            let take = usize::try_from(range.length).map_or(capacity, |length| length.min(capacity));
             let old = out.len();
             out.resize(old + take, 0);
-            let piece = out.get_mut(old..).unwrap_or_default();
+            let chunk = out.get_mut(old..).unwrap_or_default();
             let read = self
                 .generation
-                .read_waiting(self.form, piece, section.offset, wait);
+                .read_with_mode(self.encoding, chunk, range.offset, mode);
             if let Err(error) = read {
                 out.truncate(old);
                 return Err(error);
             }
-            room -= take;
-            section.offset += take as u64;
-            section.length -= take as u64;
-            if section.length == 0 {
-                self.sections.pop_front();
+            capacity -= take;
+            range.offset += take as u64;
+            range.length -= take as u64;
+            if range.length == 0 {
+                self.ranges.pop_front();
             }
         }
-        Ok(!self.sections.is_empty() || self.selection.is_some())
+        Ok(!self.ranges.is_empty() || self.selection.is_some())
     }
 
-    /// As [`Raw::read`], as far as it takes neither a search nor a wait for the disk; `None` when it takes one at once.
-    pub(super) fn read_cached(&mut self, out: &mut Vec<u8>, room: usize) -> Option<bool> {
+    /// Reads like [`ContentReader::read`] without searching or waiting for the disk; `None` if no byte can be read so.
+    pub(super) fn read_cached(&mut self, out: &mut Vec<u8>, capacity: usize) -> Option<bool> {
         let before = out.len();
-        match self.read_waiting(out, room, Wait::Never) {
+        match self.read_with_mode(out, capacity, ReadMode::CachedOnly) {
             Ok(false) => Some(false),
-            // What was read until then is right; who reads on may wait.
+            // The bytes read so far are valid; the next read may wait.
             Ok(true) | Err(_) => (out.len() > before).then_some(true),
         }
     }
 
-    /// The length of all that is still to be read. What is looked up for that is kept, as far as one look goes.
+    /// Returns the remaining length. Ranges found on the way are kept as far as one refill goes.
     pub(super) fn length(&mut self) -> Result<u64, StorageError> {
         self.refill()?;
-        let found: u64 = self.sections.iter().map(|section| section.length).sum();
+        let found: u64 = self.ranges.iter().map(|range| range.length).sum();
         let rest = self
             .selection
             .as_ref()
-            .map(|rest| self.generation.length_of(rest));
+            .map(|rest| self.generation.selected_length(rest));
         Ok(found + rest.transpose()?.unwrap_or_default())
     }
 
-    /// Looks up more sections, if a search is not at its end.
+    /// Finds more ranges, unless the search has ended.
     fn refill(&mut self) -> Result<(), StorageError> {
         let Some(selection) = &mut self.selection else {
             return Ok(());
         };
-        if let Some(sections) = self.generation.next_sections(selection)? {
-            self.sections.extend(sections);
+        if let Some(ranges) = self.generation.next_ranges(selection)? {
+            self.ranges.extend(ranges);
         }
         if selection.left() == 0 {
             self.selection = None;
@@ -133,21 +138,21 @@ impl Raw {
     }
 }
 
-/// The objects of content, one a line. Holds one piece and one object.
+/// Iterator over the objects of content, one a line. Holds one chunk and one object.
 pub(super) struct Lines {
-    raw: Raw,
+    reader: ContentReader,
     bytes: Vec<u8>,
-    /// Where the next line begins.
+    /// Start of the next line.
     start: usize,
-    /// Up to where no end of it was found.
+    /// Position up to which no end of line was found.
     searched: usize,
     more: bool,
 }
 
 impl Lines {
-    pub(super) fn new(raw: Raw) -> Self {
+    pub(super) fn new(reader: ContentReader) -> Self {
         Self {
-            raw,
+            reader,
             bytes: Vec::new(),
             start: 0,
             searched: 0,
@@ -155,7 +160,7 @@ impl Lines {
         }
     }
 
-    /// The next object without its end of line.
+    /// Returns the next object without its end of line.
     pub(super) fn next(&mut self) -> Result<Option<&[u8]>, StorageError> {
         loop {
             let rest = self.bytes.get(self.searched..).unwrap_or_default();
@@ -171,31 +176,32 @@ impl Lines {
             self.bytes.drain(..self.start);
             self.start = 0;
             self.searched = self.bytes.len();
-            self.more = self.raw.read(&mut self.bytes, PIECE)?;
+            self.more = self.reader.read(&mut self.bytes, CHUNK)?;
         }
     }
 }
 
-/// What an answer is made of, before it is compressed.
+/// Source of a response before compression.
 pub(super) enum Source {
-    /// Content as it is.
-    Plain(Raw),
-    /// Parts of its objects.
+    /// Content, verbatim.
+    Plain(ContentReader),
+    /// Projections of its objects.
     Projected(Lines, Projection),
 }
 
 impl Source {
-    pub(super) fn new(raw: Raw, projection: Option<Projection>) -> Self {
+    pub(super) fn new(reader: ContentReader, projection: Option<Projection>) -> Self {
         match projection {
-            None => Self::Plain(raw),
-            Some(projection) => Self::Projected(Lines::new(raw), projection),
+            None => Self::Plain(reader),
+            Some(projection) => Self::Projected(Lines::new(reader), projection),
         }
     }
 
-    /// Appends until `out` has `enough` bytes (a projected object may go beyond); whether there may be more.
+    /// Appends to `out` until it has `enough` bytes (a projected object may exceed them); returns whether there may be
+    /// more.
     pub(super) fn fill(&mut self, out: &mut Vec<u8>, enough: usize) -> Result<bool, ReadError> {
         match self {
-            Self::Plain(raw) => Ok(raw.read(out, enough.saturating_sub(out.len()))?),
+            Self::Plain(reader) => Ok(reader.read(out, enough.saturating_sub(out.len()))?),
             Self::Projected(lines, projection) => {
                 while out.len() < enough {
                     let Some(object) = lines.next()? else {

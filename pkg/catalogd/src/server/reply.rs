@@ -1,4 +1,4 @@
-//! Answers without content: short for the client, the cause in the log.
+//! Responses without content: short for the client, with the cause in the log.
 
 use std::fmt::Write as _;
 
@@ -12,18 +12,18 @@ use sha2::{Digest, Sha256};
 use super::{conditional::Validators, encoding};
 use crate::storage::{Encoding, Generation};
 
-/// Says which content of the catalog an answer is of, the same for every selection and form: a client that asks
-/// twice can tell whether it saw one content.
+/// Header with the digest of the catalog's whole content, the same for every selection and encoding: a client can tell
+/// whether two responses show the same content.
 const CONTENT_DIGEST: HeaderName = HeaderName::from_static("olm-content-digest");
 
-/// Digest of the catalog image that an answer is of, as `status.resolvedSource` names it: a client refuses what a replica
-/// behind the leader serves.
+/// Header with the digest of the catalog image, as in `status.resolvedSource`: a client can reject the responses of a
+/// replica that is behind the leader.
 const IMAGE_DIGEST: HeaderName = HeaderName::from_static("olm-image-digest");
 
-/// What [`axum`] handlers give: an answer that is no success.
-pub(super) type Refusal = Box<Response>;
+/// Error response of the [`axum`] handlers.
+pub(super) type Rejection = Box<Response>;
 
-/// A line of text with a status, as Go's `http.Error` writes it.
+/// Returns a status with a line of text, like Go's `http.Error`.
 pub(super) fn text(status: StatusCode, line: &str) -> Response {
     let mut response = Response::new(Body::from(format!("{line}\n")));
     *response.status_mut() = status;
@@ -40,22 +40,22 @@ pub(super) fn text(status: StatusCode, line: &str) -> Response {
 }
 
 /// The route does not exist.
-pub(super) fn no_page() -> Response {
+pub(super) fn route_not_found() -> Response {
     text(StatusCode::NOT_FOUND, "404 page not found")
 }
 
 /// The catalog has no content here.
-pub(super) fn no_catalog() -> Response {
+pub(super) fn catalog_not_found() -> Response {
     text(StatusCode::NOT_FOUND, "404 Not Found")
 }
 
-/// The query is not understood.
+/// The query is malformed.
 pub(super) fn bad_request() -> Response {
     text(StatusCode::BAD_REQUEST, "400 Bad Request")
 }
 
-/// The method is none of those that the route has, listed as in `Allow`.
-pub(super) fn wrong_method(allowed: &'static str) -> Response {
+/// The route does not support the method; `allowed` is its `Allow` header.
+pub(super) fn method_not_allowed(allowed: &'static str) -> Response {
     let mut response = text(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed");
     response
         .headers_mut()
@@ -63,14 +63,14 @@ pub(super) fn wrong_method(allowed: &'static str) -> Response {
     response
 }
 
-/// Something broke; the client is not told what.
-pub(super) fn broken(what: &'static str, error: &dyn std::error::Error) -> Response {
+/// Logs an internal error that the client does not see.
+pub(super) fn internal_error(what: &'static str, error: &dyn std::error::Error) -> Response {
     let error = olm_runtime::telemetry::chain(error);
     tracing::error!(what, error, "request failed");
     text(StatusCode::INTERNAL_SERVER_ERROR, "500 Internal Server Error")
 }
 
-/// A status with headers and nothing else.
+/// Returns a status with headers and no body.
 pub(super) fn empty(status: StatusCode, headers: HeaderMap) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = status;
@@ -78,12 +78,12 @@ pub(super) fn empty(status: StatusCode, headers: HeaderMap) -> Response {
     response
 }
 
-/// What the client has is still so.
+/// Returns 304.
 pub(super) fn not_modified(validators: &Validators) -> Response {
-    empty(StatusCode::NOT_MODIFIED, identified(validators))
+    empty(StatusCode::NOT_MODIFIED, validator_headers(validators))
 }
 
-/// The digest of the image that `generation` was unpacked from, as a header.
+/// Returns the header with the digest of the image from which `generation` was unpacked.
 pub(super) fn image_digest(generation: &Generation) -> HeaderMap {
     let mut headers = HeaderMap::new();
     if let Some((_, digest)) = generation.manifest().origin.resolved.rsplit_once('@') {
@@ -92,8 +92,8 @@ pub(super) fn image_digest(generation: &Generation) -> HeaderMap {
     headers
 }
 
-/// The headers that tell one answer from another.
-pub(super) fn identified(validators: &Validators) -> HeaderMap {
+/// Returns the headers for validators.
+pub(super) fn validator_headers(validators: &Validators) -> HeaderMap {
     let mut headers = HeaderMap::new();
     set(&mut headers, header::ETAG, &validators.etag);
     if let Some(content) = &validators.content {
@@ -109,16 +109,16 @@ pub(super) fn identified(validators: &Validators) -> HeaderMap {
     headers
 }
 
-/// A strong entity tag: what it is of, and in which form.
-pub(super) fn tag(of: &str, form: Encoding) -> String {
-    match encoding::token(form) {
+/// Returns a strong entity tag of a subject in an encoding.
+pub(super) fn etag(of: &str, encoding: Encoding) -> String {
+    match encoding::token(encoding) {
         Some(token) => format!("\"{of}-{token}\""),
         None => format!("\"{of}\""),
     }
 }
 
-/// Half of a hash, hexadecimal: enough to tell the queries of one content apart, whoever chose them.
-pub(super) fn short(hash: Sha256) -> String {
+/// Returns half of a hash, hexadecimal: collision-resistant among the queries of one content.
+pub(super) fn short_hash(hash: Sha256) -> String {
     hash.finalize()
         .iter()
         .take(16)
@@ -128,7 +128,7 @@ pub(super) fn short(hash: Sha256) -> String {
         })
 }
 
-/// Sets a header, unless its value cannot stand in one.
+/// Sets a header if its value is valid.
 pub(super) fn set(headers: &mut HeaderMap, name: HeaderName, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
         headers.insert(name, value);

@@ -1,4 +1,4 @@
-//! Which path is what.
+//! Routes of the content API.
 
 use std::sync::Arc;
 
@@ -15,38 +15,38 @@ use olm_runtime::metrics::access::Access;
 
 use super::{
     Metrics, access,
-    content::{self, Shared},
-    graphql::{self, Graph},
+    content::{self, SharedState},
+    graphql::{self, GraphQl},
     listing, metrics, openapi, path,
-    query::{self, Fault},
+    query::{self, QueryError},
     reply,
 };
 use crate::storage::{CatalogName, Generation, Store};
 
-const READ: &str = "GET, HEAD";
+const READ_METHODS: &str = "GET, HEAD";
 
-/// What the content API offers beyond what it always does.
+/// Optional features of the content API.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Whether there is GraphQL.
+    /// Serves GraphQL.
     pub graphql: bool,
-    /// Who is asked whether a client may have an answer; without it, everybody may.
+    /// Authorizer of requests; without it, every client may read.
     pub access: Option<Access>,
 }
 
-/// What the handlers work with.
+/// State of the handlers.
 struct Api {
     store: Arc<Store>,
-    shared: Shared,
-    graph: Option<Graph>,
+    shared: SharedState,
+    graphql_service: Option<GraphQl>,
 }
 
-/// The content API over what `store` holds, with the default options.
+/// Returns the content API of `store` with the default options.
 pub fn router(store: Arc<Store>, metrics: Metrics) -> Router {
     router_with(store, metrics, &Options::default())
 }
 
-/// The content API over what `store` holds.
+/// Returns the content API of `store`.
 pub fn router_with(store: Arc<Store>, metrics: Metrics, options: &Options) -> Router {
     let mut routes = Router::new()
         .route("/openapi.json", any(openapi))
@@ -58,18 +58,18 @@ pub fn router_with(store: Arc<Store>, metrics: Metrics, options: &Options) -> Ro
         routes = routes.route("/catalogs/{catalog}/api/v1/graphql", any(graphql));
     }
     let routes = routes
-        .fallback(async || reply::no_page())
+        .fallback(async || reply::route_not_found())
         .with_state(Arc::new(Api {
             store,
-            shared: Shared::default(),
-            graph: options.graphql.then(Graph::default),
+            shared: SharedState::default(),
+            graphql_service: options.graphql.then(GraphQl::default),
         }));
-    // After paths are cleaned, so that what is reviewed is what is routed.
+    // Below path cleaning, so that the reviewed path is the routed one.
     let routes = match &options.access {
         Some(access) => routes.layer(middleware::from_fn_with_state(access.clone(), access::check)),
         None => routes,
     };
-    // Paths are cleaned before they are routed, so the routes are a service of the outer router.
+    // Path cleaning precedes routing, so the routes are a service of the outer router.
     Router::new()
         .fallback_service(routes)
         .layer(middleware::from_fn(path::clean_paths))
@@ -77,7 +77,7 @@ pub fn router_with(store: Arc<Store>, metrics: Metrics, options: &Options) -> Ro
         .layer(middleware::from_fn_with_state(metrics, metrics::observe))
 }
 
-/// Caches must keep the forms of an answer apart.
+/// Makes caches keep the encodings of a response apart.
 async fn vary(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     response
@@ -87,15 +87,21 @@ async fn vary(request: Request, next: Next) -> Response {
 }
 
 async fn openapi(State(api): State<Arc<Api>>, method: Method, headers: HeaderMap) -> Response {
-    match allowed(&method) {
-        Ok(()) => openapi::answer(&api.shared, &method, &headers),
+    match require_read_method(&method) {
+        Ok(()) => openapi::respond(&api.shared, &method, &headers),
         Err(refusal) => *refusal,
     }
 }
 
 async fn catalogs(State(api): State<Arc<Api>>, method: Method, headers: HeaderMap) -> Response {
-    match allowed(&method) {
-        Ok(()) => listing::all(&api.shared, &api.store, api.graph.is_some(), &method, &headers),
+    match require_read_method(&method) {
+        Ok(()) => listing::all(
+            &api.shared,
+            &api.store,
+            api.graphql_service.is_some(),
+            &method,
+            &headers,
+        ),
         Err(refusal) => *refusal,
     }
 }
@@ -106,21 +112,21 @@ async fn catalog(
     method: Method,
     headers: HeaderMap,
 ) -> Response {
-    let found = allowed(&method)
-        .and_then(|()| name(catalog))
+    let found = require_read_method(&method)
+        .and_then(|()| parse_name(catalog))
         .and_then(|name| Ok((api.served(&name)?, name)));
     match found {
         Ok((generation, name)) => {
             let image = reply::image_digest(&generation);
-            let answer = listing::one(
+            let response = listing::one(
                 &api.shared,
                 &name,
                 generation,
-                api.graph.is_some(),
+                api.graphql_service.is_some(),
                 &method,
                 &headers,
             );
-            with(answer.await, image)
+            with_headers(response.await, image)
         }
         Err(refusal) => *refusal,
     }
@@ -132,13 +138,13 @@ async fn all(
     method: Method,
     headers: HeaderMap,
 ) -> Response {
-    match allowed(&method)
-        .and_then(|()| name(catalog))
+    match require_read_method(&method)
+        .and_then(|()| parse_name(catalog))
         .and_then(|name| api.served(&name))
     {
         Ok(generation) => {
             let image = reply::image_digest(&generation);
-            with(content::all(generation, &method, &headers), image)
+            with_headers(content::all(generation, &method, &headers), image)
         }
         Err(refusal) => *refusal,
     }
@@ -151,20 +157,22 @@ async fn metas(
     method: Method,
     headers: HeaderMap,
 ) -> Response {
-    let found = allowed(&method).and_then(|()| name(catalog)).and_then(|name| {
-        let query = query::read(text.as_deref()).map_err(|fault| {
-            Box::new(match fault {
-                Fault::Malformed => reply::bad_request(),
-                Fault::Path(sentence) => reply::text(StatusCode::BAD_REQUEST, &sentence),
-            })
-        })?;
-        Ok((api.served(&name)?, query))
-    });
+    let found = require_read_method(&method)
+        .and_then(|()| parse_name(catalog))
+        .and_then(|name| {
+            let query = query::parse(text.as_deref()).map_err(|fault| {
+                Box::new(match fault {
+                    QueryError::Malformed => reply::bad_request(),
+                    QueryError::Path(sentence) => reply::text(StatusCode::BAD_REQUEST, &sentence),
+                })
+            })?;
+            Ok((api.served(&name)?, query))
+        });
     match found {
         Ok((generation, query)) => {
             let image = reply::image_digest(&generation);
-            let answer = content::metas(&api.shared, generation, &method, &headers, query);
-            with(answer.await, image)
+            let response = content::metas(&api.shared, generation, &method, &headers, query);
+            with_headers(response.await, image)
         }
         Err(refusal) => *refusal,
     }
@@ -177,42 +185,42 @@ async fn graphql(
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    let Some(graph) = &api.graph else {
-        return reply::no_page();
+    let Some(graphql_service) = &api.graphql_service else {
+        return reply::route_not_found();
     };
     if method != Method::POST {
-        return reply::wrong_method("POST");
+        return reply::method_not_allowed("POST");
     }
     let asked = async {
-        let name = name(catalog)?;
+        let name = parse_name(catalog)?;
         let query = graphql::Query::read(body).await?;
-        Ok::<_, reply::Refusal>((api.served(&name)?, query))
+        Ok::<_, reply::Rejection>((api.served(&name)?, query))
     };
     match asked.await {
         Ok((generation, query)) => {
             let image = reply::image_digest(&generation);
-            let answer = graph.answer(&api.shared, generation, &headers, query);
-            with(answer.await, image)
+            let response = graphql_service.respond(&api.shared, generation, &headers, query);
+            with_headers(response.await, image)
         }
         Err(refusal) => *refusal,
     }
 }
 
-/// The answer with more headers.
-fn with(mut answer: Response, headers: HeaderMap) -> Response {
-    answer.headers_mut().extend(headers);
-    answer
+/// Adds headers to a response.
+fn with_headers(mut response: Response, headers: HeaderMap) -> Response {
+    response.headers_mut().extend(headers);
+    response
 }
 
-fn allowed(method: &Method) -> Result<(), reply::Refusal> {
+fn require_read_method(method: &Method) -> Result<(), reply::Rejection> {
     if matches!(*method, Method::GET | Method::HEAD) {
         Ok(())
     } else {
-        Err(Box::new(reply::wrong_method(READ)))
+        Err(Box::new(reply::method_not_allowed(READ_METHODS)))
     }
 }
 
-fn name(catalog: String) -> Result<CatalogName, reply::Refusal> {
+fn parse_name(catalog: String) -> Result<CatalogName, reply::Rejection> {
     CatalogName::new(catalog).map_err(|error| {
         Box::new(reply::text(
             StatusCode::BAD_REQUEST,
@@ -222,7 +230,9 @@ fn name(catalog: String) -> Result<CatalogName, reply::Refusal> {
 }
 
 impl Api {
-    fn served(&self, name: &CatalogName) -> Result<Arc<Generation>, reply::Refusal> {
-        self.store.get(name).ok_or_else(|| Box::new(reply::no_catalog()))
+    fn served(&self, name: &CatalogName) -> Result<Arc<Generation>, reply::Rejection> {
+        self.store
+            .get(name)
+            .ok_or_else(|| Box::new(reply::catalog_not_found()))
     }
 }

@@ -1,20 +1,20 @@
-//! What can go wrong with stored content.
+//! Errors of stored content.
 
 use std::{io, path::PathBuf};
 
 use olm_catalog_files::WalkError;
 
-/// Why content could not be stored or read.
+/// Failure to store or read content.
 #[derive(Debug, thiserror::Error)]
 pub enum StorageError {
-    /// The operating system refused something.
+    /// A system call failed.
     #[error("cannot {action} {}", path.display())]
     Io {
-        /// What was tried.
+        /// The attempted action.
         action: &'static str,
-        /// On which file or folder.
+        /// The file or folder.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         #[source]
         source: io::Error,
     },
@@ -23,36 +23,36 @@ pub enum StorageError {
     Decode {
         /// The file, relative to the catalog's root.
         file: String,
-        /// What is wrong with it.
+        /// The decode error.
         #[source]
         source: olm_fbc::DecodeError,
     },
     /// The files of the catalog cannot be listed.
     #[error(transparent)]
     Walk(#[from] WalkError),
-    /// The catalog is larger than is accepted.
+    /// The catalog exceeds a limit.
     #[error("error walking FBC root: the catalog has more than {limit} {what}")]
     TooLarge {
-        /// What there is too much of.
+        /// The exceeded limit, as a noun.
         what: &'static str,
-        /// How much is accepted.
+        /// Value of the limit.
         limit: u64,
     },
-    /// Stored content is not what was written.
+    /// Stored content differs from what was written.
     #[error("stored content {} is damaged: {what}", path.display())]
     Damaged {
         /// The folder or file.
         path: PathBuf,
-        /// What is wrong.
+        /// The kind of damage.
         what: &'static str,
     },
-    /// The work was given up because the process ends.
+    /// The process is shutting down.
     #[error("storing was interrupted")]
     Interrupted,
 }
 
 impl StorageError {
-    /// Makes an [`StorageError::Io`] of an [`io::Error`].
+    /// Returns a conversion from [`io::Error`] to [`StorageError::Io`].
     pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { action, path, source }

@@ -1,4 +1,4 @@
-//! Files that are written once: digested while written, synced before they count.
+//! Files that are written once: digested while they are written, synced before they become visible.
 
 use std::{
     fs::{self, File},
@@ -13,18 +13,18 @@ use sha2::{Digest, Sha256};
 
 use super::{StorageError, manifest::FileInfo};
 
-/// Whether a read may wait for the disk.
+/// Blocking behaviour of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wait {
-    /// As long as it takes; not on a thread of the reactor.
-    ForDisk,
-    /// What is not in the page cache is an error, as is everything on file systems that cannot tell.
-    Never,
+pub enum ReadMode {
+    /// Waits for the disk; must not run on a reactor thread.
+    Blocking,
+    /// Fails for data outside the page cache, and on file systems that do not support `RWF_NOWAIT`.
+    CachedOnly,
 }
 
-/// Fills `bytes` from a place of a file.
-pub(super) fn read_exact_at(file: &File, bytes: &mut [u8], offset: u64, wait: Wait) -> io::Result<()> {
-    if wait == Wait::ForDisk {
+/// Fills `bytes` from an offset of a file.
+pub(super) fn read_exact_at(file: &File, bytes: &mut [u8], offset: u64, mode: ReadMode) -> io::Result<()> {
+    if mode == ReadMode::Blocking {
         return file.read_exact_at(bytes, offset);
     }
     let mut filled = 0;
@@ -40,14 +40,14 @@ pub(super) fn read_exact_at(file: &File, bytes: &mut [u8], offset: u64, wait: Wa
     Ok(())
 }
 
-/// Counts and digests what passes through it.
-pub(super) struct Digesting<W> {
+/// Writer that counts and digests the bytes it passes on.
+pub(super) struct DigestWriter<W> {
     inner: W,
     hash: Sha256,
     size: u64,
 }
 
-impl<W: Write> Digesting<W> {
+impl<W: Write> DigestWriter<W> {
     pub(super) fn new(inner: W) -> Self {
         Self {
             inner,
@@ -68,7 +68,7 @@ impl<W: Write> Digesting<W> {
     }
 }
 
-impl<W: Write> Write for Digesting<W> {
+impl<W: Write> Write for DigestWriter<W> {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         let written = self.inner.write(buffer)?;
         self.hash.update(buffer.get(..written).unwrap_or_default());
@@ -81,14 +81,17 @@ impl<W: Write> Write for Digesting<W> {
     }
 }
 
-/// A new file, buffered and digested.
-pub(super) fn create(path: &Path) -> Result<Digesting<BufWriter<File>>, StorageError> {
+/// Creates a file with a buffer and a digest.
+pub(super) fn create(path: &Path) -> Result<DigestWriter<BufWriter<File>>, StorageError> {
     let file = File::create_new(path).map_err(StorageError::io("create", path))?;
-    Ok(Digesting::new(BufWriter::with_capacity(128 * 1024, file)))
+    Ok(DigestWriter::new(BufWriter::with_capacity(128 * 1024, file)))
 }
 
-/// Writes out and syncs a file of [`create`].
-pub(super) fn seal(file: Digesting<BufWriter<File>>, path: &Path) -> Result<FileInfo, StorageError> {
+/// Flushes and syncs a file from [`create`].
+pub(super) fn finish_synced(
+    file: DigestWriter<BufWriter<File>>,
+    path: &Path,
+) -> Result<FileInfo, StorageError> {
     let (buffered, info) = file.finish();
     let file = buffered
         .into_inner()
@@ -97,7 +100,7 @@ pub(super) fn seal(file: Digesting<BufWriter<File>>, path: &Path) -> Result<File
     Ok(info)
 }
 
-/// Replaces a small file by one rename.
+/// Replaces a small file by a rename.
 pub(super) fn replace(path: &Path, temporary: &Path, bytes: &[u8]) -> Result<(), StorageError> {
     let write = || {
         let mut file = File::create(temporary)?;
@@ -108,20 +111,20 @@ pub(super) fn replace(path: &Path, temporary: &Path, bytes: &[u8]) -> Result<(),
     write().map_err(StorageError::io("write", path))
 }
 
-/// Makes renames and new entries of a folder durable.
+/// Syncs a folder, so that renames and new entries are durable.
 pub(super) fn sync_folder(path: &Path) -> Result<(), StorageError> {
     File::open(path)
         .and_then(|folder| folder.sync_all())
         .map_err(StorageError::io("sync", path))
 }
 
-/// Size and digest of an open file as it is now. `go_on` is asked after so many bytes.
-pub(super) fn measure(
+/// Returns the current size and digest of an open file. Calls `progress` with the size of each read; false interrupts.
+pub(super) fn digest_file(
     file: &File,
     path: &Path,
-    go_on: &dyn Fn(u64) -> bool,
+    progress: &dyn Fn(u64) -> bool,
 ) -> Result<FileInfo, StorageError> {
-    let mut digesting = Digesting::new(io::sink());
+    let mut writer = DigestWriter::new(io::sink());
     let (mut buffer, mut offset) = (vec![0; 128 * 1024], 0);
     loop {
         let read = match file.read_at(&mut buffer, offset) {
@@ -129,19 +132,19 @@ pub(super) fn measure(
             read => read.map_err(StorageError::io("read", path))?,
         };
         if read == 0 {
-            return Ok(digesting.finish().1);
+            return Ok(writer.finish().1);
         }
-        digesting
+        writer
             .write_all(buffer.get(..read).unwrap_or_default())
             .map_err(StorageError::io("read", path))?;
         offset += read as u64;
-        if !go_on(read as u64) {
+        if !progress(read as u64) {
             return Err(StorageError::Interrupted);
         }
     }
 }
 
-/// Removes a file or a whole folder, also when it is not there.
+/// Removes a file or folder, if it exists.
 pub(super) fn remove(path: &Path) -> Result<(), StorageError> {
     let gone = |error: io::Error| {
         if error.kind() == io::ErrorKind::NotFound {
@@ -158,7 +161,7 @@ pub(super) fn remove(path: &Path) -> Result<(), StorageError> {
     removed.or_else(gone).map_err(StorageError::io("remove", path))
 }
 
-/// Lower case hexadecimal.
+/// Encodes bytes in lower-case hexadecimal.
 pub(super) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     bytes

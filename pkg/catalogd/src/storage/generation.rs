@@ -1,4 +1,4 @@
-//! One stored content of a catalog, open for reading.
+//! Stored content of a catalog, open for reading.
 
 use std::{
     fs::File,
@@ -6,7 +6,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use super::{Filter, Manifest, Schemas, Section, Selection, StorageError, Wait, files, index::Index};
+use super::{BlobRange, Filter, Manifest, ReadMode, Schemas, Selection, StorageError, files, index::Index};
 
 pub(super) const CONTENT: &str = "catalog.jsonl";
 pub(super) const CONTENT_GZIP: &str = "catalog.jsonl.gz";
@@ -17,10 +17,10 @@ pub(super) const MANIFEST: &str = "manifest.json";
 /// Number of generations opened so far.
 static OPENED: AtomicU64 = AtomicU64::new(0);
 
-/// The forms in which a whole catalog is stored.
+/// Encodings in which a whole catalog is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
-    /// As it is.
+    /// Uncompressed.
     Identity,
     /// gzip.
     Gzip,
@@ -28,11 +28,11 @@ pub enum Encoding {
     Zstd,
 }
 
-/// Complete content. It stays readable for as long as it is held, also after newer content took
-/// its place and its files were removed.
+/// Complete content of a catalog. It stays readable while it is referenced, even after newer content replaced it and
+/// its files were removed.
 #[derive(Debug)]
 pub struct Generation {
-    /// No other one of this process has it.
+    /// Unique within this process.
     number: u64,
     path: PathBuf,
     manifest: Manifest,
@@ -43,7 +43,7 @@ pub struct Generation {
 }
 
 impl Generation {
-    /// Opens the generation in a folder. Only sizes are checked, see [`Generation::verify`].
+    /// Opens the generation in a folder. Checks sizes only; see [`Generation::verify`].
     pub(super) fn open(path: &Path) -> Result<Self, StorageError> {
         let manifest = Manifest::read(&path.join(MANIFEST))?;
         let open = |name: &str| {
@@ -55,7 +55,7 @@ impl Generation {
             } else {
                 Err(StorageError::Damaged {
                     path,
-                    what: "it has another size than when it was stored",
+                    what: "its size differs from its manifest",
                 })
             }
         };
@@ -73,12 +73,12 @@ impl Generation {
         })
     }
 
-    /// Reads all files, as they are open, and compares them with what was stored. `go_on` is told of every so many bytes
-    /// and may end it. Blocks on the disk.
+    /// Reads all open files and compares them with the manifest. Calls `progress` with the size of each read; false
+    /// interrupts. Blocks on the disk.
     ///
     /// # Errors
-    /// A file is not what was stored, or cannot be read; or [`StorageError::Interrupted`].
-    pub fn verify(&self, go_on: &dyn Fn(u64) -> bool) -> Result<(), StorageError> {
+    /// A file is damaged or unreadable, or [`StorageError::Interrupted`].
+    pub fn verify(&self, progress: &dyn Fn(u64) -> bool) -> Result<(), StorageError> {
         let files = [
             (CONTENT, &self.content),
             (CONTENT_GZIP, &self.gzip),
@@ -87,33 +87,33 @@ impl Generation {
         ];
         for (name, file) in files {
             let path = self.path.join(name);
-            if self.manifest.files.get(name) != Some(&files::measure(file, &path, go_on)?) {
+            if self.manifest.files.get(name) != Some(&files::digest_file(file, &path, progress)?) {
                 return Err(StorageError::Damaged {
                     path,
-                    what: "it is not what was stored",
+                    what: "its digest differs from its manifest",
                 });
             }
         }
         Ok(())
     }
 
-    /// Returns the key under which answers from this content are kept. Content that is opened again has another key, since it may
+    /// Returns the cache key for responses from this content. Content that is reopened has another key, since it may
     /// have been repaired.
     pub(crate) fn key(&self) -> String {
         format!("{}-{}", self.manifest.digest, self.number)
     }
 
-    /// What is known of it.
+    /// Returns the manifest.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// Its folder.
+    /// Returns the folder of the generation.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Length of the whole content in a form, in bytes.
+    /// Returns the length of the whole content in an encoding, in bytes.
     pub fn size(&self, encoding: Encoding) -> u64 {
         self.manifest.size(match encoding {
             Encoding::Identity => CONTENT,
@@ -122,85 +122,64 @@ impl Generation {
         })
     }
 
-    /// Length of its index, in bytes.
+    /// Returns the length of the index, in bytes.
     pub fn index_size(&self) -> u64 {
         self.manifest.size(INDEX)
     }
 
-    /// Fills `bytes` from a place of the content in a form. Blocks on the disk.
-    ///
-    /// # Errors
-    /// The file cannot be read, or ends before `bytes` is full.
+    /// Fills `bytes` from an offset of the content in an encoding. Blocks on the disk. Fails if the content ends before.
     pub fn read_at(&self, encoding: Encoding, bytes: &mut [u8], offset: u64) -> Result<(), StorageError> {
-        self.read_waiting(encoding, bytes, offset, Wait::ForDisk)
+        self.read_with_mode(encoding, bytes, offset, ReadMode::Blocking)
     }
 
-    /// As [`Generation::read_at`], waiting for the disk only as far as `wait` says.
-    pub(crate) fn read_waiting(
+    /// Reads like [`Generation::read_at`], with the blocking behaviour of `mode`.
+    pub(crate) fn read_with_mode(
         &self,
         encoding: Encoding,
         bytes: &mut [u8],
         offset: u64,
-        wait: Wait,
+        mode: ReadMode,
     ) -> Result<(), StorageError> {
         let (file, name) = match encoding {
             Encoding::Identity => (&self.content, CONTENT),
             Encoding::Gzip => (&self.gzip, CONTENT_GZIP),
             Encoding::Zstd => (&self.zstd, CONTENT_ZSTD),
         };
-        files::read_exact_at(file, bytes, offset, wait)
+        files::read_exact_at(file, bytes, offset, mode)
             .map_err(StorageError::io("read", self.path.join(name)))
     }
 
-    /// Starts a search by a filter that is not empty; `None` when nothing can match. Blocks on the
-    /// disk.
-    ///
-    /// # Errors
-    /// The index cannot be read.
+    /// Starts a search with a filter that is not empty; `None` if nothing can match. Blocks on the disk.
     pub fn select(&self, filter: &Filter) -> Result<Option<Selection>, StorageError> {
-        self.index.select(filter, Wait::ForDisk)
+        self.index.select(filter, ReadMode::Blocking)
     }
 
-    /// As [`Generation::select`], but neither this nor what is read of the search waits for the disk.
-    ///
-    /// # Errors
-    /// The index cannot be read without waiting.
+    /// Starts a search like [`Generation::select`]; neither it nor later reads of the selection wait for the disk.
     pub fn select_cached(&self, filter: &Filter) -> Result<Option<Selection>, StorageError> {
-        self.index.select(filter, Wait::Never)
+        self.index.select(filter, ReadMode::CachedOnly)
     }
 
-    /// The next sections of a search, `None` at its end. Blocks on the disk.
-    ///
-    /// # Errors
-    /// The index cannot be read.
-    pub fn next_sections(&self, selection: &mut Selection) -> Result<Option<Vec<Section>>, StorageError> {
+    /// Returns the next ranges of a search, `None` at its end. Blocks on the disk.
+    pub fn next_ranges(&self, selection: &mut Selection) -> Result<Option<Vec<BlobRange>>, StorageError> {
         self.index.next(selection)
     }
 
-    /// How many bytes a search selects. Blocks on the disk.
-    ///
-    /// # Errors
-    /// The index cannot be read.
-    pub fn length_of(&self, selection: &Selection) -> Result<u64, StorageError> {
+    /// Returns the number of bytes that a search selects. Blocks on the disk.
+    pub fn selected_length(&self, selection: &Selection) -> Result<u64, StorageError> {
         let (mut selection, mut length) = (selection.clone(), 0);
-        while let Some(sections) = self.next_sections(&mut selection)? {
-            length += sections.iter().map(|section| section.length).sum::<u64>();
+        while let Some(ranges) = self.next_ranges(&mut selection)? {
+            length += ranges.iter().map(|range| range.length).sum::<u64>();
         }
         Ok(length)
     }
 
-    /// Where the objects of a schema lie, in file order, `limit` of them from `offset` on. Blocks on the disk.
-    ///
-    /// # Errors
-    /// The index cannot be read.
-    pub fn page(&self, schema: &str, offset: u64, limit: u64) -> Result<Vec<Section>, StorageError> {
+    /// Returns the ranges of the objects of a schema in file order: `limit` objects from `offset` on. Blocks on the
+    /// disk.
+    pub fn page(&self, schema: &str, offset: u64, limit: u64) -> Result<Vec<BlobRange>, StorageError> {
         self.index.page(schema, offset, limit)
     }
 
-    /// The first schemas by name, at most `most`, with the number of their objects. Blocks on the disk.
-    ///
-    /// # Errors
-    /// The index cannot be read.
+    /// Returns the first schemas by name, at most `most`, with their numbers of objects. Blocks on the disk.
     pub fn schemas(&self, most: usize) -> Result<Schemas, StorageError> {
         self.index.schemas(most)
     }

@@ -1,28 +1,28 @@
-//! What a catalog may cost to store. Everything in it is foreign, and each cap has its own message.
+//! Limits on a stored catalog. Its content is untrusted; each limit has its own message.
 
 use olm_catalog_files::WalkLimits;
 
-/// Deepest nesting of an object that can be read at all, see [`olm_fbc::Limits`].
+/// Deepest nesting of an object that [`olm_fbc::Limits`] allows.
 const DEEPEST: usize = 120;
 
-/// Caps on one catalog.
+/// Limits on one catalog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Most bytes of all its objects as they are served.
+    /// Maximum total size of its objects as they are served, in bytes.
     pub content: u64,
-    /// Most objects.
+    /// Maximum number of objects.
     pub objects: u32,
-    /// Most bytes of one object as it is written. The values of a YAML document may take twice as much memory, aliases
-    /// included.
+    /// Maximum size of one object as written, in bytes. The values of a YAML document may take twice as much memory,
+    /// aliases included.
     pub object: usize,
-    /// Deepest nesting of an object.
+    /// Maximum nesting of an object.
     pub depth: usize,
-    /// Its files and folders.
+    /// Limits on its files and folders.
     pub tree: WalkLimits,
 }
 
 impl Default for Limits {
-    /// 8 GiB, four million objects, of each 32 MiB and 100 levels.
+    /// Returns 8 GiB, four million objects, 32 MiB and 100 levels per object.
     fn default() -> Self {
         Self {
             content: 8 * 1024 * 1024 * 1024,
@@ -35,8 +35,8 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// What one file of the catalog may cost.
-    pub(super) fn of_a_file(&self) -> olm_fbc::Limits {
+    /// Returns the limits of one file of the catalog.
+    pub(super) fn per_file(&self) -> olm_fbc::Limits {
         olm_fbc::Limits {
             max_meta_bytes: self.object,
             max_depth: self.depth.min(DEEPEST),

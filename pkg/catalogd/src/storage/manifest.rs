@@ -1,4 +1,4 @@
-//! What a generation says about itself: `manifest.json`, written last.
+//! `manifest.json` of a generation, written last.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -6,32 +6,32 @@ use serde::{Deserialize, Serialize};
 
 use super::StorageError;
 
-/// The layout this build reads and writes. Another number means: store again.
+/// Version of the layout. Content with another version is stored again.
 const FORMAT: u32 = 2;
-/// Longest manifest that is read, in bytes.
+/// Maximum size of a manifest, in bytes.
 const MAX_BYTES: u64 = 64 * 1024;
 
-/// Where content comes from.
+/// Source of the content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
-    /// The reference as the catalog's spec has it.
+    /// Reference in the catalog's spec.
     pub requested: String,
-    /// What it resolved to, `<repository>@<algorithm>:<digest>`.
+    /// Resolved reference, `<repository>@<algorithm>:<digest>`.
     pub resolved: String,
-    /// When the image was unpacked, seconds since the Unix epoch.
+    /// Time at which the image was unpacked, in seconds since the Unix epoch.
     pub unpacked_at: i64,
 }
 
-/// How many objects a catalog has.
+/// Numbers of a catalog's objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// All of them.
+    /// Objects of all schemas.
     pub metas: u64,
-    /// Of schema `olm.package`.
+    /// Objects of schema `olm.package`.
     pub packages: u64,
-    /// Of schema `olm.channel`.
+    /// Objects of schema `olm.channel`.
     pub channels: u64,
-    /// Of schema `olm.bundle`.
+    /// Objects of schema `olm.bundle`.
     pub bundles: u64,
 }
 
@@ -42,17 +42,17 @@ pub(super) struct FileInfo {
     pub(super) sha256: String,
 }
 
-/// What is known of a generation without opening its other files.
+/// Description of a generation, readable without its other files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     pub(super) format: u32,
-    /// Where the content comes from.
+    /// Source of the content.
     pub origin: Origin,
     /// SHA-256 of `catalog.jsonl`, hexadecimal.
     pub digest: String,
-    /// How many objects it has.
+    /// Numbers of objects.
     pub counts: Counts,
-    /// When this content was first stored, seconds since the Unix epoch: HTTP's `Last-Modified`.
+    /// Time at which this content was first stored, in seconds since the Unix epoch: HTTP's `Last-Modified`.
     pub stored_at: i64,
     pub(super) files: BTreeMap<String, FileInfo>,
 }
@@ -75,7 +75,7 @@ impl Manifest {
         }
     }
 
-    /// Size of a file of the generation in bytes, 0 when there is no such file.
+    /// Returns the size of a file in bytes, 0 if the generation has no such file.
     pub(super) fn size(&self, file: &str) -> u64 {
         self.files.get(file).map_or(0, |info| info.size)
     }
@@ -89,15 +89,15 @@ impl Manifest {
             .map_err(StorageError::io("read", path))?
             .len();
         if size > MAX_BYTES {
-            return Err(damaged("the manifest is too long"));
+            return Err(damaged("the manifest is too large"));
         }
         let bytes = std::fs::read(path).map_err(StorageError::io("read", path))?;
         let manifest: Self =
-            serde_json::from_slice(&bytes).map_err(|_| damaged("the manifest is not readable"))?;
+            serde_json::from_slice(&bytes).map_err(|_| damaged("the manifest cannot be decoded"))?;
         if manifest.format == FORMAT {
             Ok(manifest)
         } else {
-            Err(damaged("the layout is another version's"))
+            Err(damaged("its layout has another version"))
         }
     }
 

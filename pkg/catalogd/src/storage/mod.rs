@@ -1,14 +1,13 @@
-//! Content of catalogs on disk.
+//! Catalog content on disk.
 //!
-//! `<root>/<catalog>/<generation>/` holds `catalog.jsonl` (all blobs, one a line), its gzip and zstd
-//! forms, `index` and `manifest.json`. A generation is complete and synced before the symlink
-//! `<root>/<catalog>/current` is swapped to it by one rename. Readers hold the generation they
-//! opened, so that removing it does not disturb them. Nothing here reads a whole catalog into
-//! memory.
+//! `<root>/<catalog>/<generation>/` holds `catalog.jsonl` (all blobs, one a line), its gzip and zstd encodings, `index`
+//! and `manifest.json`. A generation is complete and synced before one rename points the symlink
+//! `<root>/<catalog>/current` to it. Readers hold the generation they opened, so removing its files does not disturb
+//! them. No code here reads a whole catalog into memory.
 
+mod encodings;
 mod error;
 mod files;
-mod forms;
 mod generation;
 mod index;
 mod limits;
@@ -18,9 +17,9 @@ mod store;
 mod write;
 
 pub use error::StorageError;
-pub use files::Wait;
+pub use files::ReadMode;
 pub use generation::{Encoding, Generation};
-pub use index::{Filter, Schemas, Section, Selection};
+pub use index::{BlobRange, Filter, Schemas, Selection};
 pub use limits::Limits;
 pub use manifest::{Counts, Manifest, Origin};
 pub use name::{CatalogName, NameError};

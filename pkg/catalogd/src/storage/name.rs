@@ -1,24 +1,23 @@
-//! The name of a catalog, checked before it becomes part of a path.
+//! Catalog name, validated before it becomes part of a path.
 
 use std::fmt;
 
 use olm_text::dns::subdomain_faults;
 
-/// A DNS-1123 subdomain: lower case letters, digits, `-` and `.`, so it can name a directory and
-/// cannot leave it.
+/// DNS-1123 subdomain: lower-case letters, digits, `-` and `.`. It can name a directory and cannot leave its parent.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CatalogName(String);
 
-/// Why a text is no catalog name. Its text is the one Kubernetes uses.
+/// Invalid catalog name. Its text is Kubernetes' own.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0.join("; "))]
 pub struct NameError(Vec<String>);
 
 impl CatalogName {
-    /// Checks a name.
+    /// Validates a name.
     ///
     /// # Errors
-    /// [`NameError`] when it is longer than 253 bytes or no DNS-1123 subdomain.
+    /// [`NameError`] if the name is longer than 253 bytes or not a DNS-1123 subdomain.
     pub fn new(name: impl Into<String>) -> Result<Self, NameError> {
         let name = name.into();
         let faults = subdomain_faults(&name);
@@ -29,7 +28,7 @@ impl CatalogName {
         }
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! The content of all catalogs: what is served, and how it changes.
+//! Store of the content of all catalogs.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -17,32 +17,32 @@ use super::{
     CatalogName, Generation, Limits, Manifest, Origin, StorageError, files, generation::MANIFEST, write,
 };
 
-/// The symlink to the generation that is served.
+/// Symlink to the served generation.
 const CURRENT: &str = "current";
-/// The symlink before it is renamed to [`CURRENT`].
+/// New symlink before its rename to [`CURRENT`].
 const NEXT: &str = ".next";
-/// Begins the names of folders that are being written.
+/// Prefix of folders that are being written.
 const TEMPORARY: &str = ".tmp-";
 
-/// Content on disk below one folder. All methods but [`Store::get`] block on the disk.
+/// Content on disk below one folder. All methods except [`Store::get`] block on the disk.
 ///
-/// Who changes a catalog's content holds its [`Store::lock`] meanwhile.
+/// Writers of a catalog's content hold its [`Store::lock`].
 #[derive(Debug)]
 pub struct Store {
     root: PathBuf,
     limits: Limits,
     serving: RwLock<HashMap<CatalogName, Arc<Generation>>>,
     locks: Mutex<HashMap<CatalogName, Arc<tokio::sync::Mutex<()>>>>,
-    /// Damages that nobody has reported yet.
+    /// Damages that the controller has not reported yet.
     damages: watch::Sender<BTreeMap<CatalogName, String>>,
 }
 
 impl Store {
-    /// Opens what is below `root`: content is verified and served again, what a crash left over or
-    /// damaged is removed.
+    /// Opens the content below `root`, verifies it and serves it again. Removes damaged content and leftovers of a
+    /// crash.
     ///
     /// # Errors
-    /// `root` cannot be made or read.
+    /// `root` cannot be created or read.
     pub fn open(root: impl Into<PathBuf>) -> Result<Self, StorageError> {
         let root = root.into();
         fs::DirBuilder::new()
@@ -75,29 +75,29 @@ impl Store {
         Ok(store)
     }
 
-    /// The same, taking catalogs within other limits.
+    /// Sets the limits on catalogs.
     #[must_use]
-    pub fn within(mut self, limits: Limits) -> Self {
+    pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Recovers several catalogs at once, since to verify one is to digest all of it on one processor.
+    /// Recovers catalogs concurrently, since verification digests all their content.
     fn recover_all(&self, names: Vec<CatalogName>) {
-        let at_once = thread::available_parallelism()
+        let threads = thread::available_parallelism()
             .map_or(1, NonZero::get)
             .min(names.len());
         let names = Mutex::new(names.into_iter());
         let recover = || {
-            // The lock is not held while a catalog is recovered.
+            // The lock must not be held while a catalog is recovered.
             let next = || names.lock().next();
             while let Some(name) = next() {
                 self.recover(name);
             }
         };
         thread::scope(|scope| {
-            for _ in 1..at_once {
-                // Without another thread it takes longer, that is all.
+            for _ in 1..threads {
+                // Without another thread, recovery only takes longer.
                 let _ = thread::Builder::new().spawn_scoped(scope, recover);
             }
             recover();
@@ -110,24 +110,24 @@ impl Store {
             .and_then(|generation| generation.verify(&|_| true).map(|()| generation));
         match opened {
             Ok(generation) => {
-                self.clean(&name, Some(generation.path()));
-                tracing::info!(catalog = %name, digest = generation.manifest().digest, "content found, serving it");
+                self.remove_others(&name, Some(generation.path()));
+                tracing::info!(catalog = %name, digest = generation.manifest().digest, "serving recovered content");
                 self.serving.write().insert(name, Arc::new(generation));
             }
             Err(error) => {
                 let error = olm_runtime::telemetry::chain(&error);
-                tracing::warn!(catalog = %name, error, "content left by a former run cannot be used, removed");
+                tracing::warn!(catalog = %name, error, "removing content of a former run: it cannot be used");
                 discard(&self.folder(&name));
             }
         }
     }
 
-    /// What is served for a catalog now.
+    /// Returns the served content of a catalog.
     pub fn get(&self, name: &CatalogName) -> Option<Arc<Generation>> {
         self.serving.read().get(name).cloned()
     }
 
-    /// What is served now, by name.
+    /// Returns the served content of all catalogs by name.
     pub fn serving(&self) -> BTreeMap<CatalogName, Arc<Generation>> {
         let serving = self.serving.read();
         serving
@@ -136,23 +136,23 @@ impl Store {
             .collect()
     }
 
-    /// Waits for the right to change a catalog's content.
+    /// Waits for the lock that writers of a catalog's content hold.
     pub async fn lock(&self, name: &CatalogName) -> OwnedMutexGuard<()> {
         let lock = self.locks.lock().entry(name.clone()).or_default().clone();
         lock.lock_owned().await
     }
 
-    /// The right to change a catalog's content, unless somebody is at it.
+    /// Returns the lock of a catalog's content if it is free.
     pub fn try_lock(&self, name: &CatalogName) -> Option<OwnedMutexGuard<()>> {
         let lock = self.locks.lock().entry(name.clone()).or_default().clone();
         lock.try_lock_owned().ok()
     }
 
-    /// Reads the unpacked catalog below `source`, stores it and serves it from now on. On an error,
-    /// the former content stays. `now`: seconds since the Unix epoch.
+    /// Reads the unpacked catalog below `source`, stores it and serves it. The former content stays after an error.
+    /// `now` is in seconds since the Unix epoch.
     ///
     /// # Errors
-    /// The catalog is not valid, or the disk refuses.
+    /// The catalog is invalid or the disk fails.
     pub fn store(
         &self,
         name: &CatalogName,
@@ -164,13 +164,13 @@ impl Store {
         let folder = self.folder(name);
         fs::create_dir_all(&folder).map_err(StorageError::io("create", &folder))?;
         let former = self.get(name);
-        self.clean(name, former.as_ref().map(|generation| generation.path()));
+        self.remove_others(name, former.as_ref().map(|generation| generation.path()));
         let temporary = tempfile::Builder::new()
             .prefix(TEMPORARY)
             .tempdir_in(&folder)
             .map_err(StorageError::io("create a folder in", &folder))?;
-        let target = folder.join(free_name(&folder, &origin));
-        // Content that is the same again keeps its age, so that clients' copies stay valid.
+        let target = folder.join(unused_name(&folder, &origin));
+        // Unchanged content keeps its age, so that clients' copies stay valid.
         let stored_at = |digest: &str| match &former {
             Some(former) if former.manifest().digest == digest => former.manifest().stored_at,
             _ => now,
@@ -187,11 +187,11 @@ impl Store {
         self.publish(name, &target)
     }
 
-    /// Notes that what is stored is also what another reference resolves to.
+    /// Records that another reference resolves to the stored content, too.
     ///
     /// # Errors
-    /// Nothing is stored, or the disk refuses.
-    pub fn adopt(&self, name: &CatalogName, origin: Origin) -> Result<Arc<Generation>, StorageError> {
+    /// The catalog has no stored content or the disk fails.
+    pub fn set_origin(&self, name: &CatalogName, origin: Origin) -> Result<Arc<Generation>, StorageError> {
         let Some(generation) = self.get(name) else {
             return Err(StorageError::Damaged {
                 path: self.folder(name),
@@ -214,21 +214,26 @@ impl Store {
         Ok(generation)
     }
 
-    /// Stops serving a catalog and removes its content, also when there is none.
+    /// Stops serving a catalog and removes its content, if there is any.
     ///
     /// # Errors
-    /// The disk refuses; the content is not served all the same.
+    /// The disk fails; the content is nevertheless no longer served.
     pub fn remove(&self, name: &CatalogName) -> Result<(), StorageError> {
         self.serving.write().remove(name);
         let folder = self.folder(name);
-        // Without the pointer a half removed folder is not taken for content after a crash.
+        // Without the symlink, a partly removed folder is not mistaken for content after a crash.
         files::remove(&folder.join(CURRENT))?;
         files::remove(&folder)
     }
 
-    /// Stops serving a generation that was found damaged, and removes it. Returns false, and does nothing, if other
-    /// content is served by now.
-    pub fn give_up(&self, name: &CatalogName, generation: &Arc<Generation>, why: &StorageError) -> bool {
+    /// Stops serving a damaged generation and removes it. Returns false without effect if other content is served by
+    /// now.
+    pub fn discard_damaged(
+        &self,
+        name: &CatalogName,
+        generation: &Arc<Generation>,
+        why: &StorageError,
+    ) -> bool {
         if !self
             .get(name)
             .is_some_and(|served| Arc::ptr_eq(&served, generation))
@@ -237,7 +242,7 @@ impl Store {
         }
         if let Err(error) = self.remove(name) {
             let error = olm_runtime::telemetry::chain(&error);
-            tracing::warn!(catalog = %name, error, "damaged content is not served, and stays on disk for now");
+            tracing::warn!(catalog = %name, error, "could not remove damaged content, which is no longer served");
         }
         let why = olm_runtime::telemetry::chain(why);
         self.damages.send_modify(|damages| {
@@ -246,12 +251,12 @@ impl Store {
         true
     }
 
-    /// Tells when content was given up.
+    /// Returns a receiver that changes when content is discarded as damaged.
     pub fn damages(&self) -> watch::Receiver<BTreeMap<CatalogName, String>> {
         self.damages.subscribe()
     }
 
-    /// Takes the reason why content was given up; returned once.
+    /// Takes the description of a damage, once.
     pub fn take_damage(&self, name: &CatalogName) -> Option<String> {
         let mut taken = None;
         self.damages.send_if_modified(|damages| {
@@ -261,10 +266,10 @@ impl Store {
         taken
     }
 
-    /// The catalogs that have a folder.
+    /// Returns the catalogs that have a folder.
     ///
     /// # Errors
-    /// The folder of catalogs cannot be read.
+    /// The root folder cannot be read.
     pub fn names(&self) -> Result<Vec<CatalogName>, StorageError> {
         let entries = fs::read_dir(&self.root).map_err(StorageError::io("read", &self.root))?;
         let mut names: Vec<_> = entries
@@ -283,36 +288,35 @@ impl Store {
         let current = folder.join(CURRENT);
         let target = fs::read_link(&current).map_err(StorageError::io("read", &current))?;
         let mut parts = target.components();
-        let (Some(std::path::Component::Normal(own)), None) = (parts.next(), parts.next()) else {
+        let (Some(std::path::Component::Normal(target_name)), None) = (parts.next(), parts.next()) else {
             return Err(StorageError::Damaged {
                 path: current,
-                what: "it leads elsewhere",
+                what: "it points outside of its folder",
             });
         };
-        Generation::open(&folder.join(own))
+        Generation::open(&folder.join(target_name))
     }
 
-    /// Swaps the pointer to a complete generation and removes the former ones.
+    /// Points the symlink to a complete generation and removes the former ones.
     fn publish(&self, name: &CatalogName, target: &Path) -> Result<Arc<Generation>, StorageError> {
         let folder = self.folder(name);
         let generation = Arc::new(Generation::open(target)?);
         let (next, current) = (folder.join(NEXT), folder.join(CURRENT));
         files::remove(&next)?;
-        let own = target.file_name().unwrap_or_default();
-        symlink(own, &next).map_err(StorageError::io("create", &next))?;
+        let target_name = target.file_name().unwrap_or_default();
+        symlink(target_name, &next).map_err(StorageError::io("create", &next))?;
         fs::rename(&next, &current).map_err(StorageError::io("replace", &current))?;
         files::sync_folder(&folder)?;
         files::sync_folder(&self.root)?;
         self.serving.write().insert(name.clone(), generation.clone());
-        // What was wrong with former content is of no interest any more.
+        // Damage of former content is obsolete.
         self.take_damage(name);
-        self.clean(name, Some(target));
+        self.remove_others(name, Some(target));
         Ok(generation)
     }
 
-    /// Removes all but the pointer and one generation. What cannot be removed is tried again the
-    /// next time.
-    fn clean(&self, name: &CatalogName, keep: Option<&Path>) {
+    /// Removes all entries except the symlink and one generation. Failed removals are retried next time.
+    fn remove_others(&self, name: &CatalogName, keep: Option<&Path>) {
         let Ok(entries) = fs::read_dir(self.folder(name)) else {
             return;
         };
@@ -325,8 +329,8 @@ impl Store {
     }
 }
 
-/// A name for a generation after the digest it came from; a number is added when it is stored again.
-fn free_name(folder: &Path, origin: &Origin) -> String {
+/// Returns an unused generation name: the image digest, with a number if it is stored again.
+fn unused_name(folder: &Path, origin: &Origin) -> String {
     let digest = origin.resolved.rsplit_once('@').map_or("", |(_, digest)| digest);
     let mut base: String = digest
         .chars()
@@ -348,6 +352,6 @@ fn free_name(folder: &Path, origin: &Origin) -> String {
 fn discard(path: &Path) {
     if let Err(error) = files::remove(path) {
         let error = olm_runtime::telemetry::chain(&error);
-        tracing::warn!(error, "leftover stays for now");
+        tracing::warn!(error, "could not remove a leftover");
     }
 }

@@ -1,4 +1,4 @@
-//! Writing one generation into a temporary folder.
+//! Writes a generation into a temporary folder.
 
 use std::{
     collections::BTreeMap,
@@ -12,15 +12,16 @@ use olm_catalog_files::walk;
 use olm_runtime::parsing;
 
 use super::{
-    Limits, Manifest, Origin, StorageError, files,
-    forms::Forms,
+    Limits, Manifest, Origin, StorageError,
+    encodings::EncodingWriters,
+    files,
     generation::{CONTENT, INDEX, MANIFEST},
     index::Builder,
 };
 
-/// Reads the catalog below `source` and writes a whole generation into the existing, empty folder
-/// `target`, synced. `stored_at` says, for the content's digest, since when there is such content;
-/// `interrupted` is asked before every file and every so many objects.
+/// Reads the catalog below `source` and writes a synced generation into the existing, empty folder `target`.
+/// `stored_at` returns the time since which content with a digest exists. `interrupted` is called before every file and
+/// every [`OFTEN`](self::read) objects.
 pub(super) fn write(
     source: &Path,
     target: &Path,
@@ -30,17 +31,17 @@ pub(super) fn write(
     interrupted: &dyn Fn() -> bool,
 ) -> Result<Manifest, StorageError> {
     let mut index = Builder::new(target, limits.objects);
-    let forms = thread::scope(|scope| {
-        let mut forms = Forms::start(scope, target)?;
-        let read = read(source, limits, &mut index, &mut forms, interrupted);
-        // Why a thread could not write explains more than that the reading stopped.
-        let written = forms.finish();
+    let encodings = thread::scope(|scope| {
+        let mut encodings = EncodingWriters::start(scope, target)?;
+        let read = read(source, limits, &mut index, &mut encodings, interrupted);
+        // A writer's error explains more than the read that stopped because of it.
+        let written = encodings.finish();
         match (read, written) {
             (Err(error), _) | (Ok(()), Err(error)) => Err(error),
-            (Ok(()), Ok(forms)) => Ok(forms),
+            (Ok(()), Ok(encodings)) => Ok(encodings),
         }
     })?;
-    let mut infos: BTreeMap<_, _> = forms
+    let mut infos: BTreeMap<_, _> = encodings
         .into_iter()
         .map(|(name, info)| (name.to_owned(), info))
         .collect();
@@ -52,7 +53,7 @@ pub(super) fn write(
     let index_path = target.join(INDEX);
     let mut index_file = files::create(&index_path)?;
     index.write(&mut index_file, &index_path)?;
-    infos.insert(INDEX.to_owned(), files::seal(index_file, &index_path)?);
+    infos.insert(INDEX.to_owned(), files::finish_synced(index_file, &index_path)?);
     let manifest = Manifest::new(origin, counts, stored_at(&digest), digest, infos);
     let manifest_path = target.join(MANIFEST);
     let file = fs::File::create_new(&manifest_path).map_err(StorageError::io("create", &manifest_path))?;
@@ -70,10 +71,10 @@ fn read(
     source: &Path,
     limits: &Limits,
     index: &mut Builder,
-    forms: &mut Forms<'_>,
+    encodings: &mut EncodingWriters<'_>,
     interrupted: &dyn Fn() -> bool,
 ) -> Result<(), StorageError> {
-    /// How many objects are read between two questions.
+    /// Number of objects between two checks for an interruption.
     const OFTEN: u64 = 256;
     let mut size = 0;
     for (path, name) in walk(source, &limits.tree)? {
@@ -83,7 +84,7 @@ fn read(
         let file = fs::File::open(&path).map_err(StorageError::io("open", &path))?;
         let length = file.metadata().map_err(StorageError::io("read", &path))?.len();
         let mut turn = parsing::turn(length);
-        for meta in olm_fbc::decode(file, &limits.of_a_file()) {
+        for meta in olm_fbc::decode(file, &limits.per_file()) {
             let meta = meta.map_err(|source| StorageError::Decode {
                 file: name.clone(),
                 source,
@@ -96,14 +97,14 @@ fn read(
                 });
             }
             index.add(&meta)?;
-            if !forms.add(&meta.blob) {
+            if !encodings.add(&meta.blob) {
                 return Ok(());
             }
             if index.counts().metas.is_multiple_of(OFTEN) {
                 if interrupted() {
                     return Err(StorageError::Interrupted);
                 }
-                // A long file lets others in.
+                // Yields to other parsers during a long file.
                 drop(turn);
                 turn = parsing::turn(length);
             }

@@ -1,7 +1,6 @@
-//! The examples of docs/content-api.md give what stands there.
+//! Runs the examples of docs/content-api.md and compares their output.
 //!
-//! A block marked `sh run` is run; the block after it, marked `text`, is what it prints, `…` standing for
-//! anything.
+//! A block marked `sh run` is run. The block after it, marked `text`, is its output, with `…` for any text.
 
 use std::process::Stdio;
 
@@ -46,7 +45,7 @@ fn examples(document: &str) -> Vec<Example> {
     examples
 }
 
-/// Whether `text` is `pattern`, with anything where that has `…`.
+/// Reports whether `text` matches `pattern`, in which `…` stands for any text.
 fn matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('…');
     let Some(mut rest) = text.strip_prefix(parts.next().unwrap_or_default()) else {

@@ -1,4 +1,4 @@
-//! Queries.
+//! GraphQL queries.
 
 use axum::{Router, body::Body};
 use http::{Request, StatusCode};

@@ -1,4 +1,5 @@
-//! The content API as clients see it: over sockets, by its `OpenAPI` document, and as its documentation tells it.
+//! The content API as clients see it: over sockets, by its `OpenAPI` document, and by the examples of its
+//! documentation.
 
 #![allow(
     clippy::unwrap_used,

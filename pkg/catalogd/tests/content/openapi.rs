@@ -1,5 +1,5 @@
-//! The `OpenAPI` document and the real answers agree: every answer is one that the document has, with its headers and
-//! in its form, and every answer that the document has is given.
+//! The `OpenAPI` document and the real responses agree: every response is documented, with its headers and body, and
+//! every documented response occurs.
 
 use std::collections::BTreeSet;
 
@@ -11,13 +11,13 @@ use tower::ServiceExt;
 
 use super::served;
 
-/// Answers that need something broken, or reviews of tokens; others test these.
+/// Responses that need a broken store or token reviews; other tests cover them.
 const ELSEWHERE: [&str; 4] = ["401", "403", "500", "503"];
 
 struct Document(Value);
 
 impl Document {
-    /// What a reference leads to.
+    /// Resolves a `$ref`.
     fn resolve<'a>(&'a self, value: &'a Value) -> &'a Value {
         match value["$ref"].as_str() {
             Some(reference) => self.0.pointer(reference.strip_prefix('#').unwrap()).unwrap(),

@@ -1,4 +1,4 @@
-//! Replicas behind one address that do not serve the same content, and the client of operator-controller.
+//! The client of operator-controller, with replicas behind one address that serve different content.
 
 use std::{
     path::Path,
@@ -20,12 +20,12 @@ use olm_runtime::tls::ServingCert;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
-/// Digest of the image with this number.
+/// Returns the digest of the image with this number.
 fn digest(number: u32) -> String {
     format!("sha256:{number:064x}")
 }
 
-/// Makes `store` serve a package with the version `1.0.<number>`, from the image with this number.
+/// Makes `store` serve a package with version `1.0.<number>`, from the image with this number.
 fn publish(store: &Store, folder: &Path, number: u32) {
     let source = folder.join(format!("source-{number}"));
     std::fs::create_dir_all(&source).unwrap();
@@ -44,7 +44,7 @@ fn publish(store: &Store, folder: &Path, number: u32) {
     store.store(&name, &source, origin, 1, &|| false).unwrap();
 }
 
-/// Two replicas behind one address that leads each new connection to the next replica.
+/// Two replicas behind one address that forwards each new connection to the next replica.
 struct Replicas {
     stores: [Arc<Store>; 2],
     client: CatalogClient,
@@ -100,7 +100,7 @@ impl Replicas {
         publish(&self.stores[replica], self.folder.path(), number);
     }
 
-    /// Reads the package of the catalog whose status names the image with this number.
+    /// Reads the package of a catalog whose status names the image with this number.
     async fn read(&self, number: u32) -> Result<Answer, ClientError> {
         let catalog = CatalogRef {
             name: "cat".to_owned(),
@@ -148,7 +148,7 @@ async fn content_of_a_replica_that_is_behind_is_never_taken_for_the_present_one(
     assert_eq!(bundle(&replicas.read(1).await.unwrap()), "app.v1.0.1");
     assert_eq!(replicas.connections(), 1);
 
-    // The connection that is open leads to a replica that cannot pull the next image.
+    // The open connection leads to a replica that cannot pull the next image.
     replicas.publish(1, 2);
     let answer = replicas.read(2).await.unwrap();
     assert_eq!((bundle(&answer), answer.former.as_ref()), ("app.v1.0.2", None));
@@ -158,12 +158,12 @@ async fn content_of_a_replica_that_is_behind_is_never_taken_for_the_present_one(
         "one new connection reaches the other replica"
     );
 
-    // From then on the replica that has the content is asked, over the connection that is open.
+    // From then on the client asks the replica with the content, over the open connection.
     replicas.publish(1, 3);
     assert_eq!(bundle(&replicas.read(3).await.unwrap()), "app.v1.0.3");
     assert_eq!(replicas.connections(), 0);
 
-    // No replica has it yet: the former content stands in, and the failure keeps its time.
+    // No replica has the image yet: the former content stands in, and the failure keeps its retry time.
     let former = replicas.read(4).await.unwrap();
     assert_eq!(bundle(&former), "app.v1.0.3");
     let (why, since) = former.former.map(|former| (former.why, former.since)).unwrap();
@@ -178,7 +178,7 @@ async fn content_of_a_replica_that_is_behind_is_never_taken_for_the_present_one(
     let again = replicas.read(4).await.unwrap().former.unwrap();
     assert_eq!(again.since, since);
 
-    // As soon as one has it, it is read: what stood in was not kept as the present content.
+    // The client reads the content as soon as one replica has it: the stand-in was not cached as current.
     replicas.publish(0, 4);
     let answer = replicas.read(4).await.unwrap();
     assert_eq!((bundle(&answer), answer.former.as_ref()), ("app.v1.0.4", None));
@@ -190,7 +190,7 @@ async fn a_replica_without_content_is_no_reason_to_wait_for_the_other() {
     replicas.publish(1, 1);
     assert_eq!(bundle(&replicas.read(1).await.unwrap()), "app.v1.0.1");
     assert_eq!(replicas.connections(), 2);
-    // Nothing was read before, so that nothing stands in.
+    // Nothing was read before, so no former content stands in.
     replicas.client.forget("cat");
     let error = replicas.read(2).await.unwrap_err();
     assert!(!error.terminal(), "{}", error.message());

@@ -1,4 +1,4 @@
-//! A served content API with two catalogs: `example`, small, and `large`.
+//! Content API with two catalogs: `example`, small, and `large`.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -14,10 +14,10 @@ use tokio_util::sync::CancellationToken;
 
 /// `Fri, 02 Jan 2026 03:04:05 GMT`.
 const STORED_AT: i64 = 1_767_323_045;
-/// How many bundles `large` has.
+/// Number of bundles in `large`.
 pub(crate) const BUNDLES: usize = 3000;
 
-/// The API's router, and the folder that it serves from.
+/// Returns the router of the API, and the folder that it serves.
 pub(crate) fn api() -> (Router, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let (example, large) = (folder.path().join("example"), folder.path().join("large"));
@@ -50,12 +50,12 @@ pub(crate) fn api() -> (Router, TempDir) {
     (router_with(Arc::new(store), metrics, &options), folder)
 }
 
-/// The objects of `large`, as they are served.
+/// Returns the objects of `large` as they are served.
 pub(crate) fn bundles() -> String {
     use std::fmt::Write as _;
     let mut text = String::new();
     for n in 0..BUNDLES {
-        // Not all the same, so that an answer is still large when it is compressed.
+        // The objects differ, so that a response is large even when compressed.
         let noise: String = (0..40_u32)
             .map(|at| {
                 let mixed = (u32::try_from(n).unwrap() * 40 + at).wrapping_mul(2_654_435_761);
@@ -75,9 +75,9 @@ pub(crate) fn bundles() -> String {
 pub(crate) struct Server {
     /// `https://127.0.0.1:PORT`.
     pub(crate) url: String,
-    /// The authority's certificate.
+    /// Certificate of the authority.
     pub(crate) ca: String,
-    /// The same in a file.
+    /// File with the certificate of the authority.
     pub(crate) ca_file: PathBuf,
     shutdown: CancellationToken,
     _folder: TempDir,
@@ -112,7 +112,7 @@ impl Server {
         }
     }
 
-    /// A client that trusts it and decodes nothing by itself.
+    /// Returns a client that trusts the server and decodes no bodies.
     pub(crate) fn client(&self) -> reqwest::ClientBuilder {
         let authority = reqwest::Certificate::from_pem(self.ca.as_bytes()).unwrap();
         reqwest::Client::builder().tls_certs_only([authority]).no_gzip()

@@ -1,4 +1,4 @@
-//! HTTP/1.1 and HTTP/2 over TLS, and answers too large for one piece.
+//! HTTP/1.1 and HTTP/2 over TLS, and responses larger than one chunk.
 
 use std::io::Read;
 
@@ -22,7 +22,7 @@ async fn both_versions_of_http_by_alpn() {
         assert_eq!(answer.content_length(), Some(whole.len() as u64));
         assert_eq!(answer.text().await.unwrap(), whole);
 
-        // A download goes on where it was cut off.
+        // A client resumes an aborted download.
         let rest = client
             .get(format!("{url}/all"))
             .header("range", "bytes=1000000-")

@@ -1,33 +1,33 @@
-//! What a query may cost, checked before it is run.
+//! Limits on the cost of a query, checked before it runs.
 //!
-//! Fields and aliases are counted as they will be run: those of a fragment for every place that uses it. So what
-//! passes is small, however its fragments are nested.
+//! Fields and aliases count as they will run: those of a fragment count wherever it is used. A query that passes is
+//! small, however its fragments are nested.
 
 use async_graphql::parser::types::{ExecutableDocument, Selection, SelectionSet};
 
-/// Longest query, in bytes.
-pub(super) const QUERY: usize = 100_000;
-const DEPTH: usize = 10;
-const FIELDS: usize = 500;
-const ALIASES: usize = 50;
-/// Deepest nesting of brackets that is parsed; the parser calls itself for each.
-const BRACKETS: usize = 100;
+/// Maximum size of a query, in bytes.
+pub(super) const MAX_QUERY: usize = 100_000;
+const MAX_DEPTH: usize = 10;
+const MAX_FIELDS: usize = 500;
+const MAX_ALIASES: usize = 50;
+/// Maximum nesting of brackets; the parser recurses for each.
+const MAX_BRACKETS: usize = 100;
 
-/// Whether the text can be parsed without deep recursion; the error is for the client.
-pub(super) fn text(query: &str) -> Result<(), String> {
+/// Checks that the text can be parsed without deep recursion; the error is for the client.
+pub(super) fn check_brackets(query: &str) -> Result<(), String> {
     let (mut depth, mut rest) = (0_usize, query);
     while let Some(char) = rest.chars().next() {
         let mut skip = char.len_utf8();
         match char {
             '{' | '[' | '(' => {
                 depth += 1;
-                if depth > BRACKETS {
-                    return Err(format!("query exceeds maximum depth of {DEPTH}"));
+                if depth > MAX_BRACKETS {
+                    return Err(format!("query exceeds maximum depth of {MAX_DEPTH}"));
                 }
             }
             '}' | ']' | ')' => depth = depth.saturating_sub(1),
             '#' => skip = rest.find(['\n', '\r']).unwrap_or(rest.len()),
-            '"' => skip = string(rest),
+            '"' => skip = string_length(rest),
             _ => {}
         }
         rest = rest.get(skip..).unwrap_or_default();
@@ -35,8 +35,8 @@ pub(super) fn text(query: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The length of the string that `text` begins with, or of its quote when it has no end.
-fn string(text: &str) -> usize {
+/// Returns the length of the string at the start of `text`, or of its quote if the string has no end.
+fn string_length(text: &str) -> usize {
     if let Some(block) = text.strip_prefix("\"\"\"") {
         let mut from = 0;
         while let Some(at) = block.get(from..).and_then(|rest| rest.find("\"\"\"")) {
@@ -61,9 +61,9 @@ fn string(text: &str) -> usize {
     1
 }
 
-/// Whether a parsed query keeps the limits; the error is for the client.
-pub(super) fn document(document: &ExecutableDocument) -> Result<(), String> {
-    let mut count = Count {
+/// Checks the limits of a parsed query; the error is for the client.
+pub(super) fn check_document(document: &ExecutableDocument) -> Result<(), String> {
+    let mut count = Counter {
         document,
         fields: 0,
         aliases: 0,
@@ -74,16 +74,16 @@ pub(super) fn document(document: &ExecutableDocument) -> Result<(), String> {
         .try_for_each(|(_, operation)| count.add(&operation.node.selection_set.node, 0))
 }
 
-struct Count<'a> {
+struct Counter<'a> {
     document: &'a ExecutableDocument,
     fields: usize,
     aliases: usize,
 }
 
-impl Count<'_> {
+impl Counter<'_> {
     fn add(&mut self, set: &SelectionSet, depth: usize) -> Result<(), String> {
-        if depth > DEPTH {
-            return Err(format!("query exceeds maximum depth of {DEPTH}"));
+        if depth > MAX_DEPTH {
+            return Err(format!("query exceeds maximum depth of {MAX_DEPTH}"));
         }
         for item in &set.items {
             let below = match &item.node {
@@ -92,11 +92,11 @@ impl Count<'_> {
                     if field.node.alias.is_some() {
                         self.aliases += 1;
                     }
-                    if self.fields > FIELDS {
-                        return Err(format!("query exceeds maximum field count of {FIELDS}"));
+                    if self.fields > MAX_FIELDS {
+                        return Err(format!("query exceeds maximum field count of {MAX_FIELDS}"));
                     }
-                    if self.aliases > ALIASES {
-                        return Err(format!("query exceeds maximum alias count of {ALIASES}"));
+                    if self.aliases > MAX_ALIASES {
+                        return Err(format!("query exceeds maximum alias count of {MAX_ALIASES}"));
                     }
                     let below = &field.node.selection_set.node;
                     if below.items.is_empty() {
@@ -106,7 +106,7 @@ impl Count<'_> {
                 }
                 Selection::InlineFragment(fragment) => &fragment.node.selection_set.node,
                 Selection::FragmentSpread(spread) => {
-                    // What is unknown is found when the query is validated.
+                    // Validation reports unknown fragments.
                     let Some(fragment) = self.document.fragments.get(&spread.node.fragment_name.node) else {
                         continue;
                     };
@@ -126,8 +126,8 @@ mod tests {
     use super::*;
 
     fn check(query: &str) -> Result<(), String> {
-        text(query)?;
-        document(&parse_query(query).unwrap())
+        check_brackets(query)?;
+        check_document(&parse_query(query).unwrap())
     }
 
     fn nested(levels: usize) -> String {
@@ -148,7 +148,7 @@ mod tests {
             check(&format!("{{{aliases}}}")),
             Err("query exceeds maximum alias count of 50".to_owned())
         );
-        // What fragments multiply is counted.
+        // Fields count as often as fragments multiply them.
         let bomb = "{...A} fragment A on Query {...B ...B ...B ...B ...B ...B ...B ...B} fragment B on Query \
                     {...C ...C ...C ...C ...C ...C ...C ...C} fragment C on Query {a b c d e f g h}";
         assert_eq!(check(bomb), fields);
@@ -158,20 +158,20 @@ mod tests {
     #[test]
     fn brackets_are_counted_before_they_are_parsed() {
         let deep = Err("query exceeds maximum depth of 10".to_owned());
-        assert_eq!(text(&"{a".repeat(40_000)), deep);
-        assert_eq!(text(&format!("{{a(b:{}", "[".repeat(40_000))), deep);
-        // Neither strings nor comments hide or make brackets.
+        assert_eq!(check_brackets(&"{a".repeat(40_000)), deep);
+        assert_eq!(check_brackets(&format!("{{a(b:{}", "[".repeat(40_000))), deep);
+        // Strings and comments neither hide nor add brackets.
         let in_strings = format!(
             "{{a(b:\"{}\" c:\"\"\"{}\\\"\"\"\"\"\")}} # {}",
             "[".repeat(200),
             "{".repeat(200),
             "(".repeat(200)
         );
-        assert_eq!(text(&in_strings), Ok(()));
+        assert_eq!(check_brackets(&in_strings), Ok(()));
         let hidden = "{a(b:\"}\") ".repeat(101);
-        assert_eq!(text(&hidden), deep);
-        assert_eq!(text(&"{a(b:\"\"\"}\"\"\") ".repeat(101)), deep);
-        assert_eq!(text(&"{a #}\n".repeat(101)), deep);
-        assert_eq!(text(&"{\"\n".repeat(101)), deep);
+        assert_eq!(check_brackets(&hidden), deep);
+        assert_eq!(check_brackets(&"{a(b:\"\"\"}\"\"\") ".repeat(101)), deep);
+        assert_eq!(check_brackets(&"{a #}\n".repeat(101)), deep);
+        assert_eq!(check_brackets(&"{\"\n".repeat(101)), deep);
     }
 }

@@ -1,7 +1,7 @@
-//! `POST …/graphql`: queries over a catalog's objects, by a schema found in its data.
+//! `POST …/graphql`: queries over a catalog's objects, with a schema inferred from its data.
 //!
-//! The schema is found at the first query of a content and kept by its digest. Answers depend on content and
-//! request alone, so small ones are kept, too.
+//! The first query of some content infers the schema, which is cached by the content's digest. Responses depend only on
+//! content and request, so small ones are cached, too.
 
 mod limits;
 mod names;
@@ -27,27 +27,27 @@ use tokio::{
 
 use self::{row::Budget, shape::Shape};
 use super::{
-    content::Shared,
+    content::SharedState,
     document, encoding,
-    read::{Lines, Raw, ReadError},
+    read::{ContentReader, Lines, ReadError},
     reply,
 };
 use crate::storage::Generation;
 
-/// Longest body of a request, in bytes.
-const BODY: usize = 1024 * 1024;
-/// How long a body may take to arrive.
-const ARRIVE: Duration = Duration::from_secs(5);
-/// How long a query waits for its turn, and for the schema of content that is asked for the first time.
-const WAIT: Duration = Duration::from_secs(20);
-/// Queries run at once.
-const AT_ONCE: usize = 4;
-/// Schemas kept; the least recently used goes first.
-const SCHEMAS: usize = 16;
+/// Maximum size of a request body, in bytes.
+const MAX_BODY: usize = 1024 * 1024;
+/// Timeout of receiving a body.
+const BODY_TIMEOUT: Duration = Duration::from_secs(5);
+/// Timeout of waiting for a free slot, and for the schema of content that is queried for the first time.
+const QUEUE_TIMEOUT: Duration = Duration::from_secs(20);
+/// Maximum number of queries that run concurrently.
+const MAX_CONCURRENT: usize = 4;
+/// Maximum number of cached schemas; the least recently used is evicted first.
+const MAX_SCHEMAS: usize = 16;
 
-/// Why there is no schema.
+/// Failure to infer a schema.
 #[derive(Debug, thiserror::Error)]
-enum SchemaFault {
+enum InferenceError {
     #[error("the catalog's objects cannot be read")]
     Read(#[from] ReadError),
     #[error("no schema can be made of the catalog: {0}")]
@@ -56,29 +56,29 @@ enum SchemaFault {
     Interrupted(#[source] tokio::task::JoinError),
 }
 
-type Cell = Arc<OnceCell<Schema>>;
+type SchemaCell = Arc<OnceCell<Schema>>;
 
-/// Answers queries.
+/// GraphQL service of all catalogs.
 #[derive(Debug)]
-pub(super) struct Graph {
-    /// Schemas by their content's key, the last used last.
-    schemas: Mutex<Vec<(String, Cell)>>,
-    /// Contents are read one at a time.
-    reading: Arc<Semaphore>,
+pub(super) struct GraphQl {
+    /// Schemas by the cache key of their content, the most recently used last.
+    schemas: Mutex<Vec<(String, SchemaCell)>>,
+    /// Limits schema inference to one catalog at a time.
+    inference: Arc<Semaphore>,
     running: Arc<Semaphore>,
 }
 
-impl Default for Graph {
+impl Default for GraphQl {
     fn default() -> Self {
         Self {
             schemas: Mutex::default(),
-            reading: Arc::new(Semaphore::new(1)),
-            running: Arc::new(Semaphore::new(AT_ONCE)),
+            inference: Arc::new(Semaphore::new(1)),
+            running: Arc::new(Semaphore::new(MAX_CONCURRENT)),
         }
     }
 }
 
-/// A query as it was sent.
+/// GraphQL request.
 #[derive(Debug)]
 pub(super) struct Query {
     text: String,
@@ -87,16 +87,16 @@ pub(super) struct Query {
 }
 
 impl Query {
-    /// Reads a request's body.
-    pub(super) async fn read(body: Body) -> Result<Self, reply::Refusal> {
-        let refused = |line| Box::new(reply::text(StatusCode::BAD_REQUEST, line));
-        let invalid = || refused("Invalid request body");
-        let body = timeout(ARRIVE, axum::body::to_bytes(body, BODY))
+    /// Reads a request body.
+    pub(super) async fn read(body: Body) -> Result<Self, reply::Rejection> {
+        let rejection = |line| Box::new(reply::text(StatusCode::BAD_REQUEST, line));
+        let invalid = || rejection("Invalid request body");
+        let body = timeout(BODY_TIMEOUT, axum::body::to_bytes(body, MAX_BODY))
             .await
             .ok()
             .and_then(Result::ok)
             .ok_or_else(invalid)?;
-        // As upstream's decoder: the first value counts, keys in any case.
+        // Like upstream's decoder: only the first value counts, and keys are case-insensitive.
         let first = serde_json::Deserializer::from_slice(&body)
             .into_iter::<Value>()
             .next();
@@ -117,10 +117,10 @@ impl Query {
             }
         }
         if query.is_empty() {
-            return Err(refused("Query cannot be empty"));
+            return Err(rejection("Query cannot be empty"));
         }
-        if query.len() > limits::QUERY {
-            return Err(refused("Query too large"));
+        if query.len() > limits::MAX_QUERY {
+            return Err(rejection("Query too large"));
         }
         Ok(Self {
             text: query,
@@ -129,86 +129,90 @@ impl Query {
         })
     }
 
-    /// What its answer is kept under.
-    fn tag(&self, content: &str, form: crate::storage::Encoding) -> String {
+    /// Returns the cache key of the response.
+    fn cache_key(&self, content: &str, encoding: crate::storage::Encoding) -> String {
         let mut hash = Sha256::new();
         let (variables, operation) = (self.variables.to_string(), self.operation.as_deref());
         for part in [&self.text, &variables, operation.unwrap_or_default()] {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         }
-        reply::tag(&format!("graphql-{content}-{}", reply::short(hash)), form)
+        reply::etag(
+            &format!("graphql-{content}-{}", reply::short_hash(hash)),
+            encoding,
+        )
     }
 }
 
-impl Graph {
-    /// Answers a query.
-    pub(super) async fn answer(
+impl GraphQl {
+    /// Responds to a query.
+    pub(super) async fn respond(
         &self,
-        shared: &Shared,
+        shared: &SharedState,
         generation: Arc<Generation>,
         headers: &HeaderMap,
         query: Query,
     ) -> Response {
-        let form = encoding::accepted(headers);
-        let tag = query.tag(&generation.key(), form);
+        let encoding = encoding::accepted(headers);
+        let tag = query.cache_key(&generation.key(), encoding);
         let mut response = reply::empty(StatusCode::OK, HeaderMap::new());
-        if let Some(answer) = shared.kept.get(&tag) {
-            document::fill(&mut response, answer, true);
+        if let Some(body) = shared.cache.get(&tag) {
+            document::set_json_body(&mut response, body, true);
             return response;
         }
-        let schema = match timeout(WAIT, self.schema(generation.clone())).await {
+        let schema = match timeout(QUEUE_TIMEOUT, self.schema(generation.clone())).await {
             Ok(Ok(schema)) => schema,
-            Ok(Err(error)) => return reply::broken("finding a schema", &error),
+            Ok(Err(error)) => return reply::internal_error("finding a schema", &error),
             Err(_) => return busy(),
         };
-        let Ok(Ok(permit)) = timeout(WAIT, self.running.clone().acquire_owned()).await else {
+        let Ok(Ok(permit)) = timeout(QUEUE_TIMEOUT, self.running.clone().acquire_owned()).await else {
             return busy();
         };
-        let ran = tokio::task::spawn_blocking(move || {
+        let result = tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            let (text, good) = run(&schema, generation, query);
-            (document::made(form, &text), good)
+            let (text, ok) = run(&schema, generation, query);
+            (document::encode(encoding, &text), ok)
         });
-        let (answer, good) = match ran.await {
-            Ok(ran) => ran,
-            Err(error) => return reply::broken("running a query", &error),
+        let (body, ok) = match result.await {
+            Ok(result) => result,
+            Err(error) => return reply::internal_error("running a query", &error),
         };
-        match answer {
-            Ok(answer) => {
-                if good {
-                    shared.kept.put(&tag, answer.clone());
+        match body {
+            Ok(body) => {
+                if ok {
+                    shared.cache.put(&tag, body.clone());
                 }
-                document::fill(&mut response, answer, true);
+                document::set_json_body(&mut response, body, true);
                 response
             }
-            Err(error) => reply::broken("compressing an answer", &error),
+            Err(error) => reply::internal_error("compressing an answer", &error),
         }
     }
 
-    /// The schema of a content, found once. Looking for it goes on when nobody waits for it any more.
-    async fn schema(&self, generation: Arc<Generation>) -> Result<Schema, SchemaFault> {
-        let (cell, reading) = (self.cell(&generation.key()), self.reading.clone());
+    /// Returns the schema of a catalog's content, inferring it once. Inference continues after all waiting requests
+    /// timed out.
+    async fn schema(&self, generation: Arc<Generation>) -> Result<Schema, InferenceError> {
+        let (cell, inference) = (self.cell(&generation.key()), self.inference.clone());
         let found = tokio::spawn(async move {
             let schema = cell.get_or_try_init(async || {
-                let _turn = reading.acquire().await;
-                tokio::task::spawn_blocking(move || find(generation))
+                let _turn = inference.acquire().await;
+                tokio::task::spawn_blocking(move || infer_schema(generation))
                     .await
-                    .map_err(SchemaFault::Interrupted)?
+                    .map_err(InferenceError::Interrupted)?
             });
             schema.await.cloned()
         });
-        found.await.map_err(SchemaFault::Interrupted)?
+        found.await.map_err(InferenceError::Interrupted)?
     }
 
-    fn cell(&self, content: &str) -> Cell {
+    fn cell(&self, content: &str) -> SchemaCell {
         let mut schemas = self.schemas.lock();
-        let known = schemas
+        let cached = schemas
             .iter()
-            .position(|(known, _)| known == content)
+            .position(|(cached, _)| cached == content)
             .map(|at| schemas.remove(at));
-        let (content, cell) = known.unwrap_or_else(|| (content.to_owned(), Cell::default()));
-        if schemas.len() >= SCHEMAS {
+        let (content, cell) = cached.unwrap_or_else(|| (content.to_owned(), SchemaCell::default()));
+        if schemas.len() >= MAX_SCHEMAS {
             schemas.remove(0);
         }
         schemas.push((content, cell.clone()));
@@ -224,30 +228,30 @@ fn busy() -> Response {
     response
 }
 
-/// Reads a whole catalog once.
-fn find(generation: Arc<Generation>) -> Result<Schema, SchemaFault> {
+/// Infers the schema by inference the whole catalog once.
+fn infer_schema(generation: Arc<Generation>) -> Result<Schema, InferenceError> {
     let mut shape = Shape::default();
-    let mut lines = Lines::new(Raw::whole(generation));
+    let mut lines = Lines::new(ContentReader::whole(generation));
     while let Some(object) = lines.next().map_err(ReadError::Storage)? {
         shape.add(object).map_err(ReadError::Object)?;
     }
-    schema::build(&shape).map_err(|error| SchemaFault::Build(error.to_string()))
+    schema::build(&shape).map_err(|error| InferenceError::Build(error.to_string()))
 }
 
-/// Runs a query; whether it went without errors. Blocks.
+/// Runs a query; returns the response and whether it has no errors. Blocks.
 fn run(schema: &Schema, generation: Arc<Generation>, query: Query) -> (Vec<u8>, bool) {
     let failed = |message: String| {
         let text = document::json(&serde_json::json!({"data": null, "errors": [{"message": message}]}));
         (text, false)
     };
-    if let Err(message) = limits::text(&query.text) {
+    if let Err(message) = limits::check_brackets(&query.text) {
         return failed(message);
     }
     let document = match parse_query(&query.text) {
         Ok(document) => document,
         Err(error) => return failed(format!("query parse error: {error}")),
     };
-    if let Err(message) = limits::document(&document) {
+    if let Err(message) = limits::check_document(&document) {
         return failed(message);
     }
     let mut request = Request::new(String::new())

@@ -1,8 +1,8 @@
-//! Names in GraphQL made of names in catalogs, by upstream's rules.
+//! GraphQL names derived from names in catalogs, by upstream's rules.
 
 use std::collections::BTreeSet;
 
-/// The type of a schema: `olm.bundle` is `OlmBundle`.
+/// Returns the type of a schema: `olm.bundle` gives `OlmBundle`.
 pub(super) fn type_name(schema: &str) -> String {
     let name: String = cleaned(schema)
         .trim_start_matches(|char: char| char.is_ascii_digit())
@@ -11,13 +11,13 @@ pub(super) fn type_name(schema: &str) -> String {
         .collect();
     match name.bytes().next() {
         None => "Unknown".to_owned(),
-        // What began with punctuation and digits.
+        // The name began with punctuation and digits.
         Some(byte) if byte.is_ascii_digit() => format!("Type{name}"),
         Some(_) => name,
     }
 }
 
-/// The root field that lists the objects of a schema: `olm.bundle` is `olmbundles`.
+/// Returns the root field that lists the objects of a schema: `olm.bundle` gives `olmbundles`.
 pub(super) fn query_field(schema: &str) -> String {
     let name: String = schema
         .chars()
@@ -31,11 +31,11 @@ pub(super) fn query_field(schema: &str) -> String {
     }
 }
 
-/// The field of a key: `related_images` is `relatedImages`.
+/// Returns the field of a key: `related_images` gives `relatedImages`.
 pub(super) fn field_name(key: &str) -> String {
     let cleaned = cleaned(key);
-    let mut parts = cleaned.split('_').filter(|part| !part.is_empty());
-    let Some(first) = parts.next() else {
+    let mut for_each_value = cleaned.split('_').filter(|part| !part.is_empty());
+    let Some(first) = for_each_value.next() else {
         return "value".to_owned();
     };
     let mut name = if first.bytes().any(|byte| byte.is_ascii_lowercase()) {
@@ -44,7 +44,7 @@ pub(super) fn field_name(key: &str) -> String {
     } else {
         first.to_ascii_lowercase()
     };
-    name.extend(parts.map(capitalised));
+    name.extend(for_each_value.map(capitalised));
     if name.starts_with(|char: char| char.is_ascii_alphabetic()) {
         name
     } else {
@@ -52,8 +52,8 @@ pub(super) fn field_name(key: &str) -> String {
     }
 }
 
-/// `wanted`, with a number when it is taken; takes it.
-pub(super) fn free(wanted: &str, taken: &mut BTreeSet<String>) -> String {
+/// Reserves `wanted`, with a number appended if it is taken.
+pub(super) fn reserve(wanted: &str, taken: &mut BTreeSet<String>) -> String {
     let mut name = wanted.to_owned();
     let mut number = 2;
     while !taken.insert(name.clone()) {
@@ -118,8 +118,8 @@ mod tests {
     #[test]
     fn taken_names_get_a_number() {
         let mut taken = BTreeSet::new();
-        assert_eq!(free("a", &mut taken), "a");
-        assert_eq!(free("a", &mut taken), "a_2");
-        assert_eq!(free("a", &mut taken), "a_3");
+        assert_eq!(reserve("a", &mut taken), "a");
+        assert_eq!(reserve("a", &mut taken), "a_2");
+        assert_eq!(reserve("a", &mut taken), "a_3");
     }
 }

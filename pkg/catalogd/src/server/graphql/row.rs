@@ -1,4 +1,4 @@
-//! Objects as far as a query asks for them.
+//! Partially read objects, limited to the keys that a query selects.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,17 +10,17 @@ use async_graphql::{Number, Value};
 use serde_json::value::RawValue;
 
 use super::shape::Scalar;
-use crate::server::project::parts;
+use crate::server::project::for_each_value;
 
-/// Most bytes that one query may read and answer.
-const BYTES: usize = 32 * 1024 * 1024;
-/// How long a query may take.
-pub(super) const TIME: Duration = Duration::from_secs(5);
+/// Maximum number of bytes that one query may read and return.
+const MAX_BYTES: usize = 32 * 1024 * 1024;
+/// Maximum duration of a query.
+pub(super) const MAX_TIME: Duration = Duration::from_secs(5);
 
-/// The values of one object that a query asks for, by key, as JSON.
+/// Selected values of one object, by key, as JSON.
 pub(super) type Row = BTreeMap<String, String>;
 
-/// What is left to a query.
+/// Remaining budget of a query.
 pub(super) struct Budget {
     end: Instant,
     bytes: AtomicUsize,
@@ -29,15 +29,15 @@ pub(super) struct Budget {
 impl Budget {
     pub(super) fn new() -> Self {
         Self {
-            end: Instant::now() + TIME,
-            bytes: AtomicUsize::new(BYTES),
+            end: Instant::now() + MAX_TIME,
+            bytes: AtomicUsize::new(MAX_BYTES),
         }
     }
 
-    /// Takes bytes of it; the error is for the client.
+    /// Subtracts bytes from the budget; the error is for the client.
     pub(super) fn spend(&self, bytes: usize) -> Result<(), String> {
         if Instant::now() > self.end {
-            return Err(format!("query exceeds time limit of {} s", TIME.as_secs()));
+            return Err(format!("query exceeds time limit of {} s", MAX_TIME.as_secs()));
         }
         self.bytes
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
@@ -47,18 +47,18 @@ impl Budget {
             .map_err(|_| {
                 format!(
                     "query reads more than {} MiB: ask for fewer objects or fields",
-                    BYTES / (1024 * 1024)
+                    MAX_BYTES / (1024 * 1024)
                 )
             })
     }
 }
 
-/// Reads the `wanted` keys of an object.
-pub(super) fn row(object: &str, wanted: &BTreeSet<&str>, budget: &Budget) -> Result<Row, String> {
+/// Reads the `selected` keys of an object.
+pub(super) fn row(object: &str, selected: &BTreeSet<&str>, budget: &Budget) -> Result<Row, String> {
     let mut row = Row::new();
     let (mut size, text) = (0, object);
-    parts(text, |key, value| {
-        if let Some(key) = key.filter(|key| wanted.contains(key)) {
+    for_each_value(text, |key, value| {
+        if let Some(key) = key.filter(|key| selected.contains(key)) {
             size += value.len();
             row.insert(key.to_owned(), value.to_owned());
         }
@@ -69,12 +69,12 @@ pub(super) fn row(object: &str, wanted: &BTreeSet<&str>, budget: &Budget) -> Res
     Ok(row)
 }
 
-/// The elements of a list; none when it is no list.
+/// Returns the elements of a list, `None` for other values.
 pub(super) fn elements(list: &str) -> Option<Vec<Box<RawValue>>> {
     serde_json::from_str(list).ok()
 }
 
-/// A JSON value as a scalar of GraphQL; null when it does not fit.
+/// Converts a JSON value to a GraphQL scalar; null if it does not fit.
 pub(super) fn scalar(json: &str, scalar: Scalar) -> Value {
     match (scalar, json.as_bytes().first()) {
         (_, None | Some(b'n')) => Value::Null,

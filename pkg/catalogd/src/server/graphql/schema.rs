@@ -1,7 +1,7 @@
-//! The GraphQL schema of a catalog, and how its fields are answered.
+//! GraphQL schema of a catalog and the resolvers of its fields.
 //!
-//! Answers come from the stored objects that a query names, found by the index; nothing of a catalog is held.
-//! All of it blocks on the disk.
+//! The index finds the stored objects that a query names; no part of a catalog is held in memory. All resolvers block
+//! on the disk.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,9 +20,9 @@ use super::{
     row::{self, Budget, Row},
     shape::{Fields, Kind, Scalar, SchemaShape, Shape},
 };
-use crate::storage::{Encoding, Generation, Section};
+use crate::storage::{BlobRange, Encoding, Generation};
 
-/// Most objects of a page, and how many it has when nothing is said.
+/// Maximum, and default, number of objects per page.
 const PAGE: i32 = 100;
 const QUERY: &str = "Query";
 const SUMMARY: &str = "CatalogSummary";
@@ -31,7 +31,7 @@ const SCHEMA_SUMMARY: &str = "SchemaSummary";
 /// Keys by the names of their fields.
 type Keys = Arc<BTreeMap<String, String>>;
 
-/// The schema for a catalog of this shape. Requests bring the [`Generation`] and their [`Budget`] as data.
+/// Builds the schema for a catalog of this shape. Requests carry the [`Generation`] and their [`Budget`] as data.
 pub(super) fn build(shape: &Shape) -> Result<Schema, SchemaError> {
     let mut types: BTreeSet<String> = [
         QUERY,
@@ -48,10 +48,10 @@ pub(super) fn build(shape: &Shape) -> Result<Schema, SchemaError> {
     let mut roots = BTreeSet::from(["summary".to_owned()]);
     let (mut query, mut objects) = (Object::new(QUERY).field(summary(shape)), summary_types());
     for (schema, SchemaShape { fields, .. }) in &shape.0 {
-        let name = names::free(&names::type_name(schema), &mut types);
-        let keys = add(&mut objects, &mut types, &name, fields);
-        let root = names::free(&names::query_field(schema), &mut roots);
-        query = query.field(list(schema, root, &name, keys));
+        let name = names::reserve(&names::type_name(schema), &mut types);
+        let keys = add_type(&mut objects, &mut types, &name, fields);
+        let root = names::reserve(&names::query_field(schema), &mut roots);
+        query = query.field(root_field(schema, root, &name, keys));
     }
     objects
         .into_iter()
@@ -62,9 +62,9 @@ pub(super) fn build(shape: &Shape) -> Result<Schema, SchemaError> {
         .finish()
 }
 
-/// Makes the object type of fields, and the types below it.
-fn add(objects: &mut Vec<Object>, types: &mut BTreeSet<String>, name: &str, fields: &Fields) -> Keys {
-    // Of keys that make one name, the first has it.
+/// Adds the object type of fields, and the types below it.
+fn add_type(objects: &mut Vec<Object>, types: &mut BTreeSet<String>, name: &str, fields: &Fields) -> Keys {
+    // The first of several keys with the same field name wins.
     let mut by_name: BTreeMap<String, (&String, &Kind)> = BTreeMap::new();
     for (key, kind) in fields {
         by_name.entry(names::field_name(key)).or_insert((key, kind));
@@ -77,14 +77,14 @@ fn add(objects: &mut Vec<Object>, types: &mut BTreeSet<String>, name: &str, fiel
     for (field, (key, kind)) in by_name {
         let key = key.clone();
         object = object.field(match kind {
-            Kind::Unknown => one(field, key, Scalar::String),
-            Kind::One(scalar) => one(field, key, *scalar),
-            Kind::Many(scalar) => many(field, key, scalar.unwrap_or(Scalar::String)),
-            Kind::Objects(below) if below.is_empty() => many(field, key, Scalar::String),
+            Kind::Unknown => scalar_field(field, key, Scalar::String),
+            Kind::One(scalar) => scalar_field(field, key, *scalar),
+            Kind::Many(scalar) => list_field(field, key, scalar.unwrap_or(Scalar::String)),
+            Kind::Objects(below) if below.is_empty() => list_field(field, key, Scalar::String),
             Kind::Objects(below) => {
-                let element = names::free(&format!("{name}{}", names::type_name(&field)), types);
-                let below = add(objects, types, &element, below);
-                elements(field, key, &element, below)
+                let element = names::reserve(&format!("{name}{}", names::type_name(&field)), types);
+                let below = add_type(objects, types, &element, below);
+                objects_field(field, key, &element, below)
             }
         });
     }
@@ -101,12 +101,12 @@ fn type_of(scalar: Scalar) -> &'static str {
     }
 }
 
-/// A field with one value.
-fn one(field: String, key: String, scalar: Scalar) -> Field {
+/// Returns a field with one value.
+fn scalar_field(field: String, key: String, scalar: Scalar) -> Field {
     Field::new(field, TypeRef::named(type_of(scalar)), move |ctx| {
         let key = key.clone();
         FieldFuture::new(async move {
-            let Some(json) = value(&ctx, &key)? else {
+            let Some(json) = parent_value(&ctx, &key)? else {
                 return Ok(None);
             };
             ctx.data::<Arc<Budget>>()?.spend(json.len())?;
@@ -115,12 +115,12 @@ fn one(field: String, key: String, scalar: Scalar) -> Field {
     })
 }
 
-/// A field with a list of values.
-fn many(field: String, key: String, scalar: Scalar) -> Field {
+/// Returns a field with a list of values.
+fn list_field(field: String, key: String, scalar: Scalar) -> Field {
     Field::new(field, TypeRef::named_list(type_of(scalar)), move |ctx| {
         let key = key.clone();
         FieldFuture::new(async move {
-            let Some(json) = value(&ctx, &key)? else {
+            let Some(json) = parent_value(&ctx, &key)? else {
                 return Ok(None);
             };
             ctx.data::<Arc<Budget>>()?.spend(json.len())?;
@@ -135,15 +135,15 @@ fn many(field: String, key: String, scalar: Scalar) -> Field {
     })
 }
 
-/// A field with a list of objects.
-fn elements(field: String, key: String, element: &str, keys: Keys) -> Field {
+/// Returns a field with a list of objects.
+fn objects_field(field: String, key: String, element: &str, keys: Keys) -> Field {
     Field::new(field, TypeRef::named_list(element), move |ctx| {
         let (key, keys) = (key.clone(), keys.clone());
         FieldFuture::new(async move {
-            let Some(json) = value(&ctx, &key)? else {
+            let Some(json) = parent_value(&ctx, &key)? else {
                 return Ok(None);
             };
-            let (wanted, budget) = (wanted(&ctx, &keys), ctx.data::<Arc<Budget>>()?);
+            let (selected, budget) = (selected(&ctx, &keys), ctx.data::<Arc<Budget>>()?);
             let Some(elements) = row::elements(json) else {
                 return Ok(None);
             };
@@ -151,7 +151,7 @@ fn elements(field: String, key: String, element: &str, keys: Keys) -> Field {
                 .iter()
                 .map(|element| {
                     if element.get().starts_with('{') {
-                        Ok(FieldValue::owned_any(row::row(element.get(), &wanted, budget)?))
+                        Ok(FieldValue::owned_any(row::row(element.get(), &selected, budget)?))
                     } else {
                         Ok(FieldValue::NULL)
                     }
@@ -162,8 +162,8 @@ fn elements(field: String, key: String, element: &str, keys: Keys) -> Field {
     })
 }
 
-/// The root field that lists the objects of a schema.
-fn list(schema: &str, root: String, object: &str, keys: Keys) -> Field {
+/// Returns the root field that lists the objects of a schema.
+fn root_field(schema: &str, root: String, object: &str, keys: Keys) -> Field {
     let schema: Arc<str> = schema.into();
     Field::new(root, TypeRef::named_list(object), move |ctx| {
         let (schema, keys) = (schema.clone(), keys.clone());
@@ -177,13 +177,17 @@ fn list(schema: &str, root: String, object: &str, keys: Keys) -> Field {
                 .and_then(|offset| u64::try_from(offset).ok())
                 .unwrap_or(0);
             let generation = ctx.data::<Arc<Generation>>()?;
-            let (wanted, budget) = (wanted(&ctx, &keys), ctx.data::<Arc<Budget>>()?);
+            let (selected, budget) = (selected(&ctx, &keys), ctx.data::<Arc<Budget>>()?);
             let page = generation
                 .page(&schema, offset, limit)
                 .map_err(|error| unreadable(&error))?;
             let rows = page
                 .into_iter()
-                .map(|section| Ok(FieldValue::owned_any(read(generation, section, &wanted, budget)?)))
+                .map(|section| {
+                    Ok(FieldValue::owned_any(read(
+                        generation, section, &selected, budget,
+                    )?))
+                })
                 .collect::<Result<Vec<_>, Error>>()?;
             Ok(Some(FieldValue::list(rows)))
         })
@@ -194,11 +198,11 @@ fn list(schema: &str, root: String, object: &str, keys: Keys) -> Field {
 
 fn read(
     generation: &Generation,
-    section: Section,
-    wanted: &BTreeSet<&str>,
+    section: BlobRange,
+    selected: &BTreeSet<&str>,
     budget: &Budget,
 ) -> Result<Row, Error> {
-    if wanted.is_empty() {
+    if selected.is_empty() {
         return Ok(Row::new());
     }
     budget.spend(0)?;
@@ -207,31 +211,31 @@ fn read(
         .read_at(Encoding::Identity, &mut object, section.offset)
         .map_err(|error| unreadable(&error))?;
     let text = std::str::from_utf8(&object).map_err(|_| Error::new("a stored object is not UTF-8"))?;
-    Ok(row::row(text, wanted, budget)?)
+    Ok(row::row(text, selected, budget)?)
 }
 
-/// The cause goes to the log.
+/// Logs the cause and returns an error without it.
 fn unreadable(error: &dyn std::error::Error) -> Error {
     let text = olm_runtime::telemetry::chain(error);
     tracing::error!(error = text, "a query cannot read content");
     Error::new("stored content cannot be read")
 }
 
-/// The keys of what a query selects below a field.
-fn wanted<'a>(ctx: &ResolverContext<'_>, keys: &'a BTreeMap<String, String>) -> BTreeSet<&'a str> {
+/// Returns the keys that a query selects below a field.
+fn selected<'a>(ctx: &ResolverContext<'_>, keys: &'a BTreeMap<String, String>) -> BTreeSet<&'a str> {
     ctx.field()
         .selection_set()
         .filter_map(|field| keys.get(field.name()).map(String::as_str))
         .collect()
 }
 
-/// The JSON of the parent's key, when it has one that is not null.
-fn value<'a>(ctx: &ResolverContext<'a>, key: &str) -> Result<Option<&'a str>, Error> {
+/// Returns the JSON of the parent's key, unless it is missing or null.
+fn parent_value<'a>(ctx: &ResolverContext<'a>, key: &str) -> Result<Option<&'a str>, Error> {
     let row = ctx.parent_value.try_downcast_ref::<Row>()?;
     Ok(row.get(key).map(String::as_str).filter(|json| *json != "null"))
 }
 
-/// The root field that counts what there is.
+/// Returns the root field with the numbers of schemas and objects.
 fn summary(shape: &Shape) -> Field {
     let object = |fields: Vec<(&str, Value)>| {
         Value::Object(

@@ -1,73 +1,73 @@
-//! What fields the objects of a catalog have, and of which kind: what a GraphQL schema is made of.
+//! Fields of a catalog's objects and their types, from which the GraphQL schema is built.
 //!
-//! Found by reading every object once. A field's kind is the least that fits all its values, so it does not
-//! depend on their order. Memory is bounded by one object and by the limits below, not by the catalog.
+//! Every object is read once. A field's kind is the most specific one that fits all its values, so it does not depend
+//! on their order. Memory is bounded by one object and the limits below, not by the catalog.
 
 use std::{collections::BTreeMap, fmt};
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// Most schemas; further ones are not in the GraphQL schema.
-const SCHEMAS: usize = 256;
-/// Most fields of a schema or of the elements of a list.
-const FIELDS: usize = 512;
-/// Longest key or schema that is looked at, in bytes.
-const NAME: usize = 256;
+/// Maximum number of schemas; the GraphQL schema omits further ones.
+const MAX_SCHEMAS: usize = 256;
+/// Maximum number of fields of a schema or of the elements of a list.
+const MAX_FIELDS: usize = 512;
+/// Maximum size of a key or schema in bytes; longer ones are ignored.
+const MAX_NAME: usize = 256;
 
-/// Every schema with its fields, by name.
+/// Schemas with their fields, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Shape(pub(super) BTreeMap<String, SchemaShape>);
 
-/// The objects of one schema.
+/// Objects of one schema.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct SchemaShape {
-    /// How many there are.
+    /// Number of objects.
     pub(super) objects: u64,
-    /// Their fields, by key.
+    /// Their fields by key.
     pub(super) fields: Fields,
 }
 
 /// Fields by key.
 pub(super) type Fields = BTreeMap<String, Kind>;
 
-/// What a field's values are.
+/// Kind of a field's values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Nothing but null so far.
+    /// Only null so far.
     Unknown,
-    /// One value.
+    /// Single values.
     One(Scalar),
-    /// Lists of values; none when all of them are empty.
+    /// Lists of values; `None` if all are empty.
     Many(Option<Scalar>),
     /// Lists of objects.
     Objects(Fields),
 }
 
-/// A single value.
+/// Type of a single value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scalar {
     Boolean,
-    /// An integer of 32 bits, as GraphQL has it.
+    /// 32-bit integer, as in GraphQL.
     Int,
-    /// Any other number, too.
+    /// Any number.
     Float,
-    /// Text; of what is no text, its JSON.
+    /// Text, or the JSON of other values.
     String,
 }
 
 impl Shape {
-    /// Takes one object in, given as JSON.
+    /// Adds one object, given as JSON.
     pub(super) fn add(&mut self, object: &[u8]) -> Result<(), serde_json::Error> {
         let (schema, fields) = TopLevel.deserialize(&mut serde_json::Deserializer::from_slice(object))?;
-        if schema.is_empty() || schema.len() > NAME {
+        if schema.is_empty() || schema.len() > MAX_NAME {
             return Ok(());
         }
-        if !self.0.contains_key(&schema) && self.0.len() >= SCHEMAS {
+        if !self.0.contains_key(&schema) && self.0.len() >= MAX_SCHEMAS {
             return Ok(());
         }
-        let known = self.0.entry(schema).or_default();
-        known.objects += 1;
-        merge(&mut known.fields, fields);
+        let merged = self.0.entry(schema).or_default();
+        merged.objects += 1;
+        merge(&mut merged.fields, fields);
         Ok(())
     }
 }
@@ -83,7 +83,7 @@ impl Scalar {
 }
 
 impl Kind {
-    /// The least kind that fits both.
+    /// Returns the most specific kind that fits both.
     fn join(self, other: Self) -> Self {
         match (self, other) {
             (Self::Unknown, kind) | (kind, Self::Unknown) => kind,
@@ -107,18 +107,18 @@ impl Kind {
     }
 }
 
-fn merge(known: &mut Fields, more: Fields) {
+fn merge(merged: &mut Fields, more: Fields) {
     for (key, kind) in more {
-        if let Some(slot) = known.get_mut(&key) {
+        if let Some(slot) = merged.get_mut(&key) {
             let former = std::mem::replace(slot, Kind::Unknown);
             *slot = former.join(kind);
-        } else if known.len() < FIELDS && key.len() <= NAME {
-            known.insert(key, kind);
+        } else if merged.len() < MAX_FIELDS && key.len() <= MAX_NAME {
+            merged.insert(key, kind);
         }
     }
 }
 
-/// Reads an object's schema and fields.
+/// Visitor that reads an object's schema and fields.
 struct TopLevel;
 
 impl<'de> DeserializeSeed<'de> for TopLevel {
@@ -143,7 +143,7 @@ impl<'de> Visitor<'de> for TopLevel {
                 schema = map.next_value()?;
                 Kind::One(Scalar::String)
             } else {
-                map.next_value_seed(Value { deep: false })?
+                map.next_value_seed(Value { nested: false })?
             };
             merge(&mut fields, Fields::from([(key, kind)]));
         }
@@ -151,10 +151,10 @@ impl<'de> Visitor<'de> for TopLevel {
     }
 }
 
-/// Reads a value's kind. `deep`: within the elements of a list, where objects are no types of their own.
+/// Seed that reads a value's kind. `deep`: within the elements of a list, where objects have no types of their own.
 #[derive(Clone, Copy)]
 struct Value {
-    deep: bool,
+    nested: bool,
 }
 
 impl<'de> DeserializeSeed<'de> for Value {
@@ -203,17 +203,17 @@ impl<'de> Visitor<'de> for Value {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Kind, A::Error> {
         let mut kind = Kind::Many(None);
-        while let Some(element) = list.next_element_seed(Element { deep: self.deep })? {
+        while let Some(element) = list.next_element_seed(Element { nested: self.nested })? {
             kind = kind.join(element);
         }
         Ok(kind)
     }
 }
 
-/// Reads an element of a list, as the kind of a list that has just this one.
+/// Seed that reads an element of a list as the kind of a list with this element only.
 #[derive(Clone, Copy)]
 struct Element {
-    deep: bool,
+    nested: bool,
 }
 
 impl<'de> DeserializeSeed<'de> for Element {
@@ -261,13 +261,13 @@ impl<'de> Visitor<'de> for Element {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Kind, A::Error> {
-        if self.deep {
+        if self.nested {
             while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
             return Ok(Kind::Many(Some(Scalar::String)));
         }
         let mut fields = Fields::new();
         while let Some(key) = map.next_key::<String>()? {
-            let kind = map.next_value_seed(Value { deep: true })?;
+            let kind = map.next_value_seed(Value { nested: true })?;
             merge(&mut fields, Fields::from([(key, kind)]));
         }
         Ok(Kind::Objects(fields))
@@ -349,14 +349,14 @@ mod tests {
     #[test]
     fn limits_hold() {
         let mut shape = Shape::default();
-        for n in 0..SCHEMAS + 5 {
+        for n in 0..MAX_SCHEMAS + 5 {
             shape.add(format!("{{\"schema\":\"s{n}\"}}").as_bytes()).unwrap();
         }
-        assert_eq!(shape.0.len(), SCHEMAS);
-        let keys: Vec<String> = (0..FIELDS + 5).map(|n| format!("\"k{n}\":1")).collect();
+        assert_eq!(shape.0.len(), MAX_SCHEMAS);
+        let keys: Vec<String> = (0..MAX_FIELDS + 5).map(|n| format!("\"k{n}\":1")).collect();
         let mut wide = Shape::default();
         wide.add(format!("{{\"schema\":\"s\",{}}}", keys.join(",")).as_bytes())
             .unwrap();
-        assert_eq!(wide.0["s"].fields.len(), FIELDS);
+        assert_eq!(wide.0["s"].fields.len(), MAX_FIELDS);
     }
 }

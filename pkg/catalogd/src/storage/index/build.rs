@@ -1,5 +1,4 @@
-//! Writing an index in memory that does not grow with the catalog: what must be sorted is sorted on disk
-//! when it is much.
+//! Builds an index in memory that does not grow with the catalog: large sorts spill to disk.
 
 use std::{
     io::{self, Write},
@@ -9,32 +8,32 @@ use std::{
 use olm_fbc::Meta;
 
 use super::{
-    Field, Layout, MAGIC,
-    sort::{Scratch, Sorter},
+    KeyField, Layout, MAGIC,
+    sort::{ScratchFile, Sorter},
 };
 use crate::storage::{Counts, StorageError};
 
-/// Most bytes of distinct schemas, packages and names.
+/// Maximum size of all distinct schemas, packages and names, in bytes.
 const MAX_TEXT: u64 = 256 * 1024 * 1024;
 
-/// Collects where each meta lies.
+/// Builder of an index from a stream of metas.
 pub(in crate::storage) struct Builder {
     folder: PathBuf,
-    /// Where each meta lies: offset u64, length u32.
-    places: Scratch,
-    /// Every field of every meta by its text; the number is [`Occurrence`].
+    /// Location of each meta: offset u64, length u32.
+    locations: ScratchFile,
+    /// Every key of every meta by its text; the number is an [`Occurrence`].
     keys: Sorter,
     metas: u32,
-    /// Most metas.
+    /// Maximum number of metas.
     most: u32,
     end: u64,
     counts: Counts,
 }
 
-/// Which field of which meta, as one number that sorts by field first.
+/// Key of a meta, encoded as a number that sorts by key field first.
 #[derive(Clone, Copy)]
 struct Occurrence {
-    field: Field,
+    field: KeyField,
     meta: u32,
 }
 
@@ -44,7 +43,7 @@ impl Occurrence {
     }
 
     fn of(number: u64) -> Option<Self> {
-        let field = Field::ALL
+        let field = KeyField::ALL
             .into_iter()
             .find(|field| field.ordinal() == number >> 32)?;
         let meta = u32::try_from(number & u64::from(u32::MAX)).ok()?;
@@ -53,12 +52,12 @@ impl Occurrence {
 }
 
 impl Builder {
-    /// `folder` is where temporary files may be made, `most` how many metas there may be.
+    /// Creates a builder with temporary files in `folder` for at most `most` metas.
     pub(in crate::storage) fn new(folder: &Path, most: u32) -> Self {
         Self {
             most,
             folder: folder.to_owned(),
-            places: Scratch::new(folder),
+            locations: ScratchFile::new(folder),
             keys: Sorter::new(folder),
             metas: 0,
             end: 0,
@@ -66,7 +65,7 @@ impl Builder {
         }
     }
 
-    /// Notes the next meta of the stream.
+    /// Adds the next meta of the stream.
     pub(in crate::storage) fn add(&mut self, meta: &Meta) -> Result<(), StorageError> {
         let too_large = |what, limit| StorageError::TooLarge { what, limit };
         if self.metas >= self.most {
@@ -74,7 +73,7 @@ impl Builder {
         }
         let length = u32::try_from(meta.blob.len())
             .map_err(|_| too_large("bytes in one object", u64::from(u32::MAX)))?;
-        self.note(meta, length)
+        self.record(meta, length)
             .map_err(StorageError::io("write an index in", &self.folder))?;
         self.metas += 1;
         self.end += u64::from(length);
@@ -88,22 +87,22 @@ impl Builder {
         Ok(())
     }
 
-    fn note(&mut self, meta: &Meta, length: u32) -> io::Result<()> {
-        self.places.write(&self.end.to_le_bytes())?;
-        self.places.write(&length.to_le_bytes())?;
-        for field in Field::ALL {
+    fn record(&mut self, meta: &Meta, length: u32) -> io::Result<()> {
+        self.locations.write(&self.end.to_le_bytes())?;
+        self.locations.write(&length.to_le_bytes())?;
+        for field in KeyField::ALL {
             let text = match field {
-                Field::Schema => &meta.schema,
-                Field::Package => &meta.package,
-                Field::Name => &meta.name,
+                KeyField::Schema => &meta.schema,
+                KeyField::Package => &meta.package,
+                KeyField::Name => &meta.name,
             };
             let occurrence = Occurrence {
                 field,
                 meta: self.metas,
             };
-            // The same field of the meta before is as many items ago as there are fields.
+            // The same field of the previous meta is as many items ago as there are fields.
             self.keys
-                .push(text.as_bytes(), occurrence.number(), Field::ALL.len())?;
+                .push(text.as_bytes(), occurrence.number(), KeyField::ALL.len())?;
         }
         Ok(())
     }
@@ -112,14 +111,14 @@ impl Builder {
         self.counts
     }
 
-    /// Writes the file.
+    /// Writes the index file.
     pub(in crate::storage) fn write(self, file: &mut impl Write, path: &Path) -> Result<(), StorageError> {
-        let mut sections = Sections::new(&self.folder);
+        let mut writer = IndexWriter::new(&self.folder);
         let failed = StorageError::io("write", path);
         self.keys
-            .for_each(|text, number| sections.add(text, number))
-            .and_then(|()| sections.end_string())
-            .and_then(|()| sections.finish(u64::from(self.metas), self.places, file))
+            .for_each(|text, number| writer.add(text, number))
+            .and_then(|()| writer.end_string())
+            .and_then(|()| writer.finish(u64::from(self.metas), self.locations, file))
             .map_err(|error| match error.kind() {
                 io::ErrorKind::FileTooLarge => StorageError::TooLarge {
                     what: "bytes of names",
@@ -130,33 +129,32 @@ impl Builder {
     }
 }
 
-/// The parts of the file behind the records, each written from its beginning to its end while the sorted keys
-/// go by.
-struct Sections {
-    strings: Scratch,
-    text: Scratch,
-    /// By field.
-    lists: [Scratch; 3],
-    /// By field.
-    postings: [Scratch; 3],
-    /// The strings that are schemas, and how many these are.
-    schemas: Scratch,
+/// Parts of the file behind the header, written sequentially while the sorted keys pass by.
+struct IndexWriter {
+    strings: ScratchFile,
+    text: ScratchFile,
+    /// Lists by field.
+    lists: [ScratchFile; 3],
+    /// Postings by field.
+    postings: [ScratchFile; 3],
+    /// Strings that are schemas, and their count.
+    schemas: ScratchFile,
     schema_count: u32,
-    /// The string of every field of every meta, by meta.
+    /// Strings of all fields of every meta, by meta.
     records: Sorter,
-    /// Bytes of text so far, strings so far.
+    /// Size of the text so far; number of strings so far.
     length: u64,
     count: u32,
-    /// The string that goes by.
+    /// The current string.
     current: Vec<u8>,
-    /// Postings of each field before and up to the current string.
+    /// Number of postings of each field before, and including, the current string.
     before: [u32; 3],
     so_far: [u32; 3],
 }
 
-impl Sections {
+impl IndexWriter {
     fn new(folder: &Path) -> Self {
-        let scratch = || Scratch::new(folder);
+        let scratch = || ScratchFile::new(folder);
         Self {
             strings: scratch(),
             text: scratch(),
@@ -167,7 +165,7 @@ impl Sections {
             records: Sorter::new(folder),
             length: 0,
             count: 0,
-            // The empty string is the first one, also when nothing has it.
+            // The empty string comes first, also if no meta has it.
             current: Vec::new(),
             before: [0; 3],
             so_far: [0; 3],
@@ -190,20 +188,20 @@ impl Sections {
         Ok(())
     }
 
-    /// The current string has no more occurrences.
+    /// Ends the current string: it has no more occurrences.
     fn end_string(&mut self) -> io::Result<()> {
         let length = self.current.len() as u64;
         self.strings.write(&u32_of(self.length)?.to_le_bytes())?;
         self.strings.write(&u32_of(length)?.to_le_bytes())?;
         self.text.write(&self.current)?;
-        for field in Field::ALL {
+        for field in KeyField::ALL {
             let (before, so_far) = (field.of_mut(&mut self.before), *field.of_mut(&mut self.so_far));
             let list = field.of_mut(&mut self.lists);
             list.write(&before.to_le_bytes())?;
             let count = so_far - *before;
             list.write(&count.to_le_bytes())?;
             *before = so_far;
-            if matches!(field, Field::Schema) && count > 0 && !self.current.is_empty() {
+            if matches!(field, KeyField::Schema) && count > 0 && !self.current.is_empty() {
                 self.schemas.write(&self.count.to_le_bytes())?;
                 self.schema_count += 1;
             }
@@ -216,7 +214,7 @@ impl Sections {
         Ok(())
     }
 
-    fn finish(self, metas: u64, places: Scratch, file: &mut impl Write) -> io::Result<()> {
+    fn finish(self, metas: u64, locations: ScratchFile, file: &mut impl Write) -> io::Result<()> {
         let layout = Layout {
             metas,
             strings: u64::from(self.count),
@@ -228,21 +226,21 @@ impl Sections {
         file.write_all(&u32_of(layout.strings)?.to_le_bytes())?;
         file.write_all(&layout.text.to_le_bytes())?;
         file.write_all(&layout.schemas.to_le_bytes())?;
-        let mut places = places.read()?;
-        let mut place = [0; 12];
+        let mut locations = locations.read()?;
+        let mut location = [0; 12];
         let mut field = 0;
         self.records.for_each(|_, number| {
             if field == 0 {
-                io::Read::read_exact(&mut places, &mut place)?;
-                file.write_all(&place)?;
+                io::Read::read_exact(&mut locations, &mut location)?;
+                file.write_all(&location)?;
             }
-            field = (field + 1) % Field::ALL.len();
+            field = (field + 1) % KeyField::ALL.len();
             let string = u32::try_from(number & u64::from(u32::MAX)).unwrap_or_default();
             file.write_all(&string.to_le_bytes())
         })?;
         let rest = [self.strings, self.text].into_iter();
-        for section in rest.chain(self.lists).chain(self.postings).chain([self.schemas]) {
-            io::copy(&mut section.read()?, file)?;
+        for part in rest.chain(self.lists).chain(self.postings).chain([self.schemas]) {
+            io::copy(&mut part.read()?, file)?;
         }
         Ok(())
     }

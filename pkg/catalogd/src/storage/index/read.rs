@@ -1,4 +1,4 @@
-//! Searching an index by reads at offsets.
+//! Search of an index by reads at offsets.
 
 use std::{
     fs::File,
@@ -6,18 +6,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Field, Layout, MAGIC, POSTING, RECORD, STRING};
-use crate::storage::{StorageError, Wait, files};
+use super::{KeyField, Layout, MAGIC, POSTING, RECORD, STRING};
+use crate::storage::{ReadMode, StorageError, files};
 
-/// How many records are looked at between two reads of the index.
+/// Number of records that one call of [`Index::next`] examines.
 const BATCH: u32 = 1024;
-/// How many records are read at once.
-const AHEAD: u64 = 64;
+/// Number of records that are read at once.
+const RECORDS_AT_ONCE: u64 = 64;
 const HEADER_BYTES: usize = 32;
 pub(super) const RECORD_BYTES: usize = 24;
 pub(super) const POSTING_BYTES: usize = 4;
 
-/// Which blobs are wanted; all filters must hold, exactly.
+/// Filter of blobs; all fields must match exactly.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// The blob's schema.
@@ -29,59 +29,59 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether every blob is wanted.
+    /// Reports whether the filter matches every blob.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// A range of bytes of `catalog.jsonl` that holds whole lines.
+/// Range of bytes in `catalog.jsonl` that consists of whole lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Section {
-    /// Where it begins.
+pub struct BlobRange {
+    /// Offset of the first byte.
     pub offset: u64,
-    /// How long it is, in bytes.
+    /// Length in bytes.
     pub length: u64,
 }
 
-/// An open index.
+/// Open index file.
 #[derive(Debug)]
 pub(in crate::storage) struct Index {
     file: File,
     path: PathBuf,
     pub(super) layout: Layout,
-    /// Size of `catalog.jsonl`.
+    /// Size of `catalog.jsonl` in bytes.
     pub(super) content: u64,
 }
 
-/// What a filter selects, found piece by piece.
+/// Incremental search result.
 #[derive(Clone, Debug)]
 pub struct Selection {
     wanted: [Option<u32>; 3],
     next: u64,
     left: u32,
-    wait: Wait,
+    mode: ReadMode,
 }
 
 impl Selection {
-    /// How many objects are still to be looked at; no more than these are selected.
+    /// Returns the number of objects left to examine, an upper bound of the objects selected.
     pub fn left(&self) -> u32 {
         self.left
     }
 
-    /// Whether its reads may wait for the disk.
-    pub(crate) fn wait(&self) -> Wait {
-        self.wait
+    /// Returns the blocking behaviour of its reads.
+    pub(crate) fn mode(&self) -> ReadMode {
+        self.mode
     }
 }
 
 impl Index {
-    /// The open file.
+    /// Returns the open file.
     pub(in crate::storage) fn file(&self) -> &File {
         &self.file
     }
 
-    /// Opens an index of a `catalog.jsonl` of `content` bytes.
+    /// Opens the index of a `catalog.jsonl` of `content` bytes.
     pub(in crate::storage) fn open(path: &Path, content: u64) -> Result<Self, StorageError> {
         let file = File::open(path).map_err(StorageError::io("open", path))?;
         let size = file.metadata().map_err(StorageError::io("read", path))?.len();
@@ -98,7 +98,7 @@ impl Index {
         {
             return Err(StorageError::Damaged {
                 path: path.to_owned(),
-                what: "the index is not readable",
+                what: "the index cannot be decoded",
             });
         }
         Ok(Self {
@@ -109,25 +109,24 @@ impl Index {
         })
     }
 
-    /// Starts a search. `None`: nothing can match. As upstream, blobs without a schema are in no
-    /// filtered answer.
+    /// Starts a search; `None` if nothing can match. Like upstream, filtered results exclude blobs without a schema.
     pub(in crate::storage) fn select(
         &self,
         filter: &Filter,
-        wait: Wait,
+        mode: ReadMode,
     ) -> Result<Option<Selection>, StorageError> {
         let mut wanted = [None; 3];
-        let mut shortest: Option<(Field, u64, u64)> = None;
+        let mut shortest: Option<(KeyField, u64, u64)> = None;
         for (slot, (field, text)) in wanted.iter_mut().zip([
-            (Field::Schema, &filter.schema),
-            (Field::Package, &filter.package),
-            (Field::Name, &filter.name),
+            (KeyField::Schema, &filter.schema),
+            (KeyField::Package, &filter.package),
+            (KeyField::Name, &filter.name),
         ]) {
             let Some(text) = text else { continue };
-            let Some(key) = self.find(text, wait)? else {
+            let Some(key) = self.find(text, mode)? else {
                 return Ok(None);
             };
-            let (start, count) = self.list(field, u64::from(key), wait)?;
+            let (start, count) = self.list(field, u64::from(key), mode)?;
             *slot = Some(key);
             if shortest.is_none_or(|(_, _, least)| count < least) {
                 shortest = Some((field, start, count));
@@ -140,29 +139,29 @@ impl Index {
             wanted,
             next: self.layout.postings(field) + start * POSTING,
             left: u32::try_from(count).map_err(|_| self.damaged())?,
-            wait,
+            mode,
         }))
     }
 
-    /// The next sections of a search, in file order, neighbours joined; `None` at its end. May be
-    /// empty before that.
+    /// Returns the next ranges of a search in file order, adjacent ones joined; `None` at the end. A batch may be empty
+    /// before the end.
     pub(in crate::storage) fn next(
         &self,
         selection: &mut Selection,
-    ) -> Result<Option<Vec<Section>>, StorageError> {
+    ) -> Result<Option<Vec<BlobRange>>, StorageError> {
         if selection.left == 0 {
             return Ok(None);
         }
         let batch = selection.left.min(BATCH);
         let mut postings = vec![0; batch as usize * POSTING_BYTES];
-        self.read_into(&mut postings, selection.next, selection.wait)?;
+        self.read_into(&mut postings, selection.next, selection.mode)?;
         selection.next += u64::from(batch) * POSTING;
         selection.left -= batch;
-        let mut sections: Vec<Section> = Vec::new();
+        let mut ranges: Vec<BlobRange> = Vec::new();
         let mut records = Records::default();
         for posting in postings.chunks_exact(POSTING_BYTES) {
             let number = u64::from(u32_at(posting, 0));
-            let record = records.get(self, number, selection.wait)?;
+            let record = records.get(self, number, selection.mode)?;
             let keys = [u32_at(record, 12), u32_at(record, 16), u32_at(record, 20)];
             let fits = keys
                 .iter()
@@ -171,27 +170,27 @@ impl Index {
             if !fits || keys.first() == Some(&0) {
                 continue;
             }
-            let section = self.section(record)?;
-            match sections.last_mut() {
-                Some(last) if last.offset + last.length == section.offset => last.length += section.length,
-                _ => sections.push(section),
+            let range = self.range(record)?;
+            match ranges.last_mut() {
+                Some(last) if last.offset + last.length == range.offset => last.length += range.length,
+                _ => ranges.push(range),
             }
         }
-        Ok(Some(sections))
+        Ok(Some(ranges))
     }
 
-    /// The key of a string, by binary search.
-    pub(super) fn find(&self, text: &str, wait: Wait) -> Result<Option<u32>, StorageError> {
+    /// Returns the key of a string, by binary search.
+    pub(super) fn find(&self, text: &str, mode: ReadMode) -> Result<Option<u32>, StorageError> {
         let (mut low, mut high) = (0_u64, self.layout.strings);
         while low < high {
             let middle = low + (high - low) / 2;
-            let entry = self.read::<8>(self.layout.strings() + middle * STRING, wait)?;
+            let entry = self.read::<8>(self.layout.strings() + middle * STRING, mode)?;
             let (start, length) = (u64::from(u32_at(&entry, 0)), u64::from(u32_at(&entry, 4)));
             if start + length > self.layout.text {
                 return Err(self.damaged());
             }
             let mut found = vec![0; usize::try_from(length).unwrap_or_default()];
-            self.read_into(&mut found, self.layout.text() + start, wait)?;
+            self.read_into(&mut found, self.layout.text() + start, mode)?;
             match found.as_slice().cmp(text.as_bytes()) {
                 std::cmp::Ordering::Equal => return Ok(u32::try_from(middle).ok()),
                 std::cmp::Ordering::Less => low = middle + 1,
@@ -201,25 +200,30 @@ impl Index {
         Ok(None)
     }
 
-    pub(super) fn read<const N: usize>(&self, offset: u64, wait: Wait) -> Result<[u8; N], StorageError> {
+    pub(super) fn read<const N: usize>(&self, offset: u64, mode: ReadMode) -> Result<[u8; N], StorageError> {
         let mut bytes = [0; N];
-        self.read_into(&mut bytes, offset, wait)?;
+        self.read_into(&mut bytes, offset, mode)?;
         Ok(bytes)
     }
 
-    pub(super) fn read_into(&self, bytes: &mut [u8], offset: u64, wait: Wait) -> Result<(), StorageError> {
-        files::read_exact_at(&self.file, bytes, offset, wait).map_err(StorageError::io("read", &self.path))
+    pub(super) fn read_into(
+        &self,
+        bytes: &mut [u8],
+        offset: u64,
+        mode: ReadMode,
+    ) -> Result<(), StorageError> {
+        files::read_exact_at(&self.file, bytes, offset, mode).map_err(StorageError::io("read", &self.path))
     }
 
     pub(super) fn damaged(&self) -> StorageError {
         StorageError::Damaged {
             path: self.path.clone(),
-            what: "the index contradicts itself",
+            what: "the index is inconsistent",
         }
     }
 }
 
-/// Some records that follow each other, read at once: what is selected mostly does.
+/// Buffer of consecutive records, read at once, since selected records are mostly adjacent.
 #[derive(Default)]
 pub(super) struct Records {
     first: u64,
@@ -227,17 +231,17 @@ pub(super) struct Records {
 }
 
 impl Records {
-    /// One of them; an error when there is none of this number.
-    pub(super) fn get(&mut self, index: &Index, number: u64, wait: Wait) -> Result<&[u8], StorageError> {
+    /// Returns a record; fails if its number is out of range.
+    pub(super) fn get(&mut self, index: &Index, number: u64, mode: ReadMode) -> Result<&[u8], StorageError> {
         if number >= index.layout.metas {
             return Err(index.damaged());
         }
         if self.find(number).is_none() {
-            let count = AHEAD.min(index.layout.metas.saturating_sub(number));
+            let count = RECORDS_AT_ONCE.min(index.layout.metas.saturating_sub(number));
             self.first = number;
             self.bytes
                 .resize(usize::try_from(count * RECORD).unwrap_or_default(), 0);
-            index.read_into(&mut self.bytes, Layout::records() + number * RECORD, wait)?;
+            index.read_into(&mut self.bytes, Layout::records() + number * RECORD, mode)?;
         }
         self.find(number).ok_or_else(|| index.damaged())
     }

@@ -1,4 +1,4 @@
-//! Sorting more than fits into memory: sorted runs in a file without a name, merged at the end.
+//! External merge sort: sorted runs in an unnamed file, merged at the end.
 
 use std::{
     cmp::{Ordering, Reverse},
@@ -9,16 +9,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Bytes held before a run goes to disk.
+/// Bytes held in memory before a run is spilled to disk.
 const MEMORY: usize = 3 * 1024 * 1024;
-/// Bytes of each run that are read ahead while merging.
+/// Read-ahead of each run while merging, in bytes.
 const READ_AHEAD: usize = 16 * 1024;
-/// Most runs that are merged at once; each costs [`READ_AHEAD`].
+/// Maximum number of runs merged at once; each costs [`READ_AHEAD`].
 const MAX_RUNS: usize = 512;
-/// Bytes of an item on disk beside its text: length of the text, number.
-const HEAD: usize = 12;
+/// Bytes of an item on disk beside its text: text length and number.
+const ITEM_HEADER: usize = 12;
 
-/// Sorts items of a text and a number, by the text's bytes and then by the number.
+/// Sorts items by the bytes of their text, then by their number.
 pub(super) struct Sorter {
     folder: PathBuf,
     memory: usize,
@@ -37,12 +37,12 @@ struct Item {
 struct Spilled {
     file: BufWriter<File>,
     end: u64,
-    /// Where each run begins and ends.
+    /// Start and end of each run.
     runs: Vec<(u64, u64)>,
 }
 
 impl Sorter {
-    /// What does not fit into memory goes to the file system of `folder`.
+    /// Creates a sorter that spills to the file system of `folder`.
     pub(super) fn new(folder: &Path) -> Self {
         Self::with_memory(folder, MEMORY)
     }
@@ -57,7 +57,7 @@ impl Sorter {
         }
     }
 
-    /// Adds an item. A text that is that of the item `same` items ago costs nothing again.
+    /// Adds an item. A text equal to that of the item `same` items ago takes no further memory.
     pub(super) fn push(&mut self, text: &[u8], number: u64, same: usize) -> io::Result<()> {
         let before = self
             .items
@@ -111,26 +111,26 @@ impl Sorter {
         self.items.clear();
         self.texts.clear();
         if spilled.runs.len() >= MAX_RUNS {
-            spilled.join(&self.folder)?;
+            spilled.merge_runs(&self.folder)?;
         }
         self.spilled = Some(spilled);
         Ok(())
     }
 
-    /// Shows all items in order.
+    /// Calls `visit` with all items in order.
     pub(super) fn for_each<E: From<io::Error>>(
         mut self,
-        mut show: impl FnMut(&[u8], u64) -> Result<(), E>,
+        mut visit: impl FnMut(&[u8], u64) -> Result<(), E>,
     ) -> Result<(), E> {
         if self.spilled.is_some() && !self.items.is_empty() {
             self.spill()?;
         }
         if let Some(spilled) = self.spilled {
-            return spilled.for_each(show);
+            return spilled.for_each(visit);
         }
         self.sort();
         for item in &self.items {
-            show(text_of(&self.texts, item), item.number)?;
+            visit(text_of(&self.texts, item), item.number)?;
         }
         Ok(())
     }
@@ -141,18 +141,18 @@ impl Spilled {
         self.file.write_all(&narrow(text.len())?.to_le_bytes())?;
         self.file.write_all(&number.to_le_bytes())?;
         self.file.write_all(text)?;
-        self.end += (HEAD + text.len()) as u64;
+        self.end += (ITEM_HEADER + text.len()) as u64;
         Ok(())
     }
 
-    /// Makes one run of all.
-    fn join(&mut self, folder: &Path) -> io::Result<()> {
-        let joined = Self {
+    /// Merges all runs into one.
+    fn merge_runs(&mut self, folder: &Path) -> io::Result<()> {
+        let merged = Self {
             file: BufWriter::with_capacity(READ_AHEAD, tempfile::tempfile_in(folder)?),
             end: 0,
             runs: Vec::new(),
         };
-        let former = std::mem::replace(self, joined);
+        let former = std::mem::replace(self, merged);
         former.for_each(|text, number| self.write(text, number))?;
         self.runs.push((0, self.end));
         Ok(())
@@ -160,13 +160,13 @@ impl Spilled {
 
     fn for_each<E: From<io::Error>>(
         self,
-        mut show: impl FnMut(&[u8], u64) -> Result<(), E>,
+        mut visit: impl FnMut(&[u8], u64) -> Result<(), E>,
     ) -> Result<(), E> {
         let file = self.file.into_inner().map_err(io::IntoInnerError::into_error)?;
         let mut heads = BinaryHeap::new();
         for (at, end) in self.runs {
             let mut run = Run {
-                file: BufReader::with_capacity(READ_AHEAD, Part { file: &file, at, end }),
+                file: BufReader::with_capacity(READ_AHEAD, FileSlice { file: &file, at, end }),
                 text: Vec::new(),
                 number: 0,
             };
@@ -175,7 +175,7 @@ impl Spilled {
             }
         }
         while let Some(Reverse(mut run)) = heads.pop() {
-            show(&run.text, run.number)?;
+            visit(&run.text, run.number)?;
             if run.advance()? {
                 heads.push(Reverse(run));
             }
@@ -184,15 +184,15 @@ impl Spilled {
     }
 }
 
-/// A sorted part of a file, at its next item.
+/// Sorted part of a file, positioned at its next item.
 struct Run<'a> {
-    file: BufReader<Part<'a>>,
+    file: BufReader<FileSlice<'a>>,
     text: Vec<u8>,
     number: u64,
 }
 
 impl Run<'_> {
-    /// Reads the next item; false at the end.
+    /// Reads the next item; returns false at the end.
     fn advance(&mut self) -> io::Result<bool> {
         if self.file.fill_buf()?.is_empty() {
             return Ok(false);
@@ -227,14 +227,14 @@ impl PartialEq for Run<'_> {
 
 impl Eq for Run<'_> {}
 
-/// A part of a file that is read without moving the file's position.
-struct Part<'a> {
+/// Part of a file, read without moving the file's position.
+struct FileSlice<'a> {
     file: &'a File,
     at: u64,
     end: u64,
 }
 
-impl Read for Part<'_> {
+impl Read for FileSlice<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let left = usize::try_from(self.end - self.at)
             .unwrap_or(usize::MAX)
@@ -247,11 +247,11 @@ impl Read for Part<'_> {
     }
 }
 
-/// Bytes that are written first and read once from the beginning; small ones stay in memory.
-pub(super) struct Scratch(BufWriter<tempfile::SpooledTempFile>);
+/// Temporary bytes, written first and then read once from the beginning; small contents stay in memory.
+pub(super) struct ScratchFile(BufWriter<tempfile::SpooledTempFile>);
 
-impl Scratch {
-    /// Bytes that stay in memory.
+impl ScratchFile {
+    /// Maximum size in memory, in bytes.
     const SPOOL: usize = 64 * 1024;
 
     pub(super) fn new(folder: &Path) -> Self {
@@ -262,7 +262,7 @@ impl Scratch {
         self.0.write_all(bytes)
     }
 
-    /// From the beginning.
+    /// Returns a reader from the beginning.
     pub(super) fn read(self) -> io::Result<BufReader<tempfile::SpooledTempFile>> {
         let mut file = self.0.into_inner().map_err(io::IntoInnerError::into_error)?;
         file.seek(SeekFrom::Start(0))?;
@@ -283,7 +283,7 @@ fn narrow(number: usize) -> io::Result<u32> {
 mod tests {
     use super::*;
 
-    /// Sorts words with little memory and says how many runs there were at the end.
+    /// Sorts words with little memory and returns the number of runs at the end, too.
     fn sorted(memory: usize, count: u64) -> (Vec<(Vec<u8>, u64)>, usize) {
         let folder = tempfile::tempdir().unwrap();
         let mut sorter = Sorter::with_memory(folder.path(), memory);
@@ -304,22 +304,22 @@ mod tests {
 
     #[test]
     fn runs_on_disk_give_the_same_order_as_memory() {
-        let (wanted, runs) = sorted(MEMORY, 5000);
-        assert_eq!((wanted.len(), runs), (5000, 0));
-        assert!(wanted.is_sorted());
+        let (keys_wanted, runs) = sorted(MEMORY, 5000);
+        assert_eq!((keys_wanted.len(), runs), (5000, 0));
+        assert!(keys_wanted.is_sorted());
         let (seen, runs) = sorted(400, 5000);
         assert!(runs > 100, "{runs}");
-        assert_eq!(seen, wanted);
-        // So many runs that they are joined on the way.
+        assert_eq!(seen, keys_wanted);
+        // So many runs that some are merged on the way.
         let (seen, runs) = sorted(60, 5000);
         assert!(runs < MAX_RUNS, "{runs}");
-        assert_eq!(seen, wanted);
+        assert_eq!(seen, keys_wanted);
     }
 
     #[test]
     fn scratch_reads_what_was_written() {
         let folder = tempfile::tempdir().unwrap();
-        let mut scratch = Scratch::new(folder.path());
+        let mut scratch = ScratchFile::new(folder.path());
         let bytes: Vec<u8> = (0..300_000_u32).flat_map(u32::to_le_bytes).collect();
         for piece in bytes.chunks(1000) {
             scratch.write(piece).unwrap();

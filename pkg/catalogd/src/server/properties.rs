@@ -1,25 +1,26 @@
-//! Laws of what clients send: they hold for every query and every `Range` header. The fuzz targets call them, too.
+//! Properties of the parsers of requests: they hold for every query and every `Range` header. The fuzz targets check
+//! them, too.
 
 use axum::http::{HeaderMap, HeaderValue, header};
 
 use super::project::Projection;
 use super::query;
-use super::range::{Range, requested};
+use super::range::{Range, parse};
 
-/// An object with all shapes of values that a projection goes through.
+/// Object with all shapes of values that a projection traverses.
 const OBJECT: &str = r#"{"a":{"b":[{"c":1},[2],{"c":null}],"d":"x"},"b":[],"name":"n","schema":"s"}"#;
 
-/// Reads a query, and applies what it keeps of objects: the answer is an object again, and no longer than the whole.
+/// Parses a query and applies its projection: the result is an object, and no longer than the input.
 pub(super) fn query(text: &str) {
-    let Ok(found) = query::read(Some(text)) else {
+    let Ok(found) = query::parse(Some(text)) else {
         return;
     };
     let named = [&found.filter.schema, &found.filter.package, &found.filter.name];
     assert!(named.into_iter().flatten().all(|value| !value.is_empty()));
     if let Some(projection) = found.projection {
-        let kept = apply(&projection, OBJECT.as_bytes());
-        assert!(kept.len() <= OBJECT.len());
-        assert_eq!(apply(&projection, &kept), kept, "a second time changes nothing");
+        let cache = apply(&projection, OBJECT.as_bytes());
+        assert!(cache.len() <= OBJECT.len());
+        assert_eq!(apply(&projection, &cache), cache, "a second time changes nothing");
     }
 }
 
@@ -32,13 +33,13 @@ fn apply(projection: &Projection, object: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Reads a `Range` header against a content of `size` bytes: a part lies within it, and is not empty.
+/// Parses a `Range` header for content of `size` bytes: a part is within the content and not empty.
 pub(super) fn range(text: &[u8], size: u64) {
     let Ok(value) = HeaderValue::from_bytes(text) else {
         return;
     };
     let headers = HeaderMap::from_iter([(header::RANGE, value)]);
-    if let Range::Part { start, length } = requested(&headers, size) {
+    if let Range::Part { start, length } = parse(&headers, size) {
         assert!(length > 0 && start.checked_add(length).is_some_and(|end| end <= size));
     }
 }
