@@ -9,6 +9,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 use olm_text::dns::{is_label, is_subdomain};
+use olm_text::object::{ObjectId, text};
 use olm_text::{cut, printable, quoted};
 
 /// Characters that stand for themselves in a segment of a path (RFC 3986, unreserved).
@@ -108,23 +109,11 @@ fn rule_of(group: &str, kind: &str) -> Rule {
 /// # Errors
 /// [`InvalidName`] if no API server can hold the object under its name.
 pub fn check(object: &Value) -> Result<(), InvalidName> {
-    let text = |pointer: &str| {
-        object
-            .pointer(pointer)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-    };
-    let api_version = text("/apiVersion");
-    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    if !api_version.is_empty() {
-        check_api(group, version)?;
+    let id = ObjectId::of(object);
+    if !text(object, "/apiVersion").is_empty() {
+        check_api(id.group, id.version)?;
     }
-    check_place(
-        group,
-        text("/kind"),
-        text("/metadata/namespace"),
-        text("/metadata/name"),
-    )
+    check_place(id.group, id.kind, id.namespace, id.name)
 }
 
 /// Most names in the message of [`InvalidNames`].
@@ -144,7 +133,7 @@ pub struct InvalidNames(String);
 pub fn check_all<'a>(objects: impl Iterator<Item = &'a Value>) -> Result<(), InvalidNames> {
     let mut faults: Vec<String> = objects
         .filter_map(|object| {
-            let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
+            let kind = text(object, "/kind");
             let fault = check(object).err()?;
             Some(format!("{}: {fault}", printable(&cut(kind, SHOWN))))
         })

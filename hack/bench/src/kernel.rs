@@ -1,9 +1,9 @@
 //! Figures of processes and of folders.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use data_encoding::HEXLOWER;
 pub(crate) use olm_harness::Kernel;
 use sha2::{Digest as _, Sha256};
 
@@ -24,10 +24,5 @@ pub(crate) fn size_of(folder: &Path) -> u64 {
 
 /// SHA-256, hexadecimal.
 pub(crate) fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes)
-        .iter()
-        .fold(String::new(), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+    HEXLOWER.encode(&Sha256::digest(bytes))
 }

@@ -4,10 +4,9 @@
 
 use std::collections::BTreeMap;
 
+use olm_text::object::ObjectId;
 use serde::Deserialize;
 use serde_json::Value;
-
-use crate::plan::group_kind;
 
 /// The answer of the probes on one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,8 +128,8 @@ impl Prober {
 impl Selector {
     fn matches(&self, object: &Value) -> bool {
         if let Some(wanted) = &self.group_kind {
-            let (group, kind) = group_kind(object);
-            return wanted.group == group && wanted.kind == kind;
+            let id = ObjectId::of(object);
+            return wanted.group == id.group && wanted.kind == id.kind;
         }
         self.label.as_ref().is_some_and(|label| label.matches(object))
     }
@@ -211,7 +210,8 @@ fn condition_failure(wanted: &ConditionEqual, object: &Value) -> Option<String> 
     reason = "outer: whether it is answered here; inner: what is missing"
 )]
 fn stateful_set_available(wanted: &ConditionEqual, object: &Value) -> Option<Option<String>> {
-    if group_kind(object) != ("apps".to_owned(), "StatefulSet".to_owned())
+    let id = ObjectId::of(object);
+    if (id.group, id.kind) != ("apps", "StatefulSet")
         || wanted.type_ != "Available"
         || wanted.status != "True"
         || object.pointer("/status/conditions").is_some()
@@ -265,8 +265,8 @@ fn field(object: &Value, path: &str) -> Option<Value> {
                     | "status.readyReplicas"
                     | "status.availableReplicas"
             );
-            let workload =
-                group_kind(object).0 == "apps" && object.pointer("/status/observedGeneration").is_some();
+            let workload = ObjectId::of(object).group == "apps"
+                && object.pointer("/status/observedGeneration").is_some();
             return (count && workload).then(|| Value::from(0));
         };
         value = next;

@@ -5,9 +5,11 @@
 //! Keys are sorted, there is no white space, U+2028 and U+2029 are escaped, and numbers have Go's form: an
 //! integer that does not fit 64 signed bits is a float there.
 
-use std::fmt::Write as _;
 use std::io;
 
+use std::fmt::Write as _;
+
+use data_encoding::HEXLOWER;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::ser::{Formatter, Serializer};
@@ -57,15 +59,7 @@ pub fn list_hash(objects: &[Value]) -> String {
         }
         hash.update(text);
     }
-    hex(&hash.finalize())
-}
-
-/// Two lower-case digits a byte.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    HEXLOWER.encode(&hash.finalize())
 }
 
 fn encode(value: &Value, html: bool) -> String {

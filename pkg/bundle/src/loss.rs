@@ -18,10 +18,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use olm_text::object::metadata_name;
 use serde_json::Value;
 
 use crate::parse::{CSV_KIND, manifest_objects};
-use crate::render::{CERTIFICATE_VOLUMES, metadata_name};
+use crate::render::CERTIFICATE_VOLUMES;
 use crate::shape::{CRD, DEPLOYMENT_SPEC, Presence, Shape, is_empty, shapes};
 
 /// A value of a manifest that no rendered object has.

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use olm_text::dns::subdomain_faults;
+use olm_text::object::{metadata_name, text};
 
 use crate::config::WATCH_NAMESPACES;
 use crate::model::{InstallMode, Webhook, WebhookType};
-use crate::render::metadata_name;
 use crate::{Bundle, Certificates, RenderError, RenderOptions};
 
 /// Whether objects of a kind live in a namespace.
@@ -345,10 +345,7 @@ fn is_forbidden(resource: &str) -> bool {
 
 fn kinds(bundle: &Bundle) -> Vec<String> {
     let unsupported = |object: &serde_json::Value| {
-        let kind = object
-            .get("kind")
-            .and_then(serde_json::Value::as_str)
-            .unwrap_or_default();
+        let kind = text(object, "/kind");
         scope_of(kind).is_none().then(|| {
             format!(
                 "unsupported resource \"{}\" with kind \"{kind}\"",

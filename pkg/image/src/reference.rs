@@ -7,6 +7,8 @@
 
 use std::{fmt, str::FromStr};
 
+use data_encoding::HEXLOWER;
+
 /// Longest repository name, domain and path together, in bytes.
 const NAME_BYTES: usize = 255;
 /// Longest tag in bytes.
@@ -154,12 +156,7 @@ impl CanonicalRef {
 impl Digest {
     /// A digest from its algorithm and raw hash.
     pub(crate) fn from_hash(algorithm: Algorithm, hash: &[u8]) -> Self {
-        use fmt::Write as _;
-        let mut hex = String::with_capacity(hash.len() * 2);
-        for byte in hash {
-            // Writing to a String does not fail.
-            let _ = write!(hex, "{byte:02x}");
-        }
+        let hex = HEXLOWER.encode(hash);
         Self { algorithm, hex }
     }
 

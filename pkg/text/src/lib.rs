@@ -1,8 +1,9 @@
-//! Texts that several crates need: error chains, foreign text in messages, DNS names.
+//! Texts and names that several crates need: error chains, foreign text in messages, DNS names, identity of objects.
 
 mod chain;
 pub mod dns;
 mod foreign;
+pub mod object;
 
 pub use chain::{causes, chain, chain_within};
 pub use foreign::{cut, head, printable, quoted};

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
 use crate::process::Spawn;
@@ -134,7 +135,7 @@ fn hash_of(sources: &Path) -> Result<String> {
         hash.update(&bytes);
     }
     hash.update(LDFLAGS.as_bytes());
-    Ok(crate::hex(&hash.finalize()))
+    Ok(HEXLOWER.encode(&hash.finalize()))
 }
 
 fn build(sources: &Path, output: &Path, logs: &Path, missing: &[&str]) -> Result<()> {

@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use data_encoding::HEXLOWER;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use oci_client::secrets::RegistryAuth;
@@ -367,7 +368,7 @@ fn descriptor(media_type: &str, bytes: &[u8]) -> Value {
 }
 
 fn digest(bytes: &[u8]) -> String {
-    format!("sha256:{}", crate::hex(&Sha256::digest(bytes)))
+    format!("sha256:{}", HEXLOWER.encode(&Sha256::digest(bytes)))
 }
 
 fn layer(files: &BTreeMap<String, Vec<u8>>, modes: &Modes) -> Result<Layer> {

@@ -38,13 +38,5 @@ pub use wait::eventually;
 
 /// A short random name part, valid in names of Kubernetes and of images: eight lower-case letters and digits.
 pub fn unique_id() -> String {
-    hex(&rand::random::<[u8; 4]>())
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    data_encoding::HEXLOWER.encode(&rand::random::<[u8; 4]>())
 }

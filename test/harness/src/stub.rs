@@ -12,6 +12,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{HeaderName, HeaderValue, Response, StatusCode, header};
+use data_encoding::HEXLOWER;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
@@ -142,7 +143,7 @@ pub fn not_found() -> Answer {
 
 /// Digest of bytes as registries write it: `sha256:HEX`.
 pub fn sha256(bytes: &[u8]) -> String {
-    format!("sha256:{}", crate::hex(&Sha256::digest(bytes)))
+    format!("sha256:{}", HEXLOWER.encode(&Sha256::digest(bytes)))
 }
 
 /// An image of one layer, by the names of its parts.

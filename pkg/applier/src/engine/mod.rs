@@ -19,6 +19,7 @@ use kube::Client;
 use kube::api::ApiResource;
 use kube::discovery::Scope;
 use olm_api::CollisionProtection;
+use olm_text::object::ObjectId;
 use olm_text::{cut, printable};
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -30,7 +31,6 @@ pub use teardown::Teardown;
 
 use crate::account::Account;
 use crate::ownership::Identity;
-use crate::plan::group_kind;
 use crate::probe::{Prober, Verdict};
 use crate::watch::{Kind, Sight, Watches, older};
 
@@ -90,27 +90,18 @@ pub(crate) struct Id {
 
 impl Id {
     pub(crate) fn of(object: &Value) -> Self {
-        let (group, kind) = group_kind(object);
-        let api_version = object
-            .get("apiVersion")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        let version = api_version.rsplit('/').next().unwrap_or_default().to_owned();
-        let meta = |key: &str| {
-            let value = object.get("metadata").and_then(|m| m.get(key));
-            value.and_then(Value::as_str).unwrap_or_default().to_owned()
-        };
+        let id = ObjectId::of(object);
         // Bundles give their webhook configurations a namespace, which means nothing there: the whole group is cluster-scoped.
-        let namespace = match group.as_str() {
-            "admissionregistration.k8s.io" => String::new(),
-            _ => meta("namespace"),
+        let namespace = match id.group {
+            "admissionregistration.k8s.io" => "",
+            _ => id.namespace,
         };
         Self {
-            name: meta("name"),
-            group,
-            version,
-            kind,
-            namespace,
+            group: id.group.to_owned(),
+            version: id.version.to_owned(),
+            kind: id.kind.to_owned(),
+            namespace: namespace.to_owned(),
+            name: id.name.to_owned(),
         }
     }
 

@@ -9,7 +9,9 @@ mod probes;
 
 use std::collections::BTreeMap;
 
+use data_encoding::HEXLOWER;
 use olm_bundle::escaped_json;
+use olm_text::object::ObjectId;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
@@ -43,7 +45,7 @@ impl Phase {
         value.insert("name".to_owned(), Value::String(self.name.clone()));
         value.insert("objects".to_owned(), Value::Array(self.objects.clone()));
         let sum = Sha256::digest(escaped_json(&Value::Object(value)));
-        format!("sha256:{}", hex(&sum))
+        format!("sha256:{}", HEXLOWER.encode(&sum))
     }
 }
 
@@ -62,13 +64,13 @@ pub struct Stamp {
 pub fn phases(objects: Vec<Value>, stamp: &Stamp) -> Vec<Phase> {
     let mut by_phase: BTreeMap<usize, Vec<Value>> = BTreeMap::new();
     for object in objects {
-        let (group, kind) = group_kind(&object);
-        let index = order::phase_of(&group, &kind);
+        let id = ObjectId::of(&object);
+        let index = order::phase_of(id.group, id.kind);
         by_phase.entry(index).or_default().push(reduced(object, stamp));
     }
     let mut phases = Vec::new();
     for (index, mut objects) in by_phase {
-        objects.sort_by_cached_key(sort_key);
+        objects.sort_by(|a, b| ObjectId::of(a).cmp(&ObjectId::of(b)));
         let name = order::name_of(index);
         for (part, chunk) in objects.chunks(MAX_OBJECTS).enumerate() {
             let name = if part == 0 {
@@ -83,41 +85,6 @@ pub fn phases(objects: Vec<Value>, stamp: &Stamp) -> Vec<Phase> {
         }
     }
     phases
-}
-
-/// The API group and kind an object names; empty where it names none.
-#[must_use]
-pub fn group_kind(object: &Value) -> (String, String) {
-    let (group, _) = group_version(object);
-    (group, text(object, &["kind"]).to_owned())
-}
-
-fn group_version(object: &Value) -> (String, String) {
-    let api_version = text(object, &["apiVersion"]);
-    match api_version.split_once('/') {
-        Some((group, version)) => (group.to_owned(), version.to_owned()),
-        None => (String::new(), api_version.to_owned()),
-    }
-}
-
-fn sort_key(object: &Value) -> [String; 5] {
-    let (group, version) = group_version(object);
-    let field = |path: &[&str]| text(object, path).to_owned();
-    [
-        group,
-        version,
-        field(&["kind"]),
-        field(&["metadata", "namespace"]),
-        field(&["metadata", "name"]),
-    ]
-}
-
-fn text<'a>(object: &'a Value, path: &[&str]) -> &'a str {
-    let mut value = Some(object);
-    for key in path {
-        value = value.and_then(|v| v.get(*key));
-    }
-    value.and_then(Value::as_str).unwrap_or_default()
 }
 
 fn reduced(object: Value, stamp: &Stamp) -> Value {
@@ -152,17 +119,6 @@ fn reduced(object: Value, stamp: &Stamp) -> Value {
     Value::Object(object)
 }
 
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes
-        .iter()
-        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-            // Writing into a String cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -191,7 +147,7 @@ mod tests {
         let got: Vec<String> = phases(all, &Stamp::default())
             .iter()
             .map(|p| {
-                let names: Vec<&str> = p.objects.iter().map(|o| text(o, &["metadata", "name"])).collect();
+                let names: Vec<&str> = p.objects.iter().map(|o| ObjectId::of(o).name).collect();
                 format!("{}: {}", p.name, names.join(" "))
             })
             .collect();

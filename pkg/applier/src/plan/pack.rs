@@ -8,15 +8,17 @@ use std::io::{Read as _, Write as _};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use data_encoding::HEXLOWER;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use olm_bundle::escaped_json;
+use olm_text::object::ObjectId;
 use olm_text::quoted;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{MAX_PHASES, Phase, group_kind, hex};
+use super::{MAX_PHASES, Phase};
 
 /// Largest sum of the objects' bytes that is stored inline.
 pub const INLINE_LIMIT: usize = 256 * 1024;
@@ -141,10 +143,10 @@ pub fn pack(
         bytes.push(stored.collect::<Result<_, _>>()?);
     }
     let total: usize = bytes.iter().flatten().map(Vec::len).sum();
-    let secret = phases
-        .iter()
-        .flat_map(|p| &p.objects)
-        .any(|o| group_kind(o) == (String::new(), "Secret".into()));
+    let secret = phases.iter().flat_map(|p| &p.objects).any(|object| {
+        let id = ObjectId::of(object);
+        id.group.is_empty() && id.kind == "Secret"
+    });
     if total < INLINE_LIMIT && !secret {
         let list = phases
             .into_iter()
@@ -245,10 +247,9 @@ fn bytes_of(object: &Value, phase: &str) -> Result<Vec<u8>, PackError> {
     };
     for (size, limit) in [(sent, REQUEST_LIMIT), (stored.len(), UNPACKED_LIMIT)] {
         if size > limit {
-            let (_, kind) = group_kind(object);
-            let name = object.pointer("/metadata/name").and_then(Value::as_str);
+            let id = ObjectId::of(object);
             return Err(PackError::NeverAccepted {
-                object: format!("{kind} {}", quoted(name.unwrap_or_default(), NAME_SHOWN)),
+                object: format!("{} {}", id.kind, quoted(id.name, NAME_SHOWN)),
                 phase: phase.to_owned(),
                 size,
                 limit,
@@ -287,7 +288,7 @@ fn secret_name(revision: &str, data: &BTreeMap<String, Vec<u8>>) -> String {
         sum.update(key.as_bytes());
         sum.update(value);
     }
-    let sum = hex(&sum.finalize());
+    let sum = HEXLOWER.encode(&sum.finalize());
     format!("{revision}-{}", sum.get(..16).unwrap_or_default())
 }
 

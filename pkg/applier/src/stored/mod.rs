@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use kube::Client;
 use olm_bundle::crd_schema::{Fault, Target};
+use olm_text::object::ObjectId;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -164,11 +165,8 @@ fn judge(body: &[u8], target: &Target, named: usize) -> Result<(Survey, Option<S
             out.unknown.insert("an object cannot be read".to_owned());
             continue;
         };
-        let text = |pointer: &str| {
-            let found = object.pointer(pointer).and_then(Value::as_str);
-            found.unwrap_or_default().to_owned()
-        };
-        let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
+        let id = ObjectId::of(&object);
+        let (namespace, name) = (id.namespace.to_owned(), id.name.to_owned());
         let verdict = target.check(object);
         out.unknown.extend(verdict.unknown);
         if verdict.faults.is_empty() {

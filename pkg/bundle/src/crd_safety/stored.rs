@@ -1,5 +1,6 @@
 //! Stored versions that a new CRD lacks, and the way to get rid of them.
 
+use olm_text::object::{metadata_name, text};
 use serde_json::{Value, json};
 
 use super::{Finding, crd_wide, is, versions as versions_of};
@@ -35,9 +36,8 @@ pub fn migration(old: &Value, new: &Value) -> Option<String> {
     if removed.is_empty() {
         return None;
     }
-    let text = |pointer: &str| old.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-    let (group, plural) = (text("/spec/group"), text("/spec/names/plural"));
-    let crd = text("/metadata/name");
+    let (group, plural) = (text(old, "/spec/group"), text(old, "/spec/names/plural"));
+    let crd = metadata_name(old);
     let all = versions_of(old);
     let with = |key: &'static str| all.iter().filter(move |(_, version)| is(version, key));
     let (storage, _) = with("storage").next()?;

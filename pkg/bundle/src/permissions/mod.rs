@@ -9,9 +9,8 @@ mod rule;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use olm_text::object::{ObjectId, metadata_name, text};
 use serde_json::Value;
-
-use crate::render::metadata_name;
 
 pub use resource::Resource;
 pub use rule::PolicyRule;
@@ -84,19 +83,6 @@ pub fn required_rules(objects: &[Value], options: &PermissionOptions<'_>) -> Vec
 
 const GROUP: &str = "olm.operatorframework.io";
 
-fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object
-        .pointer(pointer)
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-}
-
-fn group(object: &Value) -> &str {
-    text(object, "/apiVersion")
-        .split_once('/')
-        .map_or("", |(group, _)| group)
-}
-
 /// Returns the scope of an object of a namespaced resource; the cluster if the object has no namespace.
 fn scope(object: &Value, namespaced: bool) -> RuleScope {
     match text(object, "/metadata/namespace") {
@@ -116,7 +102,11 @@ fn own_verbs(objects: &[Value], options: &PermissionOptions<'_>) -> Vec<Required
             .resources
             .and_then(|find| find(text(object, "/apiVersion"), kind))
             .unwrap_or_else(|| Resource::of_kind(kind));
-        let key = (scope(object, resource.namespaced), group(object), resource.plural);
+        let key = (
+            scope(object, resource.namespaced),
+            ObjectId::of(object).group,
+            resource.plural,
+        );
         named.entry(key).or_default().insert(name);
     }
     let mut out = Vec::new();
@@ -139,7 +129,7 @@ fn own_verbs(objects: &[Value], options: &PermissionOptions<'_>) -> Vec<Required
 
 /// Returns the rules that the API server requires if `object` hands out rights.
 fn handing_out(object: &Value, objects: &[Value], escalation: Escalation) -> Vec<RequiredRule> {
-    if group(object) != RBAC {
+    if ObjectId::of(object).group != RBAC {
         return Vec::new();
     }
     let require = |scope, rule| RequiredRule { scope, rule };
@@ -164,7 +154,7 @@ fn handing_out(object: &Value, objects: &[Value], escalation: Escalation) -> Vec
             let scope = scope(object, kind == "RoleBinding");
             let (role_kind, role) = (text(object, "/roleRef/kind"), text(object, "/roleRef/name"));
             let is_bound = |other: &Value| {
-                group(other) == RBAC
+                ObjectId::of(other).group == RBAC
                     && text(other, "/kind") == role_kind
                     && metadata_name(other) == role
                     && (role_kind == "ClusterRole"

@@ -2,12 +2,12 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use data_encoding::HEXLOWER;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::webhooks::service_name;
 use super::{Context, names};
-use crate::json_text::hex;
 use crate::{CertificateRequest, Certificates, RenderError};
 
 /// An object that is to trust, or to carry, a certificate.
@@ -34,7 +34,7 @@ pub(super) fn fingerprint(context: &Context<'_>, deployment: &str) -> Option<Str
     };
     let served = context.webhook_deployments().contains(deployment);
     let certificate = own.get(&secret_name(deployment)).filter(|_| served)?;
-    let mut hash = hex(&Sha256::digest(&certificate.cert_pem));
+    let mut hash = HEXLOWER.encode(&Sha256::digest(&certificate.cert_pem));
     hash.truncate(16);
     Some(hash)
 }

@@ -82,11 +82,3 @@ fn webhook_deployments(bundle: &Bundle) -> BTreeSet<&str> {
         .map(|webhook| webhook.deployment.as_str())
         .collect()
 }
-
-/// `metadata.name`; empty when there is none.
-pub(crate) fn metadata_name(object: &Value) -> &str {
-    object
-        .pointer("/metadata/name")
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-}

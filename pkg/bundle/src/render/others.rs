@@ -1,5 +1,6 @@
 //! Manifests that the bundle brings along and that are passed on as they are.
 
+use olm_text::object::text;
 use serde_json::{Value, json};
 
 use super::Context;
@@ -13,7 +14,7 @@ pub(super) fn manifests(context: &Context<'_>) -> Vec<Value> {
         .iter()
         .map(|object| {
             let mut object = object.clone();
-            let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
+            let kind = text(&object, "/kind");
             if scope_of(kind) == Some(Scope::Namespaced)
                 && let Value::Object(map) = &mut object
             {

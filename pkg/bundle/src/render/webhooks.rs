@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use olm_text::object::metadata_name;
 use serde_json::{Map, Value, json};
 
 use super::certificates::{self, Target};
-use super::{Context, metadata_name, names};
+use super::{Context, names};
 use crate::RenderError;
 use crate::model::{Webhook, WebhookType};
 

@@ -1,12 +1,11 @@
 //! Responses without content: short for the client, with the cause in the log.
 
-use std::fmt::Write as _;
-
 use axum::{
     body::Body,
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::Response,
 };
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
 use super::{conditional::Validators, encoding};
@@ -119,13 +118,7 @@ pub(super) fn etag(of: &str, encoding: Encoding) -> String {
 
 /// Returns half of a hash, hexadecimal: collision-resistant among the queries of one content.
 pub(super) fn short_hash(hash: Sha256) -> String {
-    hash.finalize()
-        .iter()
-        .take(16)
-        .fold(String::new(), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+    HEXLOWER.encode(&hash.finalize()[..16])
 }
 
 /// Sets a header if its value is valid.

@@ -7,6 +7,7 @@ use std::{
     path::Path,
 };
 
+use data_encoding::HEXLOWER;
 use rustix::io::{Errno, ReadWriteFlags};
 
 use sha2::{Digest, Sha256};
@@ -57,7 +58,7 @@ impl<W: Write> DigestWriter<W> {
     }
 
     pub(super) fn finish(self) -> (W, FileInfo) {
-        let sha256 = hex(&self.hash.finalize());
+        let sha256 = HEXLOWER.encode(&self.hash.finalize());
         (
             self.inner,
             FileInfo {
@@ -159,15 +160,4 @@ pub(super) fn remove(path: &Path) -> Result<(), StorageError> {
         Err(error) => Err(error),
     };
     removed.or_else(gone).map_err(StorageError::io("remove", path))
-}
-
-/// Encodes bytes in lower-case hexadecimal.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes
-        .iter()
-        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
 }

@@ -9,6 +9,7 @@ use olm_bundle::{
     Bundle, Certificates, OwnCertificate, RenderError, RenderOptions, findings, lint, parse, render,
     webhook_certificates,
 };
+use olm_text::object::ObjectId;
 use serde_json::{Value, json};
 
 use crate::cli::bundle::{BundleArgs, BundleCommand, Issuer, PermissionsArgs, RenderArgs};
@@ -102,19 +103,12 @@ fn config(text: &str) -> Result<Value, Failure> {
         .map_err(|error| Failure::Usage(format!("the configuration is neither JSON nor YAML: {error}")))
 }
 
-fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object
-        .pointer(pointer)
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-}
-
 async fn rendered(args: &RenderArgs, style: Style) -> Result<Report, Failure> {
     let (bundle, objects) = load(args).await?;
     let mut table = Table::new(&["KIND", "NAMESPACE", "NAME"]);
     for object in &objects {
-        let cells = ["/kind", "/metadata/namespace", "/metadata/name"].map(|pointer| text(object, pointer));
-        table.row(Paint::Plain, cells);
+        let id = ObjectId::of(object);
+        table.row(Paint::Plain, [id.kind, id.namespace, id.name]);
     }
     let mut out = table.text(style, "");
     let _ = writeln!(

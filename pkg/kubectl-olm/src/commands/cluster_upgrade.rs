@@ -6,7 +6,8 @@ use kube::ResourceExt as _;
 use olm_api::{ClusterObjectSet, LifecycleState, keys};
 use olm_status::cluster_upgrade::removed::removed;
 use olm_status::cluster_upgrade::{Installed, Minor, judge};
-use serde_json::{Value, json};
+use olm_text::object::{ObjectId, text as text_of};
+use serde_json::json;
 
 use crate::cli::ClusterUpgradeArgs;
 use crate::failure::Failure;
@@ -77,17 +78,12 @@ pub(crate) async fn check(args: ClusterUpgradeArgs, style: Style) -> Result<Repo
     for set in &revisions {
         for phase in cluster.objects(set).await? {
             for object in &phase.objects {
-                let field = |pointer: &str| {
-                    object
-                        .pointer(pointer)
-                        .and_then(Value::as_str)
-                        .unwrap_or_default()
-                };
+                let id = ObjectId::of(object);
                 let at = on_kubernetes.unwrap_or(target);
-                let Some(found) = removed(field("/apiVersion"), field("/kind"), at) else {
+                let Some(found) = removed(text_of(object, "/apiVersion"), id.kind, at) else {
                     continue;
                 };
-                let name = field("/metadata/name");
+                let name = id.name;
                 let place = format!("{} {name}", found.kind);
                 let api = format!("{}, removed in 1.{}", found.api_version, found.in_minor);
                 table.row(Paint::Bad, [owner(set), &place, &api, found.instead]);

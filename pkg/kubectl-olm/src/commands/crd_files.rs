@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use olm_text::object::ObjectId;
 use olm_yaml::Limits;
 use serde_json::Value;
 
@@ -32,9 +33,7 @@ pub(super) fn read(path: &Path) -> Result<BTreeMap<String, Value>, Failure> {
         }
         let documents = olm_yaml::documents(&text, &Limits::default())
             .map_err(|error| Failure::Usage(format!("cannot read {}: {error}", file.display())))?;
-        let is_crd = |document: &Value| {
-            document.get("kind").and_then(Value::as_str) == Some("CustomResourceDefinition")
-        };
+        let is_crd = |document: &Value| ObjectId::of(document).kind == "CustomResourceDefinition";
         crds.extend(documents.into_iter().filter(is_crd).filter_map(|document| {
             let name = document.pointer("/metadata/name")?.as_str()?.to_owned();
             Some((name, document))

@@ -8,6 +8,7 @@ use olm_applier::stored::{Limits, Survey, survey};
 use olm_bundle::crd_safety::{self, Rules};
 use olm_bundle::crd_schema;
 use olm_resolve::{Selection, resolve};
+use olm_text::object::ObjectId;
 use serde_json::{Value, json};
 
 use super::bundle::rendered_files;
@@ -117,7 +118,7 @@ async fn of_extension(source: &SourceArgs, name: &str) -> Result<BTreeMap<String
     let (_, objects) = rendered_files(&files, &spec.namespace, config)?;
     let crds = objects
         .into_iter()
-        .filter(|object| object.get("kind").and_then(Value::as_str) == Some("CustomResourceDefinition"));
+        .filter(|object| ObjectId::of(object).kind == "CustomResourceDefinition");
     Ok(crds
         .filter_map(|crd| Some((crd.pointer("/metadata/name")?.as_str()?.to_owned(), crd)))
         .collect())

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use kube::ResourceExt as _;
 use olm_api::LifecycleState;
+use olm_text::object::{ObjectId, text as text_of};
 use serde_json::{Value, json};
 
 use crate::cli::ExtensionArgs;
@@ -44,17 +45,12 @@ pub(crate) async fn run(args: ExtensionArgs, style: Style) -> Result<Report, Fai
             let found = live.map(|live| serde_json::to_value(live).unwrap_or_default());
             let (paint, state, why) = health(found.as_ref());
             healthy &= paint == Paint::Good;
-            let field = |pointer: &str| {
-                object
-                    .pointer(pointer)
-                    .and_then(Value::as_str)
-                    .unwrap_or_default()
-            };
-            let (kind, namespace, name) = (
-                field("/kind"),
-                field("/metadata/namespace"),
-                field("/metadata/name"),
-            );
+            let ObjectId {
+                kind,
+                namespace,
+                name,
+                ..
+            } = ObjectId::of(object);
             let title = if namespace.is_empty() {
                 format!("{kind} {name}")
             } else {
@@ -69,7 +65,7 @@ pub(crate) async fn run(args: ExtensionArgs, style: Style) -> Result<Report, Fai
                 clean(&why)
             );
             objects.push(
-                json!({"kind": kind, "apiVersion": field("/apiVersion"), "namespace": namespace,
+                json!({"kind": kind, "apiVersion": text_of(object, "/apiVersion"), "namespace": namespace,
                 "name": name, "health": state}),
             );
         }

@@ -7,6 +7,7 @@ use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use data_encoding::HEXLOWER;
 use olm_api::keys;
 use olm_image::{Filter, HostPolicy, ImageConfig, Puller, Reference};
 use sha2::{Digest as _, Sha256};
@@ -148,13 +149,7 @@ fn outdated(places: &Path) -> Vec<String> {
 /// A name that is valid as the owner of a place in the cache.
 fn owner(purpose: Purpose, reference: &str) -> String {
     let digest = Sha256::digest(reference);
-    let hex: String = digest
-        .iter()
-        .take(16)
-        .flat_map(|byte| [byte >> 4, byte & 15])
-        .filter_map(|nibble| char::from_digit(u32::from(nibble), 16))
-        .collect();
-    format!("{}{hex}", purpose.prefix())
+    format!("{}{}", purpose.prefix(), HEXLOWER.encode(&digest[..16]))
 }
 
 fn cache_dir() -> PathBuf {

@@ -12,6 +12,7 @@ use olm_api::names::{self, Segment};
 use olm_api::{ClusterExtension, ClusterObjectSet, keys};
 use olm_applier::plan;
 use olm_runtime::client::is_absent;
+use olm_text::object::{ObjectId, group_version, text};
 use serde_json::Value;
 
 use super::SourceError;
@@ -111,16 +112,16 @@ impl Cluster {
         object: &Value,
         kinds: &mut BTreeMap<(String, String), Option<ApiResource>>,
     ) -> Result<Option<DynamicObject>, SourceError> {
-        let text = |pointer: &str| {
-            object
-                .pointer(pointer)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-        };
         if names::check(object).is_err() {
             return Ok(None);
         }
-        let key = (text("/apiVersion").to_owned(), text("/kind").to_owned());
+        let ObjectId {
+            kind,
+            namespace,
+            name,
+            ..
+        } = ObjectId::of(object);
+        let key = (text(object, "/apiVersion").to_owned(), kind.to_owned());
         if !kinds.contains_key(&key) {
             let found = resource(self.client(), &key.0, &key.1).await?;
             kinds.insert(key.clone(), found);
@@ -128,7 +129,6 @@ impl Cluster {
         let Some(Some(resource)) = kinds.get(&key) else {
             return Ok(None);
         };
-        let (name, namespace) = (text("/metadata/name"), text("/metadata/namespace"));
         let api: Api<DynamicObject> = if namespace.is_empty() {
             Api::all_with(self.client().clone(), resource)
         } else {
@@ -207,7 +207,7 @@ async fn resource(
     api_version: &str,
     kind: &str,
 ) -> Result<Option<ApiResource>, SourceError> {
-    let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+    let (group, version) = group_version(api_version);
     let kind = GroupVersionKind::gvk(group, version, kind);
     let asked = pinned_kind(client, &kind);
     match tokio::time::timeout(std::time::Duration::from_secs(30), asked).await {

@@ -9,8 +9,8 @@ use kube::ResourceExt as _;
 use olm_api::condition::{find, reasons, types};
 use olm_api::{ClusterObjectSet, LifecycleState, ObservedPhase, keys};
 use olm_applier::ownership::{Identity, Sibling};
-use olm_applier::plan::{Phase, group_kind};
-use serde_json::Value;
+use olm_applier::plan::Phase;
+use olm_text::object::ObjectId;
 
 /// State that a revision is to reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,19 +168,12 @@ pub(super) fn changed(observed: &[ObservedPhase], now: &[ObservedPhase]) -> Opti
 
 /// Returns the first fault of the objects; `None` if they are valid.
 pub(super) fn invalid(name: &str, number: i64, phases: &[Phase]) -> Option<String> {
-    let mut places: BTreeMap<[String; 4], BTreeSet<usize>> = BTreeMap::new();
+    let mut places: BTreeMap<[&str; 4], BTreeSet<usize>> = BTreeMap::new();
     let mut twice: BTreeSet<String> = BTreeSet::new();
     for (index, phase) in phases.iter().enumerate() {
         for object in &phase.objects {
-            let meta = |key: &str| {
-                object
-                    .get("metadata")
-                    .and_then(|m| m.get(key))
-                    .and_then(Value::as_str)
-                    .unwrap_or_default()
-            };
-            let (group, kind) = group_kind(object);
-            if kind.is_empty() || meta("name").is_empty() {
+            let id = ObjectId::of(object);
+            if id.kind.is_empty() || id.name.is_empty() {
                 return Some(format!(
                     "phase {index} validation error: an object has no kind or no name"
                 ));
@@ -198,12 +191,12 @@ pub(super) fn invalid(name: &str, number: i64, phases: &[Phase]) -> Option<Strin
                     .is_some_and(|m| m.get(key).is_some_and(|v| !v.is_null()))
                 {
                     return Some(format!(
-                        "phase {index} validation error: {kind} {}: metadata.{key} must be empty",
-                        meta("name")
+                        "phase {index} validation error: {} {}: metadata.{key} must be empty",
+                        id.kind, id.name
                     ));
                 }
             }
-            let key = [group, kind, meta("namespace").to_owned(), meta("name").to_owned()];
+            let key = [id.group, id.kind, id.namespace, id.name];
             let seen = places.entry(key).or_default();
             if !seen.is_empty() {
                 twice.extend(seen.iter().filter_map(|i| phases.get(*i)).map(|p| p.name.clone()));
@@ -225,7 +218,7 @@ pub(super) fn invalid(name: &str, number: i64, phases: &[Phase]) -> Option<Strin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     fn set(value: &Value) -> ClusterObjectSet {
         let mut base = json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet",

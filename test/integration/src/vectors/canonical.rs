@@ -3,10 +3,10 @@
 
 use super::catalogs::missing;
 use super::{Report, deviations, rows};
+use data_encoding::HEXLOWER;
 use olm_fbc::{IndexIgnore, Limits, decode};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
-use std::fmt::Write as _;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -64,7 +64,7 @@ pub fn run(dir: &Path) -> Report {
 fn digest(root: &Path) -> anyhow::Result<String> {
     let mut hash = Sha256::new();
     blobs(root, |blob| hash.update(blob))?;
-    hex(hash)
+    Ok(HEXLOWER.encode(&hash.finalize()))
 }
 
 /// The same with `integer` damaged as upstream does: the one thing that may differ.
@@ -74,15 +74,7 @@ fn upstreams(root: &Path, integer: &str) -> anyhow::Result<String> {
     blobs(root, |blob| {
         hash.update(String::from_utf8_lossy(blob).replace(integer, &damaged));
     })?;
-    hex(hash)
-}
-
-fn hex(hash: Sha256) -> anyhow::Result<String> {
-    let mut text = String::new();
-    for byte in hash.finalize() {
-        write!(text, "{byte:02x}")?;
-    }
-    Ok(text)
+    Ok(HEXLOWER.encode(&hash.finalize()))
 }
 
 fn blobs(root: &Path, mut each: impl FnMut(&[u8])) -> anyhow::Result<()> {

@@ -4,6 +4,7 @@ use super::Report;
 use super::content::{self, Asked, Recorded};
 use anyhow::Result;
 use axum::body::Body;
+use data_encoding::HEXLOWER;
 use http::{Request, Response, header};
 use http_body::Body as _;
 use http_body_util::BodyExt as _;
@@ -85,9 +86,7 @@ impl Recorded for Row {
                 0
             }
         };
-        let sha256 = Sha256::digest(&decoded)
-            .iter()
-            .fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
+        let sha256 = HEXLOWER.encode(&Sha256::digest(&decoded));
         Ok(Answer {
             status: parts.status.as_u16(),
             encoded: encoding.is_some(),

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use data_encoding::HEXLOWER;
 use olm_bundle::{Certificates, ParseError, RenderError, RenderOptions};
 use serde::Deserialize;
 use serde_json::Value;
@@ -202,8 +203,6 @@ fn identify(object: &Value) -> Object {
         gvk: format!("{}/{}", text("/apiVersion"), text("/kind")),
         namespace: text("/metadata/namespace"),
         name: text("/metadata/name"),
-        sha256: hash
-            .iter()
-            .fold(String::new(), |text, byte| text + &format!("{byte:02x}")),
+        sha256: HEXLOWER.encode(&hash),
     }
 }

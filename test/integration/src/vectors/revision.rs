@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use data_encoding::HEXLOWER;
 use olm_applier::plan::{self, Stamp};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -220,8 +221,5 @@ fn stamp() -> Stamp {
 
 /// SHA-256 of the object as recorded: sorted keys and no white space; HTML is not escaped there.
 fn digest(object: &Value) -> String {
-    let digest = Sha256::digest(olm_bundle::canonical_json(object));
-    digest
-        .iter()
-        .fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+    HEXLOWER.encode(&Sha256::digest(olm_bundle::canonical_json(object)))
 }

@@ -1,7 +1,6 @@
 //! Digest of everything that determines the objects of a revision.
 
-use std::fmt::Write as _;
-
+use data_encoding::HEXLOWER;
 use olm_api::ClusterExtension;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -68,12 +67,7 @@ impl RenderInputs<'_> {
             "certificates": self.provider.as_str(),
         })
         .to_string();
-        let digest = Sha256::digest(text.as_bytes());
-        digest.iter().fold("sha256:".to_owned(), |mut text, byte| {
-            // Writing into a String cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+        format!("sha256:{}", HEXLOWER.encode(&Sha256::digest(text.as_bytes())))
     }
 }
 

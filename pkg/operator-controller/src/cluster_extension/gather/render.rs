@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use olm_api::names;
 use olm_bundle::{Certificates, RenderOptions};
 use olm_runtime::Feature;
+use olm_text::object::ObjectId;
 use serde_json::Value;
 
 use super::bundle::Pulled;
@@ -81,22 +82,14 @@ pub(crate) async fn render<'a>(
 /// cannot hold both.
 fn distinct(objects: Vec<Value>) -> Vec<Value> {
     let identity = |object: &Value| {
-        let text = |pointer: &str| {
-            object
-                .pointer(pointer)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned()
-        };
-        let group = text("/apiVersion")
-            .rsplit_once('/')
-            .map(|(group, _)| group.to_owned());
-        (
+        let ObjectId {
             group,
-            text("/kind"),
-            text("/metadata/namespace"),
-            text("/metadata/name"),
-        )
+            kind,
+            namespace,
+            name,
+            ..
+        } = ObjectId::of(object);
+        [group, kind, namespace, name].map(ToOwned::to_owned)
     };
     let mut seen = HashSet::new();
     let mut kept: Vec<Value> = objects

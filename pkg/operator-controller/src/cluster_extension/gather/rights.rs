@@ -19,6 +19,7 @@ use olm_applier::engine::acting_as;
 use olm_bundle::permissions::{
     Escalation, PermissionOptions, PolicyRule, RequiredRule, RuleScope, required_rules,
 };
+use olm_text::object::text;
 use serde_json::{Value, json};
 
 use crate::ServiceAccountPolicy;
@@ -91,13 +92,6 @@ pub(crate) async fn check(client: &Client, account: &Account, objects: &[Value])
             rules: describe(&merged(missing)),
         })
     }
-}
-
-fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object
-        .pointer(pointer)
-        .and_then(Value::as_str)
-        .unwrap_or_default()
 }
 
 fn is_role(object: &Value) -> bool {
