@@ -1,24 +1,24 @@
-//! The service account that an extension is installed with. Pure.
+//! Service account of an extension's installation. Pure.
 //!
-//! Invariant: there is no account without a name and a namespace, so no request ever asks to be an empty user.
+//! Invariant: every account has a name and a namespace, so no request ever impersonates an empty user.
 
 use std::fmt;
 
 use olm_api::{ClusterObjectSet, keys};
 use olm_text::dns::{is_label, is_subdomain};
 
-/// A service account that the controller acts as.
+/// A service account that the controller impersonates.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Account {
     namespace: String,
     name: String,
 }
 
-/// What names no service account.
+/// Invalid service account.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AccountError {
-    /// A revision says whose rights to use, but not all of it.
+    /// The revision has only one of the two annotations.
     #[error("revision \"{revision}\" is missing ServiceAccount {part} annotation")]
     Incomplete {
         /// Name of the revision.
@@ -26,16 +26,16 @@ pub enum AccountError {
         /// `name` or `namespace`.
         part: &'static str,
     },
-    /// It cannot be the name of one.
+    /// The names are invalid.
     #[error("\"{0}\" is no name of a service account")]
     Malformed(String),
 }
 
 impl Account {
-    /// The account `name` in `namespace`.
+    /// Returns the account `name` in `namespace`.
     ///
     /// # Errors
-    /// [`AccountError::Malformed`] for what Kubernetes would not take as the names, the empty text included.
+    /// [`AccountError::Malformed`] for names that Kubernetes refuses, including empty ones.
     pub fn new(namespace: &str, name: &str) -> Result<Self, AccountError> {
         if !is_label(namespace) || !is_subdomain(name) {
             return Err(AccountError::Malformed(format!("{namespace}/{name}")));
@@ -46,11 +46,12 @@ impl Account {
         })
     }
 
-    /// The account that `set` names in its annotations; `None` when it names none and the controller acts as itself.
+    /// Returns the account in the annotations of `set`; `None` if there is none and the controller uses its own
+    /// rights.
     ///
     /// # Errors
-    /// [`AccountError`] when only a part is named, or what is named cannot be.
-    pub fn of(set: &ClusterObjectSet) -> Result<Option<Self>, AccountError> {
+    /// [`AccountError`] if the annotations are incomplete or invalid.
+    pub fn from_annotations(set: &ClusterObjectSet) -> Result<Option<Self>, AccountError> {
         let annotation = |key: &str| set.metadata.annotations.as_ref().and_then(|all| all.get(key));
         let name = annotation(keys::SERVICE_ACCOUNT_NAME_ANNOTATION);
         let namespace = annotation(keys::SERVICE_ACCOUNT_NAMESPACE_ANNOTATION);
@@ -66,25 +67,25 @@ impl Account {
         }
     }
 
-    /// Its namespace.
+    /// Returns the namespace.
     #[must_use]
     pub fn namespace(&self) -> &str {
         &self.namespace
     }
 
-    /// Its name.
+    /// Returns the name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its name as a user, `system:serviceaccount:NAMESPACE:NAME`.
+    /// Returns the user name, `system:serviceaccount:NAMESPACE:NAME`.
     #[must_use]
     pub fn user(&self) -> String {
         format!("system:serviceaccount:{}:{}", self.namespace, self.name)
     }
 
-    /// The groups that every service account of the namespace is in.
+    /// Returns the groups of every service account in the namespace.
     #[must_use]
     pub fn groups(&self) -> Vec<String> {
         vec![
@@ -95,7 +96,7 @@ impl Account {
     }
 }
 
-/// As messages name it.
+/// Formats the account for messages.
 impl fmt::Display for Account {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn no_account_has_an_empty_or_odd_name() {
+    fn account_names_are_validated() {
         for (namespace, name) in [
             ("", "a"),
             ("a", ""),
@@ -140,19 +141,21 @@ mod tests {
     }
 
     #[test]
-    fn a_revision_names_all_of_it_or_nothing() {
+    fn annotations_name_an_account_completely_or_not_at_all() {
         let (name, namespace) = (
             keys::SERVICE_ACCOUNT_NAME_ANNOTATION,
             keys::SERVICE_ACCOUNT_NAMESPACE_ANNOTATION,
         );
-        assert_eq!(Account::of(&set(&json!({}))), Ok(None));
-        let both = Account::of(&set(&json!({name: "a", namespace: "b"})));
-        assert_eq!(both, Ok(Some(Account::new("b", "a").unwrap())));
+        assert_eq!(Account::from_annotations(&set(&json!({}))), Ok(None));
+        let account = Account::from_annotations(&set(&json!({name: "a", namespace: "b"})));
+        assert_eq!(account, Ok(Some(Account::new("b", "a").unwrap())));
         assert_eq!(
-            Account::of(&set(&json!({name: "a"}))).unwrap_err().to_string(),
+            Account::from_annotations(&set(&json!({name: "a"})))
+                .unwrap_err()
+                .to_string(),
             "revision \"x-1\" is missing ServiceAccount namespace annotation"
         );
-        assert!(Account::of(&set(&json!({namespace: "a"}))).is_err());
-        assert!(Account::of(&set(&json!({name: "", namespace: "b"}))).is_err());
+        assert!(Account::from_annotations(&set(&json!({namespace: "a"}))).is_err());
+        assert!(Account::from_annotations(&set(&json!({name: "", namespace: "b"}))).is_err());
     }
 }

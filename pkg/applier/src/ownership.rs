@@ -1,6 +1,7 @@
-//! Whose an object on the cluster is, and what a revision may do with it. Pure.
+//! Ownership of objects on the cluster. Pure.
 //!
-//! Invariant: an object is taken or deleted only when it is this revision's or, for taking, when collision protection allows it.
+//! Invariant: a revision takes over an object only if it owns it or if collision protection allows it, and deletes
+//! only objects that it owns.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use olm_api::{CollisionProtection, keys};
@@ -8,55 +9,55 @@ use olm_api::{CollisionProtection, keys};
 /// Another revision of the same extension.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sibling {
-    /// Its uid.
+    /// Uid.
     pub uid: String,
-    /// Its `spec.revision`.
+    /// Value of `spec.revision`.
     pub number: i64,
 }
 
-/// The revision that is acting.
+/// Identity of the acting revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// Name of the ClusterObjectSet.
     pub name: String,
-    /// Its uid.
+    /// Uid.
     pub uid: String,
-    /// Its `spec.revision`.
+    /// Value of `spec.revision`.
     pub number: i64,
-    /// Its owner-name label; empty when it has none.
+    /// Value of the owner-name label; empty without the label.
     pub owner_name: String,
     /// The other revisions.
     pub siblings: Vec<Sibling>,
 }
 
-/// What to do with an object that exists.
+/// Decision about an existing object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Claim {
-    /// It is ours already.
-    Ours,
-    /// Take it over; its present owners stay as plain ones.
+    /// The revision owns the object.
+    Owned,
+    /// Take over; other owners stay as plain owners.
     Adopt,
-    /// A newer revision has it: leave it alone.
-    Progressed,
-    /// It is somebody else's.
+    /// A newer revision owns the object: leave it.
+    Superseded,
+    /// Another controller or user owns the object.
     Collision {
-        /// The controller, where there is one.
+        /// The controller, if any.
         controller: Option<OwnerReference>,
     },
 }
 
-/// What to do with an object when the revision goes.
+/// Decision about an object when the revision is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Release {
-    /// Delete it.
+    /// Delete the object.
     Delete,
-    /// Only take our owner reference away.
-    Disown,
-    /// It has nothing of ours.
-    Leave,
+    /// Remove the revision's owner reference.
+    RemoveOwner,
+    /// The object does not belong to the revision.
+    Keep,
 }
 
-/// The controller among the owners.
+/// Returns the controller among the owners.
 #[must_use]
 pub fn controller(meta: &ObjectMeta) -> Option<&OwnerReference> {
     meta.owner_references
@@ -73,21 +74,21 @@ fn revision_of(meta: &ObjectMeta) -> Option<i64> {
         .ok()
 }
 
-/// Whether all marks but the owner reference are this extension's.
-fn marked(meta: &ObjectMeta, us: &Identity) -> bool {
+/// Returns true if label and annotation belong to this extension.
+fn has_extension_marks(meta: &ObjectMeta, identity: &Identity) -> bool {
     let label = |key: &str| meta.labels.as_ref().and_then(|l| l.get(key)).map(String::as_str);
-    !us.owner_name.is_empty()
-        && label(keys::OWNER_NAME_LABEL) == Some(us.owner_name.as_str())
+    !identity.owner_name.is_empty()
+        && label(keys::OWNER_NAME_LABEL) == Some(identity.owner_name.as_str())
         && label(keys::MANAGED_BY_LABEL) == Some(keys::MANAGED_BY_VALUE)
 }
 
-/// What `us` may do with the object of which `meta` is.
+/// Decides how `identity` may treat the object with the metadata `meta`.
 #[must_use]
-pub fn claim(meta: &ObjectMeta, us: &Identity, protection: CollisionProtection) -> Claim {
+pub fn claim(meta: &ObjectMeta, identity: &Identity, protection: CollisionProtection) -> Claim {
     let Some(owner) = controller(meta) else {
         let revision = revision_of(meta);
-        // Somebody stripped the reference from what this revision made; that is drift, not a stranger's object.
-        if marked(meta, us) && revision == Some(us.number) {
+        // Another client removed the owner reference: drift, not a foreign object.
+        if has_extension_marks(meta, identity) && revision == Some(identity.number) {
             return Claim::Adopt;
         }
         let foreign = meta
@@ -95,18 +96,18 @@ pub fn claim(meta: &ObjectMeta, us: &Identity, protection: CollisionProtection) 
             .iter()
             .flatten()
             .any(|(k, _)| k == keys::REVISION_ANNOTATION)
-            && !marked(meta, us);
+            && !has_extension_marks(meta, identity);
         return match protection {
             CollisionProtection::IfNoController | CollisionProtection::None if !foreign => Claim::Adopt,
             _ => Claim::Collision { controller: None },
         };
     };
-    if owner.uid == us.uid {
-        return Claim::Ours;
+    if owner.uid == identity.uid {
+        return Claim::Owned;
     }
-    if let Some(sibling) = us.siblings.iter().find(|s| s.uid == owner.uid) {
-        return if sibling.number > us.number {
-            Claim::Progressed
+    if let Some(sibling) = identity.siblings.iter().find(|s| s.uid == owner.uid) {
+        return if sibling.number > identity.number {
+            Claim::Superseded
         } else {
             Claim::Adopt
         };
@@ -119,26 +120,27 @@ pub fn claim(meta: &ObjectMeta, us: &Identity, protection: CollisionProtection) 
     }
 }
 
-/// Whether the object carries the marks of exactly this revision, whoever owns it.
+/// Returns true if the object has the marks of exactly this revision, whoever owns it.
 #[must_use]
-pub fn marked_by(meta: &ObjectMeta, us: &Identity) -> bool {
-    marked(meta, us) && revision_of(meta) == Some(us.number)
+pub fn has_revision_marks(meta: &ObjectMeta, identity: &Identity) -> bool {
+    has_extension_marks(meta, identity) && revision_of(meta) == Some(identity.number)
 }
 
-/// What `us`, going away, does with the object of which `meta` is.
+/// Decides how `identity` treats the object with the metadata `meta` at its own removal.
 ///
-/// An object without our reference stays: the garbage collector takes the reference away when objects are to be orphaned.
+/// An object without this revision's owner reference stays: the garbage collector removes the reference to orphan an
+/// object.
 #[must_use]
-pub fn release(meta: &ObjectMeta, us: &Identity) -> Release {
+pub fn release(meta: &ObjectMeta, identity: &Identity) -> Release {
     let referenced = meta
         .owner_references
         .iter()
         .flatten()
-        .any(|owner| owner.uid == us.uid);
+        .any(|owner| owner.uid == identity.uid);
     match controller(meta) {
-        Some(owner) if owner.uid == us.uid => Release::Delete,
-        _ if referenced => Release::Disown,
-        _ => Release::Leave,
+        Some(owner) if owner.uid == identity.uid => Release::Delete,
+        _ if referenced => Release::RemoveOwner,
+        _ => Release::Keep,
     }
 }
 
@@ -147,7 +149,7 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    fn us() -> Identity {
+    fn identity() -> Identity {
         let siblings = [("old", 1), ("new", 3)]
             .map(|(uid, number)| Sibling {
                 uid: uid.to_owned(),
@@ -173,35 +175,41 @@ mod tests {
     }
 
     #[test]
-    fn siblings_hand_over_forwards_only() {
-        let rule = |uid| claim(&owned(uid), &us(), CollisionProtection::Prevent);
-        assert_eq!(rule("us"), Claim::Ours);
-        assert_eq!(rule("old"), Claim::Adopt);
-        assert_eq!(rule("new"), Claim::Progressed);
-        assert!(matches!(rule("other"), Claim::Collision { controller: Some(_) }));
-        assert_eq!(release(&owned("us"), &us()), Release::Delete);
-        assert_eq!(release(&owned("new"), &us()), Release::Leave);
+    fn only_newer_siblings_take_over() {
+        let claim_of = |uid| claim(&owned(uid), &identity(), CollisionProtection::Prevent);
+        assert_eq!(claim_of("us"), Claim::Owned);
+        assert_eq!(claim_of("old"), Claim::Adopt);
+        assert_eq!(claim_of("new"), Claim::Superseded);
+        assert!(matches!(
+            claim_of("other"),
+            Claim::Collision { controller: Some(_) }
+        ));
+        assert_eq!(release(&owned("us"), &identity()), Release::Delete);
+        assert_eq!(release(&owned("new"), &identity()), Release::Keep);
     }
 
     #[test]
-    fn protection_decides_about_strangers() {
+    fn protection_decides_about_foreign_objects() {
         use CollisionProtection::{IfNoController, None, Prevent};
         let free = ObjectMeta::default();
         assert_eq!(
-            claim(&free, &us(), Prevent),
+            claim(&free, &identity(), Prevent),
             Claim::Collision {
                 controller: Option::None
             }
         );
-        assert_eq!(claim(&free, &us(), IfNoController), Claim::Adopt);
-        assert_eq!(claim(&owned("other"), &us(), None), Claim::Adopt);
+        assert_eq!(claim(&free, &identity(), IfNoController), Claim::Adopt);
+        assert_eq!(claim(&owned("other"), &identity(), None), Claim::Adopt);
         assert!(matches!(
-            claim(&owned("other"), &us(), IfNoController),
+            claim(&owned("other"), &identity(), IfNoController),
             Claim::Collision { .. }
         ));
         let foreign = meta(&json!({"annotations": {keys::REVISION_ANNOTATION: "2"}}));
-        assert!(matches!(claim(&foreign, &us(), None), Claim::Collision { .. }));
-        assert_eq!(release(&foreign, &us()), Release::Leave);
+        assert!(matches!(
+            claim(&foreign, &identity(), None),
+            Claim::Collision { .. }
+        ));
+        assert_eq!(release(&foreign, &identity()), Release::Keep);
     }
 
     #[test]
@@ -209,10 +217,10 @@ mod tests {
         let stripped = meta(&json!({"annotations": {keys::REVISION_ANNOTATION: "2"},
             "labels": {keys::OWNER_NAME_LABEL: "x", keys::MANAGED_BY_LABEL: keys::MANAGED_BY_VALUE}}));
         assert_eq!(
-            claim(&stripped, &us(), CollisionProtection::Prevent),
+            claim(&stripped, &identity(), CollisionProtection::Prevent),
             Claim::Adopt
         );
-        assert_eq!(release(&stripped, &us()), Release::Leave);
-        assert!(marked_by(&stripped, &us()));
+        assert_eq!(release(&stripped, &identity()), Release::Keep);
+        assert!(has_revision_marks(&stripped, &identity()));
     }
 }

@@ -1,6 +1,6 @@
-//! Whether an applied object is ready. Pure.
+//! Readiness of applied objects. Pure.
 //!
-//! Every object, whether a probe selects it or not, is first asked whether its status speaks of its present generation.
+//! Every object, selected by a probe or not, must have a status of its current generation.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use serde_json::Value;
 
 /// The answer of the probes on one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
-    /// All probes passed.
+pub struct ProbeResult {
+    /// True if every probe passed.
     pub ready: bool,
-    /// What is missing; empty when ready.
+    /// Failures; empty if ready.
     pub messages: Vec<String>,
 }
 
-/// The probes of a revision.
+/// Probes of a revision.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(transparent)]
 pub struct Prober {
@@ -88,20 +88,20 @@ struct FieldValue {
 }
 
 impl Prober {
-    /// The probes of `spec.progressionProbes`.
+    /// Parses `spec.progressionProbes`.
     pub fn new(probes: &[olm_api::ProgressionProbe]) -> Result<Self, serde_json::Error> {
         Self::deserialize(serde_json::to_value(probes)?)
     }
 
-    /// Whether any probe selects the object, so that changes of its status matter.
+    /// Returns true if any probe selects the object, so that changes of its status matter.
     #[must_use]
     pub fn selects(&self, object: &Value) -> bool {
         self.probes.iter().any(|probe| probe.selector.matches(object))
     }
 
-    /// Asks every probe that selects the object.
+    /// Runs every probe that selects the object.
     #[must_use]
-    pub fn check(&self, object: &Value) -> Verdict {
+    pub fn check(&self, object: &Value) -> ProbeResult {
         if let (Some(observed), Some(generation)) = (
             object
                 .pointer("/status/observedGeneration")
@@ -109,7 +109,7 @@ impl Prober {
             object.pointer("/metadata/generation").and_then(Value::as_i64),
         ) && observed != generation
         {
-            return Verdict {
+            return ProbeResult {
                 ready: false,
                 messages: vec![".status outdated".to_owned()],
             };
@@ -118,7 +118,7 @@ impl Prober {
         for probe in self.probes.iter().filter(|probe| probe.selector.matches(object)) {
             messages.extend(probe.assertions.iter().filter_map(|a| a.failure(object)));
         }
-        Verdict {
+        ProbeResult {
             ready: messages.is_empty(),
             messages,
         }
@@ -204,7 +204,7 @@ fn condition_failure(wanted: &ConditionEqual, object: &Value) -> Option<String> 
     (status != wanted.status).then(|| format!(".status.condition[\"{type_}\"] is {status}"))
 }
 
-/// Kubernetes sets no condition on a `StatefulSet`: it is available when as many replicas as wanted are.
+/// Availability of a `StatefulSet`, on which Kubernetes sets no condition: enough replicas must be available.
 #[expect(
     clippy::option_option,
     reason = "outer: whether it is answered here; inner: what is missing"
@@ -221,15 +221,18 @@ fn stateful_set_available(wanted: &ConditionEqual, object: &Value) -> Option<Opt
     if object.pointer("/status/observedGeneration").is_none() {
         return Some(Some("missing .status.observedGeneration".to_owned()));
     }
-    let want = object
+    let wanted_replicas = object
         .pointer("/spec/replicas")
         .and_then(Value::as_i64)
         .unwrap_or(1);
-    let have = object
+    let available = object
         .pointer("/status/availableReplicas")
         .and_then(Value::as_i64)
         .unwrap_or(0);
-    Some((have < want).then(|| format!("{have} of {want} replicas are available")))
+    Some(
+        (available < wanted_replicas)
+            .then(|| format!("{available} of {wanted_replicas} replicas are available")),
+    )
 }
 
 fn fields_failure(wanted: &FieldsEqual, object: &Value) -> Option<String> {
@@ -252,8 +255,8 @@ fn value_failure(wanted: &FieldValue, object: &Value) -> Option<String> {
         .then(|| format!("value at key \"{field_path}\" != \"{value}\"; expected: \"{value}\" got: {got}"))
 }
 
-/// The value at a dotted path. A replica count that Kubernetes leaves out because it is zero reads as zero, once the status speaks of
-/// the object at all; else a workload scaled to nothing would never be ready.
+/// Returns the value at a dotted path. A replica count that Kubernetes omits because it is zero counts as zero if
+/// the object has a status: otherwise a workload scaled to zero would never be ready.
 fn field(object: &Value, path: &str) -> Option<Value> {
     let mut value = object;
     for key in path.split('.') {
@@ -282,9 +285,9 @@ mod tests {
 
     fn check(object: &Value) -> String {
         let prober = Prober::new(&default_probes()).unwrap();
-        let verdict = prober.check(object);
-        assert_eq!(verdict.ready, verdict.messages.is_empty());
-        verdict.messages.join(" and ")
+        let result = prober.check(object);
+        assert_eq!(result.ready, result.messages.is_empty());
+        result.messages.join(" and ")
     }
 
     fn apps(kind: &str, spec: &Value, status: &Value) -> Value {

@@ -1,4 +1,4 @@
-//! A survey of stored objects against an API server that misbehaves.
+//! Surveys of stored objects on a misbehaving API server.
 
 #![expect(clippy::unwrap_used, reason = "helpers of a test")]
 
@@ -8,7 +8,7 @@ use std::time::Duration;
 use http::{Request, Response};
 use kube::Client;
 use kube::client::Body;
-use olm_applier::stored::{Limits, Reach, Survey, SurveyError, survey, uses};
+use olm_applier::stored::{Limits, SearchLimits, Survey, SurveyError, survey, uses};
 use olm_bundle::crd_safety::{Unserved, Uses, unserved};
 use olm_bundle::crd_schema::{Target, plan};
 use serde_json::{Value, json};
@@ -46,13 +46,13 @@ fn expired(next: &str) -> (u16, Value) {
     )
 }
 
-/// The requests so far: the URI of each, and its header `Accept`.
-type Asked = Arc<Mutex<Vec<(String, String)>>>;
+/// Requests so far: URI and `Accept` header.
+type Requests = Arc<Mutex<Vec<(String, String)>>>;
 
-/// Answers one request after another; the requests are kept.
-fn server(answers: Vec<(u16, Value)>) -> (Client, Asked) {
-    let asked = Arc::new(Mutex::new(Vec::new()));
-    let (answers, seen) = (Arc::new(Mutex::new(answers.into_iter())), Arc::clone(&asked));
+/// Answers the requests in order and records them.
+fn server(answers: Vec<(u16, Value)>) -> (Client, Requests) {
+    let requests = Arc::new(Mutex::new(Vec::new()));
+    let (answers, seen) = (Arc::new(Mutex::new(answers.into_iter())), Arc::clone(&requests));
     let service = tower::service_fn(move |request: Request<Body>| {
         let accepted = request
             .headers()
@@ -62,31 +62,39 @@ fn server(answers: Vec<(u16, Value)>) -> (Client, Asked) {
         seen.lock().unwrap().push((request.uri().to_string(), accepted));
         let answer = answers.lock().unwrap().next();
         async move {
-            let (code, body) = answer.ok_or("nobody asks that often")?;
+            let (code, body) = answer.ok_or("too many requests")?;
             let response = Response::builder()
                 .status(code)
                 .body(Body::from(body.to_string().into_bytes()));
             Ok::<_, Box<dyn std::error::Error + Send + Sync>>(response?)
         }
     });
-    (Client::new(service, "default"), asked)
+    (Client::new(service, "default"), requests)
 }
 
-async fn ask(answers: Vec<(u16, Value)>, limits: &Limits) -> (Result<Survey, SurveyError>, Vec<String>) {
-    let (client, asked) = server(answers);
+async fn run_survey(
+    answers: Vec<(u16, Value)>,
+    limits: &Limits,
+) -> (Result<Survey, SurveyError>, Vec<String>) {
+    let (client, requests) = server(answers);
     let found = survey(&client, "example.com", "tests", target(), limits).await;
-    let asked = asked.lock().unwrap().iter().map(|(uri, _)| uri.clone()).collect();
-    (found, asked)
+    let requests = requests
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|(uri, _)| uri.clone())
+        .collect();
+    (found, requests)
 }
 
 #[tokio::test]
-async fn a_list_that_grows_too_old_goes_on_where_it_can() {
+async fn an_expired_list_continues_with_a_token() {
     let answers = vec![page(&["a", "b"], 9, "one"), expired("two"), page(&["c"], 1, "")];
-    let (found, asked) = ask(answers, &Limits::default()).await;
+    let (found, requests) = run_survey(answers, &Limits::default()).await;
     let found = found.unwrap();
     assert_eq!((found.objects, found.broken), (3, 2));
     assert_eq!(
-        asked,
+        requests,
         [
             "/apis/example.com/v1/tests?&limit=500",
             "/apis/example.com/v1/tests?&limit=500&continue=one",
@@ -96,46 +104,47 @@ async fn a_list_that_grows_too_old_goes_on_where_it_can() {
 }
 
 #[tokio::test]
-async fn or_begins_anew_but_not_for_ever() {
+async fn an_expired_list_restarts_a_few_times() {
     let answers = vec![page(&["a"], 9, "one"), expired(""), page(&["a", "b"], 9, "")];
-    let (found, asked) = ask(answers, &Limits::default()).await;
+    let (found, requests) = run_survey(answers, &Limits::default()).await;
     let found = found.unwrap();
-    assert_eq!((found.objects, found.broken, asked.len()), (2, 2, 3));
+    assert_eq!((found.objects, found.broken, requests.len()), (2, 2, 3));
 
     let mut answers = Vec::new();
     for _ in 0..4 {
         answers.extend([page(&["a"], 1, "one"), expired("")]);
     }
-    let (found, _) = ask(answers, &Limits::default()).await;
-    assert!(matches!(found, Err(SurveyError::Restless { .. })), "{found:?}");
+    let (found, _) = run_survey(answers, &Limits::default()).await;
+    assert!(matches!(found, Err(SurveyError::Expired { .. })), "{found:?}");
 }
 
 #[tokio::test]
-async fn pages_that_are_too_large_are_asked_for_in_parts() {
+async fn large_pages_are_requested_in_parts() {
     let limits = Limits {
         page: 8,
         bytes: 120,
         ..Limits::default()
     };
     let many = page(&["a", "b", "c", "d", "e"], 1, "");
-    let (found, asked) = ask(vec![many, page(&["a"], 9, "one"), page(&["b"], 1, "")], &limits).await;
+    let (found, requests) =
+        run_survey(vec![many, page(&["a"], 9, "one"), page(&["b"], 1, "")], &limits).await;
     assert_eq!(found.unwrap().objects, 2);
-    assert!(asked[1].contains("limit=2"), "{asked:?}");
+    assert!(requests[1].contains("limit=2"), "{requests:?}");
 
     let long = "x".repeat(200);
     let answers = vec![page(&[&long], 1, ""); 3];
-    let (found, _) = ask(answers, &limits).await;
+    let (found, _) = run_survey(answers, &limits).await;
     assert!(matches!(found, Err(SurveyError::TooLarge { .. })), "{found:?}");
 }
 
 #[tokio::test]
-async fn bounds_hold() {
+async fn limits_hold() {
     let limits = Limits {
         broken: 2,
         named: 1,
         ..Limits::default()
     };
-    let (found, _) = ask(vec![page(&["a", "b", "c"], 9, "one")], &limits).await;
+    let (found, _) = run_survey(vec![page(&["a", "b", "c"], 9, "one")], &limits).await;
     let found = found.unwrap();
     assert_eq!((found.broken, found.stopped, found.named.len()), (3, true, 1));
 
@@ -143,10 +152,10 @@ async fn bounds_hold() {
         time: Duration::ZERO,
         ..Limits::default()
     };
-    let (found, _) = ask(vec![page(&["a"], 1, "one"); 2], &limits).await;
-    assert!(matches!(found, Err(SurveyError::TooLong { .. })), "{found:?}");
+    let (found, _) = run_survey(vec![page(&["a"], 1, "one"); 2], &limits).await;
+    assert!(matches!(found, Err(SurveyError::TimeLimit { .. })), "{found:?}");
 
-    let (found, _) = ask(
+    let (found, _) = run_survey(
         vec![(
             403,
             json!({"kind": "Status", "code": 403, "reason": "Forbidden", "message": "no"}),
@@ -155,12 +164,12 @@ async fn bounds_hold() {
     )
     .await;
     assert!(found.is_err());
-    let (found, _) = ask(vec![(200, json!("nonsense"))], &Limits::default()).await;
+    let (found, _) = run_survey(vec![(200, json!("nonsense"))], &Limits::default()).await;
     assert!(matches!(found, Err(SurveyError::Unreadable { .. })), "{found:?}");
 }
 
-/// A CRD that loses `v1alpha1` and `v1beta1`.
-fn loss() -> Unserved {
+/// A CRD change that removes `v1alpha1` and `v1beta1`.
+fn crd_change() -> Unserved {
     let crd = |versions: &[&str]| {
         let version = |name: &&str| json!({"name": name, "served": true, "storage": *name == "v1"});
         json!({"apiVersion": "apiextensions.k8s.io/v1", "spec": {"group": "example.com", "names": {"plural": "tests"},
@@ -182,14 +191,14 @@ fn written(objects: &[(&str, &[&str])], next: &str) -> (u16, Value) {
     (200, json!({"metadata": {"continue": next}, "items": items}))
 }
 
-async fn look(
+async fn search(
     answers: Vec<(u16, Value)>,
-    reach: &Reach,
+    limits: &SearchLimits,
 ) -> (Result<Uses, SurveyError>, Vec<(String, String)>) {
-    let (client, asked) = server(answers);
-    let found = uses(&client, &loss(), reach).await;
-    let asked = asked.lock().unwrap().clone();
-    (found, asked)
+    let (client, requests) = server(answers);
+    let found = uses(&client, &crd_change(), limits).await;
+    let requests = requests.lock().unwrap().clone();
+    (found, requests)
 }
 
 fn writers(found: &Uses) -> Vec<(&str, &str)> {
@@ -200,7 +209,7 @@ fn writers(found: &Uses) -> Vec<(&str, &str)> {
 }
 
 #[tokio::test]
-async fn uses_are_looked_for_in_metadata_until_there_is_one_of_each_version() {
+async fn uses_are_searched_in_metadata_until_every_version_has_one() {
     let others = [
         "example.com/v1",
         "other.example.com/v1alpha1",
@@ -217,11 +226,11 @@ async fn uses_are_looked_for_in_metadata_until_there_is_one_of_each_version() {
             "two",
         ),
     ];
-    let (found, asked) = look(answers, &Reach::default()).await;
+    let (found, requests) = search(answers, &SearchLimits::default()).await;
     let found = found.unwrap();
     assert_eq!(writers(&found), [("v1alpha1", "ns/b"), ("v1beta1", "ns/d")]);
     assert_eq!((found.objects, found.partial), (4, false));
-    let uris: Vec<&str> = asked.iter().map(|(uri, _)| uri.as_str()).collect();
+    let uris: Vec<&str> = requests.iter().map(|(uri, _)| uri.as_str()).collect();
     assert_eq!(
         uris,
         [
@@ -230,47 +239,47 @@ async fn uses_are_looked_for_in_metadata_until_there_is_one_of_each_version() {
         ]
     );
     let metadata = |(_, accepted): &(String, String)| accepted.contains("as=PartialObjectMetadataList");
-    assert!(asked.iter().all(metadata), "{asked:?}");
+    assert!(requests.iter().all(metadata), "{requests:?}");
 }
 
 #[tokio::test]
-async fn the_look_for_uses_is_bounded() {
+async fn the_search_for_uses_is_limited() {
     let page = || written(&[("a", &["example.com/v1"]), ("b", &[])], "more");
-    let reach = Reach {
+    let limits = SearchLimits {
         objects: 3,
-        ..Reach::default()
+        ..SearchLimits::default()
     };
-    let (found, asked) = look(vec![page(), page(), page()], &reach).await;
+    let (found, requests) = search(vec![page(), page(), page()], &limits).await;
     let found = found.unwrap();
-    assert_eq!((found.objects, found.partial, asked.len()), (4, true, 2));
+    assert_eq!((found.objects, found.partial, requests.len()), (4, true, 2));
 
-    let reach = Reach {
+    let limits = SearchLimits {
         time: Duration::ZERO,
-        ..Reach::default()
+        ..SearchLimits::default()
     };
-    let (found, _) = look(vec![page()], &reach).await;
+    let (found, _) = search(vec![page()], &limits).await;
     assert!(found.unwrap().partial);
 }
 
 #[tokio::test]
-async fn a_list_of_uses_that_grows_too_old_begins_anew() {
+async fn an_expired_list_of_uses_restarts() {
     let answers = vec![
         written(&[("a", &["example.com/v1alpha1"])], "one"),
         expired(""),
         written(&[("b", &["example.com/v1beta1"])], ""),
     ];
-    let (found, _) = look(answers, &Reach::default()).await;
+    let (found, _) = search(answers, &SearchLimits::default()).await;
     let found = found.unwrap();
     assert_eq!((found.objects, writers(&found)), (1, vec![("v1beta1", "ns/b")]));
 }
 
 #[tokio::test]
-async fn a_refusal_lasts_and_an_outage_does_not() {
-    for (code, lasts) in [(403, true), (404, true), (500, true), (429, false), (503, false)] {
+async fn refusals_are_permanent_and_outages_are_not() {
+    for (code, is_permanent) in [(403, true), (404, true), (500, true), (429, false), (503, false)] {
         let status = json!({"kind": "Status", "code": code, "reason": "X", "message": "no"});
-        let (found, _) = look(vec![(code, status)], &Reach::default()).await;
-        assert_eq!(found.unwrap_err().lasts(), lasts, "{code}");
+        let (found, _) = search(vec![(code, status)], &SearchLimits::default()).await;
+        assert_eq!(found.unwrap_err().is_permanent(), is_permanent, "{code}");
     }
-    let (found, _) = look(vec![], &Reach::default()).await;
-    assert!(!found.unwrap_err().lasts(), "nobody answers");
+    let (found, _) = search(vec![], &SearchLimits::default()).await;
+    assert!(!found.unwrap_err().is_permanent(), "nobody answers");
 }

@@ -75,7 +75,7 @@ impl Reading {
         if self.builder.footprint().saturating_add(estimate) > self.limit {
             return Err(self.too_large(self.limit));
         }
-        let _turn = parsing::turn(meta.blob.len() as u64);
+        let _turn = parsing::acquire(meta.blob.len() as u64);
         self.builder.add(meta).map_err(|source| ClientError::Content {
             catalog: self.catalog.clone(),
             source,

@@ -142,7 +142,7 @@ async fn start(server: &Server, issued: &Issued) -> (u16, CancellationToken) {
             listener,
             router,
             &serving,
-            serve::Traffic::default(),
+            serve::Limits::default(),
             token,
         )
         .await

@@ -13,7 +13,7 @@ use kube::Client;
 use olm_image::{ImageConfig, PullSecrets, Puller};
 use olm_runtime::{
     Binary,
-    args::Checked,
+    args::CheckedArgs,
     build_info,
     features::Feature,
     health::{self, Health},
@@ -71,7 +71,7 @@ pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Resul
     let started = health.ready_flag("catalog-server", "catalog server not yet started");
     health.ready_until("shutdown", &shutdown);
     // Readiness fails first; the servers close after the delay, when clients have moved to other replicas.
-    let closing = serve::later(&shutdown, args.shutdown_delay);
+    let closing = serve::cancelled_after(&shutdown, args.shutdown_delay);
     let requests = registry.register(server::Metrics::register);
 
     // Probes answer while the content is being verified.
@@ -142,7 +142,7 @@ pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Resul
         }
     });
     let context = Context::new(client.clone(), store, puller, metrics, base_url, shutdown.clone())
-        .with_workers(&metrics::Reconciles::register(&registry), args.concurrency);
+        .with_workers(&metrics::ReconcileMetrics::register(&registry), args.concurrency);
     let context = Arc::new(context);
     spawn(&mut tasks, "history of deleted catalogs", {
         let forgetting = controller::forget_deleted(context.clone(), catalogs.deleted(), shutdown.clone());
@@ -265,7 +265,7 @@ fn spawn_pprof(tasks: &mut JoinSet<TaskResult>, args: &Args, shutdown: &Cancella
 
 async fn serving_certificate(
     args: &Args,
-    checked: &Checked,
+    checked: &CheckedArgs,
     client: &Client,
     shutdown: &CancellationToken,
 ) -> anyhow::Result<ServingCert> {
@@ -276,7 +276,7 @@ async fn serving_certificate(
         secret: CATALOGD_OWN_CERT.to_owned(),
         labels: BTreeMap::from([("app.kubernetes.io/name".to_owned(), "catalogd".to_owned())]),
     };
-    ServingCert::by_flags(checked, client.clone(), own, shutdown.clone())
+    ServingCert::from_args(checked, client.clone(), own, shutdown.clone())
         .await
         .context("no serving certificate")
 }

@@ -21,7 +21,7 @@ use olm_catalog_client::{CatalogClient, Trust};
 use olm_image::{PullSecrets, Puller};
 use olm_runtime::Binary;
 use olm_runtime::address::BindAddress;
-use olm_runtime::args::Checked;
+use olm_runtime::args::CheckedArgs;
 use olm_runtime::build_info;
 use olm_runtime::health::{self, Health};
 use olm_runtime::lease::{self, LeaseConfig};
@@ -76,7 +76,7 @@ pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Resul
         .resolve(METRICS_PORT, checked.tls_files.is_some());
     if address != BindAddress::Off {
         let own = own_certificate(common.system_namespace());
-        let certificate = ServingCert::by_flags(&checked, client.clone(), own, shutdown.clone()).await?;
+        let certificate = ServingCert::from_args(&checked, client.clone(), own, shutdown.clone()).await?;
         let (registry, client, shutdown) = (registry.clone(), client.clone(), shutdown.clone());
         servers
             .spawn(async move { telemetry::serve(address, registry, client, &certificate, shutdown).await });
@@ -85,7 +85,7 @@ pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Resul
     let lead = common
         .leader_elect
         .then(|| LeaseConfig::new(common.system_namespace(), LEASE).measured(&registry));
-    let reconciles = telemetry::Reconciles::register(&registry);
+    let reconciles = telemetry::ReconcileMetrics::register(&registry);
     let leading = shutdown.clone();
     let work = lease::run_when_leader(client.clone(), lead, leading, |token| {
         controllers(client, args, checked, reconciles, observed, token)
@@ -119,8 +119,8 @@ async fn first_failure(servers: &mut JoinSet<Result<(), olm_runtime::serve::Serv
 async fn controllers(
     client: kube::Client,
     args: Args,
-    checked: Checked,
-    reconciles: telemetry::Reconciles,
+    checked: CheckedArgs,
+    reconciles: telemetry::ReconcileMetrics,
     (inventory, metrics): (Inventory, Metrics),
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
@@ -171,7 +171,7 @@ async fn controllers(
         concurrency: args.concurrency,
         accounts: shared.accounts,
         reconciles: shared.reconciles.clone(),
-        pace: olm_applier::watch::Pace::default(),
+        timing: olm_applier::watch::WatchTiming::default(),
     };
     let upgrades = cluster_upgrade::run(client.clone(), inventory.clone(), shutdown.clone());
     let recorder = cluster_object_set::Recorder { inventory, metrics };

@@ -127,7 +127,7 @@ impl Metrics {
             );
             inner.register(
                 "olm_cluster_extension_retries",
-                "Reconciles of ClusterExtensions that are tried again, by what failed",
+                "ReconcileMetrics of ClusterExtensions that are tried again, by what failed",
                 metrics.retries.clone(),
             );
             inner.register_collector(Box::new(metrics.watches.clone()));
@@ -170,7 +170,7 @@ mod tests {
     use kube::api::ApiResource;
     use kube::client::Body;
     use olm_applier::ownership::Identity;
-    use olm_applier::watch::Pace;
+    use olm_applier::watch::WatchTiming;
 
     use super::*;
 
@@ -179,11 +179,11 @@ mod tests {
         let refusing = tower::service_fn(|_: http::Request<Body>| async {
             Response::builder().status(403).body(Body::from(b"no".to_vec()))
         });
-        let pace = Pace {
+        let timing = WatchTiming {
             patience: Duration::from_millis(1),
-            ..Pace::default()
+            ..WatchTiming::default()
         };
-        let (watches, _triggers) = Watches::new(Client::new(refusing, "default"), pace);
+        let (watches, _triggers) = Watches::new(Client::new(refusing, "default"), timing);
         let watches = Arc::new(watches);
         let registry = Registry::new();
         Metrics::new(&registry).show_watches(&watches);

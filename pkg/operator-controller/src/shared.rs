@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::ServiceAccountPolicy;
 use crate::inventory::Inventory;
 use crate::metrics::Metrics;
-use olm_runtime::metrics::Reconciles;
+use olm_runtime::metrics::ReconcileMetrics;
 
 /// Handed to every controller's `run`; cheap to clone.
 #[derive(Clone)]
@@ -19,7 +19,7 @@ pub(crate) struct Shared {
     /// Policy for `spec.serviceAccount`.
     pub accounts: ServiceAccountPolicy,
     /// Counts what they do.
-    pub reconciles: Reconciles,
+    pub reconciles: ReconcileMetrics,
     /// What is known of every extension.
     pub inventory: Inventory,
     /// How long steps take, and what is tried again.

@@ -1,4 +1,4 @@
-//! Bind addresses as Go programs spell them: `:8081`, `0`, `127.0.0.1:0`.
+//! Bind addresses in the syntax of Go programs: `:8081`, `0`, `127.0.0.1:0`.
 
 use std::{
     fmt, io,
@@ -6,18 +6,18 @@ use std::{
     str::FromStr,
 };
 
-/// Where a server listens, or that it does not.
+/// Listen address of a server, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BindAddress {
     /// `""` or `"0"`: the server is off.
     Off,
-    /// `":PORT"`: every address, both families where the host has them.
+    /// `":PORT"`: all addresses, of both families if the host has them.
     Any(u16),
     /// `"HOST:PORT"` with a literal address.
     At(SocketAddr),
 }
 
-/// Why a bind address was refused.
+/// Error for an invalid bind address.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("bind address {0:?} is not of the form [ADDRESS]:PORT, and not \"0\" for none")]
 pub struct AddressError(String);
@@ -29,12 +29,12 @@ impl FromStr for BindAddress {
         if text.is_empty() || text == "0" {
             return Ok(Self::Off);
         }
-        let refused = || AddressError(text.to_owned());
+        let invalid = || AddressError(text.to_owned());
         if let Some(port) = text.strip_prefix(':') {
-            return port.parse().map(Self::Any).map_err(|_| refused());
+            return port.parse().map(Self::Any).map_err(|_| invalid());
         }
         let text = text.replacen("localhost:", "127.0.0.1:", 1);
-        text.parse().map(Self::At).map_err(|_| refused())
+        text.parse().map(Self::At).map_err(|_| invalid())
     }
 }
 
@@ -49,19 +49,19 @@ impl fmt::Display for BindAddress {
 }
 
 impl BindAddress {
-    /// Opens the listening socket, not blocking, or nothing when the server is off.
+    /// Opens a non-blocking listening socket; returns `None` if the server is off.
     ///
     /// # Errors
-    /// What the operating system says about the address.
+    /// The operating system refuses the address.
     pub fn listen(self) -> io::Result<Option<TcpListener>> {
         let listener = match self {
             Self::Off => return Ok(None),
             Self::At(address) => TcpListener::bind(address)?,
             Self::Any(port) => {
-                let both = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), port);
-                match TcpListener::bind(both) {
+                let any = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), port);
+                match TcpListener::bind(any) {
                     Ok(listener) => listener,
-                    // A host without IPv6 refuses the family, not the port.
+                    // A host without IPv6 refuses the address family, not the port.
                     Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Err(error),
                     Err(_) => TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))?,
                 }
@@ -72,7 +72,7 @@ impl BindAddress {
     }
 }
 
-/// Where metrics are served: as told, or by the rule of [`resolve`](Self::resolve) when nothing is.
+/// Address of the metrics server: the flag's value, or a default by the rule of [`resolve`](Self::resolve).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MetricsAddress(Option<BindAddress>);
 
@@ -88,7 +88,7 @@ impl FromStr for MetricsAddress {
 }
 
 impl MetricsAddress {
-    /// The address that was told; else, upstream's rule: `port` with a given certificate, none without.
+    /// Returns the flag's value, else upstream's default: `port` if a certificate is given, off otherwise.
     #[must_use]
     pub fn resolve(self, port: u16, certificate_given: bool) -> BindAddress {
         match self.0 {
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_go_programs_take() {
+    fn parses_the_syntax_of_go_programs() {
         assert_eq!("".parse(), Ok(BindAddress::Off));
         assert_eq!("0".parse(), Ok(BindAddress::Off));
         assert_eq!(":8081".parse(), Ok(BindAddress::Any(8081)));
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn listens_where_told() {
+    fn listens_on_the_address() {
         let address: BindAddress = "127.0.0.1:0".parse().unwrap();
         let listener = address.listen().unwrap().unwrap();
         assert!(listener.local_addr().unwrap().port() > 0);

@@ -1,8 +1,8 @@
-//! How long to wait before an object that failed is tried again.
+//! Exponential backoff per object.
 //!
-//! kube's controllers know no failures per object; this keeps the counts. The delays are those of
-//! controller-runtime's default limiter: 5 ms doubled with every failure, at most 1000 s, plus up
-//! to a tenth of jitter so that objects that failed together do not stay together.
+//! kube's controllers do not count failures per object. The delays are those of controller-runtime's default rate
+//! limiter: 5 ms, doubled with every failure, at most 1000 s. Up to 10 % of jitter spreads objects that failed
+//! together.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -14,12 +14,12 @@ use parking_lot::Mutex;
 
 /// Delay after the first failure.
 const BASE: Duration = Duration::from_millis(5);
-/// No delay is longer, jitter apart.
+/// Maximum delay, without jitter.
 const CAP: Duration = Duration::from_secs(1000);
-/// Beyond this many doublings the cap is reached anyway.
+/// Number of doublings after which the maximum delay is reached in any case.
 const MAX_DOUBLINGS: u32 = 18;
 
-/// Failure counts by object. Shared by the reconciler (clears) and the error policy (raises).
+/// Failure counts by object. The reconciler clears them, the error policy raises them.
 #[derive(Debug)]
 pub struct Backoff<K>(Mutex<HashMap<K, u32>>);
 
@@ -30,7 +30,7 @@ impl<K> Default for Backoff<K> {
 }
 
 impl<K: Hash + Eq> Backoff<K> {
-    /// Counts a failure and says how long to wait before the next try.
+    /// Counts a failure and returns the delay before the next attempt.
     pub fn failed(&self, key: K) -> Duration {
         let failures = match self.0.lock().entry(key) {
             Entry::Occupied(mut entry) => {
@@ -47,18 +47,18 @@ impl<K: Hash + Eq> Backoff<K> {
         delay + delay.mul_f64(rand::random_range(0.0..0.1))
     }
 
-    /// Forgets the failures of an object that succeeded, is blocked, or is gone.
+    /// Resets the failures of an object that succeeded, is blocked, or is deleted.
     pub fn clear(&self, key: &K) {
         self.0.lock().remove(key);
     }
 
-    /// Failures of an object since it last succeeded.
+    /// Returns the number of failures since the object last succeeded.
     pub fn failures(&self, key: &K) -> u32 {
         self.0.lock().get(key).copied().unwrap_or(0)
     }
 }
 
-/// The delay, without jitter, after `failures` earlier failures.
+/// Returns the delay, without jitter, after `failures` earlier failures.
 fn delay(failures: u32) -> Duration {
     BASE.saturating_mul(1 << failures.min(MAX_DOUBLINGS)).min(CAP)
 }

@@ -10,37 +10,37 @@ use kube::{
 
 use crate::{
     args::CommonArgs,
-    metrics::{Registry, Requests},
+    metrics::{Registry, RequestMetrics},
 };
 
-/// How long a connection to the API server may take to open.
+/// Timeout for a connection to the API server.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long the API server may stay silent on one connection; above the longest watch (295 s).
+/// Read timeout of a connection to the API server; longer than the longest watch (295 s).
 const READ_TIMEOUT: Duration = Duration::from_secs(330);
-/// How long one write to the API server may take.
+/// Timeout for a write to the API server.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Why there is no client.
+/// Error while building a client.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The file of `--kubeconfig` cannot be used.
+    /// The file of `--kubeconfig` is unusable.
     #[error("kubeconfig {path} cannot be used")]
     Kubeconfig {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Cause.
         #[source]
         source: KubeconfigError,
     },
-    /// No kubeconfig and no service account.
+    /// Neither a kubeconfig nor a service account exists.
     #[error("no way to the cluster: give --kubeconfig or KUBECONFIG, or run in a pod")]
     Infer(#[source] InferConfigError),
-    /// The configuration is complete but unusable.
+    /// The configuration is unusable.
     #[error("Kubernetes client cannot be built")]
     Build(#[source] kube::Error),
 }
 
-/// As [`client`], with its requests counted in `registry`.
+/// Builds a client like [`client`] whose requests are counted in `registry`.
 ///
 /// # Errors
 /// As [`client`].
@@ -52,18 +52,20 @@ pub async fn measured_client(args: &CommonArgs, registry: &Registry) -> Result<C
         .map(ToString::to_string)
         .unwrap_or_default();
     let builder = ClientBuilder::try_from(config).map_err(ClientError::Build)?;
-    Ok(builder.with_layer(&Requests::register(registry, host)).build())
+    Ok(builder
+        .with_layer(&RequestMetrics::register(registry, host))
+        .build())
 }
 
-/// Connects to the cluster named by `--kubeconfig`, `KUBECONFIG`, `~/.kube/config` or the pod.
+/// Builds a client for the cluster of `--kubeconfig`, `KUBECONFIG`, `~/.kube/config` or the pod.
 ///
 /// # Errors
-/// [`ClientError`]; nothing is sent to the API server yet.
+/// [`ClientError`]. The function sends nothing to the API server.
 pub async fn client(args: &CommonArgs) -> Result<Client, ClientError> {
     Client::try_from(config(args).await?).map_err(ClientError::Build)
 }
 
-/// What [`served_kinds`] does, as errors name it.
+/// Returns the name of a [`served_kinds`] call, for errors.
 #[must_use]
 pub fn asking_for(group: &str, version: &str) -> String {
     if group.is_empty() {
@@ -73,19 +75,20 @@ pub fn asking_for(group: &str, version: &str) -> String {
     }
 }
 
-/// The kinds that the cluster serves in one version of a group (`""` is the core group); none where it serves no such version.
+/// Returns the kinds that the cluster serves in a version of a group (`""` is the core group); none if the version
+/// is not served.
 ///
-/// Group and version may be foreign: what cannot be the name of either is not asked for.
+/// Group and version may be foreign: the function sends no request for an invalid name.
 ///
 /// # Errors
-/// The API server cannot be asked, or refuses.
+/// The API server refuses the request or does not answer.
 pub async fn served_kinds(client: &Client, group: &str, version: &str) -> kube::Result<Vec<String>> {
-    // These become part of a path.
-    let plain = |text: &str| {
+    // Group and version become part of a path.
+    let is_valid = |text: &str| {
         text.chars()
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-'))
     };
-    if !plain(group) || !plain(version) || version.contains('.') {
+    if !is_valid(group) || !is_valid(version) || version.contains('.') {
         return Ok(Vec::new());
     }
     let answer = if group.is_empty() {
@@ -102,8 +105,10 @@ pub async fn served_kinds(client: &Client, group: &str, version: &str) -> kube::
     }
 }
 
-/// Whether the API server says that there is no such thing, be it the object or its whole kind. By the code: a path that nothing serves
-/// is answered in plain text, without the reason that kube's own `is_not_found` asks for.
+/// Returns true if the API server reports that the object or its kind does not exist.
+///
+/// The status code decides: a path that is not served is answered in plain text, without the reason that kube's own
+/// `is_not_found` checks.
 #[must_use]
 pub fn is_absent(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
@@ -112,14 +117,14 @@ pub fn is_absent(error: &kube::Error) -> bool {
 async fn config(args: &CommonArgs) -> Result<Config, ClientError> {
     let mut config = match &args.kubeconfig {
         Some(path) => {
-            let wrap = |source| ClientError::Kubeconfig {
+            let error = |source| ClientError::Kubeconfig {
                 path: path.clone(),
                 source,
             };
-            let file = Kubeconfig::read_from(path).map_err(wrap)?;
+            let file = Kubeconfig::read_from(path).map_err(error)?;
             Config::from_custom_kubeconfig(file, &KubeConfigOptions::default())
                 .await
-                .map_err(wrap)?
+                .map_err(error)?
         }
         None => Config::infer().await.map_err(ClientError::Infer)?,
     };

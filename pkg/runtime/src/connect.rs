@@ -1,38 +1,38 @@
-//! Why a connection could not be opened, read off an HTTP client's error.
+//! Causes of failed connections, from an HTTP client's error.
 
 use std::{error::Error, fmt, io};
 
 use olm_text::causes;
 use rustls::CertificateError;
 
-/// A failed connection; what can be told apart is told apart.
+/// Cause of a failed connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConnectFailure {
     /// The name has no address.
     Dns,
-    /// Nothing listens there.
+    /// The server refused the connection.
     Refused,
     /// The TLS handshake failed.
     Tls(TlsFailure),
 }
 
-/// Why a TLS handshake failed. Its text never says the time, so that it stays the same from try to try.
+/// Cause of a failed TLS handshake. Its text has no times, so that it does not change between attempts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TlsFailure {
-    /// Nobody trusted vouches for the certificate.
+    /// The certificate is signed by an unknown authority.
     UnknownAuthority,
     /// The certificate is for other names.
     WrongName,
-    /// The certificate's time is over.
+    /// The certificate has expired.
     Expired,
-    /// The certificate's time has not come.
+    /// The certificate is not valid yet.
     NotYetValid,
-    /// Anything else; what rustls says.
+    /// Other cause, in the words of rustls.
     Other(String),
 }
 
 impl TlsFailure {
-    /// The cause that rustls reports.
+    /// Classifies an error of rustls.
     #[must_use]
     pub fn of(error: &rustls::Error) -> Self {
         let rustls::Error::InvalidCertificate(certificate) = error else {
@@ -65,14 +65,14 @@ impl fmt::Display for TlsFailure {
 }
 
 impl ConnectFailure {
-    /// The first known cause among an error and its sources.
+    /// Returns the first known cause among an error and its sources.
     pub fn of(error: &(dyn Error + 'static)) -> Option<Self> {
         for current in causes(error) {
             if let Some(io) = current.downcast_ref::<io::Error>() {
                 if io.kind() == io::ErrorKind::ConnectionRefused {
                     return Some(Self::Refused);
                 }
-                // What an io error wraps is not its source, but the source of that is.
+                // `source()` of an io error skips the wrapped error itself.
                 if let Some(found) = io.get_ref().and_then(|inner| Self::of(inner)) {
                     return Some(found);
                 }
@@ -80,7 +80,7 @@ impl ConnectFailure {
             if let Some(tls) = current.downcast_ref::<rustls::Error>() {
                 return Some(Self::Tls(TlsFailure::of(tls)));
             }
-            // The connector's own type is private.
+            // The connector's error type is private.
             if current.to_string().starts_with("dns error") {
                 return Some(Self::Dns);
             }

@@ -1,4 +1,4 @@
-//! Kubernetes events about an object, never in the way of the work they tell of.
+//! Kubernetes events about objects. Failures to write events never affect the caller.
 
 use std::time::Duration;
 
@@ -9,17 +9,17 @@ use kube::{
 };
 use olm_text::{cut, printable};
 
-/// How long publishing one event may take.
-const CALL: Duration = Duration::from_secs(10);
-/// The API server refuses longer notes.
-const NOTE_BYTES: usize = 1024;
+/// Timeout for writing one event.
+const CALL_TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum length of a note in bytes, enforced by the API server.
+const MAX_NOTE: usize = 1024;
 
-/// Publishes events of one controller. Clones share the recorder, which joins repeated events.
+/// Event publisher of one controller. Clones share the recorder, which aggregates repeated events.
 #[derive(Clone)]
 pub struct Events(Recorder);
 
 impl Events {
-    /// Events that name `controller` as their reporter, and this pod as the instance.
+    /// Returns a publisher with `controller` as the reporter and this pod as its instance.
     #[must_use]
     pub fn new(client: Client, controller: &str) -> Self {
         let instance = std::env::var("POD_NAME")
@@ -34,24 +34,23 @@ impl Events {
         ))
     }
 
-    /// Tells of something expected. `reason` and `action` are `UpperCamelCase` words.
+    /// Publishes a normal event. `reason` and `action` are `UpperCamelCase` words.
     pub fn normal(&self, object: ObjectReference, reason: &str, action: &str, note: &str) {
         self.publish(EventType::Normal, object, reason, action, note);
     }
 
-    /// Tells of something that needs attention.
+    /// Publishes a warning.
     pub fn warning(&self, object: ObjectReference, reason: &str, action: &str, note: &str) {
         self.publish(EventType::Warning, object, reason, action, note);
     }
 
-    /// As [`Events::normal`], written when this returns, as far as the API server takes it: for the last thing that a
-    /// process does.
+    /// Publishes a normal event and waits for the write, for events right before the process exits.
     pub async fn normal_now(&self, object: ObjectReference, reason: &str, action: &str, note: &str) {
         let event = event(EventType::Normal, reason, action, note);
         write(&self.0, &event, &object).await;
     }
 
-    /// In a task of its own: an event that cannot be written is logged and lost.
+    /// Writes in a task of its own: a failed write is logged and dropped.
     fn publish(&self, type_: EventType, object: ObjectReference, reason: &str, action: &str, note: &str) {
         let event = event(type_, reason, action, note);
         let recorder = self.0.clone();
@@ -63,14 +62,14 @@ fn event(type_: EventType, reason: &str, action: &str, note: &str) -> Event {
     Event {
         type_,
         reason: reason.to_owned(),
-        note: Some(cut(&printable(note), NOTE_BYTES).into_owned()),
+        note: Some(cut(&printable(note), MAX_NOTE).into_owned()),
         action: action.to_owned(),
         secondary: None,
     }
 }
 
 async fn write(recorder: &Recorder, event: &Event, object: &ObjectReference) {
-    match tokio::time::timeout(CALL, recorder.publish(event, object)).await {
+    match tokio::time::timeout(CALL_TIMEOUT, recorder.publish(event, object)).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::debug!(%error, reason = event.reason, "event not written"),
         Err(_) => tracing::debug!(reason = event.reason, "event not written in time"),
@@ -83,9 +82,9 @@ mod tests {
 
     #[test]
     fn notes_are_short_and_printable() {
-        let noted = |note: &str| event(EventType::Normal, "R", "A", note).note.unwrap_or_default();
-        assert_eq!(noted("short\x1b[31m"), "short\\u{1b}[31m");
-        let long = noted(&"é".repeat(2000));
-        assert!(long.len() <= NOTE_BYTES && long.ends_with('…'));
+        let note_of = |note: &str| event(EventType::Normal, "R", "A", note).note.unwrap_or_default();
+        assert_eq!(note_of("short\x1b[31m"), "short\\u{1b}[31m");
+        let long = note_of(&"é".repeat(2000));
+        assert!(long.len() <= MAX_NOTE && long.ends_with('…'));
     }
 }

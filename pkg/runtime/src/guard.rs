@@ -1,4 +1,4 @@
-//! Catches panics, so that one object's fault does not end the work on all others.
+//! Panic guard: a panic in the reconcile of one object does not stop the controller.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -6,28 +6,28 @@ use std::panic::AssertUnwindSafe;
 use futures::FutureExt as _;
 use olm_text::{cut, printable};
 
-/// Longest text of a panic that is kept, in bytes.
-const TEXT_LIMIT: usize = 500;
+/// Maximum length of a panic message, in bytes.
+const MAX_MESSAGE: usize = 500;
 
-/// A panic that was caught.
+/// A caught panic.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the controller failed unexpectedly and tries again; this is a defect, please report it: {0}")]
 pub struct Panicked(String);
 
-/// Does `work`; a panic in it ends it, and nothing else. What `work` shares with others must be sound at every point at which it can
-/// panic: locks that are released by unwinding are.
+/// Runs `work` and catches its panics. State that `work` shares must be consistent at every point of a panic, such
+/// as locks that unwinding releases.
 ///
 /// # Errors
 /// [`Panicked`].
 pub async fn guard<T>(work: impl Future<Output = T>) -> Result<T, Panicked> {
     let done = AssertUnwindSafe(work).catch_unwind().await;
-    done.map_err(|payload| Panicked(text(payload.as_ref())))
+    done.map_err(|payload| Panicked(message(payload.as_ref())))
 }
 
-fn text(payload: &(dyn Any + Send)) -> String {
-    let said = payload.downcast_ref::<&str>().copied();
-    let said = said.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-    cut(&printable(said.unwrap_or("panic without a text")), TEXT_LIMIT).into_owned()
+fn message(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    cut(&printable(text.unwrap_or("panic without a text")), MAX_MESSAGE).into_owned()
 }
 
 #[cfg(test)]

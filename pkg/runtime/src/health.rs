@@ -1,7 +1,7 @@
-//! `/healthz` and `/readyz`, plain HTTP, as controller-runtime answers them.
+//! `/healthz` and `/readyz` over plain HTTP, with the answers of controller-runtime.
 //!
-//! `/healthz` says that the process runs. `/readyz` runs every named check; `?verbose` lists them,
-//! `?exclude=NAME` leaves one out, `/readyz/NAME` asks for one alone.
+//! `/healthz` is always ok. `/readyz` runs all named checks; `?verbose` lists them, `?exclude=NAME` skips one, and
+//! `/readyz/NAME` runs a single one.
 
 use std::{collections::BTreeMap, fmt::Write as _, sync::Arc};
 
@@ -22,18 +22,18 @@ use crate::{
 
 type Check = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 
-/// The readiness checks of a process. Clones share them.
+/// Readiness checks of a process. Clones share them.
 #[derive(Clone, Default)]
 pub struct Health(Arc<RwLock<BTreeMap<String, Check>>>);
 
 impl Health {
-    /// No checks yet: ready as soon as it serves.
+    /// Returns an empty set of checks: the process is ready as soon as it serves.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a readiness check under a name, replacing an earlier one. It must not block.
+    /// Adds or replaces a readiness check. The check must not block.
     pub fn ready_check(
         &self,
         name: impl Into<String>,
@@ -42,7 +42,7 @@ impl Health {
         self.0.write().insert(name.into(), Arc::new(check));
     }
 
-    /// Adds a readiness check that is set from elsewhere and fails with `until` before.
+    /// Adds a readiness check that fails with `until` until the returned flag is set.
     #[must_use]
     pub fn ready_flag(&self, name: impl Into<String>, until: impl Into<String>) -> ReadyFlag {
         let flag = ReadyFlag(Arc::new(RwLock::new(Err(until.into()))));
@@ -63,7 +63,7 @@ impl Health {
         });
     }
 
-    /// The routes, for tests and for servers that carry more.
+    /// Returns the routes, for tests and for servers with further routes.
     pub fn router(&self) -> Router {
         Router::new()
             .route("/healthz", get(healthz))
@@ -88,17 +88,17 @@ impl Health {
     }
 }
 
-/// A readiness check that someone else sets.
+/// A readiness check that is set through this flag.
 #[derive(Clone, Debug)]
 pub struct ReadyFlag(Arc<RwLock<Result<(), String>>>);
 
 impl ReadyFlag {
-    /// Ready from now on.
+    /// Sets the check to ready.
     pub fn set_ready(&self) {
         *self.0.write() = Ok(());
     }
 
-    /// Not ready from now on, and why.
+    /// Sets the check to not ready with a reason.
     pub fn set_unready(&self, reason: impl Into<String>) {
         *self.0.write() = Err(reason.into());
     }
@@ -130,14 +130,14 @@ async fn readyz_one(State(health): State<Health>, Path(wanted): Path<String>) ->
     }
 }
 
-fn report(what: &str, checks: Vec<(String, Check)>, query: Option<&str>) -> Response {
-    let pairs: Vec<_> = query
+fn report(endpoint: &str, checks: Vec<(String, Check)>, query: Option<&str>) -> Response {
+    let parameters: Vec<_> = query
         .unwrap_or_default()
         .split('&')
         .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
         .collect();
-    let verbose = pairs.iter().any(|(key, _)| *key == "verbose");
-    let excluded = |name: &str| pairs.contains(&("exclude", name));
+    let verbose = parameters.iter().any(|(key, _)| *key == "verbose");
+    let excluded = |name: &str| parameters.contains(&("exclude", name));
     let mut lines = String::new();
     let mut failed = false;
     for (name, check) in checks {
@@ -157,11 +157,11 @@ fn report(what: &str, checks: Vec<(String, Check)>, query: Option<&str>) -> Resp
         }
     }
     if failed {
-        let _ = writeln!(lines, "{what} check failed");
+        let _ = writeln!(lines, "{endpoint} check failed");
         return plain(StatusCode::INTERNAL_SERVER_ERROR, lines);
     }
     if verbose {
-        let _ = writeln!(lines, "{what} check passed");
+        let _ = writeln!(lines, "{endpoint} check passed");
         return plain(StatusCode::OK, lines);
     }
     plain(StatusCode::OK, "ok".to_owned())
@@ -175,10 +175,10 @@ fn plain(status: StatusCode, body: String) -> Response {
     (status, headers, body).into_response()
 }
 
-/// Serves the probes until the token is cancelled; returns at once when the address is off.
+/// Serves the probes until the token is cancelled; returns at once if the address is off.
 ///
 /// # Errors
-/// The address cannot be listened on, or the server broke.
+/// The server cannot listen on the address, or it fails.
 pub async fn serve(
     address: BindAddress,
     health: Health,
@@ -194,9 +194,9 @@ mod tests {
 
     use super::*;
 
-    async fn ask(health: &Health, uri: &str) -> (u16, String) {
-        let request = http::Request::get(uri).body(Body::empty()).unwrap();
-        let response = health.router().oneshot(request).await.unwrap();
+    async fn request(health: &Health, uri: &str) -> (u16, String) {
+        let probe = http::Request::get(uri).body(Body::empty()).unwrap();
+        let response = health.router().oneshot(probe).await.unwrap();
         let status = response.status().as_u16();
         let body = to_bytes(response.into_body(), 4096).await.unwrap();
         (status, String::from_utf8(body.to_vec()).unwrap())
@@ -205,40 +205,40 @@ mod tests {
     #[tokio::test]
     async fn ready_only_when_every_check_is() {
         let health = Health::new();
-        assert_eq!(ask(&health, "/healthz").await, (200, "ok".to_owned()));
-        assert_eq!(ask(&health, "/readyz").await, (200, "ok".to_owned()));
+        assert_eq!(request(&health, "/healthz").await, (200, "ok".to_owned()));
+        assert_eq!(request(&health, "/readyz").await, (200, "ok".to_owned()));
         let flag = health.ready_flag("catalog-server", "catalog server not yet started");
-        let (status, body) = ask(&health, "/readyz").await;
+        let (status, body) = request(&health, "/readyz").await;
         assert_eq!(status, 500);
         assert_eq!(
             body,
             "[+]ping ok\n[-]catalog-server failed: reason withheld\nreadyz check failed\n"
         );
-        let (status, body) = ask(&health, "/readyz/catalog-server").await;
+        let (status, body) = request(&health, "/readyz/catalog-server").await;
         assert_eq!(
             (status, body.as_str()),
             (500, "internal server error: catalog server not yet started\n")
         );
-        assert_eq!(ask(&health, "/readyz?exclude=catalog-server").await.0, 200);
-        assert_eq!(ask(&health, "/healthz").await.0, 200);
+        assert_eq!(request(&health, "/readyz?exclude=catalog-server").await.0, 200);
+        assert_eq!(request(&health, "/healthz").await.0, 200);
         flag.set_ready();
-        let (status, body) = ask(&health, "/readyz?verbose").await;
+        let (status, body) = request(&health, "/readyz?verbose").await;
         assert_eq!(
             (status, body.as_str()),
             (200, "[+]ping ok\n[+]catalog-server ok\nreadyz check passed\n")
         );
-        assert_eq!(ask(&health, "/readyz/nothing").await.0, 404);
+        assert_eq!(request(&health, "/readyz/nothing").await.0, 404);
     }
 
     #[tokio::test]
-    async fn not_ready_from_the_signal_on_but_healthy() {
+    async fn stopping_processes_are_healthy_and_not_ready() {
         let (health, stopping) = (Health::new(), CancellationToken::new());
         health.ready_until("shutdown", &stopping);
-        assert_eq!(ask(&health, "/readyz").await.0, 200);
+        assert_eq!(request(&health, "/readyz").await.0, 200);
         stopping.cancel();
-        assert_eq!(ask(&health, "/readyz").await.0, 500);
-        let (_, why) = ask(&health, "/readyz/shutdown").await;
-        assert!(why.contains("the process is stopping"), "{why}");
-        assert_eq!(ask(&health, "/healthz").await.0, 200);
+        assert_eq!(request(&health, "/readyz").await.0, 500);
+        let (_, reason) = request(&health, "/readyz/shutdown").await;
+        assert!(reason.contains("the process is stopping"), "{reason}");
+        assert_eq!(request(&health, "/healthz").await.0, 200);
     }
 }

@@ -1,8 +1,8 @@
-//! What both controllers run on: telemetry, metrics, health, TLS, leases, backoff, events, shutdown.
+//! Common runtime of both controllers: telemetry, metrics, health, TLS, leases, backoff, events, shutdown.
 //!
-//! Nothing here knows of catalogs or extensions. Every long-running piece takes a
-//! [`tokio_util::sync::CancellationToken`] and ends when it is cancelled; every call that leaves
-//! the process has a time limit.
+//! The crate does not depend on catalogs or extensions. Every long-running task takes a
+//! [`tokio_util::sync::CancellationToken`] and ends when it is cancelled; every call out of the process has a
+//! timeout.
 
 pub mod address;
 pub mod args;

@@ -1,31 +1,32 @@
-//! A gate in front of the parsers of foreign documents: at most two are parsed at once in a process, a large one alone.
+//! Limit on concurrent parsing of foreign documents: at most two per process, a large one alone.
 //!
-//! A document's values take many times the memory of its text. Its limits bound one document; the gate bounds them all.
-//! Turns are given in the order of arrival. To wait blocks the thread: it is for threads that may block.
+//! Parsed values need many times the memory of their text. Limits per document bound one of them; this limit bounds
+//! their sum. Permits are granted in the order of arrival. Waiting blocks the thread, so callers run on blocking
+//! threads.
 
 use parking_lot::{Condvar, Mutex};
 
-/// Documents that are parsed at the same time.
-const AT_ONCE: u64 = 2;
-/// Texts longer than this are parsed alone, in bytes.
-const LARGE: u64 = 1 << 20;
+/// Maximum number of documents that are parsed at the same time.
+const MAX_CONCURRENT: u64 = 2;
+/// Length in bytes above which a text is parsed alone.
+const LARGE_TEXT: u64 = 1 << 20;
 
-static GATE: Gate = Gate::new(AT_ONCE);
+static LIMITER: Limiter = Limiter::new(MAX_CONCURRENT);
 
-/// A turn to parse, until it is dropped.
+/// Permission to parse, until it is dropped.
 #[derive(Debug)]
-pub struct Turn<'a> {
-    gate: &'a Gate,
-    room: u64,
+pub struct Permit<'a> {
+    limiter: &'a Limiter,
+    weight: u64,
 }
 
-/// Waits for a turn to parse documents of `bytes` of text together.
-pub fn turn(bytes: u64) -> Turn<'static> {
-    GATE.enter(if bytes > LARGE { AT_ONCE } else { 1 })
+/// Waits for permission to parse documents with `bytes` of text in total.
+pub fn acquire(bytes: u64) -> Permit<'static> {
+    LIMITER.acquire(if bytes > LARGE_TEXT { MAX_CONCURRENT } else { 1 })
 }
 
 #[derive(Debug)]
-struct Gate {
+struct Limiter {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -33,43 +34,46 @@ struct Gate {
 #[derive(Debug)]
 struct State {
     free: u64,
-    /// Number of the next who comes, and of the next who is let in.
-    arriving: u64,
-    entering: u64,
+    /// Ticket numbers of the next arrival and of the next admission.
+    next_ticket: u64,
+    admitted: u64,
 }
 
-impl Gate {
+impl Limiter {
     const fn new(size: u64) -> Self {
         Self {
             state: Mutex::new(State {
                 free: size,
-                arriving: 0,
-                entering: 0,
+                next_ticket: 0,
+                admitted: 0,
             }),
             changed: Condvar::new(),
         }
     }
 
-    fn enter(&self, room: u64) -> Turn<'_> {
+    fn acquire(&self, weight: u64) -> Permit<'_> {
         let mut state = self.state.lock();
-        let number = state.arriving;
-        state.arriving += 1;
-        while state.entering != number || state.free < room {
+        let number = state.next_ticket;
+        state.next_ticket += 1;
+        while state.admitted != number || state.free < weight {
             self.changed.wait(&mut state);
         }
-        state.entering += 1;
-        state.free -= room;
+        state.admitted += 1;
+        state.free -= weight;
         drop(state);
-        // The next one may fit in, too.
+        // Another waiter may fit as well.
         self.changed.notify_all();
-        Turn { gate: self, room }
+        Permit {
+            limiter: self,
+            weight,
+        }
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for Permit<'_> {
     fn drop(&mut self) {
-        self.gate.state.lock().free += self.room;
-        self.gate.changed.notify_all();
+        self.limiter.state.lock().free += self.weight;
+        self.limiter.changed.notify_all();
     }
 }
 
@@ -81,42 +85,42 @@ mod tests {
     use super::*;
 
     #[test]
-    fn never_more_than_fit_in() {
-        let gate = Gate::new(2);
-        let (inside, most) = (AtomicU64::new(0), AtomicU64::new(0));
+    fn the_limit_is_never_exceeded() {
+        let limiter = Limiter::new(2);
+        let (current, peak) = (AtomicU64::new(0), AtomicU64::new(0));
         thread::scope(|scope| {
             for number in 0..16 {
-                let (gate, inside, most) = (&gate, &inside, &most);
+                let (limiter, current, peak) = (&limiter, &current, &peak);
                 scope.spawn(move || {
                     for round in 0..50 {
-                        let room = 1 + (number + round) % 2;
-                        let _turn = gate.enter(room);
-                        let now = inside.fetch_add(room, Ordering::SeqCst) + room;
-                        most.fetch_max(now, Ordering::SeqCst);
+                        let weight = 1 + (number + round) % 2;
+                        let _permit = limiter.acquire(weight);
+                        let now = current.fetch_add(weight, Ordering::SeqCst) + weight;
+                        peak.fetch_max(now, Ordering::SeqCst);
                         thread::yield_now();
-                        inside.fetch_sub(room, Ordering::SeqCst);
+                        current.fetch_sub(weight, Ordering::SeqCst);
                     }
                 });
             }
         });
-        assert_eq!(most.load(Ordering::SeqCst), 2);
+        assert_eq!(peak.load(Ordering::SeqCst), 2);
     }
 
     #[test]
-    fn a_large_one_is_not_overtaken_for_ever() {
-        let gate = Gate::new(2);
-        let small = gate.enter(1);
+    fn a_large_document_is_not_starved() {
+        let limiter = Limiter::new(2);
+        let small = limiter.acquire(1);
         thread::scope(|scope| {
-            let large = scope.spawn(|| drop(gate.enter(2)));
-            while gate.state.lock().arriving < 2 {
+            let large = scope.spawn(|| drop(limiter.acquire(2)));
+            while limiter.state.lock().next_ticket < 2 {
                 thread::yield_now();
             }
-            let next = scope.spawn(|| drop(gate.enter(1)));
-            while gate.state.lock().arriving < 3 {
+            let next = scope.spawn(|| drop(limiter.acquire(1)));
+            while limiter.state.lock().next_ticket < 3 {
                 thread::yield_now();
             }
             assert_eq!(
-                gate.state.lock().entering,
+                limiter.state.lock().admitted,
                 1,
                 "the small one waits behind the large one"
             );

@@ -1,6 +1,7 @@
-//! `--pprof-bind-address`: manifests made for upstream set it, and Go's profiles do not exist here.
+//! `--pprof-bind-address`, which manifests made for upstream set.
 //!
-//! Rather than to refuse to start, or to leave a tool with a closed port, the address says what there is instead.
+//! Go profiles do not exist here. The endpoint answers with the alternatives, rather than failing the start or
+//! leaving the port closed.
 
 use axum::{Router, http::StatusCode, routing::get};
 use tokio_util::sync::CancellationToken;
@@ -10,23 +11,23 @@ use crate::{
     serve::{self, ServeError},
 };
 
-const INSTEAD: &str = "There are no Go profiles here: take one of the process with `perf record -g -p PID` (symbols are in the \
+const ALTERNATIVES: &str = "There are no Go profiles here: take one of the process with `perf record -g -p PID` (symbols are in the \
                        binary), and memory, processor time and descriptors from /metrics.\n";
 
-/// Serves until the token is cancelled; returns at once when the address is off.
+/// Serves until the token is cancelled; returns at once if the address is off.
 ///
 /// # Errors
-/// The address cannot be listened on, or the server broke.
+/// The server cannot listen on the address, or it fails.
 pub async fn serve(address: BindAddress, shutdown: CancellationToken) -> Result<(), ServeError> {
     serve::plain("profiles", address, router(), shutdown).await
 }
 
 fn router() -> Router {
-    // As in Go, NUL between the arguments.
+    // NUL separates the arguments, as in Go.
     let command_line = async || std::env::args().collect::<Vec<_>>().join("\0");
     Router::new()
         .route("/debug/pprof/cmdline", get(command_line))
-        .fallback(async || (StatusCode::NOT_IMPLEMENTED, INSTEAD))
+        .fallback(async || (StatusCode::NOT_IMPLEMENTED, ALTERNATIVES))
 }
 
 #[cfg(test)]
@@ -37,7 +38,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn says_what_there_is_instead() {
+    async fn names_the_alternatives() {
         let request = http::Request::get("/debug/pprof/heap")
             .body(Body::empty())
             .unwrap();

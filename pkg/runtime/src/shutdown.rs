@@ -1,4 +1,4 @@
-//! One token that ends everything: cancelled on SIGTERM or Ctrl-C.
+//! Shutdown token: cancelled on SIGTERM or Ctrl-C.
 
 use std::future::{Future, pending};
 
@@ -6,34 +6,33 @@ use futures::FutureExt as _;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// A token that is cancelled on the first SIGTERM or SIGINT.
+/// Returns a token that is cancelled on the first SIGTERM or SIGINT.
 ///
-/// A second signal ends the process at once, with the shell's status for it. Must be called
-/// within a tokio runtime.
+/// A second signal exits the process at once, with the shell's status for it. Must be called within a tokio runtime.
 #[must_use]
 pub fn token() -> CancellationToken {
     let token = CancellationToken::new();
     let (terminate, interrupt) = match (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) {
         (Ok(terminate), Ok(interrupt)) => (terminate, interrupt),
         (Err(error), _) | (_, Err(error)) => {
-            tracing::warn!(%error, "signals cannot be listened to; only killing ends this process");
+            tracing::warn!(%error, "signals cannot be handled; only SIGKILL ends this process");
             return token;
         }
     };
     let cancelled = token.clone();
     tokio::spawn(async move {
         let (mut terminate, mut interrupt) = (terminate, interrupt);
-        let mut next = async || {
+        let mut next_signal = async || {
             tokio::select! {
                 _ = terminate.recv() => ("SIGTERM", 143),
                 _ = interrupt.recv() => ("SIGINT", 130),
             }
         };
-        let (name, _) = next().await;
+        let (name, _) = next_signal().await;
         tracing::info!(signal = name, "stopping");
         cancelled.cancel();
-        let (name, code) = next().await;
-        tracing::warn!(signal = name, "stopping at once");
+        let (name, code) = next_signal().await;
+        tracing::warn!(signal = name, "exiting at once");
         #[expect(
             clippy::disallowed_methods,
             reason = "the user asked twice; nothing is left to wait for"
@@ -43,10 +42,10 @@ pub fn token() -> CancellationToken {
     token
 }
 
-/// Drives a controller of kube's until it has ended.
+/// Drives a kube controller until it has ended.
 ///
-/// One that is told to stop before `ready`, the first list of what it watches, waits for that list for ever, although nothing
-/// fills it any more (kube 5.0). Nothing is at work in it then, so it is dropped.
+/// A controller that is stopped before `ready`, its first list, waits for that list forever, although its reflector
+/// has ended (kube 5.0). No reconcile runs at that point, so the controller is dropped.
 pub async fn drive(
     controller: impl Future<Output = ()>,
     ready: impl Future,
@@ -55,7 +54,7 @@ pub async fn drive(
     let stuck = async move {
         stopping.await;
         if ready.now_or_never().is_some() {
-            // What is at work comes to its end.
+            // Running reconciles finish.
             pending::<()>().await;
         }
     };
@@ -70,12 +69,12 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_controller_without_its_first_list_does_not_hold_the_end_up() {
+    async fn a_controller_without_its_first_list_does_not_block_the_shutdown() {
         drive(pending(), pending::<()>(), async {}).await;
     }
 
     #[tokio::test]
-    async fn one_at_work_is_waited_for() {
+    async fn running_reconciles_are_waited_for() {
         let ended = drive(pending(), async {}, async {}).now_or_never();
         assert!(ended.is_none());
         let work = async {

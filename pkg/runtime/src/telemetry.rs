@@ -1,28 +1,28 @@
-//! Log lines on standard error, as text or JSON.
+//! Logging on standard error, as text or JSON.
 
 pub use olm_text::chain;
 use tracing_subscriber::{EnvFilter, fmt};
 
 use crate::args::CommonArgs;
 
-/// How a log line looks.
+/// Format of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum LogFormat {
-    /// For people.
+    /// Human-readable text.
     #[default]
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
-/// The least that is logged.
+/// Minimum level of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum LogLevel {
-    /// What keeps the process from its work.
+    /// Failures that keep the process from its work.
     Error,
-    /// What somebody should look at.
+    /// Problems that need attention.
     Warn,
-    /// What changed.
+    /// Changes.
     Info,
     /// Every reconcile, request and decision.
     Debug,
@@ -30,18 +30,18 @@ pub enum LogLevel {
     Trace,
 }
 
-/// Why logging could not be set up.
+/// Error of the logging setup.
 #[derive(Debug, thiserror::Error)]
 #[error("logging is already set up in this process")]
 pub struct TelemetryError(#[source] Box<dyn std::error::Error + Send + Sync>);
 
 /// Starts logging for the whole process.
 ///
-/// `RUST_LOG` wins over `--log-level`, and that over `--v`; without it the libraries below are held at `warn`, as their
-/// debug lines carry whole requests.
+/// `RUST_LOG` overrides `--log-level`, which overrides `--v`. Without `RUST_LOG` the libraries below are limited to
+/// `warn`, as their debug lines contain whole requests.
 ///
 /// # Errors
-/// [`TelemetryError`] when a logger is already installed.
+/// [`TelemetryError`] if a logger is already installed.
 pub fn init(args: &CommonArgs) -> Result<(), TelemetryError> {
     let filter =
         EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(directives(level(args))));
@@ -53,7 +53,7 @@ pub fn init(args: &CommonArgs) -> Result<(), TelemetryError> {
     .map_err(TelemetryError)
 }
 
-/// What the flags ask for.
+/// Returns the level that the flags request.
 fn level(args: &CommonArgs) -> LogLevel {
     args.log_level.unwrap_or(match args.klog.verbosity {
         0 => LogLevel::Info,
@@ -68,7 +68,7 @@ fn directives(level: LogLevel) -> &'static str {
         LogLevel::Warn => "warn",
         LogLevel::Info => "info,hyper=warn,h2=warn,rustls=warn,tower=warn,kube_client=warn",
         LogLevel::Debug => "debug,hyper=warn,h2=warn,rustls=warn,tower=warn,kube_client=info",
-        // Never the bodies that the libraries below would log: they hold tokens and Secrets.
+        // Higher levels of these libraries log bodies with tokens and Secrets.
         LogLevel::Trace => "trace,hyper=info,h2=info,rustls=info,tower=info,kube_client=debug",
     }
 }

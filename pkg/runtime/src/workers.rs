@@ -1,7 +1,7 @@
-//! Workers of a controller: how many reconciles work at the same time.
+//! Workers of a controller: the limit of concurrent reconciles.
 //!
-//! A reconcile that waits for somebody else, such as a registry, steps aside: another one works meanwhile. So a few slow
-//! registries hold up nobody else, however few workers there are.
+//! A reconcile that waits for a remote system, such as a registry, releases its worker for another reconcile. Thus a
+//! few slow registries delay no other reconciles, even with few workers.
 
 use std::sync::Arc;
 
@@ -9,17 +9,17 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 tokio::task_local! {
-    /// The place of the reconcile that is polled.
-    static PLACE: Arc<Place>;
+    /// Slot of the reconcile that is being polled.
+    static CURRENT_SLOT: Arc<WorkerSlot>;
 }
 
-/// The workers of one controller. Turns are given in the order of arrival.
+/// Workers of one controller, granted in the order of arrival.
 #[derive(Clone, Debug)]
 pub struct Workers(Arc<Semaphore>);
 
-/// One reconcile's hold on a worker.
+/// A reconcile's claim to a worker.
 #[derive(Debug)]
-struct Place {
+struct WorkerSlot {
     workers: Arc<Semaphore>,
     state: Mutex<State>,
 }
@@ -27,78 +27,78 @@ struct Place {
 #[derive(Debug)]
 struct State {
     worker: Option<OwnedSemaphorePermit>,
-    /// Waits under way; a reconcile may wait for several things at once.
-    aside: usize,
+    /// Number of concurrent waits without a worker.
+    waits: usize,
 }
 
 impl Workers {
-    /// So many workers, at least one.
+    /// Creates `count` workers, at least one.
     pub fn new(count: u16) -> Self {
         Self(Arc::new(Semaphore::new(usize::from(count.max(1)))))
     }
 
-    /// Waits for a worker, then does the work with it.
-    pub async fn employ<F: Future>(&self, work: F) -> F::Output {
-        let place = Place {
+    /// Waits for a worker, then runs `work` with it.
+    pub async fn run<F: Future>(&self, work: F) -> F::Output {
+        let slot = WorkerSlot {
             workers: self.0.clone(),
             // The semaphore is never closed.
             state: Mutex::new(State {
                 worker: self.0.clone().acquire_owned().await.ok(),
-                aside: 0,
+                waits: 0,
             }),
         };
-        PLACE.scope(Arc::new(place), work).await
+        CURRENT_SLOT.scope(Arc::new(slot), work).await
     }
 
-    /// Number of workers that are free.
+    /// Returns the number of free workers.
     pub fn free(&self) -> usize {
         self.0.available_permits()
     }
 }
 
-/// Waits for `what` without a worker, then waits for one again. Outside of [`Workers::employ`] it only waits for `what`.
-pub async fn aside<F: Future>(what: F) -> F::Output {
-    let Ok(place) = PLACE.try_with(Arc::clone) else {
-        return what.await;
+/// Runs `wait` without a worker, then waits for a worker again. Outside of [`Workers::run`] it only runs `wait`.
+pub async fn without_worker<F: Future>(wait: F) -> F::Output {
+    let Ok(slot) = CURRENT_SLOT.try_with(Arc::clone) else {
+        return wait.await;
     };
-    let waiting = Waiting::start(&place);
-    let done = what.await;
-    drop(waiting);
-    place.come_back().await;
-    done
+    let guard = WaitGuard::start(&slot);
+    let output = wait.await;
+    drop(guard);
+    slot.reacquire().await;
+    output
 }
 
-/// One wait; dropped, it is over.
-struct Waiting<'a>(&'a Place);
+/// A wait, which ends on drop.
+struct WaitGuard<'a>(&'a WorkerSlot);
 
-impl<'a> Waiting<'a> {
-    fn start(place: &'a Place) -> Self {
-        let mut state = place.state.lock();
-        state.aside += 1;
+impl<'a> WaitGuard<'a> {
+    fn start(slot: &'a WorkerSlot) -> Self {
+        let mut state = slot.state.lock();
+        state.waits += 1;
         state.worker = None;
-        Self(place)
+        Self(slot)
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitGuard<'_> {
     fn drop(&mut self) {
-        self.0.state.lock().aside -= 1;
+        self.0.state.lock().waits -= 1;
     }
 }
 
-impl Place {
-    /// Waits for a worker, unless the reconcile has one or still waits for something else.
-    async fn come_back(&self) {
-        let wanted = {
+impl WorkerSlot {
+    /// Waits for a worker, unless the reconcile has one or is in another wait.
+    async fn reacquire(&self) {
+        let needs_worker = {
             let state = self.state.lock();
-            state.aside == 0 && state.worker.is_none()
+            state.waits == 0 && state.worker.is_none()
         };
-        if !wanted {
+        if !needs_worker {
             return;
         }
         let worker = self.workers.clone().acquire_owned().await.ok();
         let mut state = self.state.lock();
-        if state.aside == 0 && state.worker.is_none() {
+        if state.waits == 0 && state.worker.is_none() {
             state.worker = worker;
         }
     }
@@ -112,18 +112,18 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn who_waits_for_others_keeps_no_worker() {
+    async fn a_waiting_reconcile_releases_its_worker() {
         let workers = Workers::new(1);
         let answer = Notify::new();
-        let mut slow = Box::pin(workers.employ(async {
-            aside(answer.notified()).await;
+        let mut slow = Box::pin(workers.run(async {
+            without_worker(answer.notified()).await;
             workers.free()
         }));
         assert!(slow.as_mut().now_or_never().is_none());
         assert_eq!(workers.free(), 1);
-        // Another reconcile works meanwhile, and the slow one waits for its end.
+        // Another reconcile runs in the meantime, and the slow one waits for its end.
         let end = Notify::new();
-        let mut other = Box::pin(workers.employ(end.notified()));
+        let mut other = Box::pin(workers.run(end.notified()));
         assert!(other.as_mut().now_or_never().is_none());
         answer.notify_one();
         assert!(slow.as_mut().now_or_never().is_none(), "its worker is taken");
@@ -134,12 +134,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_worker_works_for_one_at_a_time() {
+    async fn a_worker_runs_one_reconcile_at_a_time() {
         let workers = Workers::new(1);
         let end = Notify::new();
-        let mut first = Box::pin(workers.employ(end.notified()));
+        let mut first = Box::pin(workers.run(end.notified()));
         assert!(first.as_mut().now_or_never().is_none());
-        let mut second = Box::pin(workers.employ(async { 2 }));
+        let mut second = Box::pin(workers.run(async { 2 }));
         assert!(second.as_mut().now_or_never().is_none());
         end.notify_one();
         first.await;
@@ -147,11 +147,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn several_waits_at_once_come_back_once() {
+    async fn concurrent_waits_acquire_one_worker() {
         let workers = Workers::new(1);
         let (one, two) = (Notify::new(), Notify::new());
-        let mut work = Box::pin(workers.employ(async {
-            futures::join!(aside(one.notified()), aside(two.notified()));
+        let mut work = Box::pin(workers.run(async {
+            futures::join!(without_worker(one.notified()), without_worker(two.notified()));
             workers.free()
         }));
         assert!(work.as_mut().now_or_never().is_none());
@@ -163,14 +163,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_wait_that_is_given_up_is_over() {
+    async fn a_dropped_wait_ends() {
         let workers = Workers::new(1);
-        let work = workers.employ(async {
-            assert!(aside(std::future::pending::<()>()).now_or_never().is_none());
-            aside(std::future::ready(())).await;
+        let work = workers.run(async {
+            assert!(
+                without_worker(std::future::pending::<()>())
+                    .now_or_never()
+                    .is_none()
+            );
+            without_worker(std::future::ready(())).await;
             workers.free()
         });
         assert_eq!(work.await, 0);
-        assert_eq!(aside(async { 7 }).await, 7, "without a controller");
+        assert_eq!(without_worker(async { 7 }).await, 7, "without a controller");
     }
 }

@@ -1,4 +1,4 @@
-//! Clients that hold connections without using them, seen over real sockets.
+//! Clients that hold connections without using them, over real sockets.
 #![allow(clippy::unwrap_used, reason = "tests may fail loudly")]
 
 mod common;
@@ -17,7 +17,7 @@ use axum::{
 use common::Server;
 use hyper::client::conn::http2::{self, Connection, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use olm_runtime::{serve::Traffic, tls::Profile};
+use olm_runtime::{serve::Limits, tls::Profile};
 use rustls::crypto::ring;
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWriteExt},
@@ -26,29 +26,29 @@ use tokio::{
 };
 use tokio_rustls::client::TlsStream;
 
-/// A busy machine may take so much longer than the server's limit of five seconds.
-const PATIENCE: Duration = Duration::from_secs(12);
+/// Timeout for the server's limit of five seconds on a busy machine.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(12);
 
-fn server(traffic: Traffic) -> Server {
+fn server(limits: Limits) -> Server {
     Server::start(
         Profile::default(),
-        traffic,
+        limits,
         Router::new().route("/", get(async || "here")),
     )
 }
 
-/// Waits until the server closes the connection; returns what it sent until then, and how long that took.
+/// Waits until the server closes the connection; returns the received bytes and the time until then.
 async fn closed(mut stream: impl AsyncRead + Unpin) -> (Vec<u8>, Duration) {
     let (began, mut sent) = (Instant::now(), Vec::new());
-    let read = timeout(PATIENCE, stream.read_to_end(&mut sent)).await;
-    // A reset, or an end without TLS's farewell, closes a connection as well.
-    assert!(read.is_ok(), "still open after {PATIENCE:?}");
+    let read = timeout(CLOSE_TIMEOUT, stream.read_to_end(&mut sent)).await;
+    // A reset or an end without TLS's close_notify closes a connection as well.
+    assert!(read.is_ok(), "still open after {CLOSE_TIMEOUT:?}");
     (sent, began.elapsed())
 }
 
 #[tokio::test]
 async fn a_silent_client_is_closed_after_five_seconds() {
-    let server = server(Traffic::default());
+    let server = server(Limits::default());
     let silent = [&[][..], &["http/1.1"], &["h2"]].map(|protocols| {
         let server = &server;
         async move {
@@ -77,8 +77,8 @@ async fn a_silent_client_is_closed_after_five_seconds() {
     }
 }
 
-/// Opens a connection that speaks HTTP/1.1, and asks for a path.
-async fn ask(server: &Server, path: &str) -> TlsStream<TcpStream> {
+/// Opens an HTTP/1.1 connection and requests a path.
+async fn request(server: &Server, path: &str) -> TlsStream<TcpStream> {
     let mut stream = server
         .connect(ring::default_provider(), &rustls::version::TLS13, &[])
         .await
@@ -90,27 +90,31 @@ async fn ask(server: &Server, path: &str) -> TlsStream<TcpStream> {
 
 #[tokio::test]
 async fn connections_without_requests_are_closed() {
-    let server = server(Traffic {
+    let server = server(Limits {
         idle: Duration::from_millis(300),
-        quiet: Duration::from_millis(300),
-        ..Traffic::default()
+        http2_idle: Duration::from_millis(300),
+        ..Limits::default()
     });
-    let (read, took) = closed(ask(&server, "/").await).await;
+    let (read, took) = closed(request(&server, "/").await).await;
     assert!(String::from_utf8_lossy(&read).ends_with("\r\n\r\nhere"));
     assert!(took > Duration::from_millis(200), "closed after {took:?}");
 
-    let (mut send, connection) = over_http2(&server).await;
+    let (mut send, connection) = connect_http2(&server).await;
     let began = Instant::now();
     let connection = tokio::spawn(connection);
     let request = Request::get("https://localhost/").body(Body::empty()).unwrap();
     assert_eq!(send.send_request(request).await.unwrap().status(), 200);
-    // With GOAWAY: the client sees no error.
-    timeout(PATIENCE, connection).await.unwrap().unwrap().unwrap();
+    // The server sends GOAWAY: the client sees no error.
+    timeout(CLOSE_TIMEOUT, connection)
+        .await
+        .unwrap()
+        .unwrap()
+        .unwrap();
     assert!(began.elapsed() > Duration::from_millis(200));
 }
 
 /// Opens an HTTP/2 connection; the caller drives it.
-async fn over_http2(
+async fn connect_http2(
     server: &Server,
 ) -> (
     SendRequest<Body>,
@@ -125,7 +129,7 @@ async fn over_http2(
         .unwrap()
 }
 
-/// An answer without an end.
+/// Serves an endless response.
 fn endless() -> Router {
     let body = || {
         let piece = Bytes::from_static(&[b'x'; 16 * 1024]);
@@ -137,28 +141,28 @@ fn endless() -> Router {
 }
 
 #[tokio::test]
-async fn a_client_that_takes_too_little_of_an_answer_is_cut_off() {
-    let traffic = Traffic {
+async fn a_client_that_reads_too_slowly_is_disconnected() {
+    let limits = Limits {
         stall: Duration::from_secs(1),
-        ..Traffic::default()
+        ..Limits::default()
     };
-    let server = Server::start(Profile::default(), traffic, endless());
-    let mut trickle = ask(&server, "/endless").await;
+    let server = Server::start(Profile::default(), limits, endless());
+    let mut trickle = request(&server, "/endless").await;
     let began = Instant::now();
     let cut = async {
-        // It takes ten kilobytes a second.
+        // The client reads ten kilobytes per second.
         let mut bytes = [0; 1024];
         while began.elapsed() < Duration::from_secs(4) {
             trickle.read_exact(&mut bytes).await.unwrap();
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-        // What is still in the kernel's buffers comes, and then the end.
-        timeout(PATIENCE, async {
+        // The rest of the kernel's buffers arrives, then the end.
+        timeout(CLOSE_TIMEOUT, async {
             while trickle.read(&mut bytes).await.is_ok_and(|read| read > 0) {}
         })
         .await
     };
-    let mut fast = ask(&server, "/endless").await;
+    let mut fast = request(&server, "/endless").await;
     let reads = async {
         let mut bytes = vec![0; 64 * 1024];
         while began.elapsed() < Duration::from_secs(4) {
@@ -171,31 +175,31 @@ async fn a_client_that_takes_too_little_of_an_answer_is_cut_off() {
 }
 
 #[tokio::test]
-async fn a_stream_whose_window_stays_closed_is_cut_off() {
-    let traffic = Traffic {
+async fn a_stream_whose_window_stays_closed_is_closed() {
+    let limits = Limits {
         stall: Duration::from_secs(1),
-        ..Traffic::default()
+        ..Limits::default()
     };
-    let server = Server::start(Profile::default(), traffic, endless());
-    let (mut send, connection) = over_http2(&server).await;
+    let server = Server::start(Profile::default(), limits, endless());
+    let (mut send, connection) = connect_http2(&server).await;
     let connection = tokio::spawn(connection);
     let request = Request::get("https://localhost/endless")
         .body(Body::empty())
         .unwrap();
     // The body is not read: its window stays closed, while pings are answered.
     let _answer = send.send_request(request).await.unwrap();
-    let ended = timeout(PATIENCE, connection).await;
+    let ended = timeout(CLOSE_TIMEOUT, connection).await;
     assert!(ended.is_ok(), "a stream that stands still is still there");
 }
 
 #[tokio::test]
-async fn the_idlest_and_then_the_slowest_give_way_to_a_new_client() {
-    let traffic = Traffic {
+async fn idle_then_slow_connections_are_evicted_for_a_new_client() {
+    let limits = Limits {
         connections: 4,
         per_client: 4,
-        ..Traffic::default()
+        ..Limits::default()
     };
-    let server = Server::start(Profile::default(), traffic, endless());
+    let server = Server::start(Profile::default(), limits, endless());
     let connect = async || {
         server
             .connect(ring::default_provider(), &rustls::version::TLS13, &[])
@@ -203,9 +207,12 @@ async fn the_idlest_and_then_the_slowest_give_way_to_a_new_client() {
             .unwrap()
     };
     let (first, mut second) = (connect().await, connect().await);
-    let slow = [ask(&server, "/endless").await, ask(&server, "/endless").await];
-    // The first is idle longest; the others stay.
-    let mut fifth = ask(&server, "/").await;
+    let slow = [
+        request(&server, "/endless").await,
+        request(&server, "/endless").await,
+    ];
+    // The first connection is idle longest; the others stay.
+    let mut fifth = request(&server, "/").await;
     let mut here = [0; 12];
     fifth.read_exact(&mut here).await.unwrap();
     assert_eq!(&here, b"HTTP/1.1 200");
@@ -218,25 +225,28 @@ async fn the_idlest_and_then_the_slowest_give_way_to_a_new_client() {
     second.read_exact(&mut here).await.unwrap();
     assert_eq!(&here, b"HTTP/1.1 200");
 
-    // When all read slowly, one of them goes.
-    let more = [ask(&server, "/endless").await, ask(&server, "/endless").await];
+    // If all clients read slowly, one of them is disconnected.
+    let more = [
+        request(&server, "/endless").await,
+        request(&server, "/endless").await,
+    ];
     tokio::time::sleep(Duration::from_millis(1500)).await;
-    let mut last = ask(&server, "/").await;
+    let mut last = request(&server, "/").await;
     last.read_exact(&mut here).await.unwrap();
     assert_eq!(&here, b"HTTP/1.1 200");
     drop((slow, more));
 }
 
 #[tokio::test]
-async fn hundreds_of_silent_clients_keep_nobody_out() {
-    let server = server(Traffic::default());
+async fn hundreds_of_silent_clients_lock_nobody_out() {
+    let server = server(Limits::default());
     let mut silent = Vec::new();
     for round in 0..20 {
         let some = (0..20).map(|_| server.connect(ring::default_provider(), &rustls::version::TLS13, &[]));
         silent.extend(futures::future::join_all(some).await.into_iter().flatten());
-        let mut real = ask(&server, "/").await;
+        let mut real = request(&server, "/").await;
         let mut here = [0; 12];
-        timeout(PATIENCE, real.read_exact(&mut here))
+        timeout(CLOSE_TIMEOUT, real.read_exact(&mut here))
             .await
             .unwrap()
             .unwrap();
@@ -253,7 +263,7 @@ async fn hundreds_of_silent_clients_keep_nobody_out() {
         }
     }
     assert!(
-        open <= Traffic::DEFAULT.per_client,
+        open <= Limits::DEFAULT.per_client,
         "{open} of {} are open",
         silent.len()
     );

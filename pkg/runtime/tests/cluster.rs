@@ -1,4 +1,4 @@
-//! Against a real API server: leases, the own certificate, access to metrics, events.
+//! Tests on a real API server: leases, the self-managed certificate, access to metrics, events.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -54,7 +54,7 @@ async fn cluster() -> (ControlPlane, Client) {
     (control_plane, client)
 }
 
-fn quick(name: &str) -> LeaseConfig {
+fn short_lease(name: &str) -> LeaseConfig {
     LeaseConfig {
         lease_duration: Duration::from_secs(3),
         renew_deadline: Duration::from_secs(2),
@@ -71,7 +71,7 @@ async fn one_leads_at_a_time() {
         let (client, leaders) = (client.clone(), leaders.clone());
         tokio::spawn(run_when_leader(
             client,
-            Some(quick("lock")),
+            Some(short_lease("lock")),
             shutdown,
             async move |until: CancellationToken| {
                 assert_eq!(leaders.fetch_add(1, Ordering::SeqCst), 0, "two lead at once");
@@ -83,17 +83,17 @@ async fn one_leads_at_a_time() {
     let (first_ends, second_ends) = (CancellationToken::new(), CancellationToken::new());
     let first = lead(first_ends.clone());
     let leads = || async { leaders.load(Ordering::SeqCst) == 1 };
-    wait("the first leads", leads).await;
+    eventually("the first leads", leads).await;
     let second = lead(second_ends.clone());
-    // Well beyond the lease's duration: the first renews it.
+    // Longer than the lease duration: the first leader renews it.
     tokio::time::sleep(Duration::from_secs(4)).await;
     assert_eq!(leaders.load(Ordering::SeqCst), 1);
 
     first_ends.cancel();
     first.await.unwrap().unwrap();
-    wait("the second leads after the release", leads).await;
+    eventually("the second leads after the release", leads).await;
 
-    // Somebody takes the lease away: who led must stop, and say so.
+    // Another process takes the lease: the leader must stop and report the loss.
     let api: Api<Lease> = Api::namespaced(client.clone(), NAMESPACE);
     let patch = json!({"spec": {"holderIdentity": "thief", "leaseDurationSeconds": 60}});
     api.patch("lock", &PatchParams::default(), &Patch::Merge(patch))
@@ -105,7 +105,7 @@ async fn one_leads_at_a_time() {
     let spec = api.get("lock").await.unwrap().spec.unwrap();
     assert_eq!(spec.holder_identity.as_deref(), Some("thief"));
 
-    // Shutdown before leading: nothing ran, nothing is held.
+    // Shutdown before leading: the work does not run, and the lease is not held.
     let ends = CancellationToken::new();
     let waiting = lead(ends.clone());
     tokio::time::sleep(Duration::from_millis(500)).await;
@@ -113,8 +113,8 @@ async fn one_leads_at_a_time() {
     assert!(waiting.await.unwrap().unwrap().is_none());
 }
 
-/// What events tell of a lease.
-async fn told_of(client: &Client, lease: &str) -> Vec<String> {
+/// Returns the notes of the election events of a lease.
+async fn election_notes(client: &Client, lease: &str) -> Vec<String> {
     let events: Api<Event> = Api::namespaced(client.clone(), NAMESPACE);
     let found = events.list(&ListParams::default()).await.unwrap();
     let about = |event: &Event| {
@@ -128,7 +128,7 @@ async fn told_of(client: &Client, lease: &str) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_dies_without_a_word_is_succeeded_when_the_lease_ends() {
+async fn a_killed_leader_is_succeeded_when_the_lease_expires() {
     let (_control_plane, client) = cluster().await;
     let lead = |config: &LeaseConfig, shutdown: &CancellationToken| {
         tokio::spawn(run_when_leader(
@@ -138,7 +138,7 @@ async fn who_dies_without_a_word_is_succeeded_when_the_lease_ends() {
             async |until: CancellationToken| until.cancelled().await,
         ))
     };
-    let (one, other) = (quick("takeover"), quick("takeover"));
+    let (one, other) = (short_lease("takeover"), short_lease("takeover"));
     let leases: Api<Lease> = Api::namespaced(client.clone(), NAMESPACE);
     let holder = async || {
         let lease = leases.get_opt("takeover").await.unwrap();
@@ -146,20 +146,21 @@ async fn who_dies_without_a_word_is_succeeded_when_the_lease_ends() {
     };
     let ends = CancellationToken::new();
     let dies = lead(&one, &ends);
-    wait("the first leads", || async {
+    eventually("the first leads", || async {
         holder().await.as_deref() == Some(one.identity.as_str())
     })
     .await;
     let succeeds = lead(&other, &ends);
-    // As kill -9 does: nothing is given back, nothing is said.
+    // Like kill -9: the lease is not released, and no event is written.
     dies.abort();
     assert!(dies.await.unwrap_err().is_cancelled());
     let died = std::time::Instant::now();
-    wait("the second leads", || async {
+    eventually("the second leads", || async {
         holder().await.as_deref() == Some(other.identity.as_str())
     })
     .await;
-    // Only the lower bound counts: taken sooner, two might have led. The last renewal was at most a retry before.
+    // Only the lower bound matters: earlier, two replicas might lead. The last renewal was at most one retry period
+    // before.
     let least = one.lease_duration.saturating_sub(one.retry_period.mul_f64(1.2));
     assert!(died.elapsed() > least, "taken after {:?}", died.elapsed());
     let transitions = leases
@@ -171,7 +172,7 @@ async fn who_dies_without_a_word_is_succeeded_when_the_lease_ends() {
         .lease_transitions;
     assert_eq!(transitions, Some(1));
 
-    // Who ends in order says so, after the lease was given back.
+    // A leader that stops in order writes an event after it released the lease.
     ends.cancel();
     succeeds.await.unwrap().unwrap();
     assert_eq!(holder().await.as_deref(), Some(""));
@@ -180,13 +181,13 @@ async fn who_dies_without_a_word_is_succeeded_when_the_lease_ends() {
         format!("{} became leader", other.identity),
         format!("{} stopped leading", other.identity),
     ];
-    wait("the events are there", || async {
-        let told = told_of(&client, "takeover").await;
-        wanted.iter().all(|note| told.contains(note))
+    eventually("the events are there", || async {
+        let notes = election_notes(&client, "takeover").await;
+        wanted.iter().all(|note| notes.contains(note))
     })
     .await;
     let never = format!("{} stopped leading", one.identity);
-    assert!(!told_of(&client, "takeover").await.contains(&never));
+    assert!(!election_notes(&client, "takeover").await.contains(&never));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -238,7 +239,7 @@ async fn replicas_agree_on_one_certificate_and_metrics_ask_who_reads() {
             .map(|answer| answer.status().as_u16())
             .unwrap_or_default()
     };
-    wait("metrics are served", || async { answer(None).await == 401 }).await;
+    eventually("metrics are served", || async { answer(None).await == 401 }).await;
     assert_eq!(answer(Some("nonsense")).await, 401);
 
     let reader = token_of(&client, "reader").await;
@@ -260,7 +261,7 @@ async fn replicas_agree_on_one_certificate_and_metrics_ask_who_reads() {
         .unwrap();
     wait_for_access(&http, &url, &scraper).await;
 
-    // A Secret that somebody broke is mended, and the former authority stays trusted.
+    // A broken Secret is repaired, and the former authority stays trusted.
     let mut broken = before.clone();
     broken
         .data
@@ -282,7 +283,7 @@ async fn replicas_agree_on_one_certificate_and_metrics_ask_who_reads() {
 }
 
 async fn wait_for_access(http: &reqwest::Client, url: &str, token: &str) {
-    // The refusal is believed for some seconds.
+    // Refusals are cached for some seconds.
     for _ in 0..100 {
         let answer = http.get(url).bearer_auth(token).send().await.unwrap();
         if answer.status().is_success() {
@@ -325,7 +326,7 @@ async fn events_reach_the_object() {
     };
     Events::new(client.clone(), "test-controller").warning(object, "Blocked", "Resolve", "no such package");
     let api: Api<Event> = Api::all(client);
-    wait("the event is there", || async {
+    eventually("the event is there", || async {
         let list = api.list(&ListParams::default()).await.unwrap();
         list.items
             .iter()
@@ -334,7 +335,7 @@ async fn events_reach_the_object() {
     .await;
 }
 
-async fn wait<Fut: Future<Output = bool>>(what: &str, ready: impl Fn() -> Fut) {
+async fn eventually<Fut: Future<Output = bool>>(what: &str, ready: impl Fn() -> Fut) {
     for _ in 0..200 {
         if ready().await {
             return;

@@ -1,4 +1,4 @@
-//! What a server with a TLS profile speaks, seen by a client over a real socket.
+//! TLS parameters that a server with a profile negotiates with a client over a real socket.
 #![allow(clippy::unwrap_used, reason = "tests may fail loudly")]
 
 mod common;
@@ -6,7 +6,7 @@ mod common;
 use axum::{Router, routing::get};
 use common::Server;
 use olm_runtime::{
-    serve::Traffic,
+    serve::Limits,
     tls::{MinVersion, Profile, ProfileName},
 };
 use rustls::{
@@ -16,11 +16,11 @@ use rustls::{
 
 fn start(profile: Profile) -> Server {
     let router = Router::new().route("/", get(async || "here"));
-    Server::start(profile, Traffic::default(), router)
+    Server::start(profile, Limits::default(), router)
 }
 
-/// Returns what the server agrees on with a client of one version and only these suites: version, suite, protocol.
-async fn agree(
+/// Returns version, suite and protocol that the server negotiates with a client of one version and these suites.
+async fn negotiate(
     server: &Server,
     version: &'static rustls::SupportedProtocolVersion,
     suites: Option<SupportedCipherSuite>,
@@ -45,10 +45,12 @@ const TLS13: &rustls::SupportedProtocolVersion = &rustls::version::TLS13;
 #[tokio::test]
 async fn intermediate_speaks_both_and_prefers_http_2() {
     let server = start(Profile::default());
-    let (version, _, protocol) = agree(&server, TLS12, None, &["http/1.1"]).await.unwrap();
+    let (version, _, protocol) = negotiate(&server, TLS12, None, &["http/1.1"]).await.unwrap();
     assert_eq!(version, ProtocolVersion::TLSv1_2);
     assert_eq!(protocol.as_deref(), Some(&b"http/1.1"[..]));
-    let (version, _, protocol) = agree(&server, TLS13, None, &["http/1.1", "h2"]).await.unwrap();
+    let (version, _, protocol) = negotiate(&server, TLS13, None, &["http/1.1", "h2"])
+        .await
+        .unwrap();
     assert_eq!(version, ProtocolVersion::TLSv1_3);
     assert_eq!(protocol.as_deref(), Some(&b"h2"[..]));
 }
@@ -56,8 +58,8 @@ async fn intermediate_speaks_both_and_prefers_http_2() {
 #[tokio::test]
 async fn modern_refuses_tls_1_2() {
     let server = start(Profile::named(ProfileName::Modern));
-    assert!(agree(&server, TLS12, None, &[]).await.is_err());
-    assert!(agree(&server, TLS13, None, &[]).await.is_ok());
+    assert!(negotiate(&server, TLS12, None, &[]).await.is_err());
+    assert!(negotiate(&server, TLS13, None, &[]).await.is_ok());
 }
 
 #[tokio::test]
@@ -66,7 +68,7 @@ async fn a_custom_list_is_all_that_tls_1_2_gets() {
     let server = start(Profile::custom(MinVersion::Tls12, &[listed], &[]).unwrap());
     let aes_256 = ring::cipher_suite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384;
     let aes_128 = ring::cipher_suite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256;
-    assert_eq!(agree(&server, TLS12, None, &[]).await.unwrap().1, aes_256);
-    assert!(agree(&server, TLS12, Some(aes_128), &[]).await.is_err());
-    assert!(agree(&server, TLS13, None, &[]).await.is_ok());
+    assert_eq!(negotiate(&server, TLS12, None, &[]).await.unwrap().1, aes_256);
+    assert!(negotiate(&server, TLS12, Some(aes_128), &[]).await.is_err());
+    assert!(negotiate(&server, TLS13, None, &[]).await.is_ok());
 }

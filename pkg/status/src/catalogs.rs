@@ -1,43 +1,43 @@
-//! `CatalogsDegraded`: catalogs that a resolution did without, or whose former content stood in. Additive to upstream's
-//! conditions, and there only while it holds.
+//! `CatalogsDegraded`: catalogs that a resolution left out, or read from their former content. The condition is
+//! additive to upstream's and present only while it is true.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
-use olm_text::head;
+
+use olm_api::condition::{reasons::Extension as Reason, types::Extension as Type};
 
 use crate::condition::{self, NewCondition};
 
-/// Type of the condition.
-pub const TYPE: &str = "CatalogsDegraded";
-/// Reason while former content stands in.
-pub const FORMER_CONTENT: &str = "FormerContent";
+pub(crate) const TYPE: &str = Type::CatalogsDegraded.as_str();
+/// Reason while the former content of a catalog is in use.
+pub(crate) const FORMER_CONTENT: &str = Reason::FormerContent.as_str();
 /// Reason while catalogs are only left out.
-const LEFT_OUT: &str = "LeftOut";
-/// Most catalogs that a message names.
-const NAMED: usize = 8;
-/// Longest cause in a message, in bytes: causes hold foreign text.
-const CAUSE: usize = 512;
+const LEFT_OUT: &str = Reason::LeftOut.as_str();
+/// Maximum number of catalogs that a message names.
+const MAX_NAMED: usize = 8;
+/// Maximum length of a cause in a message, in bytes: causes hold foreign text.
+const MAX_CAUSE: usize = 512;
 
-/// Selected catalogs whose present content was not read, although a bundle was looked for.
+/// Selected catalogs whose present content a resolution could not read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Catalogs {
-    /// Catalogs whose former content stands in.
-    pub former: Vec<Former>,
-    /// Catalogs that could not be read and could not have changed the choice, each with the cause.
+pub struct UnreadCatalogs {
+    /// Catalogs whose former content is in use.
+    pub former: Vec<FormerContent>,
+    /// Unreadable catalogs that could not have changed the choice, each with its cause.
     pub left_out: Vec<(String, String)>,
 }
 
-/// Catalog whose former content stands in.
+/// Catalog whose former content is in use.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Former {
+pub struct FormerContent {
     /// Name of the catalog.
     pub catalog: String,
-    /// Time of the first read of the present content that failed.
+    /// Time of the first failed read of the present content.
     pub since: Time,
-    /// Failure of the last read.
-    pub why: String,
+    /// Error of the last read.
+    pub cause: String,
 }
 
-impl Catalogs {
+impl UnreadCatalogs {
     fn message(&self) -> String {
         let former = self.former.iter().map(|former| {
             format!(
@@ -45,36 +45,38 @@ impl Catalogs {
                  read succeeds; reads are tried again.",
                 former.catalog,
                 seconds(&former.since),
-                cause(&former.why)
+                shorten(&former.cause)
             )
         });
-        let left_out = self.left_out.iter().map(|(catalog, why)| {
+        let left_out = self.left_out.iter().map(|(catalog, cause)| {
             format!(
                 "Catalog \"{catalog}\" is left out: {}. It could not have changed the choice.",
-                cause(why)
+                shorten(cause)
             )
         });
         let mut sentences: Vec<String> = former.chain(left_out).collect();
-        let more = sentences.len().saturating_sub(NAMED);
-        sentences.truncate(NAMED);
+        let more = sentences.len().saturating_sub(MAX_NAMED);
+        sentences.truncate(MAX_NAMED);
         if more > 0 {
-            sentences.push(format!("So it is with {more} more."));
+            sentences.push(format!("{more} more catalogs are not read."));
         }
         sentences.join(" ")
     }
 }
 
-/// The time without fractions of a second.
+/// Formats the time without fractions of a second.
 fn seconds(time: &Time) -> String {
     time.0.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-fn cause(text: &str) -> &str {
-    head(text, CAUSE).trim_end_matches('.')
+fn shorten(text: &str) -> &str {
+    let end = text.floor_char_boundary(MAX_CAUSE);
+    text.get(..end).unwrap_or_default().trim_end_matches('.')
 }
 
-/// Tells `catalogs` in `conditions`; with `None` nothing is known, and what was told stays.
-pub fn put(conditions: &mut Vec<Condition>, catalogs: Option<&Catalogs>, generation: i64, now: &Time) {
+/// Sets or removes the condition. With `None` the state of the catalogs is unknown, and an existing condition keeps
+/// its text.
+pub fn put(conditions: &mut Vec<Condition>, catalogs: Option<&UnreadCatalogs>, generation: i64, now: &Time) {
     let Some(catalogs) = catalogs else {
         return conditions
             .iter_mut()
@@ -101,10 +103,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_read_is_told_while_it_is_so() {
+    fn unread_catalogs_are_reported_while_unread() {
         let now = Time("2026-01-02T03:04:05.678Z".parse().unwrap());
         let mut conditions = Vec::new();
-        let mut catalogs = Catalogs {
+        let mut catalogs = UnreadCatalogs {
             former: Vec::new(),
             left_out: vec![("low".to_owned(), "catalog \"low\" is not being served".to_owned())],
         };
@@ -116,10 +118,10 @@ mod tests {
                 "Catalog \"low\" is left out: catalog \"low\" is not being served. It could not have changed the choice."
             )
         );
-        catalogs.former.push(Former {
+        catalogs.former.push(FormerContent {
             catalog: "high".to_owned(),
             since: now.clone(),
-            why: "x".repeat(2000),
+            cause: "x".repeat(2000),
         });
         catalogs.left_out.clear();
         put(&mut conditions, Some(&catalogs), 1, &now);
@@ -133,12 +135,16 @@ mod tests {
         );
         assert!(message.len() < 800, "{message}");
         put(&mut conditions, None, 2, &now);
-        assert_eq!(conditions[0].observed_generation, Some(2), "nothing new is known");
+        assert_eq!(
+            conditions[0].observed_generation,
+            Some(2),
+            "the state of the catalogs is unknown"
+        );
         catalogs.former = vec![catalogs.former[0].clone(); 100];
         put(&mut conditions, Some(&catalogs), 2, &now);
-        assert!(conditions[0].message.ends_with("So it is with 92 more."));
+        assert!(conditions[0].message.ends_with("92 more catalogs are not read."));
         assert!(conditions[0].message.len() < 32_768);
-        put(&mut conditions, Some(&Catalogs::default()), 2, &now);
+        put(&mut conditions, Some(&UnreadCatalogs::default()), 2, &now);
         assert!(conditions.is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! The status of a ClusterCatalog, from what one reconcile found.
+//! Status of a ClusterCatalog, computed from the outcome of one reconcile.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use olm_api::{
@@ -9,48 +9,48 @@ use olm_api::{
 use crate::condition::{self, NewCondition};
 use crate::summary::{self, State, Summary, find};
 
-/// Content that is served now.
+/// Content that catalogd serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Served {
-    /// The image it was made from, by digest.
+    /// Image reference of the content, with its digest.
     pub reference: String,
     /// Address of the content, `https://host/catalogs/<name>`.
     pub base_url: String,
-    /// When the image was unpacked.
+    /// Time at which the image was unpacked.
     pub unpacked: Time,
-    /// What the user should know although all is well; follows upstream's text.
+    /// Warning for the user, appended to upstream's message.
     pub warning: Option<String>,
 }
 
-/// What a reconcile came to.
+/// Outcome of a reconcile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The wanted content is served.
+    /// The content that the spec asks for is served.
     Serving(Served),
-    /// The user wants it not to be served, and it is not.
+    /// The spec asks for no serving, and nothing is served.
     Unavailable,
-    /// It failed and is tried again; the content from before, if any, is still served.
+    /// A transient failure; a retry follows. Earlier content, if any, is still served.
     Retrying {
-        /// What failed.
+        /// Error message.
         message: String,
-        /// What is served meanwhile.
+        /// Content served in the meantime.
         served: Option<Served>,
     },
-    /// It failed and only another spec helps; the content from before, if any, is still served.
+    /// A terminal failure until the spec changes. Earlier content, if any, is still served.
     Blocked {
-        /// What failed.
+        /// Error message.
         message: String,
-        /// What is served meanwhile.
+        /// Content served in the meantime.
         served: Option<Served>,
     },
-    /// The content was removed because the catalog is being deleted.
+    /// The catalog is being deleted, and its content is removed.
     Deleting,
 }
 
-/// Upstream's text on both conditions of a catalog that the user made unavailable.
+/// Upstream's message of both conditions of a catalog that the user made unavailable.
 const USER_SPECIFIED: &str = "Catalog availability mode is set to Unavailable";
 
-/// The status after `outcome`. Conditions of other types than ours are dropped.
+/// Returns the status after `outcome`. Conditions of unknown types are dropped.
 pub fn status(
     old: Option<&ClusterCatalogStatus>,
     generation: i64,
@@ -110,9 +110,8 @@ pub fn status(
             Reason::Available,
             "Serving desired content from resolved source",
         );
-    } else if !matches!(outcome, Outcome::Unavailable | Outcome::Deleting) && is_true(status_of(&conditions))
-    {
-        // What was served by a process whose disk is gone: say so rather than repeat that it is.
+    } else if !matches!(outcome, Outcome::Unavailable | Outcome::Deleting) && was_serving(&conditions) {
+        // A previous process served the content, and its disk is gone: `Serving` must not stay true.
         let new = NewCondition {
             type_: Type::Serving.into(),
             status: "False".to_owned(),
@@ -122,8 +121,8 @@ pub fn status(
         };
         condition::set(&mut conditions, new, now);
     }
-    let told = summarise(&conditions, outcome);
-    summary::put(&mut conditions, told.as_ref(), generation, now);
+    let summary = summarise(&conditions, outcome);
+    summary::put(&mut conditions, summary.as_ref(), generation, now);
     status.observed_generation = Some(generation);
     status.conditions = Some(conditions);
     status.resolved_source = served.map(|served| ResolvedCatalogSource {
@@ -139,26 +138,22 @@ pub fn status(
     status
 }
 
-/// What tools read. A catalog that the user made unavailable is as the spec wants it.
+/// Returns the summary for generic tools. A catalog that the user made unavailable matches its spec.
 fn summarise(conditions: &[Condition], outcome: &Outcome) -> Option<Summary> {
     let (type_, state) = match outcome {
         Outcome::Serving(_) | Outcome::Unavailable => (Type::Serving, State::Ready),
-        Outcome::Retrying { .. } => (Type::Progressing, State::Working),
+        Outcome::Retrying { .. } => (Type::Progressing, State::Reconciling),
         Outcome::Blocked { .. } => (Type::Progressing, State::Stalled),
-        Outcome::Deleting => (Type::Serving, State::Working),
+        Outcome::Deleting => (Type::Serving, State::Reconciling),
     };
     find(conditions, type_.as_str()).map(|condition| Summary::of(state, condition))
 }
 
-fn status_of(conditions: &[Condition]) -> Option<&str> {
-    find(conditions, Type::Serving.as_str()).map(|condition| condition.status.as_str())
+fn was_serving(conditions: &[Condition]) -> bool {
+    find(conditions, Type::Serving.as_str()).is_some_and(|condition| condition.status == "True")
 }
 
-fn is_true(status: Option<&str>) -> bool {
-    status == Some("True")
-}
-
-/// Whether two statuses say the same, whenever their conditions came to say it.
+/// Returns true if the statuses differ in nothing but transition times.
 pub fn same(a: Option<&ClusterCatalogStatus>, b: &ClusterCatalogStatus) -> bool {
     let Some(a) = a else { return false };
     let (left, right) = (
@@ -202,7 +197,7 @@ mod tests {
             .collect()
     }
 
-    fn for_tools(status: &ClusterCatalogStatus) -> String {
+    fn summary_line(status: &ClusterCatalogStatus) -> String {
         ["Ready", "Reconciling", "Stalled"]
             .map(|type_| {
                 let found = find(status.conditions.as_deref().unwrap_or_default(), type_);
@@ -212,23 +207,26 @@ mod tests {
     }
 
     #[test]
-    fn tools_see_how_far_it_is() {
+    fn summary_of_each_outcome() {
         let now = time("2026-01-02T03:04:06Z");
-        let seen = |outcome: &Outcome| {
+        let summary_after = |outcome: &Outcome| {
             let status = status(None, 2, outcome, &now);
             assert_eq!(status.observed_generation, Some(2));
-            for_tools(&status)
+            summary_line(&status)
         };
-        assert_eq!(seen(&Outcome::Serving(served())), "True/Available - -");
-        assert_eq!(seen(&Outcome::Unavailable), "True/UserSpecifiedUnavailable - -");
+        assert_eq!(summary_after(&Outcome::Serving(served())), "True/Available - -");
+        assert_eq!(
+            summary_after(&Outcome::Unavailable),
+            "True/UserSpecifiedUnavailable - -"
+        );
         let (message, served) = ("no".to_owned(), Some(served()));
         let retrying = Outcome::Retrying {
             message: message.clone(),
             served: served.clone(),
         };
-        assert_eq!(seen(&retrying), "False/Retrying True/Retrying -");
+        assert_eq!(summary_after(&retrying), "False/Retrying True/Retrying -");
         let blocked = Outcome::Blocked { message, served };
-        assert_eq!(seen(&blocked), "False/Blocked - True/Blocked");
+        assert_eq!(summary_after(&blocked), "False/Blocked - True/Blocked");
     }
 
     const SERVING: &str = "Serving=True/Available: Serving desired content from resolved source";

@@ -1,58 +1,53 @@
-//! From what one reconcile of a ClusterExtension found and did to its whole status.
+//! Status of a ClusterExtension, computed from the outcome of one reconcile.
 //!
-//! Invariants: the status depends on nothing but the arguments; every condition carries the generation it speaks of; a condition
-//! that still says the same keeps its transition time. Texts are those clients of upstream match on.
+//! Invariants: the status depends on the arguments only; every condition carries the observed generation; a
+//! condition whose status is unchanged keeps its transition time. Clients of upstream match on the messages.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use olm_api::condition::{reasons::Extension as Reason, types::Extension as Type};
 use olm_api::{BundleMetadata, ClusterExtensionInstallStatus, ClusterExtensionStatus, RevisionStatus};
 use olm_text::cut;
 
-use crate::catalogs::{self, Catalogs};
+use crate::catalogs::{self, UnreadCatalogs};
 use crate::condition::{self, NewCondition};
 use crate::summary::{self, State, Summary};
-use crate::unwatched::WATCH_FAILING;
 use crate::upgrade::{self, Upgrade};
 
-const INSTALLED: &str = "Installed";
-const PROGRESSING: &str = "Progressing";
-const AVAILABLE: &str = "Available";
-const RETRYING: &str = "Retrying";
-const SUCCEEDED: &str = "Succeeded";
-/// Longest message of a catalog about one deprecation, in bytes.
+/// Maximum length of a catalog's deprecation message, in bytes.
 const DEPRECATION_LIMIT: usize = 1024;
-/// What follows when an extension is ready although no version can be chosen.
-const UNSOUGHT: &str = " Other versions cannot be looked for at the moment: Progressing says why.";
-/// What follows when an extension is ready and former content of a catalog stands in.
-const FORMER: &str =
+/// Appended to the message of `Ready` while the extension is ready and no version can be resolved.
+const UNRESOLVED_NOTE: &str = " Other versions cannot be looked for at the moment: Progressing says why.";
+/// Appended to the message of `Ready` while the former content of a catalog is in use.
+const FORMER_CONTENT_NOTE: &str =
     " Other versions are looked for in former content of a catalog: CatalogsDegraded says why.";
-const UNKNOWN_CATALOG: &str = "deprecation status unknown: catalog data unavailable";
+const NO_CATALOG_DATA: &str = "deprecation status unknown: catalog data unavailable";
 
-/// Everything one reconcile learnt, ready to be told.
+/// Outcome of a reconcile, from which the status is computed.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// What is on the cluster.
+    /// State of the revisions on the cluster.
     pub revisions: Revisions,
-    /// How far the reconcile itself came.
+    /// Progress of the reconcile itself.
     pub progress: Progress,
-    /// What the catalogs say about the package; `None` when no catalog could be asked.
+    /// Deprecations of the package; `None` if no catalog was readable.
     pub deprecations: Option<Deprecations>,
-    /// Whether the spec holds a successor back.
+    /// Upgrades that the spec holds back.
     pub upgrade: Upgrade,
-    /// Catalogs whose present content was not read; `None` if the catalogs were not looked at.
-    pub catalogs: Option<Catalogs>,
+    /// Catalogs whose present content was not read; `None` if the reconcile did not read catalogs.
+    pub catalogs: Option<UnreadCatalogs>,
 }
 
-/// The extension's revisions, as far as they count.
+/// The extension's active revisions.
 #[derive(Clone, Debug)]
 pub enum Revisions {
-    /// They were read.
+    /// The revisions were read.
     Known {
-        /// The newest one that has rolled out.
+        /// The newest revision that has rolled out.
         installed: Option<RevisionView>,
-        /// Those that have not, oldest first.
+        /// The revisions that have not rolled out, oldest first.
         rolling_out: Vec<RevisionView>,
     },
-    /// They could not be read; the text says why.
+    /// The revisions could not be read; holds the error.
     Unreadable(String),
 }
 
@@ -65,47 +60,47 @@ pub struct RevisionView {
     pub bundle: String,
     /// Version of the bundle.
     pub version: String,
-    /// Release of the bundle, where the bundle has one.
+    /// Release of the bundle, if the bundle has one.
     pub release: Option<String>,
     /// Image reference of the bundle.
     pub image: String,
-    /// The catalog it came from, where that is known.
+    /// The catalog of the bundle, if known.
     pub catalog: Option<String>,
-    /// The catalog that the extension was installed from before, when this revision moved it to another.
+    /// The previous catalog of the extension, if this revision moved it to another one.
     pub moved_from: Option<String>,
-    /// Its own conditions, to be mirrored.
+    /// Conditions of the revision, to be mirrored.
     pub conditions: Vec<Condition>,
 }
 
-/// How far the reconcile itself came.
+/// Progress of a reconcile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// All steps succeeded; the revisions tell the rest.
+    /// Every step succeeded; the conditions of the revisions decide.
     Mirrored,
-    /// Something is in the way, the controller tries again by itself.
+    /// A transient error; the controller retries.
     Retrying(String),
-    /// Which bundle is wanted cannot be told at the moment: the catalogs are away, or have none that fits. Tried again.
+    /// The resolution chose no bundle: the catalogs are unavailable or have none that fits. The controller retries.
     Unresolved(String),
-    /// Only a change of the extension or of its bundle helps.
+    /// A terminal error until the extension or its bundle changes.
     Blocked(String),
     /// `spec.config` does not fit the bundle.
     InvalidConfiguration(String),
-    /// The extension is being deleted; the text says what is still there.
+    /// The extension is being deleted; the text names what remains.
     Removing(String),
 }
 
-/// The deprecation messages that concern this extension, in the catalog's order.
+/// Deprecation messages that concern this extension, in the catalog's order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Deprecations {
-    /// Of the package.
+    /// Messages about the package.
     pub package: Vec<String>,
-    /// Of the channels the extension names.
+    /// Messages about the channels that the spec names.
     pub channels: Vec<String>,
-    /// Of the installed bundle.
+    /// Messages about the installed bundle.
     pub bundles: Vec<String>,
 }
 
-/// The status of an extension of `generation` at `now`, given the status it had.
+/// Returns the status of an extension of `generation` at `now`, given its `old` status.
 #[must_use]
 pub fn extension(
     old: &ClusterExtensionStatus,
@@ -125,9 +120,14 @@ pub fn extension(
         active_revisions: None,
     };
     match &outcome.revisions {
-        Revisions::Unreadable(why) => {
-            conditions.put(INSTALLED, "Unknown", "Failed", why);
-            conditions.put(PROGRESSING, "True", RETRYING, "retrying to get installed bundle");
+        Revisions::Unreadable(error) => {
+            conditions.put(Type::Installed, "Unknown", Reason::Failed, error);
+            conditions.put(
+                Type::Progressing,
+                "True",
+                Reason::Retrying,
+                "retrying to get installed bundle",
+            );
         }
         Revisions::Known {
             installed,
@@ -156,15 +156,15 @@ pub fn extension(
     report_deprecations(&mut conditions, outcome.deprecations.as_ref(), has_bundle);
     upgrade::put(&mut conditions.list, &outcome.upgrade, generation, now);
     catalogs::put(&mut conditions.list, outcome.catalogs.as_ref(), generation, now);
-    let unsought = matches!(outcome.progress, Progress::Unresolved(_)) && at_rest(old, generation);
-    let told = summarise(&conditions.list, &outcome.revisions, unsought);
-    summary::put(&mut conditions.list, Some(&told), generation, now);
+    let unresolved = matches!(outcome.progress, Progress::Unresolved(_)) && at_rest(old, generation);
+    let summary = summarise(&conditions.list, &outcome.revisions, unresolved);
+    summary::put(&mut conditions.list, Some(&summary), generation, now);
     status.conditions = Some(conditions.list);
     status
 }
 
-/// Whether `old` says that this generation of the spec has been carried out: whatever the catalogs say since, or do not say, what
-/// is there is what was asked for.
+/// Returns true if `old` reports this generation of the spec as carried out. Later failures to read catalogs do not
+/// undo that.
 fn at_rest(old: &ClusterExtensionStatus, generation: i64) -> bool {
     let conditions = old.conditions.as_deref().unwrap_or_default();
     let ready = summary::find(conditions, summary::READY);
@@ -173,53 +173,55 @@ fn at_rest(old: &ClusterExtensionStatus, generation: i64) -> bool {
         && summary::find(conditions, summary::STALLED).is_none()
 }
 
-/// What tools read, from the conditions that people read: there is only one truth. `unsought`: the extension is at rest, and only
-/// looking for another version does not succeed.
-fn summarise(conditions: &[Condition], revisions: &Revisions, unsought: bool) -> Summary {
-    let find = |type_: &str| summary::find(conditions, type_);
-    let Some(progressing) = find(PROGRESSING) else {
+/// Derives the summary for generic tools from the other conditions. `unresolved`: the extension is at rest, and only
+/// the resolution of other versions fails.
+fn summarise(conditions: &[Condition], revisions: &Revisions, unresolved: bool) -> Summary {
+    let find = |type_: Type| summary::find(conditions, type_.as_str());
+    let Some(progressing) = find(Type::Progressing) else {
         return Summary {
-            state: State::Working,
-            reason: "Absent".to_owned(),
+            state: State::Reconciling,
+            reason: Reason::Absent.into(),
             message: "Nothing has been done yet".to_owned(),
         };
     };
     let (installed, rolling_out) = match revisions {
         Revisions::Unreadable(_) => {
-            return Summary::of(State::Unknown, find(INSTALLED).unwrap_or(progressing));
+            return Summary::of(State::Unknown, find(Type::Installed).unwrap_or(progressing));
         }
         Revisions::Known {
             installed,
             rolling_out,
         } => (installed.as_ref(), rolling_out),
     };
-    match (progressing.status.as_str(), installed, find(AVAILABLE)) {
+    match (progressing.status.as_str(), installed, find(Type::Available)) {
         ("False", _, _) => Summary::of(State::Stalled, progressing),
         ("True", Some(installed), Some(available))
             if rolling_out.is_empty()
-                && (unsought
-                    || progressing.reason == "Succeeded"
-                    // It did roll out once, and says so again only because its workload is not ready.
-                    || (progressing.reason == "RollingOut" && available.status != "True")) =>
+                && (unresolved
+                    || progressing.reason == Reason::Succeeded.as_str()
+                    // The revision rolled out before and reports it again because its workload is not ready.
+                    || (progressing.reason == Reason::RollingOut.as_str() && available.status != "True")) =>
         {
             if available.status != "True" {
-                return Summary::of(State::Impaired, available);
+                return Summary::of(State::Unavailable, available);
             }
-            let mut message = ready(installed);
-            if unsought {
-                message.push_str(UNSOUGHT);
-            } else if find(catalogs::TYPE).is_some_and(|told| told.reason == catalogs::FORMER_CONTENT) {
-                message.push_str(FORMER);
+            let mut message = ready_message(installed);
+            if unresolved {
+                message.push_str(UNRESOLVED_NOTE);
+            } else if find(Type::CatalogsDegraded)
+                .is_some_and(|condition| condition.reason == catalogs::FORMER_CONTENT)
+            {
+                message.push_str(FORMER_CONTENT_NOTE);
             }
             Summary {
                 state: State::Ready,
-                reason: SUCCEEDED.to_owned(),
+                reason: Reason::Succeeded.into(),
                 message,
             }
         }
         _ => {
-            let mut summary = Summary::of(State::Working, progressing);
-            if let Some(text) = rolling_out.last().and_then(moved) {
+            let mut summary = Summary::of(State::Reconciling, progressing);
+            if let Some(text) = rolling_out.last().and_then(move_note) {
                 summary.message.push(' ');
                 summary.message.push_str(&text);
             }
@@ -228,7 +230,7 @@ fn summarise(conditions: &[Condition], revisions: &Revisions, unsought: bool) ->
     }
 }
 
-fn ready(installed: &RevisionView) -> String {
+fn ready_message(installed: &RevisionView) -> String {
     let mut text = format!("Version {} is installed and available", installed.version);
     if let Some(catalog) = &installed.catalog {
         text.push_str(", from catalog \"");
@@ -236,15 +238,15 @@ fn ready(installed: &RevisionView) -> String {
         text.push('"');
     }
     text.push('.');
-    if let Some(moved) = moved(installed) {
+    if let Some(note) = move_note(installed) {
         text.push(' ');
-        text.push_str(&moved);
+        text.push_str(&note);
     }
     text
 }
 
-/// That the revision takes the extension to another catalog, and why that may be.
-fn moved(revision: &RevisionView) -> Option<String> {
+/// Sentence about the move of the extension to another catalog and its reason.
+fn move_note(revision: &RevisionView) -> Option<String> {
     let (from, to) = (revision.moved_from.as_ref()?, revision.catalog.as_ref()?);
     Some(format!(
         "It moved to catalog \"{to}\" because catalog \"{from}\", which it was installed from, was gone, disabled or \
@@ -252,7 +254,7 @@ fn moved(revision: &RevisionView) -> Option<String> {
     ))
 }
 
-/// Whether writing `new` over `old` would tell a reader anything; transition times alone do not.
+/// Returns true if the statuses differ in nothing but transition times.
 #[must_use]
 pub fn same(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus) -> bool {
     let none = Vec::new();
@@ -289,25 +291,34 @@ struct Conditions<'a> {
 }
 
 impl Conditions<'_> {
-    fn put(&mut self, type_: &str, status: &str, reason: &str, message: &str) {
+    fn put(&mut self, type_: Type, status: &str, reason: Reason, message: &str) {
+        self.set(type_.into(), status, reason.into(), message);
+    }
+
+    fn set(&mut self, type_: String, status: &str, reason: String, message: &str) {
         let new = NewCondition {
-            type_: type_.to_owned(),
+            type_,
             status: status.to_owned(),
-            reason: reason.to_owned(),
+            reason,
             message: message.to_owned(),
             observed_generation: self.generation,
         };
         condition::set(&mut self.list, new, self.now);
     }
 
-    /// Shows `source` as the extension's own condition, under the extension's generation.
+    /// Copies `source` to the extension, under the extension's generation.
     fn mirror(&mut self, source: &Condition) {
-        self.put(&source.type_, &source.status, &source.reason, &source.message);
+        self.set(
+            source.type_.clone(),
+            &source.status,
+            source.reason.clone(),
+            &source.message,
+        );
     }
 }
 
-fn find<'a>(revision: &'a RevisionView, type_: &str) -> Option<&'a Condition> {
-    revision.conditions.iter().find(|c| c.type_ == type_)
+fn find(revision: &RevisionView, type_: Type) -> Option<&Condition> {
+    summary::find(&revision.conditions, type_.as_str())
 }
 
 fn report_installed(
@@ -317,14 +328,16 @@ fn report_installed(
 ) {
     if let Some(revision) = installed {
         let message = format!("Installed bundle {} successfully", revision.image);
-        return conditions.put(INSTALLED, "True", "Succeeded", &message);
+        return conditions.put(Type::Installed, "True", Reason::Succeeded, &message);
     }
-    let retrying = |newest: &RevisionView| find(newest, PROGRESSING).is_some_and(|c| c.reason == RETRYING);
-    let reason = match rolling_out.last() {
-        Some(newest) if !retrying(newest) => "Absent",
-        _ => "Failed",
+    let retrying = |newest: &RevisionView| {
+        find(newest, Type::Progressing).is_some_and(|c| c.reason == Reason::Retrying.as_str())
     };
-    conditions.put(INSTALLED, "False", reason, "No bundle installed");
+    let reason = match rolling_out.last() {
+        Some(newest) if !retrying(newest) => Reason::Absent,
+        _ => Reason::Failed,
+    };
+    conditions.put(Type::Installed, "False", reason, "No bundle installed");
 }
 
 fn install_status(revision: &RevisionView) -> ClusterExtensionInstallStatus {
@@ -340,7 +353,7 @@ fn install_status(revision: &RevisionView) -> ClusterExtensionInstallStatus {
     }
 }
 
-/// The installed revision by name alone, then what is rolling out with the conditions that tell how far it is.
+/// Lists the installed revision by name only, then the revisions that roll out, with their conditions.
 fn active(installed: Option<&RevisionView>, rolling_out: &[RevisionView]) -> Option<Vec<RevisionStatus>> {
     let mut list: Vec<RevisionStatus> = Vec::new();
     if let Some(revision) = installed {
@@ -350,11 +363,11 @@ fn active(installed: Option<&RevisionView>, rolling_out: &[RevisionView]) -> Opt
         });
     }
     for revision in rolling_out {
-        let told: Vec<Condition> = [AVAILABLE, PROGRESSING]
-            .iter()
-            .filter_map(|t| find(revision, t).cloned())
+        let progress: Vec<Condition> = [Type::Available, Type::Progressing]
+            .into_iter()
+            .filter_map(|type_| find(revision, type_).cloned())
             .collect();
-        let conditions = (!told.is_empty()).then_some(told);
+        let conditions = (!progress.is_empty()).then_some(progress);
         list.push(RevisionStatus {
             name: revision.name.clone(),
             conditions,
@@ -366,25 +379,25 @@ fn active(installed: Option<&RevisionView>, rolling_out: &[RevisionView]) -> Opt
 fn mirror_available(conditions: &mut Conditions<'_>, installed: Option<&RevisionView>) {
     match installed {
         Some(revision) => {
-            if let Some(source) = find(revision, AVAILABLE) {
+            if let Some(source) = find(revision, Type::Available) {
                 conditions.mirror(source);
             }
         }
-        // What is not installed is neither available nor unavailable; an old answer would mislead.
-        None => conditions.list.retain(|c| c.type_ != AVAILABLE),
+        // Without an installed bundle availability is undefined, and an old condition would mislead.
+        None => conditions.list.retain(|c| c.type_ != Type::Available.as_str()),
     }
 }
 
-/// Shows which objects are not watched: of the newest revision that has any, as it shares most of them with the others.
+/// Mirrors `WatchFailing` from the newest revision that has it: revisions share most of their objects.
 fn mirror_watches(
     conditions: &mut Conditions<'_>,
     installed: Option<&RevisionView>,
     rolling_out: &[RevisionView],
 ) {
     let mut newest_first = rolling_out.iter().rev().chain(installed);
-    match newest_first.find_map(|revision| find(revision, WATCH_FAILING)) {
+    match newest_first.find_map(|revision| find(revision, Type::WatchFailing)) {
         Some(source) => conditions.mirror(source),
-        None => conditions.list.retain(|c| c.type_ != WATCH_FAILING),
+        None => conditions.list.retain(|c| c.type_ != Type::WatchFailing.as_str()),
     }
 }
 
@@ -396,21 +409,23 @@ fn report_progress(
 ) {
     match progress {
         Progress::Retrying(message) | Progress::Unresolved(message) | Progress::Removing(message) => {
-            conditions.put(PROGRESSING, "True", RETRYING, message);
+            conditions.put(Type::Progressing, "True", Reason::Retrying, message);
         }
-        Progress::Blocked(message) => conditions.put(PROGRESSING, "False", "Blocked", message),
+        Progress::Blocked(message) => {
+            conditions.put(Type::Progressing, "False", Reason::Blocked, message);
+        }
         Progress::InvalidConfiguration(message) => {
-            conditions.put(PROGRESSING, "False", "InvalidConfiguration", message);
+            conditions.put(Type::Progressing, "False", Reason::InvalidConfiguration, message);
         }
         Progress::Mirrored => match rolling_out.last().or(installed) {
             None => {}
-            Some(newest) => match find(newest, PROGRESSING) {
+            Some(newest) => match find(newest, Type::Progressing) {
                 Some(source) => conditions.mirror(source),
-                // Just made: its own controller has not spoken yet.
+                // The revision is new and has no conditions yet.
                 None => conditions.put(
-                    PROGRESSING,
+                    Type::Progressing,
                     "True",
-                    "RollingOut",
+                    Reason::RollingOut,
                     &format!("Revision {} is rolling out.", newest.version),
                 ),
             },
@@ -424,23 +439,33 @@ fn report_deprecations(
     has_bundle: bool,
 ) {
     let Some(known) = deprecations else {
-        for type_ in ["Deprecated", "PackageDeprecated", "ChannelDeprecated"] {
-            conditions.put(type_, "Unknown", "DeprecationStatusUnknown", UNKNOWN_CATALOG);
+        for type_ in [Type::Deprecated, Type::PackageDeprecated, Type::ChannelDeprecated] {
+            conditions.put(
+                type_,
+                "Unknown",
+                Reason::DeprecationStatusUnknown,
+                NO_CATALOG_DATA,
+            );
         }
         if has_bundle {
             conditions.put(
-                "BundleDeprecated",
+                Type::BundleDeprecated,
                 "Unknown",
-                "DeprecationStatusUnknown",
-                UNKNOWN_CATALOG,
+                Reason::DeprecationStatusUnknown,
+                NO_CATALOG_DATA,
             );
         } else {
-            conditions.put("BundleDeprecated", "Unknown", "Absent", "no bundle installed yet");
+            conditions.put(
+                Type::BundleDeprecated,
+                "Unknown",
+                Reason::Absent,
+                "no bundle installed yet",
+            );
         }
         return;
     };
     let none = Vec::new();
-    // Without an installed bundle there is nothing a bundle's deprecation could be about.
+    // Without an installed bundle no bundle deprecation applies.
     let bundles = if has_bundle { &known.bundles } else { &none };
     let all: Vec<String> = known
         .package
@@ -449,35 +474,45 @@ fn report_deprecations(
         .chain(bundles)
         .cloned()
         .collect();
-    deprecated(conditions, "Deprecated", &all, "not deprecated");
-    deprecated(
+    report_deprecated(conditions, Type::Deprecated, &all, "not deprecated");
+    report_deprecated(
         conditions,
-        "PackageDeprecated",
+        Type::PackageDeprecated,
         &known.package,
         "package not deprecated",
     );
-    deprecated(
+    report_deprecated(
         conditions,
-        "ChannelDeprecated",
+        Type::ChannelDeprecated,
         &known.channels,
         "channel not deprecated",
     );
     if has_bundle {
-        deprecated(conditions, "BundleDeprecated", bundles, "bundle not deprecated");
+        report_deprecated(
+            conditions,
+            Type::BundleDeprecated,
+            bundles,
+            "bundle not deprecated",
+        );
     } else {
-        conditions.put("BundleDeprecated", "Unknown", "Absent", "no bundle installed yet");
+        conditions.put(
+            Type::BundleDeprecated,
+            "Unknown",
+            Reason::Absent,
+            "no bundle installed yet",
+        );
     }
 }
 
-fn deprecated(conditions: &mut Conditions<'_>, type_: &str, messages: &[String], not: &str) {
+fn report_deprecated(conditions: &mut Conditions<'_>, type_: Type, messages: &[String], none: &str) {
     if messages.is_empty() {
-        conditions.put(type_, "False", "NotDeprecated", not);
+        conditions.put(type_, "False", Reason::NotDeprecated, none);
     } else {
         let shown: Vec<_> = messages
             .iter()
             .map(|message| cut(message, DEPRECATION_LIMIT))
             .collect();
-        conditions.put(type_, "True", "Deprecated", &shown.join("\n"));
+        conditions.put(type_, "True", Reason::Deprecated, &shown.join("\n"));
     }
 }
 

@@ -1,49 +1,51 @@
-//! The status of a ClusterObjectSet, from what one reconcile found.
+//! Status of a ClusterObjectSet, computed from the outcome of one reconcile.
 //!
-//! Invariants: `Succeeded` is latched; `observedPhases` is written once; a condition that still says the same keeps its transition time.
+//! Invariants: `Succeeded` is latched; `observedPhases` is written once; a condition whose status is unchanged keeps
+//! its transition time.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use olm_api::condition::{reasons::ObjectSet as Reason, types::ObjectSet as Type};
 use olm_api::{ClusterObjectSetStatus, ObservedPhase};
 
 use crate::condition::{self, NewCondition};
 use crate::summary::{self, State, Summary, find};
 use crate::unwatched::{self, Unwatched};
 
-/// What one reconcile came to.
+/// Outcome of a reconcile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Everything is applied and ready.
+    /// Every object is applied and ready.
     RolledOut,
-    /// A phase is not ready; a line for its first object that is not.
+    /// A phase is not ready; holds one line per object that is not.
     NotReady(Vec<String>),
-    /// A newer revision is taking over.
+    /// A newer revision takes over.
     HandingOver,
-    /// Something is in the way; it is tried again.
+    /// A transient error; the controller retries.
     Retrying(String),
-    /// Only a change of the revision or of what it refers to helps.
+    /// A terminal error until the revision or an object that it refers to changes.
     Blocked(String),
-    /// Objects are being removed; the text says what is waited for.
+    /// Objects are being removed; the text names the remaining ones.
     Removing(String),
-    /// The revision is archived and nothing of it is left.
+    /// The revision is archived, and its objects are removed.
     Archived,
 }
 
-/// The rest of what the status depends on.
+/// Further inputs of the status.
 #[derive(Clone, Debug)]
 pub struct Facts<'a> {
     /// Version of the bundle the revision brings.
     pub version: &'a str,
-    /// The deadline in minutes, when it has passed.
+    /// Progress deadline in minutes, if it has passed.
     pub overdue: Option<i32>,
-    /// Digests of the phases, where they could be computed.
+    /// Digests of the phases, if they could be computed.
     pub observed_phases: Option<Vec<ObservedPhase>>,
     /// Kinds of the revision whose watch fails.
     pub unwatched: Option<Unwatched>,
-    /// Generation the outcome is of.
+    /// Generation that the outcome belongs to.
     pub generation: i64,
 }
 
-/// The new status, given the old one.
+/// Returns the new status, given the old one.
 #[must_use]
 pub fn object_set(
     old: &ClusterObjectSetStatus,
@@ -52,70 +54,76 @@ pub fn object_set(
     now: &Time,
 ) -> ClusterObjectSetStatus {
     let mut conditions = old.conditions.clone().unwrap_or_default();
-    let had = |type_: &str| old.conditions.iter().flatten().any(|c| c.type_ == type_);
-    let mut put = |type_: &str, status: &str, reason: &str, message: &str| {
+    let old_conditions = old.conditions.as_deref().unwrap_or_default();
+    let had_available = find(old_conditions, Type::Available.as_str()).is_some();
+    let mut put = |type_: Type, status: &str, reason: Reason, message: &str| {
         let new = NewCondition {
-            type_: type_.to_owned(),
+            type_: type_.into(),
             status: status.to_owned(),
-            reason: reason.to_owned(),
+            reason: reason.into(),
             message: message.to_owned(),
             observed_generation: facts.generation,
         };
         condition::set(&mut conditions, new, now);
     };
     let rolling = format!("Revision {} is rolling out.", facts.version);
-    let mut progressing = |status: &str, reason: &str, message: &str, final_word: bool| match facts.overdue {
-        Some(minutes) if !final_word => {
+    let mut progressing = |status: &str, reason: Reason, message: &str, terminal: bool| match facts.overdue {
+        Some(minutes) if !terminal => {
             let text = format!("Revision has not rolled out for {minutes} minute(s). Last status: {message}");
-            put("Progressing", "False", "ProgressDeadlineExceeded", &text);
+            put(
+                Type::Progressing,
+                "False",
+                Reason::ProgressDeadlineExceeded,
+                &text,
+            );
         }
-        _ => put("Progressing", status, reason, message),
+        _ => put(Type::Progressing, status, reason, message),
     };
     match outcome {
         Outcome::RolledOut => {
             let done = format!("Revision {} has rolled out.", facts.version);
-            progressing("True", "Succeeded", &done, true);
+            progressing("True", Reason::Succeeded, &done, true);
             put(
-                "Available",
+                Type::Available,
                 "True",
-                "ProbesSucceeded",
+                Reason::ProbesSucceeded,
                 "Objects are available and pass all probes.",
             );
-            if !old
-                .conditions
-                .iter()
-                .flatten()
-                .any(|c| c.type_ == "Succeeded" && c.status == "True")
-            {
+            if !has_succeeded(old_conditions) {
                 put(
-                    "Succeeded",
+                    Type::Succeeded,
                     "True",
-                    "Succeeded",
+                    Reason::Succeeded,
                     "Revision succeeded rolling out.",
                 );
             }
         }
         Outcome::NotReady(lines) => {
-            progressing("True", "RollingOut", &rolling, false);
-            put("Available", "False", "ProbeFailure", &lines.join("\n"));
+            progressing("True", Reason::RollingOut, &rolling, false);
+            put(Type::Available, "False", Reason::ProbeFailure, &lines.join("\n"));
         }
         Outcome::HandingOver => {
-            progressing("True", "RollingOut", &rolling, false);
-            if !had("Available") {
-                put("Available", "False", "RollingOut", &rolling);
+            progressing("True", Reason::RollingOut, &rolling, false);
+            if !had_available {
+                put(Type::Available, "False", Reason::RollingOut, &rolling);
             }
         }
         Outcome::Retrying(message) => {
-            progressing("True", "Retrying", message, false);
-            if had("Available") {
-                put("Available", "Unknown", "Reconciling", message);
+            progressing("True", Reason::Retrying, message, false);
+            if had_available {
+                put(Type::Available, "Unknown", Reason::Reconciling, message);
             }
         }
-        Outcome::Removing(message) => progressing("True", "Retrying", message, true),
-        Outcome::Blocked(message) => progressing("False", "Blocked", message, true),
+        Outcome::Removing(message) => progressing("True", Reason::Retrying, message, true),
+        Outcome::Blocked(message) => progressing("False", Reason::Blocked, message, true),
         Outcome::Archived => {
-            progressing("False", "Archived", "revision is archived", true);
-            put("Available", "Unknown", "Archived", "revision is archived");
+            progressing("False", Reason::Archived, "revision is archived", true);
+            put(
+                Type::Available,
+                "Unknown",
+                Reason::Archived,
+                "revision is archived",
+            );
         }
     }
     let observed_phases = match &old.observed_phases {
@@ -124,8 +132,8 @@ pub fn object_set(
     };
     let unwatched = facts.unwatched.as_ref().filter(|_| *outcome != Outcome::Archived);
     unwatched::put(&mut conditions, unwatched, facts.generation, now);
-    let told = summarise(&conditions, outcome);
-    summary::put(&mut conditions, told.as_ref(), facts.generation, now);
+    let summary = summarise(&conditions, outcome);
+    summary::put(&mut conditions, summary.as_ref(), facts.generation, now);
     ClusterObjectSetStatus {
         observed_generation: Some(facts.generation),
         conditions: Some(conditions),
@@ -133,26 +141,30 @@ pub fn object_set(
     }
 }
 
-/// What tools read; an archived revision has nothing to tell them.
+/// Returns the summary for generic tools; none for an archived revision.
 fn summarise(conditions: &[Condition], outcome: &Outcome) -> Option<Summary> {
     if *outcome == Outcome::Archived {
         return None;
     }
-    let progressing = find(conditions, "Progressing")?;
+    let progressing = find(conditions, Type::Progressing.as_str())?;
     let state = match (progressing.status.as_str(), outcome) {
         ("False", _) => State::Stalled,
         (_, Outcome::RolledOut) => State::Ready,
-        // It did roll out once: what is missing now is being waited for, not made.
-        (_, Outcome::NotReady(_)) if find(conditions, "Succeeded").is_some_and(|c| c.status == "True") => {
-            let available = find(conditions, "Available").unwrap_or(progressing);
-            return Some(Summary::of(State::Impaired, available));
+        // The revision rolled out before: its objects exist and are not ready.
+        (_, Outcome::NotReady(_)) if has_succeeded(conditions) => {
+            let available = find(conditions, Type::Available.as_str()).unwrap_or(progressing);
+            return Some(Summary::of(State::Unavailable, available));
         }
-        _ => State::Working,
+        _ => State::Reconciling,
     };
     Some(Summary::of(state, progressing))
 }
 
-/// Whether writing `new` over `old` would tell a reader anything; transition times alone do not.
+fn has_succeeded(conditions: &[Condition]) -> bool {
+    find(conditions, Type::Succeeded.as_str()).is_some_and(|c| c.status == "True")
+}
+
+/// Returns true if the statuses differ in nothing but transition times.
 #[must_use]
 pub fn same(old: &ClusterObjectSetStatus, new: &ClusterObjectSetStatus) -> bool {
     let (a, b) = (
@@ -218,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_speak_of_availability_only_when_it_was_known() {
+    fn errors_set_available_only_if_it_was_set_before() {
         let empty = ClusterObjectSetStatus::default();
         let (_, text) = run(&empty, &Outcome::Retrying("why".to_owned()), None);
         assert_eq!(text, "Progressing True Retrying why");
@@ -232,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_see_how_far_it_is() {
+    fn summary_of_each_outcome() {
         let ready = |status: &ClusterObjectSetStatus| {
             let shown = ["Ready", "Reconciling", "Stalled"].map(|type_| {
                 let found = find(status.conditions.as_deref().unwrap_or_default(), type_);
@@ -256,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failing_watch_is_told_while_it_fails() {
+    fn a_failing_watch_is_reported_while_it_fails() {
         let watched = |old: &ClusterObjectSetStatus, unwatched: Option<Unwatched>| {
             let facts = Facts {
                 version: "1.2.3",
@@ -273,17 +285,17 @@ mod tests {
         };
         let failing = watched(&ClusterObjectSetStatus::default(), Some(fault.clone()));
         let conditions = failing.conditions.as_deref();
-        assert_eq!(unwatched::told(conditions), Some("ConfigMap.v1: no"));
+        assert_eq!(unwatched::message(conditions), Some("ConfigMap.v1: no"));
         let ready = find(conditions.unwrap(), "Ready").unwrap();
         assert_eq!(ready.status, "True", "the objects are still read");
         assert!(same(&failing, &watched(&failing, Some(fault))));
         let back = watched(&failing, None);
         assert!(!same(&failing, &back));
-        assert_eq!(unwatched::told(back.conditions.as_deref()), None);
+        assert_eq!(unwatched::message(back.conditions.as_deref()), None);
     }
 
     #[test]
-    fn times_alone_are_no_difference() {
+    fn transition_times_are_no_difference() {
         let (one, _) = run(&ClusterObjectSetStatus::default(), &Outcome::RolledOut, None);
         let later: Time = serde_json::from_str("\"2027-01-01T00:00:00Z\"").unwrap();
         let facts = Facts {

@@ -1,39 +1,40 @@
-//! Setting conditions by the rules every kind shares.
+//! Updates of conditions, by rules that all kinds share.
 //!
-//! Invariants: one condition per type; `lastTransitionTime` moves only when the status flips and is a
-//! whole second; a message is bounded and holds no control character but line feeds and tabs.
+//! Invariants: one condition per type; `lastTransitionTime` changes only with the status and is a whole second; a
+//! message is bounded and holds no control characters except line feeds and tabs.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::{RoundMode, TimestampRound, Unit};
 use olm_text::{cut, printable};
 
-/// Longest message in bytes. The API server takes 32768, but an object has several conditions, and etcd keeps many objects.
+/// Maximum length of a message in bytes. The API server accepts 32768, but an object has several conditions, and
+/// etcd keeps many objects.
 pub const MESSAGE_LIMIT: usize = 8 * 1024;
-/// End of a message that was cut.
-const CUT: &str = "\n\n[The message is cut at 8 KiB; the log of the controller has all of it.]";
+/// End of a truncated message.
+const TRUNCATED: &str = "\n\n[The message is cut at 8 KiB; the log of the controller has all of it.]";
 
-/// A condition as it is now, without the time it became so.
+/// A condition without its transition time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewCondition {
-    /// What the condition is about.
+    /// Type of the condition.
     pub type_: String,
     /// `True`, `False` or `Unknown`.
     pub status: String,
-    /// One word of a fixed set.
+    /// CamelCase word of a closed set.
     pub reason: String,
-    /// What the state is, for people; cut when too long.
+    /// Human-readable message; truncated if too long.
     pub message: String,
-    /// Generation of the object that was looked at.
+    /// Generation of the object that the condition describes.
     pub observed_generation: i64,
 }
 
-/// Puts `new` in the place of the condition of its type, or at the end when there is none.
+/// Replaces the condition of the same type, or appends `new`.
 pub fn set(conditions: &mut Vec<Condition>, new: NewCondition, now: &Time) {
     let mut condition = Condition {
         type_: new.type_,
         status: new.status,
         reason: new.reason,
-        message: bounded(&new.message, MESSAGE_LIMIT, CUT),
+        message: truncate(&new.message, MESSAGE_LIMIT, TRUNCATED),
         observed_generation: Some(new.observed_generation),
         last_transition_time: whole_second(now),
     };
@@ -48,7 +49,7 @@ pub fn set(conditions: &mut Vec<Condition>, new: NewCondition, now: &Time) {
     }
 }
 
-/// Whether both say the same of the same generation, whenever they came to say it.
+/// Returns true if the conditions differ in nothing but transition times.
 pub fn same_ignoring_time(a: &Condition, b: &Condition) -> bool {
     a.type_ == b.type_
         && a.status == b.status
@@ -57,18 +58,18 @@ pub fn same_ignoring_time(a: &Condition, b: &Condition) -> bool {
         && a.observed_generation == b.observed_generation
 }
 
-/// The wire format has whole seconds: what is compared must not have more.
+/// Truncates to whole seconds, the precision of the wire format.
 fn whole_second(time: &Time) -> Time {
     let down = TimestampRound::new()
         .smallest(Unit::Second)
         .mode(RoundMode::Floor);
-    // Rounding down fails only at the very ends of time.
+    // Rounding down fails only at the limits of the time range.
     Time(time.0.round(down).unwrap_or(time.0))
 }
 
-/// `message` for a reader: at most `limit` bytes, of which `end` tells where it was cut, and without control characters.
-pub(crate) fn bounded(message: &str, limit: usize, end: &str) -> String {
-    // Bounded first: what follows is work for each byte.
+/// Removes control characters and truncates to `limit` bytes, with `end` as the mark of truncation.
+pub(crate) fn truncate(message: &str, limit: usize, end: &str) -> String {
+    // Truncate first: escaping costs time per byte.
     let head = cut(message, limit);
     let shown = printable(&head);
     if message.len() <= limit && shown.len() <= limit {

@@ -1,7 +1,7 @@
-//! From an outcome to conditions, for all kinds.
+//! Status conditions of all kinds, computed from outcomes.
 //!
-//! Pure: what was found goes in with the time, a whole status comes out. The controllers write it when
-//! it differs from the one there is.
+//! Pure functions: an outcome and the time go in, a whole status comes out. The controllers write the status if it
+//! differs.
 
 pub mod catalogs;
 pub mod cluster_catalog;

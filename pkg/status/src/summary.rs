@@ -1,51 +1,53 @@
-//! `Ready`, `Reconciling` and `Stalled`: what tools that know nothing of a kind read from its status.
+//! `Ready`, `Reconciling` and `Stalled`: the conditions that generic tools read from any kind.
 //!
-//! kstatus (and with it Flux, `kubectl wait` and most others) takes an object for current when its
-//! `status.observedGeneration` is its generation and `Ready` holds, for failed when `Stalled` holds, and for in progress
-//! otherwise. Invariants: exactly one of ready, working, impaired and stalled is told; `Reconciling` and `Stalled` are
-//! there only while they hold, as kstatus recommends; each carries the reason and message of the condition that decides.
+//! kstatus (and with it Flux, `kubectl wait` and most others) treats an object as current if its
+//! `status.observedGeneration` is its generation and `Ready` is true, as failed if `Stalled` is true, and as in
+//! progress otherwise. Invariants: the conditions show exactly one `State`; `Reconciling` and `Stalled` are present
+//! only while true, as kstatus recommends; each carries reason and message of the condition that decides.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
+use olm_api::condition::types::Extension as Type;
+
 use crate::condition::{self, NewCondition};
 
-pub(crate) const READY: &str = "Ready";
-pub(crate) const RECONCILING: &str = "Reconciling";
-pub(crate) const STALLED: &str = "Stalled";
+pub(crate) const READY: &str = Type::Ready.as_str();
+pub(crate) const RECONCILING: &str = Type::Reconciling.as_str();
+pub(crate) const STALLED: &str = Type::Stalled.as_str();
 
-/// Longest message in bytes: it repeats that of another condition.
+/// Maximum length of a message in bytes: it repeats the message of another condition.
 const MESSAGE_LIMIT: usize = 1024;
-/// End of a message that was cut.
-const CUT: &str = " [Cut at 1 KiB; Progressing, Available or Installed has more.]";
+/// End of a truncated message.
+const TRUNCATED: &str = " [Cut at 1 KiB; Progressing, Available or Installed has more.]";
 
-/// The state of an object in one word.
+/// State of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// At rest, everything as the spec wants it, and available.
+    /// At rest, as the spec asks, and available.
     Ready,
-    /// Something is being done or tried.
-    Working,
-    /// At rest and as the spec wants it, but not available.
-    Impaired,
+    /// Being reconciled or retried.
+    Reconciling,
+    /// At rest and as the spec asks, but not available.
+    Unavailable,
     /// Only a change from outside helps.
     Stalled,
-    /// What there is could not be read; it is tried again.
+    /// The state could not be read; the controller retries.
     Unknown,
 }
 
-/// The state of an object, and why.
+/// State of an object with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
     /// The state.
     pub state: State,
-    /// One word of the kind's reasons.
+    /// Reason from the kind's closed set.
     pub reason: String,
-    /// The same for people.
+    /// Human-readable message.
     pub message: String,
 }
 
 impl Summary {
-    /// `state` because of what `condition` says.
+    /// Returns a summary with reason and message of `condition`.
     #[must_use]
     pub fn of(state: State, condition: &Condition) -> Self {
         Self {
@@ -56,33 +58,33 @@ impl Summary {
     }
 }
 
-/// Tells `summary` in `conditions`; with `None` nothing is told, which kstatus takes for current.
+/// Sets the three conditions. With `None` none of them is present, which kstatus treats as current.
 pub fn put(conditions: &mut Vec<Condition>, summary: Option<&Summary>, generation: i64, now: &Time) {
-    let mut told: Vec<(&str, &str)> = Vec::new();
+    let mut present: Vec<(&str, &str)> = Vec::new();
     if let Some(summary) = summary {
-        told = match summary.state {
+        present = match summary.state {
             State::Ready => vec![(READY, "True")],
-            State::Working => vec![(READY, "False"), (RECONCILING, "True")],
-            State::Impaired => vec![(READY, "False")],
+            State::Reconciling => vec![(READY, "False"), (RECONCILING, "True")],
+            State::Unavailable => vec![(READY, "False")],
             State::Stalled => vec![(READY, "False"), (STALLED, "True")],
             State::Unknown => vec![(READY, "Unknown"), (RECONCILING, "True")],
         };
-        for (type_, status) in &told {
+        for (type_, status) in &present {
             let new = NewCondition {
                 type_: (*type_).to_owned(),
                 status: (*status).to_owned(),
                 reason: summary.reason.clone(),
-                message: condition::bounded(&summary.message, MESSAGE_LIMIT, CUT),
+                message: condition::truncate(&summary.message, MESSAGE_LIMIT, TRUNCATED),
                 observed_generation: generation,
             };
             condition::set(conditions, new, now);
         }
     }
-    let holds = |type_: &str| told.iter().any(|(told, _)| *told == type_);
-    conditions.retain(|c| ![READY, RECONCILING, STALLED].contains(&c.type_.as_str()) || holds(&c.type_));
+    let keep = |type_: &str| present.iter().any(|(present, _)| *present == type_);
+    conditions.retain(|c| ![READY, RECONCILING, STALLED].contains(&c.type_.as_str()) || keep(&c.type_));
 }
 
-/// The condition of `type_`, if there is one.
+/// Returns the condition of `type_`, if any.
 pub(crate) fn find<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Condition> {
     conditions.iter().find(|condition| condition.type_ == type_)
 }
@@ -92,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_repeated_is_short() {
+    fn messages_are_truncated() {
         let now = Time("2026-01-02T03:04:05Z".parse().unwrap());
         let summary = Summary {
             state: State::Stalled,
@@ -102,33 +104,33 @@ mod tests {
         let mut conditions = Vec::new();
         put(&mut conditions, Some(&summary), 3, &now);
         for condition in conditions {
-            assert!(condition.message.len() <= MESSAGE_LIMIT && condition.message.ends_with(CUT));
+            assert!(condition.message.len() <= MESSAGE_LIMIT && condition.message.ends_with(TRUNCATED));
         }
     }
 
     #[test]
-    fn only_what_holds_is_there() {
+    fn conditions_of_each_state() {
         let now = Time("2026-01-02T03:04:05Z".parse().unwrap());
         let mut conditions = Vec::new();
-        let mut tell = |state: Option<State>| {
+        let mut show = |state: Option<State>| {
             let summary = state.map(|state| Summary {
                 state,
                 reason: "Because".to_owned(),
                 message: "of this".to_owned(),
             });
             put(&mut conditions, summary.as_ref(), 3, &now);
-            let mut told: Vec<String> = conditions
+            let mut shown: Vec<String> = conditions
                 .iter()
                 .map(|c| format!("{}={}", c.type_, c.status))
                 .collect();
-            told.sort();
-            told.join(" ")
+            shown.sort();
+            shown.join(" ")
         };
-        assert_eq!(tell(Some(State::Working)), "Ready=False Reconciling=True");
-        assert_eq!(tell(Some(State::Ready)), "Ready=True");
-        assert_eq!(tell(Some(State::Stalled)), "Ready=False Stalled=True");
-        assert_eq!(tell(Some(State::Impaired)), "Ready=False");
-        assert_eq!(tell(Some(State::Unknown)), "Ready=Unknown Reconciling=True");
-        assert_eq!(tell(None), "");
+        assert_eq!(show(Some(State::Reconciling)), "Ready=False Reconciling=True");
+        assert_eq!(show(Some(State::Ready)), "Ready=True");
+        assert_eq!(show(Some(State::Stalled)), "Ready=False Stalled=True");
+        assert_eq!(show(Some(State::Unavailable)), "Ready=False");
+        assert_eq!(show(Some(State::Unknown)), "Ready=Unknown Reconciling=True");
+        assert_eq!(show(None), "");
     }
 }

@@ -1,16 +1,17 @@
-//! `WatchFailing`: some objects of a revision are read on an interval, as their watch fails.
+//! `WatchFailing`: the controller reads some objects of a revision on an interval, as their watch fails.
 //!
-//! The condition is there only while it holds, like `Reconciling` and `Stalled`.
+//! Like `Reconciling` and `Stalled`, the condition is present only while true.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+
+use olm_api::condition::types::ObjectSet as Type;
 
 use crate::condition::{self, NewCondition};
 use crate::summary::find;
 
-/// Type of the condition.
-pub const WATCH_FAILING: &str = "WatchFailing";
+const WATCH_FAILING: &str = Type::WatchFailing.as_str();
 
-/// Why objects are not watched.
+/// Kinds whose watch fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unwatched {
     /// Cause of the first kind's failure.
@@ -19,7 +20,7 @@ pub struct Unwatched {
     pub message: String,
 }
 
-/// Sets the condition, or takes it away.
+/// Sets or removes the condition.
 pub(crate) fn put(
     conditions: &mut Vec<Condition>,
     unwatched: Option<&Unwatched>,
@@ -41,8 +42,8 @@ pub(crate) fn put(
     }
 }
 
-/// The message of the condition, where it holds.
+/// Returns the message of the condition, if present.
 #[must_use]
-pub fn told(conditions: Option<&[Condition]>) -> Option<&str> {
+pub fn message(conditions: Option<&[Condition]>) -> Option<&str> {
     find(conditions.unwrap_or_default(), WATCH_FAILING).map(|condition| condition.message.as_str())
 }

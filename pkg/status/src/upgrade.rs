@@ -1,50 +1,52 @@
-//! `UpgradeAvailable`: whether the spec holds a successor of the installed bundle back. Additive to upstream's conditions.
+//! `UpgradeAvailable`: a successor of the installed bundle that the spec holds back. Additive to upstream's
+//! conditions.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use olm_api::condition::{reasons::Extension as Reason, types::Extension as Type};
 use olm_resolve::{HeldBack, Hold};
 
 use crate::condition::{self, NewCondition};
 
-const TYPE: &str = "UpgradeAvailable";
+const TYPE: &str = Type::UpgradeAvailable.as_str();
 
-/// What is known about upgrades of an extension.
+/// Upgrades of an extension.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Upgrade {
-    /// Nothing is installed: there is nothing to upgrade, and no condition.
+    /// No bundle is installed; the condition is absent.
     #[default]
     NothingInstalled,
-    /// Nothing could be resolved, so nobody knows.
+    /// The resolution failed.
     Unknown,
     /// No successor is held back.
     UpToDate,
-    /// The former content of a catalog shows no successor that is held back; the present content is not known.
+    /// The former content of a catalog shows no successor that is held back; the present content is unknown.
     FormerContent,
-    /// This one is.
+    /// The spec holds a successor back.
     HeldBack(HeldBack),
 }
 
-/// Tells `upgrade` in `conditions`.
+/// Sets or removes the condition.
 pub fn put(conditions: &mut Vec<Condition>, upgrade: &Upgrade, generation: i64, now: &Time) {
     let (status, reason, message) = match upgrade {
         Upgrade::NothingInstalled => return conditions.retain(|condition| condition.type_ != TYPE),
         Upgrade::Unknown => (
             "Unknown",
-            "ResolutionFailed",
+            Reason::ResolutionFailed,
             "Nothing could be resolved; Progressing says why".to_owned(),
         ),
-        Upgrade::UpToDate => ("False", "UpToDate", "No successor is held back".to_owned()),
+        Upgrade::UpToDate => ("False", Reason::UpToDate, "No successor is held back".to_owned()),
         Upgrade::FormerContent => (
             "Unknown",
-            "FormerContent",
+            Reason::FormerContent,
             "Former content of a catalog shows no successor that is held back; CatalogsDegraded says why the present content \
              is not read"
                 .to_owned(),
         ),
         Upgrade::HeldBack(held) => {
             let reason = match held.by {
-                Hold::Version { .. } => "HeldByVersion",
-                Hold::Channels { .. } => "HeldByChannels",
-                Hold::VersionAndChannels { .. } => "HeldByVersionAndChannels",
+                Hold::Version { .. } => Reason::HeldByVersion,
+                Hold::Channels { .. } => Reason::HeldByChannels,
+                Hold::VersionAndChannels { .. } => Reason::HeldByVersionAndChannels,
             };
             ("True", reason, held.to_string())
         }
@@ -52,7 +54,7 @@ pub fn put(conditions: &mut Vec<Condition>, upgrade: &Upgrade, generation: i64, 
     let new = NewCondition {
         type_: TYPE.to_owned(),
         status: status.to_owned(),
-        reason: reason.to_owned(),
+        reason: reason.into(),
         message,
         observed_generation: generation,
     };
@@ -64,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_holds_it_is_named() {
+    fn condition_of_each_state() {
         let now = Time("2026-01-02T03:04:05Z".parse().unwrap());
         let mut conditions = Vec::new();
         let held = HeldBack {
@@ -76,13 +78,13 @@ mod tests {
             },
         };
         put(&mut conditions, &Upgrade::HeldBack(held), 1, &now);
-        let told = &conditions[0];
+        let condition = &conditions[0];
         assert_eq!(
-            (told.status.as_str(), told.reason.as_str()),
+            (condition.status.as_str(), condition.reason.as_str()),
             ("True", "HeldByVersion")
         );
         assert_eq!(
-            told.message,
+            condition.message,
             "Version 1.1.0 (bundle \"a.v1.1.0\" of catalog \"community\") is held back by spec.source.catalog.version \"1.0.x\""
         );
         put(&mut conditions, &Upgrade::UpToDate, 1, &now);
@@ -90,9 +92,9 @@ mod tests {
         put(&mut conditions, &Upgrade::Unknown, 1, &now);
         assert_eq!(conditions[0].status, "Unknown");
         put(&mut conditions, &Upgrade::FormerContent, 1, &now);
-        let told = &conditions[0];
+        let condition = &conditions[0];
         assert_eq!(
-            (told.status.as_str(), told.reason.as_str()),
+            (condition.status.as_str(), condition.reason.as_str()),
             ("Unknown", "FormerContent")
         );
         put(&mut conditions, &Upgrade::NothingInstalled, 1, &now);

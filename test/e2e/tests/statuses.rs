@@ -1,5 +1,5 @@
-//! Whatever a reconcile of a ClusterExtension comes to: what tools read keeps to the rules of kstatus. Every outcome
-//! there is alone, and long walks through them.
+//! Conformance of ClusterExtension statuses to the rules of kstatus, for every possible outcome of a reconcile and
+//! for long random walks through them.
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
@@ -10,14 +10,14 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use olm_api::ClusterExtensionStatus;
 use olm_harness::kstatus::{Verdict, extension_faults, history_faults, verdict};
 use olm_resolve::{HeldBack, Hold};
-use olm_status::catalogs::{Catalogs, Former};
+use olm_status::catalogs::{FormerContent, UnreadCatalogs};
 use olm_status::cluster_extension::{
     Deprecations, Outcome, Progress, RevisionView, Revisions, extension, same,
 };
 use olm_status::upgrade::Upgrade;
 use serde_json::{Value, json};
 
-/// How many walks, and of how many steps.
+/// Number of walks, and of steps in each.
 const WALKS: (u64, usize) = (300, 20);
 
 fn time(second: i64) -> Time {
@@ -25,7 +25,7 @@ fn time(second: i64) -> Time {
     Time(start + SignedDuration::from_secs(second))
 }
 
-/// What a revision's own controller can say of it.
+/// Returns all combinations of conditions of a revision.
 fn conditions() -> Vec<Vec<Condition>> {
     let progressing = [
         None,
@@ -75,7 +75,7 @@ fn revision(number: usize, conditions: Vec<Condition>) -> RevisionView {
     }
 }
 
-/// Every outcome: the revisions with all their conditions, times how the reconcile went.
+/// Returns all outcomes: the revisions with all their conditions, times the progress of the reconcile.
 fn outcomes() -> Vec<Outcome> {
     let optional = |number: usize| {
         let there = conditions().into_iter().map(move |c| Some(revision(number, c)));
@@ -104,12 +104,12 @@ fn outcomes() -> Vec<Outcome> {
     ];
     let catalogs = [
         None,
-        Some(Catalogs::default()),
-        Some(Catalogs {
-            former: vec![Former {
+        Some(UnreadCatalogs::default()),
+        Some(UnreadCatalogs {
+            former: vec![FormerContent {
                 catalog: "new".into(),
                 since: time(1),
-                why: "away".into(),
+                cause: "away".into(),
             }],
             left_out: vec![("low".into(), "away".into())],
         }),
@@ -171,7 +171,7 @@ fn every_walk_reads_right() {
         };
         let mut history = vec![object(1, &status)];
         for second in 0..WALKS.1 {
-            // Knuth's linear congruence: walks that are the same in every run.
+            // Knuth's linear congruential generator: the walks are equal in every run.
             number = number
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1_442_695_040_888_963_407);
@@ -187,7 +187,7 @@ fn every_walk_reads_right() {
         }
         let faults: Vec<String> = history_faults(&history)
             .into_iter()
-            // Versions jump about here, as in no real history.
+            // Versions change arbitrarily here, unlike in a real history.
             .filter(|fault| !fault.contains("another version"))
             .collect();
         assert!(faults.is_empty(), "walk {seed}: {faults:#?}");

@@ -1,4 +1,4 @@
-//! The way of a CRD's version out of use, by the commands that messages and documentation name, with the real API server.
+//! Removal of a CRD version, by the commands in messages and documentation, on the real API server.
 
 #![expect(clippy::unwrap_used, reason = "helpers of a test")]
 
@@ -9,14 +9,14 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, PostParams};
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Client, ResourceExt as _};
-use olm_applier::stored::{Reach, uses};
+use olm_applier::stored::{SearchLimits, uses};
 use olm_bundle::crd_safety::{Finding, Rules, Served, check, migration, unserved};
 use olm_harness::{ControlPlane, workspace};
 use serde_json::{Value, json};
 
 const NAME: &str = "tests.example.com";
 
-/// A CRD with versions of one schema.
+/// Returns a CRD with versions of one schema.
 fn crd(versions: &[&str], storage: &str) -> Value {
     let version = |name: &&str| {
         json!({"name": name, "served": true, "storage": *name == storage, "schema": {"openAPIV3Schema": {
@@ -32,7 +32,7 @@ fn crd(versions: &[&str], storage: &str) -> Value {
     })
 }
 
-/// Replaces the CRD's spec as an upgrade does.
+/// Replaces the CRD's spec like an upgrade.
 async fn replace(client: &Client, crd: &Value) -> kube::Result<CustomResourceDefinition> {
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
     let mut new: CustomResourceDefinition = serde_json::from_value(crd.clone()).unwrap();
@@ -45,7 +45,7 @@ async fn replace(client: &Client, crd: &Value) -> kube::Result<CustomResourceDef
     }
 }
 
-/// The CRD as the cluster has it.
+/// Returns the CRD on the cluster.
 async fn current(client: &Client) -> Value {
     let kind = ApiResource::erase::<CustomResourceDefinition>(&());
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &kind);
@@ -69,7 +69,7 @@ async fn write(client: &Client, version: &str, name: &str) {
     objects(client, version).create(&params, &object).await.unwrap();
 }
 
-/// Runs a command as an administrator types it.
+/// Runs a shell command like an administrator.
 fn shell(kubeconfig: &Path, command: &str) {
     let output = Command::new("sh")
         .args(["-ec", command])
@@ -80,7 +80,7 @@ fn shell(kubeconfig: &Path, command: &str) {
     assert!(output.status.success(), "{command}: {errors}");
 }
 
-/// The commands are there, or it is said loudly that they are not.
+/// Returns true if the commands are available; prints a visible line if not.
 fn has_commands() -> bool {
     let has = |command: &str| {
         let found = Command::new("sh")
@@ -97,7 +97,7 @@ fn has_commands() -> bool {
 
 async fn verdict(client: &Client, old: &Value, new: &Value) -> Served {
     let unserved = unserved(old, new).unwrap();
-    let found = uses(client, &unserved, &Reach::default()).await.unwrap();
+    let found = uses(client, &unserved, &SearchLimits::default()).await.unwrap();
     unserved.judge(&found)
 }
 
@@ -114,7 +114,7 @@ async fn a_version_goes_by_the_commands_that_are_named() {
     let plane = ControlPlane::start().await.unwrap();
     let (client, kubeconfig) = (plane.client(), plane.kubeconfig());
 
-    // Objects are stored in v1alpha1; then in v1, and clients write through both.
+    // Objects are stored in v1alpha1, then in v1, and clients write through both.
     replace(&client, &crd(&["v1alpha1", "v1"], "v1alpha1"))
         .await
         .unwrap();
@@ -132,7 +132,7 @@ async fn a_version_goes_by_the_commands_that_are_named() {
     );
     replace(&client, &crd(&["v1alpha1", "v1"], "v1")).await.unwrap();
 
-    // The API server refuses to lose a stored version; the commands let it go.
+    // The API server refuses the removal of a stored version; the commands migrate it.
     let old = current(&client).await;
     assert_eq!(rules(&check(&old, &new, Rules::Ours)), ["storedVersionRemoval"]);
     assert_eq!(unserved(&old, &new), None, "one rule is enough");
@@ -147,7 +147,7 @@ async fn a_version_goes_by_the_commands_that_are_named() {
     assert_eq!(check(&old, &new, Rules::Ours), []);
     assert_eq!(migration(&old, &new), None);
 
-    // A client wrote through it; who may not list objects cannot know.
+    // A client wrote through the version; without the right to list objects this is unknown.
     let judged = verdict(&client, &old, &new).await;
     assert_eq!(rules(&judged.findings), ["servedVersionRemoval"]);
     let text = judged.findings[0].to_string();
@@ -156,10 +156,10 @@ async fn a_version_goes_by_the_commands_that_are_named() {
         "{text}"
     );
     let nobody = plane.client_for("nobody", None).await.unwrap();
-    let refused = uses(&nobody, &unserved(&old, &new).unwrap(), &Reach::default()).await;
-    assert!(refused.unwrap_err().lasts());
+    let refused = uses(&nobody, &unserved(&old, &new).unwrap(), &SearchLimits::default()).await;
+    assert!(refused.unwrap_err().is_permanent());
 
-    // The command of the documentation takes just these entries away.
+    // The command in the documentation removes exactly these entries.
     let path = workspace::root().join("docs/crd-upgrade-safety.md");
     let document = std::fs::read_to_string(path).unwrap();
     let mut blocks = document

@@ -1,4 +1,4 @@
-//! What bundles render to is what the real API server takes, object by object, without anything being written.
+//! The real API server accepts every rendered object of bundles in a dry run.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of a test")]
 
@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
 use kube::core::ObjectMeta;
 use kube::{Client, ResourceExt as _};
-use olm_applier::plan::{Stamp, phases};
+use olm_applier::plan::{CommonMetadata, phases};
 use olm_bundle::permissions::Resource;
 use olm_bundle::{
     Bundle, Certificates, InstallMode, OwnCertificate, RenderOptions, parse, render, webhook_certificates,
@@ -19,11 +19,11 @@ use serde_json::{Value, json};
 
 const NAMESPACE: &str = "olm-test";
 
-/// What became of one bundle's objects.
+/// Results of one bundle's objects.
 #[derive(Debug, Default)]
 struct Count {
     taken: usize,
-    /// Of kinds that only a cluster with more than Kubernetes itself serves.
+    /// Kinds that plain Kubernetes does not serve.
     unserved: Vec<String>,
 }
 
@@ -32,7 +32,7 @@ fn bundle(folder: &Path) -> Bundle {
     parse(&files).unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
 }
 
-/// With certificates of our own, as on a cluster that has nobody else to make them.
+/// Renders the objects with self-managed certificates, as on a cluster without another certificate provider.
 fn objects(bundle: &Bundle) -> Vec<Value> {
     let mut options = RenderOptions::new(NAMESPACE);
     if !bundle.supports(InstallMode::AllNamespaces) {
@@ -60,7 +60,7 @@ fn objects(bundle: &Bundle) -> Vec<Value> {
         });
     options.certificates = Certificates::Own(made.collect());
     let rendered = render(bundle, &options).unwrap();
-    let phases = phases(rendered, &Stamp::default());
+    let phases = phases(rendered, &CommonMetadata::default());
     phases.into_iter().flat_map(|phase| phase.objects).collect()
 }
 
@@ -83,7 +83,7 @@ async fn dry_run(client: &Client, bundle: &Bundle) -> Count {
         let name = object.name_any();
         match api.patch(&name, &params, &Patch::Apply(&object)).await {
             Ok(_) => count.taken += 1,
-            // A group that nobody serves has no objects to be missing.
+            // The kind is not served.
             Err(kube::Error::Api(status)) if status.code == 404 => count.unserved.push(types.kind),
             Err(error) => panic!("{}: {} {name}: {error}", bundle.csv_name(), types.kind),
         }
@@ -91,7 +91,7 @@ async fn dry_run(client: &Client, bundle: &Bundle) -> Count {
     count
 }
 
-/// The last version of each package below `root`, by name.
+/// Returns the last version of each package below `root`, by name.
 fn newest_of_each(root: &Path) -> Vec<PathBuf> {
     let folders = |path: &Path| {
         let entries = std::fs::read_dir(path).into_iter().flatten();

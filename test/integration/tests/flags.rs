@@ -1,4 +1,4 @@
-//! The flags of both controllers: our manifests pass what there is, and what there is is documented.
+//! Flags of both controllers: the manifests use only existing flags, and all flags are documented.
 
 use std::ffi::OsString;
 
@@ -32,7 +32,7 @@ fn manifests<A: Parser>(component: &str) -> Result<()> {
     Ok(())
 }
 
-/// The flag of an item of a list, or of a patch's `value`.
+/// Returns the flag in an item of a list, or in a patch's `value`.
 fn flag(line: &str) -> Option<&str> {
     ["- ", "value: "].iter().find_map(|before| {
         let flag = line.split_once(&format!("{before}--"))?.1;
@@ -68,7 +68,7 @@ fn the_table_of_feature_gates_is_complete() -> Result<()> {
     let mut known: Vec<Vec<String>> = GATES
         .iter()
         .map(|gate| {
-            let here = match (gate.fixed, gate.default) {
+            let here = match (gate.locked, gate.default) {
                 (true, _) => "always",
                 (false, true) => "on",
                 (false, false) => "off",
@@ -89,7 +89,7 @@ fn the_table_of_feature_gates_is_complete() -> Result<()> {
     Ok(())
 }
 
-/// What upstream's two controllers take alike.
+/// Common flags of upstream's two controllers.
 const UPSTREAM: [&str; 28] = [
     "metrics-bind-address",
     "health-probe-bind-address",

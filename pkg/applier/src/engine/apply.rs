@@ -1,4 +1,4 @@
-//! Applying: look, decide, dry-run what is new, write, probe.
+//! Apply: read, decide, dry-run new objects, write, probe.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::{Duration, Instant};
@@ -10,40 +10,40 @@ use olm_api::{CollisionProtection, keys};
 use olm_bundle::escaped_json;
 use serde_json::{Value, json};
 
-use super::actor::Writer;
-use super::call::{CallError, together};
+use super::call::{CallError, run_concurrently};
 use super::endpoint::Endpoint;
-use super::{Applied, Engine, EngineError, Id, Remembered, Revision, RevisionPhase};
+use super::impersonate::RevisionClients;
+use super::{Applied, AppliedObject, Engine, EngineError, Id, Revision, RevisionPhase};
+use crate::applied::is_applied;
 use crate::ownership::{Claim, Identity, claim};
-use crate::probe::Verdict;
-use crate::same::is_applied;
-use crate::watch::{Sight, seen_of};
+use crate::probe::ProbeResult;
+use crate::watch::{WatchState, object_version};
 
-/// How often fields may be taken back from another field manager within [`FIGHT_WINDOW`].
-const FIGHTS: usize = 5;
-const FIGHT_WINDOW: Duration = Duration::from_mins(1);
-/// How often an object that changes under our hands is looked at again before the attempt counts as failed.
-const RACES: usize = 4;
-/// The field manager of dry runs, so that they never meet a conflict with ourselves.
+/// Maximum number of times that fields are taken over from another field manager within [`TAKEOVER_WINDOW`].
+const MAX_TAKEOVERS: usize = 5;
+const TAKEOVER_WINDOW: Duration = Duration::from_mins(1);
+/// Maximum number of retries for an object that others change at the same time.
+const MAX_RETRIES: usize = 4;
+/// Field manager of dry runs, so that they never conflict with the real one.
 const DRY_RUN_MANAGER: &str = "dummy";
 
-/// What was found of one object.
-enum Look {
+/// State of an object before the write.
+enum ObjectState {
     /// Unchanged since it was applied.
-    Idle(Verdict),
-    /// Nothing to write, but its status may have changed.
+    Unchanged(ProbeResult),
+    /// The object needs no write; its status may have changed.
     Status(Box<DynamicObject>),
-    /// Not there.
+    /// The object does not exist.
     Absent,
-    /// There, and it may be written.
+    /// The object exists and may be written.
     Write(Box<DynamicObject>, Claim),
-    /// A newer revision has it.
-    Progressed,
-    /// Somebody else has it; the report says who.
+    /// A newer revision owns the object.
+    Superseded,
+    /// Another owner has the object; holds the report.
     Collision(String),
 }
 
-struct Item<'a> {
+struct DesiredObject<'a> {
     id: Id,
     desired: Value,
     hash: u64,
@@ -52,16 +52,16 @@ struct Item<'a> {
 }
 
 impl Engine {
-    /// Applies as many phases as are ready for it.
+    /// Applies phases in order, up to the first one that is not ready.
     pub async fn apply(&self, revision: &Revision) -> Result<Applied, EngineError> {
-        self.settle(revision, false);
+        self.record_completion(revision, false);
         let mut applied = Applied {
             complete: true,
             ..Applied::default()
         };
-        let writer = Writer::new(self, revision);
+        let clients = RevisionClients::new(self, revision);
         for (index, phase) in revision.phases.iter().enumerate() {
-            let outcome = self.phase(revision, phase, &writer).await?;
+            let outcome = self.phase(revision, phase, &clients).await?;
             applied.superseded |= outcome.superseded;
             applied.repaired.extend(outcome.repaired);
             if let Some(line) = outcome.failing {
@@ -76,7 +76,7 @@ impl Engine {
                 break;
             }
         }
-        self.settle(revision, applied.complete && !applied.superseded);
+        self.record_completion(revision, applied.complete && !applied.superseded);
         Ok(applied)
     }
 
@@ -84,67 +84,70 @@ impl Engine {
         &self,
         revision: &Revision,
         phase: &RevisionPhase,
-        writer: &Writer<'_>,
+        clients: &RevisionClients<'_>,
     ) -> Result<PhaseOutcome, EngineError> {
-        let us = &revision.identity;
-        let items: Vec<Item<'_>> = phase
+        let identity = &revision.identity;
+        let items: Vec<DesiredObject<'_>> = phase
             .objects
             .iter()
-            .map(|(object, rule)| item(object, *rule, us))
+            .map(|(object, rule)| desired_object(object, *rule, identity))
             .collect();
-        let looks = together(
+        let states = run_concurrently(
             items
                 .iter()
-                .map(|item| self.look(revision, writer, item).boxed())
+                .map(|item| self.read_state(revision, clients, item).boxed())
                 .collect(),
         )
         .await;
-        let looks = all(looks)?;
+        let states = collect(states)?;
 
-        let collisions: Vec<String> = looks
+        let collisions: Vec<String> = states
             .iter()
-            .filter_map(|look| {
-                if let Look::Collision(report) = look {
+            .filter_map(|state| {
+                if let ObjectState::Collision(report) = state {
                     Some(report.clone())
                 } else {
                     None
                 }
             })
             .collect();
-        let new = |look: &Look| matches!(look, Look::Absent | Look::Write(_, Claim::Adopt));
-        let fresh: Vec<&Item<'_>> = items
+        let new =
+            |state: &ObjectState| matches!(state, ObjectState::Absent | ObjectState::Write(_, Claim::Adopt));
+        let created: Vec<&DesiredObject<'_>> = items
             .iter()
-            .zip(&looks)
-            .filter_map(|(item, look)| new(look).then_some(item))
+            .zip(&states)
+            .filter_map(|(item, state)| new(state).then_some(item))
             .collect();
-        // One object is written whole or not at all anyway.
-        let checked = match fresh.as_slice() {
+        // The write of a single object is atomic anyway.
+        let checked = match created.as_slice() {
             [_] if collisions.is_empty() => Vec::new(),
             all => {
-                together(
+                run_concurrently(
                     all.iter()
-                        .map(|item| self.preflight(writer, item).boxed())
+                        .map(|item| self.dry_run(clients, item).boxed())
                         .collect(),
                 )
                 .await
             }
         };
-        let refused = all(checked).err();
+        let refused = collect(checked).err();
 
-        // What is ours already is kept right even when the rest of the phase has to wait.
+        // Objects of this revision are repaired even if the phase is blocked.
         let blocked = refused.is_some() || !collisions.is_empty();
-        let work = items.iter().zip(looks).map(|(item, look)| {
-            let skip = blocked && new(&look);
+        let work = items.iter().zip(states).map(|(item, state)| {
+            let skip = blocked && new(&state);
             async move {
                 if skip {
                     Ok(None)
                 } else {
-                    self.write_current(revision, writer, item, look).await.map(Some)
+                    self.write_with_retries(revision, clients, item, state)
+                        .await
+                        .map(Some)
                 }
             }
             .boxed()
         });
-        let written = together(work.collect()).await;
+        let written = run_concurrently(work.collect()).await;
         if let Some(error) = refused {
             return Err(error);
         }
@@ -152,86 +155,93 @@ impl Engine {
             collisions,
             ..PhaseOutcome::default()
         };
-        for (item, result) in items.iter().zip(all(written)?) {
-            let verdict = match result {
-                Some(Written::Progressed) => {
+        for (item, result) in items.iter().zip(collect(written)?) {
+            let probe = match result {
+                Some(Written::Superseded) => {
                     outcome.superseded = true;
                     continue;
                 }
-                Some(Written::Done(verdict)) => verdict,
-                Some(Written::Repaired(verdict)) => {
+                Some(Written::Done(probe)) => probe,
+                Some(Written::Repaired(probe)) => {
                     outcome.repaired.push(item.id.report());
-                    verdict
+                    probe
                 }
                 Some(Written::Collision) | None => continue,
             };
-            if !verdict.ready && outcome.failing.is_none() {
-                let messages = verdict.messages.join(" and ");
+            if !probe.ready && outcome.failing.is_none() {
+                let messages = probe.messages.join(" and ");
                 outcome.failing = Some(format!("Object {}: {messages}", item.id.report()));
             }
         }
         Ok(outcome)
     }
 
-    async fn look(
+    async fn read_state(
         &self,
         revision: &Revision,
-        writer: &Writer<'_>,
-        item: &Item<'_>,
-    ) -> Result<Look, EngineError> {
-        let us = &revision.identity;
+        clients: &RevisionClients<'_>,
+        item: &DesiredObject<'_>,
+    ) -> Result<ObjectState, EngineError> {
+        let identity = &revision.identity;
         let endpoint = self.endpoint(&item.id).await?;
-        self.watches.need(us, &item.id.watch_kind(), &endpoint.resource);
-        let known = self
-            .recall(&us.uid, &item.id)
-            .filter(|known| known.desired == item.hash);
-        if let Some(known) = &known {
+        self.watches
+            .need(identity, &item.id.watch_kind(), &endpoint.resource);
+        let cached = self
+            .applied_object(&identity.uid, &item.id)
+            .filter(|cached| cached.desired == item.hash);
+        if let Some(cached) = &cached {
             let id = &item.id;
-            let sight = self.watches.sight(&id.watch_kind(), &id.namespace, &id.name);
-            let interval = if sight == Sight::Unknown {
-                self.interval(&self.memory.lock())
+            let watch_state = self.watches.state(&id.watch_kind(), &id.namespace, &id.name);
+            let interval = if watch_state == WatchState::Unknown {
+                self.interval(&self.cache.lock())
             } else {
                 Duration::ZERO
             };
-            if known.stands(&sight, interval) {
-                return Ok(Look::Idle(known.verdict.clone()));
+            if cached.is_current(&watch_state, interval) {
+                return Ok(ObjectState::Unchanged(cached.probe.clone()));
             }
         }
-        let endpoint = self.endpoint_of(writer.reader().await?, &item.id).await?;
+        let endpoint = self.endpoint_as(clients.reader().await?, &item.id).await?;
         let live = endpoint.read().await.map_err(|source| {
             if source.code() == 404 {
                 self.forget_kind(&item.id);
             }
             EngineError::object(&item.id, "getting resource", source)
         })?;
-        let Some(live) = live else { return Ok(Look::Absent) };
-        if let Some(known) = &known {
-            let now = seen_of(&live.metadata);
-            if now.uid == known.uid && now.fingerprint == known.fingerprint {
-                return Ok(Look::Status(Box::new(live)));
+        let Some(live) = live else {
+            return Ok(ObjectState::Absent);
+        };
+        if let Some(cached) = &cached {
+            let now = object_version(&live.metadata);
+            if now.uid == cached.uid && now.fingerprint == cached.fingerprint {
+                return Ok(ObjectState::Status(Box::new(live)));
             }
         }
         if live.metadata.deletion_timestamp.is_some() {
             return Err(EngineError::invalid(
                 &item.id,
-                "the object is being deleted; it is made anew when it is gone".to_owned(),
+                "the object is being deleted; it is created again when it is gone".to_owned(),
             ));
         }
-        Ok(match claim(&live.metadata, us, item.protection) {
-            Claim::Progressed => Look::Progressed,
+        Ok(match claim(&live.metadata, identity, item.protection) {
+            Claim::Superseded => ObjectState::Superseded,
             Claim::Collision { controller } => {
-                let probe = revision.prober.check(&value_of(&live, &item.id));
-                Look::Collision(collision_report(&item.id, controller.as_ref(), &probe))
+                let probe = revision.prober.check(&probe_input(&live, &item.id));
+                ObjectState::Collision(collision_report(&item.id, controller.as_ref(), &probe))
             }
-            // After a restart, mostly: all is as it was applied.
-            Claim::Ours if is_applied(&live, &item.desired) => Look::Status(Box::new(live)),
-            claim => Look::Write(Box::new(live), claim),
+            // The common case after a restart: the object is as it was applied.
+            Claim::Owned if is_applied(&live, &item.desired) => ObjectState::Status(Box::new(live)),
+            claim => ObjectState::Write(Box::new(live), claim),
         })
     }
 
-    /// Asks the API server whether it would take the object. Nothing is written.
-    async fn preflight(&self, writer: &Writer<'_>, item: &Item<'_>) -> Result<(), EngineError> {
-        let endpoint = self.endpoint_of(writer.client().await?, &item.id).await?;
+    /// Validates the object with a dry run.
+    async fn dry_run(
+        &self,
+        clients: &RevisionClients<'_>,
+        item: &DesiredObject<'_>,
+    ) -> Result<(), EngineError> {
+        let endpoint = self.endpoint_as(clients.writer().await?, &item.id).await?;
         let params = PatchParams::apply(DRY_RUN_MANAGER).dry_run().force();
         match endpoint.apply(&params, &item.desired).await {
             Ok(_) => Ok(()),
@@ -244,23 +254,23 @@ impl Engine {
         }
     }
 
-    /// Writes one object. One that was changed between the look and the write, as a Deployment's status often is in a
-    /// rollout, is looked at again at once: that is no failure that anybody should read of.
-    async fn write_current(
+    /// Writes one object. If the object changed between read and write, as a Deployment's status often does in a
+    /// rollout, the function reads and writes again at once, without an error for the user.
+    async fn write_with_retries(
         &self,
         revision: &Revision,
-        writer: &Writer<'_>,
-        item: &Item<'_>,
-        mut look: Look,
+        clients: &RevisionClients<'_>,
+        item: &DesiredObject<'_>,
+        mut state: ObjectState,
     ) -> Result<Written, EngineError> {
-        let mut races = 0;
+        let mut retries = 0;
         loop {
-            match self.write(revision, writer, item, look).await {
-                Err(error) if races < RACES && error.is_race() => {
-                    races += 1;
-                    look = match self.look(revision, writer, item).await? {
-                        // To be reported with its phase, by the next attempt.
-                        Look::Collision(_) => return Err(error),
+            match self.write(revision, clients, item, state).await {
+                Err(error) if retries < MAX_RETRIES && error.is_race() => {
+                    retries += 1;
+                    state = match self.read_state(revision, clients, item).await? {
+                        // The next attempt reports the collision with its phase.
+                        ObjectState::Collision(_) => return Err(error),
                         again => again,
                     };
                 }
@@ -272,36 +282,38 @@ impl Engine {
     async fn write(
         &self,
         revision: &Revision,
-        writer: &Writer<'_>,
-        item: &Item<'_>,
-        look: Look,
+        clients: &RevisionClients<'_>,
+        item: &DesiredObject<'_>,
+        state: ObjectState,
     ) -> Result<Written, EngineError> {
-        let (live, step) = match look {
-            Look::Idle(verdict) => return Ok(Written::Done(verdict)),
-            Look::Progressed => return Ok(Written::Progressed),
-            Look::Collision(_) => return Ok(Written::Collision),
-            Look::Status(live) => {
+        let (live, call) = match state {
+            ObjectState::Unchanged(probe) => return Ok(Written::Done(probe)),
+            ObjectState::Superseded => return Ok(Written::Superseded),
+            ObjectState::Collision(_) => return Ok(Written::Collision),
+            ObjectState::Status(live) => {
                 let forced = self
-                    .recall(&revision.identity.uid, &item.id)
+                    .applied_object(&revision.identity.uid, &item.id)
                     .map(|r| r.forced)
                     .unwrap_or_default();
-                return Ok(Written::Done(self.conclude(revision, item, &live, forced)));
+                return Ok(Written::Done(
+                    self.probe_and_record(revision, item, &live, forced),
+                ));
             }
-            Look::Absent => (None, "creating resource"),
-            Look::Write(live, Claim::Adopt) => (Some(live), "patching (owner change)"),
-            Look::Write(live, _) => (Some(live), "patching (modified)"),
+            ObjectState::Absent => (None, "creating resource"),
+            ObjectState::Write(live, Claim::Adopt) => (Some(live), "patching (owner change)"),
+            ObjectState::Write(live, _) => (Some(live), "patching (modified)"),
         };
-        let before = self.recall(&revision.identity.uid, &item.id);
-        let drifted = before.as_ref().is_some_and(|known| known.desired == item.hash);
-        let endpoint = self.endpoint_of(writer.client().await?, &item.id).await?;
-        let body = body_of(item, live.as_deref(), &revision.identity);
-        let mut forced = before.map(|known| known.forced).unwrap_or_default();
+        let before = self.applied_object(&revision.identity.uid, &item.id);
+        let drifted = before.as_ref().is_some_and(|cached| cached.desired == item.hash);
+        let endpoint = self.endpoint_as(clients.writer().await?, &item.id).await?;
+        let body = request_body(item, live.as_deref(), &revision.identity);
+        let mut forced = before.map(|cached| cached.forced).unwrap_or_default();
         let result = match apply(&endpoint, &body, false).await {
-            // Only what is ours is taken back by force; a race on an absent object is looked at again.
+            // Force only for own objects; a race on an absent object is read again.
             Err(error) if live.is_some() && !error.field_conflicts().is_empty() => {
                 let now = Instant::now();
-                forced.retain(|at| now.duration_since(*at) < FIGHT_WINDOW);
-                if forced.len() >= FIGHTS {
+                forced.retain(|at| now.duration_since(*at) < TAKEOVER_WINDOW);
+                if forced.len() >= MAX_TAKEOVERS {
                     let conflicts = error.field_conflicts().join("; ");
                     return Err(EngineError::invalid(
                         &item.id,
@@ -311,11 +323,11 @@ impl Engine {
                     ));
                 }
                 forced.push(now);
-                tracing::info!(object = item.id.report(), conflicts = ?error.field_conflicts(), "taking fields back");
+                tracing::info!(object = item.id.report(), conflicts = ?error.field_conflicts(), "taking fields over");
                 let again = apply(&endpoint, &body, true).await;
                 again.map_err(|source| EngineError::object(&item.id, "patching (conflict)", source))
             }
-            other => other.map_err(|source| EngineError::object(&item.id, step, source)),
+            other => other.map_err(|source| EngineError::object(&item.id, call, source)),
         };
         let object = result.inspect_err(|error| {
             if let EngineError::Object { source, .. } = error
@@ -324,36 +336,36 @@ impl Engine {
                 self.forget_kind(&item.id);
             }
         })?;
-        let verdict = self.conclude(revision, item, &object, forced);
+        let probe = self.probe_and_record(revision, item, &object, forced);
         Ok(if drifted {
-            Written::Repaired(verdict)
+            Written::Repaired(probe)
         } else {
-            Written::Done(verdict)
+            Written::Done(probe)
         })
     }
 
-    /// Probes the object and remembers how it is now.
-    fn conclude(
+    /// Probes the object and records its state.
+    fn probe_and_record(
         &self,
         revision: &Revision,
-        item: &Item<'_>,
+        item: &DesiredObject<'_>,
         object: &DynamicObject,
         forced: Vec<Instant>,
-    ) -> Verdict {
-        let verdict = revision.prober.check(&value_of(object, &item.id));
-        let seen = seen_of(&object.metadata);
-        let remembered = Remembered {
+    ) -> ProbeResult {
+        let probe = revision.prober.check(&probe_input(object, &item.id));
+        let version = object_version(&object.metadata);
+        let applied = AppliedObject {
             desired: item.hash,
-            uid: seen.uid,
-            version: seen.version,
-            fingerprint: seen.fingerprint,
-            verdict: verdict.clone(),
+            uid: version.uid,
+            resource_version: version.resource_version,
+            fingerprint: version.fingerprint,
+            probe: probe.clone(),
             probed: revision.prober.selects(item.source),
             at: Instant::now(),
             forced,
         };
-        self.remember(&revision.identity.uid, &item.id, remembered);
-        verdict
+        self.record(&revision.identity.uid, &item.id, applied);
+        probe
     }
 }
 
@@ -366,28 +378,28 @@ struct PhaseOutcome {
 }
 
 enum Written {
-    Done(Verdict),
-    /// It had been applied, and was not as it was to be any more.
-    Repaired(Verdict),
-    Progressed,
+    Done(ProbeResult),
+    /// The object was applied before and had drifted.
+    Repaired(ProbeResult),
+    Superseded,
     Collision,
 }
 
-fn all<T>(results: Vec<Result<T, EngineError>>) -> Result<Vec<T>, EngineError> {
-    let (mut good, mut bad) = (Vec::new(), Vec::new());
+fn collect<T>(results: Vec<Result<T, EngineError>>) -> Result<Vec<T>, EngineError> {
+    let (mut values, mut errors) = (Vec::new(), Vec::new());
     for result in results {
         match result {
-            Ok(value) => good.push(value),
-            Err(error) => bad.push(error),
+            Ok(value) => values.push(value),
+            Err(error) => errors.push(error),
         }
     }
-    match (bad.len(), bad.pop()) {
+    match (errors.len(), errors.pop()) {
         (1, Some(only)) => Err(only),
         (_, Some(last)) => {
-            bad.push(last);
-            Err(EngineError::Many(bad))
+            errors.push(last);
+            Err(EngineError::Multiple(errors))
         }
-        (_, None) => Ok(good),
+        (_, None) => Ok(values),
     }
 }
 
@@ -397,7 +409,11 @@ async fn apply(endpoint: &Endpoint, body: &Value, force: bool) -> Result<Dynamic
     endpoint.apply(&params, body).await
 }
 
-fn item<'a>(object: &'a Value, protection: CollisionProtection, us: &Identity) -> Item<'a> {
+fn desired_object<'a>(
+    object: &'a Value,
+    protection: CollisionProtection,
+    identity: &Identity,
+) -> DesiredObject<'a> {
     let id = Id::of(object);
     let mut desired = object.clone();
     if let Some(meta) = desired.get_mut("metadata") {
@@ -406,7 +422,7 @@ fn item<'a>(object: &'a Value, protection: CollisionProtection, us: &Identity) -
         {
             meta.remove("namespace");
         }
-        // Indexing a JSON object by a key that is missing makes it.
+        // Indexing a JSON object by a missing key inserts the key.
         if !meta.get("labels").is_some_and(Value::is_object) {
             meta["labels"] = json!({});
         }
@@ -414,12 +430,12 @@ fn item<'a>(object: &'a Value, protection: CollisionProtection, us: &Identity) -
             meta["annotations"] = json!({});
         }
         meta["labels"][keys::MANAGED_BY_LABEL] = json!(keys::MANAGED_BY_VALUE);
-        meta["labels"][keys::OWNER_NAME_LABEL] = json!(us.owner_name);
-        meta["annotations"][keys::REVISION_ANNOTATION] = json!(us.number.to_string());
+        meta["labels"][keys::OWNER_NAME_LABEL] = json!(identity.owner_name);
+        meta["annotations"][keys::REVISION_ANNOTATION] = json!(identity.number.to_string());
     }
     let mut hasher = DefaultHasher::new();
     escaped_json(&desired).hash(&mut hasher);
-    Item {
+    DesiredObject {
         id,
         hash: hasher.finish(),
         desired,
@@ -428,17 +444,18 @@ fn item<'a>(object: &'a Value, protection: CollisionProtection, us: &Identity) -
     }
 }
 
-/// The object as it is applied: with our controller reference, other owners kept as plain ones, and bound to the state that was looked at.
-fn body_of(item: &Item<'_>, live: Option<&DynamicObject>, us: &Identity) -> Value {
+/// Returns the request body: with this revision's controller reference, other owners as plain owners, and bound to
+/// the state that was read.
+fn request_body(item: &DesiredObject<'_>, live: Option<&DynamicObject>, identity: &Identity) -> Value {
     let mut body = item.desired.clone();
     let mut owners = vec![json!({
-        "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet", "name": us.name, "uid": us.uid,
+        "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet", "name": identity.name, "uid": identity.uid,
         "controller": true, "blockOwnerDeletion": true,
     })];
     if let Some(live) = live {
         for owner in live.metadata.owner_references.iter().flatten() {
-            let sibling = us.siblings.iter().any(|s| s.uid == owner.uid);
-            if owner.uid != us.uid && (owner.controller == Some(true) || sibling) {
+            let sibling = identity.siblings.iter().any(|s| s.uid == owner.uid);
+            if owner.uid != identity.uid && (owner.controller == Some(true) || sibling) {
                 owners.push(json!({
                     "apiVersion": owner.api_version, "kind": owner.kind, "name": owner.name, "uid": owner.uid,
                     "controller": false, "blockOwnerDeletion": owner.block_owner_deletion.unwrap_or(false),
@@ -456,8 +473,8 @@ fn body_of(item: &Item<'_>, live: Option<&DynamicObject>, us: &Identity) -> Valu
     body
 }
 
-/// The object for the probes, with its kind, which the API server's answer may leave out.
-fn value_of(object: &DynamicObject, id: &Id) -> Value {
+/// Returns the object for the probes, with its kind, which the API server's response may omit.
+fn probe_input(object: &DynamicObject, id: &Id) -> Value {
     let mut value = object.data.clone();
     if !value.is_object() {
         value = json!({});
@@ -472,7 +489,7 @@ fn value_of(object: &DynamicObject, id: &Id) -> Value {
     value
 }
 
-fn collision_report(id: &Id, controller: Option<&OwnerReference>, probe: &Verdict) -> String {
+fn collision_report(id: &Id, controller: Option<&OwnerReference>, probe: &ProbeResult) -> String {
     let progress = if probe.ready {
         "Succeeded".to_owned()
     } else {

@@ -1,4 +1,4 @@
-//! Time limits on calls to the API server.
+//! Timeouts of calls to the API server.
 
 use std::future::Future;
 use std::time::Duration;
@@ -6,20 +6,20 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use futures::{StreamExt as _, stream};
 
-/// Objects of one phase that are looked at or written at the same time.
-const PARALLEL: usize = 8;
+/// Maximum number of concurrent calls for the objects of one phase.
+const MAX_CONCURRENT: usize = 8;
 
-/// No single call may take longer; it includes the client's own retries.
-const LIMIT: Duration = Duration::from_secs(30);
+/// Timeout of a single call, including the client's own retries.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Why a call gave no answer.
+/// Error of a call.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// The API server or the way to it failed.
+    /// The API server refused the request or is unreachable.
     #[error("the API server refused")]
     Kube(#[source] Box<kube::Error>),
-    /// It took too long.
+    /// The call timed out.
     #[error("the API server did not answer within 30 seconds")]
     Timeout,
 }
@@ -39,7 +39,8 @@ impl CallError {
         self.status().map_or(0, |status| status.code)
     }
 
-    /// The field managers a server-side apply conflicts with, as the API server words it; empty when it is no such conflict.
+    /// Returns the conflicts of a server-side apply with other field managers, in the API server's words; empty for
+    /// other errors.
     pub(super) fn field_conflicts(&self) -> Vec<String> {
         let Some(status) = self.status().filter(|status| status.code == 409) else {
             return Vec::new();
@@ -52,16 +53,16 @@ impl CallError {
     }
 }
 
-/// Runs a call for at most [`LIMIT`].
+/// Runs a call for at most [`TIMEOUT`].
 pub(super) async fn timed<T>(call: impl Future<Output = Result<T, kube::Error>>) -> Result<T, CallError> {
-    match tokio::time::timeout(LIMIT, call).await {
+    match tokio::time::timeout(TIMEOUT, call).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(error)) => Err(CallError::Kube(Box::new(error))),
         Err(_) => Err(CallError::Timeout),
     }
 }
 
-/// Runs the futures, at most [`PARALLEL`] at a time; the answers are in their order.
-pub(super) async fn together<T>(futures: Vec<BoxFuture<'_, T>>) -> Vec<T> {
-    stream::iter(futures).buffered(PARALLEL).collect().await
+/// Runs the futures, at most [`MAX_CONCURRENT`] at a time, and returns the results in order.
+pub(super) async fn run_concurrently<T>(futures: Vec<BoxFuture<'_, T>>) -> Vec<T> {
+    stream::iter(futures).buffered(MAX_CONCURRENT).collect().await
 }

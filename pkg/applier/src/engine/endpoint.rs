@@ -1,4 +1,4 @@
-//! The API of one object. A foreign name becomes part of a URL here and nowhere else in the engine.
+//! API endpoint of one object. In the engine, foreign names become parts of a URL in this module only.
 
 use kube::Client;
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, ObjectMeta, Patch, PatchParams};
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::call::{CallError, timed};
 use super::{Engine, EngineError, Id};
 
-/// One object on the API server, whether it is there or not.
+/// API endpoint of an object that may or may not exist.
 pub(super) struct Endpoint {
     api: Api<DynamicObject>,
     name: Segment,
@@ -38,7 +38,7 @@ impl Endpoint {
             .map(drop)
     }
 
-    /// Deletes the object. Returns its last metadata where the API server answers with them.
+    /// Deletes the object. Returns its last metadata if the API server responds with them.
     pub(super) async fn delete(&self, params: &DeleteParams) -> Result<Option<ObjectMeta>, CallError> {
         let answer = timed(self.api.delete(&self.name, params)).await?;
         Ok(answer.either(|last| Some(last.metadata), |_| None))
@@ -46,30 +46,30 @@ impl Endpoint {
 }
 
 impl Engine {
-    /// The endpoint with the controller's own rights: for reading.
+    /// Returns the endpoint with the controller's own rights, for reads.
     pub(super) async fn endpoint(&self, id: &Id) -> Result<Endpoint, EngineError> {
-        self.endpoint_of(&self.client, id).await
+        self.endpoint_as(&self.client, id).await
     }
 
-    /// The endpoint, spoken to by `client`. The API server is asked once how a kind is served.
-    pub(super) async fn endpoint_of(&self, client: &Client, id: &Id) -> Result<Endpoint, EngineError> {
+    /// Returns the endpoint with the rights of `client`. Discovery runs once per kind.
+    pub(super) async fn endpoint_as(&self, client: &Client, id: &Id) -> Result<Endpoint, EngineError> {
         let name = check_parts(&id.group, &id.version, &id.kind, &id.namespace, &id.name)
             .and_then(|()| Segment::new(&id.name))
             .map_err(|source| EngineError::name(id, source))?;
         let kind = id.watch_kind();
-        let known = self.kinds.lock().get(&kind).cloned();
-        let (resource, scope) = if let Some(known) = known {
-            known
+        let cached = self.kinds.lock().get(&kind).cloned();
+        let (resource, scope) = if let Some(cached) = cached {
+            cached
         } else {
             let gvk = GroupVersionKind::gvk(&id.group, &id.version, &id.kind);
-            let found = timed(discovery::pinned_kind(&self.client, &gvk)).await;
-            let (resource, capabilities) = found.map_err(|source| EngineError::kind(id, source))?;
-            let found = (resource, capabilities.scope);
-            self.kinds.lock().insert(kind, found.clone());
-            found
+            let discovered = timed(discovery::pinned_kind(&self.client, &gvk)).await;
+            let (resource, capabilities) = discovered.map_err(|source| EngineError::kind(id, source))?;
+            let discovered = (resource, capabilities.scope);
+            self.kinds.lock().insert(kind, discovered.clone());
+            discovered
         };
         let api = match (&scope, id.namespace.is_empty()) {
-            // The namespace is a DNS label: it stands for itself.
+            // The namespace is a DNS label and needs no escaping.
             (Scope::Namespaced, false) => Api::namespaced_with(client.clone(), &id.namespace, &resource),
             (Scope::Cluster, true) => Api::all_with(client.clone(), &resource),
             (Scope::Namespaced, true) => {
@@ -85,7 +85,7 @@ impl Engine {
         Ok(Endpoint { api, name, resource })
     }
 
-    /// Forgets how a kind is served, after the API server said it is not.
+    /// Removes the cached discovery of a kind, after the API server reported that it is not served.
     pub(super) fn forget_kind(&self, id: &Id) {
         self.kinds.lock().remove(&id.watch_kind());
     }

@@ -1,4 +1,4 @@
-//! What goes wrong while applying or taking down, and how it reads.
+//! Errors of applying and teardown, and their messages.
 
 use std::error::Error;
 
@@ -6,93 +6,94 @@ use olm_api::names::InvalidName;
 use olm_text::{causes, cut};
 
 use super::call::CallError;
-use super::{Id, shown};
+use super::{Id, printable_name};
 use crate::account::Account;
 
-/// Why a revision could not be applied or taken down. All of it may pass by itself or by a change on the cluster, so all is retried.
+/// Error while applying a revision or tearing it down. All variants are retried: they may vanish by themselves or by
+/// a change on the cluster.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
-    /// A step on one object failed.
-    #[error("reconciling object: {head}: {step}")]
+    /// A call for one object failed.
+    #[error("reconciling object: {head}: {call}")]
     Object {
-        /// Which object, and within which part.
+        /// The object, with its part of the revision.
         head: String,
-        /// What was being done.
-        step: &'static str,
-        /// What the API server said.
+        /// Name of the call.
+        call: &'static str,
+        /// Answer of the API server.
         #[source]
         source: CallError,
     },
-    /// The object's kind is not served.
+    /// The kind is not served.
     #[error("reconciling object: {head}")]
     Kind {
-        /// Which object.
+        /// The object.
         head: String,
-        /// What the API server said.
+        /// Answer of the API server.
         #[source]
         source: CallError,
     },
-    /// The object cannot be as it stands.
-    #[error("reconciling object: {head}: {why}")]
+    /// The object is invalid.
+    #[error("reconciling object: {head}: {reason}")]
     Invalid {
-        /// Which object.
+        /// The object.
         head: String,
-        /// What is wrong with it.
-        why: String,
+        /// Description of the problem.
+        reason: String,
     },
-    /// No API server can hold an object of that name.
+    /// The name is invalid for every API server.
     #[error("reconciling object: {head}")]
     Name {
-        /// Which object.
+        /// The object.
         head: String,
         /// Reason.
         #[source]
         source: InvalidName,
     },
-    /// The service account to act as is not there.
+    /// The service account of the revision does not exist.
     #[error(
         "service account \"{}\" not found in namespace \"{}\": unable to authenticate with the Kubernetes cluster; create it again, or \
-         {otherwise}", .account.name(), .account.namespace()
+         {alternative}", .account.name(), .account.namespace()
     )]
-    NoAccount {
+    MissingAccount {
         /// The account.
         account: Account,
-        /// Another next step.
-        otherwise: &'static str,
+        /// Alternative next step for the user.
+        alternative: &'static str,
     },
-    /// Whether the service account exists cannot be told, or it cannot be acted as.
+    /// The lookup or impersonation of the service account failed.
     #[error("reading {account}")]
     Account {
         /// The account.
         account: Account,
-        /// What the API server said.
+        /// Answer of the API server.
         #[source]
         source: CallError,
     },
     /// Several objects failed.
     #[error("{}", join(.0))]
-    Many(Vec<EngineError>),
+    Multiple(Vec<EngineError>),
 }
 
-/// How many errors of one phase are told one by one.
-const TOLD: usize = 20;
-/// Longest of them, in bytes, so that none hides the others.
-const LINE_LIMIT: usize = 1024;
-/// Longest answer of the API server in a message, in bytes. Answers repeat what they refuse, which may be large.
-const ANSWER_LIMIT: usize = 2048;
+/// Maximum number of errors of one phase in a message.
+const MAX_ERRORS: usize = 20;
+/// Maximum length of one error in bytes, so that none hides the others.
+const MAX_LINE: usize = 1024;
+/// Maximum length of an API server's message in bytes. Such messages repeat the refused value, which may be large.
+const MAX_ANSWER: usize = 2048;
 
-/// A line each; what several objects have in common is said once.
+/// Joins the errors, one line each, without duplicates.
 fn join(errors: &[EngineError]) -> String {
     let mut lines: Vec<String> = Vec::new();
     for error in errors {
-        let line = cut(&chain(error), LINE_LIMIT).into_owned();
+        let line = cut(&chain(error), MAX_LINE).into_owned();
         if !lines.contains(&line) {
             lines.push(line);
         }
     }
-    let more = lines.len().saturating_sub(TOLD);
-    lines.truncate(TOLD);
+    let more = lines.len().saturating_sub(MAX_ERRORS);
+    lines.truncate(MAX_ERRORS);
     if more > 0 {
         lines.push(format!("and {more} more errors"));
     }
@@ -100,28 +101,28 @@ fn join(errors: &[EngineError]) -> String {
 }
 
 impl EngineError {
-    /// Whether trying again is pointless. Nothing here is: rights, namespaces and APIs come and go.
+    /// Returns true if retrying is pointless. No error here is: rights, namespaces and APIs come and go.
     #[must_use]
     pub fn terminal(&self) -> bool {
         false
     }
 
-    /// Whether the object was changed by somebody between our reading and our writing it.
+    /// Returns true if the object changed between read and write.
     pub(super) fn is_race(&self) -> bool {
         matches!(self, Self::Object { source, .. } if source.code() == 409 && source.field_conflicts().is_empty())
     }
 
-    pub(super) fn object(id: &Id, step: &'static str, source: CallError) -> Self {
+    pub(super) fn object(id: &Id, call: &'static str, source: CallError) -> Self {
         Self::Object {
-            head: format!("reconciling {}", named(id)),
-            step,
+            head: format!("reconciling {}", display_name(id)),
+            call,
             source,
         }
     }
 
     pub(super) fn validating(id: &Id, source: CallError) -> Self {
         Self::Kind {
-            head: format!("validating: {}", named(id)),
+            head: format!("validating: {}", display_name(id)),
             source,
         }
     }
@@ -130,9 +131,9 @@ impl EngineError {
         Self::Kind {
             head: format!(
                 "validating: {}: no matches for kind \"{}\" in version \"{}\"",
-                named(id),
-                shown(&id.kind),
-                shown(&id.api_version())
+                display_name(id),
+                printable_name(&id.kind),
+                printable_name(&id.api_version())
             ),
             source,
         }
@@ -140,26 +141,26 @@ impl EngineError {
 
     pub(super) fn name(id: &Id, source: InvalidName) -> Self {
         Self::Name {
-            head: format!("validating: {}", named(id)),
+            head: format!("validating: {}", display_name(id)),
             source,
         }
     }
 
-    pub(super) fn scope(id: &Id, why: &str) -> Self {
+    pub(super) fn scope(id: &Id, reason: &str) -> Self {
         Self::Invalid {
-            head: format!("validating: {}", named(id)),
-            why: format!("the object {why}"),
+            head: format!("validating: {}", display_name(id)),
+            reason: format!("the object {reason}"),
         }
     }
 
-    pub(super) fn invalid(id: &Id, why: String) -> Self {
+    pub(super) fn invalid(id: &Id, reason: String) -> Self {
         Self::Invalid {
-            head: format!("reconciling {}", named(id)),
-            why,
+            head: format!("reconciling {}", display_name(id)),
+            reason,
         }
     }
 
-    /// Whether the kind itself is not served.
+    /// Returns true if the kind is not served.
     pub(super) fn is_missing_kind(&self) -> bool {
         match self {
             Self::Kind {
@@ -175,12 +176,19 @@ impl EngineError {
     }
 }
 
-fn named(id: &Id) -> String {
-    let (api_version, kind, name) = (shown(&id.api_version()), shown(&id.kind), shown(&id.name));
+fn display_name(id: &Id) -> String {
+    let (api_version, kind, name) = (
+        printable_name(&id.api_version()),
+        printable_name(&id.kind),
+        printable_name(&id.name),
+    );
     if id.namespace.is_empty() {
         return format!("{api_version}, Kind={kind} {name}");
     }
-    format!("{api_version}, Kind={kind} {}/{name}", shown(&id.namespace))
+    format!(
+        "{api_version}, Kind={kind} {}/{name}",
+        printable_name(&id.namespace)
+    )
 }
 
 /// Joins an error and its causes with `: `; an answer of the API server reads as its message alone, without causes.
@@ -200,16 +208,16 @@ pub fn chain(error: &(dyn Error + 'static)) -> String {
 fn api_message(error: &(dyn Error + 'static)) -> Option<String> {
     if let Some(CallError::Kube(inner)) = error.downcast_ref::<CallError>() {
         return Some(match &**inner {
-            kube::Error::Api(status) => answer(&status.message),
-            other => answer(&other.to_string()),
+            kube::Error::Api(status) => truncated(&status.message),
+            other => truncated(&other.to_string()),
         });
     }
     match error.downcast_ref::<kube::Error>() {
-        Some(kube::Error::Api(status)) => Some(answer(&status.message)),
+        Some(kube::Error::Api(status)) => Some(truncated(&status.message)),
         _ => None,
     }
 }
 
-fn answer(text: &str) -> String {
-    cut(text, ANSWER_LIMIT).into_owned()
+fn truncated(text: &str) -> String {
+    cut(text, MAX_ANSWER).into_owned()
 }

@@ -1,14 +1,14 @@
-//! Brings the objects of a revision to the cluster, phase by phase, and takes them away in the reverse order.
+//! Engine that applies the objects of a revision phase by phase, and removes them in the reverse order.
 //!
-//! Invariants: nothing of a phase is created before every object of it was accepted in a dry run; a phase is begun only when the one
-//! before is ready; what is unchanged since it was applied is neither read nor written again; nothing is deleted that is not this
-//! revision's.
+//! Invariants: an object of a phase is created only after all objects of the phase passed a dry run; a phase starts
+//! only when the previous one is ready; an unchanged object is neither read nor written again; only objects of this
+//! revision are deleted.
 
-mod actor;
 mod apply;
 mod call;
 mod endpoint;
 mod error;
+mod impersonate;
 mod teardown;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -24,61 +24,61 @@ use olm_text::{cut, printable};
 use parking_lot::Mutex;
 use serde_json::Value;
 
-pub use actor::acting_as;
 pub use call::CallError;
 pub use error::{EngineError, chain};
+pub use impersonate::impersonate;
 pub use teardown::Teardown;
 
 use crate::account::Account;
 use crate::ownership::Identity;
-use crate::probe::{Prober, Verdict};
-use crate::watch::{Kind, Sight, Watches, older};
+use crate::probe::{ProbeResult, Prober};
+use crate::watch::{Kind, WatchState, Watches, is_older};
 
-/// Longest name in a message, in bytes: no shorter than any that Kubernetes' own rules admit.
-const NAME_LIMIT: usize = 253;
-/// How many clients of service accounts are kept.
-const ACTORS: usize = 256;
+/// Maximum length of a name in a message, in bytes: at least that of any valid Kubernetes name.
+const MAX_NAME: usize = 253;
+/// Maximum number of cached clients of service accounts.
+const MAX_CLIENTS: usize = 256;
 
-/// A revision with all its objects at hand.
+/// A revision with all its objects.
 #[derive(Clone, Debug)]
 pub struct Revision {
-    /// Who acts.
+    /// The revision that acts.
     pub identity: Identity,
-    /// Differs when the ClusterObjectSet that all this is of has changed in a way that makes everything be looked at anew.
+    /// Hash of the parts of the ClusterObjectSet whose change requires a new look at all objects.
     pub state: u64,
     /// The phases in order.
     pub phases: Arc<Vec<RevisionPhase>>,
-    /// When an object is ready.
+    /// Readiness probes.
     pub prober: Prober,
-    /// Whose rights are used to write; the controller's own when there is none.
+    /// Service account for writes; `None` for the controller's own rights.
     pub account: Option<Account>,
 }
 
 /// A phase of a revision.
 #[derive(Clone, Debug)]
 pub struct RevisionPhase {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Objects and what may be done when they exist already.
+    /// Objects with their collision protection.
     pub objects: Vec<(Value, CollisionProtection)>,
 }
 
-/// What applying a revision came to.
+/// Result of applying a revision.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
     /// Every phase is applied and ready.
     pub complete: bool,
-    /// A newer revision has taken some of the objects.
+    /// A newer revision has taken over some of the objects.
     pub superseded: bool,
-    /// The first object that is not ready of every phase begun: `Object <kind> <name>: <messages>`.
+    /// First unready object of each started phase: `Object <kind> <name>: <messages>`.
     pub failing: Vec<String>,
-    /// Objects that had been applied already and were changed or deleted by others: `<kind> <name>`.
+    /// Objects that others changed or deleted after they were applied: `<kind> <name>`.
     pub repaired: Vec<String>,
-    /// Place of the phase with objects of somebody else, and a report on each.
+    /// Index of the phase with collisions, and one report per colliding object.
     pub collision: Option<(usize, Vec<String>)>,
 }
 
-/// Names an object in messages.
+/// Identity of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Id {
     pub(crate) group: String,
@@ -117,7 +117,7 @@ impl Id {
         (self.group.clone(), self.version.clone(), self.kind.clone())
     }
 
-    /// `namespace/name`, or `name` alone for a cluster-scoped object.
+    /// Returns `namespace/name`, or `name` for a cluster-scoped object.
     pub(crate) fn path(&self) -> String {
         if self.namespace.is_empty() {
             self.name.clone()
@@ -126,124 +126,125 @@ impl Id {
         }
     }
 
-    /// As in the reports on probes and collisions: `<Kind>.<group/version> <namespace>/<name>`.
+    /// Returns `<Kind>.<group/version> <namespace>/<name>`, the format of the reports on probes and collisions.
     pub(crate) fn report(&self) -> String {
-        let (kind, api_version) = (shown(&self.kind), self.api_version());
-        let (namespace, name) = (shown(&self.namespace), shown(&self.name));
-        format!("{kind}.{} {namespace}/{name}", shown(&api_version))
+        let (kind, api_version) = (printable_name(&self.kind), self.api_version());
+        let (namespace, name) = (printable_name(&self.namespace), printable_name(&self.name));
+        format!("{kind}.{} {namespace}/{name}", printable_name(&api_version))
     }
 }
 
-/// A foreign name as messages show it.
-fn shown(name: &str) -> String {
-    printable(&cut(name, NAME_LIMIT)).into_owned()
+/// Formats a foreign name for messages.
+fn printable_name(name: &str) -> String {
+    printable(&cut(name, MAX_NAME)).into_owned()
 }
 
-/// What is remembered of an object after it was applied.
+/// Cached state of an object after it was applied.
 #[derive(Clone, Debug)]
-struct Remembered {
+struct AppliedObject {
     desired: u64,
     uid: String,
-    version: String,
+    resource_version: String,
     fingerprint: u64,
-    verdict: Verdict,
-    /// Whether a probe looks at its status.
+    probe: ProbeResult,
+    /// True if a probe reads the status.
     probed: bool,
-    /// When this was found.
+    /// Time of the last read or write.
     at: Instant,
-    /// When fields were taken back from another field manager.
+    /// Times at which fields were taken over from another field manager.
     forced: Vec<Instant>,
 }
 
-impl Remembered {
-    /// Returns true if the watch reports no relevant change. An object that no watch sees counts as unchanged for `interval`
-    /// after its last read.
-    fn stands(&self, sight: &Sight, interval: Duration) -> bool {
-        let seen = match sight {
-            Sight::Seen(seen) => seen,
-            Sight::Gone => return false,
-            // Written after the listing: its event is on the way.
-            Sight::Never(listed) => return self.at > *listed,
-            Sight::Unknown => return self.verdict.ready && self.at.elapsed() < interval,
+impl AppliedObject {
+    /// Returns true if the watch reports no relevant change. An object without a working watch counts as unchanged
+    /// for `interval` after its last read.
+    fn is_current(&self, watch_state: &WatchState, interval: Duration) -> bool {
+        let version = match watch_state {
+            WatchState::Present(version) => version,
+            WatchState::Deleted => return false,
+            // The object was written after the list: its event is still to come.
+            WatchState::NeverSeen(listed) => return self.at > *listed,
+            WatchState::Unknown => return self.probe.ready && self.at.elapsed() < interval,
         };
-        if self.uid != seen.uid {
+        if self.uid != version.uid {
             return false;
         }
-        let same = self.version == seen.version || older(&seen.version, &self.version);
-        same || self.fingerprint == seen.fingerprint && self.verdict.ready && !self.probed
+        let same = self.resource_version == version.resource_version
+            || is_older(&version.resource_version, &self.resource_version);
+        same || self.fingerprint == version.fingerprint && self.probe.ready && !self.probed
     }
 }
 
-/// What is remembered of a revision.
+/// Cached state of a revision.
 #[derive(Debug, Default)]
-struct Kept {
-    /// By kind and path.
-    objects: BTreeMap<(Kind, String), Remembered>,
-    /// [`Revision::state`] when all of it was found applied and ready.
-    settled: Option<u64>,
+struct RevisionCache {
+    /// Objects by kind and path.
+    objects: BTreeMap<(Kind, String), AppliedObject>,
+    /// [`Revision::state`] for which all objects were applied and ready.
+    complete_state: Option<u64>,
 }
 
-type Memory = HashMap<String, Kept>;
+type Cache = HashMap<String, RevisionCache>;
 
-/// Applies revisions and takes them down.
+/// Engine that applies revisions and tears them down.
 pub struct Engine {
     client: Client,
     watches: Arc<Watches>,
     kinds: Mutex<HashMap<Kind, (ApiResource, Scope)>>,
-    memory: Mutex<Memory>,
-    actors: Mutex<HashMap<Account, Client>>,
+    cache: Mutex<Cache>,
+    impersonated: Mutex<HashMap<Account, Client>>,
     reads: Reads,
 }
 
-/// Account whose rights objects are read with.
+/// Rights for reading objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reads {
-    /// The controller's own.
+    /// The controller's own rights.
     #[default]
     AsController,
-    /// Those of the revision's service account, as for writing.
+    /// Rights of the revision's service account, as for writes.
     AsAccount,
 }
 
 impl Engine {
-    /// An engine that remembers nothing yet.
+    /// Returns an engine with an empty cache.
     #[must_use]
     pub fn new(client: Client, watches: Arc<Watches>) -> Self {
         Self {
             client,
             watches,
             kinds: Mutex::default(),
-            memory: Mutex::default(),
-            actors: Mutex::default(),
+            cache: Mutex::default(),
+            impersonated: Mutex::default(),
             reads: Reads::default(),
         }
     }
 
-    /// Returns the same engine, reading objects with other rights. Watches keep the controller's own.
+    /// Returns the engine with other rights for reads. Watches keep the controller's rights.
     #[must_use]
-    pub fn reading(mut self, reads: Reads) -> Self {
+    pub fn with_reads(mut self, reads: Reads) -> Self {
         self.reads = reads;
         self
     }
 
-    /// The client that speaks as `account`; made once.
-    fn actor(&self, account: &Account) -> Result<Client, EngineError> {
-        let mut actors = self.actors.lock();
-        if let Some(client) = actors.get(account) {
+    /// Returns the cached client that impersonates `account`.
+    fn impersonated(&self, account: &Account) -> Result<Client, EngineError> {
+        let mut impersonated = self.impersonated.lock();
+        if let Some(client) = impersonated.get(account) {
             return Ok(client.clone());
         }
-        let client = acting_as(&self.client, account).map_err(|_| self.no_account(account))?;
-        if actors.len() >= ACTORS {
-            actors.clear();
+        let client = impersonate(&self.client, account).map_err(|_| self.missing_account(account))?;
+        if impersonated.len() >= MAX_CLIENTS {
+            impersonated.clear();
         }
-        actors.insert(account.clone(), client.clone());
+        impersonated.insert(account.clone(), client.clone());
         Ok(client)
     }
 
-    fn no_account(&self, account: &Account) -> EngineError {
-        EngineError::NoAccount {
+    fn missing_account(&self, account: &Account) -> EngineError {
+        EngineError::MissingAccount {
             account: account.clone(),
-            otherwise: match self.reads {
+            alternative: match self.reads {
                 Reads::AsController => {
                     "clear spec.serviceAccount of the ClusterExtension to go on with the controller's own rights"
                 }
@@ -252,56 +253,59 @@ impl Engine {
         }
     }
 
-    /// Drops all that is kept for the revision with this uid: its watches and what was applied.
+    /// Drops the watches and the cache of the revision with this uid.
     pub fn forget(&self, uid: &str) {
-        self.memory.lock().remove(uid);
+        self.cache.lock().remove(uid);
         self.watches.release(uid);
     }
 
-    /// Whether the revision with this uid was found complete in `state` and nothing of it has changed since, going by the watches.
-    /// Asks the API server nothing.
+    /// Returns true if the revision with this uid was complete in `state` and its watches report no change since.
+    /// Sends no request.
     #[must_use]
     pub fn idle(&self, uid: &str, state: u64) -> bool {
-        let memory = self.memory.lock();
-        let Some(kept) = memory.get(uid).filter(|kept| kept.settled == Some(state)) else {
+        let cache = self.cache.lock();
+        let Some(cached) = cache
+            .get(uid)
+            .filter(|cached| cached.complete_state == Some(state))
+        else {
             return false;
         };
-        let interval = self.interval(&memory);
-        kept.objects.iter().all(|((kind, path), known)| {
+        let interval = self.interval(&cache);
+        cached.objects.iter().all(|((kind, path), object)| {
             let (namespace, name) = path.split_once('/').unwrap_or(("", path));
-            known.stands(&self.watches.sight(kind, namespace, name), interval)
+            object.is_current(&self.watches.state(kind, namespace, name), interval)
         })
     }
 
-    /// Returns the time until the revision with this uid needs another look although no event comes; `None` if watches see
-    /// all its kinds.
+    /// Returns the time until the revision with this uid must be read again without an event; `None` if working
+    /// watches cover all its kinds.
     #[must_use]
     pub fn recheck(&self, uid: &str) -> Option<Duration> {
-        let memory = self.memory.lock();
-        let kinds: BTreeSet<&Kind> = memory.get(uid)?.objects.keys().map(|(kind, _)| kind).collect();
-        let unseen = kinds.into_iter().any(|kind| !self.watches.sees(kind));
-        unseen.then(|| self.interval(&memory))
+        let cache = self.cache.lock();
+        let kinds: BTreeSet<&Kind> = cache.get(uid)?.objects.keys().map(|(kind, _)| kind).collect();
+        let unreliable = kinds.into_iter().any(|kind| !self.watches.is_reliable(kind));
+        unreliable.then(|| self.interval(&cache))
     }
 
-    /// The interval at which all objects that no watch sees are read.
-    fn interval(&self, memory: &Memory) -> Duration {
-        let unseen = self.watches.unseen();
-        if unseen.is_empty() {
-            return self.watches.pace().interval;
+    /// Returns the read interval of objects without a working watch.
+    fn interval(&self, cache: &Cache) -> Duration {
+        let unreliable = self.watches.unreliable();
+        if unreliable.is_empty() {
+            return self.watches.timing().interval;
         }
-        let objects = memory.values().flat_map(|kept| kept.objects.keys());
-        let objects = objects.filter(|(kind, _)| unseen.contains(kind)).count();
-        self.watches.pace().interval_of(objects)
+        let objects = cache.values().flat_map(|cached| cached.objects.keys());
+        let objects = objects.filter(|(kind, _)| unreliable.contains(kind)).count();
+        self.watches.timing().interval_of(objects)
     }
 
-    fn settle(&self, revision: &Revision, complete: bool) {
-        let mut memory = self.memory.lock();
-        let kept = memory.entry(revision.identity.uid.clone()).or_default();
-        kept.settled = complete.then_some(revision.state);
+    fn record_completion(&self, revision: &Revision, complete: bool) {
+        let mut cache = self.cache.lock();
+        let cached = cache.entry(revision.identity.uid.clone()).or_default();
+        cached.complete_state = complete.then_some(revision.state);
     }
 
-    fn recall(&self, uid: &str, id: &Id) -> Option<Remembered> {
-        self.memory
+    fn applied_object(&self, uid: &str, id: &Id) -> Option<AppliedObject> {
+        self.cache
             .lock()
             .get(uid)?
             .objects
@@ -309,12 +313,12 @@ impl Engine {
             .cloned()
     }
 
-    fn remember(&self, uid: &str, id: &Id, what: Remembered) {
-        self.memory
+    fn record(&self, uid: &str, id: &Id, object: AppliedObject) {
+        self.cache
             .lock()
             .entry(uid.to_owned())
             .or_default()
             .objects
-            .insert((id.watch_kind(), id.path()), what);
+            .insert((id.watch_kind(), id.path()), object);
     }
 }

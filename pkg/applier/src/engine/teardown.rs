@@ -1,4 +1,4 @@
-//! Taking a revision down: phases in reverse order, objects of a phase in reverse order, only what is still this revision's.
+//! Teardown of a revision: phases and their objects in reverse order, only objects that the revision still owns.
 
 use futures::FutureExt as _;
 use jiff::{SignedDuration, Timestamp};
@@ -8,62 +8,62 @@ use kube::api::{DeleteParams, DynamicObject, PatchParams, Preconditions};
 use olm_api::keys;
 use serde_json::{Value, json};
 
-use super::actor::Writer;
-use super::call::together;
+use super::call::run_concurrently;
+use super::impersonate::RevisionClients;
 use super::{Engine, EngineError, Id, Revision};
-use crate::ownership::{Release, marked_by, release};
+use crate::ownership::{Release, has_revision_marks, release};
 
-/// How far a teardown came.
+/// Progress of a teardown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Teardown {
-    /// Nothing of the revision is left.
+    /// Every object is removed.
     Complete {
-        /// Objects that were not looked for, as no API server can hold an object of that name; with the reason.
-        passed: Vec<String>,
+        /// Objects that were skipped because no API server can store them, each with the reason.
+        skipped: Vec<String>,
     },
-    /// Some objects of a phase are on their way out; earlier phases wait for them.
+    /// Objects of one phase are being deleted; earlier phases wait.
     Waiting {
-        /// What is waited for.
+        /// Objects that still exist.
         objects: Vec<String>,
     },
 }
 
-/// How far the removal of one object came.
+/// Progress of the removal of one object.
 #[derive(Debug, PartialEq, Eq)]
-enum Step {
-    /// Nothing is left to do.
+enum Removal {
+    /// The removal is complete.
     Gone,
-    /// No API server can hold the object, for this reason.
-    Passed(String),
-    /// It was asked to go.
-    Going,
-    /// It changed since it was looked at: nothing was done.
+    /// API servers cannot store the object, for this reason.
+    Impossible(String),
+    /// The deletion was requested.
+    Requested,
+    /// The object changed after it was read; no request succeeded.
     Changed,
-    /// It is on its way out, and this holds it up.
-    Held(String),
+    /// The object is being deleted, and this blocks it.
+    BlockedBy(String),
 }
 
-impl Step {
+impl Removal {
     fn done(done: bool) -> Self {
-        if done { Self::Gone } else { Self::Going }
+        if done { Self::Gone } else { Self::Requested }
     }
 }
 
-/// How often an object that changes is looked at before it has to wait for the next round.
-const LOOKS: usize = 4;
+/// Maximum number of attempts for an object that others change, per reconcile.
+const MAX_ATTEMPTS: usize = 4;
 
-/// The finalizer that a CRD has while there are custom resources of it.
-const CUSTOM_RESOURCES: &str = "customresourcecleanup.apiextensions.k8s.io";
+/// Finalizer of a CRD that has custom resources.
+const CRD_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// How long a deletion that was called to mind is left in peace: what makes it fail may last.
-const RECALL: SignedDuration = SignedDuration::from_secs(20);
+/// Minimum interval between two nudges of a CRD whose deletion is stuck.
+const NUDGE_INTERVAL: SignedDuration = SignedDuration::from_secs(20);
 
-/// Whether the API server's last try to delete a CRD failed, and it is time to call it to mind again.
+/// Returns true if the API server's last attempt to delete a CRD failed and a nudge is due.
 ///
-/// It fails where the CRD was changed just before (`storage is (re)initializing`), and the next try, which looks at a copy
-/// that is older than its own last write, ends on the conflict and is not repeated: until the controller's round over all
-/// CRDs, every five minutes (Kubernetes 1.36). Any change of the CRD but of that condition makes it look again.
-fn forgotten(id: &Id, live: &DynamicObject, now: Timestamp) -> bool {
+/// The attempt fails if the CRD was changed just before (`storage is (re)initializing`). The next attempt reads a
+/// stale copy, ends on the conflict, and is not retried before the resync of all CRDs every five minutes (Kubernetes
+/// 1.36). Any change of the CRD except of that condition triggers a new attempt.
+fn is_deletion_stuck(id: &Id, live: &DynamicObject, now: Timestamp) -> bool {
     let conditions = live.data.pointer("/status/conditions").and_then(Value::as_array);
     let failed = conditions.into_iter().flatten().any(|condition| {
         condition.get("type").is_some_and(|kind| kind == "Terminating")
@@ -71,41 +71,42 @@ fn forgotten(id: &Id, live: &DynamicObject, now: Timestamp) -> bool {
                 .get("reason")
                 .is_some_and(|reason| reason == "InstanceDeletionFailed")
     });
-    let recalled = live
+    let nudged = live
         .annotations()
         .get(keys::DELETION_RECALLED_ANNOTATION)
         .and_then(|at| at.parse::<Timestamp>().ok());
     id.kind == "CustomResourceDefinition"
         && failed
-        && recalled.is_none_or(|at| now.duration_since(at) >= RECALL)
+        && nudged.is_none_or(|at| now.duration_since(at) >= NUDGE_INTERVAL)
 }
 
-/// Whether an object is gone that the API server answered a deletion with. Services and service accounts, for example, are
-/// told as they last were; what goes later, or by a finalizer, carries the time of its deletion.
-fn at_once(last: &ObjectMeta) -> bool {
+/// Returns true if the object in the response to a deletion is gone. Services and service accounts, for example, are
+/// returned in their last state; objects that are deleted later, or have finalizers, carry a deletion timestamp.
+fn is_deleted(last: &ObjectMeta) -> bool {
     last.deletion_timestamp.is_none() && last.finalizers.as_deref().unwrap_or_default().is_empty()
 }
 
-/// What keeps an object that is being deleted: the finalizers that are left.
-fn held_by(meta: &ObjectMeta) -> Step {
+/// Returns the finalizers that block the removal of an object under deletion.
+fn remaining_finalizers(meta: &ObjectMeta) -> Removal {
     match meta.finalizers.as_deref().unwrap_or_default() {
-        [] => Step::Going,
-        [only] if only == CUSTOM_RESOURCES => Step::Held(
+        [] => Removal::Requested,
+        [only] if only == CRD_FINALIZER => Removal::BlockedBy(
             "its custom resources are not gone yet; one with a finalizer of its own goes when that is taken off"
                 .to_owned(),
         ),
-        all => Step::Held(format!("held by finalizer {}", all.join(", "))),
+        all => Removal::BlockedBy(format!("held by finalizer {}", all.join(", "))),
     }
 }
 
 impl Engine {
-    /// Takes the revision down one step further. With `orphan` the objects stay and lose our marks.
+    /// Continues the teardown of the revision. With `orphan` the objects stay and lose this revision's marks.
     ///
-    /// A kind that is not served any more, an object that is gone, and one that no API server can hold, are done. A namespace is not waited for: nothing of ours comes
-    /// after it, and what else lives in it may hold it for ever.
+    /// Absent objects, kinds that are not served and objects that no API server can store count as removed. The
+    /// engine does not wait for namespaces: they are in the last phase, and foreign objects in them may block their
+    /// deletion forever.
     pub async fn teardown(&self, revision: &Revision, orphan: bool) -> Result<Teardown, EngineError> {
-        let writer = Writer::new(self, revision);
-        let mut passed = Vec::new();
+        let clients = RevisionClients::new(self, revision);
+        let mut skipped = Vec::new();
         for phase in revision.phases.iter().rev() {
             let ids: Vec<Id> = phase
                 .objects
@@ -113,81 +114,82 @@ impl Engine {
                 .rev()
                 .map(|(object, _)| Id::of(object))
                 .collect();
-            let steps = together(
+            let removals = run_concurrently(
                 ids.iter()
-                    .map(|id| self.remove(revision, &writer, id, orphan).boxed())
+                    .map(|id| self.remove(revision, &clients, id, orphan).boxed())
                     .collect(),
             )
             .await;
             let (mut waiting, mut errors) = (Vec::new(), Vec::new());
-            for (id, step) in ids.iter().zip(steps) {
-                match step {
-                    Ok(Step::Gone) => {}
-                    Ok(Step::Passed(why)) => passed.push(format!("{} ({why})", id.report())),
-                    Ok(Step::Going | Step::Changed) => waiting.push(id.report()),
-                    Ok(Step::Held(by)) => waiting.push(format!("{} ({by})", id.report())),
+            for (id, removal) in ids.iter().zip(removals) {
+                match removal {
+                    Ok(Removal::Gone) => {}
+                    Ok(Removal::Impossible(reason)) => skipped.push(format!("{} ({reason})", id.report())),
+                    Ok(Removal::Requested | Removal::Changed) => waiting.push(id.report()),
+                    Ok(Removal::BlockedBy(by)) => waiting.push(format!("{} ({by})", id.report())),
                     Err(error) => errors.push(error),
                 }
             }
             if !errors.is_empty() {
-                return Err(EngineError::Many(errors));
+                return Err(EngineError::Multiple(errors));
             }
             if !waiting.is_empty() {
                 return Ok(Teardown::Waiting { objects: waiting });
             }
         }
-        Ok(Teardown::Complete { passed })
+        Ok(Teardown::Complete { skipped })
     }
 
-    /// Takes one object a step further. One that somebody else writes to is looked at again at once: no event would follow.
+    /// Continues the removal of one object. If others change the object, the function tries again at once: no event
+    /// would follow.
     async fn remove(
         &self,
         revision: &Revision,
-        writer: &Writer<'_>,
+        clients: &RevisionClients<'_>,
         id: &Id,
         orphan: bool,
-    ) -> Result<Step, EngineError> {
-        for _ in 0..LOOKS {
-            match self.step(revision, writer, id, orphan).await? {
-                Step::Changed => {}
-                step => return Ok(step),
+    ) -> Result<Removal, EngineError> {
+        for _ in 0..MAX_ATTEMPTS {
+            match self.advance(revision, clients, id, orphan).await? {
+                Removal::Changed => {}
+                removal => return Ok(removal),
             }
         }
-        Ok(Step::Changed)
+        Ok(Removal::Changed)
     }
 
-    async fn step(
+    async fn advance(
         &self,
         revision: &Revision,
-        writer: &Writer<'_>,
+        clients: &RevisionClients<'_>,
         id: &Id,
         orphan: bool,
-    ) -> Result<Step, EngineError> {
-        let endpoint = match self.endpoint_of(writer.reader().await?, id).await {
+    ) -> Result<Removal, EngineError> {
+        let endpoint = match self.endpoint_as(clients.reader().await?, id).await {
             Ok(endpoint) => endpoint,
-            Err(EngineError::Name { source, .. }) => return Ok(Step::Passed(source.to_string())),
-            Err(EngineError::Invalid { why, .. }) => return Ok(Step::Passed(why)),
-            Err(error) if error.is_missing_kind() => return Ok(Step::Gone),
+            Err(EngineError::Name { source, .. }) => return Ok(Removal::Impossible(source.to_string())),
+            Err(EngineError::Invalid { reason, .. }) => return Ok(Removal::Impossible(reason)),
+            Err(error) if error.is_missing_kind() => return Ok(Removal::Gone),
             Err(error) => return Err(error),
         };
         let live = match endpoint.read().await {
             Ok(Some(live)) => live,
-            Ok(None) => return Ok(Step::Gone),
-            // The API itself went since it was discovered: a plain 404 rather than a Status.
+            Ok(None) => return Ok(Removal::Gone),
+            // The API was removed after discovery: a plain 404 rather than a Status.
             Err(error) if error.code() == 404 => {
                 self.forget_kind(id);
-                return Ok(Step::Gone);
+                return Ok(Removal::Gone);
             }
             Err(source) => return Err(EngineError::object(id, "getting resource", source)),
         };
-        let us = &revision.identity;
+        let identity = &revision.identity;
         let meta = &live.metadata;
         let (uid, version) = (meta.uid.clone(), meta.resource_version.clone());
         let namespace = id.group.is_empty() && id.kind == "Namespace";
         let now = Timestamp::now();
-        // What changes of its metadata, and whether that is all there is to do; nothing where it is to be deleted.
-        let change = match release(meta, us) {
-            _ if orphan && !marked_by(meta, us) => return Ok(Step::Gone),
+        // Metadata to change, and true if the removal is then complete; `None` for a deletion.
+        let change = match release(meta, identity) {
+            _ if orphan && !has_revision_marks(meta, identity) => return Ok(Removal::Gone),
             _ if orphan => {
                 let (label, annotation) = (keys::MANAGED_BY_LABEL, keys::REVISION_ANNOTATION);
                 Some((
@@ -195,22 +197,22 @@ impl Engine {
                     true,
                 ))
             }
-            Release::Leave => return Ok(Step::Gone),
-            Release::Disown => {
+            Release::Keep => return Ok(Removal::Gone),
+            Release::RemoveOwner => {
                 let owners = meta.owner_references.iter().flatten();
-                let others: Vec<_> = owners.filter(|owner| owner.uid != us.uid).collect();
+                let others: Vec<_> = owners.filter(|owner| owner.uid != identity.uid).collect();
                 Some((json!({"ownerReferences": others}), true))
             }
             Release::Delete if meta.deletion_timestamp.is_none() => None,
-            Release::Delete if namespace => return Ok(Step::Gone),
-            Release::Delete if forgotten(id, &live, now) => Some((
+            Release::Delete if namespace => return Ok(Removal::Gone),
+            Release::Delete if is_deletion_stuck(id, &live, now) => Some((
                 json!({"annotations": {keys::DELETION_RECALLED_ANNOTATION: now.to_string()}}),
                 false,
             )),
-            // On its way already: nothing is written, only waited.
-            Release::Delete => return Ok(held_by(meta)),
+            // The deletion is in progress.
+            Release::Delete => return Ok(remaining_finalizers(meta)),
         };
-        let endpoint = self.endpoint_of(writer.client().await?, id).await?;
+        let endpoint = self.endpoint_as(clients.writer().await?, id).await?;
         let result = if let Some((mut metadata, done)) = change {
             metadata["uid"] = json!(uid);
             metadata["resourceVersion"] = json!(version);
@@ -231,12 +233,12 @@ impl Engine {
                 ..DeleteParams::background()
             };
             let deleted = endpoint.delete(&params).await;
-            deleted.map(|last| namespace || last.is_none_or(|last| at_once(&last)))
+            deleted.map(|last| namespace || last.is_none_or(|last| is_deleted(&last)))
         };
         match result {
-            Ok(done) => Ok(Step::done(done)),
-            Err(error) if error.code() == 404 => Ok(Step::Gone),
-            Err(error) if error.code() == 409 => Ok(Step::Changed),
+            Ok(done) => Ok(Removal::done(done)),
+            Err(error) if error.code() == 404 => Ok(Removal::Gone),
+            Err(error) if error.code() == 409 => Ok(Removal::Changed),
             Err(source) => Err(EngineError::object(id, "deleting resource", source)),
         }
     }
@@ -249,59 +251,63 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_deletion_that_failed_is_seen() {
+    fn stuck_deletions_are_detected() {
         let now: Timestamp = "2026-01-01T00:01:00Z".parse().unwrap();
-        let seen = |name: &str, reason: &str, recalled: Option<&str>| {
-            let annotations: Value = recalled
+        let is_stuck = |name: &str, reason: &str, nudged: Option<&str>| {
+            let annotations: Value = nudged
                 .map(|at| json!({keys::DELETION_RECALLED_ANNOTATION: at}))
                 .into();
             let crd = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": name,
                 "metadata": {"name": "buoys.example.com", "annotations": annotations},
                 "status": {"conditions": [{"type": "Terminating", "reason": reason}]}});
             let live = serde_json::from_value(crd.clone()).unwrap();
-            forgotten(&Id::of(&crd), &live, now)
+            is_deletion_stuck(&Id::of(&crd), &live, now)
         };
         let kind = "CustomResourceDefinition";
-        assert!(seen(kind, "InstanceDeletionFailed", None));
-        assert!(!seen(kind, "InstanceDeletionInProgress", None));
-        assert!(!seen("Buoy", "InstanceDeletionFailed", None));
-        // It may fail again and again: each write is answered by the API server's own, and must not make the next.
-        assert!(!seen(
+        assert!(is_stuck(kind, "InstanceDeletionFailed", None));
+        assert!(!is_stuck(kind, "InstanceDeletionInProgress", None));
+        assert!(!is_stuck("Buoy", "InstanceDeletionFailed", None));
+        // Repeated failures: each nudge triggers a write of the API server, which must not trigger the next nudge.
+        assert!(!is_stuck(
             kind,
             "InstanceDeletionFailed",
             Some("2026-01-01T00:00:55Z")
         ));
-        assert!(seen(kind, "InstanceDeletionFailed", Some("2026-01-01T00:00:40Z")));
+        assert!(is_stuck(
+            kind,
+            "InstanceDeletionFailed",
+            Some("2026-01-01T00:00:40Z")
+        ));
     }
 
     #[test]
-    fn what_is_gone_at_once_needs_no_wait() {
+    fn immediate_deletions_need_no_wait() {
         let last = ObjectMeta::default();
-        assert!(at_once(&last));
+        assert!(is_deleted(&last));
         let finalizers = Some(vec!["a.example/x".to_owned()]);
-        assert!(!at_once(&ObjectMeta {
+        assert!(!is_deleted(&ObjectMeta {
             finalizers,
             ..last.clone()
         }));
         let deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
-        assert!(!at_once(&ObjectMeta {
+        assert!(!is_deleted(&ObjectMeta {
             deletion_timestamp,
             ..last
         }));
     }
 
     #[test]
-    fn what_holds_an_object_is_told() {
+    fn blocking_finalizers_are_reported() {
         let meta = |finalizers: &[&str]| ObjectMeta {
             finalizers: Some(finalizers.iter().map(|&name| name.to_owned()).collect()),
             ..ObjectMeta::default()
         };
-        assert_eq!(held_by(&ObjectMeta::default()), Step::Going);
+        assert_eq!(remaining_finalizers(&ObjectMeta::default()), Removal::Requested);
         assert_eq!(
-            held_by(&meta(&["a.example/x", "b.example/y"])),
-            Step::Held("held by finalizer a.example/x, b.example/y".to_owned())
+            remaining_finalizers(&meta(&["a.example/x", "b.example/y"])),
+            Removal::BlockedBy("held by finalizer a.example/x, b.example/y".to_owned())
         );
-        let Step::Held(crd) = held_by(&meta(&[CUSTOM_RESOURCES])) else {
+        let Removal::BlockedBy(crd) = remaining_finalizers(&meta(&[CRD_FINALIZER])) else {
             panic!("a CRD with custom resources is held");
         };
         assert!(crd.starts_with("its custom resources are not gone"), "{crd}");

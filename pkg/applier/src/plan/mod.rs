@@ -1,7 +1,7 @@
-//! From rendered objects to the phases of a revision. Pure.
+//! Phases of a revision, planned from rendered objects. Pure.
 //!
-//! The bytes matter: upstream's digests of phases and the names of its Secrets are made from Go's JSON, and a revision made by it
-//! must not look changed to us (nor ours to it).
+//! Bytes matter: upstream derives digests of phases and names of Secrets from Go's JSON, and neither implementation
+//! may consider the other's revision as changed.
 
 mod order;
 mod pack;
@@ -21,9 +21,9 @@ pub use pack::{
 };
 pub use probes::default_probes;
 
-/// The most objects the schema admits in one phase.
+/// Maximum number of objects in one phase, by the schema.
 pub const MAX_OBJECTS: usize = 50;
-/// The most phases the schema admits in one revision.
+/// Maximum number of phases in one revision, by the schema.
 pub const MAX_PHASES: usize = 20;
 
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -31,14 +31,15 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// A named group of objects that are applied together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Phase {
-    /// A DNS label, unique within the revision.
+    /// DNS label, unique within the revision.
     pub name: String,
-    /// The objects, sorted by group, version, kind, namespace and name.
+    /// Objects, sorted by group, version, kind, namespace and name.
     pub objects: Vec<Value>,
 }
 
 impl Phase {
-    /// `sha256:` and the hex SHA-256 of the phase's name and objects as Go writes them; see `status.observedPhases`.
+    /// Returns `sha256:` and the hex SHA-256 of the phase's name and objects as Go's JSON; see
+    /// `status.observedPhases`.
     #[must_use]
     pub fn digest(&self) -> String {
         let mut value = Map::new();
@@ -49,24 +50,25 @@ impl Phase {
     }
 }
 
-/// What is put on every object of a revision.
+/// Labels and annotations of every object of a revision.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stamp {
-    /// Labels to set, over those of the bundle.
+pub struct CommonMetadata {
+    /// Labels that override those of the bundle.
     pub labels: BTreeMap<String, String>,
-    /// Annotations to set, over those of the bundle.
+    /// Annotations that override those of the bundle.
     pub annotations: BTreeMap<String, String>,
 }
 
-/// Sorts `objects` into phases. Status and all metadata but name, namespace, labels and annotations are left out, `stamp` is added,
-/// empty phases are omitted, and a phase of more than [`MAX_OBJECTS`] objects goes on in `<name>-2`, `<name>-3`, ...
+/// Sorts `objects` into phases and adds the metadata of `common`. Drops the status, and all metadata except name,
+/// namespace, labels and annotations. Omits empty phases, and splits a phase of more than [`MAX_OBJECTS`] objects
+/// into `<name>`, `<name>-2`, `<name>-3`, ...
 #[must_use]
-pub fn phases(objects: Vec<Value>, stamp: &Stamp) -> Vec<Phase> {
+pub fn phases(objects: Vec<Value>, common: &CommonMetadata) -> Vec<Phase> {
     let mut by_phase: BTreeMap<usize, Vec<Value>> = BTreeMap::new();
     for object in objects {
         let id = ObjectId::of(&object);
         let index = order::phase_of(id.group, id.kind);
-        by_phase.entry(index).or_default().push(reduced(object, stamp));
+        by_phase.entry(index).or_default().push(sanitized(object, common));
     }
     let mut phases = Vec::new();
     for (index, mut objects) in by_phase {
@@ -87,7 +89,7 @@ pub fn phases(objects: Vec<Value>, stamp: &Stamp) -> Vec<Phase> {
     phases
 }
 
-fn reduced(object: Value, stamp: &Stamp) -> Value {
+fn sanitized(object: Value, common: &CommonMetadata) -> Value {
     let Value::Object(mut object) = object else {
         return object;
     };
@@ -96,15 +98,15 @@ fn reduced(object: Value, stamp: &Stamp) -> Value {
         Some(Value::Object(metadata)) => metadata,
         _ => Map::new(),
     };
-    let mut kept = Map::new();
+    let mut sanitized = Map::new();
     for key in ["name", "namespace"] {
         if let Some(Value::String(value)) = metadata.remove(key)
             && !value.is_empty()
         {
-            kept.insert(key.to_owned(), Value::String(value));
+            sanitized.insert(key.to_owned(), Value::String(value));
         }
     }
-    for (key, extra) in [("labels", &stamp.labels), ("annotations", &stamp.annotations)] {
+    for (key, extra) in [("labels", &common.labels), ("annotations", &common.annotations)] {
         let mut map = match metadata.remove(key) {
             Some(Value::Object(map)) => map,
             _ => Map::new(),
@@ -112,10 +114,10 @@ fn reduced(object: Value, stamp: &Stamp) -> Value {
         map.remove(LAST_APPLIED);
         map.extend(extra.iter().map(|(k, v)| (k.clone(), Value::String(v.clone()))));
         if !map.is_empty() {
-            kept.insert(key.to_owned(), Value::Object(map));
+            sanitized.insert(key.to_owned(), Value::Object(map));
         }
     }
-    object.insert("metadata".to_owned(), Value::Object(kept));
+    object.insert("metadata".to_owned(), Value::Object(sanitized));
     Value::Object(object)
 }
 
@@ -144,7 +146,7 @@ mod tests {
                 "w",
             ),
         ];
-        let got: Vec<String> = phases(all, &Stamp::default())
+        let planned: Vec<String> = phases(all, &CommonMetadata::default())
             .iter()
             .map(|p| {
                 let names: Vec<&str> = p.objects.iter().map(|o| ObjectId::of(o).name).collect();
@@ -152,7 +154,7 @@ mod tests {
             })
             .collect();
         assert_eq!(
-            got,
+            planned,
             [
                 "namespaces: n",
                 "configuration: c",
@@ -164,17 +166,17 @@ mod tests {
     }
 
     #[test]
-    fn metadata_is_reduced_and_stamped() {
+    fn metadata_is_sanitized_and_common_metadata_added() {
         let input = json!({"apiVersion": "v1", "kind": "ConfigMap", "status": {"a": 1}, "data": {"k": "v"}, "metadata": {
             "name": "c", "namespace": "n", "creationTimestamp": null, "uid": "u", "labels": {"a": "b"},
             "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}"}}});
-        let stamp = Stamp {
+        let common = CommonMetadata {
             labels: BTreeMap::from([("owner".to_owned(), "x".to_owned())]),
-            ..Stamp::default()
+            ..CommonMetadata::default()
         };
-        let got = phases(vec![input], &stamp);
+        let planned = phases(vec![input], &common);
         assert_eq!(
-            got[0].objects[0],
+            planned[0].objects[0],
             json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"k": "v"},
                 "metadata": {"name": "c", "namespace": "n", "labels": {"a": "b", "owner": "x"}}})
         );
@@ -182,15 +184,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_lost_and_no_phase_is_too_large(count in 0usize..180) {
+        fn objects_are_complete_and_phases_bounded(count in 0usize..180) {
             let all: Vec<Value> =
                 (0..count).map(|i| object("v1", if i % 3 == 0 { "Secret" } else { "Service" }, &format!("o{i}"))).collect();
-            let got = phases(all, &Stamp::default());
-            prop_assert_eq!(got.iter().map(|p| p.objects.len()).sum::<usize>(), count);
-            prop_assert!(got.iter().all(|p| (1..=MAX_OBJECTS).contains(&p.objects.len())));
-            let mut names: Vec<&str> = got.iter().map(|p| p.name.as_str()).collect();
+            let planned = phases(all, &CommonMetadata::default());
+            prop_assert_eq!(planned.iter().map(|p| p.objects.len()).sum::<usize>(), count);
+            prop_assert!(planned.iter().all(|p| (1..=MAX_OBJECTS).contains(&p.objects.len())));
+            let mut names: Vec<&str> = planned.iter().map(|p| p.name.as_str()).collect();
             names.dedup();
-            prop_assert_eq!(names.len(), got.len());
+            prop_assert_eq!(names.len(), planned.len());
         }
     }
 }

@@ -1,10 +1,10 @@
-//! Which phase a kind belongs to, and the phases' order.
+//! Order of the phases, and the phase of each kind.
 
 const CORE: &str = "";
 const RBAC: &str = "rbac.authorization.k8s.io";
 const OPENSHIFT_CONSOLE: &str = "console.openshift.io";
 
-/// Names and members of the phases in the order they are applied; `deploy` also takes every kind that is not listed.
+/// Names and kinds of the phases in the order of their application; `deploy` also has every unlisted kind.
 const PHASES: &[(&str, &[(&str, &str)])] = &[
     ("namespaces", &[(CORE, "Namespace")]),
     (
@@ -64,7 +64,7 @@ const PHASES: &[(&str, &[(&str, &str)])] = &[
 
 const DEPLOY: &str = "deploy";
 
-/// Place of the phase that takes this kind.
+/// Returns the index of the phase of a kind.
 pub(super) fn phase_of(group: &str, kind: &str) -> usize {
     let listed = PHASES
         .iter()
@@ -74,7 +74,7 @@ pub(super) fn phase_of(group: &str, kind: &str) -> usize {
         .unwrap_or_default()
 }
 
-/// Name of the phase at a place that [`phase_of`] gave.
+/// Returns the name of the phase at an index of [`phase_of`].
 pub(super) fn name_of(index: usize) -> &'static str {
     PHASES.get(index).map_or(DEPLOY, |(name, _)| name)
 }

@@ -1,7 +1,7 @@
-//! How a revision's objects are stored: in the revision itself, or in immutable Secrets it refers to.
+//! Storage of a revision's objects: inline in the revision, or in immutable Secrets.
 //!
-//! A revision that holds a Secret is never stored inline, so that no key stands in an object everyone with read access to revisions
-//! may see; neither is a large one, as the API server refuses requests beyond 1.5 MB.
+//! A revision with a Secret is never stored inline, so that readers of revisions see no keys. Large revisions are
+//! not inline either, as the API server refuses requests beyond 1.5 MB.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -20,43 +20,44 @@ use sha2::{Digest, Sha256};
 
 use super::{MAX_PHASES, Phase};
 
-/// Largest sum of the objects' bytes that is stored inline.
+/// Maximum total size of objects that are stored inline, in bytes.
 pub const INLINE_LIMIT: usize = 256 * 1024;
-/// Largest sum of the data of one Secret in bytes.
+/// Maximum size of the data of one Secret in bytes.
 pub const SECRET_DATA_LIMIT: usize = 900 * 1024;
-/// Largest size of an unpacked object in bytes; [`pack`] refuses what [`unpack`] would.
+/// Maximum size of an unpacked object in bytes; [`pack`] refuses objects that [`unpack`] would refuse.
 pub const UNPACKED_LIMIT: usize = 10 * 1024 * 1024;
-/// Largest request in bytes that an API server takes, whatever etcd takes: no larger object can be applied.
+/// Maximum size of a request in bytes that an API server accepts, independent of etcd's limit: larger objects cannot
+/// be applied.
 pub const REQUEST_LIMIT: usize = 3 * 1024 * 1024;
-/// Most bytes of keys and values of one object's annotations, a constant of Kubernetes.
+/// Maximum size of keys and values of an object's annotations in bytes, a constant of Kubernetes.
 const ANNOTATIONS_LIMIT: usize = 256 * 1024;
-/// Longest part of a name in an error, in bytes.
-const NAME_SHOWN: usize = 253;
+/// Maximum length of a part of a name in an error, in bytes.
+const MAX_NAME: usize = 253;
 /// Type of the Secrets.
 pub const OBJECT_DATA_TYPE: &str = "olm.operatorframework.io/object-data";
 
-/// Why objects cannot be stored.
+/// Error of [`pack`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PackError {
-    /// One object is too large for a Secret.
+    /// The object is too large for a Secret.
     #[error(
         "object in phase {phase} index {index} exceeds maximum Secret data size ({size} bytes > {SECRET_DATA_LIMIT} bytes) even after compression"
     )]
     TooLarge {
-        /// Place of the phase.
+        /// Index of the phase.
         phase: usize,
-        /// Place of the object in the phase.
+        /// Index of the object in the phase.
         index: usize,
-        /// Its compressed size in bytes.
+        /// Compressed size in bytes.
         size: usize,
     },
-    /// One object is larger than any API server takes.
+    /// The object is larger than any API server accepts.
     #[error(
         "{object} in phase {phase} has {size} bytes, an API server takes at most {limit} bytes; a bundle with a smaller object is needed"
     )]
-    NeverAccepted {
-        /// The object: kind and name.
+    RequestTooLarge {
+        /// Kind and name of the object.
         object: String,
         /// Name of the phase.
         phase: String,
@@ -65,60 +66,60 @@ pub enum PackError {
         /// Limit in bytes.
         limit: usize,
     },
-    /// The bundle says more about itself than fits beside the objects.
+    /// The annotations from the bundle are too large.
     #[error(
         "the annotations of the revision would have {size} bytes, an API server takes at most {ANNOTATIONS_LIMIT}; a bundle with \
          shorter properties is needed"
     )]
     Annotations {
-        /// Bytes of all keys and values.
+        /// Size of all keys and values in bytes.
         size: usize,
     },
-    /// The revision would have more phases than the schema admits.
+    /// The revision would have more phases than the schema allows.
     #[error(
         "the bundle needs {count} phases, a revision holds at most {MAX_PHASES}; a bundle with fewer objects is needed"
     )]
     TooManyPhases {
-        /// How many it would have.
+        /// Number of phases.
         count: usize,
     },
-    /// Compression failed.
+    /// The compression failed.
     #[error("cannot compress object in phase {phase} index {index}")]
     Compress {
-        /// Place of the phase.
+        /// Index of the phase.
         phase: usize,
-        /// Place of the object in the phase.
+        /// Index of the object in the phase.
         index: usize,
-        /// What went wrong.
+        /// Cause.
         #[source]
         source: std::io::Error,
     },
-    /// The phases do not have the form the API asks for.
+    /// The phases do not match the schema.
     #[error("cannot form the phases of the revision")]
-    Form(#[source] serde_json::Error),
+    InvalidPhases(#[source] serde_json::Error),
 }
 
 impl PackError {
-    /// Whether only another bundle helps; true for all but failing compression.
+    /// Returns true if only another bundle helps, which holds for all errors except compression failures.
     #[must_use]
     pub fn terminal(&self) -> bool {
         !matches!(self, Self::Compress { .. })
     }
 }
 
-/// The stored form of phases.
+/// Stored form of phases.
 #[derive(Clone, Debug)]
 pub struct Packed {
-    /// For `spec.phases` of the revision.
+    /// Value of `spec.phases` of the revision.
     pub phases: Vec<olm_api::ClusterObjectSetPhase>,
-    /// To be created before the revision; empty when all is inline.
+    /// Secrets to create before the revision; empty if all objects are inline.
     pub secrets: Vec<Secret>,
 }
 
-/// Checks that a revision can have these annotations.
+/// Checks the size of a revision's annotations.
 ///
 /// # Errors
-/// [`PackError::Annotations`] if no API server takes them.
+/// [`PackError::Annotations`] if API servers refuse them.
 pub fn check_annotations<'a>(annotations: impl Iterator<Item = (&'a str, &'a str)>) -> Result<(), PackError> {
     let size = annotations.map(|(key, value)| key.len() + value.len()).sum();
     if size > ANNOTATIONS_LIMIT {
@@ -127,7 +128,7 @@ pub fn check_annotations<'a>(annotations: impl Iterator<Item = (&'a str, &'a str
     Ok(())
 }
 
-/// Stores `phases` for the revision `revision_name` of the extension `owner`; Secrets go to `system_namespace`.
+/// Stores `phases` for the revision `revision_name` of the extension `owner`, with Secrets in `system_namespace`.
 pub fn pack(
     revision_name: &str,
     system_namespace: &str,
@@ -139,7 +140,7 @@ pub fn pack(
     }
     let mut bytes: Vec<Vec<Vec<u8>>> = Vec::new();
     for phase in &phases {
-        let stored = phase.objects.iter().map(|object| bytes_of(object, &phase.name));
+        let stored = phase.objects.iter().map(|object| encode(object, &phase.name));
         bytes.push(stored.collect::<Result<_, _>>()?);
     }
     let total: usize = bytes.iter().flatten().map(Vec::len).sum();
@@ -160,22 +161,22 @@ pub fn pack(
             })
             .collect();
         return Ok(Packed {
-            phases: form(list)?,
+            phases: typed_phases(list)?,
             secrets: Vec::new(),
         });
     }
 
     let mut bins: Vec<BTreeMap<String, Vec<u8>>> = vec![BTreeMap::new()];
-    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    let mut bin_of_key: BTreeMap<String, usize> = BTreeMap::new();
     let mut keys: Vec<Vec<String>> = Vec::new();
     let mut filled = 0;
     for (p, objects) in bytes.into_iter().enumerate() {
         let mut phase_keys = Vec::new();
         for (i, object) in objects.into_iter().enumerate() {
-            let stored = stored_form(object, p, i)?;
+            let stored = compress_if_large(object, p, i)?;
             let key = URL_SAFE_NO_PAD.encode(Sha256::digest(&stored));
             phase_keys.push(key.clone());
-            if places.contains_key(&key) {
+            if bin_of_key.contains_key(&key) {
                 continue;
             }
             if filled + stored.len() > SECRET_DATA_LIMIT && filled > 0 {
@@ -183,7 +184,7 @@ pub fn pack(
                 filled = 0;
             }
             filled += stored.len();
-            places.insert(key.clone(), bins.len() - 1);
+            bin_of_key.insert(key.clone(), bins.len() - 1);
             if let Some(bin) = bins.last_mut() {
                 bin.insert(key, stored);
             }
@@ -198,7 +199,7 @@ pub fn pack(
             let objects: Vec<Value> = keys
                 .iter()
                 .map(|key| {
-                    let name = places.get(key).and_then(|place| names.get(*place));
+                    let name = bin_of_key.get(key).and_then(|bin| names.get(*bin));
                     json!({"ref": {"name": name, "namespace": system_namespace, "key": key}})
                 })
                 .collect();
@@ -211,12 +212,12 @@ pub fn pack(
         .map(|(bin, name)| secret_of(name, system_namespace, revision_name, owner, bin))
         .collect();
     Ok(Packed {
-        phases: form(list)?,
+        phases: typed_phases(list)?,
         secrets,
     })
 }
 
-/// Reads what [`pack`] stored under one key. `Ok(None)`: larger than 10 MiB once unpacked.
+/// Decodes one value that [`pack`] stored. Returns `Ok(None)` if it is larger than 10 MiB when unpacked.
 pub fn unpack(stored: &[u8]) -> std::io::Result<Option<Value>> {
     let mut bytes = Vec::new();
     if stored.starts_with(&[0x1f, 0x8b]) {
@@ -236,10 +237,10 @@ pub fn unpack(stored: &[u8]) -> std::io::Result<Option<Value>> {
     Ok(Some(serde_json::from_slice(&bytes)?))
 }
 
-/// The stored bytes of an object that can be read back and applied.
-fn bytes_of(object: &Value, phase: &str) -> Result<Vec<u8>, PackError> {
+/// Returns the stored bytes of an object, if it can be read back and applied.
+fn encode(object: &Value, phase: &str) -> Result<Vec<u8>, PackError> {
     let stored = escaped_json(object).into_bytes();
-    // Requests are not escaped as stored objects are.
+    // Requests are not escaped like stored objects.
     let sent = if stored.len() > REQUEST_LIMIT {
         object.to_string().len()
     } else {
@@ -248,8 +249,8 @@ fn bytes_of(object: &Value, phase: &str) -> Result<Vec<u8>, PackError> {
     for (size, limit) in [(sent, REQUEST_LIMIT), (stored.len(), UNPACKED_LIMIT)] {
         if size > limit {
             let id = ObjectId::of(object);
-            return Err(PackError::NeverAccepted {
-                object: format!("{} {}", id.kind, quoted(id.name, NAME_SHOWN)),
+            return Err(PackError::RequestTooLarge {
+                object: format!("{} {}", id.kind, quoted(id.name, MAX_NAME)),
                 phase: phase.to_owned(),
                 size,
                 limit,
@@ -259,11 +260,11 @@ fn bytes_of(object: &Value, phase: &str) -> Result<Vec<u8>, PackError> {
     Ok(stored)
 }
 
-fn form(list: Vec<Value>) -> Result<Vec<olm_api::ClusterObjectSetPhase>, PackError> {
-    serde_json::from_value(Value::Array(list)).map_err(PackError::Form)
+fn typed_phases(list: Vec<Value>) -> Result<Vec<olm_api::ClusterObjectSetPhase>, PackError> {
+    serde_json::from_value(Value::Array(list)).map_err(PackError::InvalidPhases)
 }
 
-fn stored_form(object: Vec<u8>, phase: usize, index: usize) -> Result<Vec<u8>, PackError> {
+fn compress_if_large(object: Vec<u8>, phase: usize, index: usize) -> Result<Vec<u8>, PackError> {
     if object.len() <= SECRET_DATA_LIMIT {
         return Ok(object);
     }
@@ -329,7 +330,7 @@ mod tests {
     }
 
     fn object(kind: &str, name: &str, size: usize) -> Value {
-        // Text that does not compress well.
+        // A text that does not compress well.
         let mut seed = 7u64;
         let text: String = (0..size)
             .map(|_| {
@@ -341,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn small_without_a_secret_is_inline() {
+    fn small_revisions_without_secrets_are_inline() {
         let packed = pack("x-1", "sys", "x", vec![phase(vec![object("ConfigMap", "a", 10)])]).unwrap();
         assert!(packed.secrets.is_empty());
         let value = serde_json::to_value(&packed.phases).unwrap();
@@ -349,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_never_inline_and_reads_back() {
+    fn secrets_are_never_inline_and_read_back() {
         let secret = object("Secret", "a", 10);
         let packed = pack(
             "x-1",
@@ -395,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_applied_or_read_back_is_refused() {
+    fn objects_that_cannot_be_applied_or_read_back_are_refused() {
         let refusal = |text: &str, size: usize| {
             let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "big"},
                 "data": {"k": text.repeat(size)}});
@@ -405,17 +406,17 @@ mod tests {
                 error.to_string()
             })
         };
-        // Both compress to a few kilobytes.
+        // Both objects compress to a few kilobytes.
         assert_eq!(refusal("a", REQUEST_LIMIT - 200), None);
-        let said = refusal("a", REQUEST_LIMIT).unwrap();
+        let error = refusal("a", REQUEST_LIMIT).unwrap();
         assert!(
-            said.starts_with("ConfigMap \"big\" in phase deploy has 31458")
-                && said.contains("at most 3145728 bytes"),
-            "{said}"
+            error.starts_with("ConfigMap \"big\" in phase deploy has 31458")
+                && error.contains("at most 3145728 bytes"),
+            "{error}"
         );
-        // Stored with six bytes for each character, and sent with one.
-        let said = refusal("<", 2 * 1024 * 1024).unwrap();
-        assert!(said.contains("at most 10485760 bytes"), "{said}");
+        // Stored with six bytes per character, sent with one.
+        let error = refusal("<", 2 * 1024 * 1024).unwrap();
+        assert!(error.contains("at most 10485760 bytes"), "{error}");
         assert_eq!(refusal("<", 1024 * 1024), None);
 
         let value = "v".repeat(ANNOTATIONS_LIMIT - 3);

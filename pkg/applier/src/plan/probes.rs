@@ -1,15 +1,15 @@
-//! The probes every revision carries.
+//! Default probes of revisions.
 
 use olm_api::ProgressionProbe;
 use serde_json::{Value, json};
 
-/// For `spec.progressionProbes`: what must be true of the kinds that take time.
+/// Returns the default `spec.progressionProbes`: readiness of the kinds that take time.
 ///
-/// The `StatefulSet`'s probe asks for a condition Kubernetes never sets; it stays, as upstream's clients read it, and
-/// [`crate::probe`] answers it from the replica counts.
+/// The probe of a `StatefulSet` requires a condition that Kubernetes never sets. It stays for compatibility with
+/// upstream, and [`crate::probe`] evaluates it from the replica counts.
 #[must_use]
 pub fn default_probes() -> Vec<ProgressionProbe> {
-    // The form is fixed and read by a test.
+    // A test parses this constant list.
     serde_json::from_value(list()).unwrap_or_default()
 }
 
@@ -42,7 +42,7 @@ fn list() -> Value {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn the_probes_read_as_they_are_written() {
+    fn the_probes_parse_without_loss() {
         let typed = super::default_probes();
         assert_eq!(typed.len(), 7);
         assert_eq!(serde_json::to_value(typed).unwrap(), super::list());

@@ -1,7 +1,8 @@
-//! A list of stored objects, page by page.
+//! Paged lists of stored objects.
 //!
-//! Pages come in the version the API server is asked for, as raw JSON. A page larger than a limit is asked for again in
-//! smaller parts. When the list grows too old in between (410), it goes on where the API server says, or from the beginning.
+//! The API server returns pages as raw JSON, in the requested version. A page beyond the size limit is requested
+//! again with fewer objects. If the list expires (410), the listing continues with the API server's token or
+//! restarts.
 
 use std::time::Duration;
 
@@ -13,108 +14,108 @@ use kube::core::{ApiResource, GroupVersionKind, Request, Resource as _, Status};
 use thiserror::Error;
 use tokio::time::{Instant, timeout};
 
-/// No single page may take longer.
-const PAGE_TIME: Duration = Duration::from_secs(30);
-/// Most times that a list is begun anew.
-const RESTARTS: u32 = 3;
-/// Most bytes of an error's body that are read.
-const ERROR_BYTES: usize = 64 * 1024;
-/// Codes of answers that another attempt may improve.
-const OVERLOADED: [u16; 4] = [429, 502, 503, 504];
+/// Timeout of one page.
+const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Maximum number of restarts of a list.
+const MAX_RESTARTS: u32 = 3;
+/// Maximum number of bytes of an error's body.
+const MAX_ERROR: usize = 64 * 1024;
+/// Status codes that justify a retry.
+const TRANSIENT: [u16; 4] = [429, 502, 503, 504];
 
-/// A survey that came to no end.
+/// Error of a survey.
 #[derive(Debug, Error)]
 pub enum SurveyError {
-    /// The API server refused, or could not be reached.
-    #[error("listing the stored {what}")]
+    /// The API server refused the list or is unreachable.
+    #[error("listing the stored {resource}")]
     List {
-        /// Objects: `PLURAL.GROUP/VERSION`.
-        what: String,
+        /// Listed objects as `PLURAL.GROUP/VERSION`.
+        resource: String,
         /// The answer.
         #[source]
         source: Box<kube::Error>,
     },
-    /// A page did not come in time.
+    /// A page timed out.
     #[error(
-        "listing the stored {what}: the API server gave no answer within {} seconds",
-        PAGE_TIME.as_secs()
+        "listing the stored {resource}: the API server gave no answer within {} seconds",
+        PAGE_TIMEOUT.as_secs()
     )]
-    Slow {
-        /// Objects that were listed.
-        what: String,
+    Timeout {
+        /// Listed objects as `PLURAL.GROUP/VERSION`.
+        resource: String,
     },
-    /// The answer is no list of objects.
-    #[error("listing the stored {what}: the answer cannot be read")]
+    /// The response is no list of objects.
+    #[error("listing the stored {resource}: the answer cannot be read")]
     Unreadable {
-        /// Objects that were listed.
-        what: String,
+        /// Listed objects as `PLURAL.GROUP/VERSION`.
+        resource: String,
         /// Fault of the answer.
         #[source]
         source: serde_json::Error,
     },
-    /// A single object is larger than a page may be.
-    #[error("listing the stored {what}: an object is larger than {limit} bytes")]
+    /// A single object is larger than the page limit.
+    #[error("listing the stored {resource}: an object is larger than {limit} bytes")]
     TooLarge {
-        /// Objects that were listed.
-        what: String,
-        /// Limit.
+        /// Listed objects as `PLURAL.GROUP/VERSION`.
+        resource: String,
+        /// Limit in bytes.
         limit: usize,
     },
-    /// The list kept growing too old.
-    #[error("listing the stored {what}: they change faster than they can be read")]
-    Restless {
-        /// Objects that were listed.
-        what: String,
+    /// The list expired too often.
+    #[error("listing the stored {resource}: they change faster than they can be read")]
+    Expired {
+        /// Listed objects as `PLURAL.GROUP/VERSION`.
+        resource: String,
     },
-    /// It took too long.
+    /// The survey exceeded its time limit.
     #[error(
-        "looking at the stored {what} took more than {} seconds; {objects} were looked at",
+        "looking at the stored {resource} took more than {} seconds; {objects} were looked at",
         limit.as_secs()
     )]
-    TooLong {
-        /// Objects that were listed.
-        what: String,
-        /// Number of objects that were looked at.
+    TimeLimit {
+        /// Listed objects as `PLURAL.GROUP/VERSION`.
+        resource: String,
+        /// Number of objects that were read.
         objects: u64,
         /// Limit of time.
         limit: Duration,
     },
     /// The process is stopping.
-    #[error("looking at the stored {what} was interrupted")]
+    #[error("looking at the stored {resource} was interrupted")]
     Interrupted {
-        /// Objects that were listed.
-        what: String,
+        /// Listed objects as `PLURAL.GROUP/VERSION`.
+        resource: String,
     },
 }
 
 impl SurveyError {
-    /// True if the API server said no for good, or there is more to read than a survey may: another attempt finds the
-    /// same. Not for outages and overload.
-    pub fn lasts(&self) -> bool {
+    /// Returns true if a retry would end the same way: the API server refused for good, or the survey exceeds its
+    /// limits. Returns false for outages and overload.
+    pub fn is_permanent(&self) -> bool {
         match self {
             Self::List { source, .. } => {
-                matches!(source.as_ref(), kube::Error::Api(status) if !OVERLOADED.contains(&status.code))
+                matches!(source.as_ref(), kube::Error::Api(status) if !TRANSIENT.contains(&status.code))
             }
             Self::TooLarge { .. }
-            | Self::TooLong { .. }
-            | Self::Restless { .. }
+            | Self::TimeLimit { .. }
+            | Self::Expired { .. }
             | Self::Unreadable { .. } => true,
-            Self::Slow { .. } | Self::Interrupted { .. } => false,
+            Self::Timeout { .. } | Self::Interrupted { .. } => false,
         }
     }
 }
 
-/// The next step of going through a list.
-pub(super) enum Step {
-    /// The JSON of a page; [`Pages::follow`] takes its `continue` token.
+/// Result of a request for the next page.
+pub(super) enum NextPage {
+    /// JSON of a page; [`Pages::advance`] takes its `continue` token.
     Page(Vec<u8>),
-    /// The list begins anew: what was gathered so far counts no more.
+    /// The list restarts: earlier results are void.
     Restart,
-    /// There are no more pages.
+    /// The list has no more pages.
     End,
 }
 
-/// The place in a list.
+/// Iterator over the pages of a list.
 pub(super) struct Pages<'a> {
     lister: &'a Lister<'a>,
     page: u32,
@@ -140,13 +141,13 @@ impl<'a> Pages<'a> {
         }
     }
 
-    /// Asks for the next page. `objects` is how many were looked at before.
-    pub(super) async fn next(&mut self, objects: u64) -> Result<Step, SurveyError> {
-        let what = || self.lister.what.clone();
+    /// Requests the next page. `objects` is the number of objects read so far.
+    pub(super) async fn next(&mut self, objects: u64) -> Result<NextPage, SurveyError> {
+        let resource = || self.lister.resource.clone();
         while !self.ended {
             if self.started.elapsed() > self.time {
-                return Err(SurveyError::TooLong {
-                    what: what(),
+                return Err(SurveyError::TimeLimit {
+                    resource: resource(),
                     objects,
                     limit: self.time,
                 });
@@ -156,31 +157,31 @@ impl<'a> Pages<'a> {
                 .page(self.token.as_deref(), self.page, self.bytes)
                 .await?
             {
-                Answer::Page(body) => return Ok(Step::Page(body)),
+                Answer::Page(body) => return Ok(NextPage::Page(body)),
                 Answer::TooLarge if self.page == 1 => {
                     return Err(SurveyError::TooLarge {
-                        what: what(),
+                        resource: resource(),
                         limit: self.bytes,
                     });
                 }
                 Answer::TooLarge => self.page = (self.page / 4).max(1),
                 Answer::Expired(next) => {
                     self.restarts += 1;
-                    if self.restarts > RESTARTS {
-                        return Err(SurveyError::Restless { what: what() });
+                    if self.restarts > MAX_RESTARTS {
+                        return Err(SurveyError::Expired { resource: resource() });
                     }
                     self.token = next;
                     if self.token.is_none() {
-                        return Ok(Step::Restart);
+                        return Ok(NextPage::Restart);
                     }
                 }
             }
         }
-        Ok(Step::End)
+        Ok(NextPage::End)
     }
 
-    /// Goes on after a page with its `continue` token; false when it was the last page.
-    pub(super) fn follow(&mut self, next: Option<String>) -> bool {
+    /// Advances past a page with its `continue` token; returns false after the last page.
+    pub(super) fn advance(&mut self, next: Option<String>) -> bool {
         self.token = next.filter(|next| !next.is_empty());
         self.ended = self.token.is_none();
         !self.ended
@@ -190,54 +191,65 @@ impl<'a> Pages<'a> {
 enum Answer {
     Page(Vec<u8>),
     TooLarge,
-    /// The token is too old; perhaps there is one to go on with.
+    /// The token expired; holds a token for continuing, if any.
     Expired(Option<String>),
 }
 
-/// Extent of the objects that a list returns.
+/// Form of listed objects.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
-    /// The whole object.
-    Whole,
-    /// Metadata alone.
+pub(super) enum ObjectForm {
+    /// The complete object.
+    Full,
+    /// Metadata only.
     Metadata,
 }
 
-/// A list of all objects of a kind in one version.
+/// Client for the list of all objects of a kind in one version.
 pub(super) struct Lister<'a> {
     client: &'a Client,
     path: String,
-    form: Form,
-    /// The listed objects, as errors name them: `PLURAL.GROUP/VERSION`.
-    pub(super) what: String,
+    form: ObjectForm,
+    /// Listed objects for errors: `PLURAL.GROUP/VERSION`.
+    pub(super) resource: String,
 }
 
 impl<'a> Lister<'a> {
-    pub(super) fn new(client: &'a Client, group: &str, plural: &str, version: &str, form: Form) -> Self {
+    pub(super) fn new(
+        client: &'a Client,
+        group: &str,
+        plural: &str,
+        version: &str,
+        form: ObjectForm,
+    ) -> Self {
         let kind = GroupVersionKind::gvk(group, version, "");
         let resource = ApiResource::from_gvk_with_plural(&kind, plural);
         Self {
             client,
             path: DynamicObject::url_path(&resource, None),
             form,
-            what: format!("{plural}.{group}/{version}"),
+            resource: format!("{plural}.{group}/{version}"),
         }
     }
 
-    /// One page, as far as it fits into `bytes`.
+    /// Requests one page of at most `bytes`.
     async fn page(&self, token: Option<&str>, limit: u32, bytes: usize) -> Result<Answer, SurveyError> {
-        match timeout(PAGE_TIME, self.ask(token, limit, bytes)).await {
+        match timeout(PAGE_TIMEOUT, self.request_page(token, limit, bytes)).await {
             Ok(answer) => answer.map_err(|source| SurveyError::List {
-                what: self.what.clone(),
+                resource: self.resource.clone(),
                 source: Box::new(source),
             }),
-            Err(_) => Err(SurveyError::Slow {
-                what: self.what.clone(),
+            Err(_) => Err(SurveyError::Timeout {
+                resource: self.resource.clone(),
             }),
         }
     }
 
-    async fn ask(&self, token: Option<&str>, limit: u32, bytes: usize) -> Result<Answer, kube::Error> {
+    async fn request_page(
+        &self,
+        token: Option<&str>,
+        limit: u32,
+        bytes: usize,
+    ) -> Result<Answer, kube::Error> {
         let params = ListParams {
             limit: Some(limit),
             continue_token: token.map(ToOwned::to_owned),
@@ -245,8 +257,8 @@ impl<'a> Lister<'a> {
         };
         let request = Request::new(&self.path);
         let request = match self.form {
-            Form::Whole => request.list(&params),
-            Form::Metadata => request.list_metadata(&params),
+            ObjectForm::Full => request.list(&params),
+            ObjectForm::Metadata => request.list_metadata(&params),
         };
         let request = request.map_err(kube::Error::BuildRequest)?;
         let response = self.client.send(request.map(Body::from)).await?;
@@ -255,7 +267,7 @@ impl<'a> Lister<'a> {
         if code.is_success() {
             return Ok(read(body, bytes).await?.map_or(Answer::TooLarge, Answer::Page));
         }
-        let text = read(body, ERROR_BYTES).await?.unwrap_or_default();
+        let text = read(body, MAX_ERROR).await?.unwrap_or_default();
         let status = serde_json::from_slice::<Status>(&text).unwrap_or_else(|_| {
             let message = String::from_utf8_lossy(text.get(..text.len().min(200)).unwrap_or_default());
             Status::failure(&message, code.as_str()).with_code(code.as_u16())
@@ -268,7 +280,7 @@ impl<'a> Lister<'a> {
     }
 }
 
-/// The whole body; none when it is longer than `limit`.
+/// Reads a body; returns `None` if it is longer than `limit`.
 async fn read(mut body: Body, limit: usize) -> Result<Option<Vec<u8>>, kube::Error> {
     let mut out = Vec::new();
     while let Some(frame) = body.frame().await {

@@ -1,5 +1,5 @@
-//! Surveys of the stored objects of a kind, one page in memory at a time: [`survey`] holds them against a schema, [`uses`]
-//! finds the versions that they were written through.
+//! Surveys of the stored objects of a kind, with one page in memory at a time: [`survey`] validates them against a
+//! schema, [`uses`] finds the versions through which they were written.
 
 mod list;
 mod uses;
@@ -15,24 +15,24 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use list::{Form, Lister, Pages, Step};
+use list::{Lister, NextPage, ObjectForm, Pages};
 
 pub use list::SurveyError;
-pub use uses::{Reach, uses};
+pub use uses::{SearchLimits, uses};
 
-/// Most reasons for which objects could not be judged that are kept.
-const UNKNOWN: usize = 64;
+/// Maximum number of distinct reasons for undecided checks.
+const MAX_UNKNOWN: usize = 64;
 
 /// Limits of a survey.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Objects a page.
+    /// Objects per page.
     pub page: u32,
-    /// Bytes of a page's JSON; what does not fit is asked for in smaller pages.
+    /// Maximum size of a page's JSON in bytes; larger pages are requested in parts.
     pub bytes: usize,
-    /// Objects that would break which are named.
+    /// Maximum number of invalid objects that are named.
     pub named: usize,
-    /// Objects that would break after which it stops.
+    /// Number of invalid objects after which the survey stops.
     pub broken: u64,
     /// Limit of time.
     pub time: Duration,
@@ -53,30 +53,30 @@ impl Default for Limits {
 /// Result of a survey.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Survey {
-    /// Objects looked at.
+    /// Number of objects read.
     pub objects: u64,
-    /// Number of objects that would break.
+    /// Number of objects that the new schema would reject.
     pub broken: u64,
-    /// The survey stopped at [`Limits::broken`], so that there may be more.
+    /// The survey stopped at [`Limits::broken`]; there may be more invalid objects.
     pub stopped: bool,
-    /// The first that would break.
-    pub named: Vec<Broken>,
-    /// Checks that could not be decided, each with its reason.
+    /// The first invalid objects.
+    pub named: Vec<InvalidObject>,
+    /// Reasons of undecided checks.
     pub unknown: BTreeSet<String>,
 }
 
-/// An object that would break.
+/// An object that the new schema would reject.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Broken {
-    /// Its namespace; empty when it has none.
+pub struct InvalidObject {
+    /// Namespace; empty for cluster-scoped objects.
     pub namespace: String,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Faults that the new schema would find in the object.
+    /// Faults of the object under the new schema.
     pub faults: Vec<Fault>,
 }
 
-impl std::fmt::Display for Broken {
+impl std::fmt::Display for InvalidObject {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if !self.namespace.is_empty() {
             write!(f, "{}/", self.namespace)?;
@@ -85,10 +85,10 @@ impl std::fmt::Display for Broken {
     }
 }
 
-/// Holds every object of `plural` in `group`, as it is read in [`Target::read`], against the target's schema.
+/// Validates all objects of `plural` in `group`, read in version [`Target::read`], against the target's schema.
 ///
 /// # Errors
-/// Not all objects could be looked at.
+/// The list is incomplete.
 pub async fn survey(
     client: &Client,
     group: &str,
@@ -96,29 +96,32 @@ pub async fn survey(
     target: Arc<Target>,
     limits: &Limits,
 ) -> Result<Survey, SurveyError> {
-    let lister = Lister::new(client, group, plural, &target.read, Form::Whole);
+    let lister = Lister::new(client, group, plural, &target.read, ObjectForm::Full);
     let mut pages = Pages::new(&lister, limits.page, limits.bytes, limits.time);
-    let what = || lister.what.clone();
+    let resource = || lister.resource.clone();
     let mut survey = Survey::default();
     loop {
         let body = match pages.next(survey.objects).await? {
-            Step::Page(body) => body,
-            Step::Restart => {
+            NextPage::Page(body) => body,
+            NextPage::Restart => {
                 survey = Survey::default();
                 continue;
             }
-            Step::End => return Ok(survey),
+            NextPage::End => return Ok(survey),
         };
         let (target, named) = (
             Arc::clone(&target),
             limits.named.saturating_sub(survey.named.len()),
         );
-        let judged = tokio::task::spawn_blocking(move || judge(&body, &target, named)).await;
-        let (part, next) = judged
-            .map_err(|_| SurveyError::Interrupted { what: what() })?
-            .map_err(|source| SurveyError::Unreadable { what: what(), source })?;
+        let checked = tokio::task::spawn_blocking(move || check_page(&body, &target, named)).await;
+        let (part, next) = checked
+            .map_err(|_| SurveyError::Interrupted { resource: resource() })?
+            .map_err(|source| SurveyError::Unreadable {
+                resource: resource(),
+                source,
+            })?;
         survey.add(part);
-        let more = pages.follow(next);
+        let more = pages.advance(next);
         if survey.broken >= limits.broken {
             survey.stopped = more;
             return Ok(survey);
@@ -132,52 +135,56 @@ impl Survey {
         self.broken += part.broken;
         self.named.extend(part.named);
         for unknown in part.unknown {
-            if self.unknown.len() < UNKNOWN {
+            if self.unknown.len() < MAX_UNKNOWN {
                 self.unknown.insert(unknown);
             }
         }
     }
 }
 
-/// A list's JSON; the objects stay texts until it is their turn.
+/// JSON of a list; the objects are parsed one by one.
 #[derive(Deserialize)]
 struct Page<'a> {
     #[serde(default)]
-    metadata: Metadata,
+    metadata: ListMeta,
     #[serde(default, borrow)]
     items: Vec<&'a RawValue>,
 }
 
 #[derive(Default, Deserialize)]
-struct Metadata {
+struct ListMeta {
     #[serde(default, rename = "continue")]
     next: Option<String>,
 }
 
-/// Judges a page; returns what is in it, and where the next one begins.
-fn judge(body: &[u8], target: &Target, named: usize) -> Result<(Survey, Option<String>), serde_json::Error> {
+/// Validates a page; returns its results and the token of the next page.
+fn check_page(
+    body: &[u8],
+    target: &Target,
+    named: usize,
+) -> Result<(Survey, Option<String>), serde_json::Error> {
     let page: Page<'_> = serde_json::from_slice(body)?;
     let mut out = Survey::default();
     for item in page.items {
         out.objects += 1;
-        // Nested more deeply than anything sensible.
+        // The nesting exceeds the parser's limit.
         let Ok(object) = serde_json::from_str::<Value>(item.get()) else {
             out.unknown.insert("an object cannot be read".to_owned());
             continue;
         };
         let id = ObjectId::of(&object);
         let (namespace, name) = (id.namespace.to_owned(), id.name.to_owned());
-        let verdict = target.check(object);
-        out.unknown.extend(verdict.unknown);
-        if verdict.faults.is_empty() {
+        let result = target.check(object);
+        out.unknown.extend(result.unknown);
+        if result.faults.is_empty() {
             continue;
         }
         out.broken += 1;
         if out.named.len() < named {
-            out.named.push(Broken {
+            out.named.push(InvalidObject {
                 namespace,
                 name,
-                faults: verdict.faults,
+                faults: result.faults,
             });
         }
     }

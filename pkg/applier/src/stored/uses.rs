@@ -6,22 +6,22 @@ use kube::Client;
 use olm_bundle::crd_safety::{Unserved, Uses, Writer};
 use serde::Deserialize;
 
-use super::list::{Form, Lister, Pages, Step, SurveyError};
+use super::list::{Lister, NextPage, ObjectForm, Pages, SurveyError};
 
 /// Limits of the search for uses.
 #[derive(Clone, Debug)]
-pub struct Reach {
-    /// Objects a page.
+pub struct SearchLimits {
+    /// Objects per page.
     pub page: u32,
-    /// Bytes of a page's JSON; what does not fit is asked for in smaller pages.
+    /// Maximum size of a page's JSON in bytes; larger pages are requested in parts.
     pub bytes: usize,
-    /// Objects after which it stops.
+    /// Number of objects after which the search stops.
     pub objects: u64,
     /// Limit of time.
     pub time: Duration,
 }
 
-impl Default for Reach {
+impl Default for SearchLimits {
     fn default() -> Self {
         Self {
             page: 500,
@@ -32,45 +32,45 @@ impl Default for Reach {
     }
 }
 
-/// Searches the objects of a kind for such that were written through a version that is no longer to be served. Reads
-/// metadata only, and stops when every such version is shown to be used, or at the end of its reach.
+/// Searches the objects of a kind for field managers of versions that will not be served. Reads only metadata. Stops
+/// when every such version has a use, or at a limit.
 ///
 /// # Errors
-/// The objects could not be listed.
-pub async fn uses(client: &Client, unserved: &Unserved, reach: &Reach) -> Result<Uses, SurveyError> {
+/// The list failed.
+pub async fn uses(client: &Client, unserved: &Unserved, limits: &SearchLimits) -> Result<Uses, SurveyError> {
     let Unserved {
         group, plural, read, ..
     } = unserved;
-    let lister = Lister::new(client, group, plural, read, Form::Metadata);
-    let mut pages = Pages::new(&lister, reach.page, reach.bytes, reach.time);
+    let lister = Lister::new(client, group, plural, read, ObjectForm::Metadata);
+    let mut pages = Pages::new(&lister, limits.page, limits.bytes, limits.time);
     let mut found = Uses::default();
     loop {
         let body = match pages.next(found.objects).await {
-            Ok(Step::Page(body)) => body,
-            Ok(Step::Restart) => {
+            Ok(NextPage::Page(body)) => body,
+            Ok(NextPage::Restart) => {
                 found = Uses::default();
                 continue;
             }
-            Ok(Step::End) => return Ok(found),
-            Err(SurveyError::TooLong { .. }) => {
+            Ok(NextPage::End) => return Ok(found),
+            Err(SurveyError::TimeLimit { .. }) => {
                 found.partial = true;
                 return Ok(found);
             }
             Err(error) => return Err(error),
         };
         let page: Page = serde_json::from_slice(&body).map_err(|source| SurveyError::Unreadable {
-            what: lister.what.clone(),
+            resource: lister.resource.clone(),
             source,
         })?;
         for item in page.items {
             found.objects += 1;
             item.metadata.add_to(&mut found, unserved);
         }
-        let more = pages.follow(page.metadata.next);
+        let more = pages.advance(page.metadata.next);
         if unserved.all_used(&found) {
             return Ok(found);
         }
-        if found.objects >= reach.objects {
+        if found.objects >= limits.objects {
             found.partial = more;
             return Ok(found);
         }

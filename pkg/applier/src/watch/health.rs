@@ -1,7 +1,8 @@
-//! Health of a watch: decides if the watch sees its kind. Pure: the time is an argument.
+//! Health of a watch. Pure: the time is an argument.
 //!
-//! Invariants: a watch that has listed nothing yet sees nothing; one that fails for [`Pace::patience`] sees nothing until it
-//! has listed and then held for [`Pace::settle`], so that neither a short fault nor a short recovery changes the report.
+//! Invariants: before its first list a watch is not reliable. A watch that fails for [`WatchTiming::patience`] is
+//! unreliable until it has listed and then worked for [`WatchTiming::settle`], so that neither a short fault nor a short
+//! recovery changes the report.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -9,23 +10,23 @@ use std::time::{Duration, Instant};
 use kube::runtime::watcher;
 use olm_text::{cut, printable};
 
-/// Longest text of an error that is kept, in bytes.
-const TEXT_LIMIT: usize = 300;
+/// Maximum length of an error in bytes.
+const MAX_MESSAGE: usize = 300;
 
-/// Times and rates of watches and of the reads that stand in for them.
+/// Timing of watches and of the reads that replace a failing watch.
 #[derive(Clone, Copy, Debug)]
-pub struct Pace {
+pub struct WatchTiming {
     /// Time for which a watch may fail, or not list, before the failure is reported.
     pub patience: Duration,
-    /// Time for which a watch that failed must hold after listing before it counts again.
+    /// Time for which a failed watch must work after its list before it is reliable again.
     pub settle: Duration,
-    /// Interval between two reads of objects of an unseen kind.
+    /// Minimum interval between two reads of an object without a working watch.
     pub interval: Duration,
-    /// Most objects that are read in a second on that account; the interval grows beyond.
+    /// Maximum rate of such reads per second; the interval grows with the number of objects.
     pub reads_per_second: u32,
 }
 
-impl Default for Pace {
+impl Default for WatchTiming {
     fn default() -> Self {
         Self {
             patience: Duration::from_secs(10),
@@ -36,8 +37,8 @@ impl Default for Pace {
     }
 }
 
-impl Pace {
-    /// The interval at which this number of objects is read.
+impl WatchTiming {
+    /// Returns the read interval for this number of objects.
     #[must_use]
     pub fn interval_of(&self, objects: usize) -> Duration {
         let rate = f64::from(self.reads_per_second.max(1));
@@ -46,21 +47,21 @@ impl Pace {
     }
 }
 
-/// Cause of a watch's failure, as far as somebody else would act on it.
+/// Cause of a watch failure, by the remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Cause {
-    /// The controller lacks the rights to list or watch.
+    /// The controller may not list or watch the kind.
     Forbidden,
-    /// The conversion webhook of the kind's CRD fails.
+    /// The conversion webhook of the CRD fails.
     ConversionFailed,
     /// The API server does not serve the kind.
     NotServed,
-    /// Any other fault.
+    /// Other failures.
     Unavailable,
 }
 
 impl Cause {
-    /// The cause as a condition's reason.
+    /// Returns the reason of the condition.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -88,24 +89,24 @@ impl Cause {
 pub struct Fault {
     /// Cause.
     pub cause: Cause,
-    /// Error, bounded and printable.
+    /// Error message, truncated and printable.
     pub text: String,
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = match self.cause {
+        let cause = match self.cause {
             Cause::Forbidden => "the API server refuses the controller to list and watch them",
             Cause::ConversionFailed => "the conversion webhook of their CustomResourceDefinition fails",
             Cause::NotServed => "the API server does not serve them",
             Cause::Unavailable => "the API server does not list them",
         };
-        write!(f, "{what}: {}", self.text)
+        write!(f, "{cause}: {}", self.text)
     }
 }
 
 impl Fault {
-    /// The fault that an error of kube's watcher tells of.
+    /// Classifies an error of kube's watcher.
     #[must_use]
     pub fn of(error: &watcher::Error) -> Self {
         let (code, text) = match error {
@@ -120,12 +121,12 @@ impl Fault {
         };
         Self {
             cause: Cause::of(code, &text),
-            text: cut(&printable(&text), TEXT_LIMIT).into_owned(),
+            text: cut(&printable(&text), MAX_MESSAGE).into_owned(),
         }
     }
 
-    /// The fault of a list that does not end.
-    fn silent() -> Self {
+    /// Returns the fault of a list that does not complete.
+    fn incomplete_list() -> Self {
         Self {
             cause: Cause::Unavailable,
             text: "the list has no end yet".to_owned(),
@@ -135,92 +136,92 @@ impl Fault {
 
 /// State of one watch.
 #[derive(Debug)]
-pub(super) struct Health {
-    pace: Pace,
-    /// Time since when nothing is seen for certain; none while the watch is sound.
-    unsure: Option<Instant>,
+pub(super) struct WatchHealth {
+    timing: WatchTiming,
+    /// Time since when the watch is unreliable; `None` while it works.
+    unreliable: Option<Instant>,
     fault: Option<Fault>,
-    /// Time at which the list was complete, since the last error.
+    /// Time of the complete list since the last error.
     listed: Option<Instant>,
-    /// True once the watch has listed.
-    ever: bool,
+    /// True after the first list.
+    listed_before: bool,
 }
 
-impl Health {
-    pub(super) fn new(pace: Pace, now: Instant) -> Self {
+impl WatchHealth {
+    pub(super) fn new(timing: WatchTiming, now: Instant) -> Self {
         Self {
-            pace,
-            unsure: Some(now),
+            timing,
+            unreliable: Some(now),
             fault: None,
             listed: None,
-            ever: false,
+            listed_before: false,
         }
     }
 
-    /// Notes an error. An error of the same cause does not replace the first.
+    /// Records an error. An error of the same cause does not replace the first one.
     pub(super) fn failed(&mut self, fault: Fault, now: Instant) {
-        self.unsure.get_or_insert(now);
+        self.unreliable.get_or_insert(now);
         self.listed = None;
         if self.fault.as_ref().is_none_or(|known| known.cause != fault.cause) {
             self.fault = Some(fault);
         }
     }
 
-    /// Notes that a list begins.
+    /// Records the start of a list.
     pub(super) fn listing(&mut self, now: Instant) {
-        self.unsure.get_or_insert(now);
+        self.unreliable.get_or_insert(now);
         self.listed = None;
     }
 
-    /// Notes that everything was listed. Returns whether that is so for another time.
+    /// Records the end of a list. Returns true if it is not the first list.
     pub(super) fn listed(&mut self, now: Instant) -> bool {
-        let again = std::mem::replace(&mut self.ever, true);
+        let relisted = std::mem::replace(&mut self.listed_before, true);
         if self.fault.is_none() {
-            self.unsure = None;
+            self.unreliable = None;
         } else {
             self.listed = Some(now);
         }
-        again
+        relisted
     }
 
-    /// Takes note of the time.
+    /// Ends a fault that is over by now.
     pub(super) fn tick(&mut self, now: Instant) {
         if self
             .listed
-            .is_some_and(|at| now.duration_since(at) >= self.pace.settle)
+            .is_some_and(|at| now.duration_since(at) >= self.timing.settle)
         {
-            self.unsure = None;
+            self.unreliable = None;
             self.fault = None;
             self.listed = None;
         }
     }
 
-    /// Returns the time at which [`Health::tick`] is due; none while nothing changes with time alone.
-    pub(super) fn due(&self, now: Instant) -> Option<Instant> {
-        let raised = self
-            .unsure
-            .map(|at| at + self.pace.patience)
+    /// Returns the time of the next [`WatchHealth::tick`]; `None` if time alone changes nothing.
+    pub(super) fn deadline(&self, now: Instant) -> Option<Instant> {
+        let reported = self
+            .unreliable
+            .map(|at| at + self.timing.patience)
             .filter(|at| *at > now);
-        let healed = self.listed.map(|at| at + self.pace.settle);
-        [raised, healed].into_iter().flatten().min()
+        let recovered = self.listed.map(|at| at + self.timing.settle);
+        [reported, recovered].into_iter().flatten().min()
     }
 
-    /// Returns true if the watch has no fault.
-    pub(super) fn sound(&self) -> bool {
-        self.unsure.is_none()
+    /// Returns true without a fault.
+    pub(super) fn is_working(&self) -> bool {
+        self.unreliable.is_none()
     }
 
-    /// The failure, once it has lasted.
+    /// Returns the failure, once it has lasted.
     pub(super) fn failing(&self, now: Instant) -> Option<Fault> {
         let lasts = self
-            .unsure
-            .is_some_and(|at| now.duration_since(at) >= self.pace.patience);
-        lasts.then(|| self.fault.clone().unwrap_or_else(Fault::silent))
+            .unreliable
+            .is_some_and(|at| now.duration_since(at) >= self.timing.patience);
+        lasts.then(|| self.fault.clone().unwrap_or_else(Fault::incomplete_list))
     }
 
     /// Returns true if the listed objects are reliable.
-    pub(super) fn sees(&self, now: Instant) -> bool {
-        self.ever && self.failing(now).is_none()
+    pub(super) fn is_reliable(&self, now: Instant) -> bool {
+        self.listed_before && self.failing(now).is_none()
     }
 }
 
@@ -236,31 +237,31 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_said_when_it_lasts_and_forgotten_when_the_watch_holds() {
+    fn lasting_failures_are_reported_until_the_watch_works() {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
-        let mut health = Health::new(Pace::default(), start);
-        assert!(!health.sees(at(0)) && health.failing(at(0)).is_none());
+        let mut health = WatchHealth::new(WatchTiming::default(), start);
+        assert!(!health.is_reliable(at(0)) && health.failing(at(0)).is_none());
         health.listed(at(1));
-        assert!(health.sees(at(1000)) && health.due(at(1)).is_none());
+        assert!(health.is_reliable(at(1000)) && health.deadline(at(1)).is_none());
 
-        // A short fault is nobody's business.
+        // A short fault is not reported.
         health.failed(fault(Cause::Unavailable, "first"), at(100));
-        assert!(health.sees(at(109)));
+        assert!(health.is_reliable(at(109)));
         health.listed(at(104));
         health.tick(at(109));
-        assert!(health.sees(at(300)) && health.due(at(300)).is_none());
+        assert!(health.is_reliable(at(300)) && health.deadline(at(300)).is_none());
 
-        // One that lasts is; retries change nothing of what is said, another cause does.
+        // A longer fault is. Retries do not change the report, another cause does.
         health.failed(fault(Cause::Unavailable, "first"), at(400));
-        assert_eq!(health.due(at(400)), Some(at(410)));
+        assert_eq!(health.deadline(at(400)), Some(at(410)));
         health.failed(fault(Cause::Unavailable, "second"), at(405));
         assert_eq!(health.failing(at(410)), Some(fault(Cause::Unavailable, "first")));
-        assert!(!health.sees(at(410)));
+        assert!(!health.is_reliable(at(410)));
         health.failed(fault(Cause::Forbidden, "third"), at(420));
         assert_eq!(health.failing(at(420)), Some(fault(Cause::Forbidden, "third")));
 
-        // A list that is followed by the next error is no recovery.
+        // A list that is followed by an error is no recovery.
         health.listed(at(430));
         health.tick(at(434));
         assert!(health.failing(at(434)).is_some());
@@ -268,24 +269,24 @@ mod tests {
         health.tick(at(440));
         assert_eq!(health.failing(at(440)), Some(fault(Cause::Forbidden, "third")));
         health.listed(at(450));
-        assert_eq!(health.due(at(450)), Some(at(455)));
+        assert_eq!(health.deadline(at(450)), Some(at(455)));
         health.tick(at(455));
-        assert!(health.sees(at(455)) && health.failing(at(455)).is_none());
+        assert!(health.is_reliable(at(455)) && health.failing(at(455)).is_none());
     }
 
     #[test]
-    fn a_list_without_an_end_is_a_failure() {
+    fn an_incomplete_list_is_a_failure() {
         let start = Instant::now();
-        let mut health = Health::new(Pace::default(), start);
-        assert_eq!(health.due(start), Some(start + Duration::from_secs(10)));
+        let mut health = WatchHealth::new(WatchTiming::default(), start);
+        assert_eq!(health.deadline(start), Some(start + Duration::from_secs(10)));
         let late = start + Duration::from_secs(10);
-        assert_eq!(health.failing(late), Some(Fault::silent()));
+        assert_eq!(health.failing(late), Some(Fault::incomplete_list()));
         health.listed(late);
-        assert!(health.sees(late) && health.failing(late).is_none());
+        assert!(health.is_reliable(late) && health.failing(late).is_none());
     }
 
     #[test]
-    fn causes_are_told_apart() {
+    fn causes_are_classified() {
         let error = |code: u16, message: &str| {
             let status = kube::core::Status::failure(message, "x").with_code(code);
             Fault::of(&watcher::Error::InitialListFailed(kube::Error::Api(
@@ -302,9 +303,9 @@ mod tests {
 
     #[test]
     fn the_interval_grows_with_the_work() {
-        let pace = Pace::default();
-        assert_eq!(pace.interval_of(1), Duration::from_secs(30));
-        assert_eq!(pace.interval_of(300), Duration::from_secs(30));
-        assert_eq!(pace.interval_of(6000), Duration::from_mins(10));
+        let timing = WatchTiming::default();
+        assert_eq!(timing.interval_of(1), Duration::from_secs(30));
+        assert_eq!(timing.interval_of(300), Duration::from_secs(30));
+        assert_eq!(timing.interval_of(6000), Duration::from_mins(10));
     }
 }

@@ -1,11 +1,12 @@
-//! What changes on the cluster among the objects we manage.
+//! Watches of managed objects.
 //!
-//! One watcher per kind, of metadata alone, restricted to objects with our owner label; started when the first revision needs the kind and
-//! dropped with the last. A watcher that fails tries again by itself and never holds up a reconcile. A kind whose watch has not listed
-//! yet, or fails for a while, is unknown, not unchanged: its objects are read from the API server on an interval ([`Pace`]).
+//! Each kind has one watcher, of metadata only, restricted to objects with the owner label. It starts with the first
+//! revision that needs the kind and ends with the last. A failing watcher retries by itself and never blocks a
+//! reconcile. A kind without a complete list, or with a failing watch, is unknown, not unchanged: its objects are
+//! read from the API server on an interval ([`WatchTiming`]).
 
-mod follow;
 mod health;
+mod watcher;
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, HashSet};
@@ -23,64 +24,64 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
 use crate::ownership::Identity;
-use follow::Follower;
-use health::Health;
-pub use health::{Cause, Fault, Pace};
+use health::WatchHealth;
+pub use health::{Cause, Fault, WatchTiming};
+use watcher::KindWatcher;
 
-/// Triggers waiting to be read; a watcher waits when there are more.
-const PENDING: usize = 65_536;
-/// How many deleted objects of one kind are remembered.
-const GONE: usize = 10_000;
+/// Capacity of the queue of triggers; watchers wait if it is full.
+const QUEUE_CAPACITY: usize = 65_536;
+/// Maximum number of deleted objects of one kind in the cache.
+const MAX_DELETED: usize = 10_000;
 
 /// Group, version and kind.
 pub type Kind = (String, String, String);
 /// Namespace (empty for cluster-scoped objects) and name.
 type Key = (String, String);
 
-/// What a watch last told of an object.
+/// State of an object in a watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct ObjectVersion {
     /// The object's uid.
     pub uid: String,
-    /// Its resourceVersion.
-    pub version: String,
-    /// A number that differs when anything but the status differs.
+    /// The resourceVersion.
+    pub resource_version: String,
+    /// Hash of all metadata, which differs unless only the status changed.
     pub fingerprint: u64,
 }
 
-/// What a watch can say about one object.
+/// Knowledge of a watch about one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Sight {
-    /// Unknown: the kind is not watched, its list is not complete yet, or its watch fails.
+pub enum WatchState {
+    /// The kind is not watched, its list is incomplete, or its watch fails.
     Unknown,
-    /// It was not among what was listed at this time, nor was it heard of since.
-    Never(Instant),
-    /// It was there and was deleted.
-    Gone,
-    /// It is there.
-    Seen(Seen),
+    /// The object was not in the list at this time, and no event followed.
+    NeverSeen(Instant),
+    /// The object was deleted.
+    Deleted,
+    /// The object exists.
+    Present(ObjectVersion),
 }
 
 #[derive(Debug, Default)]
 struct Cache {
-    objects: HashMap<Key, (Seen, Vec<String>)>,
-    /// What was deleted and has not come back.
-    gone: HashSet<Key>,
+    objects: HashMap<Key, (ObjectVersion, Vec<String>)>,
+    /// Deleted objects that were not created again.
+    deleted: HashSet<Key>,
     /// Time of the last complete list.
     synced: Option<Instant>,
 }
 
 impl Cache {
-    fn bury(&mut self, key: Key) {
-        // Forgetting them all costs a look at the API server, no more.
-        if self.gone.len() >= GONE {
-            self.gone.clear();
+    fn record_deleted(&mut self, key: Key) {
+        // A cleared cache costs only additional reads.
+        if self.deleted.len() >= MAX_DELETED {
+            self.deleted.clear();
         }
-        self.gone.insert(key);
+        self.deleted.insert(key);
     }
 
-    /// Takes `listed` for all that there is; returns the owners of what was missed.
-    fn complete(&mut self, listed: &HashSet<Key>) -> Vec<String> {
+    /// Treats `listed` as complete; returns the owners of objects whose deletion was missed.
+    fn finish_list(&mut self, listed: &HashSet<Key>) -> Vec<String> {
         let known = self.objects.keys();
         let missed: Vec<Key> = known.filter(|key| !listed.contains(*key)).cloned().collect();
         let mut owners = Vec::new();
@@ -88,7 +89,7 @@ impl Cache {
             if let Some((_, known)) = self.objects.remove(&key) {
                 owners.extend(known);
             }
-            self.bury(key);
+            self.record_deleted(key);
         }
         self.synced = Some(Instant::now());
         owners
@@ -98,9 +99,9 @@ impl Cache {
 /// State that a watch and its task share.
 struct Shared {
     cache: Mutex<Cache>,
-    health: Mutex<Health>,
+    health: Mutex<WatchHealth>,
     /// Names of the revisions that need the kind, by uid.
-    users: Mutex<HashMap<String, String>>,
+    revisions: Mutex<HashMap<String, String>>,
 }
 
 struct Watch {
@@ -114,107 +115,108 @@ impl Drop for Watch {
     }
 }
 
-/// The watchers of all managed kinds.
+/// Watches of all managed kinds.
 pub struct Watches {
     client: Client,
     triggers: mpsc::Sender<ObjectRef<ClusterObjectSet>>,
     kinds: Mutex<HashMap<Kind, Watch>>,
-    pace: Pace,
+    timing: WatchTiming,
 }
 
 impl Watches {
-    /// No watcher yet, and the stream of revisions whose objects changed.
+    /// Returns an empty set of watches, and the stream of revisions whose objects changed.
     pub fn new(
         client: Client,
-        pace: Pace,
+        timing: WatchTiming,
     ) -> (
         Self,
         impl Stream<Item = ObjectRef<ClusterObjectSet>> + Send + 'static,
     ) {
-        let (triggers, mut receiver) = mpsc::channel(PENDING);
+        let (triggers, mut receiver) = mpsc::channel(QUEUE_CAPACITY);
         let stream = futures::stream::poll_fn(move |cx| receiver.poll_recv(cx));
         (
             Self {
                 client,
                 triggers,
                 kinds: Mutex::new(HashMap::new()),
-                pace,
+                timing,
             },
             stream,
         )
     }
 
     /// Watches `kind` on behalf of a revision.
-    pub fn need(&self, user: &Identity, kind: &Kind, resource: &ApiResource) {
+    pub fn need(&self, revision: &Identity, kind: &Kind, resource: &ApiResource) {
         let mut watches = self.kinds.lock();
         let watch = watches
             .entry(kind.clone())
             .or_insert_with(|| self.start(kind, resource));
         watch
             .shared
-            .users
+            .revisions
             .lock()
-            .insert(user.uid.clone(), user.name.clone());
+            .insert(revision.uid.clone(), revision.name.clone());
     }
 
     fn start(&self, kind: &Kind, resource: &ApiResource) -> Watch {
         tracing::debug!(group = kind.0, version = kind.1, kind = kind.2, "watch starts");
         let shared = Arc::new(Shared {
             cache: Mutex::default(),
-            health: Mutex::new(Health::new(self.pace, Instant::now())),
-            users: Mutex::default(),
+            health: Mutex::new(WatchHealth::new(self.timing, Instant::now())),
+            revisions: Mutex::default(),
         });
-        let follower = Follower {
+        let watcher = KindWatcher {
             shared: Arc::clone(&shared),
             triggers: self.triggers.clone(),
-            pace: self.pace,
-            kind: text_of(kind),
+            timing: self.timing,
+            kind: display_kind(kind),
         };
         let api = Api::all_with(self.client.clone(), resource);
-        let task = tokio::spawn(follower.run(api));
+        let task = tokio::spawn(watcher.run(api));
         Watch { shared, task }
     }
 
-    /// Ends what only this revision needed.
-    pub fn release(&self, user: &str) {
+    /// Stops the watches that only this revision needs.
+    pub fn release(&self, uid: &str) {
         self.kinds.lock().retain(|_, watch| {
-            let mut users = watch.shared.users.lock();
-            users.remove(user);
-            !users.is_empty()
+            let mut revisions = watch.shared.revisions.lock();
+            revisions.remove(uid);
+            !revisions.is_empty()
         });
     }
 
-    /// Times and rates of the watches.
+    /// Returns the timing of the watches.
     #[must_use]
-    pub fn pace(&self) -> Pace {
-        self.pace
+    pub fn timing(&self) -> WatchTiming {
+        self.timing
     }
 
-    /// Returns true if the reports of `kind`'s watch are reliable.
+    /// Returns true if the watch of `kind` is reliable.
     #[must_use]
-    pub fn sees(&self, kind: &Kind) -> bool {
+    pub fn is_reliable(&self, kind: &Kind) -> bool {
         let kinds = self.kinds.lock();
         kinds
             .get(kind)
-            .is_some_and(|watch| watch.shared.health.lock().sees(Instant::now()))
+            .is_some_and(|watch| watch.shared.health.lock().is_reliable(Instant::now()))
     }
 
-    /// The kinds that are watched without being seen.
-    pub(crate) fn unseen(&self) -> HashSet<Kind> {
+    /// Returns the kinds whose watch is not reliable.
+    pub(crate) fn unreliable(&self) -> HashSet<Kind> {
         let now = Instant::now();
         let kinds = self.kinds.lock();
-        let unseen = kinds
+        let unreliable = kinds
             .iter()
-            .filter(|(_, watch)| !watch.shared.health.lock().sees(now));
-        unseen.map(|(kind, _)| kind.clone()).collect()
+            .filter(|(_, watch)| !watch.shared.health.lock().is_reliable(now));
+        unreliable.map(|(kind, _)| kind.clone()).collect()
     }
 
-    /// The kinds whose watch fails, sorted; only those that the revision with the uid `user` needs, if one is given.
+    /// Returns the kinds whose watch fails, sorted; only those that the revision with the uid `uid` needs, if
+    /// given.
     #[must_use]
-    pub fn failing(&self, user: Option<&str>) -> Vec<(Kind, Fault)> {
+    pub fn failing(&self, uid: Option<&str>) -> Vec<(Kind, Fault)> {
         let now = Instant::now();
         let kinds = self.kinds.lock();
-        let concerned = |watch: &Watch| user.is_none_or(|uid| watch.shared.users.lock().contains_key(uid));
+        let concerned = |watch: &Watch| uid.is_none_or(|uid| watch.shared.revisions.lock().contains_key(uid));
         let mut failing: Vec<(Kind, Fault)> = kinds
             .iter()
             .filter(|(_, watch)| concerned(watch))
@@ -224,55 +226,55 @@ impl Watches {
         failing
     }
 
-    /// How many kinds are watched.
+    /// Returns the number of watched kinds.
     #[must_use]
     pub fn len(&self) -> usize {
         self.kinds.lock().len()
     }
 
-    /// Whether nothing is watched.
+    /// Returns true if no kind is watched.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What is known of an object.
+    /// Returns the state of an object.
     #[must_use]
-    pub fn sight(&self, kind: &Kind, namespace: &str, name: &str) -> Sight {
+    pub fn state(&self, kind: &Kind, namespace: &str, name: &str) -> WatchState {
         let shared = self.kinds.lock().get(kind).map(|watch| Arc::clone(&watch.shared));
         let Some(shared) = shared else {
-            return Sight::Unknown;
+            return WatchState::Unknown;
         };
-        if !shared.health.lock().sees(Instant::now()) {
-            return Sight::Unknown;
+        if !shared.health.lock().is_reliable(Instant::now()) {
+            return WatchState::Unknown;
         }
         let cache = shared.cache.lock();
         let key = (namespace.to_owned(), name.to_owned());
         match (cache.objects.get(&key), cache.synced) {
-            (Some((seen, _)), _) => Sight::Seen(seen.clone()),
-            (None, _) if cache.gone.contains(&key) => Sight::Gone,
-            (None, Some(since)) => Sight::Never(since),
-            (None, None) => Sight::Unknown,
+            (Some((version, _)), _) => WatchState::Present(version.clone()),
+            (None, _) if cache.deleted.contains(&key) => WatchState::Deleted,
+            (None, Some(since)) => WatchState::NeverSeen(since),
+            (None, None) => WatchState::Unknown,
         }
     }
 }
 
-/// A kind as messages name it: `<Kind>.<group/version>`.
+/// Formats a kind for messages: `<Kind>.<group/version>`.
 #[must_use]
-pub fn text_of((group, version, kind): &Kind) -> String {
+pub fn display_kind((group, version, kind): &Kind) -> String {
     if group.is_empty() {
         return format!("{kind}.{version}");
     }
     format!("{kind}.{group}/{version}")
 }
 
-/// What of `meta` tells one state of an object from another.
+/// Returns uid, version and fingerprint of an object.
 #[must_use]
-pub fn seen_of(meta: &ObjectMeta) -> Seen {
+pub fn object_version(meta: &ObjectMeta) -> ObjectVersion {
     let version = meta.resource_version.clone().unwrap_or_default();
     let mut hasher = DefaultHasher::new();
     match meta.generation {
-        // The generation rises with every change outside status and metadata.
+        // The generation changes with everything except status and metadata.
         Some(generation) if generation > 0 => generation.hash(&mut hasher),
         _ => version.hash(&mut hasher),
     }
@@ -282,31 +284,33 @@ pub fn seen_of(meta: &ObjectMeta) -> Seen {
     for owner in meta.owner_references.iter().flatten() {
         (&owner.uid, owner.controller).hash(&mut hasher);
     }
-    Seen {
+    ObjectVersion {
         uid: meta.uid.clone().unwrap_or_default(),
-        version,
+        resource_version: version,
         fingerprint: hasher.finish(),
     }
 }
 
-/// Whether `a` is an older version than `b`; versions that are no numbers are not comparable.
+/// Returns true if `a` is an older version than `b`; versions that are no numbers are not comparable.
 #[must_use]
-pub fn older(a: &str, b: &str) -> bool {
+pub fn is_older(a: &str, b: &str) -> bool {
     matches!((a.parse::<u64>(), b.parse::<u64>()), (Ok(a), Ok(b)) if a < b)
 }
 
-/// Remembers an object; gives the revisions to wake, none when nothing changed.
-fn note(cache: &Mutex<Cache>, meta: &ObjectMeta) -> (Key, Vec<String>) {
-    let (key, seen, owners) = (key_of(meta), seen_of(meta), owners_of(meta));
+/// Records an object; returns the revisions to trigger, none if it is unchanged.
+fn record(cache: &Mutex<Cache>, meta: &ObjectMeta) -> (Key, Vec<String>) {
+    let (key, version, owners) = (key_of(meta), object_version(meta), owners_of(meta));
     let mut cache = cache.lock();
-    cache.gone.remove(&key);
-    let before = cache.objects.insert(key.clone(), (seen.clone(), owners.clone()));
-    let wake = match before {
-        Some((old, _)) if old == seen => Vec::new(),
+    cache.deleted.remove(&key);
+    let before = cache
+        .objects
+        .insert(key.clone(), (version.clone(), owners.clone()));
+    let trigger = match before {
+        Some((old, _)) if old == version => Vec::new(),
         Some((_, old_owners)) => owners.into_iter().chain(old_owners).collect(),
         None => owners,
     };
-    (key, wake)
+    (key, trigger)
 }
 
 fn key_of(meta: &ObjectMeta) -> Key {
@@ -317,8 +321,9 @@ fn key_of(meta: &ObjectMeta) -> Key {
 }
 
 fn owners_of(meta: &ObjectMeta) -> Vec<String> {
-    let ours = meta.owner_references.iter().flatten();
-    ours.filter(|owner| owner.kind == "ClusterObjectSet")
+    let owners = meta.owner_references.iter().flatten();
+    owners
+        .filter(|owner| owner.kind == "ClusterObjectSet")
         .map(|owner| owner.name.clone())
         .collect()
 }

@@ -7,7 +7,7 @@ use std::{
 
 use olm_catalog_files::WalkError;
 use olm_image::{CanonicalRef, Cause, Reference};
-use olm_runtime::workers::aside;
+use olm_runtime::workers::without_worker;
 
 use super::{Context, images::ShuttingDown};
 use crate::metrics::{PullResult, PullStep};
@@ -215,7 +215,7 @@ async fn fetch(
         resolved: resolved.to_string(),
         unpacked_at: unix(unpacked.unpacked_at),
     };
-    let _storing = aside(context.store_permits.acquire())
+    let _storing = without_worker(context.store_permits.acquire())
         .await
         .map_err(|_| ActError::Interrupted)?;
     let storing = Instant::now();

@@ -8,7 +8,7 @@ use olm_image::Puller;
 use olm_runtime::{
     backoff::Backoff,
     events::Events,
-    metrics::{Controller, Reconciles},
+    metrics::{ControllerMetrics, ReconcileMetrics},
     workers::Workers,
 };
 use olm_status::cluster_catalog::Served;
@@ -38,7 +38,7 @@ pub struct Context {
     pub(super) backoff: Backoff<CatalogName>,
     pub(super) history: Mutex<HashMap<CatalogName, History>>,
     pub(super) store_permits: Semaphore,
-    pub(super) reconciles: Controller,
+    pub(super) reconciles: ControllerMetrics,
     pub(super) workers: Workers,
     pub(super) shutdown: CancellationToken,
     base_url: String,
@@ -63,7 +63,7 @@ impl Context {
             backoff: Backoff::default(),
             history: Mutex::default(),
             store_permits: Semaphore::new(MAX_CONCURRENT_STORES),
-            reconciles: Controller::default(),
+            reconciles: ControllerMetrics::default(),
             workers: Workers::new(CONCURRENCY),
             shutdown,
             base_url,
@@ -72,7 +72,7 @@ impl Context {
 
     /// Sets the number of workers and registers the reconcile metrics.
     #[must_use]
-    pub fn with_workers(mut self, reconciles: &Reconciles, concurrency: u16) -> Self {
+    pub fn with_workers(mut self, reconciles: &ReconcileMetrics, concurrency: u16) -> Self {
         self.reconciles = reconciles.controller(CONTROLLER, concurrency);
         self.workers = Workers::new(concurrency);
         self

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use olm_image::{CanonicalRef, Error, Filter, Puller, Reference, Unpacked};
-use olm_runtime::workers::aside;
+use olm_runtime::workers::without_worker;
 use tokio_util::sync::CancellationToken;
 
 use crate::storage::CatalogName;
@@ -32,7 +32,7 @@ impl Images {
         reference: &Reference,
     ) -> Result<Result<CanonicalRef, Error>, ShuttingDown> {
         self.shutdown
-            .run_until_cancelled(aside(self.puller.resolve(reference)))
+            .run_until_cancelled(without_worker(self.puller.resolve(reference)))
             .await
             .ok_or(ShuttingDown)
     }
@@ -47,7 +47,7 @@ impl Images {
         let fetch = self
             .puller
             .fetch_as(owner.as_str(), requested, reference, CONFIGS);
-        let fetched = self.shutdown.run_until_cancelled(aside(fetch)).await;
+        let fetched = self.shutdown.run_until_cancelled(without_worker(fetch)).await;
         fetched.ok_or(ShuttingDown)
     }
 

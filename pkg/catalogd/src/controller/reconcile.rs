@@ -16,7 +16,7 @@ use kube::{
 use olm_api::ClusterCatalog;
 use olm_runtime::{
     guard::{Panicked, guard},
-    metrics::Ended,
+    metrics::ReconcileResult,
 };
 use olm_status::cluster_catalog::Outcome;
 use tokio_util::sync::CancellationToken;
@@ -97,13 +97,13 @@ async fn reconcile_measured(catalog: Arc<Guarded>, context: Arc<Context>) -> Res
     };
     let failed = || name.is_some_and(|name| context.backoff.failures(&name) > 0);
     let ended = |done: &Result<Action, ReportError>| match done {
-        Ok(action) => Ended::of(action, failed()),
-        Err(_) => Ended::Error,
+        Ok(action) => ReconcileResult::of(action, failed()),
+        Err(_) => ReconcileResult::Error,
     };
     // At the error level, so that the name is on every line whatever the log level.
     let span = tracing::error_span!("catalog", catalog = catalog_name);
     let measured = context.reconciles.measure(work, ended).instrument(span);
-    let done = context.workers.employ(Box::pin(measured)).await;
+    let done = context.workers.run(Box::pin(measured)).await;
     // Upstream's message, which tools search for in the log.
     tracing::info!(ClusterCatalog = catalog_name, "reconcile ending");
     done

@@ -7,7 +7,7 @@ use axum::{
     middleware::Next,
     response::Response,
 };
-use olm_runtime::metrics::access::{Access, Verdict};
+use olm_runtime::metrics::access::{Access, Decision};
 
 use super::reply;
 
@@ -21,17 +21,17 @@ pub(super) async fn check(State(access): State<Access>, request: Request, next: 
         ref other => other.as_str().to_ascii_lowercase(),
     };
     let peer = request.extensions().get().copied();
-    let verdict = access.verdict(peer, request.headers(), &verb, request.uri().path());
-    match verdict.await {
-        Ok(Verdict::Allowed) => next.run(request).await,
-        Ok(Verdict::Unauthenticated) => {
+    let decision = access.authorize(peer, request.headers(), &verb, request.uri().path());
+    match decision.await {
+        Ok(Decision::Allowed) => next.run(request).await,
+        Ok(Decision::Unauthenticated) => {
             let mut response = reply::text(StatusCode::UNAUTHORIZED, "Unauthorized");
             response
                 .headers_mut()
                 .insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             response
         }
-        Ok(Verdict::Forbidden) => reply::text(StatusCode::FORBIDDEN, "Forbidden"),
+        Ok(Decision::Forbidden) => reply::text(StatusCode::FORBIDDEN, "Forbidden"),
         Err(error) => match error.refusal() {
             Some((status, after)) => {
                 let mut response = reply::text(status, "Too Many Requests");

@@ -10,7 +10,7 @@ use axum::{
     response::Response,
 };
 use olm_runtime::{
-    serve::{self, ServeError, Traffic},
+    serve::{self, Limits, ServeError},
     tls::ServingCert,
 };
 use tokio_util::sync::CancellationToken;
@@ -23,13 +23,13 @@ pub const CONNECTIONS: usize = 1024;
 pub const CONNECTIONS_PER_CLIENT: usize = 512;
 
 /// Returns the limits of the content server. HTTP/2 clients request many packages concurrently.
-pub fn traffic(connections: usize, per_client: usize) -> Traffic {
-    Traffic {
-        streams: 100,
+pub fn traffic(connections: usize, per_client: usize) -> Limits {
+    Limits {
+        http2_streams: 100,
         connections,
         per_client,
-        answers: connections.saturating_mul(2),
-        ..Traffic::DEFAULT
+        requests: connections.saturating_mul(2),
+        ..Limits::DEFAULT
     }
 }
 
@@ -38,7 +38,7 @@ pub async fn serve(
     listener: TcpListener,
     router: Router,
     certificate: &ServingCert,
-    traffic: Traffic,
+    traffic: Limits,
     shutdown: CancellationToken,
 ) -> Result<(), ServeError> {
     serve::tls_on(

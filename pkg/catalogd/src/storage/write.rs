@@ -83,7 +83,7 @@ fn read(
         }
         let file = fs::File::open(&path).map_err(StorageError::io("open", &path))?;
         let length = file.metadata().map_err(StorageError::io("read", &path))?.len();
-        let mut turn = parsing::turn(length);
+        let mut turn = parsing::acquire(length);
         for meta in olm_fbc::decode(file, &limits.per_file()) {
             let meta = meta.map_err(|source| StorageError::Decode {
                 file: name.clone(),
@@ -106,7 +106,7 @@ fn read(
                 }
                 // Yields to other parsers during a long file.
                 drop(turn);
-                turn = parsing::turn(length);
+                turn = parsing::acquire(length);
             }
         }
     }

@@ -15,7 +15,7 @@ use olm_catalogd::{
     storage::{CatalogName, Origin, Store},
 };
 use olm_harness::pki::Authority;
-use olm_runtime::serve::Traffic;
+use olm_runtime::serve::Limits;
 use olm_runtime::tls::ServingCert;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
@@ -71,7 +71,7 @@ impl Replicas {
             let certificate = ServingCert::fixed(pair.certificate.as_bytes(), pair.key.as_bytes()).unwrap();
             let ending = shutdown.clone();
             tokio::spawn(async move {
-                serve(listener, router, &certificate, Traffic::DEFAULT, ending)
+                serve(listener, router, &certificate, Limits::DEFAULT, ending)
                     .await
                     .unwrap();
             });

@@ -1,6 +1,6 @@
 //! The use of versions that a new CRD no longer serves.
 
-use olm_applier::stored::{Reach, uses};
+use olm_applier::stored::{SearchLimits, uses};
 use olm_bundle::crd_safety::{Rules, Served, unserved};
 use serde_json::Value;
 
@@ -25,10 +25,10 @@ pub(super) async fn verdict(
         "looking for the use of versions of {}.{}",
         unserved.plural, unserved.group
     ));
-    match uses(cluster.client(), &unserved, &Reach::default()).await {
+    match uses(cluster.client(), &unserved, &SearchLimits::default()).await {
         Ok(found) => Ok(unserved.judge(&found)),
         Err(error) => {
-            let lasts = error.lasts();
+            let lasts = error.is_permanent();
             let failure = Failure::from(SourceError::from(error));
             if lasts {
                 Ok(unserved.unchecked(&failure.message()))

@@ -6,7 +6,7 @@
 use kube::Client;
 use olm_api::{ClusterExtension, keys};
 use olm_applier::account::{Account, AccountError};
-use olm_applier::engine::acting_as;
+use olm_applier::engine::impersonate;
 
 use super::Context;
 use super::failure::Failure;
@@ -38,7 +38,7 @@ pub(crate) fn reader(context: &Context, extension: &ClusterExtension) -> Result<
         wanted(context.shared.accounts, extension)?,
     ) {
         (ServiceAccountPolicy::Require, Some(account)) => {
-            acting_as(client, &account).map_err(|_| AccountError::Malformed(account.user()).into())
+            impersonate(client, &account).map_err(|_| AccountError::Malformed(account.user()).into())
         }
         _ => Ok(client.clone()),
     }

@@ -9,7 +9,7 @@ use olm_image::Puller;
 use olm_runtime::FeatureGates;
 use olm_runtime::backoff::Backoff;
 use olm_runtime::events::Events;
-use olm_runtime::metrics::Controller;
+use olm_runtime::metrics::ControllerMetrics;
 use olm_runtime::workers::Workers;
 use olm_status::cluster_upgrade::{Installed, Successor};
 
@@ -38,7 +38,7 @@ pub(crate) struct Context {
     pub(super) listing: Arc<Listing>,
     pub(super) stores: Stores,
     pub(super) tags: TagCache,
-    pub(super) metrics: Controller,
+    pub(super) metrics: ControllerMetrics,
     pub(super) workers: Workers,
 }
 

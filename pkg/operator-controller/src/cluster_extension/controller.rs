@@ -19,7 +19,7 @@ use kube::runtime::{Controller, Predicate as _, PredicateConfig, WatchStreamExt 
 use kube::{Api, ResourceExt as _};
 use olm_api::{ClusterExtension, ClusterObjectSet, keys};
 use olm_runtime::guard::guard;
-use olm_runtime::metrics::Ended;
+use olm_runtime::metrics::ReconcileResult;
 use olm_runtime::shutdown;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -172,8 +172,8 @@ async fn measured(extension: Arc<Watched>, context: Arc<Context>) -> Result<Acti
     let name = extension.name_any();
     let span = tracing::info_span!("extension", extension = name);
     let work = one(&name, &context).instrument(span);
-    let ended = |action: &Action| Ended::of(action, context.backoff.failures(&name) > 0);
-    Ok(context.workers.employ(context.metrics.measure(work, ended)).await)
+    let ended = |action: &Action| ReconcileResult::of(action, context.backoff.failures(&name) > 0);
+    Ok(context.workers.run(context.metrics.measure(work, ended)).await)
 }
 
 /// Runs one reconcile in a span. Errors and panics end here: a panic would end the whole controller.

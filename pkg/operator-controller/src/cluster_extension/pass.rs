@@ -25,7 +25,7 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 use olm_api::ClusterExtension;
 use olm_runtime::Feature;
-use olm_runtime::workers::aside;
+use olm_runtime::workers::without_worker;
 use olm_status::cluster_extension::{Outcome, Progress, Revisions};
 use olm_status::upgrade::Upgrade;
 use tracing::Instrument as _;
@@ -81,7 +81,7 @@ impl<'a> Pass<'a> {
             Err(error) => return unreadable(&error),
         };
         let spec = &self.extension.spec;
-        let reading = aside(gather::catalogs::lookups(self.context, spec));
+        let reading = without_worker(gather::catalogs::lookups(self.context, spec));
         let lookups = self.step(Step::Lookup, reading).await;
         let releases = self.context.features.enabled(Feature::BundleReleaseSupport);
         let resolving = async { decide::resolve(spec, &history, &lookups, releases) };

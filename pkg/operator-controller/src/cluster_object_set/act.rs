@@ -185,8 +185,8 @@ impl Context {
     async fn tear_down(&self, set: &ClusterObjectSet, revision: &Revision, orphan: bool) -> Done {
         let goal = decide::goal(set);
         match self.engine.teardown(revision, orphan).await {
-            Ok(Teardown::Complete { passed }) => {
-                self.announce_skipped(set, &passed);
+            Ok(Teardown::Complete { skipped }) => {
+                self.announce_skipped(set, &skipped);
                 if goal == Goal::Deleted {
                     return Done::silent(Next::Release);
                 }

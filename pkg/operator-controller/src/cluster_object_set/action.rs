@@ -169,7 +169,7 @@ fn revision(
     let account = match policy {
         ServiceAccountPolicy::Ignore => None,
         ServiceAccountPolicy::Impersonate | ServiceAccountPolicy::Require => {
-            Account::of(set).map_err(|error| error.to_string())?
+            Account::from_annotations(set).map_err(|error| error.to_string())?
         }
     };
     if account.is_none() && policy == ServiceAccountPolicy::Require {

@@ -33,7 +33,7 @@ pub(super) struct Context {
     pub(super) contents: ContentCache,
     pub(super) released: ReleasedRevisions,
     pub(super) gone: GoneRevisions,
-    pub(super) metrics: metrics::Controller,
+    pub(super) metrics: metrics::ControllerMetrics,
     pub(super) recorder: Option<Recorder>,
 }
 

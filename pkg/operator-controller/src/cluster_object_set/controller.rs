@@ -15,10 +15,10 @@ use kube::{Client, Resource as _, ResourceExt as _};
 use olm_api::ClusterObjectSet;
 use olm_api::event::Reason;
 use olm_applier::engine::{Engine, Reads, chain};
-use olm_applier::watch::{Pace, Watches};
+use olm_applier::watch::{WatchTiming, Watches};
 use olm_runtime::backoff::Backoff;
 use olm_runtime::events::Events;
-use olm_runtime::metrics::{Ended, Reconciles};
+use olm_runtime::metrics::{ReconcileMetrics, ReconcileResult};
 use olm_runtime::shutdown;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -45,9 +45,9 @@ pub struct Options {
     /// Policy for the rights with which a revision is applied and deleted: its service account's, or the controller's own.
     pub accounts: ServiceAccountPolicy,
     /// Metrics of reconciles.
-    pub reconciles: Reconciles,
+    pub reconciles: ReconcileMetrics,
     /// Times and rates of the watches of managed objects.
-    pub pace: Pace,
+    pub timing: WatchTiming,
 }
 
 /// Runs the controller until `shutdown`.
@@ -65,7 +65,7 @@ pub(crate) async fn run_recorded(
     recorder: Option<Recorder>,
     shutdown: CancellationToken,
 ) -> Result<(), Error> {
-    let (watches, triggers) = Watches::new(client.clone(), options.pace);
+    let (watches, triggers) = Watches::new(client.clone(), options.timing);
     let watches = Arc::new(watches);
     if let Some(recorder) = &recorder {
         recorder.metrics.show_watches(&watches);
@@ -73,7 +73,7 @@ pub(crate) async fn run_recorded(
     let (reader, writer) = reflector::store();
     let store = reader.clone();
     let context = Arc::new(Context {
-        engine: Engine::new(client.clone(), watches.clone()).reading(match options.accounts {
+        engine: Engine::new(client.clone(), watches.clone()).with_reads(match options.accounts {
             ServiceAccountPolicy::Require => Reads::AsAccount,
             ServiceAccountPolicy::Impersonate | ServiceAccountPolicy::Ignore => Reads::AsController,
         }),
@@ -179,8 +179,8 @@ async fn measured(set: Arc<ClusterObjectSet>, context: Arc<Context>) -> Result<A
         }
     };
     let ended = |done: &Result<Action, Error>| match done {
-        Ok(action) => Ended::of(action, context.backoff.failures(&name) > 0),
-        Err(_) => Ended::Error,
+        Ok(action) => ReconcileResult::of(action, context.backoff.failures(&name) > 0),
+        Err(_) => ReconcileResult::Error,
     };
     Box::pin(context.metrics.measure(work, ended))
         .instrument(span)

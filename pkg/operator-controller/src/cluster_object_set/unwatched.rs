@@ -3,9 +3,9 @@
 use kube::{Resource as _, ResourceExt as _};
 use olm_api::event::Reason;
 use olm_api::{ClusterObjectSet, ClusterObjectSetStatus};
-use olm_applier::watch::{Watches, text_of};
+use olm_applier::watch::{Watches, display_kind};
 use olm_runtime::events::Events;
-use olm_status::unwatched::{Unwatched, told};
+use olm_status::unwatched::{Unwatched, message};
 
 use super::act::owner;
 
@@ -19,7 +19,7 @@ pub(super) fn of(watches: &Watches, set: &ClusterObjectSet) -> Option<Unwatched>
     let mut lines: Vec<String> = failing
         .iter()
         .take(NAMED)
-        .map(|(kind, fault)| format!("{}: {fault}", text_of(kind)))
+        .map(|(kind, fault)| format!("{}: {fault}", display_kind(kind)))
         .collect();
     if failing.len() > NAMED {
         lines.push(format!("and {} more kinds", failing.len() - NAMED));
@@ -40,7 +40,10 @@ pub(super) fn announce(
     old: &ClusterObjectSetStatus,
     new: &ClusterObjectSetStatus,
 ) {
-    let (before, now) = (told(old.conditions.as_deref()), told(new.conditions.as_deref()));
+    let (before, now) = (
+        message(old.conditions.as_deref()),
+        message(new.conditions.as_deref()),
+    );
     for object in [Some(set.object_ref(&())), owner(set)].into_iter().flatten() {
         match (&before, &now) {
             (before, Some(now)) if before.as_ref().is_none_or(|before| before != now) => {

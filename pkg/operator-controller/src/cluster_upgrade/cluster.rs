@@ -136,7 +136,7 @@ fn version_of(version: &Value) -> Option<&str> {
 }
 
 fn upgradeable(before: Option<&Condition>, verdict: &Verdict, now: &Time) -> Condition {
-    let (reason, message) = verdict.folded();
+    let (reason, message) = verdict.upgradeable_condition();
     let new = NewCondition {
         type_: UPGRADEABLE.to_owned(),
         status: if verdict.upgradeable() { "True" } else { "False" }.to_owned(),

@@ -236,7 +236,7 @@ async fn refuses_before_writing() -> Result<()> {
     // A Secret that may change blocks.
     let secret =
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "secret", "namespace": NAMESPACE}});
-    let phases = plan::phases(vec![secret], &plan::Stamp::default());
+    let phases = plan::phases(vec![secret], &plan::CommonMetadata::default());
     let mut packed = plan::pack("blocked-1", "olmv1-system", "blocked", phases)?;
     packed.secrets[0].immutable = None;
     let name = packed.secrets[0].name_any();

@@ -13,11 +13,11 @@ use kube::client::{Body, ClientBuilder};
 use kube::{Api, Client};
 use olm_api::{ClusterObjectSet, keys};
 use olm_applier::plan;
-use olm_applier::watch::Pace;
+use olm_applier::watch::WatchTiming;
 use olm_harness::{ControlPlane, PodStandIn, eventually, install_crds};
 use olm_operator_controller::ServiceAccountPolicy;
 use olm_operator_controller::cluster_object_set::{self, Options};
-use olm_runtime::metrics::{Reconciles, Registry};
+use olm_runtime::metrics::{ReconcileMetrics, Registry};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -27,7 +27,7 @@ use tower::filter::FilterLayer;
 pub(crate) const LIMIT: Duration = Duration::from_mins(1);
 pub(crate) const NAMESPACE: &str = "workload";
 /// A fault of a watch is said after a second, and objects are read every two: the tests do not wait for the default times.
-const PACE: Pace = Pace {
+const PACE: WatchTiming = WatchTiming {
     patience: Duration::from_secs(1),
     settle: Duration::from_millis(500),
     interval: Duration::from_secs(2),
@@ -82,8 +82,8 @@ impl World {
             system_namespace: "olmv1-system".to_owned(),
             concurrency: 4,
             accounts: ServiceAccountPolicy::Impersonate,
-            reconciles: Reconciles::register(&registry),
-            pace: PACE,
+            reconciles: ReconcileMetrics::register(&registry),
+            timing: PACE,
         };
         let secrets_fail = Arc::new(AtomicBool::new(false));
         let lies = Arc::new(Mutex::new(Lies::default()));
@@ -115,7 +115,7 @@ impl World {
 
     pub(crate) async fn create(&self, owner: &str, revision: i64, objects: Vec<Value>) -> Result<String> {
         let name = format!("{owner}-{revision}");
-        let phases = plan::phases(objects, &plan::Stamp::default());
+        let phases = plan::phases(objects, &plan::CommonMetadata::default());
         let packed = plan::pack(&name, "olmv1-system", owner, phases)?;
         for secret in &packed.secrets {
             let api: Api<Secret> = Api::namespaced(self.client.clone(), "olmv1-system");

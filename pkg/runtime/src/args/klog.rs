@@ -1,6 +1,6 @@
-//! The logging flags of Go programs: verbosity counts, the rest is taken without effect.
+//! Logging flags of Go programs: verbosity has an effect, all others are accepted and ignored.
 //!
-//! Manifests made for upstream pass `--v`; the others are rarely seen, and none of them is worth a start that fails.
+//! Manifests made for upstream pass `--v` and rarely the others; neither may prevent the start.
 
 /// Flags of klog.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -10,12 +10,12 @@ pub struct KlogArgs {
     #[arg(long = "v", short = 'v', default_value_t = 0, value_name = "LEVEL")]
     pub verbosity: u8,
     #[command(flatten)]
-    ignored: Ignored,
+    ignored: IgnoredFlags,
 }
 
-/// Taken without effect: lines go to standard error, and no files are written.
+/// Flags without effect: log lines go to standard error, and no files are written.
 #[derive(Clone, Debug, Default, clap::Args)]
-struct Ignored {
+struct IgnoredFlags {
     #[arg(long, hide = true)]
     vmodule: Option<String>,
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
@@ -43,10 +43,10 @@ struct Ignored {
 }
 
 impl KlogArgs {
-    /// The flags that were given and change nothing.
+    /// Returns the names of the given flags that have no effect.
     #[must_use]
     pub fn without_effect(&self) -> Vec<&'static str> {
-        let Ignored {
+        let IgnoredFlags {
             vmodule,
             logtostderr,
             alsologtostderr,

@@ -1,7 +1,7 @@
-//! The flags both controllers share, with upstream's names and defaults.
+//! Flags of both controllers, with upstream's names and defaults.
 //!
-//! Booleans may be written `--flag`, `--flag=true` or `--flag=false`, as in Go programs; of a flag that is given twice the
-//! later one counts, unless it is a list. docs/operations.md has the table.
+//! Booleans may be written `--flag`, `--flag=true` or `--flag=false`, as in Go programs. The last occurrence of a
+//! flag wins, except for repeatable flags. docs/operations.md has the table.
 
 mod klog;
 mod tls;
@@ -19,12 +19,12 @@ use crate::{
     tls::{Profile, ProfileError},
 };
 
-/// Where a pod finds its own namespace.
+/// File with the namespace of the pod.
 const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
-/// The namespace when neither flag nor pod says one.
+/// Default namespace, without a flag and outside a pod.
 pub const DEFAULT_SYSTEM_NAMESPACE: &str = "olmv1-system";
 
-/// Flags of both controllers; flatten it into the binary's own arguments.
+/// Flags of both controllers, to be flattened into the binary's arguments.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CommonArgs {
     /// Address of the health probes, plain HTTP; "0" for none.
@@ -35,20 +35,20 @@ pub struct CommonArgs {
         help_heading = "Servers"
     )]
     pub health_probe_bind_address: BindAddress,
-    /// Address of the metrics, HTTPS; "0" for none. Empty: the usual port with --tls-cert, none without.
+    /// Address of the metrics, HTTPS; "0" for none. If empty: the usual port with --tls-cert, none without.
     #[arg(long, default_value = "", value_name = "ADDRESS", help_heading = "Servers")]
     pub metrics_bind_address: MetricsAddress,
-    /// Address that says what there is in place of Go's profiles, plain HTTP; empty or "0" for none.
+    /// Address of the endpoint in place of Go's profiles, plain HTTP; empty or "0" for none.
     #[arg(long, default_value = "0", value_name = "ADDRESS", help_heading = "Servers")]
     pub pprof_bind_address: BindAddress,
     /// Act only while holding the lease, so that several replicas can run.
     #[arg(long, default_value_t = false, num_args = 0..=1, require_equals = true, default_missing_value = "true",
           action = clap::ArgAction::Set, help_heading = "Cluster")]
     pub leader_elect: bool,
-    /// Namespace of the controllers' own objects; the pod's namespace when not given.
+    /// Namespace of the controllers' own objects; by default the pod's namespace.
     #[arg(long, value_name = "NAMESPACE", help_heading = "Cluster")]
     pub system_namespace: Option<String>,
-    /// Kubeconfig file; else KUBECONFIG, ~/.kube/config, or the pod's service account.
+    /// Kubeconfig file; by default KUBECONFIG, ~/.kube/config, or the pod's service account.
     #[arg(long, value_name = "FILE", help_heading = "Cluster")]
     pub kubeconfig: Option<PathBuf>,
     /// Comma-separated NAME=true|false; may be repeated.
@@ -66,10 +66,10 @@ pub struct CommonArgs {
     /// Registry, HOST[:PORT], reached by plain HTTP; may be repeated.
     #[arg(long = "plain-http-registry", value_name = "HOST", help_heading = "Images")]
     pub plain_http_registry: Vec<String>,
-    /// How log lines look.
+    /// Format of log lines.
     #[arg(long, default_value = "text", value_name = "FORMAT", help_heading = "Logging")]
     pub log_format: LogFormat,
-    /// What is logged; wins over --v, and `RUST_LOG` wins over both.
+    /// Minimum level of log lines; overrides --v, and `RUST_LOG` overrides both.
     #[arg(long, value_name = "LEVEL", help_heading = "Logging")]
     pub log_level: Option<LogLevel>,
     /// Flags of Go's logging.
@@ -77,7 +77,7 @@ pub struct CommonArgs {
     pub klog: KlogArgs,
 }
 
-/// Other things to do than to run.
+/// Subcommands of the controllers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Subcommand)]
 pub enum Command {
     /// Print version, commit, state of the tree and date of the build.
@@ -85,7 +85,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Does it, on standard output.
+    /// Runs the subcommand, with output on standard output.
     #[must_use]
     pub fn run(self, binary: Binary) -> ExitCode {
         let Self::Version = self;
@@ -99,27 +99,27 @@ impl Command {
 /// `NAMESPACE/NAME` on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamespacedName {
-    /// Before the slash.
+    /// The part before the slash.
     pub namespace: String,
-    /// After the slash.
+    /// The part after the slash.
     pub name: String,
 }
 
-/// Why a combination of flags was refused.
+/// Error for an invalid combination of flags.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ArgsError {
-    /// Not `NAMESPACE/NAME`.
+    /// The value is not `NAMESPACE/NAME`.
     #[error(
         "incorrect number of components: Value of global-pull-secret should be of the format <namespace>/<name>"
     )]
     NamespacedName,
     /// One of the two TLS files is missing.
     #[error("unable to configure TLS certificates: tls-cert and tls-key flags must be used together")]
-    HalfATlsPair,
-    /// The custom TLS profile leaves nothing.
+    IncompleteTlsPair,
+    /// The custom TLS profile allows nothing.
     #[error("unable to configure TLS")]
     Profile(#[source] ProfileError),
-    /// A gate of the other binary.
+    /// The gate belongs to the other binary.
     #[error("--feature-gates cannot be used")]
     Feature(#[source] FeatureError),
 }
@@ -140,45 +140,45 @@ impl FromStr for NamespacedName {
     }
 }
 
-/// What only the flags together tell, checked.
+/// Values of the flags after validation.
 #[derive(Clone, Debug)]
-pub struct Checked {
-    /// The gates.
+pub struct CheckedArgs {
+    /// Feature gates.
     pub features: FeatureGates,
-    /// The serving certificate's files.
+    /// Files of the serving certificate and its key.
     pub tls_files: Option<(PathBuf, PathBuf)>,
-    /// How TLS is spoken.
+    /// TLS versions, cipher suites and groups.
     pub tls_profile: Profile,
 }
 
 impl CommonArgs {
-    /// Checks what can only be checked together, and logs what was asked for without effect.
+    /// Validates combinations of flags, and logs flags without effect.
     ///
     /// # Errors
-    /// [`ArgsError`]: one sentence for the user.
-    pub fn check(&self, binary: Binary) -> Result<Checked, ArgsError> {
+    /// [`ArgsError`], one sentence for the user.
+    pub fn check(&self, binary: Binary) -> Result<CheckedArgs, ArgsError> {
         let features = self.features();
         features.check(binary).map_err(ArgsError::Feature)?;
-        let checked = Checked {
+        let checked = CheckedArgs {
             features,
             tls_files: self.tls.files()?,
             tls_profile: self.tls.profile()?,
         };
         checked.features.log(binary);
-        let left_out = self.tls.left_out();
-        if !left_out.is_empty() {
+        let unsupported = self.tls.unsupported();
+        if !unsupported.is_empty() {
             tracing::warn!(
-                left_out = left_out.join(","),
-                "not built in, TLS is stricter than asked for"
+                left_out = unsupported.join(","),
+                "unsupported TLS settings are ignored; TLS is stricter than requested"
             );
         }
         for flag in self.klog.without_effect() {
-            tracing::info!(flag, "this flag changes nothing here: lines go to standard error");
+            tracing::info!(flag, "the flag has no effect: log lines go to standard error");
         }
         Ok(checked)
     }
 
-    /// The system namespace: the flag, else the pod's own, else [`DEFAULT_SYSTEM_NAMESPACE`].
+    /// Returns the system namespace: the flag's value, else the pod's namespace, else [`DEFAULT_SYSTEM_NAMESPACE`].
     #[must_use]
     pub fn system_namespace(&self) -> String {
         self.system_namespace
@@ -190,15 +190,15 @@ impl CommonArgs {
             .unwrap_or_else(|| DEFAULT_SYSTEM_NAMESPACE.to_owned())
     }
 
-    /// The gates of all `--feature-gates`, whose binary is not checked yet.
+    /// Merges all `--feature-gates`, without a check of their binary.
     #[must_use]
     pub fn features(&self) -> FeatureGates {
         FeatureGates::merged(&self.feature_gates)
     }
 }
 
-/// Flags for which an empty value is the same as none, as it is in Go programs.
-const EMPTY_IS_UNSET: [&str; 10] = [
+/// Flags whose empty value means unset, as in Go programs.
+const EMPTY_MEANS_UNSET: [&str; 10] = [
     "--system-namespace=",
     "--kubeconfig=",
     "--feature-gates=",
@@ -211,10 +211,10 @@ const EMPTY_IS_UNSET: [&str; 10] = [
     "--catalogd-cas-dir=",
 ];
 
-/// The command line without flags that are given an empty value which means nothing.
+/// Returns the command line without flags that have an empty value and thus mean unset.
 pub fn command_line(args: impl IntoIterator<Item = OsString>) -> impl Iterator<Item = OsString> {
     args.into_iter()
-        .filter(|arg| !EMPTY_IS_UNSET.iter().any(|unset| arg == unset))
+        .filter(|arg| !EMPTY_MEANS_UNSET.iter().any(|unset| arg == unset))
 }
 
 #[cfg(test)]
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn the_later_one_counts() {
+    fn the_last_occurrence_wins() {
         let args = parse(&[
             "--leader-elect",
             "--leader-elect=false",
@@ -263,8 +263,8 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_value_is_none() {
-        let empty: Vec<&str> = EMPTY_IS_UNSET
+    fn an_empty_value_means_unset() {
+        let empty: Vec<&str> = EMPTY_MEANS_UNSET
             .iter()
             .copied()
             .filter(|flag| *flag != "--catalogd-cas-dir=")
@@ -275,9 +275,12 @@ mod tests {
     }
 
     #[test]
-    fn half_a_pair_is_refused() {
+    fn an_incomplete_pair_is_refused() {
         let args = parse(&["--tls-cert=a"]).unwrap();
-        assert_eq!(args.check(Binary::Catalogd).unwrap_err(), ArgsError::HalfATlsPair);
+        assert_eq!(
+            args.check(Binary::Catalogd).unwrap_err(),
+            ArgsError::IncompleteTlsPair
+        );
     }
 
     #[test]
@@ -290,6 +293,6 @@ mod tests {
         .unwrap();
         assert_eq!(args.tls.tls_custom_ciphers.len(), 2);
         assert_eq!(args.tls.tls_custom_curves.len(), 2);
-        assert!(args.tls.left_out().is_empty());
+        assert!(args.tls.unsupported().is_empty());
     }
 }

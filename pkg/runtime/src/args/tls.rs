@@ -1,28 +1,29 @@
-//! The flags about TLS.
+//! TLS flags.
 
 use std::path::PathBuf;
 
 use super::ArgsError;
-use crate::tls::{GroupName, MinVersion, Profile, ProfileName, SuiteName, left_out};
+use crate::tls::{GroupName, MinVersion, Profile, ProfileName, SuiteName, unsupported};
 
-/// What is served with, and how TLS is spoken.
+/// Serving certificate and TLS profile.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "TLS")]
 pub struct TlsArgs {
-    /// Serving certificate, PEM; read again when it changes. Without it an own one is made and renewed.
+    /// Serving certificate, PEM; reloaded when it changes. By default a self-managed certificate is issued and
+    /// renewed.
     #[arg(long, value_name = "FILE")]
     pub tls_cert: Option<PathBuf>,
     /// Key of the serving certificate, PEM.
     #[arg(long, value_name = "FILE")]
     pub tls_key: Option<PathBuf>,
-    /// How TLS is spoken, as server and to catalogd: modern (1.3), intermediate (1.2 and 1.3), old (as intermediate:
-    /// nothing older is built in) or custom.
+    /// TLS profile, as server and towards catalogd: modern (1.3), intermediate (1.2 and 1.3), old (same as
+    /// intermediate: nothing older is supported) or custom.
     #[arg(long, default_value = "intermediate", value_name = "PROFILE")]
     pub tls_profile: ProfileName,
-    /// Lowest version of profile custom: TLSv1.0 to TLSv1.3; below TLSv1.2 nothing is built in.
+    /// Minimum version of profile custom: TLSv1.0 to TLSv1.3; versions below TLSv1.2 are not supported.
     #[arg(long, default_value = "TLSv1.2", value_name = "VERSION")]
     pub tls_custom_version: MinVersion,
-    /// Suites of profile custom, by their Go names; empty for all. Those of TLS 1.3 are always on.
+    /// Cipher suites of profile custom, by their Go names; empty for all. Suites of TLS 1.3 are always enabled.
     #[arg(long, value_delimiter = ',', value_name = "SUITES")]
     pub tls_custom_ciphers: Vec<SuiteName>,
     /// Curves of profile custom, in order of preference; empty for all: X25519, prime256v1, secp384r1.
@@ -31,23 +32,23 @@ pub struct TlsArgs {
 }
 
 impl TlsArgs {
-    /// The serving certificate's files, when both are given.
+    /// Returns the files of the serving certificate, if given.
     ///
     /// # Errors
-    /// [`ArgsError::HalfATlsPair`] when only one is.
+    /// [`ArgsError::IncompleteTlsPair`] if only one file is given.
     pub fn files(&self) -> Result<Option<(PathBuf, PathBuf)>, ArgsError> {
         let given = |path: &Option<PathBuf>| path.clone().filter(|path| !path.as_os_str().is_empty());
         match (given(&self.tls_cert), given(&self.tls_key)) {
             (Some(cert), Some(key)) => Ok(Some((cert, key))),
             (None, None) => Ok(None),
-            _ => Err(ArgsError::HalfATlsPair),
+            _ => Err(ArgsError::IncompleteTlsPair),
         }
     }
 
-    /// How TLS is spoken.
+    /// Returns the TLS profile.
     ///
     /// # Errors
-    /// [`ArgsError::Profile`]: a custom profile that leaves nothing.
+    /// [`ArgsError::Profile`] if a custom profile allows nothing.
     pub fn profile(&self) -> Result<Profile, ArgsError> {
         match self.tls_profile {
             ProfileName::Custom => Profile::custom(
@@ -60,10 +61,10 @@ impl TlsArgs {
         }
     }
 
-    /// What was asked for and is not built in; to be warned of.
+    /// Returns requested names that this build does not support, for a warning.
     #[must_use]
-    pub fn left_out(&self) -> Vec<&'static str> {
-        left_out(
+    pub fn unsupported(&self) -> Vec<&'static str> {
+        unsupported(
             self.tls_profile,
             self.tls_custom_version,
             &self.tls_custom_ciphers,

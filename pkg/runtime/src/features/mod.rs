@@ -1,8 +1,7 @@
 //! Feature gates: `--feature-gates A=true,B=false`.
 //!
-//! What the user said is kept apart from the defaults, so that a gate that is not named and one
-//! that is set to `false` can be told apart. A gate belongs to one binary; the other refuses it,
-//! as upstream does.
+//! Explicit values are stored apart from the defaults, so that an unset gate differs from one that is `false`. A
+//! gate belongs to one binary; the other binary refuses it, as upstream does.
 
 mod table;
 
@@ -10,27 +9,27 @@ use std::{collections::BTreeMap, fmt, str::FromStr};
 
 pub use table::{Binary, Feature, GATES, Gate, Stage};
 
-/// Sets every gate of the binary that is still alpha and is not named itself, as in Kubernetes.
+/// Gate that sets every alpha gate of the binary that has no explicit value, as in Kubernetes.
 const ALL_ALPHA: &str = "AllAlpha";
-/// The same for beta; no gate is.
+/// Gate that sets every beta gate; there are none.
 const ALL_BETA: &str = "AllBeta";
 
-/// What the user said about the gates; the defaults fill the rest.
+/// Feature gates with explicit values; all others have their defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FeatureGates {
-    said: BTreeMap<Feature, bool>,
+    explicit: BTreeMap<Feature, bool>,
     all_alpha: Option<bool>,
-    /// Names that only one binary once had, taken without effect.
+    /// Given gates of earlier versions, without effect.
     retired: Vec<&'static str>,
 }
 
-/// Why a `--feature-gates` value was refused.
+/// Error for an invalid `--feature-gates` value.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum FeatureError {
-    /// No such gate, now or earlier.
+    /// The gate is unknown.
     #[error("unrecognized feature gate: {0}")]
     Unknown(String),
-    /// An entry without `=`.
+    /// The entry has no `=`.
     #[error("missing bool value for feature gate {0}: write {0}=true or {0}=false")]
     NoValue(String),
     /// The value is not a boolean.
@@ -38,44 +37,44 @@ pub enum FeatureError {
     NotABool {
         /// The gate.
         name: String,
-        /// What stood after `=`.
+        /// The text after `=`.
         value: String,
     },
 }
 
 impl FeatureGates {
-    /// Whether a behaviour is on.
+    /// Returns true if the feature is enabled.
     #[must_use]
     pub fn enabled(&self, feature: Feature) -> bool {
-        let Some(gate) = Gate::of(feature) else {
+        let Some(gate) = Gate::for_feature(feature) else {
             return false;
         };
-        if gate.fixed {
+        if gate.locked {
             return true;
         }
         let by_stage = self.all_alpha.filter(|_| gate.stage == Stage::Alpha);
-        self.said(feature).or(by_stage).unwrap_or(gate.default)
+        self.explicit(feature).or(by_stage).unwrap_or(gate.default)
     }
 
-    /// What the user said about a gate by its name; `None` when nothing.
+    /// Returns the explicit value of a gate, if any.
     #[must_use]
-    pub fn said(&self, feature: Feature) -> Option<bool> {
-        self.said.get(&feature).copied()
+    pub fn explicit(&self, feature: Feature) -> Option<bool> {
+        self.explicit.get(&feature).copied()
     }
 
-    /// The same gates with one of them set.
+    /// Returns the gates with one of them set.
     #[must_use]
     pub fn with(mut self, feature: Feature, on: bool) -> Self {
-        self.said.insert(feature, on);
+        self.explicit.insert(feature, on);
         self
     }
 
-    /// All of `others` in order, later ones winning (the flag may be repeated).
+    /// Merges `others` in order; later values win (the flag may be repeated).
     #[must_use]
     pub fn merged(others: &[Self]) -> Self {
         let mut all = Self::default();
         for other in others {
-            all.said.extend(&other.said);
+            all.explicit.extend(&other.explicit);
             all.all_alpha = other.all_alpha.or(all.all_alpha);
             all.retired.extend(&other.retired);
         }
@@ -87,8 +86,8 @@ impl FeatureGates {
     /// # Errors
     /// [`FeatureError::Unknown`].
     pub fn check(&self, binary: Binary) -> Result<(), FeatureError> {
-        let other = |gate: &&Gate| gate.binary != binary && self.said.contains_key(&gate.feature);
-        if let Some(gate) = GATES.iter().find(other) {
+        let foreign = |gate: &&Gate| gate.binary != binary && self.explicit.contains_key(&gate.feature);
+        if let Some(gate) = GATES.iter().find(foreign) {
             return Err(FeatureError::Unknown(gate.name.to_owned()));
         }
         match self.retired.first() {
@@ -99,24 +98,24 @@ impl FeatureGates {
         }
     }
 
-    /// Logs what is on, and what was asked for without effect. Once, at the start.
+    /// Logs the enabled gates and the given ones without effect.
     pub fn log(&self, binary: Binary) {
-        tracing::info!(gates = %self.of(binary), "feature gates");
-        for gate in GATES.iter().filter(|gate| gate.fixed) {
-            if self.said(gate.feature) == Some(false) {
+        tracing::info!(gates = %self.display(binary), "feature gates");
+        for gate in GATES.iter().filter(|gate| gate.locked) {
+            if self.explicit(gate.feature) == Some(false) {
                 tracing::info!(
                     gate = gate.name,
-                    "this behaviour is always on here; the gate changes nothing"
+                    "the feature is always enabled; the gate has no effect"
                 );
             }
         }
         for gate in &self.retired {
-            tracing::info!(gate, "this gate is of an earlier version and changes nothing");
+            tracing::info!(gate, "the gate is of an earlier version and has no effect");
         }
     }
 
-    /// The gates of one binary as they are, as the flag spells them.
-    pub fn of(&self, binary: Binary) -> impl fmt::Display {
+    /// Formats the effective gates of one binary in the syntax of the flag.
+    pub fn display(&self, binary: Binary) -> impl fmt::Display {
         fmt::from_fn(move |f| {
             let gates = GATES.iter().filter(|gate| gate.binary == binary);
             for (index, gate) in gates.enumerate() {
@@ -143,7 +142,7 @@ impl FromStr for FeatureGates {
                 value: value.to_owned(),
             })?;
             if let Some(gate) = GATES.iter().find(|gate| gate.name == name) {
-                gates.said.insert(gate.feature, on);
+                gates.explicit.insert(gate.feature, on);
             } else if name == ALL_ALPHA {
                 gates.all_alpha = Some(on);
             } else if let Some(retired) = table::RETIRED.iter().find(|retired| **retired == name) {
@@ -156,7 +155,7 @@ impl FromStr for FeatureGates {
     }
 }
 
-/// A boolean in the spellings of Go's `strconv.ParseBool`.
+/// Parses a boolean like Go's `strconv.ParseBool`.
 fn boolean(text: &str) -> Option<bool> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
@@ -176,17 +175,17 @@ mod tests {
     #[test]
     fn unset_is_not_false() {
         let gates = gates("DeploymentConfig=false, WebhookProviderCertManager=False");
-        assert_eq!(gates.said(Feature::DeploymentConfig), Some(false));
+        assert_eq!(gates.explicit(Feature::DeploymentConfig), Some(false));
         assert!(!gates.enabled(Feature::DeploymentConfig));
         assert!(!gates.enabled(Feature::WebhookProviderCertManager));
-        assert_eq!(gates.said(Feature::SingleOwnNamespaceInstallSupport), None);
+        assert_eq!(gates.explicit(Feature::SingleOwnNamespaceInstallSupport), None);
         assert!(gates.enabled(Feature::SingleOwnNamespaceInstallSupport));
         assert!(gates.enabled(Feature::WebhookProviderOpenshiftServiceCa));
         assert!(!gates.enabled(Feature::BundleReleaseSupport));
     }
 
     #[test]
-    fn later_ones_win() {
+    fn later_values_win() {
         let all = [
             gates("DeploymentConfig=true,AllAlpha=false"),
             gates("DeploymentConfig=false"),
@@ -196,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn all_alpha_spares_what_is_named_or_settled() {
+    fn all_alpha_spares_explicit_and_stable_gates() {
         let on = gates("AllAlpha=true,AllBeta=true,UpstreamCatalogSelection=false");
         assert!(on.enabled(Feature::BundleReleaseSupport));
         assert!(!on.enabled(Feature::UpstreamCatalogSelection));
@@ -206,14 +205,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_always_on_stays_on() {
+    fn locked_gates_stay_enabled() {
         let gates = gates("BoxcutterRuntime=false,APIV1MetasHandler=false");
         assert!(gates.enabled(Feature::BoxcutterRuntime));
         assert!(gates.enabled(Feature::ApiV1MetasHandler));
     }
 
     #[test]
-    fn each_binary_knows_its_own() {
+    fn gates_of_the_other_binary_are_refused() {
         let unknown = |name: &str| Err(FeatureError::Unknown(name.to_owned()));
         for gate in GATES {
             let gates = FeatureGates::default().with(gate.feature, true);
@@ -230,17 +229,17 @@ mod tests {
     }
 
     #[test]
-    fn refusals() {
-        let refused = |text: &str| text.parse::<FeatureGates>().unwrap_err().to_string();
-        assert_eq!(refused("Nope=true"), "unrecognized feature gate: Nope");
-        assert!(refused("DeploymentConfig").starts_with("missing bool value"));
-        assert!(refused("DeploymentConfig=yes").starts_with("invalid value of DeploymentConfig"));
+    fn invalid_values() {
+        let error_of = |text: &str| text.parse::<FeatureGates>().unwrap_err().to_string();
+        assert_eq!(error_of("Nope=true"), "unrecognized feature gate: Nope");
+        assert!(error_of("DeploymentConfig").starts_with("missing bool value"));
+        assert!(error_of("DeploymentConfig=yes").starts_with("invalid value of DeploymentConfig"));
     }
 
     #[test]
-    fn shown_as_the_flag_spells_them() {
+    fn displayed_in_the_syntax_of_the_flag() {
         assert_eq!(
-            FeatureGates::default().of(Binary::Catalogd).to_string(),
+            FeatureGates::default().display(Binary::Catalogd).to_string(),
             "APIV1MetasHandler=true,GraphQLCatalogQueries=false"
         );
     }

@@ -1,6 +1,6 @@
-//! Which gates there are: their names, whose they are, how settled, and what holds when nobody says anything.
+//! Feature gates: name, binary, stage, default.
 
-/// A behaviour that can be switched.
+/// A switchable feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Feature {
     /// Accept bundles that do not support watching all namespaces.
@@ -19,13 +19,13 @@ pub enum Feature {
     ApiV1MetasHandler,
     /// catalogd answers `/api/v1/graphql`.
     GraphQlCatalogQueries,
-    /// Catalogs are chosen between as upstream does; see docs/deviations.md. Ours alone.
+    /// Catalogs are selected as upstream does; see docs/deviations.md. Not a gate of upstream.
     UpstreamCatalogSelection,
-    /// Changes of CRDs are refused as upstream does; see docs/deviations.md. Ours alone.
+    /// Changes of CRDs are refused as upstream does; see docs/deviations.md. Not a gate of upstream.
     UpstreamCrdUpgradeSafety,
 }
 
-/// Whose command line a gate belongs to.
+/// Binary that a gate belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Binary {
     /// The catalog content service.
@@ -35,7 +35,7 @@ pub enum Binary {
 }
 
 impl Binary {
-    /// The name on the command line.
+    /// Returns the name of the executable.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -45,36 +45,36 @@ impl Binary {
     }
 }
 
-/// How settled a behaviour is, as Kubernetes names it.
+/// Feature stage, as in Kubernetes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// May change or go.
+    /// The feature may change or be removed.
     Alpha,
-    /// Here to stay.
+    /// The feature is stable.
     Ga,
 }
 
-/// What is known of a gate.
+/// Properties of a feature gate.
 #[derive(Clone, Copy, Debug)]
 pub struct Gate {
-    /// The behaviour.
+    /// Feature.
     pub feature: Feature,
-    /// The name on the command line, upstream's.
+    /// Name on the command line, upstream's.
     pub name: &'static str,
-    /// Whose it is.
+    /// Binary that the gate belongs to.
     pub binary: Binary,
     /// Upstream's stage.
     pub stage: Stage,
-    /// What holds when nobody says anything.
+    /// Default value.
     pub default: bool,
-    /// The behaviour is part of this product and always on: the gate is taken, and `false` changes nothing.
-    pub fixed: bool,
+    /// The feature is always enabled: the gate is accepted, and `false` has no effect.
+    pub locked: bool,
 }
 
-/// Gates of earlier versions of operator-controller: taken, without effect, because manifests rendered for them are around.
+/// Gates of earlier versions of operator-controller: accepted without effect, because existing manifests set them.
 pub(super) const RETIRED: [&str; 3] = ["PreflightPermissions", "SyntheticPermissions", "HelmChartSupport"];
 
-/// Every gate. Where the default is not upstream's, docs/deviations.md says so.
+/// Feature gates. docs/deviations.md lists the defaults that differ from upstream's.
 pub const GATES: [Gate; 10] = [
     alpha(
         Feature::SingleOwnNamespaceInstallSupport,
@@ -87,18 +87,18 @@ pub const GATES: [Gate; 10] = [
         "WebhookProviderOpenshiftServiceCA",
     )
     .ga(),
-    alpha(Feature::BoxcutterRuntime, "BoxcutterRuntime").fixed(),
+    alpha(Feature::BoxcutterRuntime, "BoxcutterRuntime").locked(),
     alpha(Feature::DeploymentConfig, "DeploymentConfig").on(),
     alpha(Feature::BundleReleaseSupport, "BundleReleaseSupport"),
     alpha(Feature::ApiV1MetasHandler, "APIV1MetasHandler")
         .catalogd()
-        .fixed(),
+        .locked(),
     alpha(Feature::GraphQlCatalogQueries, "GraphQLCatalogQueries").catalogd(),
     alpha(Feature::UpstreamCatalogSelection, "UpstreamCatalogSelection"),
     alpha(Feature::UpstreamCrdUpgradeSafety, "UpstreamCRDUpgradeSafety"),
 ];
 
-/// A gate of operator-controller that is off.
+/// Returns an alpha gate of operator-controller that is off.
 const fn alpha(feature: Feature, name: &'static str) -> Gate {
     Gate {
         feature,
@@ -106,7 +106,7 @@ const fn alpha(feature: Feature, name: &'static str) -> Gate {
         binary: Binary::OperatorController,
         stage: Stage::Alpha,
         default: false,
-        fixed: false,
+        locked: false,
     }
 }
 
@@ -121,8 +121,8 @@ impl Gate {
         self.on()
     }
 
-    const fn fixed(mut self) -> Self {
-        self.fixed = true;
+    const fn locked(mut self) -> Self {
+        self.locked = true;
         self.on()
     }
 
@@ -131,8 +131,8 @@ impl Gate {
         self
     }
 
-    /// The gate of a behaviour.
-    pub(super) fn of(feature: Feature) -> Option<&'static Self> {
+    /// Returns the gate of a feature.
+    pub(super) fn for_feature(feature: Feature) -> Option<&'static Self> {
         GATES.iter().find(|gate| gate.feature == feature)
     }
 }

@@ -1,49 +1,49 @@
-//! Whether to take, keep or wait for a lease. Pure.
+//! Decision to acquire, renew or wait for a lease. Pure.
 
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-/// What this process saw of a lease held by somebody.
+/// State of a lease as this process observed it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Observed {
-    /// Who holds it; empty when it was released.
+pub struct ObservedLease {
+    /// Identity of the holder; empty if the lease was released.
     pub holder: String,
-    /// How long the holder claims it for.
+    /// Lease duration that the holder claims.
     pub duration: Duration,
-    /// When this process saw the lease change last, by its own clock: the holder's may be wrong.
+    /// Time of the last observed change by the local clock: the holder's clock may be wrong.
     pub changed: Timestamp,
 }
 
-/// What to do about a lease now.
+/// Next action on a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Nobody holds it, or its holder went silent: try to take it.
+    /// The lease is free or expired: try to acquire it.
     Acquire,
-    /// We hold it: renew it.
+    /// This process holds the lease: renew it.
     Renew,
-    /// Somebody else holds it, for at least this long.
+    /// Another process holds the lease, for at least this long.
     Wait(Duration),
 }
 
-/// Decides by what was seen (`None`: there is no lease), who we are, and the time.
+/// Decides from the observed lease (`None`: it does not exist), the own identity, and the time.
 #[must_use]
-pub fn evaluate(lease: Option<&Observed>, me: &str, now: Timestamp) -> Decision {
+pub fn evaluate(lease: Option<&ObservedLease>, identity: &str, now: Timestamp) -> Decision {
     let Some(lease) = lease else {
         return Decision::Acquire;
     };
-    if lease.holder == me {
+    if lease.holder == identity {
         return Decision::Renew;
     }
     if lease.holder.is_empty() {
         return Decision::Acquire;
     }
-    let silent = now
+    let silence = now
         .duration_since(lease.changed)
         .max(SignedDuration::ZERO)
         .unsigned_abs();
-    match lease.duration.checked_sub(silent) {
-        Some(left) if !left.is_zero() => Decision::Wait(left),
+    match lease.duration.checked_sub(silence) {
+        Some(remaining) if !remaining.is_zero() => Decision::Wait(remaining),
         _ => Decision::Acquire,
     }
 }
@@ -54,11 +54,11 @@ mod tests {
 
     const DURATION: Duration = Duration::from_secs(137);
 
-    fn held_by(holder: &str, seconds_ago: i64) -> (Observed, Timestamp) {
+    fn held_by(holder: &str, seconds_ago: i64) -> (ObservedLease, Timestamp) {
         let now = Timestamp::from_second(1_000_000).unwrap();
         let changed = Timestamp::from_second(1_000_000 - seconds_ago).unwrap();
         (
-            Observed {
+            ObservedLease {
                 holder: holder.to_owned(),
                 duration: DURATION,
                 changed,
@@ -81,7 +81,7 @@ mod tests {
         );
         let (expired, now) = held_by("other", 137);
         assert_eq!(evaluate(Some(&expired), "me", now), Decision::Acquire);
-        // Our clock went backwards: not silent at all, rather than silent for ever.
+        // The local clock went backwards: the holder counts as alive.
         let (ahead, now) = held_by("other", -50);
         assert_eq!(evaluate(Some(&ahead), "me", now), Decision::Wait(DURATION));
     }

@@ -1,10 +1,9 @@
-//! Leader election by a `coordination.k8s.io` Lease, with the names and times of upstream.
+//! Leader election by a `coordination.k8s.io` Lease, with upstream's names and times.
 //!
-//! The deciding is in [`decide`]; this is the thin task around it. Writes carry the resource
-//! version that was read, so of two that try at once one loses. A leader that cannot renew in
-//! [`RENEW_DEADLINE`] ends its work and reports [`LeaseError::Lost`]; the process should then
-//! exit. `kube-lease-manager` was looked at and not taken: it has one grace time in place of
-//! a renew deadline and a retry period, so upstream's timing cannot be kept with it.
+//! [`decide`] has the pure logic, this module the task around it. Writes carry the resource version that was read,
+//! so that only one of two concurrent writers succeeds. A leader that cannot renew within [`RENEW_DEADLINE`] stops
+//! its work and reports [`LeaseError::Lost`]; the process should then exit. `kube-lease-manager` has one grace
+//! period in place of a renew deadline and a retry period, which rules out upstream's timing.
 
 pub mod decide;
 
@@ -24,44 +23,44 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::{events::Events, metrics::Registry};
-use decide::{Decision, Observed, evaluate};
+use decide::{Decision, ObservedLease, evaluate};
 
-/// How long others must wait after a holder's last sign of life.
+/// Time that other candidates must wait after the last observed renewal.
 pub const LEASE_DURATION: Duration = Duration::from_secs(137);
-/// A leader that has not renewed for this long stops leading.
+/// Time without a renewal after which a leader stops leading.
 pub const RENEW_DEADLINE: Duration = Duration::from_secs(107);
-/// Time between two tries to take or renew.
+/// Time between two attempts to acquire or renew.
 pub const RETRY_PERIOD: Duration = Duration::from_secs(26);
-/// Who reports elections. client-go puts the identity here, which is longer than `events.k8s.io/v1` takes.
-const ELECTOR: &str = "leader-election";
-/// Reason of the events that tell who leads.
-const ELECTION: &str = "LeaderElection";
-/// How long one call to the API server may take.
-const CALL: Duration = Duration::from_secs(10);
-/// How long the work may take to stop after the lease was lost, before we return anyway.
-const STOP: Duration = Duration::from_secs(20);
+/// Reporter of election events. client-go uses the identity, which is too long for `events.k8s.io/v1`.
+const REPORTER: &str = "leader-election";
+/// Reason of election events.
+const EVENT_REASON: &str = "LeaderElection";
+/// Timeout for a call to the API server.
+const CALL_TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum time for the work to stop after the lease was lost.
+const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Which lease, for whom, with which times.
+/// Settings of a leader election.
 #[derive(Clone, Debug)]
 pub struct LeaseConfig {
     /// Namespace of the Lease.
     pub namespace: String,
     /// Name of the Lease.
     pub name: String,
-    /// Who we are; see [`identity`].
+    /// Identity of this process; see [`identity`].
     pub identity: String,
     /// See [`LEASE_DURATION`].
     pub lease_duration: Duration,
-    /// See [`RENEW_DEADLINE`]; shorter than the lease's duration.
+    /// See [`RENEW_DEADLINE`]; shorter than the lease duration.
     pub renew_deadline: Duration,
     /// See [`RETRY_PERIOD`]; shorter than the renew deadline.
     pub retry_period: Duration,
-    /// 1 while this process leads.
+    /// Gauge that is 1 while this process leads.
     pub leading: Gauge,
 }
 
 impl LeaseConfig {
-    /// A lease with upstream's times and a fresh identity.
+    /// Returns settings with upstream's times and a new identity.
     #[must_use]
     pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
         Self {
@@ -75,23 +74,23 @@ impl LeaseConfig {
         }
     }
 
-    /// The same lease, with whether it is held among the metrics, under client-go's name.
+    /// Registers the gauge of leadership under client-go's name.
     #[must_use]
     pub fn measured(self, registry: &Registry) -> Self {
-        let masters = Family::<Vec<(&'static str, String)>, Gauge>::default();
-        let leading = masters.get_or_create_owned(&vec![("name", self.name.clone())]);
+        let status = Family::<Vec<(&'static str, String)>, Gauge>::default();
+        let leading = status.get_or_create_owned(&vec![("name", self.name.clone())]);
         registry.register(|inner| {
             inner.register(
                 "leader_election_master_status",
                 "Whether this process leads: 0 or 1, by the name of the lease",
-                masters,
+                status,
             );
         });
         Self { leading, ..self }
     }
 }
 
-/// `<pod name>_<random uuid>`: unique even when a pod's container restarts.
+/// Returns `<pod name>_<random uuid>`, which differs between restarts of a pod's container.
 #[must_use]
 pub fn identity() -> String {
     let host = std::env::var("POD_NAME")
@@ -101,7 +100,7 @@ pub fn identity() -> String {
         .map(|name| name.trim().to_owned())
         .filter(|name| !name.is_empty())
         .unwrap_or_else(|| "unknown".to_owned());
-    // Version 4, variant 1, as uuids of this kind are marked.
+    // Version 4, variant 1 (RFC 9562).
     let bits = rand::random::<u128>() & !(0xf << 76) & !(0x3 << 62) | (0x4 << 76) | (0x2 << 62);
     let hex = format!("{bits:032x}");
     let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
@@ -115,10 +114,10 @@ pub fn identity() -> String {
     )
 }
 
-/// Why leading ended other than by shutdown.
+/// Error that ends leadership before shutdown.
 #[derive(Debug, thiserror::Error)]
 pub enum LeaseError {
-    /// The lease could not be renewed in time, or somebody else took it.
+    /// The renewal failed for too long, or another process took the lease.
     #[error("lease {namespace}/{name} was lost: another replica may lead now, so this process must end")]
     Lost {
         /// The Lease's namespace.
@@ -128,10 +127,10 @@ pub enum LeaseError {
     },
 }
 
-/// Runs `work` while holding the lease; without a configuration, at once.
+/// Runs `work` while holding the lease; without a configuration, immediately.
 ///
-/// `work` gets a token that is cancelled on shutdown or when the lease is lost, and should then
-/// return. When it has returned (or shutdown came before leading) the lease is released.
+/// `work` gets a token that is cancelled on shutdown or when the lease is lost, and should then return. After that,
+/// or on shutdown before leading, the lease is released.
 ///
 /// # Errors
 /// [`LeaseError::Lost`].
@@ -149,24 +148,24 @@ where
         return Ok(Some(work(shutdown).await));
     };
     let mut candidate = Candidate {
-        events: Events::new(client.clone(), ELECTOR),
+        events: Events::new(client.clone(), REPORTER),
         api: Api::namespaced(client, &config.namespace),
         config,
-        seen: None,
+        cached: None,
     };
     if !candidate.acquire(&shutdown).await {
         return Ok(None);
     }
     candidate.config.leading.set(1);
-    candidate.tell_leading();
+    candidate.publish_started();
     let leading = shutdown.child_token();
     let mut working = pin!(work(leading.clone()));
     let lost = tokio::select! {
         done = &mut working => {
             candidate.config.leading.set(0);
-            let stopped = candidate.election("stopped leading");
+            let stopped = candidate.election_event("stopped leading");
             candidate.release().await;
-            candidate.tell_last(stopped).await;
+            candidate.publish_stopped(stopped).await;
             return Ok(Some(done));
         }
         () = candidate.renew_until_lost() => LeaseError::Lost {
@@ -177,11 +176,11 @@ where
     candidate.config.leading.set(0);
     tracing::error!(lease = candidate.config.name, "lease lost");
     leading.cancel();
-    if timeout(STOP, working).await.is_err() {
+    if timeout(STOP_TIMEOUT, working).await.is_err() {
         tracing::error!(lease = candidate.config.name, "work did not stop in time");
     }
-    let stopped = candidate.election("stopped leading");
-    candidate.tell_last(stopped).await;
+    let stopped = candidate.election_event("stopped leading");
+    candidate.publish_stopped(stopped).await;
     Err(lost)
 }
 
@@ -189,19 +188,19 @@ struct Candidate {
     api: Api<Lease>,
     events: Events,
     config: LeaseConfig,
-    seen: Option<Seen>,
+    cached: Option<CachedLease>,
 }
 
-/// The lease as last read, and when it was last seen to change.
-struct Seen {
+/// The lease as last read, and the time of its last observed change.
+struct CachedLease {
     lease: Lease,
     changed: Timestamp,
 }
 
 impl Candidate {
-    /// What the event of an election is about, and what it says: the lease, and client-go's words.
-    fn election(&self, what: &str) -> (ObjectReference, String) {
-        let lease = self.seen.as_ref().map(|seen| &seen.lease.metadata);
+    /// Returns object and note of an election event: the lease, and client-go's words.
+    fn election_event(&self, action: &str) -> (ObjectReference, String) {
+        let lease = self.cached.as_ref().map(|cached| &cached.lease.metadata);
         let object = ObjectReference {
             api_version: Some("coordination.k8s.io/v1".to_owned()),
             kind: Some("Lease".to_owned()),
@@ -210,39 +209,41 @@ impl Candidate {
             uid: lease.and_then(|metadata| metadata.uid.clone()),
             ..ObjectReference::default()
         };
-        (object, format!("{} {what}", self.config.identity))
+        (object, format!("{} {action}", self.config.identity))
     }
 
-    fn tell_leading(&self) {
-        let (object, note) = self.election("became leader");
-        self.events.normal(object, ELECTION, "Acquire", &note);
+    fn publish_started(&self) {
+        let (object, note) = self.election_event("became leader");
+        self.events.normal(object, EVENT_REASON, "Acquire", &note);
     }
 
-    /// The process may end right behind it.
-    async fn tell_last(&self, (object, note): (ObjectReference, String)) {
-        // Another action than the first: else it would be counted as the same event again.
-        self.events.normal_now(object, ELECTION, "Release", &note).await;
+    /// Writes the last event; the process may exit right after it.
+    async fn publish_stopped(&self, (object, note): (ObjectReference, String)) {
+        // The action differs from the first event's: otherwise the events would be aggregated.
+        self.events
+            .normal_now(object, EVENT_REASON, "Release", &note)
+            .await;
     }
 
-    /// Waits until the lease is ours (`true`) or the token is cancelled.
+    /// Waits until this process holds the lease (`true`) or the token is cancelled.
     async fn acquire(&mut self, shutdown: &CancellationToken) -> bool {
         tracing::info!(
             lease = self.config.name,
             me = self.config.identity,
-            "waiting to lead"
+            "waiting for the lease"
         );
         loop {
-            let held = tokio::select! {
+            let acquired = tokio::select! {
                 () = shutdown.cancelled() => return false,
-                held = self.step() => held,
+                acquired = self.try_acquire_or_renew() => acquired,
             };
-            match held {
+            match acquired {
                 Ok(true) => {
                     tracing::info!(lease = self.config.name, "leading");
                     return true;
                 }
                 Ok(false) => {}
-                Err(error) => tracing::warn!(lease = self.config.name, error, "lease cannot be taken"),
+                Err(error) => tracing::warn!(lease = self.config.name, error, "lease not acquired"),
             }
             let jitter = self.config.retry_period.mul_f64(rand::random_range(0.0..0.2));
             tokio::select! {
@@ -252,14 +253,14 @@ impl Candidate {
         }
     }
 
-    /// Renews every retry period; returns when that failed for the whole renew deadline, or at
-    /// once when somebody else holds the lease.
+    /// Renews every retry period. Returns when renewals failed for the whole renew deadline, or at once when another
+    /// process holds the lease.
     async fn renew_until_lost(&mut self) {
         let mut renewed = Instant::now();
         loop {
             sleep(self.config.retry_period).await;
             let left = self.config.renew_deadline.saturating_sub(renewed.elapsed());
-            match timeout(left, self.step()).await {
+            match timeout(left, self.try_acquire_or_renew()).await {
                 Ok(Ok(true)) => renewed = Instant::now(),
                 Ok(Ok(false)) if self.held_by_other() => return,
                 Ok(Ok(false)) => {}
@@ -273,29 +274,29 @@ impl Candidate {
     }
 
     fn held_by_other(&self) -> bool {
-        self.seen.as_ref().is_some_and(|seen| {
-            let holder = holder(&seen.lease);
+        self.cached.as_ref().is_some_and(|cached| {
+            let holder = holder(&cached.lease);
             !holder.is_empty() && holder != self.config.identity
         })
     }
 
-    /// Reads the lease and takes or renews it when [`evaluate`] says so; whether it is ours.
-    async fn step(&mut self) -> Result<bool, String> {
-        let found = timeout(CALL, self.api.get_opt(&self.config.name))
+    /// Reads the lease, and acquires or renews it if [`evaluate`] says so. Returns true if this process holds it.
+    async fn try_acquire_or_renew(&mut self) -> Result<bool, String> {
+        let found = timeout(CALL_TIMEOUT, self.api.get_opt(&self.config.name))
             .await
             .map_err(|_| "the API server did not answer in time".to_owned())?
             .map_err(|error| crate::telemetry::chain(&error))?;
         let now = Timestamp::now();
-        self.note(found, now);
+        self.observe(found, now);
         let observed = self
-            .seen
+            .cached
             .as_ref()
-            .map(|seen| observed(seen, self.config.lease_duration));
+            .map(|cached| observed(cached, self.config.lease_duration));
         if let Decision::Wait(left) = evaluate(observed.as_ref(), &self.config.identity, now) {
             tracing::debug!(lease = self.config.name, ?left, "held by another replica");
             return Ok(false);
         }
-        let lease = self.claimed(now);
+        let lease = self.with_own_holder(now);
         let params = PostParams::default();
         let write = async {
             if lease.metadata.resource_version.is_some() {
@@ -304,12 +305,12 @@ impl Candidate {
                 self.api.create(&params, &lease).await
             }
         };
-        let written = timeout(CALL, write)
+        let written = timeout(CALL_TIMEOUT, write)
             .await
             .map_err(|_| "the API server did not answer in time".to_owned())?;
         match written {
             Ok(lease) => {
-                self.note(Some(lease), Timestamp::now());
+                self.observe(Some(lease), Timestamp::now());
                 Ok(true)
             }
             // Another replica was faster.
@@ -318,20 +319,20 @@ impl Candidate {
         }
     }
 
-    fn note(&mut self, found: Option<Lease>, now: Timestamp) {
-        self.seen = found.map(|lease| {
-            let unchanged = self.seen.as_ref().filter(|seen| {
-                seen.lease.metadata.uid == lease.metadata.uid
-                    && seen.lease.metadata.resource_version == lease.metadata.resource_version
+    fn observe(&mut self, found: Option<Lease>, now: Timestamp) {
+        self.cached = found.map(|lease| {
+            let unchanged = self.cached.as_ref().filter(|cached| {
+                cached.lease.metadata.uid == lease.metadata.uid
+                    && cached.lease.metadata.resource_version == lease.metadata.resource_version
             });
-            let changed = unchanged.map_or(now, |seen| seen.changed);
-            Seen { lease, changed }
+            let changed = unchanged.map_or(now, |cached| cached.changed);
+            CachedLease { lease, changed }
         });
     }
 
-    /// The lease with us as its holder as of `now`.
-    fn claimed(&self, now: Timestamp) -> Lease {
-        let mut lease = self.seen.as_ref().map_or_else(
+    /// Returns the lease with this process as its holder as of `now`.
+    fn with_own_holder(&self, now: Timestamp) -> Lease {
+        let mut lease = self.cached.as_ref().map_or_else(
             || Lease {
                 metadata: ObjectMeta {
                     name: Some(self.config.name.clone()),
@@ -340,7 +341,7 @@ impl Candidate {
                 },
                 spec: None,
             },
-            |seen| seen.lease.clone(),
+            |cached| cached.lease.clone(),
         );
         let ours = holder(&lease) == self.config.identity;
         let spec = lease.spec.get_or_insert_default();
@@ -354,9 +355,9 @@ impl Candidate {
         lease
     }
 
-    /// Lets another replica take over at once. Failing to is no harm: the lease then expires.
+    /// Releases the lease, so that another replica can take over at once. If the release fails, the lease expires.
     async fn release(&mut self) {
-        let Some(Seen { mut lease, .. }) = self.seen.take() else {
+        let Some(CachedLease { mut lease, .. }) = self.cached.take() else {
             return;
         };
         if holder(&lease) != self.config.identity {
@@ -373,7 +374,7 @@ impl Candidate {
             ..LeaseSpec::default()
         });
         let released = timeout(
-            CALL,
+            CALL_TIMEOUT,
             self.api
                 .replace(&self.config.name, &PostParams::default(), &lease),
         )
@@ -394,18 +395,18 @@ fn holder(lease: &Lease) -> &str {
         .unwrap_or_default()
 }
 
-fn observed(seen: &Seen, default: Duration) -> Observed {
-    let claimed = seen
+fn observed(cached: &CachedLease, default: Duration) -> ObservedLease {
+    let duration = cached
         .lease
         .spec
         .as_ref()
         .and_then(|spec| spec.lease_duration_seconds);
-    Observed {
-        holder: holder(&seen.lease).to_owned(),
-        duration: claimed
+    ObservedLease {
+        holder: holder(&cached.lease).to_owned(),
+        duration: duration
             .and_then(|seconds| u64::try_from(seconds).ok())
             .map_or(default, Duration::from_secs),
-        changed: seen.changed,
+        changed: cached.changed,
     }
 }
 

@@ -1,14 +1,14 @@
-//! The older text format of Prometheus, for readers that do not ask for `OpenMetrics`.
+//! The older text format of Prometheus, for scrapers that do not request `OpenMetrics`.
 //!
-//! The differences that matter: a counter is declared under the name of its samples, there are no units, no end mark and
-//! no type `info`. A parser of the older format fails on the last.
+//! Relevant differences: a counter is declared under the name of its samples; units, the end mark and the type
+//! `info` do not exist. A parser of the older format fails on `info`.
 
 use std::fmt::Write as _;
 
-/// From the text of `OpenMetrics`.
-pub(super) fn plain(openmetrics: &str) -> String {
+/// Converts `OpenMetrics` text.
+pub(super) fn from_openmetrics(openmetrics: &str) -> String {
     let mut text = String::with_capacity(openmetrics.len());
-    // A metric's help comes before its type, which says how it is to be named.
+    // A metric's help precedes its type, which determines its name.
     let mut help = None;
     for line in openmetrics.lines() {
         if let Some(rest) = line.strip_prefix("# HELP ") {
@@ -43,7 +43,7 @@ mod tests {
                            # HELP b Build.\n# TYPE b info\nb_info{version=\"1\"} 1\n\
                            # HELP c Size.\n# TYPE c gauge\nc 2.5\n# EOF\n";
         assert_eq!(
-            plain(openmetrics),
+            from_openmetrics(openmetrics),
             "# HELP a_total Things.\n# TYPE a_total counter\na_total 1\n\
              # HELP b_info Build.\n# TYPE b_info gauge\nb_info{version=\"1\"} 1\n\
              # HELP c Size.\n# TYPE c gauge\nc 2.5\n"

@@ -1,4 +1,4 @@
-//! What the kernel says of this process, under the names that every Prometheus client library has.
+//! Kernel statistics of this process, under the names of all Prometheus client libraries.
 
 use std::fs;
 
@@ -8,14 +8,14 @@ use prometheus_client::{
     metrics::{counter::ConstCounter, gauge::ConstGauge},
 };
 
-/// Ticks per second of the times in `/proc/self/stat`: the same on every architecture that is built for.
-const TICKS: f64 = 100.0;
+/// Clock ticks per second in `/proc/self/stat`, equal on all supported architectures.
+const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Reads `/proc/self` at every scrape; what cannot be read is left out.
+/// Collector that reads `/proc/self` at every scrape and omits unreadable values.
 #[derive(Debug)]
-pub(super) struct Process;
+pub(super) struct ProcessCollector;
 
-impl Collector for Process {
+impl Collector for ProcessCollector {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), std::fmt::Error> {
         let mut gauge = |name: &str, help: &str, value: Option<f64>| match value {
             None => Ok(()),
@@ -62,7 +62,7 @@ impl Collector for Process {
     }
 }
 
-/// A line of `/proc/self/status` that is given in kB.
+/// Reads a line of `/proc/self/status` with a value in kB.
 fn bytes(status: &str, field: &str) -> Option<f64> {
     let line = status.lines().find_map(|line| line.strip_prefix(field))?;
     let kilobytes: f64 = line.split_whitespace().next()?.parse().ok()?;
@@ -71,7 +71,7 @@ fn bytes(status: &str, field: &str) -> Option<f64> {
 
 fn open_files() -> Option<f64> {
     let open = fs::read_dir("/proc/self/fd").ok()?.count();
-    // One of them is the directory that is being read.
+    // One of the descriptors is the directory being read.
     u32::try_from(open.saturating_sub(1)).ok().map(f64::from)
 }
 
@@ -82,12 +82,12 @@ fn max_open_files(limits: &str) -> Option<f64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// User and system time. The name of the process, in parentheses, may hold anything.
+/// Returns user and system time. The process name, in parentheses, may contain any character.
 fn processor_seconds(stat: &str) -> Option<f64> {
     let (_, fields) = stat.rsplit_once(") ")?;
     let mut fields = fields.split_whitespace().skip(11);
     let mut ticks = || fields.next()?.parse::<f64>().ok();
-    Some((ticks()? + ticks()?) / TICKS)
+    Some((ticks()? + ticks()?) / TICKS_PER_SECOND)
 }
 
 #[cfg(test)]
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_the_kernel_writes() {
+    fn parses_proc_files() {
         let status = "Name:\tx\nVmSize:\t  123456 kB\nVmRSS:\t    2048 kB\n";
         assert_eq!(bytes(status, "VmRSS:"), Some(2_097_152.0));
         assert_eq!(bytes(status, "VmHWM:"), None);

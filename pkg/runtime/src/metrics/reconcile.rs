@@ -1,7 +1,6 @@
-//! How often and how long objects are reconciled, under controller-runtime's names, so that dashboards made for upstream
-//! show it.
+//! Number and duration of reconciles, under controller-runtime's names for dashboards made for upstream.
 //!
-//! What is missing of them is the queue (`workqueue_*`): kube's runtime does not tell what waits in it.
+//! The metrics of the queue (`workqueue_*`) are missing: kube's runtime does not expose them.
 
 use std::time::Instant;
 
@@ -22,29 +21,29 @@ const BUCKETS: [f64; 40] = [
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Of {
+struct ControllerLabels {
     controller: &'static str,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfResult {
+struct ResultLabels {
     controller: &'static str,
     result: &'static str,
 }
 
-/// How a reconcile ended.
+/// Result of a reconcile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// Nothing more to do until something changes.
+pub enum ReconcileResult {
+    /// The reconcile succeeded and waits for a change.
     Success,
-    /// All well; to be looked at again later.
+    /// The reconcile succeeded and is repeated later.
     RequeueAfter,
-    /// Something failed, and is tried again.
+    /// The reconcile failed and is retried.
     Error,
 }
 
-impl Ended {
-    /// How a reconcile ended that asks to be looked at again, or not; `failed` when it is because of a failure.
+impl ReconcileResult {
+    /// Returns the result for `action`; `failed` if the action is the retry of a failure.
     #[must_use]
     pub fn of(action: &Action, failed: bool) -> Self {
         if failed {
@@ -65,19 +64,19 @@ impl Ended {
     }
 }
 
-/// The metrics of all controllers of a process. Clones share them.
+/// Metrics of all controllers of a process. Clones share them.
 #[derive(Clone, Debug)]
-pub struct Reconciles {
-    total: Family<OfResult, Counter>,
-    errors: Family<Of, Counter>,
-    panics: Family<Of, Counter>,
-    seconds: Family<Of, Histogram, fn() -> Histogram>,
-    workers: Family<Of, Gauge>,
-    active: Family<Of, Gauge>,
+pub struct ReconcileMetrics {
+    total: Family<ResultLabels, Counter>,
+    errors: Family<ControllerLabels, Counter>,
+    panics: Family<ControllerLabels, Counter>,
+    seconds: Family<ControllerLabels, Histogram, fn() -> Histogram>,
+    workers: Family<ControllerLabels, Gauge>,
+    active: Family<ControllerLabels, Gauge>,
 }
 
-impl Default for Reconciles {
-    /// Shown by nobody.
+impl Default for ReconcileMetrics {
+    /// Returns metrics that are not registered.
     fn default() -> Self {
         Self {
             total: Family::default(),
@@ -90,7 +89,7 @@ impl Default for Reconciles {
     }
 }
 
-impl Reconciles {
+impl ReconcileMetrics {
     /// Registers the metrics.
     #[must_use]
     pub fn register(registry: &Registry) -> Self {
@@ -130,60 +129,67 @@ impl Reconciles {
         all
     }
 
-    /// The metrics of the controller `name`, which reconciles up to `workers` objects at once.
+    /// Returns the metrics of the controller `name`, which runs up to `workers` reconciles at once.
     #[must_use]
-    pub fn controller(&self, name: &'static str, workers: u16) -> Controller {
-        let of = Of { controller: name };
-        self.workers.get_or_create(&of).set(i64::from(workers));
-        self.active.get_or_create(&of).set(0);
-        // Without these a rate over the first failure would show nothing.
-        drop(self.errors.get_or_create(&of));
-        drop(self.panics.get_or_create(&of));
-        for ended in [Ended::Success, Ended::RequeueAfter, Ended::Error] {
-            drop(self.total.get_or_create(&OfResult {
+    pub fn controller(&self, name: &'static str, workers: u16) -> ControllerMetrics {
+        let labels = ControllerLabels { controller: name };
+        self.workers.get_or_create(&labels).set(i64::from(workers));
+        self.active.get_or_create(&labels).set(0);
+        // A rate over the first failure requires an initial zero.
+        drop(self.errors.get_or_create(&labels));
+        drop(self.panics.get_or_create(&labels));
+        for result in [
+            ReconcileResult::Success,
+            ReconcileResult::RequeueAfter,
+            ReconcileResult::Error,
+        ] {
+            drop(self.total.get_or_create(&ResultLabels {
                 controller: name,
-                result: ended.label(),
+                result: result.label(),
             }));
         }
-        Controller {
+        ControllerMetrics {
             all: self.clone(),
             name,
         }
     }
 }
 
-/// The metrics of one controller; by default, such as nobody sees.
+/// Metrics of one controller; unregistered by default.
 #[derive(Clone, Debug, Default)]
-pub struct Controller {
-    all: Reconciles,
+pub struct ControllerMetrics {
+    all: ReconcileMetrics,
     name: &'static str,
 }
 
-impl Controller {
-    /// Does one reconcile, counts it by how it `ended`, and notes how long it took. One that is dropped before its end
-    /// is not counted.
-    pub async fn measure<T>(&self, work: impl Future<Output = T>, ended: impl FnOnce(&T) -> Ended) -> T {
-        let of = Of {
+impl ControllerMetrics {
+    /// Runs a reconcile and records its result and duration. A reconcile that is dropped early is not counted.
+    pub async fn measure<T>(
+        &self,
+        work: impl Future<Output = T>,
+        result: impl FnOnce(&T) -> ReconcileResult,
+    ) -> T {
+        let labels = ControllerLabels {
             controller: self.name,
         };
-        let _active = Active::new(self.all.active.get_or_create_owned(&of));
+        let _worker = ActiveWorker::new(self.all.active.get_or_create_owned(&labels));
         let started = Instant::now();
-        let done = work.await;
+        let output = work.await;
         let seconds = started.elapsed().as_secs_f64();
-        let ended = ended(&done);
-        self.all.seconds.get_or_create(&of).observe(seconds);
-        if ended == Ended::Error {
-            self.all.errors.get_or_create(&of).inc();
+        let result = result(&output);
+        self.all.seconds.get_or_create(&labels).observe(seconds);
+        if result == ReconcileResult::Error {
+            self.all.errors.get_or_create(&labels).inc();
         }
-        let result = OfResult {
+        let result = ResultLabels {
             controller: self.name,
-            result: ended.label(),
+            result: result.label(),
         };
         self.all.total.get_or_create(&result).inc();
-        done
+        output
     }
 
-    /// Does one reconcile of `object`, of this kind and name; a panic in it is logged and counted, and ends nothing else.
+    /// Runs a reconcile of `object`, of this kind and name; a panic is caught, logged and counted.
     ///
     /// # Errors
     /// [`Panicked`].
@@ -193,29 +199,29 @@ impl Controller {
         object: &str,
         work: impl Future<Output = T>,
     ) -> Result<T, Panicked> {
-        let done = guard(work).await;
-        if let Err(error) = &done {
-            let of = Of {
+        let output = guard(work).await;
+        if let Err(error) = &output {
+            let labels = ControllerLabels {
                 controller: self.name,
             };
-            self.all.panics.get_or_create(&of).inc();
-            tracing::error!(kind, name = object, %error, "reconcile panicked; trying again");
+            self.all.panics.get_or_create(&labels).inc();
+            tracing::error!(kind, name = object, %error, "reconcile panicked; retrying");
         }
-        done
+        output
     }
 }
 
-/// One worker at work, until it is dropped.
-struct Active(Gauge);
+/// Counts an active worker until it is dropped.
+struct ActiveWorker(Gauge);
 
-impl Active {
+impl ActiveWorker {
     fn new(gauge: Gauge) -> Self {
         gauge.inc();
         Self(gauge)
     }
 }
 
-impl Drop for Active {
+impl Drop for ActiveWorker {
     fn drop(&mut self) {
         self.0.dec();
     }
@@ -226,18 +232,20 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn counted_by_how_they_end() {
+    async fn reconciles_are_counted_by_result() {
         let registry = Registry::new();
-        let controller = Reconciles::register(&registry).controller("tests", 4);
-        let done = controller.measure(async { 7 }, |_| Ended::Success).await;
-        assert_eq!(done, 7);
-        controller.measure(async {}, |()| Ended::Error).await;
+        let controller = ReconcileMetrics::register(&registry).controller("tests", 4);
+        let output = controller
+            .measure(async { 7 }, |_| ReconcileResult::Success)
+            .await;
+        assert_eq!(output, 7);
+        controller.measure(async {}, |()| ReconcileResult::Error).await;
         let failing = async {
             panic!("nothing");
         };
-        let ended = controller.guard::<()>("Test", "a", failing);
+        let result = controller.guard::<()>("Test", "a", failing);
         assert!(
-            ended
+            result
                 .await
                 .unwrap_err()
                 .to_string()

@@ -1,4 +1,4 @@
-//! Requests to the API server, under client-go's name.
+//! Requests to the API server, under client-go's metric name.
 
 use std::{
     pin::Pin,
@@ -16,21 +16,21 @@ use super::Registry;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Labels {
-    /// The status, or `<error>` when there was no answer.
+    /// Status code, or `<error>` without an answer.
     code: String,
     method: String,
-    /// One: that of the cluster.
+    /// Host of the cluster's API server.
     host: String,
 }
 
-/// Counts the requests of a client.
+/// Tower layer that counts the requests of a client.
 #[derive(Clone, Debug)]
-pub struct Requests {
+pub struct RequestMetrics {
     total: Family<Labels, Counter>,
     host: String,
 }
 
-impl Requests {
+impl RequestMetrics {
     /// Registers the counter of a client of the API server at `host`.
     #[must_use]
     pub fn register(registry: &Registry, host: String) -> Self {
@@ -55,25 +55,25 @@ impl Requests {
     }
 }
 
-impl<S> Layer<S> for Requests {
-    type Service = Counted<S>;
+impl<S> Layer<S> for RequestMetrics {
+    type Service = CountingService<S>;
 
-    fn layer(&self, inner: S) -> Counted<S> {
-        Counted {
+    fn layer(&self, inner: S) -> CountingService<S> {
+        CountingService {
             inner,
             requests: self.clone(),
         }
     }
 }
 
-/// A service whose answers are counted.
+/// A service whose responses are counted.
 #[derive(Clone, Debug)]
-pub struct Counted<S> {
+pub struct CountingService<S> {
     inner: S,
-    requests: Requests,
+    requests: RequestMetrics,
 }
 
-impl<S, A, B> Service<Request<A>> for Counted<S>
+impl<S, A, B> Service<Request<A>> for CountingService<S>
 where
     S: Service<Request<A>, Response = Response<B>>,
     S::Future: Send + 'static,
@@ -88,12 +88,12 @@ where
 
     fn call(&mut self, request: Request<A>) -> Self::Future {
         let method = request.method().to_string();
-        let (answer, requests) = (self.inner.call(request), self.requests.clone());
+        let (response, requests) = (self.inner.call(request), self.requests.clone());
         Box::pin(async move {
-            let answer = answer.await;
-            let code = answer.as_ref().ok().map(|answer| answer.status().as_u16());
+            let response = response.await;
+            let code = response.as_ref().ok().map(|response| response.status().as_u16());
             requests.count(method, code);
-            answer
+            response
         })
     }
 }
@@ -107,9 +107,9 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn answers_are_counted() {
+    async fn responses_are_counted() {
         let registry = Registry::new();
-        let layer = Requests::register(&registry, "cluster:6443".to_owned());
+        let layer = RequestMetrics::register(&registry, "cluster:6443".to_owned());
         let service = layer.layer(service_fn(|_: Request<()>| async {
             Ok::<_, Infallible>(Response::new(()))
         }));

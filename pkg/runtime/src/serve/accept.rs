@@ -1,4 +1,4 @@
-//! Accepting connections, and the state that those of one server share.
+//! Accept loop of a server, and the state that its connections share.
 
 use std::{io, net::TcpListener, sync::Arc, time::Duration};
 
@@ -13,79 +13,79 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    DRAIN, Traffic,
+    DRAIN, Limits,
     activity::{Activity, Protocol},
     connection::{self, Shared},
-    stream::Watched,
-    table::{Full, Peer, Place, Table},
+    stream::TrackedStream,
+    table::{ConnectionTable, Full, Peer, Slot},
 };
 
-/// Bytes of answers that the kernel holds for one connection while the client has not acknowledged them.
+/// Response bytes that the kernel buffers per connection until the client acknowledges them.
 const SEND_BUFFER: usize = 128 * 1024;
-/// Of these, bytes that the kernel holds while the client's window is closed.
-const UNSENT: u32 = 32 * 1024;
-/// Bytes of requests that the kernel holds for one connection.
+/// Part of these bytes that the kernel buffers while the client's window is closed.
+const MAX_UNSENT: u32 = 32 * 1024;
+/// Request bytes that the kernel buffers per connection.
 const RECEIVE_BUFFER: usize = 64 * 1024;
-/// Bytes that TLS holds for one connection while the kernel takes none. Less than a piece of an answer: whoever makes
-/// the pieces sees that they are not taken.
+/// Bytes that TLS buffers per connection while the kernel accepts none. Less than a frame of a response, so that the
+/// producer of the frames notices the stall.
 const TLS_BUFFER: usize = 32 * 1024;
-/// Pause after the system refused to accept a connection, and while every connection is busy.
-const PAUSE: Duration = Duration::from_millis(50);
-/// Time between two log lines that say that connections are closed for others.
-const QUIET: Duration = Duration::from_mins(1);
+/// Pause after a failed accept, and while all connections are busy.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// Minimum time between two log lines about refused connections.
+const LOG_INTERVAL: Duration = Duration::from_mins(1);
 
-/// One server.
+/// An HTTP server.
 pub(super) struct Server {
-    what: String,
+    name: String,
     tls: Option<TlsAcceptor>,
     shared: Arc<Shared>,
 }
 
 impl Server {
-    pub(super) fn new(what: &str, router: Router, tls: Option<TlsAcceptor>, traffic: Traffic) -> Self {
+    pub(super) fn new(name: &str, router: Router, tls: Option<TlsAcceptor>, limits: Limits) -> Self {
         Self {
-            what: what.to_owned(),
+            name: name.to_owned(),
             tls,
             shared: Arc::new(Shared {
                 router,
-                traffic,
-                table: Arc::new(Table::new(traffic.connections, traffic.per_client)),
-                answers: Arc::new(Semaphore::new(traffic.answers)),
+                limits,
+                table: Arc::new(ConnectionTable::new(limits.connections, limits.per_client)),
+                permits: Arc::new(Semaphore::new(limits.requests)),
             }),
         }
     }
 
-    pub(super) fn what(&self) -> &str {
-        &self.what
+    pub(super) fn name(&self) -> &str {
+        &self.name
     }
 
     /// Accepts connections until `shutdown`, then waits for them to end, at most [`DRAIN`].
     pub(super) async fn run(self, listener: TcpListener, shutdown: CancellationToken) -> io::Result<()> {
-        bound(&listener)?;
+        limit_buffers(&listener)?;
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let connections = TaskTracker::new();
-        let mut told = None;
+        let mut logged = None;
         while let Some(accepted) = shutdown.run_until_cancelled(listener.accept()).await {
             let (stream, address) = match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {
-                    tracing::warn!(server = self.what, %error, "cannot accept a connection");
-                    sleep(PAUSE).await;
+                    tracing::warn!(server = self.name, %error, "connection not accepted");
+                    sleep(ACCEPT_PAUSE).await;
                     continue;
                 }
             };
             let activity = Arc::new(Activity::new());
             let peer = Peer::from(address.ip());
-            let place = match self.place(peer, &activity).await {
-                Ok(place) => place,
+            let slot = match self.reserve(peer, &activity).await {
+                Ok(slot) => slot,
                 Err(full) => {
-                    if told.is_none_or(|told: Instant| told.elapsed() > QUIET) {
-                        told = Some(Instant::now());
+                    if logged.is_none_or(|logged: Instant| logged.elapsed() > LOG_INTERVAL) {
+                        logged = Some(Instant::now());
                         tracing::warn!(
-                            server = self.what,
+                            server = self.name,
                             client = %address.ip(),
                             reason = ?full,
-                            "connection refused: every connection is busy"
+                            "connection refused: all connections are busy"
                         );
                     }
                     continue;
@@ -93,36 +93,37 @@ impl Server {
             };
             let (tls, shared) = (self.tls.clone(), self.shared.clone());
             let shutdown = shutdown.clone();
-            connections.spawn(serve(stream, peer, tls, shared, activity, place, shutdown));
+            connections.spawn(serve(stream, peer, tls, shared, activity, slot, shutdown));
         }
         drop(listener);
         connections.close();
-        // Connections end themselves; this is for those that are in the hands of nobody.
-        let _ = timeout(DRAIN + PAUSE, connections.wait()).await;
+        // Connections stop by themselves; the timeout is for connections that do not.
+        let _ = timeout(DRAIN + ACCEPT_PAUSE, connections.wait()).await;
         Ok(())
     }
 
-    /// A place for a new connection. If all connections are busy, new ones wait a moment, later ones in the kernel.
-    async fn place(&self, peer: Peer, activity: &Arc<Activity>) -> Result<Place, Full> {
-        let enter = || self.shared.table.enter(peer, activity);
-        match enter() {
+    /// Reserves a slot for a new connection. If all connections are busy, the accept loop pauses, and further
+    /// connections wait in the kernel.
+    async fn reserve(&self, peer: Peer, activity: &Arc<Activity>) -> Result<Slot, Full> {
+        let reserve = || self.shared.table.reserve(peer, activity);
+        match reserve() {
             Err(Full::All) => {
-                sleep(PAUSE).await;
-                enter()
+                sleep(ACCEPT_PAUSE).await;
+                reserve()
             }
-            entered => entered,
+            reserved => reserved,
         }
     }
 }
 
-/// Bounds what the kernel holds for a connection. Accepted sockets inherit it.
-fn bound(listener: &TcpListener) -> io::Result<()> {
+/// Limits the kernel's buffers per connection. Accepted sockets inherit the limits.
+fn limit_buffers(listener: &TcpListener) -> io::Result<()> {
     let socket = SockRef::from(listener);
     socket.set_send_buffer_size(SEND_BUFFER)?;
     socket.set_recv_buffer_size(RECEIVE_BUFFER)?;
-    socket.set_tcp_notsent_lowat(UNSENT)?;
-    // An answer's head and body are written apart: without this, the body waits for the head's acknowledgement, which a
-    // peer puts off by 40 ms.
+    socket.set_tcp_notsent_lowat(MAX_UNSENT)?;
+    // Head and body of a response are separate writes: with Nagle's algorithm the body would wait for the head's
+    // acknowledgement, which peers delay by 40 ms.
     socket.set_tcp_nodelay(true)
 }
 
@@ -132,21 +133,21 @@ async fn serve(
     tls: Option<TlsAcceptor>,
     shared: Arc<Shared>,
     activity: Arc<Activity>,
-    place: Place,
+    slot: Slot,
     shutdown: CancellationToken,
 ) {
-    let _place = place;
+    let _slot = slot;
     let Some(tls) = tls else {
-        let stream = Watched::new(stream, activity.clone());
+        let stream = TrackedStream::new(stream, activity.clone());
         return connection::serve(stream, peer, Protocol::Http1, &shared, activity, shutdown).await;
     };
-    let handshake = timeout(shared.traffic.head, tls.accept(stream));
-    let shaken = tokio::select! {
-        shaken = handshake => shaken,
+    let handshake = timeout(shared.limits.head, tls.accept(stream));
+    let accepted = tokio::select! {
+        accepted = handshake => accepted,
         () = activity.evicted() => return,
         () = shutdown.cancelled() => return,
     };
-    let Ok(Ok(mut stream)) = shaken else {
+    let Ok(Ok(mut stream)) = accepted else {
         return;
     };
     let session = stream.get_mut().1;
@@ -155,6 +156,6 @@ async fn serve(
         Some(b"h2") => Protocol::Http2,
         _ => Protocol::Http1,
     };
-    let stream = Watched::new(stream, activity.clone());
+    let stream = TrackedStream::new(stream, activity.clone());
     connection::serve(stream, peer, protocol, &shared, activity, shutdown).await;
 }

@@ -1,19 +1,19 @@
-//! The state of one connection: requests under way, and who waits for whom since when.
+//! State of one connection: requests in flight, and the times since when one side waits for the other.
 //!
-//! [`State`] is plain: it is told of events with their time, and says what is due. [`Activity`] shares it between the
-//! connection, its answers and the table of connections.
+//! [`State`] is pure: it receives events with their time, and returns deadlines. [`Activity`] shares it between the
+//! connection, its responses and the connection table.
 
 use std::{collections::BTreeMap, task::Waker, time::Duration};
 
 use parking_lot::Mutex;
 use tokio::{sync::Notify, time::Instant};
 
-use super::Traffic;
+use super::Limits;
 
-/// Time after which nothing is due.
-const FAR: Duration = Duration::from_hours(24);
+/// Timeout without a deadline.
+const NO_DEADLINE: Duration = Duration::from_hours(24);
 
-/// The protocol of a connection.
+/// Protocol of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Protocol {
     Http1,
@@ -22,41 +22,41 @@ pub(super) enum Protocol {
 
 /// Decision about a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
-    /// It stays; nothing is due before this time.
+pub(super) enum Decision {
+    /// The connection stays open, with the next deadline.
     Keep(Instant),
-    /// It is closed as the protocol has it.
-    Leave,
-    /// It is dropped.
-    Cut,
+    /// The connection is closed gracefully.
+    Close,
+    /// The connection is dropped.
+    Abort,
 }
 
-/// How much a connection is worth when another one needs its place. The least is closed first.
+/// Eviction order of connections when a new one needs a slot; the smallest is closed first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Worth {
-    /// Without a request for a second and more, since then.
+pub(super) enum EvictionOrder {
+    /// No request for a second or more, since this time.
     Idle(Instant),
-    /// Its client takes this many bytes a second, and the server waits for it.
+    /// The client reads this many bytes per second, and the server waits for the client.
     Slow(u64),
-    /// Without a request for less than a second, since then: its client may be about to ask.
+    /// No request for less than a second, since this time: the client may be about to send one.
     Fresh(Instant),
 }
 
-/// One answer under way.
+/// Progress of one response.
 #[derive(Clone, Copy, Debug)]
-struct Pace {
+struct ResponseProgress {
     began: Instant,
-    /// Bytes that the connection took.
+    /// Bytes that the connection accepted.
     bytes: u64,
-    /// Time since when the connection asks for no more bytes.
+    /// Time since when the connection accepts no more bytes.
     waiting: Option<Instant>,
-    /// Since the window began: time waited, bytes taken.
+    /// Within the current window: time waited, bytes accepted.
     waited: Duration,
-    taken: u64,
+    accepted: u64,
 }
 
-impl Pace {
-    /// The time left until the window ends, if the client goes on to let the server wait.
+impl ResponseProgress {
+    /// Returns the time left in the window if the client keeps the server waiting.
     fn left(&self, now: Instant, stall: Duration) -> Duration {
         let waiting = self.waiting.map_or(Duration::ZERO, |since| now - since);
         stall.saturating_sub(self.waited + waiting)
@@ -66,17 +66,17 @@ impl Pace {
 #[derive(Debug)]
 pub(super) struct State {
     protocol: Protocol,
-    /// Time since when no request is under way.
+    /// Time since when no request is in flight.
     idle: Instant,
     /// Time of the first bytes since then.
-    heard: Option<Instant>,
+    received: Option<Instant>,
     requests: u64,
-    /// Time since when the socket takes no byte.
+    /// Time since when the socket accepts no bytes.
     blocked: Option<Instant>,
-    answers: BTreeMap<u64, Pace>,
-    /// True while a piece of an answer is on its way to the kernel.
+    responses: BTreeMap<u64, ResponseProgress>,
+    /// True while a frame of a response is not in the kernel's buffer.
     unsent: bool,
-    /// Whom to wake when it is not.
+    /// Task to wake when `unsent` becomes false.
     sent: Option<Waker>,
 }
 
@@ -85,18 +85,18 @@ impl State {
         Self {
             protocol: Protocol::Http1,
             idle: now,
-            heard: None,
+            received: None,
             requests: 0,
             blocked: None,
-            answers: BTreeMap::new(),
+            responses: BTreeMap::new(),
             unsent: false,
             sent: None,
         }
     }
 
-    fn heard(&mut self, now: Instant) {
-        if self.answers.is_empty() {
-            self.heard.get_or_insert(now);
+    fn received(&mut self, now: Instant) {
+        if self.responses.is_empty() {
+            self.received.get_or_insert(now);
         }
     }
 
@@ -105,113 +105,122 @@ impl State {
     }
 
     fn wrote(&mut self, now: Instant) {
-        if self.blocked.take().is_some() && self.answers.is_empty() {
+        if self.blocked.take().is_some() && self.responses.is_empty() {
             self.idle = now;
         }
     }
 
     fn begin(&mut self, now: Instant) -> u64 {
         self.requests += 1;
-        self.heard = None;
-        let pace = Pace {
+        self.received = None;
+        let response = ResponseProgress {
             began: now,
             bytes: 0,
             waiting: None,
             waited: Duration::ZERO,
-            taken: 0,
+            accepted: 0,
         };
-        self.answers.insert(self.requests, pace);
+        self.responses.insert(self.requests, response);
         self.requests
     }
 
-    /// The connection asks for more of an answer.
-    fn asked(&mut self, answer: u64, now: Instant) {
-        if let Some(pace) = self.answers.get_mut(&answer)
-            && let Some(since) = pace.waiting.take()
+    /// The connection asks for the next frame of a response.
+    fn frame_requested(&mut self, response: u64, now: Instant) {
+        if let Some(response) = self.responses.get_mut(&response)
+            && let Some(since) = response.waiting.take()
         {
-            pace.waited += now - since;
+            response.waited += now - since;
         }
     }
 
-    /// The connection waits for its client before it takes more of an answer.
-    fn waits(&mut self, answer: u64, bytes: u64, now: Instant) {
-        if let Some(pace) = self.answers.get_mut(&answer) {
-            pace.bytes += bytes;
-            pace.taken += bytes;
-            pace.waiting.get_or_insert(now);
+    /// The connection waits for its client before it accepts the next frame.
+    fn wait_for_client(&mut self, response: u64, bytes: u64, now: Instant) {
+        if let Some(response) = self.responses.get_mut(&response) {
+            response.bytes += bytes;
+            response.accepted += bytes;
+            response.waiting.get_or_insert(now);
         }
     }
 
-    fn end(&mut self, answer: u64, now: Instant) {
-        self.answers.remove(&answer);
-        if self.answers.is_empty() {
+    fn end(&mut self, response: u64, now: Instant) {
+        self.responses.remove(&response);
+        if self.responses.is_empty() {
             self.idle = now;
         }
     }
 
-    /// Decides if the connection stays.
-    fn judge(&mut self, now: Instant, traffic: &Traffic) -> Verdict {
-        for pace in self.answers.values_mut() {
-            if pace.left(now, traffic.stall).is_zero() {
-                if pace.taken < traffic.least {
-                    return Verdict::Cut;
+    /// Decides if the connection stays open.
+    fn decide(&mut self, now: Instant, limits: &Limits) -> Decision {
+        for response in self.responses.values_mut() {
+            if response.left(now, limits.stall).is_zero() {
+                if response.accepted < limits.min_bytes {
+                    return Decision::Abort;
                 }
-                pace.waiting = pace.waiting.map(|_| now);
-                (pace.waited, pace.taken) = (Duration::ZERO, 0);
+                response.waiting = response.waiting.map(|_| now);
+                (response.waited, response.accepted) = (Duration::ZERO, 0);
             }
         }
-        let (due, verdict) = self.due(now, traffic);
-        if due > now { Verdict::Keep(due) } else { verdict }
-    }
-
-    /// The next time at which something becomes of the connection, if nothing happens until then.
-    fn due(&self, now: Instant, traffic: &Traffic) -> (Instant, Verdict) {
-        if self.blocked.is_some() || !self.answers.is_empty() {
-            let blocked = self.blocked.map(|since| since + traffic.stall);
-            let waiting = self.answers.values().filter(|pace| pace.waiting.is_some());
-            let slow = waiting.map(|pace| now + pace.left(now, traffic.stall)).min();
-            let due = blocked.into_iter().chain(slow).min();
-            return (due.unwrap_or(now + FAR), Verdict::Cut);
-        }
-        match (self.protocol, self.requests, self.heard) {
-            (_, 0, None) => (self.idle + traffic.head, Verdict::Leave),
-            (Protocol::Http1, 0, Some(_)) => (self.idle + traffic.head, Verdict::Cut),
-            (Protocol::Http1, _, Some(heard)) => (heard + traffic.head, Verdict::Cut),
-            (Protocol::Http1, _, None) => (self.idle + traffic.idle, Verdict::Leave),
-            (Protocol::Http2, _, _) => (self.idle + traffic.quiet, Verdict::Leave),
+        let (deadline, decision) = self.deadline(now, limits);
+        if deadline > now {
+            Decision::Keep(deadline)
+        } else {
+            decision
         }
     }
 
-    /// The worth of the connection's place; `None` when it is not to be taken away.
-    fn worth(&self, now: Instant) -> Option<Worth> {
-        /// Shorter waits do not tell an idle or slow client from one that is about to go on.
+    /// Returns the next deadline and its consequence if no event precedes it.
+    fn deadline(&self, now: Instant, limits: &Limits) -> (Instant, Decision) {
+        if self.blocked.is_some() || !self.responses.is_empty() {
+            let blocked = self.blocked.map(|since| since + limits.stall);
+            let waiting = self
+                .responses
+                .values()
+                .filter(|response| response.waiting.is_some());
+            let slow = waiting
+                .map(|response| now + response.left(now, limits.stall))
+                .min();
+            let deadline = blocked.into_iter().chain(slow).min();
+            return (deadline.unwrap_or(now + NO_DEADLINE), Decision::Abort);
+        }
+        match (self.protocol, self.requests, self.received) {
+            (_, 0, None) => (self.idle + limits.head, Decision::Close),
+            (Protocol::Http1, 0, Some(_)) => (self.idle + limits.head, Decision::Abort),
+            (Protocol::Http1, _, Some(received)) => (received + limits.head, Decision::Abort),
+            (Protocol::Http1, _, None) => (self.idle + limits.idle, Decision::Close),
+            (Protocol::Http2, _, _) => (self.idle + limits.http2_idle, Decision::Close),
+        }
+    }
+
+    /// Returns the eviction order of the connection; `None` if it must not be evicted.
+    fn eviction_order(&self, now: Instant) -> Option<EvictionOrder> {
+        /// Shorter waits do not distinguish idle or slow clients from active ones.
         const GRACE: Duration = Duration::from_secs(1);
-        if self.answers.is_empty() && self.blocked.is_none() {
+        if self.responses.is_empty() && self.blocked.is_none() {
             let fresh = now - self.idle < GRACE;
             return Some(if fresh {
-                Worth::Fresh(self.idle)
+                EvictionOrder::Fresh(self.idle)
             } else {
-                Worth::Idle(self.idle)
+                EvictionOrder::Idle(self.idle)
             });
         }
-        if self.answers.is_empty() {
+        if self.responses.is_empty() {
             return self
                 .blocked
                 .filter(|since| now - *since >= GRACE)
-                .map(|_| Worth::Slow(0));
+                .map(|_| EvictionOrder::Slow(0));
         }
-        let rate = |pace: &Pace| {
-            let age = now - pace.began;
-            let slow = age >= GRACE && pace.waiting.is_some();
-            slow.then(|| pace.bytes / age.as_secs().max(1))
+        let rate = |response: &ResponseProgress| {
+            let age = now - response.began;
+            let slow = age >= GRACE && response.waiting.is_some();
+            slow.then(|| response.bytes / age.as_secs().max(1))
         };
-        // One answer that goes on is reason enough to keep the connection.
-        let rates: Option<Vec<u64>> = self.answers.values().map(rate).collect();
-        rates?.into_iter().max().map(Worth::Slow)
+        // One response in progress is enough to keep the connection.
+        let rates: Option<Vec<u64>> = self.responses.values().map(rate).collect();
+        rates?.into_iter().max().map(EvictionOrder::Slow)
     }
 }
 
-/// The state of a connection, shared.
+/// Shared state of a connection.
 #[derive(Debug)]
 pub(super) struct Activity {
     state: Mutex<State>,
@@ -226,22 +235,22 @@ impl Activity {
         }
     }
 
-    /// The handshake ended: from now on the client may be expected to ask.
+    /// The handshake is complete: the timeout of the first request starts.
     pub(super) fn opened(&self, protocol: Protocol) {
         let mut state = self.state.lock();
         state.protocol = protocol;
         state.idle = Instant::now();
     }
 
-    pub(super) fn heard(&self) {
-        self.state.lock().heard(Instant::now());
+    pub(super) fn received(&self) {
+        self.state.lock().received(Instant::now());
     }
 
     pub(super) fn blocked(&self) {
         self.state.lock().blocked(Instant::now());
     }
 
-    /// The stream took bytes.
+    /// The stream accepted bytes.
     pub(super) fn wrote(&self) {
         self.state.lock().wrote(Instant::now());
     }
@@ -256,45 +265,45 @@ impl Activity {
         }
     }
 
-    /// A request came; the number is the answer's.
+    /// A request arrived; returns the number of its response.
     pub(super) fn begin(&self) -> u64 {
         self.state.lock().begin(Instant::now())
     }
 
-    /// Returns true if the next piece of an answer may be made. If not, `waker` is woken when the kernel has the piece before it.
-    /// Over HTTP/2 the client's windows decide.
-    pub(super) fn asked(&self, answer: u64, waker: &Waker) -> bool {
+    /// Returns true if the next frame of a response may be produced. Otherwise `waker` is woken when the kernel has
+    /// the previous frame. Over HTTP/2 the client's flow-control windows decide.
+    pub(super) fn frame_requested(&self, response: u64, waker: &Waker) -> bool {
         let mut state = self.state.lock();
         if state.protocol == Protocol::Http1 && state.unsent {
             state.sent = Some(waker.clone());
             return false;
         }
-        state.asked(answer, Instant::now());
+        state.frame_requested(response, Instant::now());
         true
     }
 
-    /// The connection took a piece of an answer.
-    pub(super) fn took(&self, answer: u64, bytes: usize) {
+    /// The connection accepted a frame of a response.
+    pub(super) fn frame_accepted(&self, response: u64, bytes: usize) {
         let mut state = self.state.lock();
         state.unsent = true;
-        state.waits(answer, bytes as u64, Instant::now());
+        state.wait_for_client(response, bytes as u64, Instant::now());
     }
 
-    pub(super) fn end(&self, answer: u64) {
-        self.state.lock().end(answer, Instant::now());
+    pub(super) fn end(&self, response: u64) {
+        self.state.lock().end(response, Instant::now());
     }
 
-    pub(super) fn judge(&self, traffic: &Traffic) -> Verdict {
-        self.state.lock().judge(Instant::now(), traffic)
+    pub(super) fn decide(&self, limits: &Limits) -> Decision {
+        self.state.lock().decide(Instant::now(), limits)
     }
 
-    /// The next time to judge.
-    pub(super) fn due(&self, traffic: &Traffic) -> Instant {
-        self.state.lock().due(Instant::now(), traffic).0
+    /// Returns the next deadline.
+    pub(super) fn deadline(&self, limits: &Limits) -> Instant {
+        self.state.lock().deadline(Instant::now(), limits).0
     }
 
-    pub(super) fn worth(&self, now: Instant) -> Option<Worth> {
-        self.state.lock().worth(now)
+    pub(super) fn eviction_order(&self, now: Instant) -> Option<EvictionOrder> {
+        self.state.lock().eviction_order(now)
     }
 
     /// Ends the connection.
@@ -302,7 +311,7 @@ impl Activity {
         self.evicted.notify_one();
     }
 
-    /// Waits until [`Activity::evict`].
+    /// Waits for [`Activity::evict`].
     pub(super) async fn evicted(&self) {
         self.evicted.notified().await;
     }
@@ -312,9 +321,9 @@ impl Activity {
 mod tests {
     use super::*;
 
-    const TRAFFIC: Traffic = Traffic::DEFAULT;
+    const LIMITS: Limits = Limits::DEFAULT;
 
-    /// A connection and its clock.
+    /// A connection with a manual clock.
     struct Clock {
         state: State,
         now: Instant,
@@ -335,12 +344,12 @@ mod tests {
             self.now
         }
 
-        fn verdict(&mut self) -> Verdict {
-            self.state.judge(self.now, &TRAFFIC)
+        fn decision(&mut self) -> Decision {
+            self.state.decide(self.now, &LIMITS)
         }
 
         fn stays(&mut self) -> bool {
-            matches!(self.verdict(), Verdict::Keep(due) if due > self.now)
+            matches!(self.decision(), Decision::Keep(deadline) if deadline > self.now)
         }
     }
 
@@ -350,69 +359,75 @@ mod tests {
         silent.pass(4);
         assert!(silent.stays());
         silent.pass(1);
-        assert_eq!(silent.verdict(), Verdict::Leave);
+        assert_eq!(silent.decision(), Decision::Close);
         let mut half = Clock::new(Protocol::Http1);
         let now = half.pass(4);
-        half.state.heard(now);
+        half.state.received(now);
         half.pass(1);
-        assert_eq!(half.verdict(), Verdict::Cut, "half a head");
+        assert_eq!(half.decision(), Decision::Abort, "half a head");
         let mut preface = Clock::new(Protocol::Http2);
         preface.pass(5);
-        assert_eq!(preface.verdict(), Verdict::Leave);
+        assert_eq!(preface.decision(), Decision::Close);
     }
 
     #[test]
     fn idle_connections_leave() {
         for (protocol, seconds) in [(Protocol::Http1, 30), (Protocol::Http2, 60)] {
             let mut clock = Clock::new(protocol);
-            let answer = clock.state.begin(clock.now);
+            let response = clock.state.begin(clock.now);
             let now = clock.pass(1000);
-            assert!(clock.stays(), "the answer takes its time");
-            clock.state.end(answer, now);
+            assert!(clock.stays(), "the response takes its time");
+            clock.state.end(response, now);
             clock.pass(seconds - 1);
             assert!(clock.stays());
             clock.pass(1);
-            assert_eq!(clock.verdict(), Verdict::Leave);
+            assert_eq!(clock.decision(), Decision::Close);
         }
     }
 
     #[test]
     fn only_time_in_which_the_server_waits_counts() {
         let mut clock = Clock::new(Protocol::Http1);
-        let answer = clock.state.begin(clock.now);
+        let response = clock.state.begin(clock.now);
         for _ in 0..100 {
-            // The client is quick, the answer takes ten minutes to make.
+            // The client is fast; producing the response takes ten minutes.
             let now = clock.pass(600);
-            clock.state.waits(answer, 1024, now);
+            clock.state.wait_for_client(response, 1024, now);
             let now = clock.pass(1);
-            clock.state.asked(answer, now);
-            if clock.state.answers[&answer].waited < TRAFFIC.stall {
+            clock.state.frame_requested(response, now);
+            if clock.state.responses[&response].waited < LIMITS.stall {
                 assert!(clock.stays());
             } else {
                 break;
             }
         }
-        assert_eq!(clock.verdict(), Verdict::Cut, "60 KiB in 60 seconds of waiting");
+        assert_eq!(
+            clock.decision(),
+            Decision::Abort,
+            "60 KiB in 60 seconds of waiting"
+        );
     }
 
     #[test]
     fn a_client_that_takes_the_least_stays() {
         let mut clock = Clock::new(Protocol::Http2);
-        let answer = clock.state.begin(clock.now);
+        let response = clock.state.begin(clock.now);
         for _ in 0..100 {
-            clock.state.waits(answer, TRAFFIC.least / 4, clock.now);
+            clock
+                .state
+                .wait_for_client(response, LIMITS.min_bytes / 4, clock.now);
             let now = clock.pass(15);
             assert!(clock.stays());
-            clock.state.asked(answer, now);
+            clock.state.frame_requested(response, now);
         }
-        clock.state.waits(answer, TRAFFIC.least, clock.now);
+        clock.state.wait_for_client(response, LIMITS.min_bytes, clock.now);
         clock.pass(59);
         assert!(clock.stays());
-        // Whatever it took before, no byte for two windows is too little.
+        // Regardless of earlier progress, two windows without a byte are too slow.
         clock.pass(60);
-        clock.verdict();
+        clock.decision();
         clock.pass(60);
-        assert_eq!(clock.verdict(), Verdict::Cut);
+        assert_eq!(clock.decision(), Decision::Abort);
     }
 
     #[test]
@@ -420,26 +435,26 @@ mod tests {
         let mut idle = Clock::new(Protocol::Http1);
         let later = idle.pass(1);
         let mut slow = Clock::new(Protocol::Http1);
-        let answer = slow.state.begin(slow.now);
-        slow.state.waits(answer, 1000, slow.now);
-        assert_eq!(slow.state.worth(slow.now), None, "it may be quick");
+        let response = slow.state.begin(slow.now);
+        slow.state.wait_for_client(response, 1000, slow.now);
+        assert_eq!(slow.state.eviction_order(slow.now), None, "it may be quick");
         let now = slow.pass(10);
         let fresh = Clock::new(Protocol::Http1);
-        let mut worths = [
-            fresh.state.worth(fresh.now).unwrap(),
-            slow.state.worth(now).unwrap(),
-            Worth::Idle(later),
-            idle.state.worth(now).unwrap(),
+        let mut orders = [
+            fresh.state.eviction_order(fresh.now).unwrap(),
+            slow.state.eviction_order(now).unwrap(),
+            EvictionOrder::Idle(later),
+            idle.state.eviction_order(now).unwrap(),
         ];
-        worths.sort();
-        assert_eq!(worths[0], idle.state.worth(now).unwrap());
-        assert_eq!(worths[2], Worth::Slow(100));
+        orders.sort();
+        assert_eq!(orders[0], idle.state.eviction_order(now).unwrap());
+        assert_eq!(orders[2], EvictionOrder::Slow(100));
         assert_eq!(
-            worths[3],
-            Worth::Fresh(fresh.now),
+            orders[3],
+            EvictionOrder::Fresh(fresh.now),
             "its client may be about to ask"
         );
-        slow.state.asked(answer, now);
-        assert_eq!(slow.state.worth(now), None, "the server is at work");
+        slow.state.frame_requested(response, now);
+        assert_eq!(slow.state.eviction_order(now), None, "the server is at work");
     }
 }

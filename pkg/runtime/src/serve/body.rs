@@ -1,4 +1,4 @@
-//! The body of an answer, made at the pace of its client and accounted to its connection.
+//! Response body that is produced at the client's pace and tracked by its connection.
 
 use std::{
     pin::Pin,
@@ -12,49 +12,49 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::activity::Activity;
 
-/// A request under way, until it is dropped.
+/// A request in flight, until it is dropped.
 #[derive(Debug)]
-pub(super) struct UnderWay {
+pub(super) struct InFlightRequest {
     activity: Arc<Activity>,
     number: u64,
-    turn: Option<OwnedSemaphorePermit>,
+    permit: Option<OwnedSemaphorePermit>,
 }
 
-impl UnderWay {
+impl InFlightRequest {
     pub(super) fn begin(activity: &Arc<Activity>) -> Self {
         Self {
             number: activity.begin(),
             activity: activity.clone(),
-            turn: None,
+            permit: None,
         }
     }
 
-    /// Holds a turn until the answer ends.
-    pub(super) fn hold(&mut self, turn: OwnedSemaphorePermit) {
-        self.turn = Some(turn);
+    /// Holds a permit until the response ends.
+    pub(super) fn hold(&mut self, permit: OwnedSemaphorePermit) {
+        self.permit = Some(permit);
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for InFlightRequest {
     fn drop(&mut self) {
         self.activity.end(self.number);
     }
 }
 
-/// An answer's body. A piece is not made before the client's connection took the one before it.
+/// Response body. The next frame is produced after the connection accepted the previous one.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct PacedBody {
     body: Body,
-    under_way: UnderWay,
+    request: InFlightRequest,
 }
 
-impl Answer {
-    pub(super) fn new(body: Body, under_way: UnderWay) -> Self {
-        Self { body, under_way }
+impl PacedBody {
+    pub(super) fn new(body: Body, request: InFlightRequest) -> Self {
+        Self { body, request }
     }
 }
 
-impl http_body::Body for Answer {
+impl http_body::Body for PacedBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -63,13 +63,13 @@ impl http_body::Body for Answer {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let this = &mut *self;
-        let UnderWay { activity, number, .. } = &this.under_way;
-        if !activity.asked(*number, context.waker()) {
+        let InFlightRequest { activity, number, .. } = &this.request;
+        if !activity.frame_requested(*number, context.waker()) {
             return Poll::Pending;
         }
         let frame = ready!(Pin::new(&mut this.body).poll_frame(context));
         if let Some(Ok(frame)) = &frame {
-            activity.took(*number, frame.data_ref().map_or(0, Bytes::len));
+            activity.frame_accepted(*number, frame.data_ref().map_or(0, Bytes::len));
         }
         Poll::Ready(frame)
     }

@@ -1,4 +1,4 @@
-//! One connection: its protocol, its requests, and its end.
+//! One connection: protocol, requests, and shutdown.
 
 use std::{
     convert::Infallible,
@@ -31,38 +31,38 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use super::{
-    DRAIN, Traffic,
-    activity::{Activity, Protocol, Verdict},
-    body::{Answer, UnderWay},
-    stream::Watched,
-    table::{Peer, Table},
+    DRAIN, Limits,
+    activity::{Activity, Decision, Protocol},
+    body::{InFlightRequest, PacedBody},
+    stream::TrackedStream,
+    table::{ConnectionTable, Peer},
 };
 
-/// Interval of pings to an HTTP/2 peer, and time that the peer has to answer one.
+/// Interval of pings to an HTTP/2 peer, and timeout of their answers.
 const PING: Duration = Duration::from_secs(20);
-/// Largest head of a request, in bytes.
-const HEAD_BYTES: u32 = 64 * 1024;
-/// Bytes of requests that one HTTP/2 connection may have on their way.
+/// Maximum size of a request head in bytes.
+const MAX_HEAD: u32 = 64 * 1024;
+/// Flow-control window for requests of one HTTP/2 connection, in bytes.
 const WINDOW: u32 = 64 * 1024;
-/// Bytes of one answer that wait for an HTTP/2 client's window, beyond one piece.
+/// Bytes of one response that wait for an HTTP/2 client's window, beyond one frame.
 const SEND_BUFFER: usize = 16 * 1024;
-/// Time that an HTTP/2 client has to close a connection after it was told to.
-const FAREWELL: Duration = Duration::from_secs(5);
-/// Time that a request waits for its turn when too many are under way.
-const TURN: Duration = Duration::from_secs(1);
+/// Time for an HTTP/2 client to close a connection after GOAWAY.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time that a request waits for a permit if too many are in flight.
+const PERMIT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// State that the connections of one server share.
 pub(super) struct Shared {
     pub(super) router: Router,
-    pub(super) traffic: Traffic,
-    pub(super) table: Arc<Table>,
-    /// Requests that may still come under way.
-    pub(super) answers: Arc<Semaphore>,
+    pub(super) limits: Limits,
+    pub(super) table: Arc<ConnectionTable>,
+    /// Permits for requests in flight.
+    pub(super) permits: Arc<Semaphore>,
 }
 
 /// Serves one connection until it ends, or is ended.
 pub(super) async fn serve<S>(
-    stream: Watched<S>,
+    stream: TrackedStream<S>,
     peer: Peer,
     protocol: Protocol,
     shared: &Arc<Shared>,
@@ -72,59 +72,59 @@ pub(super) async fn serve<S>(
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     activity.opened(protocol);
-    let traffic = shared.traffic;
+    let limits = shared.limits;
     let io = TokioIo::new(stream);
     let service = {
         let (shared, activity) = (shared.clone(), activity.clone());
-        service_fn(move |request: Request<Incoming>| answer(request, peer, shared.clone(), activity.clone()))
+        service_fn(move |request: Request<Incoming>| handle(request, peer, shared.clone(), activity.clone()))
     };
     match protocol {
         Protocol::Http1 => {
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
-                // `Activity` knows all of these times.
+                // `Activity` enforces all timeouts.
                 .header_read_timeout(None)
-                .max_buf_size(HEAD_BYTES as usize)
+                .max_buf_size(MAX_HEAD as usize)
                 .serve_connection(io, service);
-            supervise(connection, &activity, &traffic, &shutdown, Duration::ZERO).await;
+            supervise(connection, &activity, &limits, &shutdown, Duration::ZERO).await;
         }
         Protocol::Http2 => {
             let connection = http2::Builder::new(TokioExecutor::new())
                 .timer(TokioTimer::new())
                 .keep_alive_interval(PING)
                 .keep_alive_timeout(PING)
-                .max_concurrent_streams(traffic.streams)
-                .max_header_list_size(HEAD_BYTES)
+                .max_concurrent_streams(limits.http2_streams)
+                .max_header_list_size(MAX_HEAD)
                 .initial_stream_window_size(WINDOW)
                 .initial_connection_window_size(WINDOW)
                 .max_send_buf_size(SEND_BUFFER)
                 .serve_connection(io, service);
-            supervise(connection, &activity, &traffic, &shutdown, FAREWELL).await;
+            supervise(connection, &activity, &limits, &shutdown, CLOSE_TIMEOUT).await;
         }
     }
 }
 
-/// Answers one request, when it is its turn.
-async fn answer(
+/// Handles one request once it has a permit.
+async fn handle(
     mut request: Request<Incoming>,
     peer: Peer,
     shared: Arc<Shared>,
     activity: Arc<Activity>,
-) -> Result<Response<Answer>, Infallible> {
-    let mut under_way = UnderWay::begin(&activity);
-    let response = match shared.turn().await {
-        Some(turn) => {
-            under_way.hold(turn);
+) -> Result<Response<PacedBody>, Infallible> {
+    let mut in_flight = InFlightRequest::begin(&activity);
+    let response = match shared.permit().await {
+        Some(permit) => {
+            in_flight.hold(permit);
             request.extensions_mut().insert(peer);
             shared.router.clone().oneshot(request.map(Body::new)).await?
         }
-        None => busy(),
+        None => service_unavailable(),
     };
-    Ok(response.map(|body| Answer::new(body, under_way)))
+    Ok(response.map(|body| PacedBody::new(body, in_flight)))
 }
 
-/// The answer to a request that does not get its turn.
-fn busy() -> Response {
+/// Response to a request without a permit.
+fn service_unavailable() -> Response {
     let retry = [(header::RETRY_AFTER, HeaderValue::from_static("1"))];
     (
         StatusCode::SERVICE_UNAVAILABLE,
@@ -135,25 +135,25 @@ fn busy() -> Response {
 }
 
 impl Shared {
-    /// Waits for the right to answer one request more. Slow clients give way.
-    async fn turn(&self) -> Option<OwnedSemaphorePermit> {
-        if let Ok(turn) = self.answers.clone().try_acquire_owned() {
-            return Some(turn);
+    /// Waits for a permit for one more request. The slowest client is evicted in its favour.
+    async fn permit(&self) -> Option<OwnedSemaphorePermit> {
+        if let Ok(permit) = self.permits.clone().try_acquire_owned() {
+            return Some(permit);
         }
-        self.table.relieve();
-        timeout(TURN, self.answers.clone().acquire_owned())
+        self.table.evict_slowest();
+        timeout(PERMIT_TIMEOUT, self.permits.clone().acquire_owned())
             .await
             .ok()?
             .ok()
     }
 }
 
-/// A connection that can be ended as its protocol has it.
-trait Leave: Future {
-    fn leave(self: Pin<&mut Self>);
+/// A connection with a graceful shutdown.
+trait GracefulShutdown: Future {
+    fn start_shutdown(self: Pin<&mut Self>);
 }
 
-impl<I, S> Leave for http1::Connection<I, S>
+impl<I, S> GracefulShutdown for http1::Connection<I, S>
 where
     S: HttpService<Incoming>,
     S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -161,12 +161,12 @@ where
     <S::ResBody as http_body::Body>::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     I: hyper::rt::Read + hyper::rt::Write + Unpin + 'static,
 {
-    fn leave(self: Pin<&mut Self>) {
+    fn start_shutdown(self: Pin<&mut Self>) {
         self.graceful_shutdown();
     }
 }
 
-impl<I, S, E> Leave for http2::Connection<I, S, E>
+impl<I, S, E> GracefulShutdown for http2::Connection<I, S, E>
 where
     S: HttpService<Incoming>,
     S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -175,58 +175,58 @@ where
     I: hyper::rt::Read + hyper::rt::Write + Unpin,
     E: hyper::rt::bounds::Http2ServerConnExec<S::Future, S::ResBody>,
 {
-    fn leave(self: Pin<&mut Self>) {
+    fn start_shutdown(self: Pin<&mut Self>) {
         self.graceful_shutdown();
     }
 }
 
-/// Why a connection is ended from this side.
-enum End {
-    /// It ended by itself.
-    Itself,
-    Judged(Verdict),
+/// Reason for the end of a connection.
+enum EndReason {
+    /// The connection ended by itself.
+    Completed,
+    Decided(Decision),
     Shutdown,
     Evicted,
 }
 
-/// Drives a connection until it ends, or until its time is up. A connection that leaves has `farewell` to do so.
+/// Drives a connection until it ends or must be closed. A graceful close has `close_timeout`.
 async fn supervise(
-    connection: impl Leave,
+    connection: impl GracefulShutdown,
     activity: &Activity,
-    traffic: &Traffic,
+    limits: &Limits,
     shutdown: &CancellationToken,
-    farewell: Duration,
+    close_timeout: Duration,
 ) {
     let mut connection = pin!(connection);
-    let mut alarm = pin!(sleep_until(activity.due(traffic)));
+    let mut alarm = pin!(sleep_until(activity.deadline(limits)));
     let mut evicted = pin!(activity.evicted());
     let mut stopping = pin!(shutdown.cancelled());
-    let end = poll_fn(|context| {
+    let reason = poll_fn(|context| {
         if connection.as_mut().poll(context).is_ready() {
-            return Poll::Ready(End::Itself);
+            return Poll::Ready(EndReason::Completed);
         }
-        let due = activity.due(traffic);
-        if due < alarm.deadline() {
-            alarm.as_mut().reset(due);
+        let deadline = activity.deadline(limits);
+        if deadline < alarm.deadline() {
+            alarm.as_mut().reset(deadline);
         }
         while alarm.as_mut().poll(context).is_ready() {
-            match activity.judge(traffic) {
-                Verdict::Keep(due) => alarm.as_mut().reset(due),
-                verdict => return Poll::Ready(End::Judged(verdict)),
+            match activity.decide(limits) {
+                Decision::Keep(deadline) => alarm.as_mut().reset(deadline),
+                verdict => return Poll::Ready(EndReason::Decided(verdict)),
             }
         }
         if evicted.as_mut().poll(context).is_ready() {
-            return Poll::Ready(End::Evicted);
+            return Poll::Ready(EndReason::Evicted);
         }
-        stopping.as_mut().poll(context).map(|()| End::Shutdown)
+        stopping.as_mut().poll(context).map(|()| EndReason::Shutdown)
     });
-    let grace = match end.await {
-        End::Itself | End::Judged(Verdict::Cut) => return,
-        End::Judged(_) => farewell,
-        End::Shutdown => DRAIN,
-        End::Evicted => Duration::ZERO,
+    let grace = match reason.await {
+        EndReason::Completed | EndReason::Decided(Decision::Abort) => return,
+        EndReason::Decided(_) => close_timeout,
+        EndReason::Shutdown => DRAIN,
+        EndReason::Evicted => Duration::ZERO,
     };
-    connection.as_mut().leave();
-    // Without grace, the farewell is sent if that can be done at once.
+    connection.as_mut().start_shutdown();
+    // Without grace period, only an immediate write sends the shutdown.
     let _ = timeout(grace, connection).await;
 }

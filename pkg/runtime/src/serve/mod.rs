@@ -1,17 +1,17 @@
-//! HTTP servers that end with a token: plain, and TLS with a certificate that changes live.
+//! HTTP servers that stop with a token: plain, and TLS with a reloadable certificate.
 //!
-//! HTTP/1.1, and HTTP/2 over TLS. A client that is slow to shake hands, to send the head of a request or to read an
-//! answer is cut off, and the number of connections is capped, see [`Traffic`]. After the token is cancelled, requests
-//! under way have [`DRAIN`] to finish.
+//! The servers speak HTTP/1.1, and HTTP/2 over TLS. They disconnect clients that are slow in the handshake, in
+//! sending a request head or in reading a response, and limit the number of connections; see [`Limits`]. After the
+//! token is cancelled, requests in flight have [`DRAIN`] to finish.
 
 mod accept;
 mod activity;
 mod body;
 mod connection;
 mod descriptors;
+mod limits;
 mod stream;
 mod table;
-mod traffic;
 
 use std::{io, net::TcpListener, time::Duration};
 
@@ -19,8 +19,8 @@ use axum::Router;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
+pub use limits::Limits;
 pub use table::Peer;
-pub use traffic::Traffic;
 
 use crate::{
     address::BindAddress,
@@ -28,51 +28,51 @@ use crate::{
 };
 use accept::Server;
 
-/// Time that requests under way have to finish at shutdown: with the pause before it, less than the ten seconds that
-/// upstream's pods are given.
+/// Grace period for requests in flight at shutdown. With the pause before it, less than the ten seconds that
+/// upstream's pods have.
 pub const DRAIN: Duration = Duration::from_secs(6);
 
-/// Why a server did not run.
+/// Error of a server.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The address cannot be used.
-    #[error("{what} cannot listen on {address}")]
+    /// The address is unusable.
+    #[error("{name} cannot listen on {address}")]
     Listen {
-        /// Which server.
-        what: String,
-        /// Where.
+        /// Name of the server.
+        name: String,
+        /// Bind address.
         address: String,
-        /// Reason from the operating system.
+        /// Error of the operating system.
         #[source]
         source: io::Error,
     },
-    /// The socket cannot be used.
-    #[error("server of {what} broke")]
-    Broke {
-        /// Which server.
-        what: String,
-        /// Why.
+    /// The socket failed.
+    #[error("server of {name} failed")]
+    Failed {
+        /// Name of the server.
+        name: String,
+        /// Cause.
         #[source]
         source: io::Error,
     },
-    /// No TLS configuration could be made.
-    #[error("{what} cannot serve TLS")]
+    /// The TLS configuration is invalid.
+    #[error("{name} cannot serve TLS")]
     Tls {
-        /// Which server.
-        what: String,
-        /// Why.
+        /// Name of the server.
+        name: String,
+        /// Cause.
         #[source]
         source: TlsError,
     },
 }
 
-/// Opens the socket of a server, or nothing when its address is off.
+/// Opens the listening socket of a server; returns `None` if its address is off.
 ///
 /// # Errors
 /// [`ServeError::Listen`].
-pub fn listen(what: &str, address: BindAddress) -> Result<Option<TcpListener>, ServeError> {
+pub fn listen(name: &str, address: BindAddress) -> Result<Option<TcpListener>, ServeError> {
     let listener = address.listen().map_err(|source| ServeError::Listen {
-        what: what.to_owned(),
+        name: name.to_owned(),
         address: address.to_string(),
         source,
     })?;
@@ -81,23 +81,23 @@ pub fn listen(what: &str, address: BindAddress) -> Result<Option<TcpListener>, S
             .local_addr()
             .map(|address| address.to_string())
             .unwrap_or_default();
-        tracing::info!(server = what, address, "listening");
+        tracing::info!(server = name, address, "listening");
     }
     Ok(listener)
 }
 
-/// Serves plain HTTP until the token is cancelled; returns at once when the address is off.
+/// Serves plain HTTP until the token is cancelled; returns at once if the address is off.
 ///
 /// # Errors
-/// The address cannot be listened on, or the server broke.
+/// The server cannot listen on the address, or it fails.
 pub async fn plain(
-    what: &str,
+    name: &str,
     address: BindAddress,
     router: Router,
     shutdown: CancellationToken,
 ) -> Result<(), ServeError> {
-    match listen(what, address)? {
-        Some(listener) => plain_on(what, listener, router, shutdown).await,
+    match listen(name, address)? {
+        Some(listener) => plain_on(name, listener, router, shutdown).await,
         None => Ok(()),
     }
 }
@@ -105,53 +105,53 @@ pub async fn plain(
 /// Serves plain HTTP on an open socket until the token is cancelled.
 ///
 /// # Errors
-/// [`ServeError::Broke`].
+/// [`ServeError::Failed`].
 pub async fn plain_on(
-    what: &str,
+    name: &str,
     listener: TcpListener,
     router: Router,
     shutdown: CancellationToken,
 ) -> Result<(), ServeError> {
-    let server = Server::new(what, router, None, Traffic::default());
+    let server = Server::new(name, router, None, Limits::default());
     run(server, listener, shutdown).await
 }
 
 /// Serves HTTPS on an open socket until the token is cancelled.
 ///
 /// # Errors
-/// [`ServeError::Tls`] or [`ServeError::Broke`].
+/// [`ServeError::Tls`] or [`ServeError::Failed`].
 pub async fn tls_on(
-    what: &str,
+    name: &str,
     listener: TcpListener,
     router: Router,
     certificate: &ServingCert,
-    traffic: Traffic,
+    limits: Limits,
     shutdown: CancellationToken,
 ) -> Result<(), ServeError> {
     let config = certificate.server_config().map_err(|source| ServeError::Tls {
-        what: what.to_owned(),
+        name: name.to_owned(),
         source,
     })?;
-    let server = Server::new(what, router, Some(TlsAcceptor::from(config)), traffic);
+    let server = Server::new(name, router, Some(TlsAcceptor::from(config)), limits);
     run(server, listener, shutdown).await
 }
 
 async fn run(server: Server, listener: TcpListener, shutdown: CancellationToken) -> Result<(), ServeError> {
-    let what = server.what().to_owned();
-    let broke = |source| ServeError::Broke { what, source };
-    server.run(listener, shutdown).await.map_err(broke)
+    let name = server.name().to_owned();
+    let failed = |source| ServeError::Failed { name, source };
+    server.run(listener, shutdown).await.map_err(failed)
 }
 
-/// A token that is cancelled `delay` after another one. A server that ends with it is still there while those who
-/// send it requests find out that it is about to go.
+/// Returns a token that is cancelled `delay` after another one. A server with this token keeps serving while its
+/// clients learn about the shutdown.
 #[must_use]
-pub fn later(first: &CancellationToken, delay: Duration) -> CancellationToken {
+pub fn cancelled_after(first: &CancellationToken, delay: Duration) -> CancellationToken {
     let (first, second) = (first.clone(), CancellationToken::new());
-    let ends = second.clone();
+    let delayed = second.clone();
     tokio::spawn(async move {
         first.cancelled().await;
         tokio::time::sleep(delay).await;
-        ends.cancel();
+        delayed.cancel();
     });
     second
 }

@@ -1,4 +1,4 @@
-//! A connection's stream, which tells of the bytes that come and go.
+//! A connection's stream that reports its traffic.
 
 use std::{
     io,
@@ -11,14 +11,14 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::activity::Activity;
 
-/// A stream whose traffic is accounted.
+/// A stream that reports its traffic to the connection's [`Activity`].
 #[derive(Debug)]
-pub(super) struct Watched<S> {
+pub(super) struct TrackedStream<S> {
     stream: S,
     activity: Arc<Activity>,
 }
 
-impl<S> Watched<S> {
+impl<S> TrackedStream<S> {
     pub(super) fn new(stream: S, activity: Arc<Activity>) -> Self {
         Self { stream, activity }
     }
@@ -42,7 +42,7 @@ impl<S> Watched<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for TrackedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -51,13 +51,13 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
         if buffer.filled().len() > before {
-            self.activity.heard();
+            self.activity.received();
         }
         read
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for TrackedStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -70,9 +70,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
     fn poll_write_vectored(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-        pieces: &[io::IoSlice<'_>],
+        buffers: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, buffers);
         self.wrote(written)
     }
 

@@ -1,6 +1,7 @@
-//! The open connections of a server, capped in all and per client. At a cap, the connection that is worth least is
-//! closed for a new one: the one that is idle longest, then the one whose client takes its answer most slowly, then one
-//! that became idle just now.
+//! Open connections of a server, limited in total and per client.
+//!
+//! At a limit, a new connection evicts another one: first the one that is idle longest, then the one whose client
+//! reads most slowly, then one that became idle just now.
 
 use std::{
     collections::HashMap,
@@ -12,12 +13,12 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::{
-    activity::{Activity, Worth},
+    activity::{Activity, EvictionOrder},
     descriptors,
 };
 
-/// A client, as far as its address tells it apart: one IPv4 address, or one IPv6 network of 64 bits. In the extensions
-/// of every request.
+/// Client identified by its address: one IPv4 address, or one IPv6 /64 network. Stored in the extensions of every
+/// request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Peer(IpAddr);
 
@@ -33,38 +34,38 @@ impl From<IpAddr> for Peer {
     }
 }
 
-/// The table. Places give themselves back.
+/// The connection table. Slots are released on drop.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct ConnectionTable {
     connections: usize,
     per_client: usize,
-    open: Mutex<Open>,
+    open: Mutex<OpenConnections>,
 }
 
 #[derive(Debug, Default)]
-struct Open {
+struct OpenConnections {
     next: u64,
-    entries: HashMap<u64, (Peer, Arc<Activity>)>,
+    by_number: HashMap<u64, (Peer, Arc<Activity>)>,
     by_peer: HashMap<Peer, usize>,
 }
 
-/// The place of one connection in the table, until it is dropped.
+/// Slot of one connection in the table, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
-    table: Arc<Table>,
+pub(super) struct Slot {
+    table: Arc<ConnectionTable>,
     number: u64,
 }
 
-/// The reason why a connection has no place.
+/// Reason for refusing a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Full {
-    /// The server has as many connections as it may, all busy.
+    /// The server has its maximum of connections, all busy.
     All,
-    /// The client has as many connections as it may, all busy.
+    /// The client has its maximum of connections, all busy.
     Client,
 }
 
-impl Table {
+impl ConnectionTable {
     pub(super) fn new(connections: usize, per_client: usize) -> Self {
         Self {
             connections: descriptors::connections(connections),
@@ -73,41 +74,41 @@ impl Table {
         }
     }
 
-    /// Makes room for one connection more, if none is there.
+    /// Reserves a slot for a new connection, if necessary by evicting another one.
     ///
     /// # Errors
-    /// No connection can be closed for the new one.
-    pub(super) fn enter(self: &Arc<Self>, peer: Peer, activity: &Arc<Activity>) -> Result<Place, Full> {
+    /// No connection can be evicted.
+    pub(super) fn reserve(self: &Arc<Self>, peer: Peer, activity: &Arc<Activity>) -> Result<Slot, Full> {
         let mut open = self.open.lock();
         if open.by_peer.get(&peer).copied().unwrap_or_default() >= self.per_client {
-            let victim = open.least(Some(peer)).ok_or(Full::Client)?;
+            let victim = open.first_to_evict(Some(peer)).ok_or(Full::Client)?;
             open.evict(victim);
-        } else if open.entries.len() >= self.connections {
-            // A client that has many connections does not cost others theirs.
+        } else if open.by_number.len() >= self.connections {
+            // Clients with many connections do not displace those of others.
             let busiest = open.by_peer.iter().max_by_key(|(_, count)| **count);
             let busiest = busiest.map(|(peer, _)| *peer);
             let victim = open
-                .least(busiest)
-                .or_else(|| open.least(None))
+                .first_to_evict(busiest)
+                .or_else(|| open.first_to_evict(None))
                 .ok_or(Full::All)?;
             open.evict(victim);
         }
         let number = open.next;
         open.next += 1;
-        open.entries.insert(number, (peer, activity.clone()));
+        open.by_number.insert(number, (peer, activity.clone()));
         *open.by_peer.entry(peer).or_default() += 1;
-        Ok(Place {
+        Ok(Slot {
             table: self.clone(),
             number,
         })
     }
 
-    /// Closes the connection whose client takes its answers most slowly. Returns whether there is one.
-    pub(super) fn relieve(&self) -> bool {
+    /// Closes the connection whose client reads most slowly. Returns false if there is none.
+    pub(super) fn evict_slowest(&self) -> bool {
         let mut open = self.open.lock();
         let slowest = open
-            .worths(None)
-            .filter(|(worth, _)| matches!(worth, Worth::Slow(_)));
+            .candidates(None)
+            .filter(|(order, _)| matches!(order, EvictionOrder::Slow(_)));
         match slowest.min() {
             Some((_, victim)) => {
                 open.evict(victim);
@@ -118,28 +119,28 @@ impl Table {
     }
 }
 
-impl Open {
-    /// The connections that may be closed, of one client or of all.
-    fn worths(&self, of: Option<Peer>) -> impl Iterator<Item = (Worth, u64)> {
+impl OpenConnections {
+    /// Returns the connections that may be evicted, of one client or of all.
+    fn candidates(&self, of: Option<Peer>) -> impl Iterator<Item = (EvictionOrder, u64)> {
         let now = Instant::now();
-        self.entries
+        self.by_number
             .iter()
             .filter(move |(_, (peer, _))| of.is_none_or(|wanted| wanted == *peer))
-            .filter_map(move |(number, (_, activity))| Some((activity.worth(now)?, *number)))
+            .filter_map(move |(number, (_, activity))| Some((activity.eviction_order(now)?, *number)))
     }
 
-    fn least(&self, of: Option<Peer>) -> Option<u64> {
-        self.worths(of).min().map(|(_, number)| number)
+    fn first_to_evict(&self, of: Option<Peer>) -> Option<u64> {
+        self.candidates(of).min().map(|(_, number)| number)
     }
 
     fn evict(&mut self, number: u64) {
-        if let Some(activity) = self.leave(number) {
+        if let Some(activity) = self.remove(number) {
             activity.evict();
         }
     }
 
-    fn leave(&mut self, number: u64) -> Option<Arc<Activity>> {
-        let (peer, activity) = self.entries.remove(&number)?;
+    fn remove(&mut self, number: u64) -> Option<Arc<Activity>> {
+        let (peer, activity) = self.by_number.remove(&number)?;
         if let Some(count) = self.by_peer.get_mut(&peer) {
             *count -= 1;
             if *count == 0 {
@@ -150,9 +151,9 @@ impl Open {
     }
 }
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
-        self.table.open.lock().leave(self.number);
+        self.table.open.lock().remove(self.number);
     }
 }
 
@@ -170,35 +171,35 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_has_most_connections_gives_way() {
+    async fn clients_with_most_connections_are_evicted_first() {
         let peers = [1, 2].map(|last| Peer::from(IpAddr::from([192, 0, 2, last])));
-        let table = Arc::new(Table::new(4, 4));
+        let table = Arc::new(ConnectionTable::new(4, 4));
         let new = || Arc::new(Activity::new());
-        let kept = table.enter(peers[1], &new()).unwrap();
-        // It is idle longer than all others, but its client has no other.
-        let places: Vec<_> = (0..3).map(|_| table.enter(peers[0], &new()).unwrap()).collect();
-        let more = table.enter(peers[0], &new()).unwrap();
+        let kept = table.reserve(peers[1], &new()).unwrap();
+        // This connection is idle longest, but it is its client's only one.
+        let slots: Vec<_> = (0..3).map(|_| table.reserve(peers[0], &new()).unwrap()).collect();
+        let more = table.reserve(peers[0], &new()).unwrap();
         let open = table.open.lock();
-        assert!(open.entries.contains_key(&kept.number));
-        assert!(!open.entries.contains_key(&places[0].number));
-        assert_eq!((open.entries.len(), open.by_peer[&peers[0]]), (4, 3));
+        assert!(open.by_number.contains_key(&kept.number));
+        assert!(!open.by_number.contains_key(&slots[0].number));
+        assert_eq!((open.by_number.len(), open.by_peer[&peers[0]]), (4, 3));
         drop(open);
-        drop((kept, places, more));
-        assert!(table.open.lock().entries.is_empty() && table.open.lock().by_peer.is_empty());
+        drop((kept, slots, more));
+        assert!(table.open.lock().by_number.is_empty() && table.open.lock().by_peer.is_empty());
     }
 
     #[tokio::test]
     async fn busy_connections_are_not_closed() {
         let peer = Peer::from(IpAddr::from([192, 0, 2, 1]));
-        let table = Arc::new(Table::new(4, 2));
+        let table = Arc::new(ConnectionTable::new(4, 2));
         let busy = [Arc::new(Activity::new()), Arc::new(Activity::new())];
-        let _places = busy.each_ref().map(|activity| {
+        let _slots = busy.each_ref().map(|activity| {
             activity.begin();
-            table.enter(peer, activity).unwrap()
+            table.reserve(peer, activity).unwrap()
         });
-        let full = table.enter(peer, &Arc::new(Activity::new())).unwrap_err();
+        let full = table.reserve(peer, &Arc::new(Activity::new())).unwrap_err();
         assert_eq!(full, Full::Client);
         let other = Peer::from(IpAddr::from([192, 0, 2, 2]));
-        assert!(table.enter(other, &Arc::new(Activity::new())).is_ok());
+        assert!(table.reserve(other, &Arc::new(Activity::new())).is_ok());
     }
 }

@@ -1,4 +1,4 @@
-//! A certificate from files, read again when their content changes.
+//! Certificate from files, reloaded when their content changes.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -8,26 +8,26 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     TlsError,
-    resolver::{Live, certified_key},
+    resolver::{CertificateResolver, certified_key},
 };
 
-/// How often the files are looked at.
+/// Interval of checks of the files.
 const POLL: Duration = Duration::from_secs(5);
 
-/// The two PEM files.
+/// Paths of the two PEM files.
 #[derive(Clone, Debug)]
-pub(super) struct Pair {
+pub(super) struct CertificateFiles {
     pub(super) certificate: PathBuf,
     pub(super) key: PathBuf,
 }
 
-/// Both files' bytes at one look.
+/// Content of both files at one time.
 struct Content {
     certificate: Vec<u8>,
     key: Vec<u8>,
 }
 
-impl Pair {
+impl CertificateFiles {
     async fn read(&self) -> Result<Content, TlsError> {
         Ok(Content {
             certificate: read(&self.certificate).await?,
@@ -53,18 +53,34 @@ async fn read(path: &PathBuf) -> Result<Vec<u8>, TlsError> {
     })
 }
 
-pub(super) async fn serve(pair: Pair, shutdown: CancellationToken) -> Result<Arc<Live>, TlsError> {
-    serve_every(POLL, pair, shutdown).await
+pub(super) async fn load_and_watch(
+    files: CertificateFiles,
+    shutdown: CancellationToken,
+) -> Result<Arc<CertificateResolver>, TlsError> {
+    load_and_watch_every(POLL, files, shutdown).await
 }
 
-async fn serve_every(poll: Duration, pair: Pair, shutdown: CancellationToken) -> Result<Arc<Live>, TlsError> {
-    let content = pair.read().await?;
-    let live = Arc::new(Live::new(certified_key(&content.certificate, &content.key)?));
-    tokio::spawn(watch(poll, pair, content.digest(), live.clone(), shutdown));
-    Ok(live)
+async fn load_and_watch_every(
+    poll: Duration,
+    files: CertificateFiles,
+    shutdown: CancellationToken,
+) -> Result<Arc<CertificateResolver>, TlsError> {
+    let content = files.read().await?;
+    let resolver = Arc::new(CertificateResolver::new(certified_key(
+        &content.certificate,
+        &content.key,
+    )?));
+    tokio::spawn(watch(poll, files, content.digest(), resolver.clone(), shutdown));
+    Ok(resolver)
 }
 
-async fn watch(poll: Duration, pair: Pair, mut seen: [u8; 32], live: Arc<Live>, shutdown: CancellationToken) {
+async fn watch(
+    poll: Duration,
+    files: CertificateFiles,
+    mut loaded: [u8; 32],
+    resolver: Arc<CertificateResolver>,
+    shutdown: CancellationToken,
+) {
     let mut ticks = interval(poll);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -72,26 +88,26 @@ async fn watch(poll: Duration, pair: Pair, mut seen: [u8; 32], live: Arc<Live>, 
             () = shutdown.cancelled() => return,
             _ = ticks.tick() => {}
         }
-        let content = match pair.read().await {
+        let content = match files.read().await {
             Ok(content) => content,
             Err(error) => {
-                tracing::warn!(error = %crate::telemetry::chain(&error), "the former serving certificate stays");
+                tracing::warn!(error = %crate::telemetry::chain(&error), "the former serving certificate stays in use");
                 continue;
             }
         };
         let digest = content.digest();
-        if digest == seen {
+        if digest == loaded {
             continue;
         }
-        // A pair read half-way through its replacement does not fit; the next look sees it whole.
+        // A pair read during its replacement does not match; the next check reads it completely.
         match certified_key(&content.certificate, &content.key) {
             Ok(key) => {
-                live.swap(key);
-                seen = digest;
-                tracing::info!(file = %pair.certificate.display(), "serving certificate reloaded");
+                resolver.swap(key);
+                loaded = digest;
+                tracing::info!(file = %files.certificate.display(), "serving certificate reloaded");
             }
             Err(error) => {
-                tracing::warn!(error = %crate::telemetry::chain(&error), "the former serving certificate stays");
+                tracing::warn!(error = %crate::telemetry::chain(&error), "the former serving certificate stays in use");
             }
         }
     }
@@ -104,40 +120,42 @@ mod tests {
     use super::*;
     use crate::tls::issue;
 
-    fn write(pair: &Pair) -> Vec<u8> {
+    fn write(files: &CertificateFiles) -> Vec<u8> {
         let names = ["localhost".to_owned()];
         let issued = issue("test", &names, SystemTime::now(), Duration::from_hours(1)).unwrap();
-        std::fs::write(&pair.certificate, &issued.certificate_pem).unwrap();
-        std::fs::write(&pair.key, &issued.key_pem).unwrap();
+        std::fs::write(&files.certificate, &issued.certificate_pem).unwrap();
+        std::fs::write(&files.key, &issued.key_pem).unwrap();
         let chain = crate::tls::authorities(issued.certificate_pem.as_bytes()).unwrap();
         chain[0].to_vec()
     }
 
     #[tokio::test]
-    async fn another_pair_is_presented_and_a_broken_one_is_not() {
+    async fn a_new_pair_is_presented_and_a_broken_one_is_not() {
         let folder = tempfile::tempdir().unwrap();
-        let pair = Pair {
+        let files = CertificateFiles {
             certificate: folder.path().join("tls.crt"),
             key: folder.path().join("tls.key"),
         };
         let poll = Duration::from_millis(5);
-        let first = write(&pair);
-        let ends = CancellationToken::new();
-        let live = serve_every(poll, pair.clone(), ends.clone()).await.unwrap();
-        assert_eq!(live.presented(), first);
+        let first = write(&files);
+        let shutdown = CancellationToken::new();
+        let resolver = load_and_watch_every(poll, files.clone(), shutdown.clone())
+            .await
+            .unwrap();
+        assert_eq!(resolver.current(), first);
 
-        std::fs::write(&pair.key, "nonsense").unwrap();
+        std::fs::write(&files.key, "nonsense").unwrap();
         tokio::time::sleep(poll * 4).await;
-        assert_eq!(live.presented(), first);
+        assert_eq!(resolver.current(), first);
 
-        let second = write(&pair);
+        let second = write(&files);
         for _ in 0..4000 {
-            if live.presented() == second {
+            if resolver.current() == second {
                 break;
             }
             tokio::time::sleep(poll).await;
         }
-        assert_eq!(live.presented(), second);
-        ends.cancel();
+        assert_eq!(resolver.current(), second);
+        shutdown.cancel();
     }
 }

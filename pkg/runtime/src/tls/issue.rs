@@ -1,7 +1,7 @@
-//! Makes a certificate authority for one use: it signs one serving certificate and is forgotten.
+//! Issues a serving certificate with a certificate authority of its own.
 //!
-//! The authority's key is never stored, so nobody can sign a second certificate with it; renewal
-//! makes a new authority.
+//! The authority's key is never stored, so that it cannot sign a second certificate; a renewal creates a new
+//! authority.
 
 use std::time::{Duration, SystemTime};
 
@@ -12,17 +12,17 @@ use rcgen::{
 
 use super::TlsError;
 
-/// Certificates are valid from a little earlier on, for clocks that are behind.
-const SKEW: Duration = Duration::from_hours(1);
+/// Tolerance for clocks that are behind: certificates are valid from this much earlier.
+const CLOCK_SKEW: Duration = Duration::from_hours(1);
 
-/// A serving certificate with the authority that vouches for it; all PEM.
+/// A serving certificate with its certificate authority; all PEM.
 #[derive(Clone)]
 pub struct Issued {
-    /// The authority's certificate.
+    /// Certificate of the authority.
     pub ca_pem: String,
-    /// The serving certificate.
+    /// Serving certificate.
     pub certificate_pem: String,
-    /// The serving certificate's key, PKCS#8.
+    /// Private key of the serving certificate, PKCS#8.
     pub key_pem: String,
 }
 
@@ -34,10 +34,10 @@ impl std::fmt::Debug for Issued {
     }
 }
 
-/// Makes a serving certificate for these DNS names or addresses, valid from `now` on.
+/// Issues a serving certificate for these DNS names or addresses, valid from `now` on.
 ///
 /// # Errors
-/// A name is no DNS name, or the system gives no randomness.
+/// A name is no DNS name, or the system provides no randomness.
 pub fn issue(
     common_name: &str,
     names: &[String],
@@ -46,7 +46,7 @@ pub fn issue(
 ) -> Result<Issued, TlsError> {
     let params = |names: Vec<String>, common_name: String| {
         let mut params = CertificateParams::new(names)?;
-        params.not_before = (now - SKEW).into();
+        params.not_before = (now - CLOCK_SKEW).into();
         params.not_after = (now + validity).into();
         params.distinguished_name.remove(DnType::CommonName);
         params.distinguished_name.push(DnType::CommonName, common_name);
@@ -55,7 +55,7 @@ pub fn issue(
             .push(DnType::OrganizationName, "operator-framework.io");
         Ok::<_, rcgen::Error>(params)
     };
-    let make = || {
+    let issue = || {
         let mut ca = params(Vec::new(), format!("{common_name} authority"))?;
         ca.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         ca.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
@@ -74,5 +74,5 @@ pub fn issue(
             key_pem: key.serialize_pem(),
         })
     };
-    make().map_err(TlsError::Issue)
+    issue().map_err(TlsError::Issue)
 }

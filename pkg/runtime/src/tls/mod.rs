@@ -1,12 +1,12 @@
 //! Serving certificates that change while the server runs.
 //!
-//! A [`ServingCert`] hands rustls whatever certificate is current: read from files that are
-//! looked at every few seconds (mounted Secrets change by a swap of symlinks, which file
-//! notification misses), or made here and kept in a Secret that all replicas share.
+//! A [`ServingCert`] provides rustls with the current certificate. It is read from files, which are polled because
+//! mounted Secrets change by a swap of symlinks that file notification misses. Otherwise it is self-managed, in a
+//! Secret that all replicas share.
 
 mod files;
 mod issue;
-mod own;
+mod managed;
 mod profile;
 mod resolver;
 mod trust;
@@ -18,98 +18,99 @@ use rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 
 pub use issue::{Issued, issue};
-pub use own::{CATALOGD_OWN_CERT, OPERATOR_CONTROLLER_OWN_CERT, OwnCertificate, own_ca};
-pub use profile::{GroupName, MinVersion, Profile, ProfileError, ProfileName, SuiteName, left_out};
+pub use managed::{CATALOGD_OWN_CERT, OPERATOR_CONTROLLER_OWN_CERT, OwnCertificate, own_ca};
+pub use profile::{GroupName, MinVersion, Profile, ProfileError, ProfileName, SuiteName, unsupported};
 pub use trust::{authorities, authorities_in, client_config, client_config_with, with_identity};
 
-use crate::args::Checked;
-use resolver::Live;
+use crate::args::CheckedArgs;
+use resolver::CertificateResolver;
 
-/// Installs ring as the process's TLS provider; harmless when one is installed already.
+/// Installs ring as the process's TLS provider; no-op if a provider is installed.
 pub fn install_provider() {
-    // The error only says that a provider is there.
+    // The error only means that a provider is installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
-/// The certificate a server presents, current at every handshake, and the TLS it is presented with. Clones share it.
+/// Certificate of a server, current at every handshake, and its TLS profile. Clones share it.
 #[derive(Clone, Debug)]
 pub struct ServingCert {
-    live: Arc<Live>,
+    resolver: Arc<CertificateResolver>,
     profile: Profile,
 }
 
 impl ServingCert {
-    /// A certificate from two PEM files, read again when they change, until `shutdown`.
+    /// Returns a certificate from two PEM files, reloaded when they change, until `shutdown`.
     ///
-    /// A pair that cannot be used later on is logged, and the former one stays.
+    /// If a later version is unusable, the error is logged and the former certificate stays in use.
     ///
     /// # Errors
-    /// The files cannot be used at the start.
+    /// The files are unusable at the start.
     pub async fn from_files(
         certificate: PathBuf,
         key: PathBuf,
         shutdown: CancellationToken,
     ) -> Result<Self, TlsError> {
-        files::serve(files::Pair { certificate, key }, shutdown)
+        files::load_and_watch(files::CertificateFiles { certificate, key }, shutdown)
             .await
-            .map(Self::of)
+            .map(Self::new)
     }
 
-    /// A certificate of an own authority in a Secret: made when missing, adopted when there,
-    /// renewed long before it expires, until `shutdown`.
+    /// Returns a self-managed certificate in a Secret: created if missing, adopted if present, renewed long before
+    /// it expires, until `shutdown`.
     ///
     /// # Errors
-    /// The Secret can neither be read nor made.
+    /// The Secret can be neither read nor created.
     pub async fn own(
         client: Client,
         own: OwnCertificate,
         shutdown: CancellationToken,
     ) -> Result<Self, TlsError> {
-        own::serve(client, own, shutdown).await.map(Self::of)
+        managed::load_and_renew(client, own, shutdown)
+            .await
+            .map(Self::new)
     }
 
-    /// What a server presents by its flags: the files' certificate when there are files, else `own`; in the profile asked
-    /// for.
+    /// Returns the certificate that the flags select, with their TLS profile: from files if given, else `own`.
     ///
     /// # Errors
     /// As [`from_files`](Self::from_files) and [`own`](Self::own).
-    pub async fn by_flags(
-        checked: &Checked,
+    pub async fn from_args(
+        args: &CheckedArgs,
         client: Client,
         own: OwnCertificate,
         shutdown: CancellationToken,
     ) -> Result<Self, TlsError> {
-        let certificate = match checked.tls_files.clone() {
+        let certificate = match args.tls_files.clone() {
             Some((certificate, key)) => Self::from_files(certificate, key, shutdown).await?,
             None => Self::own(client, own, shutdown).await?,
         };
-        Ok(certificate.with_profile(checked.tls_profile.clone()))
+        Ok(certificate.with_profile(args.tls_profile.clone()))
     }
 
-    /// A certificate that never changes.
+    /// Returns a certificate that never changes.
     ///
     /// # Errors
     /// The PEM texts are no certificate chain with its key.
     pub fn fixed(certificate_pem: &[u8], key_pem: &[u8]) -> Result<Self, TlsError> {
         let key = resolver::certified_key(certificate_pem, key_pem)?;
-        Ok(Self::of(Arc::new(Live::new(key))))
+        Ok(Self::new(Arc::new(CertificateResolver::new(key))))
     }
 
-    fn of(live: Arc<Live>) -> Self {
+    fn new(resolver: Arc<CertificateResolver>) -> Self {
         Self {
-            live,
+            resolver,
             profile: Profile::default(),
         }
     }
 
-    /// The same certificate, presented by another profile than the intermediate one.
+    /// Sets the TLS profile; intermediate by default.
     #[must_use]
     pub fn with_profile(mut self, profile: Profile) -> Self {
         self.profile = profile;
         self
     }
 
-    /// The server's TLS with this certificate and its profile; HTTP/2 is preferred to HTTP/1.1.
+    /// Returns the server's TLS configuration; HTTP/2 is preferred to HTTP/1.1.
     ///
     /// # Errors
     /// The provider lacks a protocol version.
@@ -118,70 +119,70 @@ impl ServingCert {
             .profile
             .server()?
             .with_no_client_auth()
-            .with_cert_resolver(self.live.clone());
+            .with_cert_resolver(self.resolver.clone());
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(Arc::new(config))
     }
 }
 
-/// What can go wrong with a serving certificate.
+/// Error of a certificate.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// A file cannot be read.
+    /// The file is unreadable.
     #[error("TLS file {path} cannot be read")]
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         #[source]
         source: std::io::Error,
     },
-    /// Not PEM, or not the PEM that is needed.
+    /// The text is no PEM, or has no such block.
     #[error("no usable PEM {what}")]
     Pem {
         /// `certificate` or `private key`.
         what: &'static str,
-        /// Why.
+        /// Cause.
         #[source]
         source: rustls_pki_types::pem::Error,
     },
-    /// The PEM text holds no certificate.
+    /// The PEM text contains no certificate.
     #[error("no certificate found in the PEM text")]
     NoCertificate,
-    /// A directory of authorities is empty.
+    /// The directory of authorities is empty.
     #[error("no certificates found in {directory:?}")]
     NoAuthorities {
         /// The directory.
         directory: PathBuf,
     },
-    /// Certificate and key do not fit, or the key's kind is unknown.
+    /// Certificate and key do not match, or the key's type is unknown.
     #[error("certificate and private key cannot be used together")]
     Unusable(#[source] rustls::Error),
     /// The TLS provider is incomplete.
     #[error("TLS provider cannot be used")]
     Provider(#[source] rustls::Error),
-    /// A certificate cannot be made.
+    /// The certificate cannot be issued.
     #[error("certificate cannot be made")]
     Issue(#[source] rcgen::Error),
     /// The API server refused the Secret.
     #[error("Secret {namespace}/{name} with the serving certificate cannot be {action}")]
     Secret {
-        /// Its namespace.
+        /// Namespace of the Secret.
         namespace: String,
-        /// Its name.
+        /// Name of the Secret.
         name: String,
         /// `read` or `written`.
         action: &'static str,
-        /// What the API server said.
+        /// Answer of the API server.
         #[source]
         source: Box<kube::Error>,
     },
     /// The API server did not answer in time, or other replicas kept changing the Secret.
-    #[error("Secret {namespace}/{name} with the serving certificate could not be settled in time")]
-    Unsettled {
-        /// Its namespace.
+    #[error("Secret {namespace}/{name} with the serving certificate could not be read or written in time")]
+    SecretTimeout {
+        /// Namespace of the Secret.
         namespace: String,
-        /// Its name.
+        /// Name of the Secret.
         name: String,
     },
 }

@@ -1,9 +1,9 @@
-//! Which protocol versions, cipher suites and key exchange groups TLS is spoken with.
+//! TLS protocol versions, cipher suites and key exchange groups.
 //!
-//! Names are those of Go, as upstream takes them. Not every name has something behind it here: TLS below 1.2, suites
-//! without forward secrecy or in CBC mode, and post-quantum groups are not built in. Such names are known, and left out
-//! with a warning: what is left is stricter than what was asked for, never laxer. Suites of TLS 1.3 cannot be chosen
-//! between, as in Go; a list without one of TLS 1.2 leaves TLS 1.3 alone.
+//! Names are those of Go, as upstream accepts them. This build does not support all of them: TLS below 1.2, suites
+//! without forward secrecy or in CBC mode, and post-quantum groups are missing. Such names are accepted and ignored
+//! with a warning: the result is stricter than requested, never laxer. Suites of TLS 1.3 are not configurable, as in
+//! Go; a list without suites of TLS 1.2 leaves only TLS 1.3.
 
 use std::{str::FromStr, sync::Arc};
 
@@ -18,7 +18,7 @@ use super::TlsError;
 const TLS13_ONLY: &[&SupportedProtocolVersion] = &[&TLS13];
 const TLS12_AND_13: &[&SupportedProtocolVersion] = &[&TLS13, &TLS12];
 
-/// Suites of TLS 1.2 by Go's names; `None` where this build has none.
+/// Cipher suites of TLS 1.2 by Go's names; `None` if this build does not support them.
 const SUITES: &[(&str, Option<SupportedCipherSuite>)] = &[
     (
         "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
@@ -63,14 +63,14 @@ const SUITES: &[(&str, Option<SupportedCipherSuite>)] = &[
 const ECDSA_CHACHA: SupportedCipherSuite = ring::cipher_suite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256;
 const RSA_CHACHA: SupportedCipherSuite = ring::cipher_suite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256;
 
-/// Suites of TLS 1.3: all are always on.
+/// Cipher suites of TLS 1.3, always enabled.
 const SUITES_13: [&str; 3] = [
     "TLS_AES_128_GCM_SHA256",
     "TLS_AES_256_GCM_SHA384",
     "TLS_CHACHA20_POLY1305_SHA256",
 ];
 
-/// Groups by the names upstream takes.
+/// Key exchange groups by upstream's names.
 const GROUPS: &[(&str, Option<&dyn SupportedKxGroup>)] = &[
     ("X25519", Some(ring::kx_group::X25519)),
     ("prime256v1", Some(ring::kx_group::SECP256R1)),
@@ -82,24 +82,24 @@ const GROUPS: &[(&str, Option<&dyn SupportedKxGroup>)] = &[
     ("SecP384r1MLKEM1024", None),
 ];
 
-/// Why a TLS flag was refused.
+/// Error for an invalid TLS flag.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ProfileError {
-    /// No such profile.
+    /// The profile is unknown.
     #[error("unknown TLS profile: {0:?}: write modern, intermediate, old or custom")]
     Profile(String),
-    /// No such version.
+    /// The version is unknown.
     #[error("unknown TLS version: {0:?}: write TLSv1.0, TLSv1.1, TLSv1.2 or TLSv1.3")]
     Version(String),
-    /// No such suite.
+    /// The suite is unknown.
     #[error(
         "unknown cipher suite: {0:?}: write a name as Go has it, such as TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"
     )]
     Suite(String),
-    /// No such group.
+    /// The group is unknown.
     #[error("unknown curve: {0:?}: write one of X25519, prime256v1, secp384r1")]
     Group(String),
-    /// None of the groups is built in.
+    /// This build supports none of the groups.
     #[error(
         "none of the curves of --tls-custom-curves is built in: add one of X25519, prime256v1, secp384r1"
     )]
@@ -114,9 +114,9 @@ pub enum ProfileName {
     /// TLS 1.2 and 1.3.
     #[default]
     Intermediate,
-    /// Served as intermediate: what it would add is not built in.
+    /// The same as intermediate: this build does not support the older versions and suites.
     Old,
-    /// What the other flags say.
+    /// Values of the other flags.
     Custom,
 }
 
@@ -134,17 +134,17 @@ impl FromStr for ProfileName {
     }
 }
 
-/// `--tls-custom-version`: the lowest version spoken.
+/// Value of `--tls-custom-version`, the minimum version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MinVersion {
-    /// Not built in: 1.2 is spoken.
+    /// Not supported; the minimum is 1.2.
     Tls10,
-    /// Not built in: 1.2 is spoken.
+    /// Not supported; the minimum is 1.2.
     Tls11,
-    /// 1.2 and 1.3.
+    /// TLS 1.2 and 1.3.
     #[default]
     Tls12,
-    /// 1.3.
+    /// TLS 1.3.
     Tls13,
 }
 
@@ -162,7 +162,7 @@ impl FromStr for MinVersion {
     }
 }
 
-/// One name of `--tls-custom-ciphers`, known to exist.
+/// A known name of `--tls-custom-ciphers`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SuiteName(&'static str);
 
@@ -178,7 +178,7 @@ impl FromStr for SuiteName {
     }
 }
 
-/// One name of `--tls-custom-curves`, known to exist.
+/// A known name of `--tls-custom-curves`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupName(&'static str);
 
@@ -194,7 +194,7 @@ impl FromStr for GroupName {
     }
 }
 
-/// What TLS is spoken with. Clones share it.
+/// Versions, suites and groups of TLS. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Profile {
     versions: &'static [&'static SupportedProtocolVersion],
@@ -202,7 +202,7 @@ pub struct Profile {
 }
 
 impl Default for Profile {
-    /// Intermediate.
+    /// Returns the intermediate profile.
     fn default() -> Self {
         Self {
             versions: TLS12_AND_13,
@@ -212,7 +212,7 @@ impl Default for Profile {
 }
 
 impl Profile {
-    /// One of the profiles that need nothing else; `custom` is that of no further flag.
+    /// Returns a predefined profile; `custom` without further flags is intermediate.
     #[must_use]
     pub fn named(name: ProfileName) -> Self {
         let versions = match name {
@@ -225,27 +225,27 @@ impl Profile {
         }
     }
 
-    /// What `--tls-profile=custom` asks for; empty lists are everything.
+    /// Returns the profile of `--tls-profile=custom`; empty lists mean everything.
     ///
     /// # Errors
     /// [`ProfileError::NoGroup`].
     pub fn custom(
-        lowest: MinVersion,
+        min_version: MinVersion,
         suites: &[SuiteName],
         groups: &[GroupName],
     ) -> Result<Self, ProfileError> {
         let mut provider = ring::default_provider();
-        let mut versions = if lowest == MinVersion::Tls13 {
+        let mut versions = if min_version == MinVersion::Tls13 {
             TLS13_ONLY
         } else {
             TLS12_AND_13
         };
         if !suites.is_empty() {
-            let chosen =
+            let is_chosen =
                 |suite: &SupportedCipherSuite| suites.iter().any(|name| suite_of(*name) == Some(*suite));
             provider
                 .cipher_suites
-                .retain(|suite| suite.tls13().is_some() || chosen(suite));
+                .retain(|suite| suite.tls13().is_some() || is_chosen(suite));
             if provider.cipher_suites.iter().all(|suite| suite.tls13().is_some()) {
                 versions = TLS13_ONLY;
             }
@@ -262,14 +262,14 @@ impl Profile {
         })
     }
 
-    /// The beginning of a server's configuration.
+    /// Starts a server configuration.
     pub(super) fn server(&self) -> Result<rustls::ConfigBuilder<ServerConfig, WantsVerifier>, TlsError> {
         ServerConfig::builder_with_provider(self.provider.clone())
             .with_protocol_versions(self.versions)
             .map_err(TlsError::Provider)
     }
 
-    /// The beginning of a client's configuration.
+    /// Starts a client configuration.
     pub(super) fn client(&self) -> Result<rustls::ConfigBuilder<ClientConfig, WantsVerifier>, TlsError> {
         ClientConfig::builder_with_provider(self.provider.clone())
             .with_protocol_versions(self.versions)
@@ -277,11 +277,11 @@ impl Profile {
     }
 }
 
-/// What of a request is not built in, for a warning; empty when all is.
+/// Returns requested names that this build does not support, for a warning.
 #[must_use]
-pub fn left_out(
+pub fn unsupported(
     name: ProfileName,
-    lowest: MinVersion,
+    min_version: MinVersion,
     suites: &[SuiteName],
     groups: &[GroupName],
 ) -> Vec<&'static str> {
@@ -289,7 +289,7 @@ pub fn left_out(
         ProfileName::Modern | ProfileName::Intermediate => Vec::new(),
         ProfileName::Old => vec!["TLSv1.0", "TLSv1.1", "suites in CBC mode"],
         ProfileName::Custom => {
-            let version = (lowest < MinVersion::Tls12).then_some("versions below TLSv1.2");
+            let version = (min_version < MinVersion::Tls12).then_some("versions below TLSv1.2");
             let suites = suites
                 .iter()
                 .filter(|name| suite_of(**name).is_none() && !SUITES_13.contains(&name.0))
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_read_as_upstream_reads_them() {
+    fn names_are_parsed_as_upstream_does() {
         assert_eq!("MODERN".parse(), Ok(ProfileName::Modern));
         let error = "x".parse::<ProfileName>().unwrap_err().to_string();
         assert!(error.starts_with("unknown TLS profile: \"x\""), "{error}");
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn custom_narrows() {
+    fn custom_profiles_narrow() {
         let one = suites(&["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"]);
         let profile = Profile::custom(MinVersion::Tls12, &one, &groups(&["secp384r1"])).unwrap();
         assert!(speaks_12(&profile));
@@ -379,8 +379,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_built_in_is_named() {
-        let out = left_out(
+    fn unsupported_names_are_returned() {
+        let out = unsupported(
             ProfileName::Custom,
             MinVersion::Tls10,
             &suites(&["TLS_AES_128_GCM_SHA256", "TLS_RSA_WITH_AES_128_CBC_SHA"]),

@@ -1,4 +1,4 @@
-//! The certificate rustls asks for at each handshake.
+//! Certificate resolver for rustls, called at each handshake.
 
 use std::sync::Arc;
 
@@ -11,36 +11,36 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
 
 use super::TlsError;
 
-/// Holds the current certificate.
+/// Holder of the current certificate.
 #[derive(Debug)]
-pub(super) struct Live(RwLock<Arc<CertifiedKey>>);
+pub(super) struct CertificateResolver(RwLock<Arc<CertifiedKey>>);
 
-impl Live {
+impl CertificateResolver {
     pub(super) fn new(key: CertifiedKey) -> Self {
         Self(RwLock::new(Arc::new(key)))
     }
 
-    /// Presents another certificate from the next handshake on.
+    /// Replaces the certificate from the next handshake on.
     pub(super) fn swap(&self, key: CertifiedKey) {
         *self.0.write() = Arc::new(key);
     }
 }
 
 #[cfg(test)]
-impl Live {
-    /// The first certificate of the chain that is presented now.
-    pub(super) fn presented(&self) -> Vec<u8> {
+impl CertificateResolver {
+    /// Returns the first certificate of the current chain.
+    pub(super) fn current(&self) -> Vec<u8> {
         self.0.read().cert[0].to_vec()
     }
 }
 
-impl ResolvesServerCert for Live {
+impl ResolvesServerCert for CertificateResolver {
     fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         Some(self.0.read().clone())
     }
 }
 
-/// A chain and its key from PEM, checked to belong together.
+/// Parses a chain and its key from PEM and checks that they match.
 pub(super) fn certified_key(certificate: &[u8], key: &[u8]) -> Result<CertifiedKey, TlsError> {
     let chain = certificates(certificate)?;
     if chain.is_empty() {
@@ -53,7 +53,7 @@ pub(super) fn certified_key(certificate: &[u8], key: &[u8]) -> Result<CertifiedK
     CertifiedKey::from_der(chain, key, &rustls::crypto::ring::default_provider()).map_err(TlsError::Unusable)
 }
 
-/// All certificates of a PEM text.
+/// Parses all certificates of a PEM text.
 pub(super) fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     CertificateDer::pem_slice_iter(pem)
         .collect::<Result<_, _>>()

@@ -1,4 +1,4 @@
-//! Whom clients trust: the system's authorities and given ones.
+//! Trust of clients: the system's certificate authorities and given ones.
 
 use std::{fs::File, io::Read as _, path::Path, sync::Arc};
 
@@ -7,13 +7,13 @@ use rustls_pki_types::CertificateDer;
 
 use super::{Profile, TlsError, resolver};
 
-/// Larger files are no certificates.
-const FILE_BYTES: u64 = 4 * 1024 * 1024;
+/// Maximum size of a file of certificates in bytes.
+const MAX_FILE: u64 = 4 * 1024 * 1024;
 
-/// All certificates of a PEM text.
+/// Parses all certificates of a PEM text.
 ///
 /// # Errors
-/// The text is malformed, or holds none.
+/// The text is malformed, or contains none.
 pub fn authorities(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let found = resolver::certificates(pem)?;
     if found.is_empty() {
@@ -23,11 +23,10 @@ pub fn authorities(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError>
     }
 }
 
-/// The certificates of all `*.crt` and `*.pem` files of a directory. Reads files: not for async
-/// threads.
+/// Reads the certificates of all `*.crt` and `*.pem` files of a directory. Blocking.
 ///
 /// # Errors
-/// The directory or a file cannot be read, or there is no certificate at all.
+/// The directory or a file is unreadable, or there is no certificate.
 pub fn authorities_in(directory: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
@@ -46,7 +45,7 @@ pub fn authorities_in(directory: &Path) -> Result<Vec<CertificateDer<'static>>, 
     for path in paths {
         let mut pem = Vec::new();
         File::open(&path)
-            .and_then(|file| file.take(FILE_BYTES).read_to_end(&mut pem))
+            .and_then(|file| file.take(MAX_FILE).read_to_end(&mut pem))
             .map_err(failed(&path))?;
         found.extend(resolver::certificates(&pem)?);
     }
@@ -58,9 +57,9 @@ pub fn authorities_in(directory: &Path) -> Result<Vec<CertificateDer<'static>>, 
     Ok(found)
 }
 
-/// A client's TLS that trusts the system's authorities and these.
+/// Returns a client's TLS configuration that trusts the system's authorities and `extra`.
 ///
-/// System certificates that cannot be read are passed over: an image may have none at all.
+/// Unreadable system certificates are skipped: an image may have none.
 ///
 /// # Errors
 /// One of `extra` is no certificate, or the provider lacks a protocol version.
@@ -68,7 +67,7 @@ pub fn client_config(extra: &[CertificateDer<'static>]) -> Result<ClientConfig, 
     client_config_with(extra, &Profile::default())
 }
 
-/// As [`client_config`], by another profile than the intermediate one.
+/// Returns a configuration like [`client_config`] with another profile than intermediate.
 ///
 /// # Errors
 /// As [`client_config`].
@@ -79,7 +78,7 @@ pub fn client_config_with(
     let mut roots = RootCertStore::empty();
     let system = rustls_native_certs::load_native_certs();
     for error in &system.errors {
-        tracing::debug!(%error, "a system certificate cannot be read");
+        tracing::debug!(%error, "unreadable system certificate");
     }
     roots.add_parsable_certificates(system.certs);
     for certificate in extra {
@@ -91,7 +90,7 @@ pub fn client_config_with(
         .with_no_client_auth())
 }
 
-/// A client's TLS that presents this certificate to servers which ask for one.
+/// Adds a client certificate for servers that request one.
 ///
 /// # Errors
 /// The PEM texts are no certificate chain with its key.

@@ -10,7 +10,7 @@ use std::{
 
 use axum::Router;
 use olm_runtime::{
-    serve::{self, Traffic},
+    serve::{self, Limits},
     tls::{Profile, ServingCert, authorities, install_provider, issue},
 };
 use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion, crypto::CryptoProvider};
@@ -18,15 +18,15 @@ use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 use tokio_util::sync::CancellationToken;
 
-/// The server, until it is dropped.
+/// A server that runs until it is dropped.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     pub(crate) ca: String,
-    pub(crate) ends: CancellationToken,
+    pub(crate) shutdown: CancellationToken,
 }
 
 impl Server {
-    pub(crate) fn start(profile: Profile, traffic: Traffic, router: Router) -> Self {
+    pub(crate) fn start(profile: Profile, limits: Limits, router: Router) -> Self {
         install_provider();
         let names = ["localhost".to_owned()];
         let issued = issue("test", &names, SystemTime::now(), Duration::from_hours(1)).unwrap();
@@ -36,19 +36,19 @@ impl Server {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap();
-        let ends = CancellationToken::new();
-        let until = ends.clone();
+        let shutdown = CancellationToken::new();
+        let token = shutdown.clone();
         tokio::spawn(
-            async move { serve::tls_on("test", listener, router, &certificate, traffic, until).await },
+            async move { serve::tls_on("test", listener, router, &certificate, limits, token).await },
         );
         Self {
             address,
             ca: issued.ca_pem,
-            ends,
+            shutdown,
         }
     }
 
-    /// Finishes a TLS handshake and sends nothing after it.
+    /// Completes a TLS handshake and sends nothing after it.
     pub(crate) async fn connect(
         &self,
         provider: CryptoProvider,
@@ -74,6 +74,6 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.ends.cancel();
+        self.shutdown.cancel();
     }
 }

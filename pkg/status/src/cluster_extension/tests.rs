@@ -1,4 +1,4 @@
-//! What every outcome says, to the letter.
+//! Exact texts of the conditions for every outcome.
 
 use super::*;
 
@@ -53,11 +53,11 @@ fn rolled_out(name: &str, version: &str) -> RevisionView {
     )
 }
 
-fn told(old: &ClusterExtensionStatus, outcome: &Outcome) -> ClusterExtensionStatus {
+fn status_after(old: &ClusterExtensionStatus, outcome: &Outcome) -> ClusterExtensionStatus {
     extension(old, outcome, 7, &time("2026-02-02T00:00:00Z"))
 }
 
-/// `Type=Status/Reason message`, for all conditions.
+/// Formats all conditions as `Type=Status/Reason message`.
 fn lines(status: &ClusterExtensionStatus) -> Vec<String> {
     let line = |c: &Condition| {
         assert_eq!(c.observed_generation, Some(7), "{c:?}");
@@ -71,7 +71,11 @@ fn has(status: &ClusterExtensionStatus, line: &str) {
     assert!(lines.iter().any(|l| l == line), "{line} not in {lines:#?}");
 }
 
-fn known(installed: Option<RevisionView>, rolling_out: Vec<RevisionView>, progress: Progress) -> Outcome {
+fn outcome_with(
+    installed: Option<RevisionView>,
+    rolling_out: Vec<RevisionView>,
+    progress: Progress,
+) -> Outcome {
     Outcome {
         revisions: Revisions::Known {
             installed,
@@ -80,14 +84,14 @@ fn known(installed: Option<RevisionView>, rolling_out: Vec<RevisionView>, progre
         progress,
         deprecations: Some(Deprecations::default()),
         upgrade: Upgrade::NothingInstalled,
-        catalogs: Some(Catalogs::default()),
+        catalogs: Some(UnreadCatalogs::default()),
     }
 }
 
 #[test]
 fn installed() {
-    let outcome = known(Some(rolled_out("a-1", "1.0.0")), vec![], Progress::Mirrored);
-    let status = told(&ClusterExtensionStatus::default(), &outcome);
+    let outcome = outcome_with(Some(rolled_out("a-1", "1.0.0")), vec![], Progress::Mirrored);
+    let status = status_after(&ClusterExtensionStatus::default(), &outcome);
     assert_eq!(
         lines(&status),
         [
@@ -117,14 +121,14 @@ fn installed() {
 }
 
 #[test]
-fn a_move_to_another_catalog_is_told() {
+fn a_move_to_another_catalog_is_reported() {
     let mut moved = rolled_out("a-2", "1.0.1");
     moved.moved_from = Some("old".into());
     let text = "It moved to catalog \"community\" because catalog \"old\", which it was installed from, was gone, \
                 disabled or no longer selected.";
-    let status = told(
+    let status = status_after(
         &ClusterExtensionStatus::default(),
-        &known(Some(moved.clone()), vec![], Progress::Mirrored),
+        &outcome_with(Some(moved.clone()), vec![], Progress::Mirrored),
     );
     let line = format!(
         "Ready=True/Succeeded Version 1.0.1 is installed and available, from catalog \"community\". {text}"
@@ -136,9 +140,9 @@ fn a_move_to_another_catalog_is_told() {
         (Some("community"), Some("old"))
     );
     moved.conditions.clear();
-    let status = told(
+    let status = status_after(
         &ClusterExtensionStatus::default(),
-        &known(Some(rolled_out("a-1", "1.0.0")), vec![moved], Progress::Mirrored),
+        &outcome_with(Some(rolled_out("a-1", "1.0.0")), vec![moved], Progress::Mirrored),
     );
     let rolling = "Revision 1.0.1 is rolling out.";
     has(&status, &format!("Progressing=True/RollingOut {rolling}"));
@@ -146,9 +150,9 @@ fn a_move_to_another_catalog_is_told() {
 }
 
 #[test]
-fn first_revision_just_made() {
-    let outcome = known(None, vec![revision("a-1", "1.0.0", vec![])], Progress::Mirrored);
-    let status = told(&ClusterExtensionStatus::default(), &outcome);
+fn new_first_revision() {
+    let outcome = outcome_with(None, vec![revision("a-1", "1.0.0", vec![])], Progress::Mirrored);
+    let status = status_after(&ClusterExtensionStatus::default(), &outcome);
     has(&status, "Installed=False/Absent No bundle installed");
     has(
         &status,
@@ -161,14 +165,14 @@ fn first_revision_just_made() {
 #[test]
 fn a_revision_that_retries_makes_the_installation_a_failure() {
     let retrying = vec![condition("Progressing", "True", "Retrying", "collision")];
-    let outcome = known(None, vec![revision("a-1", "1.0.0", retrying)], Progress::Mirrored);
-    let status = told(&ClusterExtensionStatus::default(), &outcome);
+    let outcome = outcome_with(None, vec![revision("a-1", "1.0.0", retrying)], Progress::Mirrored);
+    let status = status_after(&ClusterExtensionStatus::default(), &outcome);
     has(&status, "Installed=False/Failed No bundle installed");
     has(&status, "Progressing=True/Retrying collision");
 }
 
 #[test]
-fn an_upgrade_on_its_way_shows_both_revisions() {
+fn an_upgrade_in_progress_shows_both_revisions() {
     let rolling = vec![
         condition(
             "Progressing",
@@ -183,17 +187,17 @@ fn an_upgrade_on_its_way_shows_both_revisions() {
             "Object Deployment.apps/v1 n/d: not ready",
         ),
     ];
-    let outcome = known(
+    let outcome = outcome_with(
         Some(rolled_out("a-1", "1.0.0")),
         vec![revision("a-2", "1.0.1", rolling.clone())],
         Progress::Mirrored,
     );
-    let status = told(&ClusterExtensionStatus::default(), &outcome);
+    let status = status_after(&ClusterExtensionStatus::default(), &outcome);
     has(
         &status,
         "Progressing=True/RollingOut Revision 1.0.1 is rolling out.",
     );
-    // Available is about what is installed.
+    // Available is about the installed revision.
     has(
         &status,
         "Available=True/ProbesSucceeded Objects are available and pass all probes.",
@@ -217,7 +221,7 @@ fn an_upgrade_on_its_way_shows_both_revisions() {
 }
 
 #[test]
-fn what_is_in_the_way() {
+fn each_failure() {
     for (progress, line) in [
         (
             Progress::Retrying("no bundles found".into()),
@@ -230,8 +234,8 @@ fn what_is_in_the_way() {
         ),
         (Progress::Removing("a-1".into()), "Progressing=True/Retrying a-1"),
     ] {
-        let outcome = known(None, vec![], progress);
-        let status = told(&ClusterExtensionStatus::default(), &outcome);
+        let outcome = outcome_with(None, vec![], progress);
+        let status = status_after(&ClusterExtensionStatus::default(), &outcome);
         has(&status, line);
         has(&status, "Installed=False/Failed No bundle installed");
     }
@@ -246,11 +250,11 @@ fn unreadable_revisions() {
         upgrade: Upgrade::Unknown,
         catalogs: None,
     };
-    let old = told(
+    let old = status_after(
         &ClusterExtensionStatus::default(),
-        &known(Some(rolled_out("a-1", "1.0.0")), vec![], Progress::Mirrored),
+        &outcome_with(Some(rolled_out("a-1", "1.0.0")), vec![], Progress::Mirrored),
     );
-    let status = told(&old, &outcome);
+    let status = status_after(&old, &outcome);
     has(&status, "Installed=Unknown/Failed boom");
     has(
         &status,
@@ -261,13 +265,13 @@ fn unreadable_revisions() {
 
 #[test]
 fn deprecations() {
-    let mut outcome = known(Some(rolled_out("a-1", "1.0.0")), vec![], Progress::Mirrored);
+    let mut outcome = outcome_with(Some(rolled_out("a-1", "1.0.0")), vec![], Progress::Mirrored);
     outcome.deprecations = Some(Deprecations {
         package: vec!["package gone".into()],
         channels: vec!["alpha gone".into(), "beta gone".into()],
         bundles: vec!["bundle gone".into()],
     });
-    let status = told(&ClusterExtensionStatus::default(), &outcome);
+    let status = status_after(&ClusterExtensionStatus::default(), &outcome);
     has(
         &status,
         "Deprecated=True/Deprecated package gone\nalpha gone\nbeta gone\nbundle gone",
@@ -278,7 +282,7 @@ fn deprecations() {
 
     outcome.deprecations = None;
     let unknown = "deprecation status unknown: catalog data unavailable";
-    let status = told(&status, &outcome);
+    let status = status_after(&status, &outcome);
     for type_ in [
         "Deprecated",
         "PackageDeprecated",
@@ -292,33 +296,33 @@ fn deprecations() {
     }
     let outcome = Outcome {
         deprecations: None,
-        ..known(None, vec![], Progress::Blocked("x".into()))
+        ..outcome_with(None, vec![], Progress::Blocked("x".into()))
     };
     has(
-        &told(&status, &outcome),
+        &status_after(&status, &outcome),
         "BundleDeprecated=Unknown/Absent no bundle installed yet",
     );
 }
 
 #[test]
 fn availability_goes_with_the_installation() {
-    let old = told(
+    let old = status_after(
         &ClusterExtensionStatus::default(),
-        &known(Some(rolled_out("a-1", "1.0.0")), vec![], Progress::Mirrored),
+        &outcome_with(Some(rolled_out("a-1", "1.0.0")), vec![], Progress::Mirrored),
     );
-    let status = told(&old, &known(None, vec![], Progress::Retrying("x".into())));
+    let status = status_after(&old, &outcome_with(None, vec![], Progress::Retrying("x".into())));
     assert!(!lines(&status).iter().any(|line| line.starts_with("Available")));
 }
 
 #[test]
-fn saying_the_same_again_is_no_change() {
-    let outcome = known(Some(rolled_out("a-1", "1.0.0")), vec![], Progress::Mirrored);
-    let first = told(&ClusterExtensionStatus::default(), &outcome);
+fn an_equal_outcome_is_no_change() {
+    let outcome = outcome_with(Some(rolled_out("a-1", "1.0.0")), vec![], Progress::Mirrored);
+    let first = status_after(&ClusterExtensionStatus::default(), &outcome);
     let later = extension(&first, &outcome, 7, &time("2026-03-03T00:00:00Z"));
     assert!(same(&first, &later));
-    assert_eq!(first, later, "nothing flipped, so no time moved");
+    assert_eq!(first, later, "no status changed, so no transition time did");
     let next = extension(&first, &outcome, 8, &time("2026-03-03T00:00:00Z"));
-    assert!(!same(&first, &next), "a new generation is news");
+    assert!(!same(&first, &next), "the generation differs");
 }
 
 #[test]
@@ -337,8 +341,8 @@ fn a_workload_that_stops_being_ready_is_not_rolled_out_again() {
             ),
         ],
     );
-    let outcome = known(Some(degraded), vec![], Progress::Mirrored);
-    let status = told(&ClusterExtensionStatus::default(), &outcome);
+    let outcome = outcome_with(Some(degraded), vec![], Progress::Mirrored);
+    let status = status_after(&ClusterExtensionStatus::default(), &outcome);
     has(&status, &format!("Progressing=True/RollingOut {rolling}"));
     has(
         &status,
@@ -348,37 +352,40 @@ fn a_workload_that_stops_being_ready_is_not_rolled_out_again() {
 }
 
 #[test]
-fn what_is_at_rest_stays_so_while_nothing_can_be_resolved() {
-    let outcome = |progress| known(Some(rolled_out("a-1", "1.0.0")), vec![], progress);
-    let away = || outcome(Progress::Unresolved("the catalog is away".into()));
+fn an_extension_at_rest_stays_ready_while_resolution_fails() {
+    let outcome = |progress| outcome_with(Some(rolled_out("a-1", "1.0.0")), vec![], progress);
+    let unavailable = || outcome(Progress::Unresolved("the catalog is away".into()));
     let ready = "Ready=True/Succeeded Version 1.0.0 is installed and available, from catalog \"community\".";
-    let never = told(&ClusterExtensionStatus::default(), &away());
-    has(&never, "Ready=False/Retrying the catalog is away");
-    has(&never, "Reconciling=True/Retrying the catalog is away");
+    let unresolved = status_after(&ClusterExtensionStatus::default(), &unavailable());
+    has(&unresolved, "Ready=False/Retrying the catalog is away");
+    has(&unresolved, "Reconciling=True/Retrying the catalog is away");
 
-    let rest = told(&ClusterExtensionStatus::default(), &outcome(Progress::Mirrored));
-    has(&rest, ready);
-    let status = told(&rest, &away());
+    let at_rest = status_after(&ClusterExtensionStatus::default(), &outcome(Progress::Mirrored));
+    has(&at_rest, ready);
+    let status = status_after(&at_rest, &unavailable());
     has(&status, "Progressing=True/Retrying the catalog is away");
-    has(&status, &format!("{ready}{UNSOUGHT}"));
+    has(&status, &format!("{ready}{UNRESOLVED_NOTE}"));
     assert!(!lines(&status).iter().any(|line| line.starts_with("Reconciling")));
-    has(&told(&status, &outcome(Progress::Mirrored)), ready);
+    has(&status_after(&status, &outcome(Progress::Mirrored)), ready);
 
-    // Not available any more, and available again: still nothing is being done.
+    // Unavailable, then available again: the extension is not reconciling.
     let mut degraded = rolled_out("a-1", "1.0.0");
     degraded.conditions[1] = condition("Available", "False", "ProbeFailure", "one fails");
-    let down = known(
+    let down = outcome_with(
         Some(degraded),
         vec![],
         Progress::Unresolved("the catalog is away".into()),
     );
-    let down = told(&status, &down);
+    let down = status_after(&status, &down);
     has(&down, "Ready=False/ProbeFailure one fails");
     assert!(!lines(&down).iter().any(|line| line.starts_with("Reconciling")));
-    has(&told(&down, &away()), &format!("{ready}{UNSOUGHT}"));
+    has(
+        &status_after(&down, &unavailable()),
+        &format!("{ready}{UNRESOLVED_NOTE}"),
+    );
 
-    // A new spec that cannot be resolved, and an upgrade that was chosen and cannot be carried out, are in progress.
-    let next = extension(&status, &away(), 8, &time("2026-02-02T00:00:00Z"));
+    // A new spec that cannot be resolved is in progress, as is an upgrade that cannot be carried out.
+    let next = extension(&status, &unavailable(), 8, &time("2026-02-02T00:00:00Z"));
     let line = next
         .conditions
         .unwrap()
@@ -389,24 +396,24 @@ fn what_is_at_rest_stays_so_while_nothing_can_be_resolved() {
         (line.status.as_str(), line.reason.as_str()),
         ("False", "Retrying")
     );
-    let stuck = told(&rest, &outcome(Progress::Retrying("no image".into())));
+    let stuck = status_after(&at_rest, &outcome(Progress::Retrying("no image".into())));
     has(&stuck, "Reconciling=True/Retrying no image");
 }
 
 #[test]
 fn former_content_leaves_an_extension_ready_and_says_so() {
-    let mut outcome = known(Some(rolled_out("a-1", "1.0.0")), vec![], Progress::Mirrored);
+    let mut outcome = outcome_with(Some(rolled_out("a-1", "1.0.0")), vec![], Progress::Mirrored);
     let ready = "Version 1.0.0 is installed and available, from catalog \"community\".";
     outcome.upgrade = Upgrade::FormerContent;
-    outcome.catalogs = Some(Catalogs {
-        former: vec![catalogs::Former {
+    outcome.catalogs = Some(UnreadCatalogs {
+        former: vec![catalogs::FormerContent {
             catalog: "community".to_owned(),
             since: time("2026-02-01T00:00:00Z"),
-            why: "catalogd cannot be asked".to_owned(),
+            cause: "catalogd cannot be asked".to_owned(),
         }],
         left_out: vec![("low".to_owned(), "catalog \"low\" is not being served".to_owned())],
     });
-    let status = told(&ClusterExtensionStatus::default(), &outcome);
+    let status = status_after(&ClusterExtensionStatus::default(), &outcome);
     has(
         &status,
         &format!(
@@ -420,12 +427,12 @@ fn former_content_leaves_an_extension_ready_and_says_so() {
          2026-02-01T00:00:00Z: catalogd cannot be asked. Its former content stands in until a read succeeds; reads are \
          tried again. Catalog \"low\" is left out: catalog \"low\" is not being served. It could not have changed the choice.",
     );
-    // A later try that fails alike writes nothing.
+    // A later attempt with the same failure writes nothing.
     let later = extension(&status, &outcome, 7, &time("2026-02-03T00:00:00Z"));
     assert!(same(&status, &later));
     outcome.upgrade = Upgrade::UpToDate;
-    outcome.catalogs = Some(Catalogs::default());
-    let status = told(&status, &outcome);
+    outcome.catalogs = Some(UnreadCatalogs::default());
+    let status = status_after(&status, &outcome);
     has(&status, &format!("Ready=True/Succeeded {ready}"));
     assert!(
         !lines(&status)

@@ -1,6 +1,6 @@
-//! The property `olm.maxOpenShiftVersion` of a bundle: the last minor of OpenShift that it runs on.
+//! The property `olm.maxOpenShiftVersion` of a bundle: the last OpenShift minor that the bundle supports.
 //!
-//! Read from the text of the property, never from a number: `4.20` is not `4.2`. Messages are upstream's.
+//! The parser reads the text of the property, never a number: `4.20` is not `4.2`. Messages are upstream's.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -10,22 +10,22 @@ use super::Minor;
 
 const TYPE: &str = "olm.maxOpenShiftVersion";
 
-/// Why the limit of a bundle cannot be read.
+/// Invalid limit of a bundle.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum LimitError {
-    /// The properties are not a JSON list of properties.
+    /// The properties are no JSON list of properties.
     #[error("could not convert olm.properties: failed to unmarshal properties annotation: {0}")]
     Properties(String),
-    /// There is more than one.
+    /// The list has more than one such property.
     #[error("more than one olm.maxOpenShiftVersion found in bundle")]
-    Several,
-    /// It is no `<major>.<minor>`.
-    #[error("error converting to semver for version {raw}: {why}")]
+    Duplicate,
+    /// The value is no `<major>.<minor>`.
+    #[error("error converting to semver for version {raw}: {error}")]
     Version {
-        /// As written.
+        /// Raw value.
         raw: String,
-        /// What is wrong.
-        why: String,
+        /// Parse error.
+        error: String,
     },
 }
 
@@ -37,10 +37,10 @@ struct Property<'a> {
     value: Option<&'a RawValue>,
 }
 
-/// The limit that the JSON list `properties` names, if any.
+/// Returns the limit in the JSON list `properties`, if any.
 ///
 /// # Errors
-/// It cannot be read.
+/// The limit is invalid.
 pub fn limit(properties: &str) -> Result<Option<Minor>, LimitError> {
     let properties: Vec<Property<'_>> =
         serde_json::from_str(properties).map_err(|error| LimitError::Properties(error.to_string()))?;
@@ -49,16 +49,16 @@ pub fn limit(properties: &str) -> Result<Option<Minor>, LimitError> {
         return Ok(None);
     };
     if limits.next().is_some() {
-        return Err(LimitError::Several);
+        return Err(LimitError::Duplicate);
     }
     let raw = property.value.map_or("null", RawValue::get).trim();
-    parse(raw).map(Some).map_err(|why| LimitError::Version {
+    parse(raw).map(Some).map_err(|error| LimitError::Version {
         raw: raw.to_owned(),
-        why,
+        error,
     })
 }
 
-/// The limit in a property's value as a catalog has it; none when it cannot be read.
+/// Returns the limit in a property's value from a catalog; `None` if it is invalid.
 #[must_use]
 pub fn limit_of_value(raw: &str) -> Option<Minor> {
     parse(raw.trim()).ok()
@@ -68,9 +68,9 @@ fn parse(raw: &str) -> Result<Minor, String> {
     let go_type = match raw.as_bytes().first() {
         Some(b'"') => {
             let text: String = serde_json::from_str(raw).map_err(|error| error.to_string())?;
-            return of_text(&text);
+            return parse_text(&text);
         }
-        Some(b'0'..=b'9' | b'-') => return of_number(raw),
+        Some(b'0'..=b'9' | b'-') => return parse_number(raw),
         Some(b't' | b'f') => "bool",
         Some(b'{') => "map[string]interface {}",
         Some(b'[') => "[]interface {}",
@@ -81,13 +81,13 @@ fn parse(raw: &str) -> Result<Minor, String> {
     ))
 }
 
-fn of_number(raw: &str) -> Result<Minor, String> {
-    let proper = |part: &str, zero: bool| {
+fn parse_number(raw: &str) -> Result<Minor, String> {
+    let is_valid = |part: &str, allow_zero: bool| {
         let digits = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-        digits && (!part.starts_with('0') || (zero && part == "0"))
+        digits && (!part.starts_with('0') || (allow_zero && part == "0"))
     };
     raw.split_once('.')
-        .filter(|(major, minor)| proper(major, false) && proper(minor, true))
+        .filter(|(major, minor)| is_valid(major, false) && is_valid(minor, true))
         .and_then(|(major, minor)| {
             Some(Minor {
                 major: major.parse().ok()?,
@@ -97,7 +97,7 @@ fn of_number(raw: &str) -> Result<Minor, String> {
         .ok_or_else(|| format!("invalid semver format \"{raw}\": expected <major>.<minor>"))
 }
 
-fn of_text(text: &str) -> Result<Minor, String> {
+fn parse_text(text: &str) -> Result<Minor, String> {
     let text = text.trim();
     let Some((major, minor)) = text.split_once('.') else {
         return Err("invalid version format".to_owned());
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_says_so() {
+    fn invalid_limits_are_errors() {
         let wrapped =
             |raw: &str, why: &str| Err(format!("error converting to semver for version {raw}: {why}"));
         for (value, why) in [
@@ -181,7 +181,7 @@ mod tests {
             }
         }
         let twice = r#"[{"type":"olm.maxOpenShiftVersion","value":"4.1"},{"type":"olm.maxOpenShiftVersion","value":"4.1"}]"#;
-        assert_eq!(limit(twice), Err(LimitError::Several));
+        assert_eq!(limit(twice), Err(LimitError::Duplicate));
         assert!(matches!(limit("no"), Err(LimitError::Properties(_))));
     }
 }

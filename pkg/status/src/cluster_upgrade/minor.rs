@@ -1,11 +1,11 @@
-//! Versions of a cluster, to the minor: patch and pre-release do not count.
+//! Minor versions of a cluster, without patch and pre-release.
 
 use std::fmt;
 
-/// The last minor of OpenShift 4; its successor is 5.1, since 4.23 and 5.0 are the same release.
-const LAST_OF_FOUR: Minor = Minor { major: 4, minor: 23 };
-/// OpenShift 4.N is made of Kubernetes 1.(N + 13).
-const KUBERNETES_AHEAD: u64 = 13;
+/// The last minor of OpenShift 4. Its successor is 5.1, since 4.23 and 5.0 are the same release.
+const LAST_OF_OPENSHIFT_4: Minor = Minor { major: 4, minor: 23 };
+/// OpenShift 4.N is based on Kubernetes 1.(N + 13).
+const KUBERNETES_OFFSET: u64 = 13;
 
 /// `<major>.<minor>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,10 +28,10 @@ impl Minor {
         })
     }
 
-    /// The minor after this one.
+    /// Returns the next minor.
     #[must_use]
     pub fn next(self) -> Self {
-        if self == LAST_OF_FOUR {
+        if self == LAST_OF_OPENSHIFT_4 {
             return Self { major: 5, minor: 1 };
         }
         Self {
@@ -40,44 +40,44 @@ impl Minor {
         }
     }
 
-    /// As it is compared with what bundles name: 4.23 counts as 5.0.
-    pub(super) fn compared(self) -> Self {
-        if self == LAST_OF_FOUR {
+    /// Returns the version to compare with a bundle's limit: 4.23 counts as 5.0.
+    pub(super) fn normalized(self) -> Self {
+        if self == LAST_OF_OPENSHIFT_4 {
             return Self { major: 5, minor: 0 };
         }
         self
     }
 
-    /// Whether this is a version of Kubernetes and not of OpenShift.
+    /// Returns true for a version of Kubernetes, false for one of OpenShift.
     #[must_use]
     pub fn is_kubernetes(self) -> bool {
         self.major == 1
     }
 
-    /// The minor of OpenShift that is made of this minor of Kubernetes; none before OpenShift 4.0.
+    /// Returns the OpenShift minor that is based on this Kubernetes minor; `None` before OpenShift 4.0.
     #[must_use]
     pub fn openshift_of_kubernetes(self) -> Option<Self> {
         let minor = self
             .minor
-            .checked_sub(KUBERNETES_AHEAD)
+            .checked_sub(KUBERNETES_OFFSET)
             .filter(|_| self.is_kubernetes())?;
-        Some(match minor.checked_sub(LAST_OF_FOUR.minor) {
+        Some(match minor.checked_sub(LAST_OF_OPENSHIFT_4.minor) {
             Some(minor) if minor > 0 => Self { major: 5, minor },
             _ => Self { major: 4, minor },
         })
     }
 
-    /// The minor of Kubernetes that this minor of OpenShift is made of.
+    /// Returns the Kubernetes minor that this OpenShift minor is based on.
     #[must_use]
     pub fn kubernetes_of_openshift(self) -> Option<Self> {
         let minor = match self.major {
             4 => self.minor,
-            5 => self.minor.checked_add(LAST_OF_FOUR.minor)?,
+            5 => self.minor.checked_add(LAST_OF_OPENSHIFT_4.minor)?,
             _ => return None,
         };
         Some(Self {
             major: 1,
-            minor: minor.checked_add(KUBERNETES_AHEAD)?,
+            minor: minor.checked_add(KUBERNETES_OFFSET)?,
         })
     }
 }

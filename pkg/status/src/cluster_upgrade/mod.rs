@@ -1,7 +1,8 @@
-//! Whether the cluster may be upgraded to its next minor, as far as installed extensions say.
+//! Upgradeability of the cluster to its next minor, as far as installed extensions decide it.
 //!
-//! A bundle blocks when the last minor it runs on is not above the cluster's; one whose limit cannot be read blocks, too.
-//! Reasons and sentences are those of OpenShift's cluster-olm-operator; what lifts a block is added behind them.
+//! A bundle blocks the upgrade if its last supported minor is not above the cluster's, or if its limit is invalid.
+//! Reasons and sentences are those of OpenShift's cluster-olm-operator; the version that lifts the block is
+//! appended.
 
 mod limit;
 mod minor;
@@ -11,60 +12,60 @@ pub use limit::{LimitError, limit, limit_of_value};
 pub use minor::Minor;
 use std::fmt::Write as _;
 
-/// How many blocked extensions a message says more about than their names.
-const EXPLAINED: usize = 20;
-/// The condition of cluster-olm-operator that is folded into the `ClusterOperator`'s `Upgradeable`.
-const FOLDED: &str = "InstalledOLMOperators";
+/// Maximum number of blocked extensions that a message explains, beyond their names.
+const MAX_EXPLAINED: usize = 20;
+/// Name of the cluster-olm-operator condition that is merged into the `ClusterOperator`'s `Upgradeable`.
+const CONDITION_PREFIX: &str = "InstalledOLMOperators";
 
-/// A bundle that is installed, or on its way.
+/// A bundle that is installed or rolling out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Installed {
     /// Name of the ClusterExtension.
     pub extension: String,
     /// Name of the bundle.
     pub bundle: String,
-    /// Its properties, a JSON list, where it has any.
+    /// Properties of the bundle as a JSON list, if any.
     pub properties: Option<String>,
-    /// What it could be upgraded to, best first, where catalogs could be asked.
+    /// Bundles that it can be upgraded to, best first, if catalogs were readable.
     pub successors: Vec<Successor>,
 }
 
-/// A bundle that an installed one could be upgraded to.
+/// An upgrade target of an installed bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Successor {
-    /// Its version.
+    /// Version of the bundle.
     pub version: String,
-    /// How many upgrades lead there, at least.
+    /// Minimum number of upgrades to reach it.
     pub steps: usize,
-    /// The last minor it runs on; none when it does not say.
+    /// Last supported OpenShift minor, if declared.
     pub limit: Option<Minor>,
 }
 
-/// A bundle that blocks.
+/// A bundle that blocks the upgrade of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blocker {
     /// Name of the ClusterExtension.
     pub extension: String,
     /// Name of the bundle.
     pub bundle: String,
-    /// The last minor it runs on.
+    /// Last supported OpenShift minor.
     pub limit: Minor,
-    /// The reachable version that lifts the block with the fewest upgrades, the highest of those; none when there is none.
+    /// The reachable successor that lifts the block with the fewest upgrades; the highest version of several.
     pub lifted_by: Option<Successor>,
 }
 
-/// Whether the cluster may be upgraded.
+/// Upgradeability of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// The minor that an upgrade would lead to.
+    /// The target minor.
     pub next: Minor,
-    /// What blocks, by extension.
+    /// Blocking bundles, by extension.
     pub blockers: Vec<Blocker>,
-    /// Limits that cannot be read, which block as well: (extension, what is wrong), by extension.
+    /// Invalid limits, which block as well: (extension, error), by extension.
     pub errors: Vec<(String, String)>,
 }
 
-/// Judges an upgrade of a cluster at `current` to the minor after it.
+/// Checks an upgrade of a cluster from `current` to its next minor.
 #[must_use]
 pub fn judge(current: Minor, installed: &[Installed]) -> Verdict {
     let mut verdict = Verdict {
@@ -72,7 +73,7 @@ pub fn judge(current: Minor, installed: &[Installed]) -> Verdict {
         blockers: Vec::new(),
         errors: Vec::new(),
     };
-    let current = current.compared();
+    let current = current.normalized();
     for Installed {
         extension,
         bundle,
@@ -89,14 +90,13 @@ pub fn judge(current: Minor, installed: &[Installed]) -> Verdict {
             }),
             Ok(_) => {}
             Err(error) => {
-                let several = if matches!(error, LimitError::Properties(_)) {
+                let noun = if matches!(error, LimitError::Properties(_)) {
                     "error"
                 } else {
                     "error(s)"
                 };
-                let text = format!(
-                    "{several} with cluster extension {extension}: error in bundle {bundle}: {error}"
-                );
+                let text =
+                    format!("{noun} with cluster extension {extension}: error in bundle {bundle}: {error}");
                 verdict.errors.push((extension.clone(), text));
             }
         }
@@ -109,7 +109,7 @@ pub fn judge(current: Minor, installed: &[Installed]) -> Verdict {
 fn lifted_by(current: Minor, successors: &[Successor]) -> Option<Successor> {
     let lifts =
         |successor: &&Successor| successor.steps > 0 && successor.limit.is_none_or(|limit| limit > current);
-    // Of equals the first: the best.
+    // `min_by_key` returns the first of equals, which is the best.
     successors
         .iter()
         .filter(lifts)
@@ -118,13 +118,13 @@ fn lifted_by(current: Minor, successors: &[Successor]) -> Option<Successor> {
 }
 
 impl Verdict {
-    /// Whether nothing blocks.
+    /// Returns true if no bundle blocks.
     #[must_use]
     pub fn upgradeable(&self) -> bool {
         self.blockers.is_empty() && self.errors.is_empty()
     }
 
-    /// Why not, in one word; none when nothing blocks.
+    /// Returns the reason of the block, if any.
     #[must_use]
     pub fn reason(&self) -> Option<&'static str> {
         if !self.blockers.is_empty() {
@@ -136,7 +136,7 @@ impl Verdict {
         }
     }
 
-    /// Why not, for people, and what helps; empty when nothing blocks.
+    /// Returns the message about the block and its remedies; empty if no bundle blocks.
     #[must_use]
     pub fn message(&self) -> String {
         let errors: Vec<&str> = self.errors.iter().map(|(_, text)| text.as_str()).collect();
@@ -160,36 +160,36 @@ impl Verdict {
             named.join(",")
         );
         if !errors.is_empty() {
-            // Writing into a String cannot fail.
+            // Writing to a String cannot fail.
             let _ = write!(
                 text,
                 "\n Additionally the following errors were encountered while getting extension metadata: {}",
                 errors.join("\n")
             );
         }
-        for blocker in self.blockers.iter().take(EXPLAINED) {
-            let _ = write!(text, "\n{}.", blocker.help());
+        for blocker in self.blockers.iter().take(MAX_EXPLAINED) {
+            let _ = write!(text, "\n{}.", blocker.remedy());
         }
         text
     }
 
-    /// Reason and message of the `ClusterOperator`'s condition `Upgradeable`.
+    /// Returns reason and message of the `ClusterOperator`'s condition `Upgradeable`.
     #[must_use]
-    pub fn folded(&self) -> (String, String) {
+    pub fn upgradeable_condition(&self) -> (String, String) {
         match self.reason() {
             Some(reason) => (
-                format!("{FOLDED}_{reason}"),
-                format!("{FOLDED}Upgradeable: {}", self.message()),
+                format!("{CONDITION_PREFIX}_{reason}"),
+                format!("{CONDITION_PREFIX}Upgradeable: {}", self.message()),
             ),
             None => ("AsExpected".to_owned(), "All is well".to_owned()),
         }
     }
 
-    /// What `extension` blocks with, for people; none when it does not.
+    /// Returns the message about the block by `extension`, if any.
     #[must_use]
     pub fn blocked_by(&self, extension: &str) -> Option<String> {
         let of = |blocker: &&Blocker| blocker.extension == extension;
-        let blocked = self.blockers.iter().find(of).map(Blocker::help);
+        let blocked = self.blockers.iter().find(of).map(Blocker::remedy);
         blocked.or_else(|| {
             let found = self.errors.iter().find(|(name, _)| name == extension);
             found.map(|(_, text)| text.clone())
@@ -198,9 +198,9 @@ impl Verdict {
 }
 
 impl Blocker {
-    /// What helps, as one sentence without a full stop.
+    /// Returns the remedy as one sentence without a full stop.
     #[must_use]
-    pub fn help(&self) -> String {
+    pub fn remedy(&self) -> String {
         let Self {
             extension,
             bundle,
@@ -247,14 +247,14 @@ mod tests {
     }
 
     #[test]
-    fn only_what_runs_on_the_next_minor_may_stay() {
+    fn bundles_that_do_not_support_the_next_minor_block() {
         assert!(blocks("4.18.9", "4.18"));
         assert!(blocks("4.18", "\"4.17\""));
         assert!(!blocks("4.18.0-rc.1", "4.19"));
         assert!(!blocks("4.9", "4.20"), "4.20 is not 4.2");
         assert!(blocks("4.23", "5.0"), "4.23 is 5.0");
         assert!(!blocks("4.23", "5.1"));
-        assert!(blocks("4.18", "\"odd\""), "what cannot be read blocks");
+        assert!(blocks("4.18", "\"odd\""), "an invalid limit blocks");
         assert!(judge(minor("4.18"), &[Installed::default()]).upgradeable());
     }
 
@@ -285,7 +285,7 @@ mod tests {
         );
         assert!(verdict.blocked_by("c").unwrap().contains("error(s) with"));
         assert_eq!(verdict.blocked_by("d"), None);
-        let (reason, message) = verdict.folded();
+        let (reason, message) = verdict.upgradeable_condition();
         assert_eq!(reason, "InstalledOLMOperators_IncompatibleOperatorsInstalled");
         assert!(message.starts_with("InstalledOLMOperatorsUpgradeable: Found ClusterExtensions"));
     }
@@ -301,6 +301,9 @@ mod tests {
                     failed to unmarshal properties annotation: ";
         assert!(message.starts_with(head), "{message}");
         let fine = judge(minor("4.18"), &[]);
-        assert_eq!(fine.folded(), ("AsExpected".to_owned(), "All is well".to_owned()));
+        assert_eq!(
+            fine.upgradeable_condition(),
+            ("AsExpected".to_owned(), "All is well".to_owned())
+        );
     }
 }

@@ -1,22 +1,22 @@
-//! APIs that Kubernetes has removed, by the minor that no longer serves them.
+//! APIs that Kubernetes has removed, by the first minor that does not serve them.
 //!
-//! Source: the deprecated API migration guide, <https://kubernetes.io/docs/reference/using-api/deprecation-guide/>, one
-//! block of the table below for each of its sections; 1.16's block also from the removals announced in
-//! <https://kubernetes.io/blog/2019/07/18/api-deprecations-in-1-16/>. Kinds of the same group and version that
-//! were never deprecated are not in it.
+//! Source: the deprecated API migration guide, <https://kubernetes.io/docs/reference/using-api/deprecation-guide/>.
+//! Each of its sections is one block of the table. The block of 1.16 also has the removals announced in
+//! <https://kubernetes.io/blog/2019/07/18/api-deprecations-in-1-16/>. The table leaves out kinds of the same group
+//! and version that were never deprecated.
 
 use super::Minor;
 
-/// An API that is not served any more.
+/// An API that Kubernetes no longer serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Removed {
-    /// The minor of Kubernetes 1 that does not serve it any more.
+    /// First minor of Kubernetes 1 that does not serve the API.
     pub in_minor: u64,
     /// Group and version.
     pub api_version: &'static str,
     /// The kind.
     pub kind: &'static str,
-    /// The version to use instead; empty when there is none.
+    /// Replacement version; empty if there is none.
     pub instead: &'static str,
 }
 
@@ -167,7 +167,7 @@ const TABLE: &[(u64, &str, &str, &[&str])] = &[
     ),
 ];
 
-/// The removal of an API that Kubernetes `at` does not serve any more; none when it does, or was never known to.
+/// Returns the removal of an API that Kubernetes `at` no longer serves; `None` for a served or unknown API.
 #[must_use]
 pub fn removed(api_version: &str, kind: &str, at: Minor) -> Option<Removed> {
     let row = TABLE
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn from_the_minor_on_that_drops_it() {
+    fn an_api_is_removed_from_its_minor_on() {
         assert_eq!(at(24, "policy/v1beta1", "PodDisruptionBudget"), None);
         assert_eq!(at(25, "policy/v1beta1", "PodDisruptionBudget"), Some("policy/v1"));
         assert_eq!(at(36, "policy/v1beta1", "PodSecurityPolicy"), Some(""));

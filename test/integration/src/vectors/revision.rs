@@ -1,14 +1,14 @@
 //! Phases of revisions: their names, the order of their objects, and the objects' digests.
 //!
-//! The rendered objects of the same case are the input, where the recording holds them; where it does not, the order alone is compared,
-//! on objects that have nothing but their names. Where a CRD of an old API version is passed on as it is, the case is listed in
-//! `docs/deviations.md` with the number of them, and everything else must be equal.
+//! The input is the recorded rendered objects of the same case. Where objects are not recorded, only the order is
+//! compared, on objects that have nothing but names. `docs/deviations.md` lists the cases with CRDs of an old API
+//! version that are passed on unchanged, with their number; everything else must be equal.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use data_encoding::HEXLOWER;
-use olm_applier::plan::{self, Stamp};
+use olm_applier::plan::{self, CommonMetadata};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -117,7 +117,7 @@ fn bundle(folder: &Path, report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Puts our answer in the place of upstream's for the CRDs of an old API version; says how many there are.
+/// Replaces upstream's CRDs with those of an old API version; returns their number.
 fn keep_old_crds(rendered: &[Entry], phases: &mut [Phase]) -> usize {
     let mut kept = 0;
     for old in rendered.iter().filter(|entry| entry.gvk == OLD_CRD) {
@@ -151,7 +151,7 @@ fn compare(rendered: &[Entry], want: &[Phase], store: &BTreeMap<String, Value>) 
         })
         .collect();
     let got = plan::phases(objects, &stamp());
-    // A phase of more objects than the schema admits goes on in another, which upstream's does not.
+    // A phase with too many objects is split, unlike upstream's.
     let base = |name: &str| match name.rsplit_once('-') {
         Some((head, number)) if number.parse::<u32>().is_ok() => head.to_owned(),
         _ => name.to_owned(),
@@ -199,15 +199,15 @@ fn compare(rendered: &[Entry], want: &[Phase], store: &BTreeMap<String, Value>) 
     None
 }
 
-/// What upstream was told to put on the objects when the revisions were recorded.
-fn stamp() -> Stamp {
+/// Returns the common metadata of the recorded revisions.
+fn stamp() -> CommonMetadata {
     let map = |pairs: &[(&str, &str)]| {
         pairs
             .iter()
             .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
             .collect()
     };
-    Stamp {
+    CommonMetadata {
         labels: map(&[
             ("olm.operatorframework.io/owner-kind", "ClusterExtension"),
             ("olm.operatorframework.io/owner-name", "oracle-ext"),
@@ -219,7 +219,7 @@ fn stamp() -> Stamp {
     }
 }
 
-/// SHA-256 of the object as recorded: sorted keys and no white space; HTML is not escaped there.
+/// Returns the SHA-256 of the object as recorded: sorted keys, no white space, HTML not escaped.
 fn digest(object: &Value) -> String {
     HEXLOWER.encode(&Sha256::digest(olm_bundle::canonical_json(object)))
 }

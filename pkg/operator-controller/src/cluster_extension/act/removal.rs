@@ -37,7 +37,7 @@ enum Removal {
     Waiting(String),
 }
 
-/// Reconciles an extension that is being deleted.
+/// ReconcileMetrics an extension that is being deleted.
 pub(crate) async fn reconcile(
     context: &Context,
     api: &Api<ClusterExtension>,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Resource as _};
 use olm_api::{ClusterExtension, ClusterObjectSet, ClusterObjectSetPhase, keys};
-use olm_applier::plan::{self, Stamp};
+use olm_applier::plan::{self, CommonMetadata};
 use serde_json::{Value, json};
 
 use super::Applied;
@@ -105,9 +105,9 @@ async fn patch(pass: &Pass<'_>, revision: &str, patch: &Value) -> Result<(), Fai
 }
 
 /// Returns the labels and annotations that every object carries.
-fn stamp(extension: &str, bundle: &BundleRef) -> Stamp {
+fn stamp(extension: &str, bundle: &BundleRef) -> CommonMetadata {
     let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
-    Stamp {
+    CommonMetadata {
         labels: BTreeMap::from([
             pair(keys::OWNER_KIND_LABEL, keys::OWNER_KIND_CLUSTER_EXTENSION),
             pair(keys::OWNER_NAME_LABEL, extension),

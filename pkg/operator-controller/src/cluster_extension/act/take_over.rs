@@ -34,7 +34,7 @@ async fn create(pass: &Pass<'_>, release: &Release) -> Result<ClusterObjectSet, 
         secret: name.clone(),
         why,
     })?;
-    let phases = plan::phases(objects, &plan::Stamp::default());
+    let phases = plan::phases(objects, &plan::CommonMetadata::default());
     let system = &context.shared.system_namespace;
     let packed = plan::pack(&name, system, owner, phases).map_err(RevisionsError::Pack)?;
     create_secrets(context, &packed.secrets).await?;

@@ -1,7 +1,7 @@
 //! Answers of the selected catalogs about one package.
 
 use olm_resolve::{CatalogInput, CatalogLookup, Selection};
-use olm_status::catalogs::{Catalogs, Former};
+use olm_status::catalogs::{FormerContent, UnreadCatalogs};
 
 /// Result of asking the selected catalogs for a package.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(crate) struct CatalogAnswers {
     /// Answers of the available catalogs.
     pub answers: Vec<CatalogInput>,
     /// Catalogs among `answers` whose former content was read.
-    pub former: Vec<Former>,
+    pub former: Vec<FormerContent>,
     /// Rule that ranks the catalogs.
     pub selection: Selection,
     /// Packages with a similar name, if no catalog has the requested one.
@@ -43,9 +43,9 @@ impl CatalogLookups {
     }
 
     /// Returns the catalogs that the status reports as degraded. `left_out` are unread catalogs that resolution did without.
-    pub(crate) fn degraded(&self, left_out: &[(String, String)]) -> Option<Catalogs> {
+    pub(crate) fn degraded(&self, left_out: &[(String, String)]) -> Option<UnreadCatalogs> {
         match self {
-            Self::Answered(CatalogAnswers { former, .. }) => Some(Catalogs {
+            Self::Answered(CatalogAnswers { former, .. }) => Some(UnreadCatalogs {
                 former: former.clone(),
                 left_out: left_out.to_vec(),
             }),

@@ -6,7 +6,7 @@
 use olm_api::{ClusterExtensionSpec, UpgradeConstraintPolicy};
 use olm_fbc::Property;
 use olm_resolve::{CatalogInput, Installed, Request, Resolution, Selection, Trouble};
-use olm_status::catalogs::Former;
+use olm_status::catalogs::FormerContent;
 use olm_status::cluster_extension::Deprecations;
 use olm_status::cluster_upgrade::Successor;
 use olm_status::upgrade::Upgrade;
@@ -124,7 +124,7 @@ fn upgrade(
     resolution: &Resolution,
     request: &Request,
     answers: &[CatalogInput],
-    former: &[Former],
+    former: &[FormerContent],
 ) -> Upgrade {
     let Some(installed) = &request.installed else {
         return Upgrade::NothingInstalled;

@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use olm_api::{ClusterExtensionSpec, ClusterObjectSet};
 use olm_fbc::{Meta, PackageContent};
 use olm_resolve::{CatalogInput, CatalogLookup, Selection};
-use olm_status::catalogs::{Catalogs, Former};
+use olm_status::catalogs::{FormerContent, UnreadCatalogs};
 use olm_status::upgrade::Upgrade;
 use serde_json::{Value, json};
 
@@ -552,11 +552,11 @@ fn former_content_is_never_up_to_date() {
     catalog(&mut history, "operatorhub");
     assert_eq!(upgrade(&history, &lookups), Upgrade::UpToDate);
     assert!(!lookups.incomplete());
-    assert_eq!(lookups.degraded(&[]), Some(Catalogs::default()));
-    let stands_in = |name: &str| Former {
+    assert_eq!(lookups.degraded(&[]), Some(UnreadCatalogs::default()));
+    let stands_in = |name: &str| FormerContent {
         catalog: name.to_owned(),
         since: Time(now()),
-        why: "away".to_owned(),
+        cause: "away".to_owned(),
     };
     let put = |lookups: &mut CatalogLookups, name: &str| {
         if let CatalogLookups::Answered(CatalogAnswers { former, .. }) = lookups {

@@ -3,7 +3,7 @@
 use olm_bundle::Bundle;
 use olm_image::{Filter, Reference};
 use olm_runtime::parsing;
-use olm_runtime::workers::aside;
+use olm_runtime::workers::without_worker;
 
 use super::image::Located;
 use crate::cluster_extension::failure::Failure;
@@ -30,12 +30,12 @@ pub(crate) async fn pull<'a>(pass: &Pass<'_>, located: Located<'a>) -> Result<Pu
         .context
         .puller
         .fetch_as(&pass.name, &named, &located.image, Filter::All);
-    let unpacked = aside(pulling).await.map_err(Failure::image)?;
+    let unpacked = without_worker(pulling).await.map_err(Failure::image)?;
     let parsing = tokio::task::spawn_blocking(move || {
         let format = unpacked.labels.get(olm_bundle::FORMAT_LABEL);
         olm_bundle::check_format(format.map(String::as_str).unwrap_or_default()).map_err(Failure::Parse)?;
         let files = olm_bundle_files::read(&unpacked.root)?;
-        let _turn = parsing::turn(files.values().map(|file| file.len() as u64).sum());
+        let _turn = parsing::acquire(files.values().map(|file| file.len() as u64).sum());
         olm_bundle::parse(&files).map_err(Failure::Parse)
     });
     let bundle = parsing

@@ -12,7 +12,7 @@ use olm_api::{AvailabilityMode, ClusterCatalog, ClusterExtensionSpec, condition}
 use olm_catalog_client::CatalogRef;
 use olm_resolve::{CatalogInput, CatalogLookup, Selection, Selector, SelectorError, near_names};
 use olm_runtime::Feature;
-use olm_status::catalogs::Former;
+use olm_status::catalogs::FormerContent;
 
 use crate::cluster_extension::Context;
 use crate::cluster_extension::call::{CallError, call, chain};
@@ -55,7 +55,7 @@ pub(crate) async fn lookups(context: &Context, spec: &ClusterExtensionSpec) -> C
         .iter()
         .filter_map(|catalog| reference(catalog).ok())
         .collect();
-    let (answers, former): (Vec<CatalogInput>, Vec<Option<Former>>) = stream::iter(available)
+    let (answers, former): (Vec<CatalogInput>, Vec<Option<FormerContent>>) = stream::iter(available)
         .map(|catalog| answer(context, catalog, &wanted.package_name).boxed())
         .buffered(CATALOGS_AT_ONCE)
         .unzip()
@@ -127,7 +127,7 @@ pub(crate) async fn answer(
     context: &Context,
     catalog: ClusterCatalog,
     package: &str,
-) -> (CatalogInput, Option<Former>) {
+) -> (CatalogInput, Option<FormerContent>) {
     let name = catalog.name_any();
     let priority = catalog.spec.priority.unwrap_or_default();
     let mut former = None;
@@ -135,10 +135,10 @@ pub(crate) async fn answer(
         Err(lookup) => lookup,
         Ok(reference) => match context.catalogs.package(&reference, package).await {
             Ok(answer) => {
-                former = answer.former.map(|former| Former {
+                former = answer.former.map(|former| FormerContent {
                     catalog: name.clone(),
                     since: Time(former.since.try_into().unwrap_or_default()),
-                    why: former.why,
+                    cause: former.why,
                 });
                 answer
                     .content

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use olm_image::{CanonicalRef, Reference, ReferenceError};
-use olm_runtime::workers::aside;
+use olm_runtime::workers::without_worker;
 
 use crate::cluster_extension::call::CallError;
 use crate::cluster_extension::decide::{BundleRef, CertificateProvider, History, Resolved};
@@ -72,7 +72,7 @@ async fn digest(pass: &Pass<'_>, bundle: &BundleRef) -> Result<CanonicalRef, Fai
     if let Some(image) = tags.get(&pass.name, &bundle.image, Instant::now()) {
         return Ok(image);
     }
-    let image = aside(pass.context.puller.resolve(&reference))
+    let image = without_worker(pass.context.puller.resolve(&reference))
         .await
         .map_err(Failure::image)?;
     tags.insert(&pass.name, &bundle.image, &image, Instant::now());

@@ -15,7 +15,7 @@ use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::Client;
 use kube::api::{Api, PostParams};
 use olm_applier::account::Account;
-use olm_applier::engine::acting_as;
+use olm_applier::engine::impersonate;
 use olm_bundle::permissions::{
     Escalation, PermissionOptions, PolicyRule, RequiredRule, RuleScope, required_rules,
 };
@@ -129,7 +129,7 @@ async fn granted(client: &Client, account: &Account, objects: &[Value]) -> Resul
         }
     }
     let mut granted = Granted::new();
-    let Ok(actor) = acting_as(client, account) else {
+    let Ok(actor) = impersonate(client, account) else {
         return Ok(granted);
     };
     let reviews: Api<SelfSubjectRulesReview> = Api::all(actor);

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use olm_api::ClusterExtension;
-use olm_applier::stored::{Reach, uses};
+use olm_applier::stored::{SearchLimits, uses};
 use olm_bundle::crd_safety::{Served, Unserved};
 
 use super::stored::turn;
@@ -22,7 +22,7 @@ pub(super) async fn look(
     let client = account::reader(context, extension)?;
     let _turn = turn().await?;
     let started = Instant::now();
-    let judged = match uses(&client, unserved, &Reach::default()).await {
+    let judged = match uses(&client, unserved, &SearchLimits::default()).await {
         Ok(found) => {
             tracing::info!(
                 crd,
@@ -33,7 +33,7 @@ pub(super) async fn look(
             );
             unserved.judge(&found)
         }
-        Err(error) if error.lasts() => unserved.unchecked(&chain(&error)),
+        Err(error) if error.is_permanent() => unserved.unchecked(&chain(&error)),
         Err(source) => {
             return Err(Failure::Survey {
                 crd: crd.to_owned(),

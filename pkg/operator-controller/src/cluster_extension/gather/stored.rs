@@ -7,7 +7,7 @@ use kube::{Resource as _, ResourceExt as _};
 use olm_api::ClusterExtension;
 use olm_applier::stored::{Limits, Survey, survey};
 use olm_bundle::crd_schema::Plan;
-use olm_runtime::workers::aside;
+use olm_runtime::workers::without_worker;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::cluster_extension::decide::crd_findings::{NAME_LIMIT, cut};
@@ -25,7 +25,7 @@ const UNKNOWN_LIMIT: usize = 120;
 
 /// The turn to list stored objects.
 pub(super) async fn turn() -> Result<SemaphorePermit<'static>, Failure> {
-    let turn = aside(TURN.acquire()).await;
+    let turn = without_worker(TURN.acquire()).await;
     turn.map_err(|_| Failure::Interrupted("waiting for a survey"))
 }
 
@@ -48,7 +48,7 @@ pub(crate) async fn check(
         unknown.extend(plan.notes.into_iter().map(|note| format!("{crd}: {note}")));
         for target in plan.targets {
             let target = Arc::new(target);
-            let found = aside(survey(
+            let found = without_worker(survey(
                 &client,
                 &plan.group,
                 &plan.plural,
@@ -149,13 +149,13 @@ fn tell_unknown(context: &Context, extension: &ClusterExtension, unknown: &[Stri
 
 #[cfg(test)]
 mod tests {
-    use olm_applier::stored::Broken;
+    use olm_applier::stored::InvalidObject;
     use olm_bundle::crd_schema::Fault;
 
     use super::*;
 
     fn found(name: &str, cause: &str) -> Survey {
-        let broken = |at| Broken {
+        let broken = |at| InvalidObject {
             namespace: "ns".to_owned(),
             name: format!("{name}-{at}"),
             faults: vec![Fault {

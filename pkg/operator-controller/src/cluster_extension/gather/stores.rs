@@ -12,7 +12,7 @@ use kube::runtime::reflector::store::Writer;
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::{Resource, ResourceExt as _};
 use olm_api::{ClusterExtension, ClusterObjectSet, keys};
-use olm_applier::watch::older;
+use olm_applier::watch::is_older;
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 
@@ -137,7 +137,7 @@ impl Stores {
 
 fn fresh(object: &DynamicObject, written: Option<&str>) -> bool {
     let version = object.metadata.resource_version.as_deref().unwrap_or_default();
-    written.is_none_or(|written| !older(version, written))
+    written.is_none_or(|written| !is_older(version, written))
 }
 
 fn typed<K: DeserializeOwned>(object: &DynamicObject) -> Option<K> {

@@ -1,11 +1,11 @@
-//! Who may read what is served: asked of the API server by `TokenReview` and `SubjectAccessReview`.
+//! Authorization of HTTP clients by `TokenReview` and `SubjectAccessReview`.
 //!
-//! Answers are kept for a while, by the token's digest, so that a busy client costs the API server little and the token
-//! itself is not held. A token that nobody knows is asked for once, whatever it is brought for. Reviews are limited per
-//! client, and tokens that were good lately do not wait for others, so that a flood of bogus tokens keeps nobody out.
+//! Results are cached by the token's digest: a busy client costs the API server little, and the token itself is not
+//! stored. An unknown token is reviewed once for all paths. Reviews are limited per client, and recently valid
+//! tokens have a queue of their own, so that a flood of bogus tokens locks nobody out.
 
-mod recent;
-mod turns;
+mod cache;
+mod queue;
 
 use std::{
     sync::Arc,
@@ -28,89 +28,89 @@ use sha2::{Digest, Sha256};
 use tokio::time::timeout;
 
 use crate::serve::Peer;
-use recent::{Key, Recent};
-use turns::Turns;
+use cache::{Cache, Key};
+use queue::ReviewQueue;
 
-/// How long a permission is believed.
-const KEEP: Duration = Duration::from_mins(1);
-/// How long a refusal is believed; a new role should count soon.
-const KEEP_REFUSAL: Duration = Duration::from_secs(10);
-/// Time for which a token that was good is reviewed before others.
-const KEEP_GOOD: Duration = Duration::from_mins(15);
-/// Number of answers of each kind that are kept.
-const KEPT: usize = 1024;
-/// How long each of the two calls may take.
-const CALL: Duration = Duration::from_secs(10);
-/// Longer bearer tokens are not looked at.
-const TOKEN_BYTES: usize = 16 * 1024;
+/// Time for which a permission is cached.
+const PERMISSION_TTL: Duration = Duration::from_mins(1);
+/// Time for which a refusal is cached; short, so that new roles take effect soon.
+const REFUSAL_TTL: Duration = Duration::from_secs(10);
+/// Time for which a valid token has priority over unknown ones.
+const VALID_TOKEN_TTL: Duration = Duration::from_mins(15);
+/// Maximum number of cached results of each kind.
+const CACHE_SIZE: usize = 1024;
+/// Timeout for each of the two calls.
+const CALL_TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum length of a bearer token in bytes.
+const MAX_TOKEN: usize = 16 * 1024;
 
-/// Asks whether the bearer of a token may do something with a path. Clones share what they remember.
+/// Authorizer for bearer tokens on paths. Clones share the cache.
 #[derive(Clone)]
 pub struct Access {
     client: Client,
     audience: Option<&'static str>,
-    answers: Arc<Mutex<Answers>>,
-    turns: Turns,
+    results: Arc<Mutex<Results>>,
+    queue: ReviewQueue,
 }
 
-/// Recent answers of the API server. Refusals have room of their own, so that they push out no permission.
-struct Answers {
+/// Cached results of the API server. Refusals have caches of their own, so that they do not displace permissions.
+struct Results {
     /// Permissions, by the digest of verb, path and token.
-    allowed: Recent<()>,
-    forbidden: Recent<()>,
+    allowed: Cache<()>,
+    forbidden: Cache<()>,
     /// Refused tokens, by their digest.
-    unknown: Recent<()>,
-    good: Recent<()>,
+    unknown: Cache<()>,
+    valid: Cache<()>,
 }
 
-impl Default for Answers {
+impl Default for Results {
     fn default() -> Self {
         Self {
-            allowed: Recent::new(KEEP, KEPT),
-            forbidden: Recent::new(KEEP_REFUSAL, KEPT),
-            unknown: Recent::new(KEEP_REFUSAL, KEPT),
-            good: Recent::new(KEEP_GOOD, KEPT),
+            allowed: Cache::new(PERMISSION_TTL, CACHE_SIZE),
+            forbidden: Cache::new(REFUSAL_TTL, CACHE_SIZE),
+            unknown: Cache::new(REFUSAL_TTL, CACHE_SIZE),
+            valid: Cache::new(VALID_TOKEN_TTL, CACHE_SIZE),
         }
     }
 }
 
-/// The digests of one question.
+/// Cache keys of one request.
 struct Keys {
-    question: Key,
+    request: Key,
     token: Key,
 }
 
-/// What a token is good for.
+/// Result of an authorization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// The user may do it.
+pub enum Decision {
+    /// The user may access the path.
     Allowed,
-    /// There is no token, or nobody knows it.
+    /// The token is missing or unknown.
     Unauthenticated,
-    /// The user is known but may not do it.
+    /// The user is known and has no permission.
     Forbidden,
 }
 
-/// Why there is no verdict. Asking again may help.
+/// Failed authorization. A retry may succeed.
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
-    /// The API server refused or could not be asked.
+    /// The API server refused the review or did not answer.
     #[error("the API server did not review a token")]
     Review(#[source] kube::Error),
-    /// It took too long.
+    /// The review timed out.
     #[error("the API server did not review a token in time")]
-    TooLate,
+    Timeout,
     /// Too many tokens of this client wait for their review.
     #[error("too many tokens of one client wait to be reviewed")]
-    TooMany,
+    TooManyWaiting,
 }
 
 impl AccessError {
-    /// The status and the seconds after which a client may ask again, when the client asks too much.
+    /// Returns status and `Retry-After` in seconds for a client with too many requests.
     pub fn refusal(&self) -> Option<(StatusCode, &'static str)> {
         match self {
-            Self::TooMany => Some((StatusCode::TOO_MANY_REQUESTS, "1")),
-            Self::Review(_) | Self::TooLate => None,
+            Self::TooManyWaiting => Some((StatusCode::TOO_MANY_REQUESTS, "1")),
+            Self::Review(_) | Self::Timeout => None,
         }
     }
 }
@@ -122,114 +122,121 @@ impl std::fmt::Debug for Access {
 }
 
 impl Access {
-    /// Asks with `client`, whose user must be allowed to create both kinds of reviews.
+    /// Returns an authorizer that uses `client`, whose user must be allowed to create both kinds of reviews.
     pub fn new(client: Client) -> Self {
         Self {
             client,
             audience: None,
-            answers: Arc::default(),
-            turns: Turns::default(),
+            results: Arc::default(),
+            queue: ReviewQueue::default(),
         }
     }
 
-    /// Accepts tokens made for this audience, too, besides those for the API server itself. Such a token is of no
-    /// use elsewhere, whoever gets hold of it.
+    /// Accepts tokens for this audience as well as tokens for the API server. Such a token is useless elsewhere,
+    /// even if it leaks.
     #[must_use]
     pub fn audience(mut self, audience: &'static str) -> Self {
         self.audience = Some(audience);
         self
     }
 
-    /// Decides if the bearer of the request's token may do `verb` with the non-resource URL `path`. `peer` is the client.
+    /// Decides if the bearer of the request's token may `verb` the non-resource URL `path`. `peer` is the client.
     ///
     /// # Errors
-    /// The API server could not be asked; each call is given up after ten seconds. Or too many tokens of the client wait.
-    pub async fn verdict(
+    /// The API server did not review the token within ten seconds per call, or too many tokens of the client wait.
+    pub async fn authorize(
         &self,
         peer: Option<Peer>,
         headers: &HeaderMap,
         verb: &str,
         path: &str,
-    ) -> Result<Verdict, AccessError> {
-        let Some(token) = bearer(headers) else {
-            return Ok(Verdict::Unauthenticated);
+    ) -> Result<Decision, AccessError> {
+        let Some(token) = bearer_token(headers) else {
+            return Ok(Decision::Unauthenticated);
         };
         let keys = Keys {
-            question: Sha256::digest(format!("{verb} {path}\n{token}")).into(),
+            request: Sha256::digest(format!("{verb} {path}\n{token}")).into(),
             token: Sha256::digest(token).into(),
         };
-        if let Some(kept) = self.kept(&keys) {
-            return Ok(kept);
+        if let Some(cached) = self.cached(&keys) {
+            return Ok(cached);
         }
-        let asked = timeout(CALL * 2, self.ask(peer, &keys, token, verb, path)).await;
-        let verdict = asked.map_err(|_| AccessError::TooLate)??;
-        self.keep(&keys, verdict);
-        Ok(verdict)
+        let reviewed = timeout(
+            CALL_TIMEOUT * 2,
+            self.review_in_turn(peer, &keys, token, verb, path),
+        )
+        .await;
+        let decision = reviewed.map_err(|_| AccessError::Timeout)??;
+        self.store(&keys, decision);
+        Ok(decision)
     }
 
-    async fn ask(
+    async fn review_in_turn(
         &self,
         peer: Option<Peer>,
         keys: &Keys,
         token: &str,
         verb: &str,
         path: &str,
-    ) -> Result<Verdict, AccessError> {
-        let good = self
-            .answers
+    ) -> Result<Decision, AccessError> {
+        let valid = self
+            .results
             .lock()
-            .good
+            .valid
             .get(&keys.token, Instant::now())
             .is_some();
-        let _turn = if good {
-            self.turns.of_known().await
+        let _permit = if valid {
+            self.queue.acquire_valid().await
         } else {
-            self.turns.of_client(peer).await.ok_or(AccessError::TooMany)?
+            self.queue
+                .acquire(peer)
+                .await
+                .ok_or(AccessError::TooManyWaiting)?
         };
-        // The same token may have been reviewed meanwhile.
-        if let Some(kept) = self.kept(keys) {
-            return Ok(kept);
+        // Another request may have reviewed the same token in the meantime.
+        if let Some(cached) = self.cached(keys) {
+            return Ok(cached);
         }
         self.review(token, verb, path).await.map_err(AccessError::Review)
     }
 
-    async fn review(&self, token: &str, verb: &str, path: &str) -> Result<Verdict, kube::Error> {
+    async fn review(&self, token: &str, verb: &str, path: &str) -> Result<Decision, kube::Error> {
         let mut user = self.user(token, None).await?;
         if user.is_none() && self.audience.is_some() {
             user = self.user(token, self.audience).await?;
         }
         let Some(user) = user else {
-            return Ok(Verdict::Unauthenticated);
+            return Ok(Decision::Unauthenticated);
         };
         let allowed = self.allowed(user, verb, path).await?;
         Ok(if allowed {
-            Verdict::Allowed
+            Decision::Allowed
         } else {
-            Verdict::Forbidden
+            Decision::Forbidden
         })
     }
 
-    fn keep(&self, keys: &Keys, verdict: Verdict) {
-        let (mut answers, now) = (self.answers.lock(), Instant::now());
-        match verdict {
-            Verdict::Allowed => {
-                answers.allowed.insert(keys.question, (), now);
-                answers.good.insert(keys.token, (), now);
+    fn store(&self, keys: &Keys, decision: Decision) {
+        let (mut results, now) = (self.results.lock(), Instant::now());
+        match decision {
+            Decision::Allowed => {
+                results.allowed.insert(keys.request, (), now);
+                results.valid.insert(keys.token, (), now);
             }
-            Verdict::Forbidden => answers.forbidden.insert(keys.question, (), now),
-            Verdict::Unauthenticated => answers.unknown.insert(keys.token, (), now),
+            Decision::Forbidden => results.forbidden.insert(keys.request, (), now),
+            Decision::Unauthenticated => results.unknown.insert(keys.token, (), now),
         }
     }
 
-    fn kept(&self, keys: &Keys) -> Option<Verdict> {
-        let (answers, now) = (self.answers.lock(), Instant::now());
-        if answers.allowed.get(&keys.question, now).is_some() {
-            Some(Verdict::Allowed)
-        } else if answers.forbidden.get(&keys.question, now).is_some() {
-            Some(Verdict::Forbidden)
+    fn cached(&self, keys: &Keys) -> Option<Decision> {
+        let (results, now) = (self.results.lock(), Instant::now());
+        if results.allowed.get(&keys.request, now).is_some() {
+            Some(Decision::Allowed)
+        } else if results.forbidden.get(&keys.request, now).is_some() {
+            Some(Decision::Forbidden)
         } else {
-            let unknown = answers.unknown.get(&keys.token, now);
-            unknown.map(|()| Verdict::Unauthenticated)
+            let unknown = results.unknown.get(&keys.token, now);
+            unknown.map(|()| Decision::Unauthenticated)
         }
     }
 
@@ -271,30 +278,34 @@ impl Access {
     }
 }
 
-/// Lets a request pass when its bearer token's user may read the path.
+/// Middleware that passes requests whose bearer may read the path.
 pub(super) async fn check(State(access): State<Access>, request: Request, next: Next) -> Response {
     let peer = request.extensions().get().copied();
-    let verdict = access.verdict(peer, request.headers(), "get", request.uri().path());
-    match verdict.await {
-        Ok(Verdict::Allowed) => next.run(request).await,
-        Ok(Verdict::Unauthenticated) => (StatusCode::UNAUTHORIZED, "Unauthorized\n").into_response(),
-        Ok(Verdict::Forbidden) => (StatusCode::FORBIDDEN, "Forbidden\n").into_response(),
+    let decision = access.authorize(peer, request.headers(), "get", request.uri().path());
+    match decision.await {
+        Ok(Decision::Allowed) => next.run(request).await,
+        Ok(Decision::Unauthenticated) => (StatusCode::UNAUTHORIZED, "Unauthorized\n").into_response(),
+        Ok(Decision::Forbidden) => (StatusCode::FORBIDDEN, "Forbidden\n").into_response(),
         Err(error) => {
-            if let Some((status, after)) = error.refusal() {
-                return (status, [(header::RETRY_AFTER, after)], "Too many requests\n").into_response();
+            if let Some((status, retry_after)) = error.refusal() {
+                return (
+                    status,
+                    [(header::RETRY_AFTER, retry_after)],
+                    "Too many requests\n",
+                )
+                    .into_response();
             }
-            tracing::warn!(error = %crate::telemetry::chain(&error), "metrics reader cannot be reviewed");
+            tracing::warn!(error = %crate::telemetry::chain(&error), "review of a metrics scraper failed");
             (StatusCode::INTERNAL_SERVER_ERROR, "Authentication failed\n").into_response()
         }
     }
 }
 
-fn bearer(headers: &HeaderMap) -> Option<&str> {
+fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = value.split_once(' ')?;
     let token = token.trim();
-    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty() && token.len() <= TOKEN_BYTES)
-        .then_some(token)
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty() && token.len() <= MAX_TOKEN).then_some(token)
 }
 
 #[cfg(test)]

@@ -11,10 +11,11 @@ use tower::BoxError;
 
 use super::*;
 
-/// The time that one review takes.
+/// Duration of one review.
 const REVIEW: Duration = Duration::from_millis(50);
-/// The time that an answer may take during a flood: less than half of what its bogus tokens take one after the other.
-const SOON: Duration = Duration::from_millis(1500);
+/// Maximum duration of an authorization during a flood: less than half the time that its bogus tokens take one by
+/// one.
+const MAX_WAIT: Duration = Duration::from_millis(1500);
 
 #[test]
 fn only_bearer_tokens_count() {
@@ -23,14 +24,14 @@ fn only_bearer_tokens_count() {
         headers.insert(header::AUTHORIZATION, value.parse().unwrap());
         headers
     };
-    assert_eq!(bearer(&headers("Bearer abc")), Some("abc"));
-    assert_eq!(bearer(&headers("bearer abc")), Some("abc"));
-    assert_eq!(bearer(&headers("Basic abc")), None);
-    assert_eq!(bearer(&headers("Bearer ")), None);
-    assert_eq!(bearer(&HeaderMap::new()), None);
+    assert_eq!(bearer_token(&headers("Bearer abc")), Some("abc"));
+    assert_eq!(bearer_token(&headers("bearer abc")), Some("abc"));
+    assert_eq!(bearer_token(&headers("Basic abc")), None);
+    assert_eq!(bearer_token(&headers("Bearer ")), None);
+    assert_eq!(bearer_token(&HeaderMap::new()), None);
 }
 
-/// An API server that knows tokens that begin with `good`, and counts reviews of tokens.
+/// Returns an API server that accepts tokens beginning with `good`, and counts token reviews.
 fn api(reviews: Arc<AtomicUsize>) -> Client {
     let service = tower::service_fn(move |request: http::Request<Body>| {
         let reviews = reviews.clone();
@@ -55,24 +56,24 @@ fn client(last: u8) -> Peer {
     IpAddr::V4(Ipv4Addr::new(192, 0, 2, last)).into()
 }
 
-/// Asks for a path with a token; returns the verdict and the time it took.
-async fn ask(
+/// Authorizes a token for a path; returns the result and its duration.
+async fn authorize(
     access: &Access,
     peer: Peer,
     token: &str,
     path: &str,
-) -> (Result<Verdict, AccessError>, Duration) {
+) -> (Result<Decision, AccessError>, Duration) {
     let mut headers = HeaderMap::new();
     headers.insert(
         header::AUTHORIZATION,
         HeaderValue::from_str(&format!("Bearer {token}")).unwrap(),
     );
-    let began = Instant::now();
-    let verdict = access.verdict(Some(peer), &headers, "get", path).await;
-    (verdict, began.elapsed())
+    let start = Instant::now();
+    let decision = access.authorize(Some(peer), &headers, "get", path).await;
+    (decision, start.elapsed())
 }
 
-/// Brings bogus tokens, several hundred at any time, until it is dropped.
+/// Sends bogus tokens, several hundred at a time, until it is dropped.
 fn flood(access: &Access, peer: Peer) -> tokio::task::JoinSet<()> {
     let mut flood = tokio::task::JoinSet::new();
     for number in 0..300 {
@@ -80,7 +81,7 @@ fn flood(access: &Access, peer: Peer) -> tokio::task::JoinSet<()> {
         flood.spawn(async move {
             for round in 0.. {
                 let token = format!("bogus-{number}-{round}");
-                if ask(&access, peer, &token, "/").await.0.is_err() {
+                if authorize(&access, peer, &token, "/").await.0.is_err() {
                     sleep(REVIEW / 10).await;
                 }
             }
@@ -90,58 +91,60 @@ fn flood(access: &Access, peer: Peer) -> tokio::task::JoinSet<()> {
 }
 
 #[tokio::test]
-async fn bogus_tokens_of_a_client_keep_no_other_client_waiting() {
+async fn bogus_tokens_do_not_delay_other_clients() {
     let access = Access::new(api(Arc::default()));
     let _flood = flood(&access, client(1));
     sleep(REVIEW * 4).await;
     for round in 0..5 {
-        let (verdict, took) = ask(&access, client(2), &format!("good-{round}"), "/").await;
-        assert_eq!(verdict.unwrap(), Verdict::Allowed);
-        assert!(took < SOON, "round {round} took {took:?}");
+        let (decision, took) = authorize(&access, client(2), &format!("good-{round}"), "/").await;
+        assert_eq!(decision.unwrap(), Decision::Allowed);
+        assert!(took < MAX_WAIT, "round {round} took {took:?}");
     }
 }
 
 #[tokio::test]
-async fn a_token_that_was_good_waits_for_no_bogus_one_of_its_own_address() {
+async fn a_valid_token_does_not_wait_for_bogus_ones_of_its_address() {
     let access = Access::new(api(Arc::default()));
     assert_eq!(
-        ask(&access, client(1), "good", "/").await.0.unwrap(),
-        Verdict::Allowed
+        authorize(&access, client(1), "good", "/").await.0.unwrap(),
+        Decision::Allowed
     );
     let _flood = flood(&access, client(1));
     sleep(REVIEW * 4).await;
     for path in ["/a", "/b", "/c"] {
-        let (verdict, took) = ask(&access, client(1), "good", path).await;
-        assert_eq!(verdict.unwrap(), Verdict::Allowed);
-        assert!(took < SOON, "took {took:?}");
+        let (decision, took) = authorize(&access, client(1), "good", path).await;
+        assert_eq!(decision.unwrap(), Decision::Allowed);
+        assert!(took < MAX_WAIT, "took {took:?}");
     }
 }
 
 #[tokio::test]
-async fn a_token_that_nobody_knows_is_asked_for_once() {
+async fn an_unknown_token_is_reviewed_once() {
     let reviews = Arc::new(AtomicUsize::new(0));
     let access = Access::new(api(reviews.clone()));
-    let paths = ["/a", "/b", "/c", "/a"].map(|path| ask(&access, client(1), "bogus", path));
-    for (verdict, _) in futures::future::join_all(paths).await {
-        assert_eq!(verdict.unwrap(), Verdict::Unauthenticated);
+    let paths = ["/a", "/b", "/c", "/a"].map(|path| authorize(&access, client(1), "bogus", path));
+    for (decision, _) in futures::future::join_all(paths).await {
+        assert_eq!(decision.unwrap(), Decision::Unauthenticated);
     }
-    // Two may begin before the first is answered.
+    // Two reviews may start before the first one ends.
     assert!(reviews.load(Ordering::Relaxed) <= 2, "{reviews:?}");
     let before = reviews.load(Ordering::Relaxed);
-    let (verdict, _) = ask(&access, client(2), "bogus", "/d").await;
-    assert_eq!(verdict.unwrap(), Verdict::Unauthenticated);
+    let (decision, _) = authorize(&access, client(2), "bogus", "/d").await;
+    assert_eq!(decision.unwrap(), Decision::Unauthenticated);
     assert_eq!(reviews.load(Ordering::Relaxed), before);
 }
 
 #[tokio::test]
-async fn a_client_with_too_many_tokens_is_told_to_come_back() {
+async fn a_client_with_too_many_tokens_is_refused() {
     let access = Access::new(api(Arc::default()));
     let tokens: Vec<String> = (0..100).map(|number| format!("bogus-{number}")).collect();
-    let asked = tokens.iter().map(|token| ask(&access, client(1), token, "/"));
+    let asked = tokens
+        .iter()
+        .map(|token| authorize(&access, client(1), token, "/"));
     let refused = futures::future::join_all(asked)
         .await
         .into_iter()
-        .filter_map(|(verdict, _)| verdict.err())
+        .filter_map(|(decision, _)| decision.err())
         .filter(|error| error.refusal() == Some((StatusCode::TOO_MANY_REQUESTS, "1")))
         .count();
     assert_eq!(refused, 100 - 32);

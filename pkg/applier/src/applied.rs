@@ -1,13 +1,13 @@
-//! Whether an object on the cluster already holds all that a revision sets, so that applying it again would change nothing. Pure.
+//! Comparison of an object on the cluster with the desired state. Pure.
 //!
-//! Invariant: in doubt the answer is no; applying once too often is harmless.
+//! Invariant: in doubt the objects differ; a superfluous apply is harmless.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::DynamicObject;
 use olm_api::keys;
 use serde_json::Value;
 
-/// Whether `live` holds every field of `desired` and these were applied by us.
+/// Returns true if `live` has every field of `desired` and this controller applied them.
 #[must_use]
 pub fn is_applied(live: &DynamicObject, desired: &Value) -> bool {
     if !applied_by_us(&live.metadata) {
@@ -18,12 +18,13 @@ pub fn is_applied(live: &DynamicObject, desired: &Value) -> bool {
     };
     desired.iter().all(|(key, wanted)| match key.as_str() {
         "apiVersion" | "kind" => true,
-        "metadata" => metadata_holds(&live.metadata, wanted),
-        _ => live.data.get(key).is_some_and(|value| holds(value, wanted)),
+        "metadata" => metadata_contains(&live.metadata, wanted),
+        _ => live.data.get(key).is_some_and(|value| contains(value, wanted)),
     })
 }
 
-/// An object that is a copy, or was restored from a backup, has the values without their being ours.
+/// Returns true if this controller applied the object: a copy or a restored backup has the values without the field
+/// ownership.
 fn applied_by_us(meta: &ObjectMeta) -> bool {
     meta.managed_fields.iter().flatten().any(|entry| {
         entry.manager.as_deref() == Some(keys::OBJECT_FIELD_MANAGER)
@@ -31,7 +32,7 @@ fn applied_by_us(meta: &ObjectMeta) -> bool {
     })
 }
 
-fn metadata_holds(live: &ObjectMeta, wanted: &Value) -> bool {
+fn metadata_contains(live: &ObjectMeta, wanted: &Value) -> bool {
     ["labels", "annotations"].into_iter().all(|key| {
         let have = match key {
             "labels" => &live.labels,
@@ -45,17 +46,22 @@ fn metadata_holds(live: &ObjectMeta, wanted: &Value) -> bool {
     })
 }
 
-/// Maps key by key; lists entry by entry; anything else as it is. What the API server adds by itself is no difference.
-fn holds(live: &Value, wanted: &Value) -> bool {
+/// Compares maps by key, lists by entry, and other values by equality. Fields that the API server adds are no
+/// difference.
+fn contains(live: &Value, wanted: &Value) -> bool {
     match (live, wanted) {
         (Value::Object(live), Value::Object(wanted)) => {
             wanted.iter().all(|(key, wanted)| match live.get(key) {
-                Some(live) => holds(live, wanted),
+                Some(live) => contains(live, wanted),
                 None => wanted.is_null(),
             })
         }
         (Value::Array(live), Value::Array(wanted)) => {
-            live.len() == wanted.len() && live.iter().zip(wanted).all(|(live, wanted)| holds(live, wanted))
+            live.len() == wanted.len()
+                && live
+                    .iter()
+                    .zip(wanted)
+                    .all(|(live, wanted)| contains(live, wanted))
         }
         _ => live == wanted,
     }
@@ -78,24 +84,24 @@ mod tests {
     }
 
     #[test]
-    fn what_is_added_is_no_difference_and_what_is_changed_is() {
+    fn additions_are_no_difference_and_changes_are() {
         let wanted = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d", "labels": {"a": "b"}},
             "spec": {"template": {"metadata": {"creationTimestamp": null}, "containers": [{"image": "x"}]}}});
-        let same = |manager: &str, spec: Value| is_applied(&live(manager, &spec), &wanted);
+        let is_same = |manager: &str, spec: Value| is_applied(&live(manager, &spec), &wanted);
         let ours = keys::OBJECT_FIELD_MANAGER;
         let full =
             json!({"replicas": 1, "template": {"metadata": {}, "containers": [{"image": "x", "name": "c"}]}});
-        assert!(same(ours, full.clone()));
-        assert!(!same("kubectl", full), "nobody applied it for us");
-        assert!(!same(
+        assert!(is_same(ours, full.clone()));
+        assert!(!is_same("kubectl", full), "nobody applied it for us");
+        assert!(!is_same(
             ours,
             json!({"template": {"metadata": {}, "containers": [{"image": "y"}]}})
         ));
-        assert!(!same(
+        assert!(!is_same(
             ours,
             json!({"template": {"metadata": {}, "containers": []}})
         ));
-        assert!(!same(ours, json!({})));
+        assert!(!is_same(ours, json!({})));
         let mut other = wanted.clone();
         other["metadata"]["labels"]["a"] = json!("c");
         let full = json!({"template": {"metadata": {}, "containers": [{"image": "x"}]}});

@@ -1,4 +1,4 @@
-//! Whose rights are used: the controller's own, or those of a service account it acts as.
+//! Clients of a revision: the controller's own, or one that impersonates a service account.
 
 use http::header::{HeaderName, HeaderValue};
 use k8s_openapi::api::core::v1::ServiceAccount;
@@ -13,14 +13,14 @@ use crate::account::Account;
 
 const USER_HEADER: HeaderName = HeaderName::from_static("impersonate-user");
 
-/// A client that speaks as `account`, over the connections of `client`.
+/// Returns a client that impersonates `account`, over the connections of `client`.
 ///
-/// Groups are not sent: the API server puts a service account into its groups by itself, and to name groups the controller would
-/// need the right to be a member of any.
+/// The client sends no groups: the API server adds a service account's groups itself, and impersonating groups would
+/// require the right to impersonate any.
 ///
 /// # Errors
-/// None for any [`Account`]; the type of the header asks for it.
-pub fn acting_as(client: &Client, account: &Account) -> Result<Client, http::header::InvalidHeaderValue> {
+/// None for any [`Account`]; the type of the header requires a result.
+pub fn impersonate(client: &Client, account: &Account) -> Result<Client, http::header::InvalidHeaderValue> {
     let user = HeaderValue::from_str(&account.user())?;
     let inner = client.clone();
     let service = tower::service_fn(move |mut request: http::Request<Body>| {
@@ -33,15 +33,15 @@ pub fn acting_as(client: &Client, account: &Account) -> Result<Client, http::hea
     Ok(Client::new(service, account.namespace().to_owned()))
 }
 
-/// The client that writes for a revision, looked up at the first write: an account that does not exist has no rights, whatever is
-/// still bound to its name.
-pub(super) struct Writer<'a> {
+/// Clients of a revision. The service account is looked up at the first write: an account that does not exist has no
+/// rights, even if bindings to its name remain.
+pub(super) struct RevisionClients<'a> {
     engine: &'a Engine,
     account: Option<&'a Account>,
     client: OnceCell<Client>,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> RevisionClients<'a> {
     pub(super) fn new(engine: &'a Engine, revision: &'a Revision) -> Self {
         Self {
             engine,
@@ -50,26 +50,26 @@ impl<'a> Writer<'a> {
         }
     }
 
-    pub(super) async fn client(&self) -> Result<&Client, EngineError> {
+    pub(super) async fn writer(&self) -> Result<&Client, EngineError> {
         self.client
             .get_or_try_init(|| async {
                 let Some(account) = self.account else {
                     return Ok(self.engine.client.clone());
                 };
                 if exists(&self.engine.client, account).await? {
-                    self.engine.actor(account)
+                    self.engine.impersonated(account)
                 } else {
-                    Err(self.engine.no_account(account))
+                    Err(self.engine.missing_account(account))
                 }
             })
             .await
     }
 
-    /// The client that reads for the revision.
+    /// Returns the client for reads of the revision.
     pub(super) async fn reader(&self) -> Result<&Client, EngineError> {
         match self.engine.reads {
             Reads::AsController => Ok(&self.engine.client),
-            Reads::AsAccount => self.client().await,
+            Reads::AsAccount => self.writer().await,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The task behind one watch: lists, watches, and begins anew after every error.
+//! Task of one watch: lists, watches, and restarts after every error.
 
 use std::collections::HashSet;
 use std::pin::pin;
@@ -14,33 +14,33 @@ use kube::runtime::watcher::{self, DefaultBackoff, Event};
 use olm_api::{ClusterObjectSet, keys};
 use tokio::sync::mpsc;
 
-use super::health::{Fault, Pace};
-use super::{Key, Shared, key_of, note, owners_of};
+use super::health::{Fault, WatchTiming};
+use super::{Key, Shared, key_of, owners_of, record};
 
 type Objects = PartialObjectMeta<DynamicObject>;
 
-/// Follows the objects of one kind.
-pub(super) struct Follower {
+/// Watcher of the objects of one kind.
+pub(super) struct KindWatcher {
     pub(super) shared: Arc<Shared>,
     pub(super) triggers: mpsc::Sender<ObjectRef<ClusterObjectSet>>,
-    pub(super) pace: Pace,
-    /// Kind, for the log.
+    pub(super) timing: WatchTiming,
+    /// Kind, for log lines.
     pub(super) kind: String,
 }
 
-/// The receiver of triggers is gone.
-struct Stopped;
+/// The receiver of triggers was dropped.
+struct ReceiverDropped;
 
-impl Follower {
-    /// Runs until the receiver of triggers is gone.
+impl KindWatcher {
+    /// Runs until the receiver of triggers is dropped.
     pub(super) async fn run(self, api: Api<Objects>) {
-        let mut told = None;
+        let mut reported = None;
         let mut backoff = DefaultBackoff::default();
-        while let Ok(()) = self.round(&api, &mut told, &mut backoff).await {
-            let longest = self.pace.interval;
+        while let Ok(()) = self.list_and_watch(&api, &mut reported, &mut backoff).await {
+            let longest = self.timing.interval;
             let pause = backoff.next().map_or(longest, |pause| pause.min(longest));
             if self
-                .meanwhile(tokio::time::sleep(pause), &mut told)
+                .run_and_report(tokio::time::sleep(pause), &mut reported)
                 .await
                 .is_err()
             {
@@ -49,27 +49,27 @@ impl Follower {
         }
     }
 
-    /// Lists and watches until something fails. A watch is not resumed after an error: only a new list proves that nothing was missed.
-    async fn round(
+    /// Lists and watches until an error. After an error the watch is not resumed: only a new list shows all changes.
+    async fn list_and_watch(
         &self,
         api: &Api<Objects>,
-        told: &mut Option<Fault>,
+        reported: &mut Option<Fault>,
         backoff: &mut DefaultBackoff,
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), ReceiverDropped> {
         let config = watcher::Config::default().labels(keys::OWNER_NAME_LABEL);
         let mut events = pin!(watcher::watcher(api.clone(), config));
         let mut listed = HashSet::new();
-        while let Some(event) = self.meanwhile(events.next(), told).await? {
+        while let Some(event) = self.run_and_report(events.next(), reported).await? {
             match event {
                 Ok(event) => {
-                    let owners: HashSet<String> = self.take(event, &mut listed).into_iter().collect();
-                    self.wake(owners).await?;
-                    if self.shared.health.lock().sound() {
+                    let owners: HashSet<String> = self.record_event(event, &mut listed).into_iter().collect();
+                    self.trigger(owners).await?;
+                    if self.shared.health.lock().is_working() {
                         backoff.reset();
                     }
                 }
                 Err(error) => {
-                    tracing::debug!(kind = self.kind, %error, "watch of managed objects failed; trying again");
+                    tracing::debug!(kind = self.kind, %error, "watch of managed objects failed; retrying");
                     self.shared
                         .health
                         .lock()
@@ -81,34 +81,37 @@ impl Follower {
         Ok(())
     }
 
-    /// Waits for `work`, and tells meanwhile what the time changes.
-    async fn meanwhile<T>(
+    /// Waits for `work` and reports changes of the health in the meantime.
+    async fn run_and_report<T>(
         &self,
         work: impl Future<Output = T>,
-        told: &mut Option<Fault>,
-    ) -> Result<T, Stopped> {
+        reported: &mut Option<Fault>,
+    ) -> Result<T, ReceiverDropped> {
         let mut work = pin!(work);
         loop {
-            self.tell(told).await?;
+            self.report_health(reported).await?;
             let now = Instant::now();
-            let due = self.shared.health.lock().due(now);
-            let Some(due) = due else { return Ok(work.await) };
+            let deadline = self.shared.health.lock().deadline(now);
+            let Some(deadline) = deadline else {
+                return Ok(work.await);
+            };
             tokio::select! {
                 done = &mut work => return Ok(done),
-                () = tokio::time::sleep(due.saturating_duration_since(now) + Duration::from_millis(1)) => {}
+                () = tokio::time::sleep(deadline.saturating_duration_since(now) + Duration::from_millis(1)) => {}
             }
         }
     }
 
-    /// Wakes every revision that needs the kind when the watch begins to fail, fails for another cause, or is back.
-    async fn tell(&self, told: &mut Option<Fault>) -> Result<(), Stopped> {
+    /// Triggers every revision that needs the kind if the watch starts to fail, fails for another cause, or
+    /// recovers.
+    async fn report_health(&self, reported: &mut Option<Fault>) -> Result<(), ReceiverDropped> {
         let failing = {
             let mut health = self.shared.health.lock();
             let now = Instant::now();
             health.tick(now);
             health.failing(now)
         };
-        if failing == *told {
+        if failing == *reported {
             return Ok(());
         }
         if let Some(fault) = &failing {
@@ -121,26 +124,26 @@ impl Follower {
         } else {
             tracing::info!(kind = self.kind, "objects of this kind are watched again");
         }
-        *told = failing;
-        let users: Vec<String> = self.shared.users.lock().values().cloned().collect();
-        self.wake(users).await
+        *reported = failing;
+        let revisions: Vec<String> = self.shared.revisions.lock().values().cloned().collect();
+        self.trigger(revisions).await
     }
 
-    async fn wake(&self, owners: impl IntoIterator<Item = String>) -> Result<(), Stopped> {
+    async fn trigger(&self, owners: impl IntoIterator<Item = String>) -> Result<(), ReceiverDropped> {
         for owner in owners {
             let sent = self.triggers.send(ObjectRef::new(&owner)).await;
-            sent.map_err(|_| Stopped)?;
+            sent.map_err(|_| ReceiverDropped)?;
         }
         Ok(())
     }
 
-    /// Remembers what an event tells; returns the revisions to wake.
-    fn take(&self, event: Event<Objects>, listed: &mut HashSet<Key>) -> Vec<String> {
+    /// Records an event; returns the revisions to trigger.
+    fn record_event(&self, event: Event<Objects>, listed: &mut HashSet<Key>) -> Vec<String> {
         let cache = &self.shared.cache;
         match event {
-            Event::Apply(object) => note(cache, object.meta()).1,
+            Event::Apply(object) => record(cache, object.meta()).1,
             Event::InitApply(object) => {
-                let (key, owners) = note(cache, object.meta());
+                let (key, owners) = record(cache, object.meta());
                 listed.insert(key);
                 owners
             }
@@ -151,7 +154,7 @@ impl Follower {
                 if let Some((_, known)) = cache.objects.remove(&key) {
                     owners.extend(known);
                 }
-                cache.bury(key);
+                cache.record_deleted(key);
                 owners
             }
             Event::Init => {
@@ -160,11 +163,11 @@ impl Follower {
                 Vec::new()
             }
             Event::InitDone => {
-                let mut owners = cache.lock().complete(&std::mem::take(listed));
-                let again = self.shared.health.lock().listed(Instant::now());
-                if again {
-                    // What came and went in between is in no list.
-                    owners.extend(self.shared.users.lock().values().cloned());
+                let mut owners = cache.lock().finish_list(&std::mem::take(listed));
+                let relisted = self.shared.health.lock().listed(Instant::now());
+                if relisted {
+                    // The list does not show objects that were created and deleted in between.
+                    owners.extend(self.shared.revisions.lock().values().cloned());
                 }
                 owners
             }

@@ -1,9 +1,9 @@
-//! An own certificate in a Secret that all replicas share.
+//! Self-managed certificate in a Secret that all replicas share.
 //!
-//! Who finds the Secret missing or its certificate due makes a new one and writes it with the
-//! resource version it read; who loses that race adopts the winner's. `ca.crt` holds the new
-//! authority and the former one, so that a client that read it earlier or later than a replica
-//! keeps working through the change.
+//! A replica that finds the Secret missing or its certificate due for renewal issues a new one, and writes it with
+//! the resource version it read; a replica that loses this race adopts the winner's. `ca.crt` holds the new
+//! authority and the former one, so that clients and replicas that read different versions still trust each other
+//! during the change.
 
 use std::{
     collections::BTreeMap,
@@ -23,46 +23,46 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     TlsError, issue,
-    resolver::{Live, certificates, certified_key},
+    resolver::{CertificateResolver, certificates, certified_key},
 };
 
-/// The Secret in the system namespace that catalogd keeps its own certificate in.
+/// Secret in the system namespace with catalogd's self-managed certificate.
 pub const CATALOGD_OWN_CERT: &str = "catalogd-service-own-cert";
-/// The same for operator-controller, which serves metrics with it.
+/// Secret in the system namespace with operator-controller's self-managed certificate, for its metrics.
 pub const OPERATOR_CONTROLLER_OWN_CERT: &str = "operator-controller-service-own-cert";
 
-/// How long a certificate is valid.
+/// Validity of a certificate.
 const VALIDITY: Duration = Duration::from_hours(365 * 24);
-/// A certificate with less than this left is replaced.
+/// Remaining validity below which a certificate is renewed.
 const RENEW_BEFORE: Duration = Duration::from_hours(120 * 24);
-/// How often the Secret is looked at.
+/// Interval of checks of the Secret.
 const POLL: Duration = Duration::from_mins(1);
-/// How long one call to the API server may take.
-const CALL: Duration = Duration::from_secs(15);
-/// Races lost in a row before giving up for now.
-const TRIES: usize = 8;
+/// Timeout for a call to the API server.
+const CALL_TIMEOUT: Duration = Duration::from_secs(15);
+/// Maximum number of lost races in a row.
+const MAX_ATTEMPTS: usize = 8;
 
-/// Which certificate is kept where.
+/// Settings of a self-managed certificate.
 #[derive(Clone, Debug)]
 pub struct OwnCertificate {
     /// Namespace of the Secret.
     pub namespace: String,
     /// Name of the Secret.
     pub secret: String,
-    /// DNS names and addresses the certificate is for; the first is its common name.
+    /// DNS names and addresses of the certificate; the first one is its common name.
     pub names: Vec<String>,
-    /// Labels put on the Secret when it is made.
+    /// Labels of the Secret at its creation.
     pub labels: BTreeMap<String, String>,
 }
 
-/// The PEM texts of a Secret.
-struct Stored {
+/// PEM texts of the Secret.
+struct StoredCertificate {
     ca: Vec<u8>,
     certificate: Vec<u8>,
     key: Vec<u8>,
 }
 
-impl Stored {
+impl StoredCertificate {
     fn of(secret: &Secret) -> Option<Self> {
         let data = secret.data.as_ref()?;
         let get = |key: &str| data.get(key).map(|bytes| bytes.0.clone());
@@ -73,8 +73,8 @@ impl Stored {
         })
     }
 
-    /// Whether it serves all `names` with an authority of its own, still at the time `at`.
-    fn good(&self, names: &[String], at: SystemTime) -> bool {
+    /// Returns true if the certificate is valid for all `names` at the time `at`, by its own authority.
+    fn is_valid(&self, names: &[String], at: SystemTime) -> bool {
         let Ok(since_epoch) = at.duration_since(SystemTime::UNIX_EPOCH) else {
             return false;
         };
@@ -114,29 +114,32 @@ impl OwnCertificate {
         }
     }
 
-    fn unsettled(&self) -> TlsError {
-        TlsError::Unsettled {
+    fn timed_out(&self) -> TlsError {
+        TlsError::SecretTimeout {
             namespace: self.namespace.clone(),
             name: self.secret.clone(),
         }
     }
 
-    /// The Secret's certificate when it is good; else a new one, written or lost to another
-    /// replica that then has the word.
-    async fn settle(&self, api: &Api<Secret>, now: SystemTime) -> Result<Stored, TlsError> {
-        for _ in 0..TRIES {
-            let found = timeout(CALL, api.get_opt(&self.secret))
+    /// Returns the Secret's certificate if it is valid, else a new one that is written to the Secret. If another
+    /// replica writes first, its certificate wins.
+    async fn ensure(&self, api: &Api<Secret>, now: SystemTime) -> Result<StoredCertificate, TlsError> {
+        for _ in 0..MAX_ATTEMPTS {
+            let found = timeout(CALL_TIMEOUT, api.get_opt(&self.secret))
                 .await
-                .map_err(|_| self.unsettled())?
+                .map_err(|_| self.timed_out())?
                 .map_err(self.failed("read"))?;
-            let stored = found.as_ref().and_then(Stored::of);
+            let stored = found.as_ref().and_then(StoredCertificate::of);
             if let Some(stored) = stored
-                && stored.good(&self.names, now + RENEW_BEFORE)
+                && stored.is_valid(&self.names, now + RENEW_BEFORE)
             {
                 return Ok(stored);
             }
-            let former = found.as_ref().and_then(Stored::of).map(|stored| stored.ca);
-            let (secret, made) = self.renewed(found, former.as_deref(), now)?;
+            let former = found
+                .as_ref()
+                .and_then(StoredCertificate::of)
+                .map(|stored| stored.ca);
+            let (secret, issued) = self.renewed(found, former.as_deref(), now)?;
             let params = PostParams::default();
             let write = async {
                 if secret.metadata.resource_version.is_some() {
@@ -145,18 +148,18 @@ impl OwnCertificate {
                     api.create(&params, &secret).await
                 }
             };
-            match timeout(CALL, write).await.map_err(|_| self.unsettled())? {
+            match timeout(CALL_TIMEOUT, write).await.map_err(|_| self.timed_out())? {
                 Ok(_) => {
-                    tracing::info!(secret = self.secret, "own serving certificate made");
-                    return Ok(made);
+                    tracing::info!(secret = self.secret, "self-managed serving certificate issued");
+                    return Ok(issued);
                 }
-                // Another replica was first, or the Secret went away in between: look again.
+                // Another replica was first, or the Secret was deleted in between: read again.
                 Err(kube::Error::Api(status))
                     if status.is_conflict() || status.is_already_exists() || status.is_not_found() => {}
                 Err(error) => return Err(self.failed("written")(error)),
             }
         }
-        Err(self.unsettled())
+        Err(self.timed_out())
     }
 
     fn renewed(
@@ -164,15 +167,15 @@ impl OwnCertificate {
         found: Option<Secret>,
         former_ca: Option<&[u8]>,
         now: SystemTime,
-    ) -> Result<(Secret, Stored), TlsError> {
+    ) -> Result<(Secret, StoredCertificate), TlsError> {
         let common_name = self.names.first().map_or(self.secret.as_str(), String::as_str);
         let issued = issue(common_name, &self.names, now, VALIDITY)?;
         let mut ca = issued.ca_pem.into_bytes();
-        // Only the newest of the former ones: the list does not grow.
+        // Only the newest former authority: the list does not grow.
         if let Some(former) = former_ca.and_then(first_certificate) {
             ca.extend_from_slice(former.as_bytes());
         }
-        let stored = Stored {
+        let stored = StoredCertificate {
             ca,
             certificate: issued.certificate_pem.into_bytes(),
             key: issued.key_pem.into_bytes(),
@@ -195,7 +198,7 @@ impl OwnCertificate {
     }
 }
 
-/// The first certificate of a PEM text, as text.
+/// Returns the first certificate of a PEM text, as text.
 fn first_certificate(pem: &[u8]) -> Option<String> {
     const END: &str = "-----END CERTIFICATE-----";
     let text = std::str::from_utf8(pem).ok()?;
@@ -204,23 +207,32 @@ fn first_certificate(pem: &[u8]) -> Option<String> {
     text.get(..end + END.len()).map(|first| format!("{first}\n"))
 }
 
-pub(super) async fn serve(
+pub(super) async fn load_and_renew(
     client: Client,
     own: OwnCertificate,
     shutdown: CancellationToken,
-) -> Result<Arc<Live>, TlsError> {
+) -> Result<Arc<CertificateResolver>, TlsError> {
     let api: Api<Secret> = Api::namespaced(client, &own.namespace);
-    let stored = own.settle(&api, SystemTime::now()).await?;
-    let live = Arc::new(Live::new(certified_key(&stored.certificate, &stored.key)?));
-    tokio::spawn(keep(api, own, stored.certificate, live.clone(), shutdown));
-    Ok(live)
+    let stored = own.ensure(&api, SystemTime::now()).await?;
+    let resolver = Arc::new(CertificateResolver::new(certified_key(
+        &stored.certificate,
+        &stored.key,
+    )?));
+    tokio::spawn(renew_periodically(
+        api,
+        own,
+        stored.certificate,
+        resolver.clone(),
+        shutdown,
+    ));
+    Ok(resolver)
 }
 
-async fn keep(
+async fn renew_periodically(
     api: Api<Secret>,
     own: OwnCertificate,
     mut serving: Vec<u8>,
-    live: Arc<Live>,
+    resolver: Arc<CertificateResolver>,
     shutdown: CancellationToken,
 ) {
     loop {
@@ -229,30 +241,29 @@ async fn keep(
             () = shutdown.cancelled() => return,
             () = tokio::time::sleep(POLL + jitter) => {}
         }
-        let settled = own.settle(&api, SystemTime::now()).await.and_then(|stored| {
+        let ensured = own.ensure(&api, SystemTime::now()).await.and_then(|stored| {
             let key = certified_key(&stored.certificate, &stored.key)?;
             Ok((stored, key))
         });
-        match settled {
+        match ensured {
             Ok((stored, key)) if stored.certificate != serving => {
-                live.swap(key);
+                resolver.swap(key);
                 serving = stored.certificate;
-                tracing::info!(secret = own.secret, "own serving certificate replaced");
+                tracing::info!(secret = own.secret, "self-managed serving certificate replaced");
             }
             Ok(_) => {}
             Err(error) => tracing::warn!(
                 error = %crate::telemetry::chain(&error),
-                "the former serving certificate stays"
+                "the former serving certificate stays in use"
             ),
         }
     }
 }
 
-/// The authorities, PEM, that vouch for catalogd's own certificate; `None` when catalogd has not
-/// made one (yet).
+/// Returns the authorities (PEM) of catalogd's self-managed certificate; `None` if it does not exist (yet).
 ///
 /// # Errors
-/// The Secret cannot be read.
+/// The Secret is unreadable.
 pub async fn own_ca(client: &Client, namespace: &str) -> Result<Option<String>, TlsError> {
     let own = OwnCertificate {
         namespace: namespace.to_owned(),
@@ -261,9 +272,9 @@ pub async fn own_ca(client: &Client, namespace: &str) -> Result<Option<String>, 
         labels: BTreeMap::new(),
     };
     let api: Api<Secret> = Api::namespaced(client.clone(), namespace);
-    let secret = timeout(CALL, api.get_opt(CATALOGD_OWN_CERT))
+    let secret = timeout(CALL_TIMEOUT, api.get_opt(CATALOGD_OWN_CERT))
         .await
-        .map_err(|_| own.unsettled())?
+        .map_err(|_| own.timed_out())?
         .map_err(own.failed("read"))?;
     Ok(secret
         .and_then(|secret| secret.data?.remove("ca.crt"))
@@ -287,13 +298,17 @@ mod tests {
     }
 
     #[test]
-    fn a_made_certificate_is_good_until_it_is_due() {
+    fn an_issued_certificate_is_valid_until_it_expires() {
         let (own, now) = (own(), SystemTime::now());
         let (secret, stored) = own.renewed(None, None, now).unwrap();
-        assert!(Stored::of(&secret).unwrap().good(&own.names, now + RENEW_BEFORE));
-        assert!(stored.good(&own.names, now + VALIDITY - Duration::from_mins(1)));
-        assert!(!stored.good(&own.names, now + VALIDITY + Duration::from_mins(1)));
-        assert!(!stored.good(&["other.svc".to_owned()], now));
+        assert!(
+            StoredCertificate::of(&secret)
+                .unwrap()
+                .is_valid(&own.names, now + RENEW_BEFORE)
+        );
+        assert!(stored.is_valid(&own.names, now + VALIDITY - Duration::from_mins(1)));
+        assert!(!stored.is_valid(&own.names, now + VALIDITY + Duration::from_mins(1)));
+        assert!(!stored.is_valid(&["other.svc".to_owned()], now));
     }
 
     #[test]
@@ -304,43 +319,43 @@ mod tests {
         assert_eq!(certificates(&second.ca).unwrap().len(), 2);
         let (secret, third) = own.renewed(Some(secret), Some(&second.ca), now).unwrap();
         assert_eq!(certificates(&third.ca).unwrap().len(), 2);
-        // A client that knows only the newest list trusts the former replica's certificate too.
-        let former = Stored {
+        // A client with only the newest list also trusts the former replica's certificate.
+        let former = StoredCertificate {
             ca: third.ca.clone(),
             ..second
         };
-        assert!(former.good(&own.names, now));
-        assert!(Stored::of(&secret).unwrap().good(&own.names, now));
+        assert!(former.is_valid(&own.names, now));
+        assert!(StoredCertificate::of(&secret).unwrap().is_valid(&own.names, now));
     }
 
     #[test]
-    fn a_mismatched_or_broken_secret_is_not_good() {
+    fn a_mismatched_or_broken_secret_is_invalid() {
         let (own, now) = (own(), SystemTime::now());
         let (_, a) = own.renewed(None, None, now).unwrap();
         let (_, b) = own.renewed(None, None, now).unwrap();
         assert!(
-            !Stored {
+            !StoredCertificate {
                 ca: b.ca.clone(),
                 certificate: a.certificate.clone(),
                 key: a.key.clone()
             }
-            .good(&own.names, now)
+            .is_valid(&own.names, now)
         );
         assert!(
-            !Stored {
+            !StoredCertificate {
                 ca: a.ca.clone(),
                 certificate: a.certificate.clone(),
                 key: b.key
             }
-            .good(&own.names, now)
+            .is_valid(&own.names, now)
         );
         assert!(
-            !Stored {
+            !StoredCertificate {
                 ca: b"x".to_vec(),
                 certificate: a.certificate,
                 key: a.key
             }
-            .good(&own.names, now)
+            .is_valid(&own.names, now)
         );
     }
 }
