@@ -1,58 +1,58 @@
-//! One attack: what is hostile, and how it must end.
+//! A test case: the hostile part and its expected outcome.
 
 use std::fmt;
 use std::sync::Arc;
 
 use olm_harness::stub::{Answer, Asked, Image};
 
-/// Answers the requests for one repository of the hostile registry.
+/// Handler of the requests for one repository of the hostile registry.
 pub type Handler = Arc<dyn Fn(&Asked) -> Answer + Send + Sync>;
 
-/// The hostile part.
+/// Hostile part of a case.
 #[derive(Clone)]
 pub enum Subject {
     /// Image of a ClusterCatalog.
     Catalog(Handler),
-    /// Image of a bundle, which a ClusterExtension installs from a well-behaved catalog.
+    /// Image of a bundle, which a ClusterExtension installs from a valid catalog.
     Bundle(Handler),
-    /// File-based catalog that is served, and whose package `hostile` a ClusterExtension asks for.
+    /// File-based catalog that is served, and whose package `hostile` a ClusterExtension requests.
     Package(Handler),
 }
 
-/// The outcome that an attack must have.
+/// Expected outcome of an attack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expect {
-    /// The condition `Progressing` says so, in these words among others.
+    /// The message of the condition `Progressing` contains this text.
     Refused(&'static str),
-    /// The condition `Progressing` names an error, or the content is taken: a mutation of which either is right.
+    /// The condition `Progressing` has an error, or the content is accepted: either is correct for a mutation.
     Answered,
     /// The content is within the limits: the catalog is served, or the bundle is installed.
     Taken,
 }
 
-/// One attack.
+/// An attack with its expected outcome.
 #[derive(Clone)]
 pub struct Case {
-    /// Name of the attack, a DNS label; it names the objects, too.
+    /// Name of the attack and of its objects, a DNS label.
     pub name: String,
-    /// The hostile part.
+    /// Hostile part.
     pub subject: Subject,
-    /// The outcome.
+    /// Expected outcome.
     pub expect: Expect,
 }
 
 impl Case {
-    /// A catalog from `image`.
+    /// Returns a case of a catalog from `image`.
     pub fn catalog(name: impl Into<String>, image: Image, expect: Expect) -> Self {
         Self::of(name, Subject::Catalog(serving(image)), expect)
     }
 
-    /// A bundle from `image`.
+    /// Returns a case of a bundle from `image`.
     pub fn bundle(name: impl Into<String>, image: Image, expect: Expect) -> Self {
         Self::of(name, Subject::Bundle(serving(image)), expect)
     }
 
-    /// A case of any subject.
+    /// Returns a case of any subject.
     pub fn of(name: impl Into<String>, subject: Subject, expect: Expect) -> Self {
         Self {
             name: name.into(),
@@ -72,7 +72,7 @@ impl fmt::Debug for Case {
     }
 }
 
-/// A handler that serves an image as it is.
+/// Returns a handler that serves an image unchanged.
 pub fn serving(image: Image) -> Handler {
     Arc::new(move |asked| image.serve(asked))
 }

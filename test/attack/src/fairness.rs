@@ -1,4 +1,4 @@
-//! Slow registries hold up nobody else.
+//! Slow registries do not delay other work.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -16,29 +16,30 @@ use crate::run::{PACKAGE, catalog_of};
 use crate::world::Extra;
 use crate::{Expect, Handler, World, attacks, serving};
 
-/// Extensions, and catalogs, whose images drip: as many as there are turns to pull from one registry.
+/// Number of extensions, and of catalogs, with slow images: the maximum number of concurrent pulls from one
+/// registry.
 const DRIPPING: usize = 4;
-/// Time between two bytes of an image that drips.
+/// Time between two bytes of a slow image.
 const DROP: Duration = Duration::from_secs(2);
-/// Longest time until the transfers of the images that drip are under way.
+/// Timeout for the start of all slow transfers.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Times until an extension was installed.
+/// Installation times of an extension.
 #[derive(Clone, Copy, Debug)]
 pub struct Fairness {
-    /// Beside nobody.
+    /// Time without other work.
     pub alone: Duration,
-    /// Beside extensions and catalogs whose images drip.
+    /// Time with concurrent extensions and catalogs whose images are slow.
     pub beside: Duration,
 }
 
-/// Has two workers of each controller wait for four images that drip, and then serves a catalog and installs an extension
+/// Makes two workers of each controller wait for four slow images, then serves a catalog and installs an extension
 /// from another registry.
 ///
 /// # Errors
-/// When the extension waits for an image that drips, or the surroundings fail.
+/// The extension waits for a slow image, or the environment fails.
 pub async fn fairness() -> Result<Fairness> {
-    // Nothing drips too slowly: what waits, waits for all of the measurement.
+    // No minimum rate: the slow transfers last for the whole measurement.
     let flags = || vec!["--concurrency=2".to_owned(), "--image-min-rate-kib=0".to_owned()];
     let world = World::start(Extra {
         catalogd: flags(),
@@ -103,7 +104,7 @@ pub async fn fairness() -> Result<Fairness> {
     Ok(Fairness { alone, beside })
 }
 
-/// Installs from the catalog `good`; returns the time it took.
+/// Installs from the catalog `good`; returns the duration.
 async fn install(world: &World, name: &str) -> Result<Duration> {
     let started = Instant::now();
     world.apply_extension(name, "good", PACKAGE).await?;
@@ -112,7 +113,7 @@ async fn install(world: &World, name: &str) -> Result<Duration> {
     Ok(started.elapsed())
 }
 
-/// A bundle and its catalog at the well-behaved registry; returns the catalog's reference.
+/// Pushes a bundle and its catalog to the well-behaved registry; returns the catalog's reference.
 async fn bundle(world: &World) -> Result<(String, String)> {
     let id = unique_id();
     let row = BundleRow {
@@ -143,7 +144,7 @@ async fn bundle(world: &World) -> Result<(String, String)> {
     Ok((format!("{host}/fair/catalog:v1"), id))
 }
 
-/// A handler that serves an image's layer byte by byte.
+/// Returns a handler that serves an image's layer byte by byte.
 fn drip(image: &Image) -> Handler {
     let image = image.clone();
     Arc::new(move |asked: &Asked| {
@@ -158,10 +159,10 @@ fn drip(image: &Image) -> Handler {
     })
 }
 
-/// Transfers of layers that began, by the start of the repository.
+/// Returns the number of started layer transfers, by the prefix of the repository.
 fn transfers(world: &World, repository: &str) -> usize {
     let asked = world.hostile().asked_for(repository);
-    // The config comes first, then the layer.
+    // The config is requested before the layer.
     let blobs = asked.iter().filter(|asked| asked.path.contains("/blobs/"));
     blobs.count() / 2
 }

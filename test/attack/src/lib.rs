@@ -1,10 +1,11 @@
-//! Attacks on both controllers, as they run: real binaries, a real control plane, hostile content.
+//! Attacks on both controllers: real binaries, a real control plane, hostile content.
 //!
-//! A [`Case`] is one attack: a hostile image or registry, and the outcome it must have. Each module of [`attacks`] holds
-//! one class of them. [`run`] starts a [`World`], performs the cases class by class, demands after each class that the
-//! controllers still serve others, and returns a [`Report`] with the time and the peak of memory of every case.
+//! A [`Case`] is one attack: a hostile image or registry, and its expected outcome. Each module of [`attacks`] has
+//! one class of them. [`run`] starts a [`World`], performs the cases class by class, checks after each class that
+//! the controllers still serve others, and returns a [`Report`] with duration and peak memory of every case.
 //!
-//! `cargo test -p olm-attack` runs [`Scale::Small`], `cargo xtask attack` runs [`Scale::Full`] against release binaries.
+//! `cargo test -p olm-attack` runs [`Scale::Small`], `cargo xtask attack` runs [`Scale::Full`] against release
+//! binaries.
 
 pub mod attacks;
 mod case;
@@ -23,8 +24,8 @@ pub use world::{Extra, NAMESPACE, World};
 /// Number and size of the attacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Scale {
-    /// A few small ones of every class, in seconds.
+    /// A few small attacks of every class, in seconds.
     Small,
-    /// All, as large as the limits allow, one by one and then all at once.
+    /// Every attack, as large as the limits allow, one by one and then concurrently.
     Full,
 }

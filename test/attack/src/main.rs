@@ -1,4 +1,4 @@
-//! `cargo xtask attack`: all attacks against the binaries of `OLM_BIN_DIR`.
+//! `cargo xtask attack`: all attacks against the binaries in `OLM_BIN_DIR`.
 
 use std::process::ExitCode;
 

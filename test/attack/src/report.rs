@@ -1,24 +1,24 @@
-//! The table that an attack run ends with.
+//! Result table of an attack run.
 
 use std::fmt;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
-/// Characters of an outcome that the table shows.
+/// Maximum length of an outcome in the table.
 const OUTCOME: usize = 110;
 
-/// Memory of both controllers, in KiB.
+/// Peak memory of both controllers, in KiB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Peaks {
-    /// Of catalogd.
+    /// Peak of catalogd.
     pub catalogd: u64,
-    /// Of operator-controller.
+    /// Peak of operator-controller.
     pub operator_controller: u64,
 }
 
 impl Peaks {
-    /// The larger figure of each controller.
+    /// Returns the larger value of each controller.
     #[must_use]
     pub fn max(self, other: Self) -> Self {
         Self {
@@ -35,11 +35,11 @@ pub struct Row {
     pub class: &'static str,
     /// Name of the attack.
     pub name: String,
-    /// The controller's answer, or why it was not the expected one.
+    /// The controller's answer, or the deviation from the expected one.
     pub outcome: Result<String, String>,
     /// Time until the outcome.
     pub took: Duration,
-    /// Peak of memory since the attack began.
+    /// Peak memory since the start of the attack.
     pub peaks: Peaks,
 }
 
@@ -55,12 +55,12 @@ impl Report {
         self.rows.push(row);
     }
 
-    /// All rows.
+    /// Returns the rows.
     pub fn rows(&self) -> &[Row] {
         &self.rows
     }
 
-    /// The highest peaks of all attacks.
+    /// Returns the highest peaks of all attacks.
     pub fn peaks(&self) -> Peaks {
         self.rows
             .iter()
@@ -68,10 +68,10 @@ impl Report {
             .fold(Peaks::default(), Peaks::max)
     }
 
-    /// Demands that every attack ended as expected.
+    /// Checks that every attack ended as expected.
     ///
     /// # Errors
-    /// Names each attack that did not.
+    /// The message names each attack that did not.
     pub fn check(&self) -> Result<()> {
         let failed: Vec<String> = self
             .rows

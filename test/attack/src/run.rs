@@ -1,4 +1,4 @@
-//! Performs the attacks and looks after the bystanders.
+//! Performs the attacks and checks that other work continues.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,27 +14,27 @@ use crate::report::mib;
 use crate::world::Extra;
 use crate::{Case, Expect, Peaks, Report, Row, Scale, Subject, World, attacks, clients};
 
-/// Bounds of the memory of each controller, in KiB.
+/// Memory limits of each controller, in KiB.
 #[derive(Clone, Copy, Debug)]
 pub struct Aims {
-    /// Peak during any attack, and during all of them at once.
+    /// Limit of the peak during any attack, and during all of them concurrently.
     pub peak: u64,
-    /// Resident a minute after the last attack is gone.
+    /// Limit of the resident memory a minute after the last attack.
     pub after: u64,
 }
 
 impl Aims {
-    /// 128 MB, 40 MB.
+    /// 128 MB and 40 MB.
     pub const FULL: Self = Self {
         peak: 128_000_000 / 1024,
         after: 40_000_000 / 1024,
     };
 }
 
-/// Runs all attacks of a scale. With aims, the memory of both controllers is held to them.
+/// Runs all attacks of a scale. With `aims`, checks the memory of both controllers.
 ///
 /// # Errors
-/// When the surroundings fail, a bystander suffers, or an aim is missed; the outcomes of the attacks are in the report.
+/// The environment fails, other work is affected, or a limit is exceeded; outcomes of attacks are in the report.
 pub async fn run(scale: Scale, aims: Option<Aims>) -> Result<Report> {
     let metrics = Port::reserve()?;
     let extra = Extra {
@@ -50,7 +50,7 @@ pub async fn run(scale: Scale, aims: Option<Aims>) -> Result<Report> {
         };
         for some in cases.chunks(at_once) {
             for row in perform(&mut world, class, some).await? {
-                // All of them take long: who watches sees how far they are.
+                // The run is long: the rows show its progress.
                 eprintln!("{row}");
                 report.add(row);
             }
@@ -67,7 +67,7 @@ pub async fn run(scale: Scale, aims: Option<Aims>) -> Result<Report> {
     Ok(report)
 }
 
-/// Performs the cases side by side, and tidies up.
+/// Performs the cases concurrently, and cleans up.
 async fn perform(world: &mut World, class: &'static str, cases: &[Case]) -> Result<Vec<Row>> {
     world.reset_peaks()?;
     let started = Instant::now();
@@ -105,7 +105,7 @@ async fn perform(world: &mut World, class: &'static str, cases: &[Case]) -> Resu
     Ok(rows)
 }
 
-/// Creates the objects of a case. Each has a catalog; a bundle's is well-behaved.
+/// Creates the objects of a case. Each has a catalog; that of a bundle is valid.
 async fn begin(world: &World, class: &str, case: &Case) -> Result<()> {
     let name = object(class, case);
     let repository = format!("{class}/{}", case.name);
@@ -133,13 +133,13 @@ fn object(class: &str, case: &Case) -> String {
     format!("{class}-{}", case.name)
 }
 
-/// The image of a well-behaved catalog of one package with one bundle.
+/// Returns the image of a valid catalog of one package with one bundle.
 pub(crate) fn catalog_of(bundle: &str) -> Image {
     let text = attacks::catalog_text(bundle);
     attacks::catalog_image(&attacks::plain_layer([("configs/catalog.json", text.as_bytes())]))
 }
 
-/// A catalog that comes after a class of attacks is served, and its package's content can be read.
+/// Checks that a catalog created after a class of attacks is served, and that its content is readable.
 async fn bystander(world: &mut World, class: &str) -> Result<()> {
     let name = format!("bystander-{class}");
     let image = catalog_of("registry.invalid/never:v1");
@@ -158,7 +158,7 @@ async fn bystander(world: &mut World, class: &str) -> Result<()> {
     world.operator_controller.controller().check()
 }
 
-/// All attacks at once, a minute of rest, and the aims.
+/// Runs all attacks concurrently, waits a minute, and checks the limits.
 async fn hold_to(world: &mut World, report: &mut Report, aims: Aims) -> Result<()> {
     let all: Vec<(&'static str, Vec<Case>)> = attacks::all(Scale::Full)?;
     world.reset_peaks()?;

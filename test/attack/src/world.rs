@@ -1,4 +1,4 @@
-//! The surroundings of an attack: control plane, registries and both controllers.
+//! Environment of an attack: control plane, registries and both controllers.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,16 +19,16 @@ use serde_json::{Value, json};
 
 use crate::{Expect, Handler, Peaks};
 
-/// Namespace that bundles are installed into.
+/// Install namespace of bundles.
 pub const NAMESPACE: &str = "attacked";
-/// Longest time until an attack has its outcome: some are answered only after several retries.
+/// Timeout of an attack: some outcomes need several retries.
 const PATIENCE: Duration = Duration::from_mins(3);
 
 type Handlers = Arc<Mutex<BTreeMap<String, Handler>>>;
 
 /// A control plane, a well-behaved registry, a hostile one, and both controllers.
 ///
-/// The controllers are the build's, or those of the directory that `OLM_BIN_DIR` names.
+/// The controllers are those of the build, or of the directory `OLM_BIN_DIR`.
 #[derive(Debug)]
 pub struct World {
     /// The control plane.
@@ -53,20 +53,20 @@ impl std::fmt::Debug for HandlersDebug {
     }
 }
 
-/// Arguments of the controllers beside those that the world needs.
+/// Additional arguments of the controllers.
 #[derive(Clone, Debug, Default)]
 pub struct Extra {
-    /// Of catalogd.
+    /// Arguments of catalogd.
     pub catalogd: Vec<String>,
-    /// Of operator-controller.
+    /// Arguments of operator-controller.
     pub operator_controller: Vec<String>,
 }
 
 impl World {
-    /// Starts everything.
+    /// Starts all components.
     ///
     /// # Errors
-    /// When a part does not start; the text has the tail of its log.
+    /// A component does not start; the message has the tail of its log.
     pub async fn start(extra: Extra) -> Result<Self> {
         let handlers = HandlersDebug::default();
         let routes = handlers.0.clone();
@@ -103,7 +103,7 @@ impl World {
         })
     }
 
-    /// The hostile registry, to see what it was asked for.
+    /// Returns the hostile registry, to inspect its requests.
     pub fn hostile(&self) -> &Host {
         &self.host
     }
@@ -118,7 +118,7 @@ impl World {
     /// Creates a ClusterCatalog.
     ///
     /// # Errors
-    /// When the API server refuses it.
+    /// The API server refuses it.
     pub async fn apply_catalog(&self, name: &str, reference: &str) -> Result<()> {
         let object = json!({
             "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterCatalog", "metadata": {"name": name},
@@ -127,10 +127,10 @@ impl World {
         apply(&self.catalogs(), name, object).await
     }
 
-    /// Creates a ClusterExtension of `package` from the catalog `catalog` alone.
+    /// Creates a ClusterExtension of `package` from the catalog `catalog` only.
     ///
     /// # Errors
-    /// When the API server refuses it.
+    /// The API server refuses it.
     pub async fn apply_extension(&self, name: &str, catalog: &str, package: &str) -> Result<()> {
         let selector = json!({"matchLabels": {"olm.operatorframework.io/metadata.name": catalog}});
         let object = json!({
@@ -143,10 +143,10 @@ impl World {
         apply(&self.extensions(), name, object).await
     }
 
-    /// Waits until a ClusterCatalog has the outcome; returns the words that tell of it.
+    /// Waits until a ClusterCatalog has the outcome; returns its message.
     ///
     /// # Errors
-    /// When it has another one for longer than is reasonable.
+    /// The outcome does not appear in time.
     pub async fn catalog_ends(&self, name: &str, expect: &Expect) -> Result<String> {
         let what = format!("ClusterCatalog {name} ends as {expect:?}");
         eventually(PATIENCE, &what, async || {
@@ -157,10 +157,10 @@ impl World {
         .await
     }
 
-    /// Waits until a ClusterExtension has the outcome; returns the words that tell of it.
+    /// Waits until a ClusterExtension has the outcome; returns its message.
     ///
     /// # Errors
-    /// When it has another one for longer than is reasonable.
+    /// The outcome does not appear in time.
     pub async fn extension_ends(&self, name: &str, expect: &Expect) -> Result<String> {
         let what = format!("ClusterExtension {name} ends as {expect:?}");
         eventually(PATIENCE, &what, async || {
@@ -171,42 +171,42 @@ impl World {
         .await
     }
 
-    /// Deletes a ClusterCatalog and waits until it is gone.
+    /// Deletes a ClusterCatalog and waits for its removal.
     ///
     /// # Errors
-    /// When it stays.
+    /// It is not removed in time.
     pub async fn remove_catalog(&self, name: &str) -> Result<()> {
         remove(&self.catalogs(), name).await
     }
 
-    /// Deletes a ClusterExtension and waits until it is gone.
+    /// Deletes a ClusterExtension and waits for its removal.
     ///
     /// # Errors
-    /// When it stays.
+    /// It is not removed in time.
     pub async fn remove_extension(&self, name: &str) -> Result<()> {
         remove(&self.extensions(), name).await
     }
 
-    /// Figures of catalogd's process.
+    /// Returns statistics of catalogd's process.
     ///
     /// # Errors
-    /// When it has ended.
+    /// The process has exited.
     pub fn catalogd_kernel(&mut self) -> Result<Kernel> {
         kernel(self.catalogd.controller())
     }
 
-    /// Figures of operator-controller's process.
+    /// Returns statistics of operator-controller's process.
     ///
     /// # Errors
-    /// When it has ended.
+    /// The process has exited.
     pub fn operator_controller_kernel(&mut self) -> Result<Kernel> {
         kernel(self.operator_controller.controller())
     }
 
-    /// A figure of both processes, such as `VmHWM`, in KiB.
+    /// Returns a value of both processes, such as `VmHWM`, in KiB.
     ///
     /// # Errors
-    /// When one of them has ended.
+    /// One of them has exited.
     pub fn memory(&mut self, key: &str) -> Result<Peaks> {
         Ok(Peaks {
             catalogd: self.catalogd_kernel()?.kib(key)?,
@@ -214,32 +214,32 @@ impl World {
         })
     }
 
-    /// Restarts the count of both processes' peaks.
+    /// Resets the peak memory of both processes.
     ///
     /// # Errors
-    /// When one of them has ended.
+    /// One of them has exited.
     pub fn reset_peaks(&mut self) -> Result<()> {
         self.catalogd_kernel()?.reset_peak()?;
         self.operator_controller_kernel()?.reset_peak()
     }
 
-    /// All ClusterCatalogs.
+    /// Returns the API of ClusterCatalogs.
     pub fn catalogs(&self) -> Api<ClusterCatalog> {
         Api::all(self.plane.client())
     }
 
-    /// All ClusterExtensions.
+    /// Returns the API of ClusterExtensions.
     pub fn extensions(&self) -> Api<ClusterExtension> {
         Api::all(self.plane.client())
     }
 
-    /// Namespace of the controllers.
+    /// Returns the namespace of the controllers.
     pub fn system_namespace(&self) -> &'static str {
         SYSTEM_NAMESPACE
     }
 }
 
-/// The repository that a path of the distribution API is about.
+/// Returns the repository in a path of the distribution API.
 fn repository(path: &str) -> Option<&str> {
     let rest = path.strip_prefix("/v2/")?;
     ["/manifests/", "/blobs/", "/referrers/"]
@@ -255,7 +255,7 @@ fn kernel(controller: &mut Controller) -> Result<Kernel> {
     Ok(Kernel { pid })
 }
 
-/// Compares conditions with an expected outcome; an error says what there is instead.
+/// Compares conditions with an expected outcome; the error shows the actual conditions.
 fn ended(conditions: &[Condition], expect: &Expect, taken: &str) -> Result<String> {
     let condition = |type_: &str| conditions.iter().find(|condition| condition.type_ == type_);
     match expect {

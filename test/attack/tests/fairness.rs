@@ -1,4 +1,4 @@
-//! Registries that drip hold up nobody else.
+//! Slow registries do not delay other work.
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_extension_does_not_wait_for_others_registries() {

@@ -1,4 +1,4 @@
-//! Objects of a cluster by the names that people type: `deployment/web`, `configmap/settings`.
+//! Objects of a cluster by short references: `deployment/web`, `configmap/settings`.
 
 use anyhow::{Context as _, bail};
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
@@ -7,25 +7,25 @@ use kube::discovery::{ApiResource, Discovery, Scope, pinned_kind, verbs};
 use olm_harness::workspace;
 use serde_json::Value;
 
-/// A cluster's objects, untyped.
+/// Untyped access to a cluster's objects.
 #[derive(Clone)]
 pub struct Cluster {
     client: kube::Client,
 }
 
 impl Cluster {
-    /// Objects seen with `client`'s rights.
+    /// Returns access with `client`'s rights.
     pub fn new(client: kube::Client) -> Self {
         Self { client }
     }
 
-    /// The client underneath.
+    /// Returns the underlying client.
     pub fn client(&self) -> kube::Client {
         self.client.clone()
     }
 
-    /// The API of `kind/name`'s kind, in `namespace` when the kind is namespaced, and the name. The kind may carry its group:
-    /// `Kind.example.com/name`.
+    /// Returns the API of the kind in `kind/name`, in `namespace` for namespaced kinds, and the name. The kind may
+    /// have its group: `Kind.example.com/name`.
     pub async fn lookup(
         &self,
         reference: &str,
@@ -58,18 +58,18 @@ impl Cluster {
         }
     }
 
-    /// `kind/name`, or `None` when it is not there.
+    /// Returns `kind/name`, or `None` if it does not exist.
     pub async fn get(&self, reference: &str, namespace: &str) -> anyhow::Result<Option<DynamicObject>> {
         let (api, name) = self.lookup(reference, namespace).await?;
         Ok(api.get_opt(&name).await?)
     }
 
-    /// Applies one object as a user's `kubectl apply --server-side` does.
+    /// Applies one object like a user's `kubectl apply --server-side`.
     pub async fn apply(&self, object: &Value) -> anyhow::Result<()> {
         self.apply_as("e2e", object).await
     }
 
-    /// As [`Cluster::apply`], as another field manager.
+    /// Variant of [`Cluster::apply`] with another field manager.
     pub async fn apply_as(&self, manager: &str, object: &Value) -> anyhow::Result<()> {
         let types: TypeMeta = serde_json::from_value(object.clone()).context("the object has no kind")?;
         let name = object["metadata"]["name"]
@@ -84,7 +84,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// Applies the objects of a YAML file below the workspace, but for those that `left_out` names; returns the others.
+    /// Applies the objects of a YAML file in the workspace except those named in `left_out`; returns the applied
+    /// ones.
     pub async fn apply_file(&self, path: &str, left_out: &[&str]) -> anyhow::Result<Vec<Value>> {
         let text = std::fs::read_to_string(workspace::root().join(path)).with_context(|| path.to_owned())?;
         let mut objects: Vec<Value> = serde_saphyr::from_multiple(&text).with_context(|| path.to_owned())?;
@@ -96,7 +97,7 @@ impl Cluster {
         Ok(objects)
     }
 
-    /// Merges `change` into `kind/name` as a user's `kubectl edit` does.
+    /// Merges `change` into `kind/name` like a user's `kubectl edit`.
     pub async fn merge(&self, reference: &str, namespace: &str, change: &Value) -> anyhow::Result<()> {
         let (api, name) = self.lookup(reference, namespace).await?;
         api.patch(&name, &PatchParams::default(), &Patch::Merge(change))
@@ -104,7 +105,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Every kind that can be listed, once.
+    /// Returns every listable kind once.
     pub async fn listable(&self) -> anyhow::Result<Vec<ApiResource>> {
         let discovery = Discovery::new(self.client()).run_aggregated().await?;
         let kinds = discovery
@@ -116,7 +117,7 @@ impl Cluster {
             .collect())
     }
 
-    /// Every object of the cluster with `selector`, as `Kind namespace/name`, of every kind that can be listed.
+    /// Returns all objects with `selector`, of every listable kind, as `Kind namespace/name`.
     pub async fn labeled(&self, selector: &str) -> anyhow::Result<Vec<String>> {
         let params = ListParams::default().labels(selector);
         let mut found = Vec::new();
@@ -124,7 +125,7 @@ impl Cluster {
             let api: Api<DynamicObject> = Api::all_with(self.client(), &kind);
             let list = match api.list_metadata(&params).await {
                 Ok(list) => list,
-                // A kind may go while we look: its CRD is being removed.
+                // The kind may vanish in the meantime: its CRD is being removed.
                 Err(kube::Error::Api(status)) if matches!(status.code, 404 | 405) => continue,
                 Err(error) => return Err(error).context(format!("cannot list {}", kind.plural)),
             };
@@ -143,7 +144,7 @@ impl Cluster {
     }
 }
 
-/// True when `actual` holds all of `wanted`: maps key by key, anything else equal.
+/// Returns true if `actual` contains `wanted`: maps by key, other values by equality.
 pub fn holds(actual: &Value, wanted: &Value) -> bool {
     match (actual, wanted) {
         (Value::Object(actual), Value::Object(wanted)) => wanted

@@ -1,5 +1,5 @@
-//! Catalogs and bundles made from a table: one row is one bundle, its `contents` are words such as
-//! `CRD, Deployment, ConfigMap`. Names carry the scenario's id, so that scenarios can run side by side.
+//! Catalogs and bundles from a table. A row is a bundle; its `contents` are keywords such as `CRD, Deployment,
+//! ConfigMap`. Names have the scenario's id, so that scenarios can run concurrently.
 
 mod bundle;
 mod catalog;
@@ -11,17 +11,17 @@ pub use catalog::{MIRRORED_REGISTRY, Row, catalog_file};
 pub use hostile::layer as hostile_layer;
 pub use word::Word;
 
-/// A package's name in the catalog: names of a table are local to the scenario.
+/// Returns a package's name in the catalog: names in a table are local to the scenario.
 pub fn package_name(name: &str, id: &str) -> String {
     format!("{name}-{id}")
 }
 
-/// A bundle's name in the catalog.
+/// Returns a bundle's name in the catalog.
 pub fn bundle_name(package: &str, version: &str) -> String {
     format!("{package}.{version}")
 }
 
-/// The repository and tag that a bundle is pushed to.
+/// Returns repository and tag of a bundle's image.
 pub fn bundle_repository(package: &str, version: &str) -> String {
     format!("bundles/{package}:v{}", version.replace('+', "_"))
 }

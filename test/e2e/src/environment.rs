@@ -1,5 +1,5 @@
-//! The one environment that all scenarios of a run share: a control plane, a registry, the pod stand-in and both
-//! controllers as the real binaries. It ends with the process.
+//! Environment that all scenarios of a run share: a control plane, a registry, the pod stand-in and the real
+//! binaries of both controllers. It ends with the process.
 
 use std::path::PathBuf;
 
@@ -12,32 +12,32 @@ use crate::cluster::Cluster;
 use crate::content::{BAD_IMAGE, MIRRORED_REGISTRY};
 use crate::history::History;
 
-/// Everything that runs.
+/// Running components.
 pub struct Environment {
     /// The API server and its companions.
     pub control_plane: ControlPlane,
-    /// Where catalogs and bundles are pushed.
+    /// Registry of catalogs and bundles.
     pub registry: Registry,
     /// Marks pods ready, or not.
     pub pods: PodStandIn,
-    /// Where catalogd serves, `https://127.0.0.1:PORT`.
+    /// URL of catalogd's content server, `https://127.0.0.1:PORT`.
     pub catalogd_url: String,
-    /// The folder of what catalogd keeps.
+    /// Cache directory of catalogd.
     pub catalogd_cache: PathBuf,
-    /// Every status of every ClusterExtension.
+    /// Statuses of all ClusterExtensions.
     pub history: History,
-    /// The controllers; kept for their lifetime only.
+    /// The controllers, kept for their lifetime only.
     _controllers: (Catalogd, OperatorController),
 }
 
 impl Environment {
-    /// The environment of this process, started at the first call.
+    /// Returns the environment of this process, started at the first call.
     pub async fn shared() -> anyhow::Result<&'static Self> {
         static SHARED: OnceCell<Environment> = OnceCell::const_new();
         SHARED.get_or_try_init(Self::start).await
     }
 
-    /// A new environment.
+    /// Starts an environment.
     pub async fn start() -> anyhow::Result<Self> {
         let control_plane = ControlPlane::start().await?;
         let registry = Registry::start().await?;
@@ -45,7 +45,7 @@ impl Environment {
         let history = History::record(control_plane.client());
         let pods = PodStandIn::start(control_plane.client());
         pods.set_image_pulls(BAD_IMAGE, false).await;
-        // The one gate of the content API that is off by itself, as upstream.
+        // The only gate of the content API that is off by default, as upstream.
         let options = ControllerOptions {
             args: vec!["--feature-gates=GraphQLCatalogQueries=true".to_owned()],
             ..ControllerOptions::default()
@@ -67,13 +67,13 @@ impl Environment {
         })
     }
 
-    /// The cluster's objects.
+    /// Returns access to the cluster's objects.
     pub fn cluster(&self) -> Cluster {
         Cluster::new(self.control_plane.client())
     }
 }
 
-/// Only the test's registry can be reached, also as the mirror of another one.
+/// Makes only the test's registry reachable, also as the mirror of another one.
 fn with_mirror(host: &str) -> String {
     let only = registries_conf::only(host);
     format!(

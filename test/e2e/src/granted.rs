@@ -1,4 +1,4 @@
-//! Rights as RBAC grants them, held against the requests of the API server's audit log.
+//! Rights granted by RBAC, compared with the requests in the API server's audit log.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,20 +6,20 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 
-/// One verb on one resource, as granted.
+/// A granted verb on a resource.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Grant {
-    /// Empty for the whole cluster.
+    /// Namespace; empty for the whole cluster.
     namespace: String,
     group: String,
-    /// With its subresource.
+    /// Resource with its subresource.
     resource: String,
-    /// Empty for all names.
+    /// Name of the object; empty for all.
     name: String,
     verb: String,
 }
 
-/// One request.
+/// A request in the audit log.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Request {
     namespace: String,
@@ -40,7 +40,7 @@ impl Grant {
     }
 }
 
-/// Returns every right on resources that the roles and bindings among `objects` give to `account`.
+/// Returns all rights on resources that the roles and bindings among `objects` grant to `account`.
 pub fn grants(objects: &[Value], account: &str) -> BTreeSet<Grant> {
     let binds = |object: &&Value| {
         let subjects = object["subjects"].as_array().into_iter().flatten();
@@ -82,17 +82,17 @@ pub fn grants(objects: &[Value], account: &str) -> BTreeSet<Grant> {
     grants
 }
 
-/// Returns the requests for resources that `user` made for itself, from an audit log.
+/// Returns the requests for resources that `user` made without impersonation, from an audit log.
 ///
 /// # Errors
-/// The log cannot be read.
+/// The log is unreadable.
 pub fn requests(log: &Path, user: &str) -> Result<BTreeSet<Request>> {
     read(log, |event| {
         event["user"]["username"] == user && event["impersonatedUser"].is_null()
     })
 }
 
-/// Returns the requests for resources that others made as `user`.
+/// Returns the requests for resources that impersonated `user`.
 ///
 /// # Errors
 /// As [`requests`].
@@ -102,7 +102,7 @@ pub fn requests_as(log: &Path, user: &str) -> Result<BTreeSet<Request>> {
 
 fn read(log: &Path, wanted: impl Fn(&Value) -> bool) -> Result<BTreeSet<Request>> {
     let log = std::fs::read_to_string(log).with_context(|| log.display().to_string())?;
-    // The last line may be under way.
+    // The last line may be incomplete.
     let lines = log
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -133,13 +133,13 @@ pub fn unused(grants: &BTreeSet<Grant>, requests: &BTreeSet<Request>) -> Vec<Str
     unused.map(ToString::to_string).collect()
 }
 
-/// Returns the requests that the API server refused for want of a right.
+/// Returns the requests that RBAC refused.
 pub fn refused(requests: &BTreeSet<Request>) -> Vec<String> {
     let refused = requests.iter().filter(|request| request.refused);
     refused.map(ToString::to_string).collect()
 }
 
-/// `VERB RESOURCE.GROUP NAMESPACE/NAME`, with `*` for all namespaces and names.
+/// Formats as `VERB RESOURCE.GROUP NAMESPACE/NAME`, with `*` for all namespaces and names.
 impl std::fmt::Display for Grant {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let all = |text: &str| {
@@ -158,7 +158,7 @@ impl std::fmt::Display for Grant {
     }
 }
 
-/// `VERB RESOURCE.GROUP NAMESPACE/NAME`.
+/// Formats as `VERB RESOURCE.GROUP NAMESPACE/NAME`.
 impl std::fmt::Display for Request {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (namespace, name) = (&self.namespace, &self.name);

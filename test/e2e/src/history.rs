@@ -1,6 +1,7 @@
-//! Every status of every ClusterExtension, as a watch sees them, and what is wrong with them.
+//! Statuses of all ClusterExtensions, recorded by a watch, and their inconsistencies.
 //!
-//! Started with the environment, so that at the end of a run all features together prove the rules that tools live by.
+//! The recording starts with the environment, so that at the end of a run all features together prove the rules of
+//! kstatus.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,15 +14,15 @@ use olm_api::ClusterExtension;
 use olm_harness::kstatus;
 use serde_json::Value;
 
-/// uid → every version that was seen, in order.
+/// uid → observed versions, in order.
 type Seen = BTreeMap<String, Vec<Value>>;
 
-/// The statuses of all `ClusterExtension`s of a run.
+/// Statuses of all `ClusterExtension`s of a run.
 #[derive(Clone, Default)]
 pub struct History(Arc<Mutex<Seen>>);
 
 impl History {
-    /// Starts to watch.
+    /// Starts the watch.
     pub fn record(client: kube::Client) -> Self {
         let history = Self::default();
         tokio::spawn(watch(client, history.clone()));
@@ -35,19 +36,19 @@ impl History {
         };
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let versions = seen.entry(uid).or_default();
-        // A watch that began anew tells again what is there.
+        // A restarted watch repeats current versions.
         if versions.last().map(version) != Some(version(&value)) {
             versions.push(value);
         }
     }
 
-    /// How many objects and versions were seen.
+    /// Returns the numbers of observed objects and versions.
     pub fn size(&self) -> (usize, usize) {
         let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         (seen.len(), seen.values().map(Vec::len).sum())
     }
 
-    /// What is wrong, each with the extension's name.
+    /// Returns all inconsistencies, each with the extension's name.
     pub fn faults(&self) -> Vec<String> {
         let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let of = |history: &Vec<Value>| {
@@ -66,7 +67,8 @@ fn version(object: &Value) -> &Value {
     &object["metadata"]["resourceVersion"]
 }
 
-/// For ever; from the beginning again whenever the API server ends it, so that no version is missed that it still knows.
+/// Watches forever. When the API server ends the watch, it restarts from the oldest available version, so that none
+/// is missed.
 async fn watch(client: kube::Client, history: History) {
     let kind = ApiResource::erase::<ClusterExtension>(&());
     let api: Api<DynamicObject> = Api::all_with(client, &kind);

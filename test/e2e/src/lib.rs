@@ -1,5 +1,4 @@
-//! What the end-to-end features share: the content they publish, the environment they run in, and how they look
-//! at a cluster's objects.
+//! Shared parts of the end-to-end tests: published content, the environment, and access to a cluster's objects.
 
 pub mod cluster;
 pub mod content;

@@ -1,4 +1,4 @@
-//! The verdict on cluster upgrades, on plain Kubernetes and on what looks like OpenShift, and the metrics of the real
+//! Upgradeability of the cluster, on plain Kubernetes and on a simulated OpenShift, and the metrics of the real
 //! process.
 
 use std::time::Duration;
@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 
 const LIMIT: Duration = Duration::from_mins(1);
 const RETRIES: &str = "olm_cluster_extension_retries_total{reason=\"";
-/// The reasons that docs/status.md lists.
+/// Reasons that docs/status.md lists.
 const REASONS: [&str; 12] = [
     "resolution",
     "constraints",
@@ -38,7 +38,7 @@ const REASONS: [&str; 12] = [
     "api",
     "interrupted",
 ];
-/// Package, version, what it replaces, `olm.maxOpenShiftVersion` as JSON.
+/// Package, version, replaced version, `olm.maxOpenShiftVersion` as JSON.
 type Row = (&'static str, &'static str, &'static str, &'static str);
 const BUNDLES: [Row; 4] = [
     ("kite", "1.0.0", "", "4.18"),
@@ -55,7 +55,7 @@ async fn installed_bundles_hold_the_cluster_back() -> Result<()> {
     world.ready("kite").await?;
     world.ready("boat").await?;
 
-    // Plain Kubernetes: told by metrics and events.
+    // Plain Kubernetes: metrics and events report the block.
     world.metric("olm_cluster_upgradeable 0").await?;
     for name in ["boat", "kite"] {
         let line = format!("olm_cluster_extension_blocks_cluster_upgrade{{name=\"{name}\"}} 1");
@@ -76,11 +76,11 @@ async fn installed_bundles_hold_the_cluster_back() -> Result<()> {
         ensure!(line.is_some_and(|line| !line.ends_with(" 0")), "{step}: {line:?}");
     }
 
-    // What is tried again is counted by its reason.
+    // Retries are counted by reason.
     world.apply("odd", json!({"version": "9.x"})).await?;
     world.retries("resolution").await?;
 
-    // OpenShift: told where it looks. One that cannot be read, too.
+    // OpenShift: the ClusterOperator reports the block, also for an invalid limit.
     world.become_openshift("4.18.3").await?;
     world.apply("odd", json!({})).await?;
     world
@@ -119,7 +119,7 @@ async fn installed_bundles_hold_the_cluster_back() -> Result<()> {
     world.metric("olm_cluster_upgradeable 1").await?;
     let text = world.metrics().await?;
     ensure!(!text.contains("name=\"boat\""), "{text}");
-    // Nothing is left of one whose finalizers were taken off, nor of its revisions.
+    // A force-deleted extension leaves no metrics, nor do its revisions.
     eventually(LIMIT, "nothing is told of odd", async || {
         let text = world.metrics().await?;
         let left: Vec<&str> = text
@@ -215,13 +215,13 @@ impl World {
         .await
     }
 
-    /// Deletes an extension and its revisions without letting their finalizers do anything.
+    /// Deletes an extension and its revisions without running their finalizers.
     async fn strip(&self, name: &str) -> Result<()> {
         let extensions: Api<ClusterExtension> = Api::all(self.client.clone());
         let sets: Api<ClusterObjectSet> = Api::all(self.client.clone());
         let set = format!("{name}-1");
         let (merge, none) = (PatchParams::default(), json!({"metadata": {"finalizers": null}}));
-        // Held, so that nobody's finalizer is done before it is taken off.
+        // An additional finalizer keeps the object until its own finalizers are removed.
         let held = json!({"metadata": {"finalizers": ["test/held"]}});
         sets.patch(&set, &merge, &Patch::Merge(&held)).await?;
         extensions.delete(name, &DeleteParams::default()).await?;
@@ -259,7 +259,7 @@ impl World {
         )
     }
 
-    /// Waits for `ClusterOperator` `olm` to say so; an empty reason is any.
+    /// Waits for the condition of `ClusterOperator` `olm`; an empty reason matches any.
     async fn upgradeable(&self, status: &str, reason: &str, text: &str) -> Result<()> {
         let api = self.openshift("ClusterOperator", "clusteroperators");
         eventually(
@@ -301,7 +301,7 @@ impl World {
         .await
     }
 
-    /// Waits until something was tried again for this reason, and no reason is outside the closed set.
+    /// Waits until a retry is counted for this reason, and checks that all reasons are documented.
     async fn retries(&self, reason: &str) -> Result<()> {
         let wanted = format!("{RETRIES}{reason}\"}} ");
         eventually(LIMIT, &wanted, async || {
@@ -335,7 +335,7 @@ impl World {
     }
 }
 
-/// A token of an account that may read metrics.
+/// Returns a token of an account that may read metrics.
 async fn token(client: &Client) -> Result<String> {
     let reader = json!({"metadata": {"name": "reader"}});
     let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), "default");
@@ -356,7 +356,7 @@ async fn token(client: &Client) -> Result<String> {
     answer.status.and_then(|status| status.token).context("no token")
 }
 
-/// Pushes all bundles and their catalog, and has it served.
+/// Pushes all bundles and their catalog, and creates the ClusterCatalog.
 async fn publish(client: &Client, registry: &Registry) -> Result<()> {
     let mut metas: Vec<Value> = Vec::new();
     for package in ["kite", "boat", "odd"] {

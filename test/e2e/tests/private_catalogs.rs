@@ -1,6 +1,6 @@
-//! A content port that asks who reads, and an operator-controller that brings a token, as
-//! `config/overlays/private-catalogs` has them: without the right the status says what to do, with it an extension is
-//! installed.
+//! A content server that requires tokens, and an operator-controller that sends one, as in
+//! `config/overlays/private-catalogs`. Without the right to read, the status names the remedy; with it, the
+//! extension is installed.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ const LIMIT: Duration = Duration::from_secs(90);
 const AUDIENCE: &str = "catalogd.olm.operatorframework.io";
 const READER: &str = "catalogd-content-reader";
 
-/// The token of a new account, made for catalogd.
+/// Returns the token of a new account, with catalogd's audience.
 async fn token(client: &Client, account: &str) -> Result<String> {
     let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
     let params = PostParams::default();
@@ -44,7 +44,7 @@ async fn token(client: &Client, account: &str) -> Result<String> {
     issued.status.and_then(|status| status.token).context("no token")
 }
 
-/// The role of `config/` that lets read everything, given to an account.
+/// Binds the role in `config/` that allows reading all content to an account.
 async fn may_read(cluster: &Cluster, account: &str) -> Result<()> {
     let file = workspace::root().join("config/rbac/catalogd.yaml");
     let text = std::fs::read_to_string(file)?;
@@ -64,7 +64,7 @@ async fn may_read(cluster: &Cluster, account: &str) -> Result<()> {
         .await
 }
 
-/// A catalog with one small package, and an extension that wants it.
+/// Creates a catalog with one small package, and an extension of the package.
 async fn wish(cluster: &Cluster, registry: &Registry) -> Result<()> {
     let row = Row {
         package: "test".to_owned(),
@@ -110,7 +110,7 @@ async fn wish(cluster: &Cluster, registry: &Registry) -> Result<()> {
     Ok(())
 }
 
-/// Waits for a condition of the extension whose message has `part`.
+/// Waits for a condition of the extension whose message contains `part`.
 async fn says(cluster: &Cluster, type_: &str, status: &str, part: &str) -> Result<Value> {
     eventually(LIMIT, &format!("{type_}={status} with {part:?}"), async || {
         let object = cluster
@@ -131,7 +131,7 @@ async fn says(cluster: &Cluster, type_: &str, status: &str, part: &str) -> Resul
     .await
 }
 
-/// What catalogd says to somebody without a token.
+/// Returns catalogd's status code for a request without a token.
 async fn without_token(client: &Client, base: &str, path: &str) -> Result<u16> {
     let secrets: Api<Secret> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
     let data = secrets.get("catalogd-service-own-cert").await?.data;
@@ -163,7 +163,7 @@ async fn an_extension_from_a_catalog_that_not_everybody_may_read() -> Result<()>
     let flag = format!("--catalogd-token-file={}", file.display());
     let _operator = OperatorController::start_with(&control_plane, &registry, options(flag)).await?;
 
-    // Somebody, but nobody who may read: what is wrong, and what helps.
+    // An authenticated user without the right to read: the status has the problem and the remedy.
     wish(&cluster, &registry).await?;
     let head = "received unexpected response status code 403";
     says(&cluster, "Progressing", "True", head).await?;
@@ -177,11 +177,11 @@ async fn an_extension_from_a_catalog_that_not_everybody_may_read() -> Result<()>
     let all = "/catalogs/private/api/v1/all";
     assert_eq!(without_token(&client, &catalogd.url(), all).await?, 401);
 
-    // The file is read anew: with the token of somebody who may, it goes on by itself.
+    // The token file is read again: with the token of an authorized user, the installation continues automatically.
     may_read(&cluster, "reader").await?;
     std::fs::write(&file, token(&client, "reader").await?)?;
     let status = says(&cluster, "Installed", "True", "Installed bundle").await?;
-    // No policy for signatures is there: said beside upstream's conditions, not in them.
+    // Without a signature policy, the status has a warning besides upstream's conditions.
     let warning = status["install"]["warning"].as_str().unwrap_or_default();
     if !std::path::Path::new("/etc/containers/policy.json").exists() {
         assert!(warning.contains("signatures are not verified"), "{status}");

@@ -1,7 +1,8 @@
-//! Measures operator-controller against a real API server: one tiny extension, drift, many extensions, a restart, rest, removal.
+//! Benchmark of operator-controller on a real API server: one small extension, drift, many extensions, a restart,
+//! idle time, deletion.
 //!
-//! `hack/bench/extensions.sh` builds the programs and runs this; the figures are in `docs/benchmarks.md`. Requests are counted in the
-//! client's own trace, processor time and memory are the process's as Linux tells them.
+//! `hack/bench/extensions.sh` builds the programs and runs this; the results are in `docs/benchmarks.md`. Requests
+//! are counted in the client's trace, CPU time and memory come from Linux.
 
 #![expect(
     clippy::print_stdout,
@@ -59,7 +60,7 @@ async fn main() -> Result<()> {
     publish(&client, &registry).await?;
     let bench = Bench { client };
 
-    // The first one also asks once how each kind is served, so it is not the one that is measured.
+    // The first extension also triggers discovery of each kind, so the benchmark reports later ones.
     for index in 0..3 {
         let before = Reading::of(&mut controller)?;
         let time = bench.install(&[index]).await?;
@@ -132,7 +133,7 @@ async fn main() -> Result<()> {
 
     let start = Instant::now();
     let mut before = Reading::of(&mut controller)?;
-    // The log goes on; what the process itself used begins at nothing.
+    // The log continues; the new process starts with zero CPU time.
     before.processor = 0.0;
     controller.controller().restart().await?;
     let restarted = settled(&mut controller).await?.since(&before);
@@ -166,7 +167,7 @@ async fn main() -> Result<()> {
     Ok(())
 }
 
-/// Length of a pause without requests that counts as rest.
+/// Length of a pause without requests that counts as idle.
 const QUIET: Duration = Duration::from_secs(3);
 
 async fn settled(controller: &mut OperatorController) -> Result<Reading> {
@@ -218,7 +219,7 @@ impl Bench {
 }
 
 impl Bench {
-    /// Installs the first version of a package of two, and goes to the second.
+    /// Installs the first version of a package with two, and upgrades to the second.
     async fn upgrade(&self) -> Result<Duration> {
         let namespace = serde_json::from_value(json!({"metadata": {"name": "edge"}}))?;
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
@@ -247,7 +248,7 @@ impl Bench {
         Ok(start.elapsed())
     }
 
-    /// Makes a revision, and with it its extension, be looked at again and again.
+    /// Triggers reconciles of a revision and its extension.
     async fn touch(&self, revision: &str) -> Result<()> {
         let sets: Api<ClusterObjectSet> = Api::all(self.client.clone());
         for number in 0..TOUCHES {
@@ -332,7 +333,7 @@ impl Reading {
             .process()
             .and_then(|process| process.pid())
             .context("operator-controller does not run")?;
-        // The process is a child of its supervisor, where there is one.
+        // The process is a child of its supervisor, if it has one.
         let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
         let pid = children
             .split_whitespace()
@@ -391,10 +392,10 @@ impl std::fmt::Display for Reading {
     }
 }
 
-/// Package and versions.
+/// Packages and their versions.
 const PACKAGES: [(&str, &[&str]); 2] = [("tiny", &["1.0.0"]), ("edge", &["1.0.0", "1.0.1"])];
 
-/// The content of a catalog of [`PACKAGES`]; each version replaces the one before.
+/// Returns the content of a catalog of [`PACKAGES`]; each version replaces the previous one.
 fn metas(host: &str) -> Vec<serde_json::Value> {
     let mut metas = Vec::new();
     for (package, versions) in PACKAGES {
@@ -428,7 +429,7 @@ async fn push_catalog(registry: &Registry, metas: &[serde_json::Value], tag: &st
     Ok(())
 }
 
-/// Two `ConfigMap`s and a Service.
+/// Pushes a bundle of two `ConfigMap`s and a Service.
 async fn push_bundle(registry: &Registry, package: &str, version: &str) -> Result<()> {
     let csv = json!({
         "apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion",
@@ -457,7 +458,7 @@ async fn push_bundle(registry: &Registry, package: &str, version: &str) -> Resul
     Ok(())
 }
 
-/// Pushes all bundles and the catalog, and has it served.
+/// Pushes all bundles and the catalog, and waits until it is served.
 async fn publish(client: &Client, registry: &Registry) -> Result<()> {
     for (package, versions) in PACKAGES {
         for version in versions {

@@ -1,7 +1,7 @@
-//! Measures how much memory holding many stored objects against a changed CRD takes, with a real API server.
+//! Benchmark of the memory for validating many stored objects against a changed CRD, on a real API server.
 //!
-//! `hack/bench/stored-objects.sh` builds the programs and runs this. It makes the objects, asks `kubectl olm crd-safety
-//! --stored-objects`, and prints the peak of that process as Linux tells it.
+//! `hack/bench/stored-objects.sh` builds the programs and runs this. It creates the objects, runs `kubectl olm
+//! crd-safety --stored-objects`, and prints the peak memory of that process.
 
 #![expect(clippy::print_stdout, reason = "what it measures is its output")]
 
@@ -18,11 +18,11 @@ use kube::{Client, ResourceExt as _};
 use olm_harness::ControlPlane;
 use serde_json::{Value, json};
 
-/// Aim for the peak memory of the checking process, in kilobytes.
+/// Limit for the peak memory of the process, in kilobytes.
 const AIM: u64 = 64 * 1024;
-/// Every so many objects one would break.
+/// Ratio of all to invalid objects.
 const BROKEN: usize = 1000;
-/// Objects made at the same time.
+/// Number of objects created concurrently.
 const PARALLEL: usize = 16;
 
 fn crd(size: &Value) -> Value {
@@ -62,7 +62,7 @@ async fn fill(client: &Client, many: usize) -> Result<()> {
         .await
 }
 
-/// The peak of a process's memory in kilobytes, while it lives.
+/// Returns the peak memory of a running process in kilobytes.
 fn peak(pid: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM"))?;

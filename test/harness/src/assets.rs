@@ -1,8 +1,8 @@
-//! The control plane's programs: found, or built from `hack/controlplane`.
+//! Programs of the control plane: found, or built from `hack/controlplane`.
 //!
-//! One Go program answers to the names of all components. It is kept below the target directory
-//! under the hash of its sources, so it is built once, by whoever comes first: others wait for
-//! that at a file lock. What `KUBEBUILDER_ASSETS` names is taken from there instead.
+//! One Go program acts as all components, by its name. It is stored below the target directory under the hash of its
+//! sources, so that it is built once; concurrent processes wait at a file lock. Programs in `KUBEBUILDER_ASSETS`
+//! take precedence.
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -19,10 +19,10 @@ use crate::workspace;
 const COMPONENTS: [&str; 4] = ["etcd", "kube-apiserver", "kube-controller-manager", "registry"];
 const SOURCES: [&str; 3] = ["main.go", "go.mod", "go.sum"];
 const PROGRAM: &str = "controlplane";
-/// kubectl and version checks parse what the server reports, so the version is stamped.
+/// kubectl and version checks parse the reported version, so the build sets it.
 const LDFLAGS: &str = "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3 \
     -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36";
-/// The shell's exit status for a program that is not there.
+/// Exit status of the shell for a missing program.
 const NOT_FOUND: i32 = 127;
 const UNFINISHED: &str = "unfinished-";
 const PROGRESS: Duration = Duration::from_secs(10);
@@ -41,17 +41,17 @@ pub struct Assets {
 }
 
 impl Assets {
-    /// Finds the programs and builds what is missing, which takes minutes the first time;
-    /// progress goes to stderr. Blocks: call it through [`Assets::get`] in async code.
+    /// Finds the programs and builds missing ones, which takes minutes the first time; progress goes to stderr.
+    /// Blocking: async code calls [`Assets::get`].
     ///
     /// # Errors
-    /// When something is missing and cannot be built; the text names it and says what to do.
+    /// A program is missing and cannot be built; the message names it and the remedy.
     pub fn find_or_build() -> Result<Self> {
         let given = std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from);
         Self::with(given.as_deref())
     }
 
-    /// Like [`Assets::find_or_build`], on a thread that may block.
+    /// Variant of [`Assets::find_or_build`] on a blocking thread.
     ///
     /// # Errors
     /// Those of [`Assets::find_or_build`].
@@ -83,7 +83,7 @@ impl Assets {
     }
 }
 
-/// The directory with the built program and a link to it for each component.
+/// Returns the directory with the built program and a link to it for each component.
 fn ensure_built(missing: &[&str]) -> Result<PathBuf> {
     let sources = workspace::root().join("hack").join(PROGRAM);
     let cache = workspace::target_dir().join(PROGRAM);
@@ -102,7 +102,7 @@ fn ensure_built(missing: &[&str]) -> Result<PathBuf> {
     if complete(&dir) {
         return Ok(dir);
     }
-    // The lock is ours, so these were left by someone who was killed.
+    // This process holds the lock, so these directories belong to killed processes.
     for entry in fs::read_dir(&cache).into_iter().flatten().flatten() {
         if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
             let _ = fs::remove_dir_all(entry.path());
@@ -115,7 +115,7 @@ fn ensure_built(missing: &[&str]) -> Result<PathBuf> {
     for name in COMPONENTS {
         symlink(PROGRAM, work.path().join(name)).with_context(|| format!("cannot link {name}"))?;
     }
-    // What is there and not complete was left by someone who was interrupted.
+    // An incomplete directory belongs to an interrupted process.
     let _ = fs::remove_dir_all(&dir);
     fs::rename(work.path(), &dir).with_context(|| format!("cannot move the build to {}", dir.display()))?;
     Ok(dir)
@@ -144,7 +144,7 @@ fn build(sources: &Path, output: &Path, logs: &Path, missing: &[&str]) -> Result
         "control plane: building {} with go (minutes the first time, then cached)",
         missing.join(", ")
     );
-    // No -trimpath: it shares no cache with other builds of these modules on the machine.
+    // No -trimpath: it would not share the cache with other builds of these modules on the machine.
     let mut go = Spawn::new("go", "go")
         .args(["build", "-buildvcs=false", "-ldflags", LDFLAGS, "-o"])
         .arg(output)

@@ -1,6 +1,6 @@
-//! etcd, kube-apiserver and kube-controller-manager, real ones, on ports of their own.
+//! Real etcd, kube-apiserver and kube-controller-manager, on ports of their own.
 //!
-//! There is no node and no scheduler: nothing runs containers. See [`crate::PodStandIn`].
+//! Without nodes and scheduler no containers run. See [`crate::PodStandIn`].
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,17 +19,17 @@ use crate::scratch::Scratch;
 use crate::wait::eventually;
 use crate::{kubeconfig, tls};
 
-/// Cold page caches and two busy cores need patience; it usually takes three seconds.
+/// Startup usually takes three seconds; cold page caches and two busy cores need more.
 const START_LIMIT: Duration = Duration::from_mins(2);
 const SERVICE_RANGE: &str = "10.96.0.0/16";
 const AUDIT_LOG: &str = "audit.log";
-/// Logs every request once it is answered, without bodies.
+/// Logs every request after its response, without bodies.
 const AUDIT_POLICY: &str = r#"{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
     "rules": [{"level": "Metadata"}]}"#;
 
-/// A running control plane. Dropping it ends its processes and removes its files.
+/// A running control plane. Dropping it stops its processes and removes its files.
 pub struct ControlPlane {
-    // Ended in this order; the scratch directory goes last.
+    // Fields drop in this order; the scratch directory goes last.
     controller_manager: Process,
     apiserver: Process,
     etcd: Process,
@@ -43,15 +43,15 @@ pub struct ControlPlane {
 }
 
 impl ControlPlane {
-    /// Starts one and waits until it serves and its controllers work.
+    /// Starts a control plane and waits until the API server and the controllers are ready.
     ///
     /// # Errors
-    /// When a component cannot be found, built or started; the text has the tail of its log.
+    /// A component cannot be found, built or started; the message has the tail of its log.
     pub async fn start() -> Result<Self> {
         Self::start_with(false).await
     }
 
-    /// As [`ControlPlane::start`], with an audit log of all requests, see [`ControlPlane::audit_log`].
+    /// Variant of [`ControlPlane::start`] with an audit log of all requests, see [`ControlPlane::audit_log`].
     ///
     /// # Errors
     /// As [`ControlPlane::start`].
@@ -110,45 +110,46 @@ impl ControlPlane {
         })
     }
 
-    /// A client with the rights of the cluster's administrator.
+    /// Returns a client with the rights of the cluster administrator.
     pub fn client(&self) -> Client {
         self.client.clone()
     }
 
-    /// The configuration of [`ControlPlane::client`], to derive others from (impersonation, limits).
+    /// Returns the configuration of [`ControlPlane::client`], to derive others from (impersonation, limits).
     pub fn config(&self) -> Config {
         self.config.clone()
     }
 
-    /// The administrator's kubeconfig file.
+    /// Returns the path of the administrator's kubeconfig.
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
     }
 
-    /// The API server's URL.
+    /// Returns the URL of the API server.
     pub fn server(&self) -> &str {
         &self.server
     }
 
-    /// The directory of the components' logs, `COMPONENT.log` each.
+    /// Returns the directory of the components' logs, `COMPONENT.log`.
     pub fn logs(&self) -> PathBuf {
         self.scratch.path().join("logs")
     }
 
-    /// The API server's audit log, a JSON object per line; only after [`ControlPlane::start_audited`].
+    /// Returns the path of the API server's audit log, one JSON object per line; only after
+    /// [`ControlPlane::start_audited`].
     pub fn audit_log(&self) -> PathBuf {
         self.logs().join(AUDIT_LOG)
     }
 
-    /// Keeps the logs when this is dropped, also when no test failed.
+    /// Keeps the logs after the drop, even if no test failed.
     pub fn keep_logs(&mut self) {
         self.scratch.keep();
     }
 
-    /// Writes a kubeconfig for another user (and group), whom RBAC knows nothing of yet.
+    /// Writes a kubeconfig for a user (and group) without RBAC rules.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// The file is not writable.
     pub fn kubeconfig_for(&self, user: &str, group: Option<&str>) -> Result<PathBuf> {
         let pair = self.authority.client(user, group)?;
         let file = format!(
@@ -160,15 +161,15 @@ impl ControlPlane {
         Ok(path)
     }
 
-    /// A client for another user (and group).
+    /// Returns a client for another user (and group).
     ///
     /// # Errors
-    /// When the kubeconfig cannot be written or read.
+    /// The kubeconfig cannot be written or read.
     pub async fn client_for(&self, user: &str, group: Option<&str>) -> Result<Client> {
         Ok(connect(&self.kubeconfig_for(user, group)?).await?.1)
     }
 
-    /// The process ids of etcd, kube-apiserver and kube-controller-manager.
+    /// Returns the process ids of etcd, kube-apiserver and kube-controller-manager.
     pub fn pids(&self) -> Vec<u32> {
         [&self.etcd, &self.apiserver, &self.controller_manager]
             .into_iter()
@@ -176,7 +177,7 @@ impl ControlPlane {
             .collect()
     }
 
-    /// The API server's process, to pause or inspect it.
+    /// Returns the API server's process, to pause or inspect it.
     pub fn apiserver(&mut self) -> &mut Process {
         &mut self.apiserver
     }
@@ -193,7 +194,7 @@ impl std::fmt::Debug for ControlPlane {
 
 impl Drop for ControlPlane {
     fn drop(&mut self) {
-        // All at once; each field's own drop then only waits.
+        // Releases all processes at once; the drop of each field then only waits.
         self.controller_manager.release();
         self.apiserver.release();
         self.etcd.release();
@@ -228,7 +229,7 @@ impl Started {
     }
 }
 
-/// The files the components read.
+/// Files that the components read.
 struct PkiFiles {
     authority: Authority,
     ca: PathBuf,
@@ -290,7 +291,7 @@ fn start_etcd(assets: &Assets, logs: &Path, data: &Path, url: &str, peer: &Port)
     let peer_url = format!("http://{}", peer.address());
     Spawn::new("etcd", &assets.etcd)
         .arg(flag("data-dir", data))
-        // The data is thrown away: durability is only cost.
+        // The data is temporary: durability would only cost time.
         .args(["--unsafe-no-fsync", "--log-level=warn", "--name=default"])
         .args([
             flag("listen-client-urls", url),
@@ -356,13 +357,13 @@ fn start_controller_manager(assets: &Assets, logs: &Path, files: &PkiFiles) -> R
             flag("root-ca-file", &files.ca),
         ])
         .arg(flag("service-account-private-key-file", &files.token_key))
-        // Its own port serves only metrics, which nobody here reads.
+        // The port of the controller manager serves only metrics, which the tests do not read.
         .args([
             "--secure-port=0",
             "--leader-elect=false",
             "--use-service-account-credentials",
         ])
-        // The default rate of 20 requests a second makes every rollout slow.
+        // The default rate of 20 requests per second slows down every rollout.
         .args(["--kube-api-qps=300", "--kube-api-burst=600"])
         .spawn(logs)
 }
@@ -410,7 +411,7 @@ async fn wait_for_apiserver(apiserver: &mut Process, client: &Client) -> Result<
 }
 
 async fn wait_for_controllers(controller_manager: &mut Process, client: &Client) -> Result<()> {
-    // Made by one of the controllers, and needed by every pod.
+    // A controller creates this account, and every pod needs it.
     let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), "default");
     let ready = eventually(
         START_LIMIT,
@@ -429,7 +430,7 @@ async fn wait_for_controllers(controller_manager: &mut Process, client: &Client)
     ready.flatten_with(controller_manager)
 }
 
-/// Joins the two ways in which waiting for a component fails.
+/// Flattens the two errors of waiting for a component: its exit and the timeout.
 trait FlattenWith {
     fn flatten_with(self, process: &Process) -> Result<()>;
 }

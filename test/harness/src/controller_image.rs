@@ -1,6 +1,7 @@
-//! The image of a controller, as the Dockerfile makes it, from a binary that is there.
+//! Image of a controller, equal to the Dockerfile's, from an existing binary.
 //!
-//! One static binary, the authorities of the public web, and room to write; nobody's user.
+//! The image has one static binary, the public certificate authorities and writable directories, and runs as a
+//! nameless user.
 
 use std::path::Path;
 
@@ -9,24 +10,24 @@ use serde_json::json;
 
 use crate::image::ImageBuilder;
 
-/// The user and group that the image runs as: a name would need `/etc/passwd`.
+/// User and group of the image: a name would require `/etc/passwd`.
 pub const USER: &str = "65532:65532";
 /// Path at which rustls looks for the public certificate authorities.
 const AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
 
-/// Build details that the image declares.
+/// Build details in the image's labels.
 #[derive(Clone, Debug)]
 pub struct Made {
     /// Version of the product.
     pub version: String,
-    /// Commit it was built from.
+    /// Commit of the build.
     pub commit: String,
 }
 
-/// The image of `component` (`catalogd` or `operator-controller`) around its binary.
+/// Builds the image of `component` (`catalogd` or `operator-controller`) from its binary.
 ///
 /// # Errors
-/// The binary cannot be read or is linked dynamically: the image has no libraries.
+/// The binary is unreadable or linked dynamically: the image has no libraries.
 pub fn controller_image(component: &str, binary: &Path, made: &Made) -> Result<ImageBuilder> {
     let bytes = std::fs::read(binary).with_context(|| format!("cannot read {}", binary.display()))?;
     ensure!(
@@ -51,7 +52,8 @@ pub fn controller_image(component: &str, binary: &Path, made: &Made) -> Result<I
     Ok(image)
 }
 
-/// Returns true if an ELF file names a loader (`PT_INTERP`). False for a file that is no 64-bit little-endian ELF file.
+/// Returns true if an ELF file names a loader (`PT_INTERP`), false for any other than a 64-bit little-endian ELF
+/// file.
 fn is_dynamic(file: &[u8]) -> bool {
     const INTERP: u32 = 3;
     let number = |at: usize, size: usize| -> Option<usize> {

@@ -1,4 +1,4 @@
-//! catalogd and operator-controller: the real programs, outside the cluster, against the control plane.
+//! The real catalogd and operator-controller, which run outside the cluster on the control plane.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::scratch::Scratch;
 use crate::wait::eventually;
 use crate::{ControlPlane, Registry, registries_conf, tls, workspace};
 
-/// The namespace of the controllers' own objects.
+/// Namespace of the controllers' own objects.
 pub const SYSTEM_NAMESPACE: &str = "olmv1-system";
 const START_LIMIT: Duration = Duration::from_mins(1);
 const BUILD_LIMIT: Duration = Duration::from_hours(1);
@@ -25,24 +25,24 @@ const GRACE_SECONDS: u32 = 5;
 /// Options for the start of a controller.
 #[derive(Clone, Debug, Default)]
 pub struct ControllerOptions {
-    /// Another program than the build's, such as a release build.
+    /// Path of the program, for example of a release build; by default the one of this build.
     pub program: Option<PathBuf>,
-    /// More arguments.
+    /// Additional arguments.
     pub args: Vec<String>,
-    /// More variables of the environment.
+    /// Additional environment variables.
     pub envs: Vec<(String, String)>,
-    /// A kubeconfig of other rights than the administrator's.
+    /// Kubeconfig with other rights than the administrator's.
     pub kubeconfig: Option<PathBuf>,
-    /// The text of `registries.conf` instead of [`registries_conf::only`], which lets nothing but the registry be reached.
+    /// Content of `registries.conf`; by default [`registries_conf::only`], which blocks all other registries.
     pub registries_conf: Option<String>,
-    /// Keep the cache in this directory, which outlives the controller.
+    /// Cache directory that outlives the controller.
     pub cache: Option<PathBuf>,
 }
 
-/// Builds both programs when `OLM_BIN_DIR` does not name a directory that holds them, once in a process.
+/// Builds both programs once per process, unless `OLM_BIN_DIR` names a directory with them.
 ///
 /// # Errors
-/// When cargo fails; its output is on stderr.
+/// cargo fails; its output is on stderr.
 pub async fn build_controllers() -> Result<PathBuf> {
     static BUILT: Mutex<Option<PathBuf>> = Mutex::const_new(None);
     let mut built = BUILT.lock().await;
@@ -84,7 +84,7 @@ async fn cargo_build() -> Result<PathBuf> {
     Ok(workspace::target_dir().join("debug"))
 }
 
-/// A running catalogd. Dropping it ends it.
+/// A running catalogd. Dropping it stops the process.
 #[derive(Debug)]
 pub struct Catalogd {
     controller: Controller,
@@ -92,15 +92,15 @@ pub struct Catalogd {
 }
 
 impl Catalogd {
-    /// Starts one that can reach only this registry.
+    /// Starts a catalogd that can reach only this registry.
     ///
     /// # Errors
-    /// When it cannot be built or does not become ready; the text has the tail of its log.
+    /// The build fails or catalogd does not become ready; the message has the tail of its log.
     pub async fn start(control_plane: &ControlPlane, registry: &Registry) -> Result<Self> {
         Self::start_with(control_plane, registry, ControllerOptions::default()).await
     }
 
-    /// Like [`Catalogd::start`], with options.
+    /// Variant of [`Catalogd::start`] with options.
     ///
     /// # Errors
     /// Those of [`Catalogd::start`].
@@ -114,40 +114,40 @@ impl Catalogd {
         let args = vec![
             format!("--catalogs-server-addr={address}"),
             format!("--external-address={address}"),
-            // Nobody has to find out that it goes, unless a test is about that.
+            // Clients need no time to notice the shutdown, unless a test is about that.
             "--shutdown-delay=0s".to_owned(),
         ];
         let controller = Controller::start(Kind::Catalogd, control_plane, registry, options, args).await?;
         Ok(Self { controller, serves })
     }
 
-    /// `https://127.0.0.1:PORT`, where it serves catalogs.
+    /// Returns `https://127.0.0.1:PORT`, the URL of the content server.
     pub fn url(&self) -> String {
         format!("https://{}", self.serves.address())
     }
 
-    /// The controller: process, log, restart.
+    /// Returns the controller: process, log, restart.
     pub fn controller(&mut self) -> &mut Controller {
         &mut self.controller
     }
 }
 
-/// A running operator-controller. Dropping it ends it.
+/// A running operator-controller. Dropping it stops the process.
 #[derive(Debug)]
 pub struct OperatorController {
     controller: Controller,
 }
 
 impl OperatorController {
-    /// Starts one that can reach only this registry.
+    /// Starts an operator-controller that can reach only this registry.
     ///
     /// # Errors
-    /// When it cannot be built or does not become ready; the text has the tail of its log.
+    /// The build fails or the controller does not become ready; the message has the tail of its log.
     pub async fn start(control_plane: &ControlPlane, registry: &Registry) -> Result<Self> {
         Self::start_with(control_plane, registry, ControllerOptions::default()).await
     }
 
-    /// Like [`OperatorController::start`], with options.
+    /// Variant of [`OperatorController::start`] with options.
     ///
     /// # Errors
     /// Those of [`OperatorController::start`].
@@ -161,7 +161,7 @@ impl OperatorController {
         Ok(Self { controller })
     }
 
-    /// The controller: process, log, restart.
+    /// Returns the controller: process, log, restart.
     pub fn controller(&mut self) -> &mut Controller {
         &mut self.controller
     }
@@ -189,7 +189,7 @@ impl Kind {
     }
 }
 
-/// Running controller.
+/// A running controller.
 #[derive(Debug)]
 pub struct Controller {
     process: Option<Process>,
@@ -256,16 +256,16 @@ impl Controller {
         Ok(controller)
     }
 
-    /// Ends the process when it runs, with TERM, and starts it again with the same arguments and cache.
+    /// Stops a running process with TERM, and starts it again with the same arguments and cache.
     ///
     /// # Errors
-    /// When it does not become ready; the text has the tail of its log.
+    /// The process does not become ready; the message has the tail of its log.
     pub async fn restart(&mut self) -> Result<()> {
         self.stop();
         let mut spawn = Spawn::new(self.kind.name(), &self.program)
             .args(&self.args)
             .env_remove("KUBECONFIG")
-            // Logs are read by people and by tests, in files.
+            // People and tests read the logs in files.
             .env("NO_COLOR", "1")
             .grace_seconds(GRACE_SECONDS);
         for (key, value) in &self.envs {
@@ -296,45 +296,45 @@ impl Controller {
         Ok(())
     }
 
-    /// Ends the process, with TERM first.
+    /// Stops the process, with TERM first.
     pub fn stop(&mut self) {
         self.process = None;
     }
 
-    /// The process, unless it was stopped.
+    /// Returns the process, unless it was stopped.
     pub fn process(&mut self) -> Option<&mut Process> {
         self.process.as_mut()
     }
 
-    /// `http://127.0.0.1:PORT/readyz`.
+    /// Returns `http://127.0.0.1:PORT/readyz`.
     pub fn ready_url(&self) -> String {
         format!("http://{}/readyz", self.health.address())
     }
 
-    /// The file its output goes to.
+    /// Returns the path of the log.
     pub fn log(&self) -> PathBuf {
         self.scratch.path().join(format!("{}.log", self.kind.name()))
     }
 
-    /// The directory with its log and, unless another was given, its cache.
+    /// Returns the directory of the log and, by default, of the cache.
     pub fn directory(&self) -> &Path {
         self.scratch.path()
     }
 
-    /// Keeps the log when this is dropped, also when no test failed.
+    /// Keeps the log after the drop, even if no test failed.
     pub fn keep_logs(&mut self) {
         self.scratch.keep();
     }
 
-    /// An error with the log's tail when the process has ended by itself.
+    /// Returns an error with the log's tail if the process has exited.
     ///
     /// # Errors
-    /// When it has.
+    /// The process has exited.
     pub fn check(&mut self) -> Result<()> {
         self.process.as_mut().map_or(Ok(()), Process::check)
     }
 
-    /// The last lines of the log.
+    /// Returns the last lines of the log.
     pub fn tail(&self, lines: usize) -> String {
         self.process
             .as_ref()

@@ -1,4 +1,4 @@
-//! Installing the project's CRDs.
+//! Installation of the project's CRDs.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ const ESTABLISHED_LIMIT: Duration = Duration::from_secs(30);
 /// Applies the project's CRDs, `config/crd/*.yaml`, and waits until the API server serves them.
 ///
 /// # Errors
-/// When a file cannot be read or the API server does not take it.
+/// A file is unreadable, or the API server refuses it.
 pub async fn install_crds(client: &Client) -> Result<()> {
     apply_crds(client, &workspace::root().join("config").join("crd")).await
 }
@@ -25,7 +25,7 @@ pub async fn install_crds(client: &Client) -> Result<()> {
 /// Applies every CRD in the YAML files of `dir` by server-side apply and waits until all are established.
 ///
 /// # Errors
-/// When a file cannot be read, there is none, or the API server does not take one.
+/// A file is unreadable, the directory has no CRD, or the API server refuses one.
 pub async fn apply_crds(client: &Client, dir: &Path) -> Result<()> {
     let crds = read(dir)?;
     if crds.is_empty() {

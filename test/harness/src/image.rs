@@ -1,4 +1,4 @@
-//! Images made on the spot: real gzip layers, a config, a manifest, pushed over the registry's HTTP API.
+//! Image builder: real gzip layers, a config and a manifest, pushed over the registry's HTTP API.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 
 use crate::registry::Registry;
 
-/// The manifest's and the layers' media types.
+/// Media types of manifest and layers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
     /// OCI image manifest v1.
@@ -56,7 +56,7 @@ impl Format {
     }
 }
 
-/// A layer as pushed: its gzipped tar, and the digest of the plain tar.
+/// A layer as pushed: its gzipped tar, and the digest of the uncompressed tar.
 #[derive(Clone, Debug)]
 struct Layer {
     compressed: Vec<u8>,
@@ -74,11 +74,11 @@ enum Content {
     Raw(Layer),
 }
 
-/// Entries of a layer that are no plain files.
+/// Entries of a layer other than plain files.
 #[derive(Clone, Debug, Default)]
 struct Modes {
     executable: BTreeSet<String>,
-    /// Empty directories that everybody may write to.
+    /// Empty directories with write permission for all users.
     writable: BTreeSet<String>,
 }
 
@@ -98,7 +98,7 @@ impl Content {
     }
 }
 
-/// Builds one image. Files go into one layer until [`ImageBuilder::new_layer`] starts the next.
+/// Builder of one image. Files go into one layer until [`ImageBuilder::new_layer`] starts the next.
 #[derive(Clone, Debug, Default)]
 pub struct ImageBuilder {
     format: Format,
@@ -113,12 +113,12 @@ pub struct ImageBuilder {
 }
 
 impl ImageBuilder {
-    /// An empty OCI image.
+    /// Returns an empty OCI image.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Chooses the media types.
+    /// Sets the media types.
     #[must_use]
     pub fn format(mut self, format: Format) -> Self {
         self.format = format;
@@ -132,8 +132,8 @@ impl ImageBuilder {
         self
     }
 
-    /// Adds a file to the current layer, at a path below the image's root. It wins over one of
-    /// the same path in an added directory.
+    /// Adds a file to the current layer, at a path relative to the image's root. It overrides a file with the same
+    /// path in an added directory.
     #[must_use]
     pub fn file(mut self, path: impl AsRef<str>, bytes: impl Into<Vec<u8>>) -> Self {
         self.files
@@ -141,7 +141,7 @@ impl ImageBuilder {
         self
     }
 
-    /// Adds a file that can be run to the current layer.
+    /// Adds an executable file to the current layer.
     #[must_use]
     pub fn executable(mut self, path: &str, bytes: impl Into<Vec<u8>>) -> Self {
         self.modes
@@ -150,28 +150,27 @@ impl ImageBuilder {
         self.file(path, bytes)
     }
 
-    /// Adds an empty directory to the current layer that everybody may write to, as `/tmp` is.
+    /// Adds an empty directory with write permission for all users, like `/tmp`, to the current layer.
     #[must_use]
     pub fn writable_dir(mut self, path: &str) -> Self {
         self.modes.writable.insert(path.trim_matches('/').to_owned());
         self
     }
 
-    /// Sets how the image is run: a key of its config, such as `Entrypoint` or `User`.
+    /// Sets a key of the image's runtime config, such as `Entrypoint` or `User`.
     #[must_use]
     pub fn run_with(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.run.insert(key.to_owned(), value.into());
         self
     }
 
-    /// Adds all files below a directory of this machine to the current layer, at the image's
-    /// root. They are read when the image is pushed.
+    /// Adds all files below a local directory to the current layer, at the image's root. They are read at the push.
     #[must_use]
     pub fn dir(self, source: impl Into<PathBuf>) -> Self {
         self.dir_at(source, "")
     }
 
-    /// Like [`ImageBuilder::dir`], below the image's directory `target`.
+    /// Variant of [`ImageBuilder::dir`] below the image's directory `target`.
     #[must_use]
     pub fn dir_at(mut self, source: impl Into<PathBuf>, target: &str) -> Self {
         self.dirs
@@ -179,7 +178,7 @@ impl ImageBuilder {
         self
     }
 
-    /// Ends the current layer; what is added from now on goes into the next one.
+    /// Ends the current layer; further files go into the next one.
     #[must_use]
     pub fn new_layer(mut self) -> Self {
         let (files, dirs) = (std::mem::take(&mut self.files), std::mem::take(&mut self.dirs));
@@ -188,7 +187,7 @@ impl ImageBuilder {
         self
     }
 
-    /// Adds a finished layer: a gzipped tar, taken as it is, also when it is hostile or broken.
+    /// Adds a finished layer: a gzipped tar, unchecked, even if hostile or broken.
     #[must_use]
     pub fn raw_layer(mut self, compressed: Vec<u8>, plain_digest: impl Into<String>) -> Self {
         self.contents.push(Content::Raw(Layer {
@@ -198,25 +197,25 @@ impl ImageBuilder {
         self
     }
 
-    /// Pushes an index for linux/amd64 and linux/arm64 that both name the image, and tags that.
+    /// Pushes an index for linux/amd64 and linux/arm64 that both refer to the image, and tags the index.
     #[must_use]
     pub fn as_index(mut self) -> Self {
         self.as_index = true;
         self
     }
 
-    /// Pushes with basic auth.
+    /// Sets basic auth for the push.
     #[must_use]
     pub fn auth(mut self, user: impl Into<String>, password: impl Into<String>) -> Self {
         self.auth = Some((user.into(), password.into()));
         self
     }
 
-    /// Pushes to `name` (`namespace/repository:tag`) at the registry and returns what the tag
-    /// names now: `sha256:...`.
+    /// Pushes to `name` (`namespace/repository:tag`) at the registry and returns the digest of the tag:
+    /// `sha256:...`.
     ///
     /// # Errors
-    /// When a file cannot be read or the registry does not take the image.
+    /// A file is unreadable or the registry refuses the image.
     pub async fn push(self, registry: &Registry, name: &str) -> Result<String> {
         let image = format!("{}/{name}", registry.host())
             .parse()
@@ -224,10 +223,10 @@ impl ImageBuilder {
         self.push_by(&registry.client(), &image).await
     }
 
-    /// Like [`ImageBuilder::push`], to any registry that `client` reaches.
+    /// Variant of [`ImageBuilder::push`] for any registry that `client` reaches.
     ///
     /// # Errors
-    /// When a file cannot be read or the registry does not take the image.
+    /// A file is unreadable or the registry refuses the image.
     pub async fn push_by(mut self, client: &oci_client::Client, image: &Reference) -> Result<String> {
         if !self.files.is_empty()
             || !self.dirs.is_empty()
@@ -269,7 +268,7 @@ impl ImageBuilder {
         Ok(digest(&last))
     }
 
-    /// The config and the manifest.
+    /// Returns config and manifest.
     fn documents(&self, layers: &[Layer]) -> Result<(Vec<u8>, Vec<u8>)> {
         let mut run = self.run.clone();
         run.insert("Labels".to_owned(), json!(self.labels));
@@ -316,10 +315,10 @@ impl ImageBuilder {
     }
 }
 
-/// A bundle's image, from a directory with `manifests` and `metadata`: files and labels as `opm` makes them.
+/// Builds a bundle image from a directory with `manifests` and `metadata`: files and labels as `opm` creates them.
 ///
 /// # Errors
-/// When a file cannot be read, or `metadata/annotations.yaml` is missing.
+/// A file is unreadable, or `metadata/annotations.yaml` is missing.
 pub fn bundle_image_from_dir(dir: &Path) -> Result<ImageBuilder> {
     let path = dir.join("metadata").join("annotations.yaml");
     let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -342,7 +341,7 @@ pub fn bundle_image_from_dir(dir: &Path) -> Result<ImageBuilder> {
         .dir_at(dir.join("metadata"), "metadata"))
 }
 
-/// A catalog's image, from a directory of file-based catalogs.
+/// Builds a catalog image from a directory of file-based catalogs.
 pub fn catalog_image_from_dir(dir: &Path) -> ImageBuilder {
     ImageBuilder::new()
         .label("operators.operatorframework.io.index.configs.v1", "/configs")
@@ -382,7 +381,7 @@ fn layer(files: &BTreeMap<String, Vec<u8>>, modes: &Modes) -> Result<Layer> {
     })
 }
 
-/// A tar of the files and of the directories they are in, the same bytes for the same files.
+/// Builds a reproducible tar of the files and their directories.
 fn tar_of(files: &BTreeMap<String, Vec<u8>>, modes: &Modes) -> std::io::Result<Vec<u8>> {
     let mut archive = tar::Builder::new(Vec::new());
     let mut known = BTreeSet::new();
@@ -433,7 +432,7 @@ fn add_dir(files: &mut BTreeMap<String, Vec<u8>>, source: &Path, target: &str) -
         } else {
             format!("{target}/{name}")
         };
-        // Follows links: what they point at is what the image gets.
+        // Follows symbolic links: the image gets their targets.
         let meta = fs::metadata(&path).with_context(|| format!("cannot read {}", path.display()))?;
         if meta.is_dir() {
             add_dir(files, &path, &inside)?;

@@ -1,11 +1,11 @@
-//! Figures of a process as the kernel counts them.
+//! Kernel statistics of a process.
 
 use std::fs;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
-/// A process, by its id.
+/// Statistics of a process, by its id.
 #[derive(Clone, Copy, Debug)]
 pub struct Kernel {
     /// The process id.
@@ -13,10 +13,10 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// A figure of `/proc/PID/status` in KiB, such as `VmHWM`.
+    /// Reads a value of `/proc/PID/status` in KiB, such as `VmHWM`.
     ///
     /// # Errors
-    /// When the process is gone, or its kernel has no such figure.
+    /// The process has exited, or its kernel has no such value.
     pub fn kib(self, key: &str) -> Result<u64> {
         let path = format!("/proc/{}/status", self.pid);
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
@@ -26,21 +26,21 @@ impl Kernel {
             .with_context(|| format!("{path} has no {key}"))
     }
 
-    /// Restarts the count of the peak from the memory that is resident now.
+    /// Resets the peak memory to the memory that is resident now.
     ///
     /// # Errors
-    /// When the process is gone or somebody else's.
+    /// The process has exited or belongs to another user.
     pub fn reset_peak(self) -> Result<()> {
         let path = format!("/proc/{}/clear_refs", self.pid);
         fs::write(&path, "5").with_context(|| format!("cannot write {path}"))
     }
 
-    /// Time spent by all threads, user and system.
+    /// Returns the CPU time of all threads, user and system.
     ///
     /// # Errors
-    /// When the process is gone.
+    /// The process has exited.
     pub fn cpu(self) -> Result<Duration> {
-        /// The kernel's unit of these figures on every Linux.
+        /// Clock ticks per second on every Linux.
         const TICKS: u64 = 100;
         let path = format!("/proc/{}/stat", self.pid);
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
@@ -54,10 +54,10 @@ impl Kernel {
         Ok(Duration::from_millis(ticks * 1000 / TICKS))
     }
 
-    /// Number of open descriptors.
+    /// Returns the number of open descriptors.
     ///
     /// # Errors
-    /// When the process is gone or somebody else's.
+    /// The process has exited or belongs to another user.
     pub fn descriptors(self) -> Result<usize> {
         let path = format!("/proc/{}/fd", self.pid);
         Ok(fs::read_dir(&path)
@@ -65,10 +65,10 @@ impl Kernel {
             .count())
     }
 
-    /// Number of threads.
+    /// Returns the number of threads.
     ///
     /// # Errors
-    /// When the process is gone.
+    /// The process has exited.
     pub fn threads(self) -> Result<u64> {
         self.kib("Threads")
     }

@@ -1,24 +1,24 @@
-//! The rules of kstatus, by which tools read a status, and the rules that a history of statuses must keep.
+//! Rules of kstatus, by which tools interpret a status, and consistency rules for the history of a status.
 //!
-//! Rules: <https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md>. Argo CD's and Flux's health
-//! checks of custom resources follow the same conditions.
+//! Source: <https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md>. The health checks of
+//! Argo CD and Flux for custom resources use the same conditions.
 
 use serde_json::Value;
 
-/// kstatus' verdict on an object.
+/// Status of an object by the rules of kstatus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Being deleted.
     Terminating,
     /// The controller works towards the spec.
     InProgress,
-    /// Will not get there by itself.
+    /// The controller needs a change from outside.
     Failed,
-    /// The object is as its spec wants it.
+    /// The object matches its spec.
     Current,
 }
 
-/// The verdict on an object of a kind that kstatus has no rules of its own for.
+/// Computes the status of an object whose kind has no rules of its own in kstatus.
 #[must_use]
 pub fn verdict(object: &Value) -> Verdict {
     if !object["metadata"]["deletionTimestamp"].is_null() {
@@ -35,7 +35,7 @@ pub fn verdict(object: &Value) -> Verdict {
         return Verdict::Failed;
     }
     match condition(object, "Ready").map(|ready| &ready["status"]) {
-        // Without any of the three conditions an object is taken for current.
+        // An object without any of the three conditions counts as current.
         None => Verdict::Current,
         Some(status) if status == "True" => Verdict::Current,
         Some(_) => Verdict::InProgress,
@@ -57,7 +57,7 @@ fn is(object: &Value, type_: &str, status: &str, reason: Option<&str>) -> bool {
     })
 }
 
-/// Returns the defects of one status of a ClusterExtension, by the conditions that people read.
+/// Returns the inconsistencies of one status of a ClusterExtension with its other conditions.
 #[must_use]
 pub fn extension_faults(object: &Value) -> Vec<String> {
     let mut faults = Vec::new();
@@ -70,7 +70,7 @@ pub fn extension_faults(object: &Value) -> Vec<String> {
     let observed = object["status"]["observedGeneration"] == object["metadata"]["generation"];
     let available = is(object, "Installed", "True", None) && is(object, "Available", "True", None);
     let settled = observed && is(object, "Progressing", "True", Some("Succeeded"));
-    // Looking for another version may fail once the spec has rolled out; the history tells whether it had.
+    // Resolving another version may fail after the rollout of the spec; the history shows the rollout.
     let looking = observed && is(object, "Progressing", "True", Some("Retrying"));
     if verdict == Verdict::Current {
         expect(available, "current before it is installed and available");
@@ -113,7 +113,7 @@ pub fn extension_faults(object: &Value) -> Vec<String> {
     faults
 }
 
-/// Returns the defects of the statuses of one ClusterExtension, in the order in which a watch saw them.
+/// Returns the inconsistencies of the statuses of one ClusterExtension, in the order of its watch events.
 #[must_use]
 pub fn history_faults(history: &[Value]) -> Vec<String> {
     let mut faults = Vec::new();

@@ -1,4 +1,4 @@
-//! kubeconfig files.
+//! Kubeconfig files.
 
 use std::fs;
 use std::os::unix::fs::OpenOptionsExt;
@@ -11,10 +11,10 @@ use serde_json::json;
 
 use crate::pki::Pair;
 
-/// Writes a kubeconfig with everything in the file itself, readable by its owner alone.
+/// Writes a self-contained kubeconfig that only its owner can read.
 ///
 /// # Errors
-/// When the file cannot be written.
+/// The file is not writable.
 pub(crate) fn write(path: &Path, server: &str, ca_pem: &str, user: &Pair) -> Result<()> {
     // JSON is YAML.
     let config = json!({

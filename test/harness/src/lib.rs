@@ -1,7 +1,7 @@
-//! The control plane, registry, image builders and pod stand-in of the tests and the demo.
+//! Control plane, registry, image builders and pod stand-in for tests and the demo.
 //!
-//! Everything a test talks to is real, except the node: [`PodStandIn`] plays that part and says
-//! so. Nothing started here outlives the process that started it, however that process ends.
+//! All components are real except nodes, which [`PodStandIn`] replaces. No process outlives the process that started
+//! it, however that one ends.
 
 pub mod assets;
 mod control_plane;
@@ -36,7 +36,7 @@ pub use registry::{Registry, RegistryOptions, TokenService};
 pub use stand_in::PodStandIn;
 pub use wait::eventually;
 
-/// A short random name part, valid in names of Kubernetes and of images: eight lower-case letters and digits.
+/// Returns a short random part of a name, valid in names of Kubernetes and of images: eight lower-case hex digits.
 pub fn unique_id() -> String {
     data_encoding::HEXLOWER.encode(&rand::random::<[u8; 4]>())
 }

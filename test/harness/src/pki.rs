@@ -1,4 +1,4 @@
-//! Certificates of one run: a CA and what it signed. They live for ten years and matter to nobody.
+//! Certificates of one run: a CA and certificates that it signed, valid for ten years.
 
 use anyhow::{Context, Result};
 use rcgen::{
@@ -22,10 +22,10 @@ pub struct Authority {
 }
 
 impl Authority {
-    /// Makes a new one, with its own key.
+    /// Creates an authority with a new key.
     ///
     /// # Errors
-    /// When the key cannot be made.
+    /// The key cannot be generated.
     pub fn new(name: &str) -> Result<Self> {
         let mut params = CertificateParams::new(Vec::new()).context("cannot describe the CA")?;
         params.distinguished_name.push(DnType::CommonName, name);
@@ -40,15 +40,15 @@ impl Authority {
         Ok(Self { issuer })
     }
 
-    /// The CA's certificate, PEM.
+    /// Returns the CA's certificate, PEM.
     pub fn pem(&self) -> String {
         self.issuer.pem()
     }
 
-    /// A server's certificate for these host names and addresses.
+    /// Issues a server certificate for these host names and addresses.
     ///
     /// # Errors
-    /// When a name is no valid one.
+    /// A name is invalid.
     pub fn server(&self, names: &[&str]) -> Result<Pair> {
         let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
         let common_name = names.first().cloned().unwrap_or_default();
@@ -58,10 +58,10 @@ impl Authority {
         self.sign(params)
     }
 
-    /// A client's certificate: the API server takes the common name for the user, the organization for the group.
+    /// Issues a client certificate: the API server maps the common name to the user, the organization to the group.
     ///
     /// # Errors
-    /// When it cannot be signed.
+    /// The certificate cannot be signed.
     pub fn client(&self, user: &str, group: Option<&str>) -> Result<Pair> {
         let mut params =
             CertificateParams::new(Vec::new()).context("cannot describe the client's certificate")?;
@@ -86,10 +86,10 @@ impl Authority {
     }
 }
 
-/// A key pair for signing service account tokens: the private key and the public key, both PEM.
+/// Generates a key pair for service account tokens: the private and the public key, both PEM.
 ///
 /// # Errors
-/// When the key cannot be made.
+/// The key cannot be generated.
 pub fn signing_key() -> Result<(String, String)> {
     let key = KeyPair::generate().context("cannot make the key of the service account tokens")?;
     Ok((key.serialize_pem(), key.public_key_pem()))

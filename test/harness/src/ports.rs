@@ -1,8 +1,7 @@
-//! Ports on the loopback that no other test is going to take.
+//! Reserved ports on the loopback interface.
 //!
-//! Asking the system for a free port and giving it back leaves a gap in which anyone, also a
-//! client's connection, can take it. So ports come from below the range the system hands out,
-//! and each is held by a lock on a file for as long as its [`Port`] lives.
+//! Binding a free port and closing it leaves a gap in which another process or client connection can take it. So
+//! ports come from below the ephemeral range, and each is locked by a file as long as its [`Port`] lives.
 
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, TcpListener};
@@ -12,11 +11,11 @@ use rand::Rng;
 
 use crate::scratch;
 
-// Linux hands out 32768 and above to clients.
+// Linux assigns ephemeral ports from 32768.
 const RANGE: std::ops::Range<u16> = 20_000..32_000;
 const TRIES: usize = 500;
 
-/// A port on 127.0.0.1 reserved for its owner while this lives.
+/// A port on 127.0.0.1 that is reserved while this lives.
 #[derive(Debug)]
 pub struct Port {
     number: u16,
@@ -24,10 +23,10 @@ pub struct Port {
 }
 
 impl Port {
-    /// Reserves a port on which nothing listens.
+    /// Reserves a port without a listener.
     ///
     /// # Errors
-    /// When the lock files cannot be written, or no port is free.
+    /// The lock files are not writable, or no port is free.
     pub fn reserve() -> Result<Self> {
         let dir = scratch::base()?.join("ports");
         fs::create_dir_all(&dir).with_context(|| format!("cannot create {}", dir.display()))?;
@@ -42,12 +41,12 @@ impl Port {
         bail!("none of {TRIES} ports tried in {RANGE:?} on 127.0.0.1 is free");
     }
 
-    /// The port's number.
+    /// Returns the number of the port.
     pub fn number(&self) -> u16 {
         self.number
     }
 
-    /// `127.0.0.1:PORT`.
+    /// Returns `127.0.0.1:PORT`.
     pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.number)
     }

@@ -1,10 +1,8 @@
 //! Child processes that never outlive their owner.
 //!
-//! Each child runs below a small `sh` script in a process group of its own. The script holds
-//! one end of a pipe, the owner the other: when the owner's end closes, because it was dropped,
-//! or the owner panicked, was interrupted or killed with `kill -9`, the child is ended. The
-//! system closes the pipe in every one of these cases, so nothing here depends on our own code
-//! still running.
+//! Each child runs below a small `sh` script in a process group of its own. The script and the owner hold the two
+//! ends of a pipe. When the owner's end closes, the script ends the child. The kernel closes the pipe on a drop, a
+//! panic, an interrupt and even `kill -9` of the owner, so no code of the owner has to run.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -18,7 +16,7 @@ use anyhow::{Context, Result, bail};
 
 const SUPERVISE: &str = include_str!("supervise.sh");
 const POLL: Duration = Duration::from_millis(5);
-/// More than this of a log is never read back.
+/// Maximum number of bytes read from the end of a log.
 const TAIL_BYTES: u64 = 64 << 10;
 
 /// Options for the start of a child process.
@@ -34,7 +32,7 @@ pub struct Spawn {
 }
 
 impl Spawn {
-    /// A child called `name` in messages and in its log's file name.
+    /// Returns options for a child called `name` in messages and in its log's file name.
     pub fn new(name: impl Into<String>, program: impl AsRef<OsStr>) -> Self {
         Self {
             name: name.into(),
@@ -62,7 +60,7 @@ impl Spawn {
         self
     }
 
-    /// Sets a variable of the child's environment.
+    /// Sets an environment variable of the child.
     #[must_use]
     pub fn env(mut self, key: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         self.envs
@@ -70,28 +68,28 @@ impl Spawn {
         self
     }
 
-    /// Takes a variable out of the child's environment.
+    /// Removes an environment variable of the child.
     #[must_use]
     pub fn env_remove(mut self, key: impl AsRef<OsStr>) -> Self {
         self.envs.push((key.as_ref().to_owned(), None));
         self
     }
 
-    /// Runs the child in this directory.
+    /// Sets the working directory of the child.
     #[must_use]
     pub fn directory(mut self, directory: impl Into<PathBuf>) -> Self {
         self.directory = Some(directory.into());
         self
     }
 
-    /// Ends the child with TERM, and with KILL only this many seconds later. Without: KILL at once.
+    /// Stops the child with TERM, and with KILL after this many seconds. By default it gets KILL at once.
     #[must_use]
     pub fn grace_seconds(mut self, seconds: u32) -> Self {
         self.grace_seconds = seconds;
         self
     }
 
-    /// Shows the child's errors and progress on our stderr; nothing goes to the log.
+    /// Passes the child's stderr through to this process; the log stays empty.
     #[must_use]
     pub fn visible(mut self) -> Self {
         self.visible = true;
@@ -101,8 +99,8 @@ impl Spawn {
     /// Starts the child; its output is appended to `NAME.log` in `logs`.
     ///
     /// # Errors
-    /// When the log cannot be opened or `sh` cannot be started. A program that does not exist
-    /// shows as an exit with status 127 and a line in the log.
+    /// The log cannot be opened or `sh` cannot be started. A missing program results in exit status 127 and a line
+    /// in the log.
     pub fn spawn(self, logs: &Path) -> Result<Process> {
         let log = logs.join(format!("{}.log", self.name));
         let out = File::options()
@@ -148,7 +146,7 @@ impl Spawn {
     }
 }
 
-/// A running child process. Dropping it ends the child and waits for that.
+/// A running child process. Dropping it stops the child and waits for its exit.
 #[derive(Debug)]
 pub struct Process {
     name: String,
@@ -161,22 +159,22 @@ pub struct Process {
 }
 
 impl Process {
-    /// The name it was given.
+    /// Returns the name of the child.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The file its output goes to.
+    /// Returns the path of the log.
     pub fn log(&self) -> &Path {
         &self.log
     }
 
-    /// The child's process id, or `None` when it has not been started yet.
+    /// Returns the child's process id, or `None` if it has not started yet.
     pub fn pid(&self) -> Option<u32> {
         fs::read_to_string(&self.pid_file).ok()?.trim().parse().ok()
     }
 
-    /// The exit status, once the child has ended. That of a signal is 128 + its number.
+    /// Returns the exit status after the exit: 128 + the number for a signal.
     pub fn exited(&mut self) -> Option<ExitStatus> {
         if self.status.is_none() {
             self.status = self.child.try_wait().ok().flatten();
@@ -184,10 +182,10 @@ impl Process {
         self.status
     }
 
-    /// An error with the log's tail when the child has ended.
+    /// Returns an error with the log's tail if the child has exited.
     ///
     /// # Errors
-    /// When the child has ended.
+    /// The child has exited.
     pub fn check(&mut self) -> Result<()> {
         if let Some(status) = self.exited() {
             bail!("{} ended ({status})\n{}", self.name, self.tail(30));
@@ -198,7 +196,7 @@ impl Process {
     /// Sends a signal (`"TERM"`, `"KILL"`, `"STOP"`, `"CONT"`, ...) to the child.
     ///
     /// # Errors
-    /// When the child has ended.
+    /// The child has exited.
     pub fn signal(&mut self, signal: &str) -> Result<()> {
         let leash = self
             .leash
@@ -209,10 +207,10 @@ impl Process {
             .with_context(|| format!("cannot signal {}: it has ended", self.name))
     }
 
-    /// Waits for the child to end by itself.
+    /// Waits for the exit of the child.
     ///
     /// # Errors
-    /// When it has not ended in time.
+    /// The child has not exited in time.
     pub fn wait(&mut self, timeout: Duration) -> Result<ExitStatus> {
         let end = Instant::now() + timeout;
         loop {
@@ -226,12 +224,12 @@ impl Process {
         }
     }
 
-    /// Tells the child to end, without waiting for it.
+    /// Tells the child to exit, without waiting for it.
     pub fn release(&mut self) {
         self.leash = None;
     }
 
-    /// Ends the child and waits until it has ended.
+    /// Stops the child and waits for its exit.
     pub fn stop(&mut self) {
         self.release();
         let limit = Duration::from_secs(u64::from(self.grace_seconds) + 5);
@@ -240,7 +238,7 @@ impl Process {
         }
     }
 
-    /// The last `lines` lines of the child's log, headed by the log's path.
+    /// Returns the last `lines` lines of the child's log, with a header that has the log's path.
     pub fn tail(&self, lines: usize) -> String {
         let text = tail(&self.log).unwrap_or_else(|error| format!("(unreadable: {error})"));
         let all: Vec<&str> = text.lines().collect();

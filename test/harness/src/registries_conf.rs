@@ -1,8 +1,8 @@
-//! `registries.conf` files that let a test reach its own registry and nothing else.
+//! `registries.conf` files that let a test reach only its own registry.
 
 use std::fmt::Write;
 
-/// Hosts that real catalogs name; theirs are the images that a test may have pushed to its own registry.
+/// Hosts in real catalogs whose images a test may have pushed to its own registry.
 const REWRITTEN: [&str; 1] = ["quay.io"];
 const BLOCKED: [&str; 12] = [
     "docker.io",
@@ -18,10 +18,10 @@ const BLOCKED: [&str; 12] = [
     "registry.k8s.io",
     "registry.redhat.io",
 ];
-/// The format knows no `*`, but it knows all hosts below a domain.
+/// The format has no `*` alone, but wildcards for the hosts below a domain.
 const BLOCKED_BELOW: [&str; 8] = ["aws", "cloud", "com", "dev", "io", "net", "org", "sh"];
 
-/// Images of `quay.io` are asked for at `host` instead, by the same path; every other registry is blocked.
+/// Redirects images of `quay.io` to the same path at `host`, and blocks every other registry.
 pub fn only(host: &str) -> String {
     let mut text = String::from("unqualified-search-registries = []\n");
     for name in REWRITTEN {

@@ -1,4 +1,4 @@
-//! A real OCI registry (the CNCF distribution) on a port of its own.
+//! A real OCI registry (CNCF distribution) on a port of its own.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,31 +18,31 @@ use crate::wait::eventually;
 
 const START_LIMIT: Duration = Duration::from_mins(1);
 
-/// Options of a registry; the default serves plain HTTP to everyone.
+/// Options of a registry; the default serves plain HTTP without authentication.
 #[derive(Clone, Debug, Default)]
 pub struct RegistryOptions {
-    /// Serve HTTPS with a certificate of an own CA, see [`Registry::ca_pem`].
+    /// Serve HTTPS with a certificate of a separate CA, see [`Registry::ca_pem`].
     pub tls: bool,
-    /// Ask for basic auth; the text is that of an `htpasswd` file with bcrypt hashes.
+    /// Require basic auth; the text is an `htpasswd` file with bcrypt hashes.
     pub htpasswd: Option<String>,
-    /// Ask for a token of this service. Not together with `htpasswd`.
+    /// Require a token of this service. Excludes `htpasswd`.
     pub token: Option<TokenService>,
 }
 
-/// The token service that a registry sends its clients to.
+/// The token service to which a registry directs its clients.
 #[derive(Clone, Debug)]
 pub struct TokenService {
-    /// Its address.
+    /// Address.
     pub realm: String,
-    /// The name it gives itself in tokens.
+    /// Issuer in its tokens.
     pub issuer: String,
     /// Name of the registry for the token service.
     pub service: String,
-    /// The public keys it signs with, a JSON Web Key Set.
+    /// Public keys for its signatures, a JSON Web Key Set.
     pub jwks: String,
 }
 
-/// A running registry. Dropping it ends it and removes what was pushed.
+/// A running registry. Dropping it stops the process and removes the pushed images.
 #[derive(Debug)]
 pub struct Registry {
     process: Option<Process>,
@@ -54,15 +54,15 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Starts one that serves plain HTTP to everyone.
+    /// Starts a registry that serves plain HTTP without authentication.
     ///
     /// # Errors
-    /// When the program cannot be found, built or started; the text has the tail of its log.
+    /// The program cannot be found, built or started; the message has the tail of its log.
     pub async fn start() -> Result<Self> {
         Self::start_with(RegistryOptions::default()).await
     }
 
-    /// Starts one.
+    /// Starts a registry with options.
     ///
     /// # Errors
     /// As [`Registry::start`].
@@ -122,31 +122,31 @@ impl Registry {
         Ok(registry)
     }
 
-    /// `127.0.0.1:PORT`, the host part of references to its images.
+    /// Returns `127.0.0.1:PORT`, the host part of image references.
     pub fn host(&self) -> String {
         self.port.address()
     }
 
-    /// The CA of its certificate, PEM, when it serves HTTPS.
+    /// Returns the CA of its certificate, PEM, if it serves HTTPS.
     pub fn ca_pem(&self) -> Option<&str> {
         self.ca_pem.as_deref()
     }
 
-    /// `http://HOST` or `https://HOST`.
+    /// Returns `http://HOST` or `https://HOST`.
     pub fn url(&self) -> String {
         let scheme = if self.ca_pem.is_some() { "https" } else { "http" };
         format!("{scheme}://{}", self.host())
     }
 
-    /// Ends the process; what was pushed stays, and so does the port.
+    /// Stops the process; pushed images and the port stay.
     pub fn stop(&mut self) {
         self.process = None;
     }
 
-    /// Starts the process again (ending it first when it runs) on the same port, with what was pushed before.
+    /// Starts the process again on the same port with the pushed images, after stopping it if it runs.
     ///
     /// # Errors
-    /// When it does not start; the text has the tail of its log.
+    /// The process does not start; the message has the tail of its log.
     pub async fn restart(&mut self) -> Result<()> {
         self.stop();
         let mut process = Spawn::new("registry", &self.program)
@@ -166,7 +166,7 @@ impl Registry {
                 .send()
                 .await?
                 .status();
-            // 401 is the answer of one that asks for a password.
+            // A registry with authentication answers 401.
             if !status.is_success() && status != 401 {
                 bail!("{status}");
             }
@@ -178,16 +178,16 @@ impl Registry {
         Ok(())
     }
 
-    /// The log with one line for each request, for tests that count pulls.
+    /// Returns the log with one line per request, for tests that count pulls.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// The log is unreadable.
     pub fn access_log(&self) -> Result<String> {
         let path = self.scratch.path().join("registry.log");
         fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
     }
 
-    /// A client for it.
+    /// Returns a client for the registry.
     pub fn client(&self) -> oci_client::Client {
         tls::install_provider();
         let protocol = if self.ca_pem.is_some() {

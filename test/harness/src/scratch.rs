@@ -1,7 +1,7 @@
-//! Scratch directories that are gone when their owner is.
+//! Scratch directories that are removed with their owner.
 //!
-//! Each holds a locked file while its owner lives. A killed owner cannot tidy up, so whoever
-//! makes the next one sweeps what nobody holds any more. Those kept on purpose stay for a week.
+//! Each has a locked file while its owner lives. A killed owner cannot clean up, so the creation of the next
+//! directory removes unlocked ones. Directories that are kept on purpose stay for a week.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ const LOCK: &str = ".lock";
 const KEPT: &str = ".kept";
 const KEPT_FOR: Duration = Duration::from_hours(7 * 24);
 
-/// A directory of one owner, removed when dropped unless the thread panics or [`Scratch::keep`] was called.
+/// A directory of one owner, removed on drop unless the thread panics or [`Scratch::keep`] was called.
 #[derive(Debug)]
 pub struct Scratch {
     path: PathBuf,
@@ -23,10 +23,10 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Makes a new empty directory whose name starts with `name`.
+    /// Creates an empty directory whose name starts with `name`.
     ///
     /// # Errors
-    /// When the temporary directory cannot be written.
+    /// The temporary directory is not writable.
     pub fn new(name: &str) -> Result<Self> {
         let base = base()?;
         sweep(&base);
@@ -49,32 +49,32 @@ impl Scratch {
         })
     }
 
-    /// The directory.
+    /// Returns the path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Makes (if needed) and returns a directory below it.
+    /// Creates a subdirectory if needed and returns its path.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// The directory cannot be created.
     pub fn dir(&self, name: &str) -> Result<PathBuf> {
         let dir = self.path.join(name);
         fs::create_dir_all(&dir).with_context(|| format!("cannot create {}", dir.display()))?;
         Ok(dir)
     }
 
-    /// Like [`Scratch::dir`], for bulky data without use after a failure: removed even when logs are kept.
+    /// Variant of [`Scratch::dir`] for large data that is useless after a failure: removed even if logs are kept.
     ///
     /// # Errors
-    /// When the directory cannot be made.
+    /// The directory cannot be created.
     pub fn bulky_dir(&mut self, name: &str) -> Result<PathBuf> {
         let dir = self.dir(name)?;
         self.drop_when_kept.push(dir.clone());
         Ok(dir)
     }
 
-    /// Keeps the directory after the owner has gone.
+    /// Keeps the directory after the drop.
     pub fn keep(&mut self) {
         self.keep = true;
     }
@@ -94,10 +94,10 @@ impl Drop for Scratch {
     }
 }
 
-/// The directory shared by all scratch directories of this user's runs.
+/// Returns the directory of all scratch directories of this user's runs.
 ///
 /// # Errors
-/// When it cannot be made.
+/// The directory cannot be created.
 pub fn base() -> Result<PathBuf> {
     let base = std::env::temp_dir().join("olm-harness");
     fs::create_dir_all(&base).with_context(|| format!("cannot create {}", base.display()))?;
@@ -114,14 +114,14 @@ fn sweep(base: &Path) {
 }
 
 fn abandoned(dir: &Path) -> bool {
-    // Not one of ours, or being made right now.
+    // A foreign directory, or one under creation.
     let Ok(lock) = File::open(dir.join(LOCK)) else {
         return false;
     };
     if let Err(TryLockError::WouldBlock | TryLockError::Error(_)) = lock.try_lock() {
         return false;
     }
-    // Created a moment ago and not locked yet.
+    // A new directory that is not locked yet.
     if age(&dir.join(LOCK)) < Duration::from_mins(1) {
         return false;
     }

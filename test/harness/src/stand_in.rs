@@ -1,9 +1,8 @@
-//! Stand-in for nodes: marks pods running and ready, or not, as a test says.
+//! Stand-in for nodes: marks pods running and ready, or not, as a test requires.
 //!
-//! **It proves nothing about containers.** There is no node, no scheduler and no kubelet in the
-//! plain control plane: no image is pulled, no command runs, no probe is asked. The stand-in only
-//! writes the status that a kubelet would, so that the controllers of the control plane, which
-//! are real, count the pods and Deployments become available.
+//! **It proves nothing about containers.** The plain control plane has no node, no scheduler and no kubelet: no
+//! image is pulled, no command runs, no probe runs. The stand-in only writes the status that a kubelet would write,
+//! so that the real controllers of the control plane count the pods and Deployments become available.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,7 +18,7 @@ use tokio::task::JoinHandle;
 
 const AT_ONCE: usize = 8;
 
-/// Marks pods as running and ready until it is dropped.
+/// Worker that marks pods as running and ready until it is dropped.
 #[derive(Debug)]
 pub struct PodStandIn {
     worker: Worker,
@@ -27,7 +26,7 @@ pub struct PodStandIn {
 }
 
 impl PodStandIn {
-    /// Starts it, for all pods of the cluster. It must be called on a Tokio runtime.
+    /// Starts the stand-in for all pods of the cluster. Must be called on a Tokio runtime.
     pub fn start(client: Client) -> Self {
         let worker = Worker {
             client: Pods(client),
@@ -37,8 +36,8 @@ impl PodStandIn {
         Self { worker, task }
     }
 
-    /// Makes the pods of a workload (a Deployment, `StatefulSet` or the like, by its name), those
-    /// there and those to come, ready or not. Returns when those there are marked.
+    /// Makes present and future pods of a workload (a Deployment, `StatefulSet` or the like, by its name) ready or
+    /// not. Returns after marking the present ones.
     pub async fn set_ready(&self, namespace: &str, workload: &str, ready: bool) {
         let rule = Rule::Workload {
             namespace: namespace.to_owned(),
@@ -47,8 +46,8 @@ impl PodStandIn {
         self.change(rule, ready).await;
     }
 
-    /// Makes pods with a container whose image contains `part` fail to pull it, or not any more.
-    /// Returns when those there are marked.
+    /// Makes pods with a container whose image contains `part` fail to pull it, or ends that. Returns after marking
+    /// the present pods.
     pub async fn set_image_pulls(&self, part: &str, pulls: bool) {
         self.change(
             Rule::Image {
@@ -87,7 +86,7 @@ enum Rule {
 }
 
 impl Rule {
-    /// Returns the reason why the pod is not ready by this rule.
+    /// Returns the reason for which this rule makes the pod not ready.
     fn verdict(&self, pod: &Pod) -> Option<&'static str> {
         match self {
             Self::Workload { namespace, name } => {
@@ -106,7 +105,7 @@ impl Rule {
     }
 }
 
-/// A client, which is not `Debug`.
+/// Client with a `Debug` implementation.
 #[derive(Clone)]
 struct Pods(Client);
 
@@ -185,7 +184,7 @@ impl Worker {
         }
     }
 
-    /// The status to write, unless the pod has it.
+    /// Returns the status to write, unless the pod has it.
     fn change(&self, pod: &Pod) -> Option<Value> {
         let rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
         let why_not = rules.iter().find_map(|rule| rule.verdict(pod));
@@ -199,7 +198,7 @@ impl Worker {
     }
 }
 
-/// The name of the workload that made the pod: of a Deployment, not of its `ReplicaSet`.
+/// Returns the name of the workload that created the pod: a Deployment, not its `ReplicaSet`.
 fn workload(pod: &Pod) -> Option<String> {
     let owner = pod
         .owner_references()
@@ -222,7 +221,7 @@ fn phase(pod: &Pod) -> &str {
         .unwrap_or_default()
 }
 
-/// The reason of the pod's condition Ready.
+/// Returns the reason of the pod's condition Ready.
 fn ready_condition(pod: &Pod) -> Option<String> {
     let conditions = pod.status.as_ref()?.conditions.as_ref()?;
     conditions

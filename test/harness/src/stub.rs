@@ -1,6 +1,6 @@
-//! Registries and hosts that answer as a test says, on real sockets, and images to serve there.
+//! Registries and hosts with scripted answers, on real sockets, and images to serve from them.
 //!
-//! The real registry of [`crate::Registry`] cannot lie, drip or stop in the middle; these hosts can.
+//! Unlike the real registry of [`crate::Registry`], these hosts can lie, answer slowly or stop in the middle.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -16,10 +16,10 @@ use data_encoding::HEXLOWER;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-/// Longest body of a request that is recorded, in bytes.
+/// Maximum length of a recorded request body in bytes.
 const BODY_LIMIT: usize = 1 << 20;
 
-/// One request to a host.
+/// A recorded request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
     /// Path of the URL.
@@ -39,7 +39,7 @@ pub struct Asked {
 /// Answer of a host.
 pub type Answer = Response<Body>;
 
-/// A host on a port of its own; it ends with the runtime that it was started in.
+/// A host on a port of its own, which stops with its runtime.
 #[derive(Debug)]
 pub struct Host {
     address: SocketAddr,
@@ -50,7 +50,7 @@ impl Host {
     /// Serves plain HTTP, or HTTPS with this configuration.
     ///
     /// # Errors
-    /// When no port can be had.
+    /// No port is available.
     pub fn start(
         tls: Option<rustls::ServerConfig>,
         answer: impl Fn(&Asked) -> Answer + Clone + Send + Sync + 'static,
@@ -78,22 +78,22 @@ impl Host {
         Ok(Self { address, asked })
     }
 
-    /// `127.0.0.1:PORT`.
+    /// Returns `127.0.0.1:PORT`.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The port.
+    /// Returns the port.
     pub fn port(&self) -> u16 {
         self.address.port()
     }
 
-    /// All requests so far.
+    /// Returns all requests so far.
     pub fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Requests for paths that contain a text.
+    /// Returns the requests for paths that contain `part`.
     pub fn asked_for(&self, part: &str) -> Vec<Asked> {
         let mut asked = self.asked();
         asked.retain(|asked| asked.path.contains(part));
@@ -122,7 +122,7 @@ async fn record(log: &Mutex<Vec<Asked>>, request: Request) -> Asked {
     asked
 }
 
-/// An answer of a status, headers and a body. A status or a header that cannot be sent is left out.
+/// Returns a response with status, headers and body. Invalid statuses and headers are ignored.
 pub fn answer(status: u16, headers: &[(&str, &str)], body: impl Into<Body>) -> Answer {
     let mut response = Response::new(body.into());
     if let Ok(status) = StatusCode::from_u16(status) {
@@ -136,29 +136,29 @@ pub fn answer(status: u16, headers: &[(&str, &str)], body: impl Into<Body>) -> A
     response
 }
 
-/// An empty answer 404.
+/// Returns an empty response with status 404.
 pub fn not_found() -> Answer {
     answer(404, &[], "")
 }
 
-/// Digest of bytes as registries write it: `sha256:HEX`.
+/// Returns the digest of bytes as registries write it: `sha256:HEX`.
 pub fn sha256(bytes: &[u8]) -> String {
     format!("sha256:{}", HEXLOWER.encode(&Sha256::digest(bytes)))
 }
 
-/// An image of one layer, by the names of its parts.
+/// An image of one layer, with its parts by name.
 #[derive(Clone, Debug)]
 pub struct Image {
     /// The manifest.
     pub manifest: Vec<u8>,
-    /// The layer as it is transferred.
+    /// The layer as transferred.
     pub layer: Vec<u8>,
     /// Config and layer by their digests.
     pub blobs: BTreeMap<String, Vec<u8>>,
 }
 
 impl Image {
-    /// An image of one file, `a`, with this content.
+    /// Returns an image of one file, `a`, with this content.
     pub fn of(content: &[u8]) -> Self {
         let mut archive = tar::Builder::new(Vec::new());
         let mut header = tar::Header::new_gnu();
@@ -169,12 +169,12 @@ impl Image {
         Self::of_layer(archive.into_inner().unwrap_or_default())
     }
 
-    /// An image of a layer, taken as it is: a tar, plain or compressed.
+    /// Returns an image of a layer, unchecked: a tar, plain or compressed.
     pub fn of_layer(layer: Vec<u8>) -> Self {
         Self::labelled(layer, &[])
     }
 
-    /// As [`Image::of_layer`], with labels in the image's config.
+    /// Variant of [`Image::of_layer`] with labels in the image's config.
     pub fn labelled(layer: Vec<u8>, labels: &[(&str, &str)]) -> Self {
         let labels: BTreeMap<_, _> = labels.iter().copied().collect();
         let config = json!({
@@ -205,12 +205,12 @@ impl Image {
         }
     }
 
-    /// Digest of the manifest.
+    /// Returns the digest of the manifest.
     pub fn digest(&self) -> String {
         sha256(&self.manifest)
     }
 
-    /// The answer of a registry that has this image in every repository, by any tag.
+    /// Answers like a registry with this image in every repository, under any tag.
     pub fn serve(&self, asked: &Asked) -> Answer {
         let Some((_, name)) = asked.path.rsplit_once('/') else {
             return not_found();
@@ -224,7 +224,7 @@ impl Image {
         }
     }
 
-    /// End of the path that the layer is asked for at.
+    /// Returns the end of the layer's URL path.
     pub fn layer_path(&self) -> String {
         format!("/blobs/{}", sha256(&self.layer))
     }

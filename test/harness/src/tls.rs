@@ -1,19 +1,19 @@
-//! The TLS provider, and HTTP clients that use it.
+//! TLS provider, and HTTP clients that use it.
 
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-/// Makes ring the process's TLS provider; calling it again does nothing.
+/// Installs ring as the process's TLS provider; no-op after the first call.
 pub fn install_provider() {
-    // An error says that someone else has installed one already.
+    // The error only means that a provider is installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
-/// An HTTP client that trusts only `ca_pem` (nobody when `None`) and goes through no proxy.
+/// Returns an HTTP client that trusts only `ca_pem` (no authority if `None`) and ignores proxies.
 ///
 /// # Errors
-/// When the certificate cannot be read.
+/// The certificate is invalid.
 pub fn http_client(ca_pem: Option<&str>) -> Result<reqwest::Client> {
     install_provider();
     let roots = match ca_pem {

@@ -1,4 +1,4 @@
-//! Waiting for something to become true, with the last thing seen in the failure's text.
+//! Waits for conditions, with the last observation in the error.
 
 use std::time::{Duration, Instant};
 
@@ -7,11 +7,10 @@ use anyhow::{Result, anyhow};
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 
-/// Calls `look` until it returns `Ok`, with growing pauses of 10 to 250 ms. What it returns as
-/// an error is what it saw instead.
+/// Calls `check` until it returns `Ok`, with growing pauses of 10 to 250 ms. Its error describes the observed state.
 ///
 /// # Errors
-/// When `timeout` is over: the text names `what` and what was seen last.
+/// The `timeout` is over: the message has `what` and the last error.
 pub async fn eventually<T, F>(timeout: Duration, what: &str, mut look: F) -> Result<T>
 where
     F: AsyncFnMut() -> Result<T>,
@@ -19,7 +18,7 @@ where
     let start = Instant::now();
     let mut pause = FIRST_PAUSE;
     loop {
-        // A look that hangs must not outlast the limit by much.
+        // A check that hangs must not exceed the timeout by much.
         let left = timeout
             .saturating_sub(start.elapsed())
             .max(Duration::from_secs(1));

@@ -1,5 +1,5 @@
-//! The harness against itself: the control plane serves and its controllers work, images come
-//! back as they were pushed, and nothing outlives its owner.
+//! Tests of the harness: the control plane serves and its controllers work, images come back as they were pushed,
+//! and no process outlives its owner.
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as the tests do")]
 
 use std::process::{Command, Stdio};
@@ -20,7 +20,7 @@ const LIMIT: Duration = Duration::from_mins(1);
 
 fn alive(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // A zombie has ended.
+    // A zombie has exited.
     stat.rsplit(')')
         .next()
         .is_some_and(|rest| !rest.is_empty() && !rest.trim_start().starts_with('Z'))
@@ -154,7 +154,7 @@ fn children_end_when_their_owner_is_killed() {
     };
     assert_eq!(pids.len(), 2);
     assert!(pids.iter().all(|&pid| alive(pid)));
-    // On Unix this is SIGKILL: the owner runs no code any more.
+    // On Unix this is SIGKILL: the owner runs no further code.
     owner.kill().unwrap();
     owner.wait().unwrap();
     assert!(
@@ -172,7 +172,7 @@ async fn the_control_plane_works_and_leaves_nothing() {
     let version = client.apiserver_version().await.unwrap();
     assert_eq!(version.git_version, "v1.36.3");
 
-    // The controllers work: a namespace gets its account and goes away again.
+    // The controllers work: a namespace gets its account and is deleted.
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let namespace = serde_json::from_value(json!({"metadata": {"name": "one"}})).unwrap();
     namespaces
@@ -192,7 +192,7 @@ async fn the_control_plane_works_and_leaves_nothing() {
     .await
     .unwrap();
 
-    // RBAC: others may do nothing.
+    // RBAC: other users have no rights.
     let nobody = control_plane.client_for("nobody", None).await.unwrap();
     let refused = Api::<Namespace>::all(nobody)
         .list(&kube::api::ListParams::default())
@@ -271,7 +271,7 @@ async fn deployments_become_available_and_go_with_all_they_own() {
     pods.set_image_pulls("bad-image", true).await;
     available_is(&client, "one-more", "True").await;
 
-    // The garbage collector takes the owned along.
+    // The garbage collector deletes the dependents.
     for name in ["one", "one-more"] {
         deployments
             .delete(name, &kube::api::DeleteParams::background())
@@ -337,7 +337,7 @@ async fn images_come_back_as_pushed() {
             assert_eq!(pulled, digest);
             let names: Vec<_> = layers.iter().map(|layer| files_of(layer)).collect();
             assert_eq!(names, [vec!["a/", "a/b/", "a/b/c.txt"], vec!["d.txt"]]);
-            // The same content has the same digest.
+            // Equal content has an equal digest.
             assert_eq!(builder.push(&registry, "some/image:v2").await.unwrap(), digest);
         }
         let host = registry.host();

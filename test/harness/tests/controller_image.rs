@@ -1,4 +1,4 @@
-//! The image that hack/image.sh pushes: as the Dockerfile's, pulled from a real registry.
+//! The image that hack/image.sh pushes equals the Dockerfile's, as pulled from a real registry.
 #![allow(clippy::unwrap_used, reason = "tests may fail loudly")]
 
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
-//! Does the real API server, with our CRDs, judge objects as it does with upstream's?
+//! Validation of objects by the real API server with this project's CRDs, compared with upstream's.
 //!
-//! Every case is one request with `dryRun=All` and strict field validation. An update first makes its old
-//! object for real and removes it afterwards; so cases run one after the other.
+//! Every case is one request with `dryRun=All` and strict field validation. An update first creates its old object
+//! and deletes it afterwards, so the cases run one after another.
 
 use std::fs;
 use std::path::Path;
@@ -23,35 +23,35 @@ pub const KIND: &str = "api-validation";
 const CHANNEL: &str = "experimental";
 const REQUEST_LIMIT: Duration = Duration::from_secs(30);
 
-/// What the API server is expected to answer.
+/// Expected response of the API server.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Expected {
-    /// Whether the object is admitted.
+    /// True if the object is admitted.
     pub accepted: bool,
     /// HTTP status of the answer.
     pub http_status: Option<u16>,
-    /// Reason of a refusal.
+    /// Reason of the refusal.
     pub reason: Option<String>,
-    /// Text of a refusal.
+    /// Message of the refusal.
     pub error: Option<String>,
-    /// Single faults of a refusal, as `{reason, message, field}`.
+    /// Causes of the refusal, as `{reason, message, field}`.
     pub causes: Option<Vec<Value>>,
-    /// Members of the admitted object after defaulting.
+    /// Parts of the admitted object after defaulting.
     pub object: Option<Value>,
 }
 
-/// One object to be judged.
+/// Validation of one object.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Case {
     /// Name of the case in reports.
     pub name: String,
-    /// The object that exists before; with it the case is an update, without it a creation.
+    /// The previous object of an update; `None` for a creation.
     pub old: Option<Value>,
     /// The object.
     pub given: Value,
-    /// What is to come of it.
+    /// Expected response.
     #[serde(flatten)]
     pub expected: Expected,
 }
@@ -73,8 +73,8 @@ struct RangeRow {
     error: Option<String>,
 }
 
-/// Starts a control plane with our CRDs and runs every case of the vectors in `dir`: recorded manifests and
-/// version fields. What keeps the cases from being run is reported as one wrong case.
+/// Starts a control plane with this project's CRDs and runs every case of the vectors in `dir`: recorded manifests
+/// and version fields. A failure of the setup is reported as one wrong case.
 pub fn run(dir: &Path) -> Report {
     let all = || -> Result<Report> {
         let runtime = tokio::runtime::Runtime::new().context("cannot start a runtime")?;
@@ -91,10 +91,10 @@ pub fn run(dir: &Path) -> Report {
     })
 }
 
-/// Runs every case of the vectors in `dir` against an API server that has our CRDs.
+/// Runs every case of the vectors in `dir` on an API server with this project's CRDs.
 ///
 /// # Errors
-/// When a file cannot be read or the API server cannot be reached; wrong answers are in the report.
+/// A file is unreadable or the API server unreachable; wrong answers are in the report.
 pub async fn run_at(client: &Client, dir: &Path) -> Result<Report> {
     let mut report = Report::new(KIND);
     let dir = dir.join(KIND);
@@ -119,7 +119,7 @@ pub async fn run_at(client: &Client, dir: &Path) -> Result<Report> {
     Ok(report)
 }
 
-/// The recorded manifests, and the number of rows that only a channel with fewer fields answers so.
+/// Returns the recorded manifests, and the number of rows whose answer belongs to a channel with fewer fields.
 fn recorded(dir: &Path) -> Result<(Vec<Case>, usize)> {
     let rows: Vec<Row> = lines(&dir.join("results.jsonl"))?;
     let answered = |row: &Row| {
@@ -135,7 +135,7 @@ fn recorded(dir: &Path) -> Result<(Vec<Case>, usize)> {
             elsewhere += 1;
             continue;
         }
-        // A folder may hold any part of the recording.
+        // A folder may have any part of the recording.
         let files = std::iter::once(&row.file).chain(&row.old_file);
         if files.into_iter().any(|file| !dir.join(file).exists()) {
             absent += 1;
@@ -162,7 +162,7 @@ fn recorded(dir: &Path) -> Result<(Vec<Case>, usize)> {
     Ok((cases, elsewhere))
 }
 
-/// Whether the object has a field that only our channel knows.
+/// Returns true if the object has a field that only this project's channel has.
 fn newer(object: &Value) -> bool {
     ["/spec/config", "/spec/progressDeadlineMinutes"]
         .iter()
@@ -191,12 +191,12 @@ fn version_fields(dir: &Path) -> Result<Vec<Case>> {
     Ok(rows.into_iter().map(case).collect())
 }
 
-/// The cases of a YAML file of our own: a list of [`Case`].
+/// Reads this project's cases from a YAML file: a list of [`Case`].
 pub fn own_cases(path: &Path) -> Result<Vec<Case>> {
     serde_json::from_value(yaml(path)?).with_context(|| format!("{} is no list of cases", path.display()))
 }
 
-/// Runs one case; how the answer differs from what is expected, if it does.
+/// Runs one case; returns the difference from the expected response, if any.
 pub async fn judge(client: &Client, case: &Case) -> Result<Option<String>> {
     let collection = path(&case.given)?;
     let Some(old) = &case.old else {
@@ -261,7 +261,7 @@ async fn send(client: &Client, method: Method, uri: &str, body: &Value) -> Resul
     }
 }
 
-/// Path of the collection that `object` belongs to; all our kinds are cluster scoped.
+/// Returns the path of the collection of `object`; all kinds are cluster-scoped.
 fn path(object: &Value) -> Result<String> {
     let text = |key: &str| {
         object
@@ -303,7 +303,7 @@ fn compare(expected: &Expected, accepted_status: u16, answer: &Answer) -> Option
     }
 }
 
-/// The first thing in which a refusal is not what was expected.
+/// Returns the first difference between a refusal and the expected one.
 fn refusal(status: &Status, expected: &Expected) -> Option<(&'static str, String)> {
     if expected.accepted {
         return Some(("refused", "accepted".to_owned()));
@@ -313,7 +313,7 @@ fn refusal(status: &Status, expected: &Expected) -> Option<(&'static str, String
     {
         return Some(("other HTTP status", want.to_string()));
     }
-    // What no route serves is answered in plain text; clients show it in different ways.
+    // An unknown route is answered in plain text, which clients show in different ways.
     if status.code == 404 {
         return None;
     }
@@ -349,7 +349,7 @@ fn refusal(status: &Status, expected: &Expected) -> Option<(&'static str, String
     None
 }
 
-/// The parts of a refusal that lists several faults, sorted: the API server walks the fields in random order.
+/// Returns the sorted parts of a refusal with several causes: the API server walks the fields in random order.
 fn in_any_order(text: &str) -> Vec<&str> {
     let faults = |text| Some(str::strip_suffix(text, "]")?.split_once(" is invalid: ["));
     let Some(Some((head, faults))) = faults(text) else {

@@ -1,4 +1,4 @@
-//! The real API server with our CRDs: our own cases always, upstream's recorded answers when they are there.
+//! The real API server with this project's CRDs: own cases always, upstream's recorded answers if available.
 
 use olm_harness::{ControlPlane, install_crds, workspace};
 use olm_integration::{api_validation, vectors};

@@ -1,4 +1,4 @@
-//! What `config/` renders is what the real API server takes.
+//! The real API server accepts everything that `config/` renders.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -11,7 +11,7 @@ use kube::core::ObjectMeta;
 use olm_api::{ClusterCatalog, keys};
 use olm_harness::{ControlPlane, eventually, install_crds, workspace};
 
-/// Whether `kubectl` can be run; says so loudly when not.
+/// Returns true if `kubectl` is available; prints a visible line if not.
 fn kubectl_is_there() -> bool {
     let there = Command::new("kubectl")
         .args(["version", "--client"])
@@ -95,7 +95,7 @@ async fn the_api_server_takes_all_of_config() {
 
     takes_every_folder(kubeconfig).unwrap();
     overlays_say_what_they_change().unwrap();
-    // The policy does what it is for, as soon as it is in force.
+    // The policy works, as soon as it is in force.
     apply(
         kubeconfig,
         &render("config/optional/metadata-name-policy").unwrap(),
@@ -197,7 +197,7 @@ fn overlays_say_what_they_change() -> Result<()> {
     Ok(())
 }
 
-/// What a plain API server serves, and how many objects are of other operators' kinds.
+/// Returns the objects that a plain API server serves, and the number of objects of other operators' kinds.
 fn known(manifests: &str) -> (String, usize) {
     let foreign = |document: &&str| {
         ["cert-manager.io/", "monitoring.coreos.com/"]

@@ -1,4 +1,4 @@
-//! The real programs as they run in a cluster: leases, own certificates, metrics for who may read them, logs, the end.
+//! The real programs as in a cluster: leases, self-managed certificates, authorized metrics, logs, shutdown.
 
 use std::time::Duration;
 
@@ -98,10 +98,10 @@ async fn led_measured_and_ended_as_in_a_cluster() {
     }
 }
 
-/// What is measured stands in the documentation, by its name as it is scraped.
+/// Checks that every scraped metric is documented by its name.
 fn documented(text: &str) -> Result<()> {
     let read = |name| std::fs::read_to_string(workspace::root().join("docs").join(name));
-    // The second has what is told of extensions.
+    // status.md has the metrics of extensions.
     let document = read("operations.md")? + &read("status.md")?;
     for line in text.lines() {
         let Some(name) = line
@@ -116,7 +116,7 @@ fn documented(text: &str) -> Result<()> {
     Ok(())
 }
 
-/// TERM: the lease is given back, the process ends by itself and well, and every line of its log was JSON.
+/// Sends TERM: the lease is released, the process exits with success, and every line of its log is JSON.
 async fn ends_well(client: &kube::Client, lease: &str, controller: &mut Controller) -> Result<()> {
     let leases: Api<Lease> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
     let log = controller.log();
@@ -155,7 +155,7 @@ async fn scrape(client: &kube::Client, secret: &str, port: &Port, token: &str) -
     Ok(answer.error_for_status()?.text().await?)
 }
 
-/// The token of an account that may read metrics.
+/// Returns a token of an account that may read metrics.
 async fn reader(client: &kube::Client) -> Result<String> {
     let params = PostParams::default();
     let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);

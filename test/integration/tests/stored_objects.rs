@@ -1,4 +1,4 @@
-//! Stored objects against the schema of a CRD: what we say is what the real API server says.
+//! Validation of stored objects against the schema of a CRD agrees with the real API server's.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of a test")]
 
@@ -58,7 +58,7 @@ fn object(kind: &str, name: &str, spec: &Value) -> DynamicObject {
     .unwrap()
 }
 
-/// Every value of every case is taken, or refused, by the API server as the case says.
+/// Checks that the API server accepts or refuses every value of every case as the case expects.
 async fn the_api_server_agrees(client: &Client) {
     let cases: Vec<Value> = CASES
         .lines()
@@ -108,7 +108,7 @@ async fn the_api_server_agrees(client: &Client) {
     assert!(asked.len() > 200, "{}", asked.len());
 }
 
-/// Objects are read page by page, whatever fits into one, and those that would break are named.
+/// Checks that objects are read page by page, with size limits, and that invalid ones are named.
 async fn all_pages_are_read(client: &Client) {
     let loose = crd(
         "Pebble",
@@ -142,7 +142,7 @@ async fn all_pages_are_read(client: &Client) {
     let target = Arc::new(targets.into_iter().next().unwrap());
     let limits = Limits {
         page: 70,
-        // Some twenty objects: a page of 70 has to be asked for again in parts.
+        // About twenty objects: a page of 70 is requested again in parts.
         bytes: 20_000,
         named: 2,
         ..Limits::default()

@@ -1,4 +1,4 @@
-//! Every kind of recorded vectors that is present gives upstream's answers, but for the listed deviations.
+//! Every available kind of recorded vectors results in upstream's answers, except for the listed deviations.
 
 use olm_integration::vectors;
 

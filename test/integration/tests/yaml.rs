@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use olm_integration::vectors;
 use olm_integration::yaml::{Oracle, Report, corpus, files, mutations};
 
-/// Mutations in every run; `cargo xtask yaml --mutations` makes any number.
+/// Number of mutations in every run; `cargo xtask yaml --mutations` runs any number.
 const MUTATIONS: usize = 20_000;
 
 #[test]
@@ -25,7 +25,7 @@ fn go_reads_the_same() {
     assert!(report.compared > 100, "the files are gone");
     let mutated = mutations(&mut oracle, &corpus(&dirs).unwrap(), 1, MUTATIONS).unwrap();
     println!("mutations: {mutated}");
-    // Were all mutations refused, or none, they would show little.
+    // If Go refused all mutations, or none, they would prove little.
     assert!(
         (MUTATIONS / 2..MUTATIONS * 3 / 2).contains(&mutated.refused),
         "{mutated}"

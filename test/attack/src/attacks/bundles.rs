@@ -1,4 +1,4 @@
-//! Bundles that cost far more than they look, or that name what they must not.
+//! Bundles with a disproportionate cost, or with forbidden names.
 
 use super::{PACKAGE, bundle_image};
 use crate::{Case, Expect, Scale};
@@ -44,7 +44,7 @@ fn aliases(levels: usize) -> String {
     })
 }
 
-/// A ClusterServiceVersion whose one object has this name, and whose description is this text.
+/// Returns a ClusterServiceVersion with this description, and one Deployment of this name.
 fn csv(name: &str, description: &str) -> String {
     format!(
         "{{\"apiVersion\":\"operators.coreos.com/v1alpha1\",\"kind\":\"ClusterServiceVersion\",\
@@ -54,7 +54,7 @@ fn csv(name: &str, description: &str) -> String {
     )
 }
 
-/// A bundle of these files, which is refused.
+/// Returns a case of a refused bundle with these files.
 fn of(name: &str, files: &[(&str, String)]) -> Case {
     let files: Vec<_> = files
         .iter()

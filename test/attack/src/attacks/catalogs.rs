@@ -1,4 +1,4 @@
-//! File-based catalogs that cost far more than they look, or that are no catalogs at all.
+//! File-based catalogs with a disproportionate cost, or that are no catalogs.
 
 use super::{catalog_image, gzip, plain_layer};
 use crate::{Case, Expect, Scale};
@@ -52,7 +52,7 @@ pub(super) fn cases(scale: Scale) -> Vec<Case> {
     cases
 }
 
-/// Hostile texts of about so many bytes.
+/// Returns hostile texts of about this many bytes.
 fn texts(length: usize) -> Vec<(&'static str, String)> {
     let head = "schema: olm.package\nname: a\n";
     let numbered = |line: &dyn Fn(usize) -> String| {
@@ -115,25 +115,25 @@ fn texts(length: usize) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// A list of so many bytes in a meta of YAML.
+/// Returns a YAML meta with a list of this many bytes.
 fn yaml(item: &str, length: usize) -> String {
     let items = item.repeat(length / item.len());
     format!("schema: olm.package\nname: a\nv: [{items}]\n")
 }
 
-/// A list of so many bytes in a meta of JSON, which ends so.
+/// Returns a JSON meta with a list of this many bytes and this end.
 fn json(item: &str, length: usize, end: &str) -> String {
     let items = item.repeat(length / item.len());
     format!("{{\"schema\":\"olm.package\",\"name\":\"a\",\"v\":[{items}{end}")
 }
 
-/// A meta of so many levels.
+/// Returns a meta with this many levels.
 fn deep(open: &str, close: &str, levels: usize) -> String {
     let (open, close) = (open.repeat(levels), close.repeat(levels));
     format!("{{\"schema\":\"olm.package\",\"name\":\"deep\",\"v\":{open}{close}}}")
 }
 
-/// Aliases of aliases.
+/// Returns nested aliases.
 fn aliases(width: usize, levels: usize) -> String {
     let head = "schema: olm.package\nname: bomb\na0: &a0 [x, x]\n".to_owned();
     (1..=levels).fold(head, |text, level| {
@@ -142,10 +142,10 @@ fn aliases(width: usize, levels: usize) -> String {
     })
 }
 
-/// A catalog of one file.
+/// Returns a case of a catalog with one file.
 fn of(name: &str, text: &[u8], expect: Expect) -> Case {
     let layer = gzip(&plain_layer([("configs/catalog.yaml", text)]));
-    // As it is, a text of one repeated item is a bomb to the unpacking.
+    // A text of one repeated item alone would count as a decompression bomb.
     let noise: Vec<u8> = padding(text.len() / 150);
     let layer = if layer.len() < noise.len() {
         gzip(&plain_layer([
@@ -158,7 +158,7 @@ fn of(name: &str, text: &[u8], expect: Expect) -> Case {
     Case::catalog(name, catalog_image(&layer), expect)
 }
 
-/// Bytes that do not compress.
+/// Returns incompressible bytes.
 fn padding(length: usize) -> Vec<u8> {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     std::iter::repeat_with(|| {

@@ -1,4 +1,4 @@
-//! Layers that are bombs, or that reach out of their image.
+//! Layers that are bombs, or that refer to paths outside of their image.
 
 use anyhow::{Context as _, Result};
 use olm_e2e::content::hostile_layer;
@@ -7,7 +7,7 @@ use tar::{EntryType, Header};
 use super::catalog_image;
 use crate::{Case, Expect, Scale};
 
-/// Most entries of an image.
+/// Maximum number of entries of an image.
 const ENTRIES: usize = 500_000;
 
 pub(super) fn cases(scale: Scale) -> Result<Vec<Case>> {
@@ -72,7 +72,7 @@ fn refused(name: &str, layer: &[u8], words: &'static str) -> Case {
     Case::catalog(name, catalog_image(layer), Expect::Refused(words))
 }
 
-/// A frame that demands a window of 2 to this power.
+/// Returns a frame that requires a window of 2 to this power.
 fn zstd_window(log: u32) -> Result<Vec<u8>> {
     let mut encoder = zstd::Encoder::new(Vec::new(), 1).context("no encoder")?;
     encoder.window_log(log).context("no such window")?;
@@ -84,7 +84,7 @@ fn zstd_window(log: u32) -> Result<Vec<u8>> {
     encoder.finish().context("cannot compress")
 }
 
-/// A layer of so many empty entries below a name.
+/// Returns a layer of this many empty entries below a name.
 fn entries(below: &str, count: usize, kind: EntryType) -> Result<Vec<u8>> {
     let mut archive = tar::Builder::new(Vec::new());
     for number in 0..count {
@@ -97,7 +97,7 @@ fn entries(below: &str, count: usize, kind: EntryType) -> Result<Vec<u8>> {
     Ok(archive.into_inner()?)
 }
 
-/// A layer of a symbolic link.
+/// Returns a layer of a symbolic link.
 fn link(name: &str, target: &str) -> Result<Vec<u8>> {
     let mut archive = tar::Builder::new(Vec::new());
     let mut header = Header::new_gnu();

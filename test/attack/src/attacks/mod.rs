@@ -1,4 +1,4 @@
-//! The attacks, a module for each class.
+//! Attacks on controllers by content, one module per class.
 
 mod bundles;
 mod catalogs;
@@ -14,11 +14,11 @@ use serde_json::json;
 
 use crate::{Case, Scale};
 
-/// Label of a catalog's image that names the directory of the catalog.
+/// Label of a catalog image with the directory of the catalog.
 pub(crate) const CONFIGS_LABEL: (&str, &str) =
     ("operators.operatorframework.io.index.configs.v1", "/configs");
 
-/// Labels of a bundle's image.
+/// Labels of a bundle image.
 pub(crate) const BUNDLE_LABELS: [(&str, &str); 3] = [
     (
         "operators.operatorframework.io.bundle.mediatype.v1",
@@ -27,13 +27,13 @@ pub(crate) const BUNDLE_LABELS: [(&str, &str); 3] = [
     ("operators.operatorframework.io.bundle.manifests.v1", "manifests/"),
     ("operators.operatorframework.io.bundle.metadata.v1", "metadata/"),
 ];
-/// Package of every bundle and catalog that extensions are made for.
+/// Package in every bundle and catalog that extensions install.
 pub(crate) const PACKAGE: &str = "hostile";
 
-/// All attacks of a scale, by class.
+/// Returns all attacks of a scale, by class.
 ///
 /// # Errors
-/// When content cannot be made.
+/// The creation of content fails.
 pub fn all(scale: Scale) -> Result<Vec<(&'static str, Vec<Case>)>> {
     Ok(vec![
         ("layers", layers::cases(scale)?),
@@ -43,12 +43,12 @@ pub fn all(scale: Scale) -> Result<Vec<(&'static str, Vec<Case>)>> {
     ])
 }
 
-/// An image of a layer whose `configs` is a catalog.
+/// Returns an image of a layer whose `configs` is a catalog.
 pub(crate) fn catalog_image(layer: &[u8]) -> Image {
     Image::labelled(layer.to_vec(), &[CONFIGS_LABEL])
 }
 
-/// The image of a bundle of these files, gzipped.
+/// Returns the image of a bundle with these files, gzipped.
 pub(crate) fn bundle_image(files: &[(&str, &[u8])]) -> Image {
     let annotations =
         format!("annotations:\n  operators.operatorframework.io.bundle.package.v1: {PACKAGE}\n");
@@ -59,7 +59,7 @@ pub(crate) fn bundle_image(files: &[(&str, &[u8])]) -> Image {
     Image::labelled(gzip(&plain_layer(all)), &BUNDLE_LABELS)
 }
 
-/// A well-behaved catalog of one package with one bundle.
+/// Returns a valid catalog of one package with one bundle.
 pub(crate) fn catalog_text(bundle: &str) -> String {
     let metas = [
         json!({"schema": "olm.package", "name": PACKAGE, "defaultChannel": "stable"}),
@@ -71,7 +71,7 @@ pub(crate) fn catalog_text(bundle: &str) -> String {
     metas.map(|meta| meta.to_string()).join("\n")
 }
 
-/// An uncompressed layer of files.
+/// Returns an uncompressed layer of files.
 pub(crate) fn plain_layer<'a>(files: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Vec<u8> {
     let mut archive = tar::Builder::new(Vec::new());
     for (name, content) in files {
@@ -84,7 +84,7 @@ pub(crate) fn plain_layer<'a>(files: impl IntoIterator<Item = (&'a str, &'a [u8]
     archive.into_inner().unwrap_or_default()
 }
 
-/// Bytes, gzipped as densely as can be.
+/// Compresses bytes with gzip's best level.
 pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
     // Writing to memory does not fail.

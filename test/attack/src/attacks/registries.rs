@@ -1,4 +1,4 @@
-//! Registries that lie, drip, or send clients elsewhere.
+//! Registries with wrong content, slow transfers, or redirects.
 
 use std::convert::Infallible;
 use std::sync::Arc;

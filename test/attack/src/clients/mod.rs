@@ -1,5 +1,6 @@
-//! Hostile clients of catalogd: silent ones, slow readers, and bearers of bogus tokens. Well-behaved clients ask at the
-//! same time, from the same address where that is the harder case.
+//! Hostile clients of catalogd: silent ones, slow readers, and clients with bogus tokens.
+//!
+//! Well-behaved clients send requests at the same time, from the same address where that is the harder case.
 
 mod readers;
 mod silent;
@@ -25,28 +26,28 @@ use readers::Readers;
 use target::Target;
 
 const CLASS: &str = "clients";
-/// Name of the catalog that is read.
+/// Name of the served catalog.
 const CATALOG: &str = "clients";
-/// Package that well-behaved clients ask for.
+/// Package that well-behaved clients request.
 const PACKAGE: &str = "small";
-/// Interval between two looks at the figures.
+/// Sampling interval of memory.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Bounds of what an attack may cost, and of what others may notice.
+/// Limits for the cost of an attack, and for its effect on other clients.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
     /// Resident memory of catalogd, in KiB.
     memory: u64,
-    /// Memory of all TCP connections of the machine beyond what they had before, in KiB.
+    /// Additional memory of all TCP connections of the machine, in KiB.
     tcp: u64,
-    /// Time within which 99 of 100 requests of others are answered. Attackers that shake hands all the time take the
-    /// machine's processors, of which they have as many as catalogd: the bound is tight for those that do not.
+    /// Limit of the 99th percentile of other clients' response times. Attackers with continuous handshakes share the
+    /// machine's CPUs with catalogd: the tight limit is for other attacks.
     answered: Duration,
 }
 
 impl Bounds {
-    /// 64 MB and 256 MB in full. In small, bounds that a busy machine and an unoptimised build keep to, and that a
-    /// server without limits does not.
+    /// Returns 64 MB and 256 MB at full scale. At small scale, limits that a busy machine with an unoptimised build
+    /// keeps, and that a server without limits exceeds.
     fn of(scale: Scale) -> Self {
         match scale {
             Scale::Small => Self {
@@ -62,7 +63,7 @@ impl Bounds {
         }
     }
 
-    /// The same, with 50 ms in full.
+    /// Returns the same limits, with 50 ms at full scale.
     fn tight(scale: Scale) -> Self {
         let bounds = Self::of(scale);
         match scale {
@@ -75,7 +76,7 @@ impl Bounds {
     }
 }
 
-/// Arguments that catalogd needs for these attacks. `metrics` is the address of its metrics.
+/// Returns catalogd's arguments for these attacks. `metrics` is the address of its metrics.
 pub(crate) fn arguments(metrics: &str) -> Vec<String> {
     vec![format!("--metrics-bind-address={metrics}")]
 }
@@ -103,7 +104,7 @@ async fn serve(world: &World, image: Image) -> Result<()> {
     served.context("the catalog for clients is not served").map(drop)
 }
 
-/// A catalog of one small package, and as much else as slow clients ask for: 40 MB in full.
+/// Returns a catalog of one small package, and of large content for slow clients: 40 MB at full scale.
 fn content(scale: Scale) -> String {
     let objects = match scale {
         Scale::Small => 8,
@@ -122,10 +123,10 @@ fn content(scale: Scale) -> String {
     text
 }
 
-/// The figures of an attack while it goes on.
+/// Measurements during an attack.
 struct Watch {
     kernel: Kernel,
-    /// Memory of TCP, and of catalogd, in KiB.
+    /// Memory of TCP and of catalogd before the attack, in KiB.
     before: u64,
     resident: u64,
     began: Instant,
@@ -144,7 +145,7 @@ impl Watch {
         })
     }
 
-    /// Looks at the figures for a while.
+    /// Samples the memory of TCP for a while.
     async fn look(&mut self, time: Duration) -> Result<()> {
         let until = Instant::now() + time;
         while Instant::now() < until {
@@ -154,7 +155,7 @@ impl Watch {
         Ok(())
     }
 
-    /// The row of the attack; `what` says how many clients did what.
+    /// Returns the row of the attack; `what` describes the clients.
     fn end(self, name: &str, what: &str, readers: Readers, bounds: Bounds) -> Row {
         let took = self.began.elapsed();
         let outcome = (|| {
@@ -193,7 +194,7 @@ impl Watch {
     }
 }
 
-/// A row of an attack that could not be made.
+/// Returns the row of an attack that failed to run.
 fn broken(name: &str, error: &anyhow::Error) -> Row {
     Row {
         class: CLASS,
@@ -204,7 +205,7 @@ fn broken(name: &str, error: &anyhow::Error) -> Row {
     }
 }
 
-/// Memory that the kernel holds for TCP, in KiB.
+/// Returns the kernel's memory for TCP, in KiB.
 fn tcp_kib() -> Result<u64> {
     const PAGE_KIB: u64 = 4;
     let text = fs::read_to_string("/proc/net/sockstat").context("cannot read /proc/net/sockstat")?;

@@ -1,4 +1,4 @@
-//! Well-behaved clients that read while others attack.
+//! Well-behaved clients that read during an attack.
 
 use std::{
     sync::Arc,
@@ -13,22 +13,23 @@ use super::{
     target::{Stream, Target, answer, ask},
 };
 
-/// Readers at once.
+/// Number of concurrent readers.
 const READERS: usize = 4;
 /// Pause between two requests of a reader.
 const PAUSE: Duration = Duration::from_millis(20);
-/// New connections for one request: clients ask again when a server that is full closed one before it answered.
+/// Maximum number of new connections for one request: clients retry if a full server closes a connection before its
+/// response.
 const TRIES: usize = 3;
-/// Requests on one connection.
+/// Number of requests on one connection.
 const ON_ONE: usize = 10;
 
-/// The readers, until they are asked for their figures.
+/// Running readers, until their measurements are collected.
 pub(super) struct Readers {
     tasks: JoinSet<()>,
     times: mpsc::UnboundedReceiver<Result<Duration>>,
 }
 
-/// The figures of all readers.
+/// Measurements of all readers.
 pub(super) struct Answers {
     pub(super) count: usize,
     pub(super) failed: usize,
@@ -36,7 +37,7 @@ pub(super) struct Answers {
 }
 
 impl Readers {
-    /// Starts to read from 127.0.0.`last`.
+    /// Starts reading from 127.0.0.`last`.
     pub(super) fn start(target: &Arc<Target>, last: u8) -> Self {
         let (sender, times) = mpsc::unbounded_channel();
         let mut tasks = JoinSet::new();
@@ -78,7 +79,7 @@ impl Readers {
     }
 }
 
-/// Asks for a small package. The time includes a new connection, where the former one was closed.
+/// Requests a small package. The time includes a new connection if the previous one was closed.
 async fn read(target: &Target, last: u8, kept: &mut Option<Stream>) -> Result<Duration> {
     let path = format!("/catalogs/{CATALOG}/api/v1/metas?package=&name={PACKAGE}");
     let began = Instant::now();
@@ -99,7 +100,7 @@ async fn read(target: &Target, last: u8, kept: &mut Option<Stream>) -> Result<Du
     Ok(began.elapsed())
 }
 
-/// Asks on a new connection.
+/// Sends a request on a new connection.
 async fn once(target: &Target, last: u8, path: &str) -> Result<Stream> {
     let mut stream = target.connect(last, target.content).await?;
     ask(&mut stream, path, None).await?;

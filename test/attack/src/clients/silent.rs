@@ -1,4 +1,4 @@
-//! Clients that finish the TLS handshake and send nothing: 10,000 in full.
+//! Clients that complete the TLS handshake and send nothing: 10,000 at full scale.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,9 +15,9 @@ use super::{
 use crate::{Row, Scale};
 
 const NAME: &str = "silent";
-/// Connections that are opened at once.
+/// Number of connections that are opened concurrently.
 const AT_ONCE: usize = 64;
-/// Time after which a silent client is closed, and a busy machine's share.
+/// Time after which silent clients are disconnected, with a margin for busy machines.
 const CLOSED: Duration = Duration::from_secs(8);
 
 pub(super) async fn attack(target: &Arc<Target>, kernel: Kernel, scale: Scale) -> Row {

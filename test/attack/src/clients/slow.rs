@@ -1,4 +1,4 @@
-//! Clients that ask for a whole catalog and hardly read it, beside idle ones: 1,000 and 2,000 in full.
+//! Clients that request a whole catalog and hardly read it, beside idle ones: 1,000 and 2,000 at full scale.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,9 +14,9 @@ use super::{
 use crate::{Row, Scale};
 
 const NAME: &str = "slow";
-/// Clients that come at once.
+/// Number of clients that connect concurrently.
 const AT_ONCE: usize = 50;
-/// Bytes that a slow client reads in a second.
+/// Bytes that a slow client reads per second.
 const RATE: usize = 1024;
 
 pub(super) async fn attack(target: &Arc<Target>, kernel: Kernel, scale: Scale) -> Row {
@@ -37,7 +37,7 @@ async fn perform(target: &Arc<Target>, kernel: Kernel, scale: Scale) -> Result<R
     for number in (0..idle + slow).step_by(AT_ONCE) {
         for number in number..(number + AT_ONCE).min(idle + slow) {
             let target = target.clone();
-            // They come mixed.
+            // Idle and slow clients alternate.
             let all = idle + slow;
             let reads = number * slow / all != (number + 1) * slow / all;
             clients.spawn(async move { client(&target, reads).await });
@@ -52,7 +52,8 @@ async fn perform(target: &Arc<Target>, kernel: Kernel, scale: Scale) -> Result<R
     Ok(row)
 }
 
-/// A client that stays as long as it may: it asks for everything and reads little, or for little and nothing more.
+/// Runs a client that stays connected as long as possible: it requests all content and reads slowly, or requests
+/// little and idles.
 async fn client(target: &Target, slow: bool) -> Result<()> {
     let mut stream = target.connect(1, target.content).await?;
     if !slow {

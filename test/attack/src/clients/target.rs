@@ -1,4 +1,4 @@
-//! catalogd as clients reach it: over TLS, from any loopback address.
+//! catalogd as a target of clients: over TLS, from any loopback address.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -20,12 +20,12 @@ use tokio_rustls::{TlsConnector, client::TlsStream};
 
 use crate::World;
 
-/// Longest wait for one answer.
+/// Timeout of a response.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Longest head of an answer.
+/// Maximum length of a response's head.
 const HEAD: usize = 16 * 1024;
 
-/// Addresses of catalogd's servers, and the TLS to reach them.
+/// Addresses of catalogd's servers, and the TLS configuration for them.
 pub(super) struct Target {
     pub(super) content: SocketAddr,
     pub(super) metrics: SocketAddr,
@@ -51,7 +51,7 @@ impl Target {
         })
     }
 
-    /// Finishes a TLS handshake from 127.0.0.`last`.
+    /// Completes a TLS handshake from 127.0.0.`last`.
     pub(super) async fn connect(&self, last: u8, to: SocketAddr) -> Result<Stream> {
         let socket = TcpSocket::new_v4()?;
         socket.bind((Ipv4Addr::new(127, 0, 0, last), 0).into())?;
@@ -76,7 +76,7 @@ pub(super) async fn ask(stream: &mut Stream, path: &str, token: Option<&str>) ->
     Ok(stream.write_all(head.as_bytes()).await?)
 }
 
-/// Reads an answer with a known length to its end; returns its status.
+/// Reads a response with a known length to its end; returns its status.
 pub(super) async fn answer(stream: &mut Stream) -> Result<u16> {
     timeout(PATIENCE, read(stream))
         .await

@@ -1,4 +1,4 @@
-//! A flood of bogus tokens on the metrics, while a scraper with a good one asks from another address.
+//! A flood of bogus tokens on the metrics server, while a scraper with a valid token uses another address.
 
 use std::{
     sync::Arc,
@@ -25,7 +25,7 @@ use crate::{NAMESPACE, Row, Scale, World};
 
 const NAME: &str = "bogus tokens";
 const SCRAPER: &str = "scraper";
-/// The time that a scrape may take during the flood: far less than the twenty seconds after which a review is given up.
+/// Maximum duration of a scrape during the flood: far below the timeout of twenty seconds for a review.
 const SOON: Duration = Duration::from_secs(5);
 
 pub(super) async fn attack(world: &World, target: &Arc<Target>, kernel: Kernel, scale: Scale) -> Row {
@@ -48,7 +48,7 @@ async fn perform(world: &World, target: &Arc<Target>, kernel: Kernel, scale: Sca
         let target = target.clone();
         flood.spawn(async move {
             for round in 0.. {
-                // Whoever is cut off or refused comes again.
+                // Clients that are disconnected or refused come again.
                 let _ = scrape(&target, 1, &format!("bogus-{number}-{round}")).await;
                 sleep(Duration::from_millis(1)).await;
             }
@@ -82,7 +82,7 @@ async fn scrape(target: &Target, last: u8, token: &str) -> Result<u16> {
     answer(&mut stream).await
 }
 
-/// Makes a service account that may read metrics; returns a token of it.
+/// Creates a service account that may read metrics; returns its token.
 async fn scraper(world: &World) -> Result<String> {
     let (client, post) = (world.plane.client(), PostParams::default());
     let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), NAMESPACE);

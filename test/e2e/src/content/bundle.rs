@@ -1,4 +1,4 @@
-//! The files of one registry+v1 bundle.
+//! Files of one registry+v1 bundle.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use super::{Row, Word, package_name};
 
-/// An image that no node can pull; the pod stand-in is told so.
+/// An image that the pod stand-in never marks as pulled.
 pub const BAD_IMAGE: &str = "registry.invalid/bad-image:v0";
 
-/// The bundle of `row`: path → content.
+/// Returns the files of `row`'s bundle: path → content.
 pub fn files(row: &Row, id: &str) -> BTreeMap<String, Vec<u8>> {
     let package = package_name(&row.package, id);
     let mut files = BTreeMap::new();
@@ -75,7 +75,7 @@ fn config_map(name: &str, row: &Row, id: &str) -> Value {
     })
 }
 
-/// What real CRDs are large by: fields with long descriptions.
+/// Returns a CRD as large as real ones: fields with long descriptions.
 fn large_crd(number: usize, row: &Row, id: &str) -> Value {
     const FIELDS: usize = 200;
     let sentence = format!(
@@ -117,7 +117,7 @@ fn crd(id: &str, size: &Value) -> Value {
     })
 }
 
-/// Serves v1alpha1 beside v1, in which objects are stored.
+/// Returns a CRD that serves v1alpha1 beside v1, the storage version.
 fn two_versions_crd(id: &str) -> Value {
     let mut crd = crd(id, &json!({"type": "integer"}));
     if let Some(Value::Array(versions)) = crd.pointer_mut("/spec/versions")
@@ -208,7 +208,7 @@ fn csv(row: &Row, package: &str, id: &str) -> Value {
     })
 }
 
-/// Nothing answers them: failures are ignored, and no object is ever converted.
+/// Returns webhooks without a server: their failures are ignored, and no object is converted.
 fn webhooks(id: &str) -> Value {
     let group = format!("e2e-{id}.example.com");
     let webhook = |kind: &str, name: &str| {

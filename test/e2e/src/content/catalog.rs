@@ -1,4 +1,4 @@
-//! The file-based catalog of a table.
+//! File-based catalog of a table.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,25 +6,25 @@ use serde_json::{Value, json};
 
 use super::{Word, bundle_name, bundle_repository, package_name};
 
-/// A registry that exists nowhere; `registries.conf` names a mirror of it.
+/// A registry that does not exist; `registries.conf` names a mirror of it.
 pub const MIRRORED_REGISTRY: &str = "mirrored.invalid";
 
-/// One row of a catalog's table.
+/// A row of a catalog's table.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// The package, by its local name.
+    /// Local name of the package.
     pub package: String,
-    /// The bundle's version.
+    /// Version of the bundle.
     pub version: String,
-    /// The channel that the bundle is in.
+    /// Channel of the bundle.
     pub channel: String,
-    /// The version that it replaces; empty for none.
+    /// Version that the bundle replaces; empty for none.
     pub replaces: String,
-    /// What the bundle holds.
+    /// Content of the bundle.
     pub contents: Vec<Word>,
 }
 
-/// The catalog of `rows` as one JSON stream; images are at `registry`, `id` makes names unique.
+/// Returns the catalog of `rows` as one JSON stream; images are at `registry`, and `id` makes names unique.
 pub fn catalog_file(rows: &[Row], id: &str, registry: &str) -> String {
     let packages: BTreeSet<&str> = rows.iter().map(|row| row.package.as_str()).collect();
     let mut metas = Vec::new();
@@ -82,7 +82,7 @@ fn package_metas(package: &str, rows: &[&Row], id: &str, registry: &str) -> Vec<
     metas
 }
 
-/// The registry that the catalog names for the bundle.
+/// Returns the bundle's registry in the catalog.
 fn host<'a>(row: &Row, registry: &'a str) -> &'a str {
     if row.contents.contains(&Word::Mirrored) {
         MIRRORED_REGISTRY
@@ -91,7 +91,7 @@ fn host<'a>(row: &Row, registry: &'a str) -> &'a str {
     }
 }
 
-/// What a word says about the bundle in the catalog.
+/// Returns the catalog property of a keyword.
 fn property(word: &Word, id: &str) -> Option<Value> {
     let api = json!({"group": format!("e2e-{id}.example.com"), "version": "v1", "kind": "Test"});
     Some(match word {

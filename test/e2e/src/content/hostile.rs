@@ -1,4 +1,4 @@
-//! Catalogs' images that are made to do harm.
+//! Hostile catalog images.
 
 use std::io::{self, Read as _, Write as _};
 
@@ -6,13 +6,13 @@ use anyhow::{Context as _, bail};
 use flate2::{Compression, write::GzEncoder};
 use tar::{EntryType, Header};
 
-/// The layer of a hostile catalog below `/configs`, gzipped, by what it does.
+/// Returns the gzipped layer of a hostile catalog below `/configs`, by its kind of attack.
 ///
 /// # Errors
-/// There is no such word, or memory cannot be written to.
+/// The kind is unknown, or writing to memory failed.
 pub fn layer(what: &str) -> anyhow::Result<Vec<u8>> {
     match what {
-        // A thousand times larger than it looks, and beyond what small layers may be.
+        // A thousand times larger than its compressed size, and above the limit of small layers.
         "is a bomb" => file(
             "configs/catalog.json",
             80 << 20,
@@ -48,7 +48,7 @@ fn file(name: &str, size: u64, content: &mut dyn io::Read) -> anyhow::Result<Vec
     finish(archive)
 }
 
-/// An empty entry whose name is taken as it is.
+/// Returns a layer with an empty entry of an unchecked name.
 fn named(name: &str, kind: EntryType) -> anyhow::Result<Vec<u8>> {
     let mut archive = archive();
     let mut header = header(kind, 0);
@@ -72,7 +72,7 @@ fn header(kind: EntryType, size: u64) -> Header {
 type Archive = tar::Builder<GzEncoder<Vec<u8>>>;
 
 fn archive() -> Archive {
-    // A bomb is as dense as can be: at the fastest level it would be no more than 160 times as large as it looks.
+    // Best compression: at the fastest level the ratio would be at most 160.
     tar::Builder::new(GzEncoder::new(Vec::new(), Compression::best()))
 }
 

@@ -1,60 +1,60 @@
-//! The vocabulary of a bundle's contents.
+//! Keywords of a bundle's contents.
 
 use anyhow::{Context as _, bail};
 
-/// One word of a row's `contents`.
+/// A keyword of a row's `contents`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Word {
     /// A CustomResourceDefinition that the CSV owns.
     Crd,
     /// A Deployment with its service account and a permission.
     Deployment,
-    /// A Deployment whose image can never become ready.
+    /// A Deployment whose image is never pulled.
     BadImage,
-    /// `ConfigMap` `test-configmap-<id>` that holds the version.
+    /// `ConfigMap` `test-configmap-<id>` with the version.
     ConfigMap,
     /// A second `ConfigMap`, `extra-configmap-<id>`.
     ExtraConfigMap,
-    /// An object of a kind that bundles must not hold.
+    /// An object of a kind that bundles must not contain.
     Ingress,
-    /// Leaves the ClusterServiceVersion out: no valid bundle.
+    /// Omits the ClusterServiceVersion: an invalid bundle.
     NoCsv,
     /// The image is not pushed.
     NoImage,
     /// Deprecates the bundle with a message.
     Deprecated(String),
-    /// A CustomResourceDefinition as `Crd`, in which `size` is at most 5.
+    /// Variant of `Crd` with `size` at most 5.
     SmallCrd,
-    /// A CustomResourceDefinition as `Crd`, which also serves v1alpha1.
+    /// Variant of `Crd` that also serves v1alpha1.
     TwoVersionsCrd,
-    /// Webhooks that the Deployment serves: one that validates, and the conversion of the `Crd`.
+    /// Webhooks of the Deployment: a validating one, and the conversion of the `Crd`.
     Webhooks,
-    /// The image is said to hold another format.
+    /// Declares another bundle format.
     Format(String),
-    /// Needs a package in a range of versions: `NAME RANGE`.
+    /// Requires a package in a range of versions: `NAME RANGE`.
     RequiresPackage(String),
-    /// Needs the API of the scenario's CustomResourceDefinition.
+    /// Requires the API of the scenario's CustomResourceDefinition.
     RequiresApi,
-    /// Needs an installed bundle of a color, by an expression.
+    /// Requires an installed bundle of a color, by a CEL expression.
     RequiresColor(String),
-    /// Has a color.
+    /// Property with a color.
     Color(String),
-    /// Needs something that cannot be read.
+    /// Requires an invalid constraint.
     BrokenConstraint,
-    /// Declares an install mode; AllNamespaces when there is none.
+    /// Declares an install mode; AllNamespaces by default.
     InstallMode(String),
-    /// So many more `CustomResourceDefinition`s of 820 kB each, which change with every version.
+    /// Number of additional `CustomResourceDefinition`s of 820 kB each, which change with every version.
     LargeCrds(usize),
-    /// So many more `ConfigMap`s, `many-NUMBER-<id>`, which change with every version.
+    /// Number of additional `ConfigMap`s, `many-NUMBER-<id>`, which change with every version.
     Many(usize),
-    /// A property of the bundle, `TYPE=VALUE`, as its CSV's annotation has them.
+    /// A property of the bundle, `TYPE=VALUE`, in the annotation of its CSV.
     Property(String),
-    /// The catalog names the image on a registry that only a mirror serves.
+    /// The catalog references the image at a registry that only a mirror serves.
     Mirrored,
 }
 
 impl Word {
-    /// Parses a comma-separated list of words.
+    /// Parses a comma-separated list of keywords.
     pub fn parse_list(text: &str) -> anyhow::Result<Vec<Self>> {
         text.split(',')
             .map(str::trim)

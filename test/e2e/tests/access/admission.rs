@@ -1,4 +1,4 @@
-//! The optional admission policies, as the real API server carries them out.
+//! Optional admission policies, as the real API server enforces them.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 const LIMIT: Duration = Duration::from_mins(1);
 const CONTROLLER: &str = "system:serviceaccount:olmv1-system:operator-controller-controller-manager";
-/// May write the kinds, as far as RBAC goes.
+/// Group with write access to the kinds by RBAC.
 const WRITERS: &str = "writers";
 
 fn kind(kind: &str, plural: &str) -> ApiResource {
@@ -45,7 +45,7 @@ fn set(name: &str) -> Result<DynamicObject> {
     }))?)
 }
 
-/// The text of a refusal by a policy; an error for anything else.
+/// Returns the message of a policy's refusal, or an error for any other response.
 fn refusal<T: std::fmt::Debug>(answer: kube::Result<T>) -> Result<String> {
     match answer {
         Err(kube::Error::Api(status)) if status.code == 403 => Ok(status.message.clone()),
@@ -110,7 +110,7 @@ async fn only_listed_users_leave_out_the_service_account() -> Result<()> {
                     lists may leave it out, and \"jane\" is not listed";
     ensure!(text.contains(expected), "{text}");
 
-    // With an account it passes, as long as that stays.
+    // A spec with an account passes, as long as the account stays.
     jane.create(&params, &extension("limited", &with_account)?)
         .await?;
     let selects = json!({"spec": {"source": {"catalog": {"version": "1.0.0"}}}});
@@ -118,8 +118,8 @@ async fn only_listed_users_leave_out_the_service_account() -> Result<()> {
     let without = json!({"spec": {"serviceAccount": null}});
     ensure!(refusal(merge(&jane, "limited", without.clone()).await)?.contains(expected));
 
-    // What was there before the policy: metadata and status are written, the spec is not. The API server refuses an empty name
-    // by the schema, so that null is the only way to leave it out.
+    // Objects from before the policy: metadata and status are writable, the spec is not. The schema refuses an empty
+    // name, so that null is the only way to omit it.
     merge(&jane, "before", json!({"metadata": {"labels": {"a": "b"}}})).await?;
     ensure!(refusal(merge(&jane, "before", selects.clone()).await)?.contains(expected));
     let held = json!({"metadata": {"finalizers": ["olm.operatorframework.io/test"]}});
@@ -130,7 +130,7 @@ async fn only_listed_users_leave_out_the_service_account() -> Result<()> {
         .await?;
     merge(&controller, "before", json!({"metadata": {"finalizers": null}})).await?;
 
-    // A group is listed from the beginning, a user when somebody lists him.
+    // The ConfigMap lists the group from the start, the user later.
     administrator
         .create(&params, &extension("free", &Value::Null)?)
         .await?;
@@ -181,7 +181,7 @@ async fn only_the_controller_writes_revisions() -> Result<()> {
         ensure!(refusal(answer)?.contains(expected), "{change}");
         merge(&controller, "x-1", change).await?;
     }
-    // The garbage collector and people with a stuck object need these.
+    // The garbage collector and administrators with a stuck object need these changes.
     merge(
         &jane,
         "x-1",

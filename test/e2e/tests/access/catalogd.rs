@@ -1,4 +1,4 @@
-//! catalogd through its whole life, with the rights of `config/rbac/catalogd.yaml`: none is missing and none is superfluous.
+//! Life cycle of catalogd with the rights of `config/rbac/catalogd.yaml`: all are sufficient, and all are used.
 
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ async fn catalogd_uses_every_right_it_is_given_and_needs_no_other() -> Result<()
     };
     let mut catalogd = Catalogd::start_with(&control_plane, &registry, options).await?;
 
-    // The reason of a condition comes and goes twice: the second event joins the first.
+    // The reason of a condition changes back and forth: the second event joins the first.
     let good = format!("{}/rights/catalog:v1", registry.host());
     let absent = format!("{}/rights/catalog:absent", registry.host());
     for reference in [&good, &absent, &good, &absent, &good] {
@@ -65,7 +65,7 @@ async fn catalogd_uses_every_right_it_is_given_and_needs_no_other() -> Result<()
     serving(&cluster, "goes", "Serving", true).await?;
     scraped(&client, &metrics).await?;
 
-    // While it is away, its certificate is spoilt, and a catalog goes of which content is on its disk.
+    // While catalogd is stopped, the test corrupts its certificate and deletes a catalog whose content is on disk.
     catalogd.controller().stop();
     let spoilt = json!({"data": {"tls.crt": "AAAA"}});
     cluster.merge(CERTIFICATE, SYSTEM_NAMESPACE, &spoilt).await?;
@@ -73,7 +73,7 @@ async fn catalogd_uses_every_right_it_is_given_and_needs_no_other() -> Result<()
     cluster.merge("clustercatalog/goes", "", &unheld).await?;
     let (api, name) = cluster.lookup("clustercatalog/goes", "").await?;
     api.delete(&name, &DeleteParams::default()).await?;
-    // Its content is removed by whoever looks first; of an unpacked image alone only the collector knows.
+    // Several components remove the content; only the collector removes the unpacked image.
     std::fs::create_dir_all(cache.path().join("unpack/left-behind"))?;
     catalogd.controller().restart().await?;
 
@@ -92,7 +92,7 @@ async fn catalogd_uses_every_right_it_is_given_and_needs_no_other() -> Result<()
     Ok(())
 }
 
-/// A pull secret that catalogd finds by its own account.
+/// Creates a pull secret that catalogd finds through its service account.
 async fn pull_secret(cluster: &Cluster) -> Result<()> {
     for object in [
         json!({
@@ -121,7 +121,7 @@ async fn catalog(cluster: &Cluster, name: &str, reference: &str) -> Result<()> {
         .await
 }
 
-/// Waits until a condition says of the newest spec that all is well, or that it is not.
+/// Waits until a condition reports success or failure for the newest spec.
 async fn serving(cluster: &Cluster, name: &str, condition: &str, well: bool) -> Result<()> {
     let what = format!("{name} to be {condition}, well: {well}");
     eventually(LIMIT, &what, async || {
@@ -140,7 +140,7 @@ async fn serving(cluster: &Cluster, name: &str, condition: &str, well: bool) -> 
     .await
 }
 
-/// Asks for metrics with the token of somebody who may not read them.
+/// Requests metrics with a token that has no right to read them.
 async fn scraped(client: &Client, metrics: &Port) -> Result<()> {
     let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
     let request = TokenRequest {

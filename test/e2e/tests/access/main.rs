@@ -1,4 +1,4 @@
-//! Who may do what: the rights that `config/` grants and those that are used, and the optional admission policies.
+//! Access control: the rights in `config/` against the used ones, and the optional admission policies.
 
 mod admission;
 mod catalogd;

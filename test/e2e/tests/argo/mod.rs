@@ -1,4 +1,4 @@
-//! The health script for Argo CD in `docs/status.md`, run: what it makes of every status there can be.
+//! The health script for Argo CD in `docs/status.md`, executed on every possible status.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{object, outcomes, time};
 
-/// How many statuses are tried of those that differ in their texts alone.
+/// Maximum number of statuses that differ only in their texts.
 const OF_EACH: usize = 4;
 
 fn script() -> String {
@@ -23,7 +23,7 @@ fn script() -> String {
     script.to_owned()
 }
 
-/// A value as Lua writes it. Texts are told as JSON tells them: none here has what the two escape differently.
+/// Formats a value as Lua. Strings use JSON's escapes: none here has characters that the two escape differently.
 fn lua(value: &Value) -> String {
     match value {
         Value::Null => "nil".to_owned(),
@@ -41,7 +41,7 @@ fn lua(value: &Value) -> String {
     }
 }
 
-/// The status and the message that the script gives to `object`.
+/// Returns the script's status and message for `object`.
 fn health(script: &str, object: &Value) -> (String, String) {
     let source = format!(
         "local obj = {}\nlocal function health()\n{script}\nend\nlocal found = health()\nreturn found.status .. \"\\n\" .. found.message",
@@ -87,7 +87,7 @@ fn the_documented_script_says_what_the_conditions_say() {
         let expected = match verdict(&now) {
             Verdict::Current => "Healthy",
             Verdict::Failed => "Degraded",
-            // At rest, and not available: Argo CD has a word for it, kstatus has none.
+            // At rest and not available: Argo CD has a status for this, kstatus has none.
             _ if find("Reconciling").is_none() => "Degraded",
             _ => "Progressing",
         };

@@ -1,6 +1,6 @@
-//! Runs the features of `test/e2e/features` against a real control plane, registry and the real binaries.
+//! Runs the features of `test/e2e/features` on a real control plane, registry and the real binaries.
 //!
-//! The closing line has the form of the standard test runner, so that totals over all suites can be summed.
+//! The last line has the format of the standard test runner, so that totals over all suites can be summed.
 
 #![expect(
     clippy::panic,
@@ -21,10 +21,10 @@ use cucumber::writer::Stats as _;
 
 use crate::world::OlmWorld;
 
-/// How many scenarios run side by side: they wait more than they work.
+/// Number of concurrent scenarios: they mostly wait.
 const CONCURRENCY: usize = 8;
 
-/// Checks every status that the scenarios brought about against what tools expect; says what is wrong with how many.
+/// Checks all statuses of the run against the rules of kstatus; returns the number of inconsistencies.
 async fn status_faults() -> usize {
     let Ok(environment) = olm_e2e::environment::Environment::shared().await else {
         return 1;
@@ -38,7 +38,7 @@ async fn status_faults() -> usize {
     for fault in &faults {
         println!("  {fault}");
     }
-    // A run of scenarios without extensions has nothing to check.
+    // A run of scenarios without extensions has no statuses to check.
     faults.len()
 }
 

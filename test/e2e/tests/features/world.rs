@@ -1,4 +1,4 @@
-//! What one scenario knows: its names, its catalogs and what it saw installed.
+//! State of one scenario: its names, its catalogs and its observations.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -16,13 +16,13 @@ use serde_json::Value;
 
 use crate::steps::Certificate;
 
-/// How long a condition may take to come; generous, since a failure is what it delays.
+/// Timeout of a step; generous, since it only delays failures.
 pub(crate) const STEP_TIMEOUT: Duration = Duration::from_secs(90);
 
-/// The objects of one kind that an extension had at one moment.
+/// Objects of one kind that an extension had at one point in time.
 pub(crate) struct Noted {
     pub(crate) kind: ApiResource,
-    /// The resourceVersion of that moment.
+    /// resourceVersion at that time.
     pub(crate) version: String,
     /// (`kind/name`, uid).
     pub(crate) objects: Vec<(String, String)>,
@@ -33,23 +33,23 @@ pub(crate) struct Noted {
 #[world(init = Self::new)]
 pub(crate) struct OlmWorld {
     pub(crate) environment: &'static Environment,
-    /// Makes every name of the scenario its own.
+    /// Unique part of all names of the scenario.
     pub(crate) id: String,
-    /// Versions of catalogs that are not published yet: (catalog, version) → rows.
+    /// Unpublished versions of catalogs: (catalog, version) → rows.
     pub(crate) versions: BTreeMap<(String, String), Vec<Row>>,
     /// Digests of published catalogs: (catalog, version) → digest.
     pub(crate) digests: BTreeMap<(String, String), String>,
-    /// What the content API answered last.
+    /// Last response of the content API.
     pub(crate) answer: Option<Answer>,
     /// `kind/name` → uid of objects that the scenario removed.
     pub(crate) removed: BTreeMap<String, String>,
-    /// What the extension had when the scenario had it noted.
+    /// Objects of the extension at the time of the step that noted them.
     pub(crate) noted: Vec<Noted>,
-    /// The serving certificate that the scenario saw, and where it is trusted.
+    /// Serving certificate that the scenario observed, and its trust.
     pub(crate) certificate: Option<Certificate>,
 }
 
-/// An answer of catalogd's, as it came over the wire.
+/// A raw response of catalogd.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
@@ -83,12 +83,12 @@ impl OlmWorld {
         self.environment.cluster()
     }
 
-    /// The ClusterExtension's name.
+    /// Returns the name of the ClusterExtension.
     pub(crate) fn name(&self) -> String {
         format!("ce-{}", self.id)
     }
 
-    /// The namespace that it installs to.
+    /// Returns the install namespace.
     pub(crate) fn namespace(&self) -> String {
         format!("ns-{}", self.id)
     }
@@ -97,7 +97,7 @@ impl OlmWorld {
         format!("{name}-catalog-{}", self.id)
     }
 
-    /// Puts the scenario's names in the place of `${...}`.
+    /// Expands `${...}` to the scenario's names.
     pub(crate) fn expand(&self, text: &str) -> String {
         let mut out = text
             .replace("${NAME}", &self.name())
@@ -123,7 +123,7 @@ impl OlmWorld {
         out
     }
 
-    /// The entity tag of the last answer.
+    /// Returns the entity tag of the last response.
     fn etag(&self) -> String {
         let tag = self.answer.as_ref().and_then(|answer| answer.headers.get("etag"));
         tag.and_then(|tag| tag.to_str().ok())
@@ -131,13 +131,13 @@ impl OlmWorld {
             .to_owned()
     }
 
-    /// The YAML of a step's text block, with names put in.
+    /// Parses the YAML of a step's text block, with names expanded.
     pub(crate) fn document(&self, text: &str) -> anyhow::Result<Value> {
         let text = self.expand(text);
         serde_saphyr::from_str(&text).with_context(|| format!("not YAML: {text}"))
     }
 
-    /// Pushes the bundles of `rows` and the catalog of them; returns the catalog image's reference.
+    /// Pushes the bundles and the catalog of `rows`; returns the catalog image's reference.
     pub(crate) async fn publish(
         &mut self,
         catalog: &str,
@@ -174,7 +174,7 @@ impl OlmWorld {
         Ok(())
     }
 
-    /// Waits until `look` returns `Ok`; its error is what was seen last.
+    /// Waits until `check` returns `Ok`; panics with its last error.
     pub(crate) async fn eventually<T>(&self, what: &str, look: impl AsyncFnMut() -> anyhow::Result<T>) -> T {
         match eventually(STEP_TIMEOUT, what, look).await {
             Ok(value) => value,
@@ -182,7 +182,7 @@ impl OlmWorld {
         }
     }
 
-    /// Cleans up behind a scenario that went well; a failed one leaves its objects to look at.
+    /// Cleans up after a successful scenario; a failed one keeps its objects for inspection.
     pub(crate) async fn finish(&self, title: &str, failed: bool) {
         let cluster = self.cluster();
         if failed {

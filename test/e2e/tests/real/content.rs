@@ -1,4 +1,4 @@
-//! Publishing real content: the whole catalog as it is, and the bundles that are there.
+//! Publishes real content: the complete catalog, and the available bundles.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,9 +9,9 @@ use serde_json::json;
 
 use crate::plan::PLANS;
 
-/// Where the real catalog says that its bundles are.
+/// Repository of the bundles in the real catalog.
 pub(crate) const HOME: &str = "quay.io/community-operator-pipeline-prod";
-/// The same path in the local registry.
+/// Path of that repository in the local registry.
 pub(crate) const MIRROR: &str = "community-operator-pipeline-prod";
 
 /// Pushes the catalog of all packages; returns its reference.
@@ -23,7 +23,7 @@ pub(crate) async fn catalog(vectors: &Path, registry: &Registry) -> anyhow::Resu
     push(image, registry, "catalogs/community:v4.21").await
 }
 
-/// Pushes a catalog of the one package that the real catalog does not have, with the versions that are there.
+/// Pushes a catalog of the package that the real catalog lacks, with the available versions.
 pub(crate) async fn extra_catalog(
     vectors: &Path,
     registry: &Registry,

@@ -1,8 +1,8 @@
 //! Real operators from the real catalog, through real registry pulls: install, upgrade along the graph, delete.
 //!
-//! The content is read from the folder that `OLM_VECTORS` names (`catalogs/`, `bundles/`, `render/`). Only the
-//! bundles that are there are pushed; every other host is rewritten to the local registry or blocked, so nothing
-//! leaves the machine. The operators' own containers cannot run here: the pod stand-in marks their pods ready.
+//! `OLM_VECTORS` names the folder of the content (`catalogs/`, `bundles/`, `render/`). The test pushes only the
+//! available bundles; every other host is redirected to the local registry or blocked, so that no request leaves the
+//! machine. The operators' containers cannot run here: the pod stand-in marks their pods ready.
 
 mod content;
 mod plan;
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 #[tokio::test(flavor = "multi_thread")]
 async fn real_operators_install_upgrade_and_go() -> anyhow::Result<()> {
     let Some(vectors) = std::env::var_os("OLM_VECTORS").map(PathBuf::from) else {
-        // Written past the test runner's capture, so that nobody takes this run for a full one.
+        // Bypasses the test runner's capture, so that the skip is visible.
         writeln!(
             std::io::stderr(),
             "SKIPPED: OLM_VECTORS is not set, so no real operator was installed"

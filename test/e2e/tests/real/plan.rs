@@ -1,21 +1,21 @@
-//! Which operators, in which versions and with which configuration.
+//! Tested operators, with versions and configuration.
 
-/// One operator's way through its life.
+/// Test plan of one operator.
 pub(crate) struct Plan {
-    /// The package in the catalog.
+    /// Package in the catalog.
     pub(crate) package: &'static str,
-    /// The versions, each an edge of the catalog's graph after the first.
+    /// Versions; each one after the first is an edge of the catalog's graph.
     pub(crate) versions: &'static [&'static str],
-    /// Where it watches.
+    /// Install mode.
     pub(crate) watch: Watch,
-    /// Whether CRD upgrade safety has to be set aside: upstream, too, refuses one of the upgrades otherwise.
+    /// Disables CRD upgrade safety: upstream refuses one of the upgrades as well.
     pub(crate) unsafe_crds: bool,
 }
 
-/// The install mode that is asked for.
+/// Install mode of an operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Watch {
-    /// No configuration: AllNamespaces.
+    /// AllNamespaces, without configuration.
     All,
     /// The install namespace.
     Own,
@@ -32,7 +32,7 @@ const fn plan(package: &'static str, versions: &'static [&'static str], watch: W
     }
 }
 
-/// For graphs whose CRDs lose fields on the way, which the strict check refuses.
+/// Returns a plan for a graph whose CRDs lose fields, which the strict check refuses.
 const fn unsafe_crds(package: &'static str, versions: &'static [&'static str]) -> Plan {
     Plan {
         package,
@@ -42,8 +42,8 @@ const fn unsafe_crds(package: &'static str, versions: &'static [&'static str]) -
     }
 }
 
-/// The ten operators with three consecutive versions each, then other shapes: install modes, several
-/// deployments, webhooks.
+/// Operators with up to three consecutive versions each, then other shapes: install modes, several deployments,
+/// webhooks.
 pub(crate) const PLANS: [Plan; 16] = [
     unsafe_crds("argocd-operator", &["0.16.0", "0.17.0", "0.18.0"]),
     plan(

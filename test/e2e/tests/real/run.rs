@@ -1,4 +1,4 @@
-//! One operator after the other, with what it took.
+//! Runs the plans one after another and measures them.
 
 use std::fmt;
 use std::io::Write as _;
@@ -16,15 +16,15 @@ use crate::content;
 use crate::plan::{PLANS, Plan, Watch};
 
 const TIMEOUT: Duration = Duration::from_mins(1);
-/// The same for a deletion. The API server was seen to forget a CRD that is being deleted, with nothing of it left, until its
-/// controller goes through all of them again, which it does every five minutes.
+/// Timeout of a deletion. The API server may forget a CRD under deletion, although none of its objects is left,
+/// until the resync of its controller every five minutes.
 const GONE_WITHIN: Duration = Duration::from_mins(7);
 
-/// The columns of an [`Outcome`]'s line.
+/// Columns of an [`Outcome`]'s line.
 const HEADER: &str =
     "package                            version           objects    install   upgrades    delete  result";
 
-/// What became of one operator.
+/// Outcome of one operator.
 pub(crate) struct Outcome {
     pub(crate) package: &'static str,
     pub(crate) failure: Option<String>,
@@ -57,7 +57,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Runs all plans against one environment.
+/// Runs all plans in one environment.
 pub(crate) async fn all(vectors: &Path) -> anyhow::Result<Vec<Outcome>> {
     let environment = Environment::start().await?;
     let cluster = environment.cluster();
@@ -76,7 +76,7 @@ pub(crate) async fn all(vectors: &Path) -> anyhow::Result<Vec<Outcome>> {
     catalog(&cluster, "extra", &extra).await?;
 
     let mut outcomes = Vec::new();
-    // A developer's way to look at some of them only.
+    // A filter for developers.
     let only = std::env::var("OLM_REAL_ONLY").unwrap_or_default();
     for plan in PLANS
         .iter()
@@ -140,7 +140,7 @@ async fn life(cluster: &Cluster, plan: &Plan, outcome: &mut Outcome) -> anyhow::
     .await
 }
 
-/// Several operators bring objects of the Prometheus operator's kinds; the cluster serves those, without a schema.
+/// Creates the Prometheus operator's kinds without a schema; several operators have objects of these kinds.
 async fn monitoring_kinds(cluster: &Cluster) -> anyhow::Result<()> {
     const GROUP: &str = "monitoring.coreos.com";
     for (kind, plural) in [

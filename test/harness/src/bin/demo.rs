@@ -19,7 +19,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Completes at Ctrl-C, and when we are told to end.
+/// Completes at Ctrl-C or SIGTERM.
 async fn interrupted() {
     let Ok(mut terminate) = signal(SignalKind::terminate()) else {
         return;

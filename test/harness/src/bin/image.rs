@@ -12,7 +12,7 @@ use olm_harness::controller_image::{Made, controller_image};
 struct Args {
     /// catalogd or operator-controller.
     component: String,
-    /// Its static binary.
+    /// Static binary of the component.
     binary: PathBuf,
     /// Target: HOST[:PORT]/NAME:TAG.
     image: oci_client::Reference,
@@ -25,7 +25,7 @@ struct Args {
     /// Push by plain HTTP.
     #[arg(long)]
     plain_http: bool,
-    /// USER:PASSWORD of the registry; better in the environment.
+    /// USER:PASSWORD of the registry; preferably from the environment.
     #[arg(long, env = "REGISTRY_AUTH", hide_env_values = true)]
     auth: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Output of the demo: lines with the time since its start, and changed conditions.
+//! Output of the demo: lines with the time since the start, and changed conditions.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-/// Prints to stdout.
+/// Printer to stdout.
 #[derive(Debug)]
 pub struct Console {
     started: Instant,
@@ -24,7 +24,7 @@ impl Default for Console {
 }
 
 impl Console {
-    /// A line with the seconds since the start.
+    /// Prints a line with the seconds since the start.
     pub fn line(&self, text: &str) {
         self.plain(&format!(
             "[{:6.1} s] {text}",
@@ -32,13 +32,13 @@ impl Console {
         ));
     }
 
-    /// A line as it is.
+    /// Prints a line.
     pub fn plain(&self, text: &str) {
-        // Nobody reads any more: the demo itself still goes on.
+        // The demo continues even if stdout is closed.
         let _ = writeln!(std::io::stdout(), "{text}");
     }
 
-    /// A line for each condition that is new or says something else than when it was printed last.
+    /// Prints a line for each condition that is new or has changed since it was printed.
     pub fn conditions(&self, object: &str, conditions: &[Condition]) {
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         for condition in conditions {

@@ -1,4 +1,4 @@
-//! Content that the demo installs: our own sample, or somebody's catalog and bundles.
+//! Content that the demo installs: the sample, or a given catalog with bundles.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,28 +20,28 @@ const DEPTH: usize = 3;
 /// Version to install or to upgrade to.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
-    /// The catalog's image.
+    /// Image of the catalog.
     pub(super) catalog: String,
-    /// The version that is to be installed afterwards.
+    /// Version that is installed after the step.
     pub(super) version: String,
-    /// Version that the extension asks for; none if any may be chosen.
+    /// Version that the extension requests; `None` for any.
     pub(super) pin: Option<String>,
 }
 
-/// Pushed images, and the steps of the demo.
+/// Pushed images, and the upgrades of the demo.
 #[derive(Clone, Debug)]
 pub(super) struct Content {
     pub(super) package: String,
     pub(super) channels: Vec<String>,
     /// Namespace to watch, for operators that cannot watch all namespaces.
     pub(super) watch_namespace: Option<String>,
-    /// The watched namespace, when it is not the one that is installed into.
+    /// The watched namespace, if it is not the install namespace.
     pub(super) other_namespace: Option<String>,
     pub(super) steps: Vec<Step>,
 }
 
 impl Content {
-    /// Pushes our own sample: a catalog that has 1.0.0, and its next edition, which brings 1.1.0.
+    /// Pushes the sample: a catalog with 1.0.0, and its next edition, which adds 1.1.0.
     pub(super) async fn sample(registry: &Registry, console: &Console) -> Result<Self> {
         let testdata = workspace::testdata();
         for version in SAMPLE_VERSIONS {
@@ -74,7 +74,7 @@ impl Content {
         })
     }
 
-    /// Pushes somebody's bundles, and their catalog with these bundles' images named where they are now.
+    /// Pushes given bundles, and their catalog with the new references of the bundles' images.
     pub(super) async fn given(
         registry: &Registry,
         console: &Console,
@@ -152,10 +152,10 @@ impl Content {
     }
 }
 
-/// The image of an edition of the sample catalog, with its bundles at this registry.
+/// Builds the image of an edition of the sample catalog, with its bundles at this registry.
 ///
 /// # Errors
-/// When the test data cannot be read.
+/// The test data is unreadable.
 fn sample_catalog(edition: &str, host: &str) -> Result<ImageBuilder> {
     let path = workspace::testdata()
         .join("sample-catalog")
@@ -168,7 +168,7 @@ fn sample_catalog(edition: &str, host: &str) -> Result<ImageBuilder> {
         .file("configs/catalog.yaml", text.replace("{registry}", host)))
 }
 
-/// The namespace to watch, when the operator cannot watch all of them.
+/// Returns the namespace to watch if the operator cannot watch all namespaces.
 fn watch_namespace(install_modes: &Value) -> Option<String> {
     let supported = |mode: &str| {
         install_modes.as_array().into_iter().flatten().any(|entry| {
@@ -208,7 +208,7 @@ fn sorted(dir: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// The name of the bundle's `ClusterServiceVersion` and its install modes.
+/// Returns the name of the bundle's `ClusterServiceVersion` and its install modes.
 fn csv_of(dir: &Path) -> Result<(String, Value)> {
     for path in sorted(&dir.join("manifests"))? {
         let Ok(text) = fs::read_to_string(&path) else {
@@ -253,7 +253,7 @@ fn read_texts(dir: &Path, prefix: &str, files: &mut BTreeMap<String, String>) ->
     Ok(())
 }
 
-/// The metas of the files that speak of the package or of a bundle that is there.
+/// Returns the metas of all files that mention the package or a pushed bundle.
 fn relevant_metas(
     files: &BTreeMap<String, String>,
     package: &str,
@@ -278,7 +278,7 @@ fn relevant_metas(
     Ok(metas)
 }
 
-/// Returns the new references of the images that the catalog names.
+/// Returns the new references of the images in the catalog.
 fn moved_images(metas: &[Meta], pushed: &BTreeMap<String, (PathBuf, String)>) -> BTreeMap<String, String> {
     let mut moved = BTreeMap::new();
     for meta in metas.iter().filter(|meta| meta.schema == schema::BUNDLE) {
@@ -299,7 +299,7 @@ fn moved_images(metas: &[Meta], pushed: &BTreeMap<String, (PathBuf, String)>) ->
     moved
 }
 
-/// The text with each image where it is now; `None` when it names none.
+/// Replaces each image by its new reference; returns `None` if the text has none of them.
 fn replace_images(text: &str, moved: &BTreeMap<String, String>) -> Option<String> {
     let mut changed: Option<String> = None;
     for (old, new) in moved {
@@ -311,7 +311,7 @@ fn replace_images(text: &str, moved: &BTreeMap<String, String>) -> Option<String
     changed
 }
 
-/// Replaces `old` where it does not go on: `a:1.2` is not in `a:1.25`.
+/// Replaces whole occurrences of `old`: `a:1.2` is not part of `a:1.25`.
 fn replace_whole(text: &str, old: &str, new: &str) -> String {
     let mut result = String::with_capacity(text.len());
     let mut rest = text;

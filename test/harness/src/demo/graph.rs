@@ -1,4 +1,4 @@
-//! The way of upgrades through the bundles that are there.
+//! Upgrade path through the available bundles.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -6,17 +6,17 @@ use anyhow::{Context, Result, bail};
 use olm_fbc::{Bundle, Entry, PackageContent};
 use olm_version::{SkipRange, VersionRelease};
 
-/// A bundle on the way.
+/// A bundle on the upgrade path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stop {
     pub(super) name: String,
     pub(super) version: String,
 }
 
-/// The shortest way from the oldest bundle that is `present` and leads to it, to the newest present.
+/// Returns the shortest path from the oldest `present` bundle with a path to the newest one.
 ///
 /// # Errors
-/// When no bundle is present.
+/// No bundle is present.
 pub(super) fn path(content: &PackageContent, present: impl Fn(&Bundle) -> bool) -> Result<Vec<Stop>> {
     let mut bundles: Vec<(&str, VersionRelease)> = Vec::new();
     for bundle in content.bundles.iter().filter(|bundle| present(bundle)) {
@@ -26,7 +26,7 @@ pub(super) fn path(content: &PackageContent, present: impl Fn(&Bundle) -> bool) 
             version.with_context(|| format!("bundle {} has no version", bundle.name))?,
         ));
     }
-    // What is in no channel cannot be installed.
+    // A bundle outside of all channels cannot be installed.
     let in_channel = |name: &str| entries(content).any(|entry| entry.name == name);
     bundles.retain(|(name, _)| in_channel(name));
     bundles.sort_by(|(_, a), (_, b)| a.cmp_precedence(b));
@@ -62,7 +62,7 @@ fn entries(content: &PackageContent) -> impl Iterator<Item = &Entry> {
     content.channels.iter().flat_map(|channel| &channel.entries)
 }
 
-/// The shortest way between two bundles, both included.
+/// Returns the shortest path between two bundles, both included.
 fn way<'a>(
     content: &PackageContent,
     bundles: &[(&'a str, VersionRelease)],

@@ -1,6 +1,6 @@
-//! The demo: a catalog, an extension, an install and an upgrade, on everything real but the node.
+//! The demo: a catalog, an extension, an install and an upgrade, with all components real except nodes.
 //!
-//! It is the user's way through the product: what it applies, anybody can apply with kubectl.
+//! It acts like a user: anybody can apply the same objects with kubectl.
 
 mod console;
 mod content;
@@ -20,11 +20,11 @@ use crate::{
     Catalogd, ControlPlane, OperatorController, PodStandIn, Registry, build_controllers, install_crds,
 };
 
-/// The name of the catalog and of the namespace that the demo makes.
+/// Name of the catalog and of the namespace that the demo creates.
 const CATALOG: &str = "demo";
 const NAMESPACE: &str = "demo";
 
-/// What to show.
+/// Arguments of the demo.
 #[derive(Clone, Debug, clap::Parser)]
 #[command(
     name = "demo",
@@ -35,21 +35,21 @@ pub struct Args {
     #[arg(long, env = "ONCE", value_parser = clap::builder::FalseyValueParser::new(),
           num_args = 0..=1, require_equals = true, default_value = "0", default_missing_value = "1")]
     pub once: bool,
-    /// Directory of file-based catalogs. Without it the demo uses its own sample.
+    /// Directory of file-based catalogs. By default the demo uses its own sample.
     #[arg(long, value_name = "DIR", requires = "bundles", requires = "package")]
     pub catalog: Option<PathBuf>,
-    /// The bundles that can be installed from it, directories with `manifests` and `metadata` at any depth up to three.
+    /// Bundles of the catalog: directories with `manifests` and `metadata`, at a depth of up to three.
     #[arg(long, value_name = "DIR", requires = "catalog")]
     pub bundles: Option<PathBuf>,
-    /// The package to install from it.
+    /// Package to install from the catalog.
     #[arg(long, value_name = "NAME", requires = "catalog")]
     pub package: Option<String>,
-    /// Minutes that each install or upgrade may take.
+    /// Maximum duration of each install or upgrade in minutes.
     #[arg(long, value_name = "MINUTES", default_value_t = 5)]
     pub patience: u64,
 }
 
-/// Everything that runs. Dropping it ends it.
+/// Running components. Dropping them stops their processes.
 struct Stage {
     catalogd: Catalogd,
     operator_controller: OperatorController,
@@ -58,10 +58,10 @@ struct Stage {
     control_plane: ControlPlane,
 }
 
-/// Runs the demo; returns when it has succeeded and, unless `once`, when `interrupted` completes.
+/// Runs the demo; returns after its success and, unless `once`, when `interrupted` completes.
 ///
 /// # Errors
-/// The first thing that went wrong, with the tails of the controllers' logs.
+/// The first error, with the tails of the controllers' logs.
 pub async fn run(args: &Args, console: &Console, interrupted: impl Future<Output = ()>) -> Result<()> {
     tokio::pin!(interrupted);
     let mut stage = tokio::select! {
@@ -156,7 +156,7 @@ impl Stage {
         Ok(())
     }
 
-    /// The error with what the controllers said last; their logs are kept.
+    /// Adds the tails of the controllers' logs to the error, and keeps the logs.
     fn explain(&mut self, error: &anyhow::Error) -> anyhow::Error {
         let mut tails = Vec::new();
         for controller in [self.catalogd.controller(), self.operator_controller.controller()] {

@@ -1,4 +1,4 @@
-//! Steps of the demo on the cluster, with their waits.
+//! Actions of the demo on the cluster, with their waits.
 
 use std::time::Duration;
 
@@ -105,7 +105,7 @@ impl<'a> Cluster<'a> {
         .await
     }
 
-    /// Waits until the version is installed and nothing more is to be done.
+    /// Waits until the version is installed and the rollout is complete.
     pub(super) async fn installed(&self, name: &str, version: &str) -> Result<()> {
         let extensions: Api<ClusterExtension> = Api::all(self.client.clone());
         eventually(

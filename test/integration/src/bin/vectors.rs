@@ -1,5 +1,5 @@
-//! Runs a folder of vectors and prints a table by kind. Wrong cases go to a file, whose path is printed; exit
-//! status 1 when there are any.
+//! Runs a folder of vectors and prints a table by kind. Writes wrong cases to a file and prints its path; the exit
+//! status is 1 if there are any.
 
 use clap::Parser;
 use olm_integration::vectors::{KINDS, Report};
@@ -20,9 +20,9 @@ struct Args {
     kind: Vec<String>,
 }
 
-/// How many wrong cases of a kind are shown.
+/// Number of wrong cases shown per kind.
 const SHOWN: usize = 5;
-/// How many bytes of one are shown.
+/// Maximum length of a shown case in bytes.
 const LINE: usize = 400;
 
 fn main() -> anyhow::Result<ExitCode> {

@@ -1,5 +1,5 @@
-//! Compares the YAML reader with Go's, on every file of folders and on mutations of them; exit status 1 when an answer
-//! differs and no listed deviation explains it.
+//! Compares the YAML reader with Go's, on every file of folders and on mutations of them. The exit status is 1 if an
+//! answer differs and no listed deviation explains it.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ struct Args {
     seed: u64,
 }
 
-/// Most differences that are shown, and most characters of one.
+/// Maximum number of shown differences, and maximum length of each in characters.
 const SHOWN: usize = 20;
 const WIDTH: usize = 2000;
 

@@ -1,5 +1,5 @@
-//! The canonical form of whole catalogs: the recorded answers to `GET /catalogs/NAME/api/v1/all`, made here
-//! from the catalog's folder without a server.
+//! Canonical form of whole catalogs: computes the recorded answers to `GET /catalogs/NAME/api/v1/all` from the
+//! catalog's folder without a server.
 
 use super::catalogs::missing;
 use super::{Report, deviations, rows};
@@ -60,14 +60,14 @@ pub fn run(dir: &Path) -> Report {
     report
 }
 
-/// The digest of all blobs below `root`, one after another.
+/// Returns the digest of all blobs below `root`, in order.
 fn digest(root: &Path) -> anyhow::Result<String> {
     let mut hash = Sha256::new();
     blobs(root, |blob| hash.update(blob))?;
     Ok(HEXLOWER.encode(&hash.finalize()))
 }
 
-/// The same with `integer` damaged as upstream does: the one thing that may differ.
+/// Returns the digest with `integer` corrupted as upstream does, the only accepted difference.
 fn upstreams(root: &Path, integer: &str) -> anyhow::Result<String> {
     let damaged = format!("{}000", integer.get(..integer.len() - 3).unwrap_or_default());
     let mut hash = Sha256::new();
@@ -100,7 +100,7 @@ fn blobs(root: &Path, mut each: impl FnMut(&[u8])) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The files below `folder`, entries by name, depth first.
+/// Collects the files below `folder`, sorted by name, depth first.
 fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
     let entries: Result<Vec<_>, _> = std::fs::read_dir(folder)?
         .map(|entry| entry.map(|e| e.path()))

@@ -1,4 +1,4 @@
-//! The recorded catalogs, read once and only as far as they are asked for.
+//! Recorded catalogs, read lazily and once.
 
 use olm_fbc::{Limits, Meta, PackageBuilder, PackageContent, decode};
 use std::collections::BTreeMap;
@@ -6,22 +6,22 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Packages by name; none for one that is not there.
+/// Packages by name.
 type Packages = BTreeMap<String, Arc<PackageContent>>;
 
-/// What a recorded catalog has of a package.
+/// Result of a package lookup in a recorded catalog.
 pub(crate) enum Lookup {
     Found(Arc<PackageContent>),
-    /// It does not have it.
+    /// The catalog does not have the package.
     Absent,
-    /// The recording is not here, or only in part; this is missing.
+    /// The recording is missing, or this part of it.
     Missing(String),
 }
 
-/// The catalogs below one folder.
+/// Catalogs below one folder.
 pub(crate) struct Catalogs {
     root: PathBuf,
-    /// Split catalogs by path, read whole.
+    /// Split catalogs by path, read completely.
     splits: BTreeMap<String, Packages>,
     /// Folders of the large catalog by package.
     folders: Option<Folders>,
@@ -40,7 +40,7 @@ impl Catalogs {
         }
     }
 
-    /// A package of the catalog `content`: `large`, or a file of split metas.
+    /// Returns a package of the catalog `content`: `large`, or a file of split metas.
     pub(crate) fn package(&mut self, content: &str, name: &str) -> anyhow::Result<Lookup> {
         if content == "large" {
             return self.large_package(name);
@@ -70,7 +70,7 @@ impl Catalogs {
             return Ok(Lookup::Absent);
         };
         let Some(folder) = folders.by_package.get(name) else {
-            // In a part of the catalog nobody knows whether the whole has it.
+            // An incomplete catalog cannot prove that the package is absent.
             return Ok(match &folders.missing {
                 Some(missing) => Lookup::Missing(missing.clone()),
                 None => Lookup::Absent,
@@ -86,7 +86,7 @@ impl Catalogs {
     }
 }
 
-/// The packages of a file that holds several.
+/// Reads the packages of a file with several.
 fn split(file: &Path) -> anyhow::Result<Packages> {
     let mut builders: BTreeMap<String, PackageBuilder> = BTreeMap::new();
     for meta in decode(File::open(file)?, &Limits::default()) {
@@ -109,20 +109,20 @@ fn split(file: &Path) -> anyhow::Result<Packages> {
 
 /// The large catalog.
 struct Folders {
-    /// The folder of each package: not always named after it.
+    /// Folder of each package, which may have another name.
     by_package: BTreeMap<String, PathBuf>,
-    /// The first part that is not here; none when it is whole.
+    /// First missing part; `None` if the catalog is complete.
     missing: Option<String>,
 }
 
 const PARTS: [&str; 2] = ["medium", "rest"];
 
-/// How many folders `part` was recorded with.
+/// Returns the number of recorded folders of `part`.
 fn recorded(part: &str) -> usize {
     if part == "medium" { 28 } else { 278 }
 }
 
-/// The first folder of the large catalog below `root` that should be there and is not.
+/// Returns the first missing folder of the large catalog below `root`.
 pub(crate) fn missing(root: &Path, parts: &[&str]) -> Option<String> {
     let listed = std::fs::read(root.join("packages.json")).ok();
     let listed: Option<serde_json::Value> = listed.and_then(|text| serde_json::from_slice(&text).ok());
@@ -149,7 +149,7 @@ pub(crate) fn missing(root: &Path, parts: &[&str]) -> Option<String> {
         .map(names)
         .unwrap_or_default();
     if listed.is_none() {
-        // Without the list, as many folders as were recorded.
+        // Without the list, the number of folders must match.
         let folders = |part: &str| std::fs::read_dir(root.join(part)).map_or(0, Iterator::count);
         let short = parts.iter().find(|part| folders(part) < recorded(part));
         return short.map(|part| format!("a part of catalogs/{part}"));
@@ -185,7 +185,7 @@ fn folders(root: &Path) -> anyhow::Result<Folders> {
     })
 }
 
-/// The metas of the files in `folder`, by the names of the files.
+/// Reads the metas of the files in `folder`, sorted by file name.
 fn metas(folder: &Path) -> anyhow::Result<impl Iterator<Item = anyhow::Result<Meta>> + use<>> {
     let mut files = std::fs::read_dir(folder)?
         .map(|entry| entry.map(|entry| entry.path()))

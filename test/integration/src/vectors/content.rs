@@ -1,5 +1,5 @@
-//! `metas.jsonl`, recorded requests to upstream's content server: what its kinds share. The recorded catalogs are
-//! served here, each row is asked, and the answers are compared.
+//! Common runner of `metas.jsonl`, recorded requests to upstream's content server. It serves the recorded catalogs,
+//! sends each request, and compares the responses.
 
 use super::catalogs::missing;
 use super::{Report, deviations, rows};
@@ -18,12 +18,12 @@ use std::sync::Arc;
 use tower::ServiceExt as _;
 
 const FILE: &str = "metas.jsonl";
-/// `Fri, 02 Jan 2026 03:04:05 GMT`, the age of the recorded catalogs.
+/// `Fri, 02 Jan 2026 03:04:05 GMT`, the storage time of the recorded catalogs.
 const STORED_AT: i64 = 1_767_323_045;
-/// The recorded catalog that is in no file.
+/// A recorded catalog without a file.
 const SMALL: &str = "{\"schema\":\"olm.package\",\"name\":\"p\",\"defaultChannel\":\"d\"}";
 
-/// What every row says of its request.
+/// Common fields of a recorded request.
 #[derive(Deserialize)]
 pub(super) struct Asked {
     id: u32,
@@ -32,28 +32,28 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// The request, without headers and body.
+    /// Returns the request without headers and body.
     pub(super) fn request(&self) -> http::request::Builder {
         Request::builder().method(self.method.as_str()).uri(&self.path)
     }
 }
 
-/// A recorded request, and how an answer to it is judged.
+/// A recorded request with the comparison of its response.
 pub(super) trait Recorded: DeserializeOwned + Sync {
-    /// What is kept of an answer.
+    /// Compared parts of a response.
     type Answer: Send;
 
     fn asked(&self) -> &Asked;
-    /// Whether the server that was asked answers queries.
+    /// Returns true if the recorded server had GraphQL enabled.
     fn graphql(&self) -> bool;
     fn request(&self) -> http::Result<Request<Body>>;
     async fn read(answer: Response<Body>) -> Result<Self::Answer>;
     fn difference(&self, answer: &Self::Answer) -> Option<String>;
-    /// The answer, as `docs/deviations.md` states it.
+    /// Returns the response in the format of `docs/deviations.md`.
     fn summary(answer: &Self::Answer) -> String;
 }
 
-/// Runs the rows of `metas.jsonl` whose path is one of the kind's.
+/// Runs the rows of `metas.jsonl` with a path of the kind.
 pub(super) fn run<R: Recorded>(dir: &Path, kind: &'static str, mine: impl Fn(&str) -> bool) -> Report {
     let mut report = Report::new(kind);
     let cases: Vec<R> = rows::<Value>(&dir.join(FILE), &mut report)
@@ -67,7 +67,7 @@ pub(super) fn run<R: Recorded>(dir: &Path, kind: &'static str, mine: impl Fn(&st
             }
         })
         .collect();
-    // On a thread of its own: callers may be within a runtime.
+    // A separate thread: callers may be within a runtime.
     let answers = std::thread::scope(|scope| {
         let asked = scope.spawn(|| ask(dir, &cases));
         asked
@@ -94,7 +94,7 @@ pub(super) fn run<R: Recorded>(dir: &Path, kind: &'static str, mine: impl Fn(&st
     report
 }
 
-/// The answers; none where the catalog is not there.
+/// Sends all requests; returns `None` for those to missing catalogs.
 fn ask<R: Recorded>(dir: &Path, cases: &[R]) -> Result<Vec<Option<R::Answer>>> {
     let scratch = tempfile::tempdir()?;
     let (store, there) = stored(dir, scratch.path())?;
@@ -126,7 +126,7 @@ fn ask<R: Recorded>(dir: &Path, cases: &[R]) -> Result<Vec<Option<R::Answer>>> {
         .collect()
 }
 
-/// The recorded catalogs, stored in a folder, and the names of those that are there.
+/// Stores the recorded catalogs, and returns the names of the available ones.
 fn stored(dir: &Path, scratch: &Path) -> Result<(Arc<Store>, Vec<&'static str>)> {
     let small = scratch.join("small");
     std::fs::create_dir(&small)?;
@@ -152,7 +152,7 @@ fn stored(dir: &Path, scratch: &Path) -> Result<(Arc<Store>, Vec<&'static str>)>
     Ok((Arc::new(store), there))
 }
 
-/// Whether a path is of a recorded catalog that is not there.
+/// Returns true if the path belongs to a missing catalog.
 fn absent(path: &str, there: &[&str]) -> bool {
     ["medium", "synthetic"]
         .iter()

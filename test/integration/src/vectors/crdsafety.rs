@@ -1,9 +1,8 @@
-//! CRD upgrade safety: the verdict on recorded pairs of CRDs.
+//! CRD upgrade safety of recorded pairs of CRDs.
 //!
-//! With upstream's rules verdicts must be equal, and where upstream's texts are stable, the places and rules
-//! it names must be ours too; the tails of messages are free, upstream's own are random in places. With our
-//! own rules findings may only be fewer, in the cases that docs/deviations.md lists: `passes`, or how many
-//! places are no longer named.
+//! With upstream's rules the results must be equal. Where upstream's messages are stable, their paths and rules must
+//! match as well; the ends of messages are not compared, as upstream's are partly random. With this project's rules
+//! findings may only be fewer, in the cases that docs/deviations.md lists: `passes`, or the number of missing paths.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -31,7 +30,7 @@ struct Row {
     new: Value,
 }
 
-/// Runs `crdsafety.jsonl` with our own rules.
+/// Runs `crdsafety.jsonl` with this project's rules.
 pub fn run(dir: &Path) -> Report {
     let mut report = Report::new(KIND);
     let listed = deviations::listed(KIND);
@@ -53,8 +52,8 @@ pub fn run(dir: &Path) -> Report {
     report
 }
 
-/// Runs `crdsafety.jsonl` with upstream's rules. A case that makes upstream panic counts as equal when it
-/// does not make us.
+/// Runs `crdsafety.jsonl` with upstream's rules. A case that makes upstream panic counts as equal if it does not
+/// panic here.
 pub fn run_upstream(dir: &Path) -> Report {
     let mut report = Report::new("crdsafety-upstream");
     for row in rows::<Row>(&dir.join(FILE), &mut report) {
@@ -88,7 +87,7 @@ fn places(findings: &[Finding]) -> BTreeSet<String> {
     findings.iter().map(place).collect()
 }
 
-/// Path and rule of a finding.
+/// Returns path and rule of a finding.
 fn place(finding: &Finding) -> String {
     if finding.path.is_empty() {
         finding.to_string()
@@ -97,7 +96,7 @@ fn place(finding: &Finding) -> String {
     }
 }
 
-/// Path and rule of a recorded message; the whole message where it has no path.
+/// Returns path and rule of a recorded message; the whole message if it has no path.
 fn place_of(message: &str) -> String {
     let mut parts = message.splitn(4, ": ");
     match (parts.next(), parts.next(), parts.next()) {

@@ -1,13 +1,13 @@
-//! Where we depart from upstream on purpose, as `docs/deviations.md` lists it.
+//! Intended deviations from upstream, as listed in `docs/deviations.md`.
 //!
-//! The document holds fenced blocks that start with `cases KIND`. A line of a block is the id of a case, a
-//! space, and our answer to it.
+//! The document has fenced blocks that start with `cases KIND`. A line of a block is the id of a case, a space, and
+//! this project's answer.
 
 use std::collections::BTreeMap;
 
 const DOCUMENT: &str = include_str!("../../../../docs/deviations.md");
 
-/// The listed cases of `kind`, each with our answer.
+/// Returns the listed cases of `kind`, each with this project's answer.
 pub fn listed(kind: &str) -> BTreeMap<&'static str, &'static str> {
     read(DOCUMENT, kind)
 }

@@ -1,4 +1,4 @@
-//! `metas.jsonl`, the rows of `/graphql`: catalogd's queries against upstream's recorded answers.
+//! `/graphql` rows of `metas.jsonl`: catalogd's queries against upstream's recorded answers.
 
 use super::Report;
 use super::content::{self, Asked, Recorded};
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::path::Path;
 
-/// How much of an answer is shown.
+/// Maximum length of a shown answer.
 const SHOWN: usize = 100;
 
 #[derive(Deserialize)]
@@ -18,16 +18,16 @@ const SHOWN: usize = 100;
 struct Row {
     #[serde(flatten)]
     asked: Asked,
-    /// Which of upstream's gates were on.
+    /// Name of the recorded server, by its enabled gates.
     server: String,
     #[serde(default)]
     request_body: String,
     status: u16,
     content_type: String,
-    /// Of a text.
+    /// Body of a text answer.
     #[serde(default)]
     body: String,
-    /// Of an answer to a query.
+    /// Body of a JSON answer.
     json: Option<Value>,
 }
 
@@ -82,7 +82,7 @@ impl Recorded for Row {
         (!equal).then(|| format!("ours is {}", Self::summary(answer)))
     }
 
-    /// The status, and what is wrong or else how the answer begins.
+    /// Returns the status with the first error, or else the start of the answer.
     fn summary(answer: &Answer) -> String {
         let told = serde_json::from_str::<Value>(&answer.body)
             .ok()
@@ -96,7 +96,7 @@ impl Recorded for Row {
     }
 }
 
-/// Upstream lists schemas and types in random order.
+/// Sorts the schemas and types, which upstream lists in random order.
 fn ordered(mut json: Value) -> Value {
     for list in ["/data/summary/schemas", "/data/__schema/types"] {
         if let Some(list) = json.pointer_mut(list).and_then(Value::as_array_mut) {

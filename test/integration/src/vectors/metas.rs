@@ -1,4 +1,4 @@
-//! `metas.jsonl`, the rows of `/all` and `/metas`: catalogd's content against upstream's recorded answers.
+//! `/all` and `/metas` rows of `metas.jsonl`: catalogd's content against upstream's recorded answers.
 
 use super::Report;
 use super::content::{self, Asked, Recorded};
@@ -26,12 +26,12 @@ struct Row {
     content_type: String,
     #[serde(default)]
     response_headers: BTreeMap<String, String>,
-    /// Absent where there is no body.
+    /// Digest of the body; absent without a body.
     #[serde(default)]
     raw_sha256: String,
 }
 
-/// What came back, decoded.
+/// Decoded response.
 struct Answer {
     status: u16,
     headers: http::HeaderMap,
@@ -119,7 +119,7 @@ impl Recorded for Row {
         }
         for (name, theirs) in &self.response_headers {
             if name.eq_ignore_ascii_case("content-length") {
-                // What is compressed has another length than what was recorded uncompressed.
+                // The recorded length is that of the uncompressed content.
                 if !answer.encoded {
                     check(
                         name,
@@ -138,7 +138,7 @@ impl Recorded for Row {
         (!faults.is_empty()).then(|| faults.join("; "))
     }
 
-    /// The status and the length, or the kind of what upstream does not have.
+    /// Returns status and length, or the content type of an answer that upstream does not have.
     fn summary(answer: &Answer) -> String {
         let kind = answer.headers.get(header::CONTENT_TYPE);
         if kind.is_some_and(|kind| kind == "application/json") {

@@ -1,9 +1,8 @@
 //! Recorded real inputs with upstream's answers, run against this project.
 //!
-//! A folder of vectors holds one file or folder per kind; any may be absent, and of each any subset of the
-//! cases may be there. Every kind gives a [`Report`]. Where we depart from upstream on purpose, the cases
-//! are listed in `docs/deviations.md` ([`deviations`]): a listed case that does not deviate is wrong too, so
-//! that the list cannot rot.
+//! A folder of vectors has one file or folder per kind; any may be absent, or have a subset of the cases. Every kind
+//! returns a [`Report`]. `docs/deviations.md` lists the cases with intended deviations ([`deviations`]); a listed
+//! case that does not deviate is wrong too, so that the list stays current.
 
 pub mod canonical;
 mod catalogs;
@@ -24,34 +23,34 @@ use std::fmt;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
-/// What came of one kind of vectors.
+/// Results of one kind of vectors.
 #[derive(Debug, Default)]
 pub struct Report {
     /// The kind.
     pub kind: &'static str,
-    /// How many cases there are.
+    /// Number of cases.
     pub cases: usize,
-    /// How many gave upstream's answer.
+    /// Number of cases with upstream's answer.
     pub equal: usize,
-    /// How many gave another answer, as listed.
+    /// Number of cases with another answer, as listed.
     pub deviating: usize,
-    /// One line for each case that gave another answer, or that could not be read.
+    /// One line per case with another answer, or that is unreadable.
     pub wrong: Vec<String>,
-    /// How many cases could not be run because something they need is not there, by what that is.
+    /// Number of skipped cases by missing input.
     pub skipped: BTreeMap<String, usize>,
 }
 
 /// A kind of vectors.
 pub struct Kind {
-    /// Its name in tables.
+    /// Name in tables.
     pub name: &'static str,
-    /// The file or folder that holds its cases, below the folder of vectors.
+    /// File or folder of the cases, below the folder of vectors.
     pub path: &'static str,
     /// Runs the cases.
     pub run: fn(&Path) -> Report,
 }
 
-/// Every kind that is known. New kinds are added here and nowhere else.
+/// Registry of all kinds.
 pub const KINDS: &[Kind] = &[
     Kind {
         name: "version-ranges",
@@ -115,7 +114,7 @@ pub const KINDS: &[Kind] = &[
     },
 ];
 
-/// Runs the kinds that `dir` holds, but for the one that needs an API server and has a test of its own.
+/// Runs the kinds in `dir` except the one that needs an API server, which has a test of its own.
 pub fn run_all(dir: &Path) -> Vec<Report> {
     KINDS
         .iter()
@@ -124,7 +123,7 @@ pub fn run_all(dir: &Path) -> Vec<Report> {
         .collect()
 }
 
-/// The folder of vectors named by `OLM_VECTORS`. When it is not set, says so in one loud line.
+/// Returns the folder of vectors in `OLM_VECTORS`. Prints a visible line if the variable is not set.
 pub fn folder() -> Option<PathBuf> {
     let folder = std::env::var_os("OLM_VECTORS").map(PathBuf::from);
     if folder.is_none() {
@@ -136,7 +135,7 @@ pub fn folder() -> Option<PathBuf> {
 }
 
 impl Report {
-    /// An empty report of `kind`.
+    /// Returns an empty report of `kind`.
     pub fn new(kind: &'static str) -> Self {
         Self {
             kind,
@@ -144,7 +143,7 @@ impl Report {
         }
     }
 
-    /// Counts a case: none when our answer is upstream's, else how it differs.
+    /// Counts a case; `difference` is `None` if the answer is upstream's.
     pub fn count(&mut self, difference: Option<String>) {
         self.cases += 1;
         match difference {
@@ -153,7 +152,7 @@ impl Report {
         }
     }
 
-    /// Counts a case that may be listed as a deviation: `stated` is what the list says of it, `ours` what it should say.
+    /// Counts a case that may be listed as a deviation: `stated` is the listed answer, `ours` the actual one.
     pub fn count_listed(&mut self, id: &str, difference: Option<String>, ours: &str, stated: Option<&str>) {
         match (difference, stated) {
             (difference, None) => self.count(difference.map(|text| format!("{id}: {text}"))),
@@ -170,7 +169,7 @@ impl Report {
         }
     }
 
-    /// Counts a case that cannot be run: `missing` is what it needs.
+    /// Counts a case that cannot run without `missing`.
     pub fn skip(&mut self, missing: impl Into<String>) {
         *self.skipped.entry(missing.into()).or_default() += 1;
     }
@@ -190,7 +189,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// Reads a file of one JSON value a line; a line that does not read is counted as wrong.
+/// Reads a file with one JSON value per line; an invalid line counts as wrong.
 pub(crate) fn rows<T: DeserializeOwned>(path: &Path, report: &mut Report) -> Vec<T> {
     let file = match std::fs::File::open(path) {
         Ok(file) => std::io::BufReader::new(file),

@@ -1,8 +1,8 @@
-//! Rendering of registry+v1 bundles: every recorded bundle, case by case.
+//! Rendering of recorded registry+v1 bundles.
 //!
-//! A folder per bundle: its files, the options of every case, and the recorded objects or error. Objects
-//! are compared by kind, namespace, name and the hash of their canonical JSON, as multisets: upstream's own
-//! order is random in places.
+//! A bundle has a folder with its files, the options of every case, and the recorded objects or error. Objects are
+//! compared by kind, namespace, name and the hash of their canonical JSON, as multisets: upstream's order is partly
+//! random.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -101,7 +101,7 @@ fn bundle(folder: &Path, recorded: &Recorded, report: &mut Report) {
             continue;
         }
         let ours = answer(&parsed, &recorded.install_namespace, case);
-        // Upstream leaves names to the API server: what is refused before must be no more than that refuses.
+        // Upstream leaves the validation of names to the API server: this project must not refuse valid ones.
         let refused = ours
             .as_ref()
             .ok()
@@ -115,7 +115,7 @@ fn bundle(folder: &Path, recorded: &Recorded, report: &mut Report) {
             .objects
             .as_deref()
             .or_else(|| by_case.get(case.same_objects_as.as_deref()?).copied())
-            // An empty list of objects was not written out.
+            // The recording omits empty lists of objects.
             .or_else(|| case.same_objects_as.is_none().then_some(&[][..]));
         let difference = difference(case, expected, ours);
         report.count(difference.map(|text| format!("{} {}: {text}", recorded.bundle, case.name)));
@@ -143,7 +143,7 @@ fn answer(
     olm_bundle::render(bundle, &options).map_err(|error| upstream_text(&error))
 }
 
-/// Upstream marks errors that only a change of the spec can mend.
+/// Adds upstream's prefix of errors that require a change of the spec.
 fn upstream_text(error: &RenderError) -> String {
     if error.terminal() {
         format!("terminal error: {error}")

@@ -1,7 +1,7 @@
-//! `resolution.jsonl`: which bundle is chosen from real catalogs, and what is said when none is.
+//! `resolution.jsonl`: the chosen bundle from real catalogs, or the error.
 //!
-//! Run twice: with our choice between catalogs, where the listed cases deviate, and with upstream's, where
-//! none may.
+//! Runs twice: with this project's selection between catalogs, with the listed deviations, and with upstream's,
+//! without any.
 
 use super::catalogs::{Catalogs, Lookup};
 use super::{Report, deviations, rows};
@@ -14,15 +14,15 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The label that every catalog carries with its name.
+/// Label of every catalog with its name.
 const NAME_LABEL: &str = "olm.operatorframework.io/metadata.name";
 
-/// Runs the cases with our choice between catalogs.
+/// Runs the cases with this project's selection between catalogs.
 pub fn run(dir: &Path) -> Report {
     compare(dir, "resolution", Selection::Ours)
 }
 
-/// Runs the cases with upstream's choice between catalogs.
+/// Runs the cases with upstream's selection between catalogs.
 pub fn run_upstream(dir: &Path) -> Report {
     compare(dir, "resolution-upstream", Selection::Upstream)
 }
@@ -161,7 +161,7 @@ fn compare(dir: &Path, kind: &'static str, selection: Selection) -> Report {
 
 enum Outcome {
     Answer(Box<Result<Resolution, ResolveError>>),
-    /// A catalog is not here, or not whole.
+    /// A catalog is missing or incomplete.
     Missing(String),
 }
 
@@ -231,7 +231,7 @@ fn selector(raw: Option<&RawSelector>) -> Result<Selector, ResolveError> {
     .map_err(|source| Trouble::Selector { source }.into())
 }
 
-/// Our answer as the list of deviations writes it.
+/// Formats the answer like the list of deviations.
 fn summary(answer: &Result<Resolution, ResolveError>) -> String {
     match answer {
         Ok(resolution) => format!("{} of {}", resolution.bundle, resolution.catalog),
@@ -239,7 +239,7 @@ fn summary(answer: &Result<Resolution, ResolveError>) -> String {
     }
 }
 
-/// Our answer as the vectors write it.
+/// Formats the answer like the vectors.
 fn expected(row: &Row, answer: &Result<Resolution, ResolveError>) -> Expected {
     let resolution = match answer {
         Err(error) => {
@@ -276,7 +276,7 @@ fn expected(row: &Row, answer: &Result<Resolution, ResolveError>) -> Expected {
     }
 }
 
-/// The deprecation conditions for an extension on which `bundle` is installed.
+/// Returns the deprecation conditions of an extension with `bundle` installed.
 fn conditions(info: &DeprecationInfo, channels: &[String], bundle: &str) -> BTreeMap<String, String> {
     let of_package = info.package.clone();
     let of_channels = info

@@ -5,7 +5,7 @@ use olm_version::{VersionRange, VersionRelease, parse_version};
 use serde::Deserialize;
 use std::path::Path;
 
-/// A range, a version, and what upstream says of them; shared with the skip ranges.
+/// A range, a version, and upstream's answer; shared with the skip ranges.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Row {
@@ -30,11 +30,11 @@ pub fn run(dir: &Path) -> Report {
     report
 }
 
-/// Says whether a version is inside a range.
+/// Predicate on versions for one range.
 type Test = Box<dyn Fn(&str) -> bool>;
 
 impl Row {
-    /// How our verdict differs, if it does. `parse` makes the range, or gives its error.
+    /// Returns the difference from upstream's answer, if any. `parse` parses the range.
     pub(crate) fn differs(&self, parse: impl Fn(&str) -> Result<Test, String>) -> Option<String> {
         let expected = (self.matches, self.error.clone(), self.version_error.clone());
         let found = match (parse(&self.range), parse_version(&self.version)) {

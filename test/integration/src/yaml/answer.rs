@@ -1,4 +1,4 @@
-//! Answers of a reader, in a form that both readers share.
+//! Answer of a YAML reader, in a common form of both readers.
 
 use olm_yaml::Limits;
 use serde_json::Value;
@@ -12,7 +12,7 @@ pub enum Mode {
     Stream,
 }
 
-/// Documents that are not null, and the error that ended reading.
+/// Non-null documents, and the error that ended reading.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// Values of the documents.
@@ -22,8 +22,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Reports whether both readers took the same values and both refused the rest or neither did. The words of errors
-    /// do not count.
+    /// Returns true if both readers accepted equal values, or both failed. Error messages are not compared.
     pub fn agrees(&self, other: &Self) -> bool {
         self.error.is_some() == other.error.is_some() && (self.error.is_some() || self.values == other.values)
     }
@@ -47,7 +46,7 @@ impl Answer {
         }
     }
 
-    /// Reads the response of the Go program.
+    /// Parses the response of the Go program.
     pub(super) fn parse(response: &[u8]) -> Self {
         let mut answer = Self {
             values: Vec::new(),

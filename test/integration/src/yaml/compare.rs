@@ -1,4 +1,4 @@
-//! Texts through both readers.
+//! Comparison of texts in both readers.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,13 +8,13 @@ use serde_json::Value;
 
 use super::{Answer, Mode, Mutator, Oracle};
 
-/// Texts that are compared at a time.
+/// Number of texts that are compared at a time.
 const BATCH: usize = 512;
-/// Times that Go is asked again before an answer counts as different: where two keys of one mapping have the same text
-/// in JSON, such as `1` and `"1"`, Go picks one of both at random.
+/// Number of repeated questions to Go before an answer counts as different: of two keys with the same JSON text in
+/// one mapping, such as `1` and `"1"`, Go picks one at random.
 const ATTEMPTS: usize = 16;
 
-/// Beginning of the errors of `sigs.k8s.io/yaml`, which callers of the reader under test add themselves.
+/// Prefix of the errors of `sigs.k8s.io/yaml`, which callers of the reader under test add themselves.
 const PREFIX: &str = "error converting YAML to JSON: ";
 
 /// A text on which the readers disagree.
@@ -35,15 +35,15 @@ pub struct Difference {
 /// Outcome of a comparison.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Comparisons: each text counts once for each mode.
+    /// Number of comparisons: each text counts once per mode.
     pub compared: usize,
-    /// Those of them that both readers refuse.
+    /// Number of texts that both readers refuse.
     pub refused: usize,
-    /// Refusals in the very words of Go's reader.
+    /// Number of refusals with the same message as Go's.
     pub same_words: usize,
-    /// Disagreements that a listed deviation explains, by the deviation.
+    /// Number of disagreements per listed deviation.
     pub deviations: BTreeMap<&'static str, usize>,
-    /// Every disagreement that no deviation explains.
+    /// Disagreements without a listed deviation.
     pub differences: Vec<Difference>,
 }
 
@@ -102,7 +102,7 @@ impl fmt::Display for Difference {
 /// Reads each of the named texts with both readers in both modes.
 ///
 /// # Errors
-/// If the oracle ends.
+/// The oracle exited.
 pub fn compare(oracle: &mut Oracle, texts: &[(String, Vec<u8>)]) -> Result<Report> {
     let mut report = Report::default();
     for batch in texts.chunks(BATCH) {
@@ -140,8 +140,8 @@ pub fn compare(oracle: &mut Oracle, texts: &[(String, Vec<u8>)]) -> Result<Repor
     Ok(report)
 }
 
-/// Returns the deviation of `docs/deviations.md` that explains a disagreement. But for the byte order mark, it explains
-/// only why a text is refused which Go takes.
+/// Returns the deviation in `docs/deviations.md` that explains a disagreement. Except for the byte order mark, a
+/// deviation only explains refusals of texts that Go accepts.
 fn deviation(text: &[u8], go: &Answer, ours: &Answer) -> Option<&'static str> {
     const REFUSALS: [(&str, &str); 7] = [
         (
@@ -162,7 +162,7 @@ fn deviation(text: &[u8], go: &Answer, ours: &Answer) -> Option<&'static str> {
         return Some("byte order mark inside a text");
     }
     let error = ours.error.as_deref().filter(|_| go.error.is_none())?;
-    // A stream that looks like JSON shows its fault as JSON, not as YAML.
+    // A stream that looks like JSON reports its error as JSON, not as YAML.
     let as_yaml = Answer::ours(Mode::Document, text).error.unwrap_or_default();
     let refusal = REFUSALS
         .into_iter()
@@ -170,7 +170,7 @@ fn deviation(text: &[u8], go: &Answer, ours: &Answer) -> Option<&'static str> {
     refusal.map(|(_, name)| name)
 }
 
-/// Reports whether a byte order mark stands anywhere but at the beginning.
+/// Returns true if a byte order mark occurs after the beginning.
 fn has_inner_mark(text: &[u8]) -> bool {
     let unit = |mark: [u8; 2]| text.chunks_exact(2).skip(1).any(|pair| pair == mark);
     match text {
@@ -185,10 +185,10 @@ fn agrees_again(oracle: &mut Oracle, mode: Mode, text: &[u8], ours: &Answer) -> 
     Ok(oracle.ask(&questions)?.iter().any(|go| go.agrees(ours)))
 }
 
-/// Compares `count` mutations of texts. The same seed gives the same mutations.
+/// Compares `count` mutations of texts. Equal seeds result in equal mutations.
 ///
 /// # Errors
-/// If the oracle ends.
+/// The oracle exited.
 pub fn mutations(oracle: &mut Oracle, corpus: &[Vec<u8>], seed: u64, count: usize) -> Result<Report> {
     let mut mutator = Mutator::new(seed);
     let mut report = Report::default();

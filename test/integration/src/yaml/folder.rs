@@ -1,4 +1,4 @@
-//! Files to compare.
+//! Files for the comparison.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,17 +7,17 @@ use anyhow::{Context as _, Result};
 
 use super::{Oracle, Report, compare};
 
-/// Largest file that is compared, in bytes.
+/// Maximum size of a compared file in bytes.
 const FILE_BYTES: u64 = 16 << 20;
-/// Bytes of files that are compared at a time.
+/// Number of bytes of files that are compared at a time.
 const BATCH_BYTES: usize = 32 << 20;
-/// Most files that mutations are made of; of more, evenly spread ones are taken.
+/// Maximum number of files for mutations; of more files, an even sample is used.
 const CORPUS: usize = 3000;
 
-/// Compares every file of a folder and the folders in it, but for files above 16 MiB.
+/// Compares every file in a folder and its subfolders, except files above 16 MiB.
 ///
 /// # Errors
-/// If a file cannot be read or the oracle ends.
+/// A file is unreadable or the oracle exited.
 pub fn files(oracle: &mut Oracle, dir: &Path) -> Result<Report> {
     let mut report = Report::default();
     let mut texts = Vec::new();
@@ -38,7 +38,7 @@ pub fn files(oracle: &mut Oracle, dir: &Path) -> Result<Report> {
 /// Returns texts to mutate: the YAML and JSON files of folders.
 ///
 /// # Errors
-/// If a folder or a file cannot be read.
+/// A folder or a file is unreadable.
 pub fn corpus(dirs: &[PathBuf]) -> Result<Vec<Vec<u8>>> {
     let mut paths = Vec::new();
     for dir in dirs {
@@ -57,7 +57,7 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-/// Lists the files of a folder and the folders in it, in a fixed order.
+/// Lists the files of a folder and its subfolders, in a fixed order.
 fn list(dir: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut folders = vec![dir.to_owned()];

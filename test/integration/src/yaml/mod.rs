@@ -1,4 +1,4 @@
-//! The YAML reader against Go's: every text goes to both, and their answers must be equal.
+//! Comparison of the YAML reader with Go's: both read every text, and their answers must be equal.
 
 mod answer;
 mod compare;

@@ -1,4 +1,4 @@
-//! Random damage to real texts, where YAML readers are known to disagree.
+//! Random mutations of real texts, where YAML readers are known to disagree.
 
 use rand::prelude::IndexedRandom as _;
 use rand::rngs::StdRng;
@@ -6,18 +6,18 @@ use rand::{Rng as _, SeedableRng as _};
 
 use super::pieces::{BLOCKS, CHARACTERS, LINES_OF_NOTE, SCALARS, TAGS};
 
-/// Longest piece of a real text that is mutated, in lines.
+/// Maximum length of a mutated piece in lines.
 const LINES: usize = 30;
-/// Most mutations of one text.
+/// Maximum number of mutations of one text.
 const MOST: usize = 3;
 
-/// Makes mutations; the same seed makes the same ones.
+/// Generator of mutations; equal seeds result in equal mutations.
 pub struct Mutator {
     random: StdRng,
 }
 
 impl Mutator {
-    /// Starts from a seed.
+    /// Creates a generator from a seed.
     pub fn new(seed: u64) -> Self {
         Self {
             random: StdRng::seed_from_u64(seed),
@@ -40,7 +40,7 @@ impl Mutator {
         self.encode(text)
     }
 
-    /// Cuts out some lines of one block and moves them to the left margin, so that most pieces are documents.
+    /// Cuts out lines of one block and removes their common indentation, so that most pieces are documents.
     fn piece(&mut self, whole: &str) -> Vec<String> {
         let lines: Vec<&str> = whole.lines().collect();
         let start = self.random.random_range(0..lines.len().max(1));
@@ -87,7 +87,7 @@ impl Mutator {
                 let quote = if self.random.random_bool(0.5) { "'" } else { "\"" };
                 replace_value(&line, &format!("{quote}{}{quote}", value(&line)))
             }
-            // A quoted or plain scalar that goes on in the next lines, wherever they begin.
+            // A quoted or plain scalar that continues in the next lines, with any indentation.
             7 => {
                 let quote = self.pick(&["'", "\"", ""]);
                 let indent = " ".repeat(self.random.random_range(0..6));
@@ -150,7 +150,7 @@ impl Mutator {
         from.choose(&mut self.random).copied().unwrap_or_default()
     }
 
-    /// Returns a place between two characters.
+    /// Returns a position between two characters.
     fn place(&mut self, line: &str) -> usize {
         let places: Vec<usize> = line
             .char_indices()
@@ -160,7 +160,7 @@ impl Mutator {
         places.choose(&mut self.random).copied().unwrap_or_default()
     }
 
-    /// Writes most texts in UTF-8 with line feeds, and some otherwise.
+    /// Encodes most texts in UTF-8 with line feeds, and some otherwise.
     fn encode(&mut self, text: String) -> Vec<u8> {
         match self.random.random_range(0..60) {
             0 => text.replace('\n', "\r\n").into_bytes(),
@@ -195,7 +195,7 @@ fn indentation(line: &str) -> usize {
     line.len() - line.trim_start_matches(' ').len()
 }
 
-/// Returns what follows the key of a line, or its dash.
+/// Returns the text after the key of a line, or after its dash.
 fn value(line: &str) -> &str {
     line.split_once(": ")
         .map_or_else(|| line.trim_start().trim_start_matches("- "), |(_, value)| value)

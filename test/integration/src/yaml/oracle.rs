@@ -1,4 +1,4 @@
-//! The Go program of `hack/yaml-oracle`, asked many questions at a time.
+//! Client of the Go program in `hack/yaml-oracle`, which answers questions in batches.
 
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::Path;
@@ -16,10 +16,10 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    /// Builds the program in `sources` into `dir` and starts it. Go's cache makes a second build quick.
+    /// Builds the program in `sources` into `dir` and starts it. Go's cache makes a second build fast.
     ///
     /// # Errors
-    /// If Go is missing, or the program cannot be built or started.
+    /// Go is missing, or the program cannot be built or started.
     pub fn start(sources: &Path, dir: &Path) -> Result<Self> {
         let program = dir.join("yaml-oracle");
         let status = Command::new("go")
@@ -46,14 +46,14 @@ impl Oracle {
         })
     }
 
-    /// Asks what Go reads in each of the texts.
+    /// Returns Go's answers for the texts.
     ///
     /// # Errors
-    /// If the oracle ends.
+    /// The oracle exited.
     pub fn ask(&mut self, texts: &[(Mode, &[u8])]) -> Result<Vec<Answer>> {
         let Self { input, output, .. } = self;
         std::thread::scope(|scope| {
-            // Questions and answers flow at the same time, or both ends would wait for room.
+            // Concurrent reading and writing avoids a deadlock on full pipes.
             let sender = scope.spawn(move || send(input, texts));
             let answers = texts.iter().map(|_| receive(output)).collect::<Result<_>>();
             match sender.join() {

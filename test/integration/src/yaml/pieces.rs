@@ -1,6 +1,6 @@
-//! Pieces of YAML that mutations put into texts.
+//! Pieces of YAML that mutations insert into texts.
 
-/// Plain scalars that YAML 1.1, YAML 1.2 and JSON read differently, and forms at the edge of each number syntax.
+/// Plain scalars that YAML 1.1, YAML 1.2 and JSON read differently, and boundary cases of each number syntax.
 pub(super) const SCALARS: &[&str] = &[
     "yes",
     "No",
@@ -117,7 +117,7 @@ pub(super) const SCALARS: &[&str] = &[
     "\u{85}",
     "a\u{2028}b",
 ];
-/// Openings of block scalars.
+/// Headers of block scalars.
 pub(super) const BLOCKS: &[&str] = &[
     "|", ">", "|-", ">-", "|+", ">+", "|2", ">1-", "|-3", "|0", "|x", "> # c", "|9",
 ];
@@ -193,7 +193,7 @@ pub(super) const LINES_OF_NOTE: &[&str] = &[
     "  a: 1",
     "a",
 ];
-/// Characters that mean something somewhere.
+/// Characters with a meaning in YAML.
 pub(super) const CHARACTERS: &[&str] = &[
     ":", ": ", "-", "- ", "?", ",", "[", "]", "{", "}", "#", " #", "&", "*", "!", "|", ">", "'", "\"", "%",
     "@", "`", "\\", " ", "  ", "\t", "\n", "\n ", "\n\n", "\r", "\r\n", "\u{85}", "\u{2028}", "\u{feff}",

@@ -1,4 +1,4 @@
-//! Steps that set up: namespaces, catalogs and their images.
+//! Setup steps: namespaces, catalogs and their images.
 
 use anyhow::Context as _;
 use cucumber::gherkin::Step;
@@ -12,7 +12,7 @@ use crate::world::OlmWorld;
 #[given("OLM is available")]
 #[given("an image registry is available")]
 async fn environment(_: &mut OlmWorld) {
-    // The world starts all of it before the first step.
+    // The world starts the environment before the first step.
 }
 
 #[given(regex = r#"^namespace "([^"]+)" is available$"#)]

@@ -1,4 +1,4 @@
-//! Steps about the serving certificates that operator-controller makes for webhooks.
+//! Steps about the serving certificates that operator-controller issues for webhooks.
 
 use anyhow::Context as _;
 use cucumber::{then, when};
@@ -6,22 +6,22 @@ use serde_json::{Value, json};
 
 use crate::world::OlmWorld;
 
-/// When a revision's certificates are due.
+/// Renewal time of a revision's certificates.
 const RENEWAL: &str = "olm.operatorframework.io/webhook-certificates-renewal";
 const FINGERPRINT: &str = "olm.operatorframework.io/serving-certificate";
 
-/// A serving certificate, and what trusts it.
+/// A serving certificate and its trust.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Certificate {
-    /// The one in use, base64 of PEM.
+    /// Current certificate, base64 of PEM.
     current: String,
-    /// The one that comes next.
+    /// Next certificate.
     next: String,
-    /// The authorities of the Secret.
+    /// Authorities in the Secret.
     authorities: String,
-    /// Those that the API server trusts for the validating webhook, and for the conversion.
+    /// Authorities that the API server trusts for the validating webhook, and for the conversion.
     trusted: [String; 2],
-    /// Of the certificate in use, on the pods.
+    /// Fingerprint of the current certificate, on the pods.
     fingerprint: String,
 }
 
@@ -81,7 +81,7 @@ async fn due(world: &mut OlmWorld) -> anyhow::Result<()> {
     let past = json!({"metadata": {"annotations": {RENEWAL: "2020-01-01T00:00:00Z"}}});
     let revision = format!("clusterobjectset/{}-1", world.name());
     world.cluster().merge(&revision, "", &past).await?;
-    // It would be looked at within hours anyway.
+    // Without this change the reconcile would follow within hours.
     let extension = format!("clusterextension/{}", world.name());
     let touched = json!({"spec": {"progressDeadlineMinutes": 30}});
     world.cluster().merge(&extension, "", &touched).await
@@ -130,7 +130,7 @@ async fn at_rest(world: &mut OlmWorld) {
         .await;
 }
 
-/// The resource versions of the extension, its newest revision, and the certificate's Secret.
+/// Returns the resource versions of the extension, its newest revision, and the certificate's Secret.
 async fn versions(world: &OlmWorld) -> anyhow::Result<Vec<Option<String>>> {
     let name = world.name();
     let mut out = Vec::new();

@@ -1,4 +1,4 @@
-//! Steps about the ClusterCatalog itself: what it reports, what it serves, what stays of it.
+//! Steps about the ClusterCatalog itself: its status, its served content, its remains.
 
 use anyhow::Context as _;
 use cucumber::gherkin::Step;
@@ -215,7 +215,7 @@ async fn push(world: &OlmWorld, name: &str, file: &str, text: &str) -> anyhow::R
     Ok(format!("{}/{repository}", registry.host()))
 }
 
-/// The CA that catalogd keeps in its Secret.
+/// Returns the CA in catalogd's Secret.
 pub(super) async fn authority(world: &OlmWorld) -> anyhow::Result<String> {
     let secrets = Api::<Secret>::namespaced(world.cluster().client(), SYSTEM_NAMESPACE);
     let data = secrets
@@ -227,7 +227,7 @@ pub(super) async fn authority(world: &OlmWorld) -> anyhow::Result<String> {
     Ok(std::str::from_utf8(&ca.0)?.to_owned())
 }
 
-/// What catalogd answers.
+/// Requests catalogd; returns status and body.
 async fn read(world: &OlmWorld, name: &str, query: &str) -> anyhow::Result<(u16, String)> {
     let client = tls::http_client(Some(&authority(world).await?))?;
     let base = &world.environment.catalogd_url;

@@ -1,4 +1,4 @@
-//! Steps about the content API: one request, and what comes back, byte for byte.
+//! Steps about the content API: one request and its response, byte for byte.
 
 use std::io::Read as _;
 
@@ -74,7 +74,7 @@ async fn includes(world: &mut OlmWorld, step: &Step) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The content in another form is the content.
+/// Compares the decoded content with the plain content.
 #[then(regex = r"^the answer, decoded from (gzip|zstd), is what (\S+) gives$")]
 async fn decoded(world: &mut OlmWorld, encoding: String, path: String) -> anyhow::Result<()> {
     let encoded = answer(world)?;
@@ -96,7 +96,7 @@ async fn decoded(world: &mut OlmWorld, encoding: String, path: String) -> anyhow
     Ok(())
 }
 
-/// The part of the content that the answer is.
+/// Compares the response with a part of the content.
 #[then(regex = r"^the answer is bytes (\d+) to (\d+) of what (\S+) gives$")]
 async fn part(world: &mut OlmWorld, from: usize, to: usize, path: String) -> anyhow::Result<()> {
     let whole = send(world, "GET", &path, &[], None).await?;

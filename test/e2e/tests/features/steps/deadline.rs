@@ -1,4 +1,5 @@
-//! Steps about the progress deadline, whose least value is ten minutes: too long for a test, so the schema is told another.
+//! Steps about the progress deadline. Its minimum of ten minutes is too long for a test, so the steps change the
+//! schema.
 
 use anyhow::Context as _;
 use cucumber::given;
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::world::OlmWorld;
 
-/// Until the API server goes by it; the schema of both kinds is changed only once in a run.
+/// Waits until the API server uses the changed schema; the schema of each kind changes only once in a run.
 #[given(
     regex = r"^min value for (ClusterExtension|ClusterObjectSet) \.spec\.progressDeadlineMinutes is set to (\d+)$"
 )]
@@ -50,7 +51,7 @@ fn probe(world: &OlmWorld, kind: &str, minutes: i64) -> Value {
         "metadata": {"name": format!("minimum-{}", world.id)}, "spec": spec})
 }
 
-/// Nothing is written.
+/// Validates the object with a dry run.
 async fn try_out(client: &Client, kind: &str, object: &Value) -> anyhow::Result<()> {
     let kind = ApiResource {
         group: "olm.operatorframework.io".to_owned(),

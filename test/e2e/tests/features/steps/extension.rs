@@ -1,4 +1,4 @@
-//! Steps about the ClusterExtension: what is asked of it and what it reports.
+//! Steps about the ClusterExtension: its spec and its status.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::expect_condition;
 use crate::world::OlmWorld;
 
-/// How long "stays" watches: several reconciles' time.
+/// Duration of a "stays" check: that of several reconciles.
 const STAYS: Duration = Duration::from_secs(3);
 
 #[when(regex = r"^ClusterExtension is (?:applied|updated)$")]

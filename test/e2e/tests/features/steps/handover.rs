@@ -1,4 +1,4 @@
-//! Steps about what becomes of an extension's objects between two moments: which were deleted, which are still the same.
+//! Steps about an extension's objects between two points in time: which were deleted, which stayed the same.
 
 use std::collections::BTreeSet;
 
@@ -11,14 +11,14 @@ use kube::core::WatchEvent;
 
 use crate::world::{Noted, OlmWorld};
 
-/// How long the API server tells what it knows to have happened already.
+/// Duration of the replay of past events by the API server.
 const REPLAY_SECONDS: u32 = 2;
 
 fn selector(world: &OlmWorld) -> String {
     format!("{}={}", olm_api::keys::OWNER_NAME_LABEL, world.name())
 }
 
-/// `kind/name` in small letters, as steps name objects.
+/// Returns `kind/name` in lower case, the references in steps.
 fn named(kind: &str, meta: &ObjectMeta) -> String {
     let name = meta.name.as_deref().unwrap_or_default();
     format!("{}/{name}", kind.to_lowercase())
@@ -31,7 +31,7 @@ async fn note(world: &mut OlmWorld) -> anyhow::Result<()> {
     for kind in world.cluster().listable().await? {
         let api: Api<DynamicObject> = Api::all_with(world.cluster().client(), &kind);
         let list = match api.list_metadata(&params).await {
-            // A kind of another scenario may go while we look.
+            // A kind of another scenario may vanish in the meantime.
             Err(kube::Error::Api(status)) if status.code == 404 || status.code == 405 => continue,
             list => list?,
         };
@@ -56,7 +56,7 @@ async fn note(world: &mut OlmWorld) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The objects of kinds that were noted that were deleted since, going by what the API server tells of that time.
+/// Returns the objects of noted kinds that were deleted since, from the API server's watch events.
 async fn deleted(world: &OlmWorld) -> anyhow::Result<BTreeSet<String>> {
     let params = WatchParams::default()
         .labels(&selector(world))
@@ -96,7 +96,7 @@ async fn none_deleted(world: &mut OlmWorld) -> anyhow::Result<()> {
     only_deleted(world, String::new()).await
 }
 
-/// What else was noted is still there, and the same: an object that was made anew has another uid.
+/// Checks the deleted objects, and that all other noted objects exist with the same uid.
 #[then(regex = r#"^none of them was deleted but "([^"]+)"$"#)]
 async fn only_deleted(world: &mut OlmWorld, names: String) -> anyhow::Result<()> {
     let names = world.expand(&names);

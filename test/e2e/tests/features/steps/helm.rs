@@ -1,4 +1,4 @@
-//! Steps that leave behind what upstream's Helm runtime leaves.
+//! Steps that simulate the remains of upstream's Helm runtime.
 
 use std::io::Write as _;
 
@@ -13,10 +13,10 @@ use serde_json::json;
 
 use crate::world::OlmWorld;
 
-/// Where the controllers keep what is their own.
+/// Namespace of the controllers' own objects.
 const SYSTEM_NAMESPACE: &str = "olmv1-system";
 
-/// The bundle's `ConfigMap`, owned by the extension, and the release that says so.
+/// Creates the bundle's `ConfigMap`, owned by the extension, and the Helm release that contains it.
 #[when(regex = r#"^Helm had installed bundle "([^"]+)" in version "([^"]+)"$"#)]
 async fn installed(world: &mut OlmWorld, package: String, version: String) -> anyhow::Result<()> {
     let cluster = world.cluster();
@@ -57,7 +57,7 @@ async fn installed(world: &mut OlmWorld, package: String, version: String) -> an
     });
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(release.to_string().as_bytes())?;
-    // In two parts, as large ones are.
+    // Large releases are split into several Secrets; this one is split in two.
     let bytes = encoder.finish()?;
     let (first, second) = bytes.split_at(bytes.len() / 2);
     let text = |bytes: &[u8]| base64::engine::general_purpose::STANDARD.encode(bytes);

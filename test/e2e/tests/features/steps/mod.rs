@@ -1,4 +1,4 @@
-//! The steps, by what they are about.
+//! Steps of the features, by topic.
 
 mod catalog;
 mod certificate;
@@ -16,7 +16,7 @@ mod status;
 pub(crate) use certificate::Certificate;
 use serde_json::Value;
 
-/// The condition of `type_` in a status.
+/// Returns the condition of `type_` in a status.
 fn condition<'a>(status: &'a Value, type_: &str) -> Option<&'a Value> {
     status["conditions"]
         .as_array()?
@@ -24,7 +24,7 @@ fn condition<'a>(status: &'a Value, type_: &str) -> Option<&'a Value> {
         .find(|condition| condition["type"] == type_)
 }
 
-/// Checks a status' condition; the error says what it is instead.
+/// Checks a condition of a status; the error shows the actual condition.
 fn expect_condition(
     status: &Value,
     type_: &str,

@@ -1,4 +1,4 @@
-//! Steps about the objects that an extension brings.
+//! Steps about the objects of an extension.
 
 use anyhow::Context as _;
 use cucumber::gherkin::Step;
@@ -86,7 +86,7 @@ async fn restored(world: &mut OlmWorld, reference: String) {
         .await;
 }
 
-/// As one who does not give in: each time the extension has taken its fields back.
+/// Repeats the change each time the extension has taken its fields back.
 #[when(regex = r#"^"(\w+)" keeps changing "configmap/([^"]+)" until ClusterExtension names it$"#)]
 async fn rival(world: &mut OlmWorld, manager: String, name: String) {
     let object = json!({
@@ -131,7 +131,7 @@ async fn target_namespace(world: &mut OlmWorld, name: String, namespace: String)
 
 #[then("ClusterExtension resources are created and labeled")]
 async fn labeled(world: &mut OlmWorld) {
-    // Eventually: a kind that its CRD has just brought is not listed at once.
+    // A kind of a new CRD is not listed immediately.
     world
         .eventually("the extension's labeled objects", async || {
             let found = owned(world).await?;
@@ -174,7 +174,7 @@ fn uid(object: &Value) -> String {
     object["metadata"]["uid"].as_str().unwrap_or_default().to_owned()
 }
 
-/// `ConfigMap` data are strings: `1.0` in a text block is meant as one.
+/// Converts `ConfigMap` data to strings: a text block may have the number `1.0`.
 fn strings(mut value: Value) -> Value {
     if let Some(data) = value.get_mut("data").and_then(Value::as_object_mut) {
         for entry in data.values_mut() {

@@ -47,7 +47,7 @@ async fn annotation(world: &mut OlmWorld, step: &Step, name: String, key: String
         .await;
 }
 
-/// All of its objects, each Secret as it has to be: immutable, of its type, labeled, and going with the revision.
+/// Checks that every object is in a Secret that is immutable, of the right type, labeled, and owned by the revision.
 #[then(regex = r#"^ClusterObjectSet "([^"]+)" keeps its objects in immutable Secrets$"#)]
 async fn secrets(world: &mut OlmWorld, name: String) -> anyhow::Result<()> {
     let name = world.expand(&name);

@@ -1,11 +1,12 @@
-//! Steps about the service account that an extension is installed with.
+//! Steps about the service account of an extension's installation.
 
 use cucumber::when;
 use serde_json::json;
 
 use crate::world::OlmWorld;
 
-/// What the bundles of the features take, and no more; bound to the accounts of the namespace as a group.
+/// Grants exactly the rights that the bundles of the features need, to the group of the namespace's service
+/// accounts.
 #[when("the installer is granted its rights")]
 async fn grant(world: &mut OlmWorld) -> anyhow::Result<()> {
     let name = format!("installer-{}", world.id);

@@ -1,4 +1,4 @@
-//! Steps about what a status says to tools, and about events.
+//! Steps about status conditions for tools, and about events.
 
 use anyhow::Context as _;
 use cucumber::then;
@@ -47,7 +47,7 @@ async fn events_of(world: &mut OlmWorld, name: String, reasons: String) {
     tell(world, &name, &reasons).await;
 }
 
-/// Of one and the same that is told over and over there is one event, which counts.
+/// Checks that repeated events are aggregated in one event with a count.
 #[then(regex = r"^an event (\w+) of ClusterExtension is counted, not repeated$")]
 async fn counted(world: &mut OlmWorld, reason: String) {
     let api: Api<Event> = Api::namespaced(world.cluster().client(), "default");
@@ -66,7 +66,7 @@ async fn counted(world: &mut OlmWorld, reason: String) {
 }
 
 async fn tell(world: &OlmWorld, name: &str, reasons: &str) {
-    // Events about what has no namespace are in this one.
+    // Events about cluster-scoped objects are in this namespace.
     let api: Api<Event> = Api::namespaced(world.cluster().client(), "default");
     let about = |event: &&Event| {
         let regarding = event.regarding.as_ref().and_then(|object| object.name.as_deref());
