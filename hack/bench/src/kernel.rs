@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use data_encoding::HEXLOWER;
-pub(crate) use olm_harness::Kernel;
+pub(crate) use olm_harness::ProcessStats;
 use sha2::{Digest as _, Sha256};
 
 /// Bytes of all files below a folder; what vanishes meanwhile counts nothing.

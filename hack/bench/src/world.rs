@@ -14,7 +14,7 @@ use olm_harness::{
 };
 use serde_json::json;
 
-use crate::kernel::Kernel;
+use crate::kernel::ProcessStats;
 use crate::load::Target;
 
 /// Time limit of any step.
@@ -125,7 +125,7 @@ impl World {
         let address = catalogd.url().replace("https://", "");
         Ok(Running {
             target: Target::new(address, &ca.0)?,
-            kernel: Kernel { pid },
+            kernel: ProcessStats { pid },
             ready_in,
             catalogd,
         })
@@ -135,7 +135,7 @@ impl World {
 /// A catalogd that is ready.
 pub(crate) struct Running {
     pub(crate) target: Target,
-    pub(crate) kernel: Kernel,
+    pub(crate) kernel: ProcessStats,
     /// Time from the start of the process to its readiness.
     pub(crate) ready_in: Duration,
     pub(crate) catalogd: Catalogd,

@@ -25,9 +25,9 @@ pub enum Expect {
     /// The message of the condition `Progressing` contains this text.
     Refused(&'static str),
     /// The condition `Progressing` has an error, or the content is accepted: either is correct for a mutation.
-    Answered,
+    Any,
     /// The content is within the limits: the catalog is served, or the bundle is installed.
-    Taken,
+    Accepted,
 }
 
 /// An attack with its expected outcome.
@@ -44,16 +44,16 @@ pub struct Case {
 impl Case {
     /// Returns a case of a catalog from `image`.
     pub fn catalog(name: impl Into<String>, image: Image, expect: Expect) -> Self {
-        Self::of(name, Subject::Catalog(serving(image)), expect)
+        Self::new(name, Subject::Catalog(serving(image)), expect)
     }
 
     /// Returns a case of a bundle from `image`.
     pub fn bundle(name: impl Into<String>, image: Image, expect: Expect) -> Self {
-        Self::of(name, Subject::Bundle(serving(image)), expect)
+        Self::new(name, Subject::Bundle(serving(image)), expect)
     }
 
     /// Returns a case of any subject.
-    pub fn of(name: impl Into<String>, subject: Subject, expect: Expect) -> Self {
+    pub fn new(name: impl Into<String>, subject: Subject, expect: Expect) -> Self {
         Self {
             name: name.into(),
             subject,

@@ -8,21 +8,21 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use axum::body::Body;
 use futures::{StreamExt as _, stream};
-use olm_e2e::content::{Row as BundleRow, Word, bundle_files};
+use olm_e2e::content::{Keyword, Row as BundleRow, bundle_files};
 use olm_harness::stub::{Asked, Image, answer};
 use olm_harness::{ImageBuilder, eventually, unique_id};
 
-use crate::run::{PACKAGE, catalog_of};
-use crate::world::Extra;
+use crate::run::{PACKAGE, catalog_with};
+use crate::world::ExtraArgs;
 use crate::{Expect, Handler, World, attacks, serving};
 
 /// Number of extensions, and of catalogs, with slow images: the maximum number of concurrent pulls from one
 /// registry.
-const DRIPPING: usize = 4;
+const SLOW_IMAGES: usize = 4;
 /// Time between two bytes of a slow image.
-const DROP: Duration = Duration::from_secs(2);
+const BYTE_INTERVAL: Duration = Duration::from_secs(2);
 /// Timeout for the start of all slow transfers.
-const PATIENCE: Duration = Duration::from_mins(1);
+const START_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Installation times of an extension.
 #[derive(Clone, Copy, Debug)]
@@ -41,52 +41,55 @@ pub struct Fairness {
 pub async fn fairness() -> Result<Fairness> {
     // No minimum rate: the slow transfers last for the whole measurement.
     let flags = || vec!["--concurrency=2".to_owned(), "--image-min-rate-kib=0".to_owned()];
-    let world = World::start(Extra {
+    let world = World::start(ExtraArgs {
         catalogd: flags(),
         operator_controller: flags(),
     })
     .await?;
     let (good, id) = bundle(&world).await?;
     world.apply_catalog("good", &good).await?;
-    world.catalog_ends("good", &Expect::Taken).await?;
+    world.wait_for_catalog("good", &Expect::Accepted).await?;
     let alone = install(&world, "alone").await?;
     world.remove_extension("alone").await?;
 
-    let bundles = drip(&attacks::bundle_image(&[]));
-    let catalogs = drip(&attacks::catalog_image(&attacks::plain_layer([])));
-    for number in 0..DRIPPING {
+    let bundles = serve_slowly(&attacks::bundle_image(&[]));
+    let catalogs = serve_slowly(&attacks::catalog_image(&attacks::plain_layer([])));
+    for number in 0..SLOW_IMAGES {
         let bundle = world.serve(&format!("drip/bundle-{number}"), bundles.clone());
-        let catalog = world.serve(&format!("drip/of-bundle-{number}"), serving(catalog_of(&bundle)));
+        let catalog = world.serve(
+            &format!("drip/of-bundle-{number}"),
+            serving(catalog_with(&bundle)),
+        );
         let name = format!("dripping-{number}");
         world.apply_catalog(&name, &catalog).await?;
-        world.catalog_ends(&name, &Expect::Taken).await?;
+        world.wait_for_catalog(&name, &Expect::Accepted).await?;
         world.apply_extension(&name, &name, PACKAGE).await?;
     }
-    for number in 0..DRIPPING {
+    for number in 0..SLOW_IMAGES {
         let reference = world.serve(&format!("drip/catalog-{number}"), catalogs.clone());
         world
             .apply_catalog(&format!("dripping-catalog-{number}"), &reference)
             .await?;
     }
-    eventually(PATIENCE, "all images drip", async || {
+    eventually(START_TIMEOUT, "all images drip", async || {
         let started = transfers(&world, "/drip/bundle-") + transfers(&world, "/drip/catalog-");
-        ensure!(started == 2 * DRIPPING, "{started} transfers have begun");
+        ensure!(started == 2 * SLOW_IMAGES, "{started} transfers have begun");
         Ok(())
     })
     .await?;
 
     world.apply_catalog("beside", &good).await?;
-    world.catalog_ends("beside", &Expect::Taken).await?;
+    world.wait_for_catalog("beside", &Expect::Accepted).await?;
     let beside = install(&world, &format!("beside-{id}")).await?;
     let (bundles, catalogs) = (
         transfers(&world, "/drip/bundle-"),
         transfers(&world, "/drip/catalog-"),
     );
     ensure!(
-        (bundles, catalogs) == (DRIPPING, DRIPPING),
+        (bundles, catalogs) == (SLOW_IMAGES, SLOW_IMAGES),
         "an image that drips was given up meanwhile: {bundles} and {catalogs} transfers"
     );
-    for number in 0..DRIPPING {
+    for number in 0..SLOW_IMAGES {
         let status = world
             .extensions()
             .get(&format!("dripping-{number}"))
@@ -108,7 +111,7 @@ pub async fn fairness() -> Result<Fairness> {
 async fn install(world: &World, name: &str) -> Result<Duration> {
     let started = Instant::now();
     world.apply_extension(name, "good", PACKAGE).await?;
-    let installed = world.extension_ends(name, &Expect::Taken).await;
+    let installed = world.wait_for_extension(name, &Expect::Accepted).await;
     installed.with_context(|| format!("{name} is held up by registries that it does not need"))?;
     Ok(started.elapsed())
 }
@@ -121,7 +124,7 @@ async fn bundle(world: &World) -> Result<(String, String)> {
         version: "1.0.0".to_owned(),
         channel: "stable".to_owned(),
         replaces: String::new(),
-        contents: vec![Word::ConfigMap],
+        contents: vec![Keyword::ConfigMap],
     };
     let files: BTreeMap<String, Vec<u8>> = bundle_files(&row, &id);
     let bundle = files.into_iter().fold(
@@ -145,17 +148,17 @@ async fn bundle(world: &World) -> Result<(String, String)> {
 }
 
 /// Returns a handler that serves an image's layer byte by byte.
-fn drip(image: &Image) -> Handler {
+fn serve_slowly(image: &Image) -> Handler {
     let image = image.clone();
     Arc::new(move |asked: &Asked| {
         if !asked.path.contains(&image.layer_path()) {
             return image.serve(asked);
         }
-        let drops = stream::iter(image.layer.clone()).then(|byte| async move {
-            tokio::time::sleep(DROP).await;
+        let bytes = stream::iter(image.layer.clone()).then(|byte| async move {
+            tokio::time::sleep(BYTE_INTERVAL).await;
             Ok::<_, Infallible>(vec![byte])
         });
-        answer(200, &[], Body::from_stream(drops))
+        answer(200, &[], Body::from_stream(bytes))
     })
 }
 

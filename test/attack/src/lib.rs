@@ -18,8 +18,8 @@ mod world;
 pub use case::{Case, Expect, Handler, Subject, serving};
 pub use fairness::{Fairness, fairness};
 pub use report::{Peaks, Report, Row};
-pub use run::{Aims, run};
-pub use world::{Extra, NAMESPACE, World};
+pub use run::{MemoryLimits, run};
+pub use world::{ExtraArgs, NAMESPACE, World};
 
 /// Number and size of the attacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

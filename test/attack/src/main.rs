@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use olm_attack::{Aims, Scale};
+use olm_attack::{MemoryLimits, Scale};
 
 #[derive(Parser)]
 #[command(about = "Attacks both controllers and prints outcomes and peaks of memory")]
@@ -17,8 +17,8 @@ struct Args {
 #[expect(clippy::print_stdout, reason = "the table is the result")]
 async fn main() -> ExitCode {
     let scale = Args::parse().scale;
-    let aims = (scale == Scale::Full).then_some(Aims::FULL);
-    let checked = match Box::pin(olm_attack::run(scale, aims)).await {
+    let limits = (scale == Scale::Full).then_some(MemoryLimits::FULL);
+    let checked = match Box::pin(olm_attack::run(scale, limits)).await {
         Ok(report) => {
             println!("{report}");
             report.check()

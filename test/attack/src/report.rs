@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 
 /// Maximum length of an outcome in the table.
-const OUTCOME: usize = 110;
+const MAX_OUTCOME: usize = 110;
 
 /// Peak memory of both controllers, in KiB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub struct Row {
     /// The controller's answer, or the deviation from the expected one.
     pub outcome: Result<String, String>,
     /// Time until the outcome.
-    pub took: Duration,
+    pub duration: Duration,
     /// Peak memory since the start of the attack.
     pub peaks: Peaks,
 }
@@ -77,8 +77,8 @@ impl Report {
             .rows
             .iter()
             .filter_map(|row| {
-                let why = row.outcome.as_ref().err()?;
-                Some(format!("{}/{}: {why}", row.class, row.name))
+                let error = row.outcome.as_ref().err()?;
+                Some(format!("{}/{}: {error}", row.class, row.name))
             })
             .collect();
         ensure!(failed.is_empty(), "not as expected:\n{}", failed.join("\n"));
@@ -104,15 +104,15 @@ impl fmt::Display for Row {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let outcome = match &self.outcome {
             Ok(outcome) => outcome.clone(),
-            Err(why) => format!("FAILED: {why}"),
+            Err(error) => format!("FAILED: {error}"),
         };
-        let short: String = outcome.chars().take(OUTCOME).collect();
+        let short: String = outcome.chars().take(MAX_OUTCOME).collect();
         write!(
             formatter,
             "{:<11} {:<28} {:>7.2} {:>12.1} {:>12.1}  {short}",
             self.class,
             self.name,
-            self.took.as_secs_f64(),
+            self.duration.as_secs_f64(),
             mib(self.peaks.catalogd),
             mib(self.peaks.operator_controller),
         )

@@ -11,19 +11,19 @@ use olm_harness::{
 
 pub(crate) use crate::attacks::PACKAGE;
 use crate::report::mib;
-use crate::world::Extra;
+use crate::world::ExtraArgs;
 use crate::{Case, Expect, Peaks, Report, Row, Scale, Subject, World, attacks, clients};
 
 /// Memory limits of each controller, in KiB.
 #[derive(Clone, Copy, Debug)]
-pub struct Aims {
+pub struct MemoryLimits {
     /// Limit of the peak during any attack, and during all of them concurrently.
     pub peak: u64,
     /// Limit of the resident memory a minute after the last attack.
     pub after: u64,
 }
 
-impl Aims {
+impl MemoryLimits {
     /// 128 MB and 40 MB.
     pub const FULL: Self = Self {
         peak: 128_000_000 / 1024,
@@ -31,38 +31,38 @@ impl Aims {
     };
 }
 
-/// Runs all attacks of a scale. With `aims`, checks the memory of both controllers.
+/// Runs all attacks of a scale. With `limits`, checks the memory of both controllers.
 ///
 /// # Errors
 /// The environment fails, other work is affected, or a limit is exceeded; outcomes of attacks are in the report.
-pub async fn run(scale: Scale, aims: Option<Aims>) -> Result<Report> {
+pub async fn run(scale: Scale, limits: Option<MemoryLimits>) -> Result<Report> {
     let metrics = Port::reserve()?;
-    let extra = Extra {
+    let extra = ExtraArgs {
         catalogd: clients::arguments(&metrics.address()),
-        ..Extra::default()
+        ..ExtraArgs::default()
     };
     let mut world = World::start(extra).await?;
     let mut report = Report::default();
     for (class, cases) in attacks::all(scale)? {
-        let at_once = match scale {
+        let concurrent = match scale {
             Scale::Small => cases.len().max(1),
             Scale::Full => 1,
         };
-        for some in cases.chunks(at_once) {
-            for row in perform(&mut world, class, some).await? {
+        for chunk in cases.chunks(concurrent) {
+            for row in perform(&mut world, class, chunk).await? {
                 // The run is long: the rows show its progress.
                 eprintln!("{row}");
                 report.add(row);
             }
         }
-        bystander(&mut world, class).await?;
+        check_bystander(&mut world, class).await?;
     }
     for row in clients::perform(&mut world, &metrics.address(), scale).await? {
         report.add(row);
     }
-    bystander(&mut world, "clients").await?;
-    if let Some(aims) = aims {
-        hold_to(&mut world, &mut report, aims).await?;
+    check_bystander(&mut world, "clients").await?;
+    if let Some(limits) = limits {
+        check_limits(&mut world, &mut report, limits).await?;
     }
     Ok(report)
 }
@@ -72,22 +72,22 @@ async fn perform(world: &mut World, class: &'static str, cases: &[Case]) -> Resu
     world.reset_peaks()?;
     let started = Instant::now();
     for case in cases {
-        begin(world, class, case)
+        create(world, class, case)
             .await
             .with_context(|| format!("{class}/{}", case.name))?;
     }
     let mut rows = Vec::new();
     for case in cases {
-        let name = object(class, case);
+        let name = object_name(class, case);
         let outcome = match &case.subject {
-            Subject::Catalog(_) => world.catalog_ends(&name, &case.expect).await,
-            Subject::Bundle(_) | Subject::Package(_) => world.extension_ends(&name, &case.expect).await,
+            Subject::Catalog(_) => world.wait_for_catalog(&name, &case.expect).await,
+            Subject::Bundle(_) | Subject::Package(_) => world.wait_for_extension(&name, &case.expect).await,
         };
         rows.push(Row {
             class,
             name: case.name.clone(),
             outcome: outcome.map_err(|error| format!("{error:#}")),
-            took: started.elapsed(),
+            duration: started.elapsed(),
             peaks: Peaks::default(),
         });
     }
@@ -96,7 +96,7 @@ async fn perform(world: &mut World, class: &'static str, cases: &[Case]) -> Resu
         row.peaks = peaks;
     }
     for case in cases {
-        let name = object(class, case);
+        let name = object_name(class, case);
         if !matches!(case.subject, Subject::Catalog(_)) {
             world.remove_extension(&name).await?;
         }
@@ -106,8 +106,8 @@ async fn perform(world: &mut World, class: &'static str, cases: &[Case]) -> Resu
 }
 
 /// Creates the objects of a case. Each has a catalog; that of a bundle is valid.
-async fn begin(world: &World, class: &str, case: &Case) -> Result<()> {
-    let name = object(class, case);
+async fn create(world: &World, class: &str, case: &Case) -> Result<()> {
+    let name = object_name(class, case);
     let repository = format!("{class}/{}", case.name);
     match &case.subject {
         Subject::Catalog(handler) => {
@@ -116,7 +116,7 @@ async fn begin(world: &World, class: &str, case: &Case) -> Result<()> {
         }
         Subject::Bundle(handler) => {
             let bundle = world.serve(&format!("{repository}/bundle"), handler.clone());
-            let catalog = catalog_of(&bundle);
+            let catalog = catalog_with(&bundle);
             let reference = world.serve(&repository, Arc::new(move |asked| catalog.serve(asked)));
             world.apply_catalog(&name, &reference).await?;
             world.apply_extension(&name, &name, PACKAGE).await
@@ -129,20 +129,20 @@ async fn begin(world: &World, class: &str, case: &Case) -> Result<()> {
     }
 }
 
-fn object(class: &str, case: &Case) -> String {
+fn object_name(class: &str, case: &Case) -> String {
     format!("{class}-{}", case.name)
 }
 
 /// Returns the image of a valid catalog of one package with one bundle.
-pub(crate) fn catalog_of(bundle: &str) -> Image {
+pub(crate) fn catalog_with(bundle: &str) -> Image {
     let text = attacks::catalog_text(bundle);
     attacks::catalog_image(&attacks::plain_layer([("configs/catalog.json", text.as_bytes())]))
 }
 
 /// Checks that a catalog created after a class of attacks is served, and that its content is readable.
-async fn bystander(world: &mut World, class: &str) -> Result<()> {
+async fn check_bystander(world: &mut World, class: &str) -> Result<()> {
     let name = format!("bystander-{class}");
-    let image = catalog_of("registry.invalid/never:v1");
+    let image = catalog_with("registry.invalid/never:v1");
     let reference = world.serve(
         &name,
         Arc::new(move |asked| match asked.path.as_str() {
@@ -151,7 +151,7 @@ async fn bystander(world: &mut World, class: &str) -> Result<()> {
         }),
     );
     world.apply_catalog(&name, &reference).await?;
-    let served = world.catalog_ends(&name, &Expect::Taken).await;
+    let served = world.wait_for_catalog(&name, &Expect::Accepted).await;
     served.with_context(|| format!("a bystander of the attacks {class} suffers"))?;
     world.remove_catalog(&name).await?;
     world.catalogd.controller().check()?;
@@ -159,19 +159,19 @@ async fn bystander(world: &mut World, class: &str) -> Result<()> {
 }
 
 /// Runs all attacks concurrently, waits a minute, and checks the limits.
-async fn hold_to(world: &mut World, report: &mut Report, aims: Aims) -> Result<()> {
+async fn check_limits(world: &mut World, report: &mut Report, limits: MemoryLimits) -> Result<()> {
     let all: Vec<(&'static str, Vec<Case>)> = attacks::all(Scale::Full)?;
     world.reset_peaks()?;
     let started = Instant::now();
     for (class, cases) in &all {
-        let rows = perform_quietly(world, class, cases).await?;
+        let rows = perform_concurrently(world, class, cases).await?;
         ensure!(rows, "an attack of {class} ended otherwise beside others");
     }
     report.add(Row {
         class: "all",
         name: "at once".to_owned(),
         outcome: Ok("each class side by side".to_owned()),
-        took: started.elapsed(),
+        duration: started.elapsed(),
         peaks: world.memory("VmHWM")?,
     });
     tokio::time::sleep(Duration::from_mins(1)).await;
@@ -180,30 +180,30 @@ async fn hold_to(world: &mut World, report: &mut Report, aims: Aims) -> Result<(
         class: "all",
         name: "a minute later".to_owned(),
         outcome: Ok("resident memory".to_owned()),
-        took: started.elapsed(),
+        duration: started.elapsed(),
         peaks: after,
     });
     let peaks = report.peaks();
-    for (what, found, most) in [
-        ("peak of catalogd", peaks.catalogd, aims.peak),
+    for (what, found, limit) in [
+        ("peak of catalogd", peaks.catalogd, limits.peak),
         (
             "peak of operator-controller",
             peaks.operator_controller,
-            aims.peak,
+            limits.peak,
         ),
-        ("catalogd a minute later", after.catalogd, aims.after),
+        ("catalogd a minute later", after.catalogd, limits.after),
         (
             "operator-controller a minute later",
             after.operator_controller,
-            aims.after,
+            limits.after,
         ),
     ] {
-        if found > most {
+        if found > limit {
             report.add(Row {
                 class: "all",
                 name: what.to_owned(),
-                outcome: Err(format!("{:.1} MiB, more than {:.1} MiB", mib(found), mib(most))),
-                took: Duration::ZERO,
+                outcome: Err(format!("{:.1} MiB, more than {:.1} MiB", mib(found), mib(limit))),
+                duration: Duration::ZERO,
                 peaks: Peaks::default(),
             });
         }
@@ -211,22 +211,22 @@ async fn hold_to(world: &mut World, report: &mut Report, aims: Aims) -> Result<(
     Ok(())
 }
 
-async fn perform_quietly(world: &mut World, class: &'static str, cases: &[Case]) -> Result<bool> {
+async fn perform_concurrently(world: &mut World, class: &'static str, cases: &[Case]) -> Result<bool> {
     for case in cases {
-        begin(world, class, case).await?;
+        create(world, class, case).await?;
     }
-    let mut well = true;
+    let mut succeeded = true;
     for case in cases {
-        let name = object(class, case);
+        let name = object_name(class, case);
         let outcome = match &case.subject {
-            Subject::Catalog(_) => world.catalog_ends(&name, &case.expect).await,
-            Subject::Bundle(_) | Subject::Package(_) => world.extension_ends(&name, &case.expect).await,
+            Subject::Catalog(_) => world.wait_for_catalog(&name, &case.expect).await,
+            Subject::Bundle(_) | Subject::Package(_) => world.wait_for_extension(&name, &case.expect).await,
         };
-        well &= outcome.is_ok();
+        succeeded &= outcome.is_ok();
         if !matches!(case.subject, Subject::Catalog(_)) {
             world.remove_extension(&name).await?;
         }
         world.remove_catalog(&name).await?;
     }
-    Ok(well)
+    Ok(succeeded)
 }

@@ -13,7 +13,8 @@ use olm_api::{ClusterCatalog, ClusterExtension};
 use olm_harness::controllers::{Controller, SYSTEM_NAMESPACE};
 use olm_harness::stub::{Host, not_found};
 use olm_harness::{
-    Catalogd, ControlPlane, ControllerOptions, Kernel, OperatorController, Registry, eventually, install_crds,
+    Catalogd, ControlPlane, ControllerOptions, OperatorController, ProcessStats, Registry, eventually,
+    install_crds,
 };
 use serde_json::{Value, json};
 
@@ -22,7 +23,7 @@ use crate::{Expect, Handler, Peaks};
 /// Install namespace of bundles.
 pub const NAMESPACE: &str = "attacked";
 /// Timeout of an attack: some outcomes need several retries.
-const PATIENCE: Duration = Duration::from_mins(3);
+const TIMEOUT: Duration = Duration::from_mins(3);
 
 type Handlers = Arc<Mutex<BTreeMap<String, Handler>>>;
 
@@ -40,14 +41,14 @@ pub struct World {
     /// operator-controller.
     pub operator_controller: OperatorController,
     host: Host,
-    handlers: HandlersDebug,
+    handlers: HandlerMap,
 }
 
 /// Handlers of the hostile registry, by repository.
 #[derive(Default)]
-struct HandlersDebug(Handlers);
+struct HandlerMap(Handlers);
 
-impl std::fmt::Debug for HandlersDebug {
+impl std::fmt::Debug for HandlerMap {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str("Handlers")
     }
@@ -55,7 +56,7 @@ impl std::fmt::Debug for HandlersDebug {
 
 /// Additional arguments of the controllers.
 #[derive(Clone, Debug, Default)]
-pub struct Extra {
+pub struct ExtraArgs {
     /// Arguments of catalogd.
     pub catalogd: Vec<String>,
     /// Arguments of operator-controller.
@@ -67,8 +68,8 @@ impl World {
     ///
     /// # Errors
     /// A component does not start; the message has the tail of its log.
-    pub async fn start(extra: Extra) -> Result<Self> {
-        let handlers = HandlersDebug::default();
+    pub async fn start(extra: ExtraArgs) -> Result<Self> {
+        let handlers = HandlerMap::default();
         let routes = handlers.0.clone();
         let host = Host::start(None, move |asked| {
             let routes = routes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -147,12 +148,12 @@ impl World {
     ///
     /// # Errors
     /// The outcome does not appear in time.
-    pub async fn catalog_ends(&self, name: &str, expect: &Expect) -> Result<String> {
+    pub async fn wait_for_catalog(&self, name: &str, expect: &Expect) -> Result<String> {
         let what = format!("ClusterCatalog {name} ends as {expect:?}");
-        eventually(PATIENCE, &what, async || {
+        eventually(TIMEOUT, &what, async || {
             let status = self.catalogs().get(name).await?.status;
             let conditions = status.and_then(|status| status.conditions).unwrap_or_default();
-            ended(&conditions, expect, "Serving")
+            check_outcome(&conditions, expect, "Serving")
         })
         .await
     }
@@ -161,12 +162,12 @@ impl World {
     ///
     /// # Errors
     /// The outcome does not appear in time.
-    pub async fn extension_ends(&self, name: &str, expect: &Expect) -> Result<String> {
+    pub async fn wait_for_extension(&self, name: &str, expect: &Expect) -> Result<String> {
         let what = format!("ClusterExtension {name} ends as {expect:?}");
-        eventually(PATIENCE, &what, async || {
+        eventually(TIMEOUT, &what, async || {
             let status = self.extensions().get(name).await?.status;
             let conditions = status.and_then(|status| status.conditions).unwrap_or_default();
-            ended(&conditions, expect, "Installed")
+            check_outcome(&conditions, expect, "Installed")
         })
         .await
     }
@@ -191,16 +192,16 @@ impl World {
     ///
     /// # Errors
     /// The process has exited.
-    pub fn catalogd_kernel(&mut self) -> Result<Kernel> {
-        kernel(self.catalogd.controller())
+    pub fn catalogd_stats(&mut self) -> Result<ProcessStats> {
+        stats(self.catalogd.controller())
     }
 
     /// Returns statistics of operator-controller's process.
     ///
     /// # Errors
     /// The process has exited.
-    pub fn operator_controller_kernel(&mut self) -> Result<Kernel> {
-        kernel(self.operator_controller.controller())
+    pub fn operator_controller_stats(&mut self) -> Result<ProcessStats> {
+        stats(self.operator_controller.controller())
     }
 
     /// Returns a value of both processes, such as `VmHWM`, in KiB.
@@ -209,8 +210,8 @@ impl World {
     /// One of them has exited.
     pub fn memory(&mut self, key: &str) -> Result<Peaks> {
         Ok(Peaks {
-            catalogd: self.catalogd_kernel()?.kib(key)?,
-            operator_controller: self.operator_controller_kernel()?.kib(key)?,
+            catalogd: self.catalogd_stats()?.kib(key)?,
+            operator_controller: self.operator_controller_stats()?.kib(key)?,
         })
     }
 
@@ -219,8 +220,8 @@ impl World {
     /// # Errors
     /// One of them has exited.
     pub fn reset_peaks(&mut self) -> Result<()> {
-        self.catalogd_kernel()?.reset_peak()?;
-        self.operator_controller_kernel()?.reset_peak()
+        self.catalogd_stats()?.reset_peak()?;
+        self.operator_controller_stats()?.reset_peak()
     }
 
     /// Returns the API of ClusterCatalogs.
@@ -248,29 +249,29 @@ fn repository(path: &str) -> Option<&str> {
         .map(|(name, _)| name)
 }
 
-fn kernel(controller: &mut Controller) -> Result<Kernel> {
+fn stats(controller: &mut Controller) -> Result<ProcessStats> {
     controller.check()?;
     let process = controller.process().context("a controller is stopped")?;
     let pid = process.pid().context("a controller has no process")?;
-    Ok(Kernel { pid })
+    Ok(ProcessStats { pid })
 }
 
 /// Compares conditions with an expected outcome; the error shows the actual conditions.
-fn ended(conditions: &[Condition], expect: &Expect, taken: &str) -> Result<String> {
+fn check_outcome(conditions: &[Condition], expect: &Expect, accepted: &str) -> Result<String> {
     let condition = |type_: &str| conditions.iter().find(|condition| condition.type_ == type_);
     match expect {
-        Expect::Refused(words) => {
+        Expect::Refused(text) => {
             let progressing = condition("Progressing").context("no condition Progressing")?;
-            ensure!(progressing.message.contains(words), "{}", progressing.message);
+            ensure!(progressing.message.contains(text), "{}", progressing.message);
             Ok(progressing.message.clone())
         }
-        Expect::Answered => ended(conditions, &Expect::Taken, taken)
-            .or_else(|_| ended(conditions, &Expect::Refused("error"), taken)),
-        Expect::Taken => {
-            let taken = condition(taken).with_context(|| format!("no condition {taken}"))?;
-            if taken.status != "True" {
-                let why = condition("Progressing").map(|condition| condition.message.as_str());
-                bail!("{}: {}", taken.message, why.unwrap_or_default());
+        Expect::Any => check_outcome(conditions, &Expect::Accepted, accepted)
+            .or_else(|_| check_outcome(conditions, &Expect::Refused("error"), accepted)),
+        Expect::Accepted => {
+            let accepted = condition(accepted).with_context(|| format!("no condition {accepted}"))?;
+            if accepted.status != "True" {
+                let message = condition("Progressing").map(|condition| condition.message.as_str());
+                bail!("{}: {}", accepted.message, message.unwrap_or_default());
             }
             Ok("taken, within the limits".to_owned())
         }
@@ -294,7 +295,7 @@ where
     api.delete(name, &DeleteParams::default())
         .await
         .with_context(|| format!("cannot delete {name}"))?;
-    eventually(PATIENCE, &format!("{name} is gone"), async || {
+    eventually(TIMEOUT, &format!("{name} is gone"), async || {
         ensure!(api.get_opt(name).await?.is_none(), "{name} is there");
         Ok(())
     })

@@ -3,7 +3,7 @@
 use olm_attack::Scale;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_attack_is_refused_in_words_and_harms_no_other() {
+async fn every_attack_is_refused_with_a_message_and_affects_no_others() {
     let report = Box::pin(olm_attack::run(Scale::Small, None)).await.unwrap();
     println!("{report}");
     report.check().unwrap();

@@ -91,8 +91,8 @@ impl Cluster {
         let mut objects: Vec<Value> = serde_saphyr::from_multiple(&text).with_context(|| path.to_owned())?;
         objects.retain(|object| !left_out.iter().any(|name| object["metadata"]["name"] == *name));
         for object in &objects {
-            let named = || format!("{path}: {} {}", object["kind"], object["metadata"]["name"]);
-            self.apply(object).await.with_context(named)?;
+            let describe = || format!("{path}: {} {}", object["kind"], object["metadata"]["name"]);
+            self.apply(object).await.with_context(describe)?;
         }
         Ok(objects)
     }
@@ -145,11 +145,11 @@ impl Cluster {
 }
 
 /// Returns true if `actual` contains `wanted`: maps by key, other values by equality.
-pub fn holds(actual: &Value, wanted: &Value) -> bool {
+pub fn contains(actual: &Value, wanted: &Value) -> bool {
     match (actual, wanted) {
         (Value::Object(actual), Value::Object(wanted)) => wanted
             .iter()
-            .all(|(key, wanted)| actual.get(key).is_some_and(|actual| holds(actual, wanted))),
+            .all(|(key, wanted)| actual.get(key).is_some_and(|actual| contains(actual, wanted))),
         _ => actual == wanted,
     }
 }

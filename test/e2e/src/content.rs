@@ -4,12 +4,12 @@
 mod bundle;
 mod catalog;
 mod hostile;
-mod word;
+mod keyword;
 
 pub use bundle::{BAD_IMAGE, files as bundle_files};
 pub use catalog::{MIRRORED_REGISTRY, Row, catalog_file};
 pub use hostile::layer as hostile_layer;
-pub use word::Word;
+pub use keyword::Keyword;
 
 /// Returns a package's name in the catalog: names in a table are local to the scenario.
 pub fn package_name(name: &str, id: &str) -> String {

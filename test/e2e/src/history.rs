@@ -15,11 +15,11 @@ use olm_harness::kstatus;
 use serde_json::Value;
 
 /// uid → observed versions, in order.
-type Seen = BTreeMap<String, Vec<Value>>;
+type Versions = BTreeMap<String, Vec<Value>>;
 
 /// Statuses of all `ClusterExtension`s of a run.
 #[derive(Clone, Default)]
-pub struct History(Arc<Mutex<Seen>>);
+pub struct History(Arc<Mutex<Versions>>);
 
 impl History {
     /// Starts the watch.
@@ -34,8 +34,8 @@ impl History {
         let Ok(value) = serde_json::to_value(object) else {
             return;
         };
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let versions = seen.entry(uid).or_default();
+        let mut recorded = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let versions = recorded.entry(uid).or_default();
         // A restarted watch repeats current versions.
         if versions.last().map(version) != Some(version(&value)) {
             versions.push(value);
@@ -44,14 +44,14 @@ impl History {
 
     /// Returns the numbers of observed objects and versions.
     pub fn size(&self) -> (usize, usize) {
-        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        (seen.len(), seen.values().map(Vec::len).sum())
+        let recorded = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        (recorded.len(), recorded.values().map(Vec::len).sum())
     }
 
     /// Returns all inconsistencies, each with the extension's name.
     pub fn faults(&self) -> Vec<String> {
-        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let of = |history: &Vec<Value>| {
+        let recorded = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let faults_of = |history: &Vec<Value>| {
             let name = history
                 .first()
                 .map(|object| object["metadata"]["name"].to_string());
@@ -59,7 +59,7 @@ impl History {
             let faults = kstatus::history_faults(history).into_iter();
             faults.map(|fault| format!("{name}: {fault}")).collect::<Vec<_>>()
         };
-        seen.values().flat_map(of).collect()
+        recorded.values().flat_map(faults_of).collect()
     }
 }
 

@@ -3,5 +3,5 @@
 pub mod cluster;
 pub mod content;
 pub mod environment;
-pub mod granted;
 pub mod history;
+pub mod rbac;

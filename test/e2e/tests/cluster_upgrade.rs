@@ -21,7 +21,7 @@ use olm_harness::{
 };
 use serde_json::{Value, json};
 
-const LIMIT: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 const RETRIES: &str = "olm_cluster_extension_retries_total{reason=\"";
 /// Reasons that docs/status.md lists.
 const REASONS: [&str; 12] = [
@@ -48,7 +48,7 @@ const BUNDLES: [Row; 4] = [
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn installed_bundles_hold_the_cluster_back() -> Result<()> {
+async fn installed_bundles_block_the_cluster_upgrade() -> Result<()> {
     let world = World::start().await?;
     world.apply("kite", json!({"version": "1.0.0"})).await?;
     world.apply("boat", json!({})).await?;
@@ -114,13 +114,13 @@ async fn installed_bundles_hold_the_cluster_back() -> Result<()> {
             "InstalledOLMOperatorsUpgradeable: error(s) with cluster extension odd",
         )
         .await?;
-    world.strip("odd").await?;
+    world.force_delete("odd").await?;
     world.upgradeable("True", "AsExpected", "All is well").await?;
     world.metric("olm_cluster_upgradeable 1").await?;
     let text = world.metrics().await?;
     ensure!(!text.contains("name=\"boat\""), "{text}");
     // A force-deleted extension leaves no metrics, nor do its revisions.
-    eventually(LIMIT, "nothing is told of odd", async || {
+    eventually(TIMEOUT, "nothing is told of odd", async || {
         let text = world.metrics().await?;
         let left: Vec<&str> = text
             .lines()
@@ -192,7 +192,7 @@ impl World {
 
     async fn ready(&self, name: &str) -> Result<()> {
         let api: Api<ClusterExtension> = Api::all(self.client.clone());
-        eventually(LIMIT, &format!("{name} is ready"), async || {
+        eventually(TIMEOUT, &format!("{name} is ready"), async || {
             let status = api.get(name).await?.status.unwrap_or_default();
             let mut conditions = status.conditions.iter().flatten();
             ensure!(
@@ -208,7 +208,7 @@ impl World {
     async fn delete(&self, name: &str) -> Result<()> {
         let api: Api<ClusterExtension> = Api::all(self.client.clone());
         api.delete(name, &DeleteParams::default()).await?;
-        eventually(LIMIT, &format!("{name} is gone"), async || {
+        eventually(TIMEOUT, &format!("{name} is gone"), async || {
             ensure!(api.get_opt(name).await?.is_none(), "still there");
             Ok(())
         })
@@ -216,16 +216,16 @@ impl World {
     }
 
     /// Deletes an extension and its revisions without running their finalizers.
-    async fn strip(&self, name: &str) -> Result<()> {
+    async fn force_delete(&self, name: &str) -> Result<()> {
         let extensions: Api<ClusterExtension> = Api::all(self.client.clone());
         let sets: Api<ClusterObjectSet> = Api::all(self.client.clone());
         let set = format!("{name}-1");
         let (merge, none) = (PatchParams::default(), json!({"metadata": {"finalizers": null}}));
         // An additional finalizer keeps the object until its own finalizers are removed.
-        let held = json!({"metadata": {"finalizers": ["test/held"]}});
-        sets.patch(&set, &merge, &Patch::Merge(&held)).await?;
+        let with_finalizer = json!({"metadata": {"finalizers": ["test/held"]}});
+        sets.patch(&set, &merge, &Patch::Merge(&with_finalizer)).await?;
         extensions.delete(name, &DeleteParams::default()).await?;
-        eventually(LIMIT, &format!("{name} is gone"), async || {
+        eventually(TIMEOUT, &format!("{name} is gone"), async || {
             for gone in [
                 extensions.patch(name, &merge, &Patch::Merge(&none)).await.err(),
                 sets.patch(&set, &merge, &Patch::Merge(&none)).await.err(),
@@ -263,7 +263,7 @@ impl World {
     async fn upgradeable(&self, status: &str, reason: &str, text: &str) -> Result<()> {
         let api = self.openshift("ClusterOperator", "clusteroperators");
         eventually(
-            LIMIT,
+            TIMEOUT,
             &format!("Upgradeable={status}/{reason} {text}"),
             async || {
                 let operator = api.get("olm").await?;
@@ -289,7 +289,7 @@ impl World {
     }
 
     async fn metric(&self, line: &str) -> Result<()> {
-        eventually(LIMIT, line, async || {
+        eventually(TIMEOUT, line, async || {
             let text = self.metrics().await?;
             if text.lines().any(|found| found == line) {
                 return Ok(());
@@ -304,7 +304,7 @@ impl World {
     /// Waits until a retry is counted for this reason, and checks that all reasons are documented.
     async fn retries(&self, reason: &str) -> Result<()> {
         let wanted = format!("{RETRIES}{reason}\"}} ");
-        eventually(LIMIT, &wanted, async || {
+        eventually(TIMEOUT, &wanted, async || {
             let text = self.metrics().await?;
             let mut counted = text.lines().filter_map(|line| line.strip_prefix(RETRIES));
             let foreign = counted.find(|line| {
@@ -321,14 +321,14 @@ impl World {
 
     async fn event(&self, name: &str, reason: &str) -> Result<()> {
         let api: Api<Event> = Api::namespaced(self.client.clone(), "default");
-        eventually(LIMIT, &format!("event {reason} of {name}"), async || {
+        eventually(TIMEOUT, &format!("event {reason} of {name}"), async || {
             let events = api.list(&ListParams::default()).await?.items;
             let about = |event: &Event| event.regarding.as_ref().and_then(|object| object.name.clone());
-            let ours = events
+            let own = events
                 .iter()
                 .filter(|event| about(event).as_deref() == Some(name));
-            let told: Vec<_> = ours.filter_map(|event| event.reason.clone()).collect();
-            ensure!(told.iter().any(|told| told == reason), "{told:?}");
+            let reasons: Vec<_> = own.filter_map(|event| event.reason.clone()).collect();
+            ensure!(reasons.iter().any(|found| found == reason), "{reasons:?}");
             Ok(())
         })
         .await

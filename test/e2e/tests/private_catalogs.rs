@@ -15,7 +15,7 @@ use kube::{
 };
 use olm_e2e::{
     cluster::Cluster,
-    content::{self, Row, Word},
+    content::{self, Keyword, Row},
 };
 use olm_harness::{
     Catalogd, ControlPlane, ControllerOptions, ImageBuilder, OperatorController, Registry,
@@ -23,7 +23,7 @@ use olm_harness::{
 };
 use serde_json::{Value, json};
 
-const LIMIT: Duration = Duration::from_secs(90);
+const TIMEOUT: Duration = Duration::from_secs(90);
 const AUDIENCE: &str = "catalogd.olm.operatorframework.io";
 const READER: &str = "catalogd-content-reader";
 
@@ -45,7 +45,7 @@ async fn token(client: &Client, account: &str) -> Result<String> {
 }
 
 /// Binds the role in `config/` that allows reading all content to an account.
-async fn may_read(cluster: &Cluster, account: &str) -> Result<()> {
+async fn grant_read(cluster: &Cluster, account: &str) -> Result<()> {
     let file = workspace::root().join("config/rbac/catalogd.yaml");
     let text = std::fs::read_to_string(file)?;
     let role = text
@@ -65,13 +65,13 @@ async fn may_read(cluster: &Cluster, account: &str) -> Result<()> {
 }
 
 /// Creates a catalog with one small package, and an extension of the package.
-async fn wish(cluster: &Cluster, registry: &Registry) -> Result<()> {
+async fn request_extension(cluster: &Cluster, registry: &Registry) -> Result<()> {
     let row = Row {
         package: "test".to_owned(),
         version: "1.0.0".to_owned(),
         channel: "alpha".to_owned(),
         replaces: String::new(),
-        contents: Word::parse_list("ConfigMap")?,
+        contents: Keyword::parse_list("ConfigMap")?,
     };
     let package = content::package_name("test", "private");
     let mut bundle = ImageBuilder::new();
@@ -111,8 +111,8 @@ async fn wish(cluster: &Cluster, registry: &Registry) -> Result<()> {
 }
 
 /// Waits for a condition of the extension whose message contains `part`.
-async fn says(cluster: &Cluster, type_: &str, status: &str, part: &str) -> Result<Value> {
-    eventually(LIMIT, &format!("{type_}={status} with {part:?}"), async || {
+async fn wait_for_condition(cluster: &Cluster, type_: &str, status: &str, part: &str) -> Result<Value> {
+    eventually(TIMEOUT, &format!("{type_}={status} with {part:?}"), async || {
         let object = cluster
             .get("clusterextension/private", "")
             .await?
@@ -145,7 +145,7 @@ async fn without_token(client: &Client, base: &str, path: &str) -> Result<u16> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_extension_from_a_catalog_that_not_everybody_may_read() -> Result<()> {
+async fn an_extension_from_a_private_catalog() -> Result<()> {
     let control_plane = ControlPlane::start().await?;
     let registry = Registry::start().await?;
     let client = control_plane.client();
@@ -164,10 +164,10 @@ async fn an_extension_from_a_catalog_that_not_everybody_may_read() -> Result<()>
     let _operator = OperatorController::start_with(&control_plane, &registry, options(flag)).await?;
 
     // An authenticated user without the right to read: the status has the problem and the remedy.
-    wish(&cluster, &registry).await?;
+    request_extension(&cluster, &registry).await?;
     let head = "received unexpected response status code 403";
-    says(&cluster, "Progressing", "True", head).await?;
-    says(
+    wait_for_condition(&cluster, "Progressing", "True", head).await?;
+    wait_for_condition(
         &cluster,
         "Progressing",
         "True",
@@ -178,9 +178,9 @@ async fn an_extension_from_a_catalog_that_not_everybody_may_read() -> Result<()>
     assert_eq!(without_token(&client, &catalogd.url(), all).await?, 401);
 
     // The token file is read again: with the token of an authorized user, the installation continues automatically.
-    may_read(&cluster, "reader").await?;
+    grant_read(&cluster, "reader").await?;
     std::fs::write(&file, token(&client, "reader").await?)?;
-    let status = says(&cluster, "Installed", "True", "Installed bundle").await?;
+    let status = wait_for_condition(&cluster, "Installed", "True", "Installed bundle").await?;
     // Without a signature policy, the status has a warning besides upstream's conditions.
     let warning = status["install"]["warning"].as_str().unwrap_or_default();
     if !std::path::Path::new("/etc/containers/policy.json").exists() {

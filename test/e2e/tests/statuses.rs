@@ -8,7 +8,7 @@ mod argo;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use olm_api::ClusterExtensionStatus;
-use olm_harness::kstatus::{Verdict, extension_faults, history_faults, verdict};
+use olm_harness::kstatus::{Status, compute, extension_faults, history_faults};
 use olm_resolve::{HeldBack, Hold};
 use olm_status::catalogs::{FormerContent, UnreadCatalogs};
 use olm_status::cluster_extension::{
@@ -18,7 +18,7 @@ use olm_status::upgrade::Upgrade;
 use serde_json::{Value, json};
 
 /// Number of walks, and of steps in each.
-const WALKS: (u64, usize) = (300, 20);
+const WALKS_AND_STEPS: (u64, usize) = (300, 20);
 
 fn time(second: i64) -> Time {
     let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
@@ -41,7 +41,7 @@ fn conditions() -> Vec<Vec<Condition>> {
         Some(("False", "ProbeFailure")),
         Some(("Unknown", "Reconciling")),
     ];
-    let told = |type_: &str, (status, reason): (&str, &str)| Condition {
+    let condition = |type_: &str, (status, reason): (&str, &str)| Condition {
         type_: type_.into(),
         status: status.into(),
         reason: reason.into(),
@@ -50,10 +50,10 @@ fn conditions() -> Vec<Vec<Condition>> {
         last_transition_time: time(0),
     };
     let both = |p: Option<(&str, &str)>, a: Option<(&str, &str)>| {
-        let progressing = p.map(|p| told("Progressing", p));
+        let progressing = p.map(|p| condition("Progressing", p));
         progressing
             .into_iter()
-            .chain(a.map(|a| told("Available", a)))
+            .chain(a.map(|a| condition("Available", a)))
             .collect()
     };
     progressing
@@ -144,33 +144,29 @@ fn object(generation: i64, status: &ClusterExtensionStatus) -> Value {
 }
 
 #[test]
-fn every_outcome_reads_right() {
+fn every_outcome_is_consistent() {
     for outcome in outcomes() {
         let status = extension(&ClusterExtensionStatus::default(), &outcome, 1, &time(1));
         let faults = extension_faults(&object(1, &status));
         assert!(faults.is_empty(), "{faults:?}: {outcome:#?}");
-        let newer = verdict(&object(2, &status));
-        assert_eq!(
-            newer,
-            Verdict::InProgress,
-            "nobody has looked at the new spec yet"
-        );
+        let newer = compute(&object(2, &status));
+        assert_eq!(newer, Status::InProgress, "nobody has looked at the new spec yet");
         let again = extension(&status, &outcome, 1, &time(90));
         assert!(same(&status, &again), "saying it again is no news");
     }
 }
 
 #[test]
-fn every_walk_reads_right() {
+fn every_walk_is_consistent() {
     let all = outcomes();
-    for seed in 0..WALKS.0 {
+    for seed in 0..WALKS_AND_STEPS.0 {
         let mut number = seed;
         let mut status = ClusterExtensionStatus {
             observed_generation: Some(-1),
             ..ClusterExtensionStatus::default()
         };
         let mut history = vec![object(1, &status)];
-        for second in 0..WALKS.1 {
+        for second in 0..WALKS_AND_STEPS.1 {
             // Knuth's linear congruential generator: the walks are equal in every run.
             number = number
                 .wrapping_mul(6_364_136_223_846_793_005)

@@ -25,7 +25,7 @@ use olm_harness::{
 };
 use serde_json::json;
 
-const LIMIT: Duration = Duration::from_mins(5);
+const TIMEOUT: Duration = Duration::from_mins(5);
 const TICKS_PER_SECOND: f64 = 100.0;
 
 #[tokio::main]
@@ -45,15 +45,15 @@ async fn main() -> Result<()> {
     };
     let mut controller = OperatorController::start_with(&plane, &registry, options).await?;
     println!("| work | result |\n|---|---|");
-    let row = |work: &str, result: &str| println!("| {work} | {result} |");
+    let print_row = |work: &str, result: &str| println!("| {work} | {result} |");
     let program = build_controllers().await?.join("operator-controller");
     let bytes = u32::try_from(fs::metadata(&program)?.len()).unwrap_or(u32::MAX);
     tokio::time::sleep(QUIET).await;
-    row(
+    print_row(
         "idle; the program itself",
         &format!(
             "{}; {:.1} MB",
-            Reading::of(&mut controller)?,
+            Usage::of(&mut controller)?,
             f64::from(bytes) / 1e6
         ),
     );
@@ -62,11 +62,11 @@ async fn main() -> Result<()> {
 
     // The first extension also triggers discovery of each kind, so the benchmark reports later ones.
     for index in 0..3 {
-        let before = Reading::of(&mut controller)?;
+        let before = Usage::of(&mut controller)?;
         let time = bench.install(&[index]).await?;
         tokio::time::sleep(Duration::from_secs(1)).await;
-        let after = Reading::of(&mut controller)?;
-        row(
+        let after = Usage::of(&mut controller)?;
+        print_row(
             &format!("extension {}, create → Installed", index + 1),
             &format!("{time:.2?}, {}", after.since(&before)),
         );
@@ -89,66 +89,66 @@ async fn main() -> Result<()> {
         Ok(data.get("key").map(String::as_str) == Some("value"))
     })
     .await?;
-    row(
+    print_row(
         "drift: deleted / changed object back",
         &format!("{deleted:.2?} / {:.2?}", start.elapsed()),
     );
 
-    let before = Reading::of(&mut controller)?;
+    let before = Usage::of(&mut controller)?;
     let time = bench.upgrade().await?;
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let after = Reading::of(&mut controller)?;
-    row(
+    let after = Usage::of(&mut controller)?;
+    print_row(
         "upgrade along an edge (the rest: with the installation before it)",
         &format!("{time:.2?}, {}", after.since(&before)),
     );
 
-    settled(&mut controller).await?;
-    let before = Reading::of(&mut controller)?;
-    bench.touch("tiny-1-1").await?;
-    let touched = settled(&mut controller).await?.since(&before);
-    row(
-        &format!("{TOUCHES} times a reconcile of extension and revision that changes nothing"),
-        &touched.to_string(),
+    wait_until_idle(&mut controller).await?;
+    let before = Usage::of(&mut controller)?;
+    bench.trigger_reconciles("tiny-1-1").await?;
+    let usage_of_reconciles = wait_until_idle(&mut controller).await?.since(&before);
+    print_row(
+        &format!("{RECONCILES} times a reconcile of extension and revision that changes nothing"),
+        &usage_of_reconciles.to_string(),
     );
 
     let all: Vec<usize> = (3..many).collect();
-    let before = Reading::of(&mut controller)?;
+    let before = Usage::of(&mut controller)?;
     let time = bench.install(&all).await?;
-    let after = Reading::of(&mut controller)?;
-    row(
+    let after = Usage::of(&mut controller)?;
+    print_row(
         &format!("{} at once, all Installed", all.len()),
         &format!("{time:.1?}, {}", after.since(&before)),
     );
 
-    settled(&mut controller).await?;
-    let before = Reading::of(&mut controller)?;
+    wait_until_idle(&mut controller).await?;
+    let before = Usage::of(&mut controller)?;
     let start = Instant::now();
     bench.change_catalog(&registry).await?;
-    let changed = settled(&mut controller).await?.since(&before);
-    row(
+    let changed = wait_until_idle(&mut controller).await?.since(&before);
+    print_row(
         &format!("the catalog changes its digest with {many}, nothing to upgrade, until no request follows"),
         &format!("{:.1?}, {changed}", start.elapsed().saturating_sub(QUIET)),
     );
 
     let start = Instant::now();
-    let mut before = Reading::of(&mut controller)?;
+    let mut before = Usage::of(&mut controller)?;
     // The log continues; the new process starts with zero CPU time.
-    before.processor = 0.0;
+    before.cpu_seconds = 0.0;
     controller.controller().restart().await?;
-    let restarted = settled(&mut controller).await?.since(&before);
-    row(
+    let restarted = wait_until_idle(&mut controller).await?.since(&before);
+    print_row(
         &format!("restart with {many}, until no request follows"),
         &format!("{:.1?}, {restarted}", start.elapsed().saturating_sub(QUIET)),
     );
 
-    let before = Reading::of(&mut controller)?;
+    let before = Usage::of(&mut controller)?;
     let rest = Duration::from_secs(30);
     tokio::time::sleep(rest).await;
-    let after = Reading::of(&mut controller)?;
-    row(&format!("{rest:?} at rest"), &after.since(&before).to_string());
+    let after = Usage::of(&mut controller)?;
+    print_row(&format!("{rest:?} at rest"), &after.since(&before).to_string());
 
-    let (start, before) = (Instant::now(), Reading::of(&mut controller)?);
+    let (start, before) = (Instant::now(), Usage::of(&mut controller)?);
     let extensions: Api<ClusterExtension> = Api::all(bench.client.clone());
     extensions
         .delete_collection(&DeleteParams::default(), &ListParams::default())
@@ -159,8 +159,8 @@ async fn main() -> Result<()> {
     })
     .await?;
     let time = start.elapsed();
-    let after = Reading::of(&mut controller)?;
-    row(
+    let after = Usage::of(&mut controller)?;
+    print_row(
         &format!("delete {many}"),
         &format!("{time:.1?}, {}", after.since(&before)),
     );
@@ -170,16 +170,16 @@ async fn main() -> Result<()> {
 /// Length of a pause without requests that counts as idle.
 const QUIET: Duration = Duration::from_secs(3);
 
-async fn settled(controller: &mut OperatorController) -> Result<Reading> {
-    let mut last = Reading::of(controller)?;
+async fn wait_until_idle(controller: &mut OperatorController) -> Result<Usage> {
+    let mut last = Usage::of(controller)?;
     let start = Instant::now();
     loop {
         tokio::time::sleep(QUIET).await;
-        let now = Reading::of(controller)?;
+        let now = Usage::of(controller)?;
         if now.total() == last.total() {
             return Ok(now);
         }
-        ensure!(start.elapsed() < LIMIT, "requests do not end: {now}");
+        ensure!(start.elapsed() < TIMEOUT, "requests do not end: {now}");
         last = now;
     }
 }
@@ -249,9 +249,9 @@ impl Bench {
     }
 
     /// Triggers reconciles of a revision and its extension.
-    async fn touch(&self, revision: &str) -> Result<()> {
+    async fn trigger_reconciles(&self, revision: &str) -> Result<()> {
         let sets: Api<ClusterObjectSet> = Api::all(self.client.clone());
-        for number in 0..TOUCHES {
+        for number in 0..RECONCILES {
             let patch = json!({"metadata": {"annotations": {"bench": number.to_string()}}});
             sets.patch(revision, &PatchParams::default(), &Patch::Merge(&patch))
                 .await?;
@@ -284,7 +284,7 @@ impl Bench {
 }
 
 /// Number of changes to one revision.
-const TOUCHES: usize = 20;
+const RECONCILES: usize = 20;
 
 fn namespace(number: usize) -> String {
     format!("bench-{number}")
@@ -297,10 +297,10 @@ fn installed(extension: &ClusterExtension) -> bool {
         .any(|condition| condition.type_ == "Installed" && condition.status == "True")
 }
 
-async fn until(what: &str, mut look: impl AsyncFnMut() -> Result<bool>) -> Result<()> {
+async fn until(what: &str, mut check: impl AsyncFnMut() -> Result<bool>) -> Result<()> {
     let start = Instant::now();
-    while !look().await? {
-        ensure!(start.elapsed() < LIMIT, "not within {LIMIT:?}: {what}");
+    while !check().await? {
+        ensure!(start.elapsed() < TIMEOUT, "not within {TIMEOUT:?}: {what}");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     Ok(())
@@ -308,16 +308,16 @@ async fn until(what: &str, mut look: impl AsyncFnMut() -> Result<bool>) -> Resul
 
 /// Resources that a controller has used so far.
 #[derive(Debug, Default)]
-struct Reading {
+struct Usage {
     requests: BTreeMap<String, usize>,
-    processor: f64,
-    resident: u64,
+    cpu_seconds: f64,
+    resident_kib: u64,
 }
 
-impl Reading {
+impl Usage {
     fn of(controller: &mut OperatorController) -> Result<Self> {
         let controller = controller.controller();
-        let mut reading = Self::default();
+        let mut usage = Self::default();
         let log = fs::read_to_string(controller.log()).context("the log cannot be read")?;
         for line in log.lines().filter(|line| line.ends_with("requesting")) {
             let method = line.split("http.method=").nth(1).unwrap_or_default();
@@ -327,7 +327,7 @@ impl Reading {
             } else {
                 method
             };
-            *reading.requests.entry(kind.to_owned()).or_default() += 1;
+            *usage.requests.entry(kind.to_owned()).or_default() += 1;
         }
         let pid = controller
             .process()
@@ -347,14 +347,14 @@ impl Reading {
             .split_whitespace()
             .collect();
         let ticks = |index: usize| fields.get(index).and_then(|text| text.parse::<f64>().ok());
-        reading.processor =
+        usage.cpu_seconds =
             (ticks(11).unwrap_or_default() + ticks(12).unwrap_or_default()) / TICKS_PER_SECOND;
         let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        reading.resident = resident
+        let resident_kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        usage.resident_kib = resident_kib
             .and_then(|text| text.split_whitespace().next()?.parse().ok())
             .unwrap_or_default();
-        Ok(reading)
+        Ok(usage)
     }
 
     fn total(&self) -> usize {
@@ -368,13 +368,13 @@ impl Reading {
         });
         Self {
             requests: requests.filter(|(_, count)| *count > 0).collect(),
-            processor: self.processor - before.processor,
-            resident: self.resident,
+            cpu_seconds: self.cpu_seconds - before.cpu_seconds,
+            resident_kib: self.resident_kib,
         }
     }
 }
 
-impl std::fmt::Display for Reading {
+impl std::fmt::Display for Usage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let kinds: Vec<String> = self
             .requests
@@ -386,8 +386,8 @@ impl std::fmt::Display for Reading {
             "{} requests ({}), {:.2} s processor, {:.1} MiB resident",
             self.total(),
             kinds.join(", "),
-            self.processor,
-            f64::from(u32::try_from(self.resident).unwrap_or(u32::MAX)) / 1024.0
+            self.cpu_seconds,
+            f64::from(u32::try_from(self.resident_kib).unwrap_or(u32::MAX)) / 1024.0
         )
     }
 }

@@ -19,11 +19,11 @@ use olm_harness::ControlPlane;
 use serde_json::{Value, json};
 
 /// Limit for the peak memory of the process, in kilobytes.
-const AIM: u64 = 64 * 1024;
+const MAX_PEAK: u64 = 64 * 1024;
 /// Ratio of all to invalid objects.
-const BROKEN: usize = 1000;
+const INVALID_EVERY: usize = 1000;
 /// Number of objects created concurrently.
-const PARALLEL: usize = 16;
+const MAX_CONCURRENT: usize = 16;
 
 fn crd(size: &Value) -> Value {
     json!({
@@ -44,10 +44,10 @@ async fn fill(client: &Client, many: usize) -> Result<()> {
     let kind = GroupVersionKind::gvk("bench.example.com", "v1", "Grain");
     let resource = ApiResource::from_gvk_with_plural(&kind, "grains");
     let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), "default", &resource);
-    let make = |at: usize| {
+    let create = |at: usize| {
         let api = api.clone();
         async move {
-            let size = if at.is_multiple_of(BROKEN) { 101 } else { 5 };
+            let size = if at.is_multiple_of(INVALID_EVERY) { 101 } else { 5 };
             let grain: DynamicObject = serde_json::from_value(json!({
                 "apiVersion": "bench.example.com/v1", "kind": "Grain",
                 "metadata": {"name": format!("g{at:06}")}, "spec": {"size": size, "color": "grey"},
@@ -56,8 +56,8 @@ async fn fill(client: &Client, many: usize) -> Result<()> {
             Ok::<_, anyhow::Error>(())
         }
     };
-    stream::iter((0..many).map(make))
-        .buffer_unordered(PARALLEL)
+    stream::iter((0..many).map(create))
+        .buffer_unordered(MAX_CONCURRENT)
         .try_collect::<()>()
         .await
 }
@@ -81,10 +81,10 @@ async fn main() -> Result<()> {
     let client = plane.client();
     let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
     let old = crd(&json!({"type": "integer"}));
-    let made = crds
+    let created = crds
         .create(&PostParams::default(), &serde_json::from_value(old)?)
         .await?;
-    await_condition(crds, &made.name_any(), conditions::is_crd_established()).await?;
+    await_condition(crds, &created.name_any(), conditions::is_crd_established()).await?;
     let started = Instant::now();
     fill(&client, many).await?;
     println!("{many} objects made in {:.0?}", started.elapsed());
@@ -101,9 +101,9 @@ async fn main() -> Result<()> {
         .stdout(Stdio::piped())
         .spawn()
         .with_context(|| format!("starting {}", program.display()))?;
-    let mut highest = 0;
+    let mut max_peak = 0;
     while child.try_wait()?.is_none() {
-        highest = peak(child.id()).unwrap_or_default().max(highest);
+        max_peak = peak(child.id()).unwrap_or_default().max(max_peak);
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     let output = child.wait_with_output()?;
@@ -112,13 +112,13 @@ async fn main() -> Result<()> {
     println!(
         "checked in {:.1?}; peak {} MB",
         started.elapsed(),
-        highest.div_ceil(1024)
+        max_peak.div_ceil(1024)
     );
-    let said = format!("{} of {many} would break", many.div_ceil(BROKEN));
+    let expected = format!("{} of {many} would break", many.div_ceil(INVALID_EVERY));
     ensure!(
-        String::from_utf8_lossy(&output.stdout).contains(&said),
-        "it did not say {said:?}"
+        String::from_utf8_lossy(&output.stdout).contains(&expected),
+        "it did not say {expected:?}"
     );
-    ensure!(highest < AIM, "more than {} MB", AIM / 1024);
+    ensure!(max_peak < MAX_PEAK, "more than {} MB", MAX_PEAK / 1024);
     Ok(())
 }

@@ -62,17 +62,17 @@ impl Assets {
     }
 
     fn with(given: Option<&Path>) -> Result<Self> {
-        let in_given = |name: &str| given.map(|dir| dir.join(name)).filter(|path| path.is_file());
+        let given_path = |name: &str| given.map(|dir| dir.join(name)).filter(|path| path.is_file());
         let missing: Vec<&str> = COMPONENTS
             .into_iter()
-            .filter(|name| in_given(name).is_none())
+            .filter(|name| given_path(name).is_none())
             .collect();
         let built = if missing.is_empty() {
             PathBuf::new()
         } else {
             ensure_built(&missing)?
         };
-        let path = |name: &str| in_given(name).unwrap_or_else(|| built.join(name));
+        let path = |name: &str| given_path(name).unwrap_or_else(|| built.join(name));
         let [etcd, apiserver, controller_manager, registry] = COMPONENTS.map(path);
         Ok(Self {
             etcd,
@@ -88,7 +88,7 @@ fn ensure_built(missing: &[&str]) -> Result<PathBuf> {
     let sources = workspace::root().join("hack").join(PROGRAM);
     let cache = workspace::target_dir().join(PROGRAM);
     let dir = cache.join(hash_of(&sources)?);
-    if complete(&dir) {
+    if is_complete(&dir) {
         return Ok(dir);
     }
     fs::create_dir_all(&cache).with_context(|| format!("cannot create {}", cache.display()))?;
@@ -99,7 +99,7 @@ fn ensure_built(missing: &[&str]) -> Result<PathBuf> {
         lock.lock()
             .with_context(|| format!("cannot lock {}", lock_path.display()))?;
     }
-    if complete(&dir) {
+    if is_complete(&dir) {
         return Ok(dir);
     }
     // This process holds the lock, so these directories belong to killed processes.
@@ -121,7 +121,7 @@ fn ensure_built(missing: &[&str]) -> Result<PathBuf> {
     Ok(dir)
 }
 
-fn complete(dir: &Path) -> bool {
+fn is_complete(dir: &Path) -> bool {
     COMPONENTS.iter().all(|name| dir.join(name).is_file())
 }
 

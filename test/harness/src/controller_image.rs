@@ -17,7 +17,7 @@ const AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
 
 /// Build details in the image's labels.
 #[derive(Clone, Debug)]
-pub struct Made {
+pub struct BuildInfo {
     /// Version of the product.
     pub version: String,
     /// Commit of the build.
@@ -28,7 +28,7 @@ pub struct Made {
 ///
 /// # Errors
 /// The binary is unreadable or linked dynamically: the image has no libraries.
-pub fn controller_image(component: &str, binary: &Path, made: &Made) -> Result<ImageBuilder> {
+pub fn controller_image(component: &str, binary: &Path, build: &BuildInfo) -> Result<ImageBuilder> {
     let bytes = std::fs::read(binary).with_context(|| format!("cannot read {}", binary.display()))?;
     ensure!(
         !is_dynamic(&bytes),
@@ -44,8 +44,8 @@ pub fn controller_image(component: &str, binary: &Path, made: &Made) -> Result<I
         .run_with("Entrypoint", json!([format!("/{component}")]))
         .label("org.opencontainers.image.title", component)
         .label("org.opencontainers.image.licenses", "Apache-2.0")
-        .label("org.opencontainers.image.version", &made.version)
-        .label("org.opencontainers.image.revision", &made.commit);
+        .label("org.opencontainers.image.version", &build.version)
+        .label("org.opencontainers.image.revision", &build.commit);
     if let Ok(authorities) = std::fs::read(AUTHORITIES) {
         image = image.file(AUTHORITIES, authorities);
     }
@@ -83,13 +83,13 @@ mod tests {
     #[test]
     fn a_dynamic_binary_is_refused() {
         let me = std::env::current_exe().unwrap();
-        let made = Made {
+        let build = BuildInfo {
             version: "1".to_owned(),
             commit: "c".to_owned(),
         };
         // Tests are built for the host, dynamically.
         assert!(is_dynamic(&std::fs::read(&me).unwrap()));
-        let error = controller_image("catalogd", &me, &made).unwrap_err().to_string();
+        let error = controller_image("catalogd", &me, &build).unwrap_err().to_string();
         assert!(error.contains("needs a dynamic loader"), "{error}");
         assert!(!is_dynamic(b"#!/bin/sh"));
     }

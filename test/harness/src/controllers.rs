@@ -88,7 +88,7 @@ async fn cargo_build() -> Result<PathBuf> {
 #[derive(Debug)]
 pub struct Catalogd {
     controller: Controller,
-    serves: Port,
+    port: Port,
 }
 
 impl Catalogd {
@@ -109,8 +109,8 @@ impl Catalogd {
         registry: &Registry,
         options: ControllerOptions,
     ) -> Result<Self> {
-        let serves = Port::reserve()?;
-        let address = serves.address();
+        let port = Port::reserve()?;
+        let address = port.address();
         let args = vec![
             format!("--catalogs-server-addr={address}"),
             format!("--external-address={address}"),
@@ -118,12 +118,12 @@ impl Catalogd {
             "--shutdown-delay=0s".to_owned(),
         ];
         let controller = Controller::start(Kind::Catalogd, control_plane, registry, options, args).await?;
-        Ok(Self { controller, serves })
+        Ok(Self { controller, port })
     }
 
     /// Returns `https://127.0.0.1:PORT`, the URL of the content server.
     pub fn url(&self) -> String {
-        format!("https://{}", self.serves.address())
+        format!("https://{}", self.port.address())
     }
 
     /// Returns the controller: process, log, restart.

@@ -220,14 +220,14 @@ impl ImageBuilder {
         let image = format!("{}/{name}", registry.host())
             .parse()
             .with_context(|| format!("{name:?} is no name of an image"))?;
-        self.push_by(&registry.client(), &image).await
+        self.push_with(&registry.client(), &image).await
     }
 
     /// Variant of [`ImageBuilder::push`] for any registry that `client` reaches.
     ///
     /// # Errors
     /// A file is unreadable or the registry refuses the image.
-    pub async fn push_by(mut self, client: &oci_client::Client, image: &Reference) -> Result<String> {
+    pub async fn push_with(mut self, client: &oci_client::Client, image: &Reference) -> Result<String> {
         if !self.files.is_empty()
             || !self.dirs.is_empty()
             || !self.modes.writable.is_empty()
@@ -252,20 +252,20 @@ impl ImageBuilder {
                 .await
                 .with_context(|| format!("cannot push a blob of {image}"))?;
         }
-        let mut last = manifest;
+        let mut top = manifest;
         let mut media_type = self.format.manifest();
         if self.as_index {
             let by_digest = Reference::with_digest(
                 image.registry().to_owned(),
                 image.repository().to_owned(),
-                digest(&last),
+                digest(&top),
             );
-            push_manifest(client, &by_digest, &last, media_type).await?;
-            last = self.index(&last)?;
+            push_manifest(client, &by_digest, &top, media_type).await?;
+            top = self.index(&top)?;
             media_type = self.format.index();
         }
-        push_manifest(client, image, &last, media_type).await?;
-        Ok(digest(&last))
+        push_manifest(client, image, &top, media_type).await?;
+        Ok(digest(&top))
     }
 
     /// Returns config and manifest.

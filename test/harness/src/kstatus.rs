@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// Status of an object by the rules of kstatus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Status {
     /// Being deleted.
     Terminating,
     /// The controller works towards the spec.
@@ -20,25 +20,25 @@ pub enum Verdict {
 
 /// Computes the status of an object whose kind has no rules of its own in kstatus.
 #[must_use]
-pub fn verdict(object: &Value) -> Verdict {
+pub fn compute(object: &Value) -> Status {
     if !object["metadata"]["deletionTimestamp"].is_null() {
-        return Verdict::Terminating;
+        return Status::Terminating;
     }
     let observed = object["status"]["observedGeneration"].as_i64();
     if observed.is_some_and(|observed| Some(observed) != object["metadata"]["generation"].as_i64()) {
-        return Verdict::InProgress;
+        return Status::InProgress;
     }
-    if holds(object, "Reconciling") {
-        return Verdict::InProgress;
+    if is_true(object, "Reconciling") {
+        return Status::InProgress;
     }
-    if holds(object, "Stalled") {
-        return Verdict::Failed;
+    if is_true(object, "Stalled") {
+        return Status::Failed;
     }
     match condition(object, "Ready").map(|ready| &ready["status"]) {
         // An object without any of the three conditions counts as current.
-        None => Verdict::Current,
-        Some(status) if status == "True" => Verdict::Current,
-        Some(_) => Verdict::InProgress,
+        None => Status::Current,
+        Some(status) if status == "True" => Status::Current,
+        Some(_) => Status::InProgress,
     }
 }
 
@@ -47,11 +47,11 @@ fn condition<'a>(object: &'a Value, type_: &str) -> Option<&'a Value> {
     conditions.iter().find(|condition| condition["type"] == type_)
 }
 
-fn holds(object: &Value, type_: &str) -> bool {
+fn is_true(object: &Value, type_: &str) -> bool {
     condition(object, type_).is_some_and(|condition| condition["status"] == "True")
 }
 
-fn is(object: &Value, type_: &str, status: &str, reason: Option<&str>) -> bool {
+fn condition_is(object: &Value, type_: &str, status: &str, reason: Option<&str>) -> bool {
     condition(object, type_).is_some_and(|condition| {
         condition["status"] == status && reason.is_none_or(|reason| condition["reason"] == reason)
     })
@@ -66,33 +66,34 @@ pub fn extension_faults(object: &Value) -> Vec<String> {
             faults.push(text.to_owned());
         }
     };
-    let verdict = verdict(object);
+    let status = compute(object);
     let observed = object["status"]["observedGeneration"] == object["metadata"]["generation"];
-    let available = is(object, "Installed", "True", None) && is(object, "Available", "True", None);
-    let settled = observed && is(object, "Progressing", "True", Some("Succeeded"));
+    let available =
+        condition_is(object, "Installed", "True", None) && condition_is(object, "Available", "True", None);
+    let settled = observed && condition_is(object, "Progressing", "True", Some("Succeeded"));
     // Resolving another version may fail after the rollout of the spec; the history shows the rollout.
-    let looking = observed && is(object, "Progressing", "True", Some("Retrying"));
-    if verdict == Verdict::Current {
+    let looking = observed && condition_is(object, "Progressing", "True", Some("Retrying"));
+    if status == Status::Current {
         expect(available, "current before it is installed and available");
         expect(settled || looking, "current before the spec has rolled out");
     }
     let rolling_out = object["status"]["activeRevisions"]
         .as_array()
         .is_some_and(|active| active.len() > 1);
-    let deleted = verdict == Verdict::Terminating;
+    let deleted = status == Status::Terminating;
     if settled && available && !rolling_out && !deleted {
-        expect(verdict == Verdict::Current, "in progress at rest");
+        expect(status == Status::Current, "in progress at rest");
     }
-    if observed && is(object, "Progressing", "False", None) && !deleted {
-        expect(verdict == Verdict::Failed, "not failed although nothing goes on");
+    if observed && condition_is(object, "Progressing", "False", None) && !deleted {
+        expect(status == Status::Failed, "not failed although nothing goes on");
     }
     expect(
-        !(holds(object, "Reconciling") && holds(object, "Stalled")),
+        !(is_true(object, "Reconciling") && is_true(object, "Stalled")),
         "reconciling and stalled at once",
     );
     if observed && !deleted {
         expect(
-            holds(object, "Ready") == (verdict == Verdict::Current),
+            is_true(object, "Ready") == (status == Status::Current),
             "Ready and kstatus differ",
         );
     }
@@ -117,29 +118,29 @@ pub fn extension_faults(object: &Value) -> Vec<String> {
 #[must_use]
 pub fn history_faults(history: &[Value]) -> Vec<String> {
     let mut faults = Vec::new();
-    let tell = |faults: &mut Vec<String>, at: usize, text: &str| {
+    let report = |faults: &mut Vec<String>, at: usize, text: &str| {
         let status = history.get(at).map(|object| object["status"].to_string());
         faults.push(format!("version {at}: {text}: {}", status.unwrap_or_default()));
     };
     let mut current: Option<(usize, &Value)> = None;
     for (at, object) in history.iter().enumerate() {
         for fault in extension_faults(object) {
-            tell(&mut faults, at, &fault);
+            report(&mut faults, at, &fault);
         }
         if let Some(before) = at.checked_sub(1).and_then(|before| history.get(before)) {
             for fault in step_faults(before, object) {
-                tell(&mut faults, at, &fault);
+                report(&mut faults, at, &fault);
             }
-        } else if verdict(object) == Verdict::Current {
-            tell(&mut faults, at, "current as soon as it was created");
+        } else if compute(object) == Status::Current {
+            report(&mut faults, at, "current as soon as it was created");
         }
-        if verdict(object) == Verdict::Current {
+        if compute(object) == Status::Current {
             let version = &object["status"]["install"]["bundle"]["version"];
             if let Some((seen, before)) = current
                 && before != version
                 && seen + 1 == at
             {
-                tell(&mut faults, at, "another version without having been in progress");
+                report(&mut faults, at, "another version without having been in progress");
             }
             current = Some((at, version));
         }
@@ -149,14 +150,14 @@ pub fn history_faults(history: &[Value]) -> Vec<String> {
 
 /// Returns true if the observed spec is fulfilled and nothing is in progress.
 fn at_rest(object: &Value) -> bool {
-    condition(object, "Ready").is_some() && !holds(object, "Reconciling") && !holds(object, "Stalled")
+    condition(object, "Ready").is_some() && !is_true(object, "Reconciling") && !is_true(object, "Stalled")
 }
 
 fn step_faults(before: &Value, after: &Value) -> Vec<String> {
     let mut faults = Vec::new();
     let observed = |object: &Value| object["status"]["observedGeneration"].as_i64();
-    let retrying = is(after, "Progressing", "True", Some("Retrying"));
-    if verdict(after) == Verdict::Current
+    let retrying = condition_is(after, "Progressing", "True", Some("Retrying"));
+    if compute(after) == Status::Current
         && retrying
         && !(at_rest(before) && observed(before) == observed(after))
     {
@@ -198,28 +199,31 @@ mod tests {
 
     #[test]
     fn the_documented_rules() {
-        let told = |conditions: &[(&str, &str)]| verdict(&object(2, Some(2), conditions));
-        assert_eq!(told(&[]), Verdict::Current);
-        assert_eq!(told(&[("Ready", "True")]), Verdict::Current);
-        assert_eq!(told(&[("Ready", "False")]), Verdict::InProgress);
-        assert_eq!(told(&[("Ready", "Unknown")]), Verdict::InProgress);
-        assert_eq!(told(&[("Ready", "False"), ("Stalled", "True")]), Verdict::Failed);
+        let computed = |conditions: &[(&str, &str)]| compute(&object(2, Some(2), conditions));
+        assert_eq!(computed(&[]), Status::Current);
+        assert_eq!(computed(&[("Ready", "True")]), Status::Current);
+        assert_eq!(computed(&[("Ready", "False")]), Status::InProgress);
+        assert_eq!(computed(&[("Ready", "Unknown")]), Status::InProgress);
         assert_eq!(
-            told(&[("Ready", "True"), ("Reconciling", "True")]),
-            Verdict::InProgress
+            computed(&[("Ready", "False"), ("Stalled", "True")]),
+            Status::Failed
         );
         assert_eq!(
-            verdict(&object(3, Some(2), &[("Ready", "True")])),
-            Verdict::InProgress
+            computed(&[("Ready", "True"), ("Reconciling", "True")]),
+            Status::InProgress
         );
-        assert_eq!(verdict(&object(1, Some(-1), &[])), Verdict::InProgress);
         assert_eq!(
-            verdict(&object(1, None, &[])),
-            Verdict::Current,
+            compute(&object(3, Some(2), &[("Ready", "True")])),
+            Status::InProgress
+        );
+        assert_eq!(compute(&object(1, Some(-1), &[])), Status::InProgress);
+        assert_eq!(
+            compute(&object(1, None, &[])),
+            Status::Current,
             "nothing is known"
         );
         let deleted = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}});
-        assert_eq!(verdict(&deleted), Verdict::Terminating);
+        assert_eq!(compute(&deleted), Status::Terminating);
     }
 
     #[test]

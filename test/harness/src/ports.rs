@@ -13,7 +13,7 @@ use crate::scratch;
 
 // Linux assigns ephemeral ports from 32768.
 const RANGE: std::ops::Range<u16> = 20_000..32_000;
-const TRIES: usize = 500;
+const MAX_ATTEMPTS: usize = 500;
 
 /// A port on 127.0.0.1 that is reserved while this lives.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl Port {
     pub fn reserve() -> Result<Self> {
         let dir = scratch::base()?.join("ports");
         fs::create_dir_all(&dir).with_context(|| format!("cannot create {}", dir.display()))?;
-        for _ in 0..TRIES {
+        for _ in 0..MAX_ATTEMPTS {
             let number = rand::rng().random_range(RANGE);
             let path = dir.join(number.to_string());
             let lock = File::create(&path).with_context(|| format!("cannot create {}", path.display()))?;
@@ -38,7 +38,7 @@ impl Port {
                 return Ok(Self { number, _lock: lock });
             }
         }
-        bail!("none of {TRIES} ports tried in {RANGE:?} on 127.0.0.1 is free");
+        bail!("none of {MAX_ATTEMPTS} ports tried in {RANGE:?} on 127.0.0.1 is free");
     }
 
     /// Returns the number of the port.

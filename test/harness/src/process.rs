@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-const SUPERVISE: &str = include_str!("supervise.sh");
+const SUPERVISOR_SCRIPT: &str = include_str!("supervise.sh");
 const POLL: Duration = Duration::from_millis(5);
 /// Maximum number of bytes read from the end of a log.
-const TAIL_BYTES: u64 = 64 << 10;
+const MAX_TAIL: u64 = 64 << 10;
 
 /// Options for the start of a child process.
 #[derive(Debug)]
@@ -114,7 +114,12 @@ impl Spawn {
         let pid_file = logs.join(format!("{}.pid", self.name));
         let _ = fs::remove_file(&pid_file);
         let mut command = Command::new("/bin/sh");
-        command.args(["-c", SUPERVISE, "supervise", &self.grace_seconds.to_string()]);
+        command.args([
+            "-c",
+            SUPERVISOR_SCRIPT,
+            "supervise",
+            &self.grace_seconds.to_string(),
+        ]);
         command.arg(&pid_file).arg(&self.program).args(&self.args);
         for (key, value) in &self.envs {
             match value {
@@ -133,11 +138,11 @@ impl Spawn {
         let mut child = command
             .spawn()
             .with_context(|| format!("cannot start sh for {}", self.name))?;
-        let leash = child.stdin.take();
+        let supervisor = child.stdin.take();
         Ok(Process {
             name: self.name,
             child,
-            leash,
+            supervisor,
             log,
             pid_file,
             grace_seconds: self.grace_seconds,
@@ -151,7 +156,7 @@ impl Spawn {
 pub struct Process {
     name: String,
     child: Child,
-    leash: Option<ChildStdin>,
+    supervisor: Option<ChildStdin>,
     log: PathBuf,
     pid_file: PathBuf,
     grace_seconds: u32,
@@ -198,11 +203,11 @@ impl Process {
     /// # Errors
     /// The child has exited.
     pub fn signal(&mut self, signal: &str) -> Result<()> {
-        let leash = self
-            .leash
+        let supervisor = self
+            .supervisor
             .as_mut()
             .with_context(|| format!("{} was stopped", self.name))?;
-        leash
+        supervisor
             .write_all(format!("{signal}\n").as_bytes())
             .with_context(|| format!("cannot signal {}: it has ended", self.name))
     }
@@ -226,7 +231,7 @@ impl Process {
 
     /// Tells the child to exit, without waiting for it.
     pub fn release(&mut self) {
-        self.leash = None;
+        self.supervisor = None;
     }
 
     /// Stops the child and waits for its exit.
@@ -259,8 +264,8 @@ impl Drop for Process {
 fn tail(path: &Path) -> std::io::Result<String> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)))?;
+    file.seek(SeekFrom::Start(length.saturating_sub(MAX_TAIL)))?;
     let mut bytes = Vec::new();
-    file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
+    file.take(MAX_TAIL).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

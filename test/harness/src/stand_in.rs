@@ -16,7 +16,7 @@ use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-const AT_ONCE: usize = 8;
+const MAX_CONCURRENT: usize = 8;
 
 /// Worker that marks pods as running and ready until it is dropped.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ impl PodStandIn {
                 rules.push(rule);
             }
         }
-        if let Err(error) = self.worker.all().await {
+        if let Err(error) = self.worker.mark_all().await {
             tracing::warn!("pod stand-in: {error:#}");
         }
     }
@@ -87,7 +87,7 @@ enum Rule {
 
 impl Rule {
     /// Returns the reason for which this rule makes the pod not ready.
-    fn verdict(&self, pod: &Pod) -> Option<&'static str> {
+    fn failure_reason(&self, pod: &Pod) -> Option<&'static str> {
         match self {
             Self::Workload { namespace, name } => {
                 let is_of =
@@ -136,19 +136,19 @@ impl Worker {
         let pods = watcher(self.client.all(), watcher::Config::default())
             .default_backoff()
             .applied_objects();
-        pods.for_each_concurrent(AT_ONCE, async |pod| {
-            let done = match pod {
-                Ok(pod) => self.one(&pod).await,
+        pods.for_each_concurrent(MAX_CONCURRENT, async |pod| {
+            let marked = match pod {
+                Ok(pod) => self.mark(&pod).await,
                 Err(error) => Err(error.into()),
             };
-            if let Err(error) = done {
+            if let Err(error) = marked {
                 tracing::debug!("pod stand-in: {error:#}");
             }
         })
         .await;
     }
 
-    async fn all(&self) -> Result<()> {
+    async fn mark_all(&self) -> Result<()> {
         let pods = self
             .client
             .all()
@@ -156,18 +156,18 @@ impl Worker {
             .await
             .context("cannot list pods")?;
         futures::stream::iter(pods.items.iter().map(Ok))
-            .try_for_each_concurrent(AT_ONCE, async |pod| self.one(pod).await)
+            .try_for_each_concurrent(MAX_CONCURRENT, async |pod| self.mark(pod).await)
             .await
     }
 
-    async fn one(&self, pod: &Pod) -> Result<()> {
+    async fn mark(&self, pod: &Pod) -> Result<()> {
         let api = self.client.of(pod);
         let name = pod.name_any();
-        let done = if pod.metadata.deletion_timestamp.is_some() {
+        let marked = if pod.metadata.deletion_timestamp.is_some() {
             api.delete(&name, &DeleteParams::default().grace_period(0))
                 .await
                 .map(drop)
-        } else if let Some(status) = self.change(pod) {
+        } else if let Some(status) = self.new_status(pod) {
             api.patch_status(
                 &name,
                 &PatchParams::default(),
@@ -178,23 +178,23 @@ impl Worker {
         } else {
             return Ok(());
         };
-        match done {
+        match marked {
             Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
             other => other.with_context(|| format!("cannot mark pod {name}")),
         }
     }
 
     /// Returns the status to write, unless the pod has it.
-    fn change(&self, pod: &Pod) -> Option<Value> {
+    fn new_status(&self, pod: &Pod) -> Option<Value> {
         let rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
-        let why_not = rules.iter().find_map(|rule| rule.verdict(pod));
+        let failure = rules.iter().find_map(|rule| rule.failure_reason(pod));
         drop(rules);
-        if runs_to_its_end(pod) && why_not.is_none() {
+        if runs_to_its_end(pod) && failure.is_none() {
             return (phase(pod) != "Succeeded").then(|| succeeded(pod));
         }
         let reason = ready_condition(pod);
-        let wanted = why_not.unwrap_or("StandIn");
-        (reason.as_deref() != Some(wanted)).then(|| running(pod, why_not))
+        let wanted = failure.unwrap_or("StandIn");
+        (reason.as_deref() != Some(wanted)).then(|| running(pod, failure))
     }
 }
 
@@ -231,20 +231,20 @@ fn ready_condition(pod: &Pod) -> Option<String> {
         .clone()
 }
 
-fn running(pod: &Pod, why_not: Option<&str>) -> Value {
+fn running(pod: &Pod, failure: Option<&str>) -> Value {
     let now = now();
-    let ready = if why_not.is_none() { "True" } else { "False" };
+    let ready = if failure.is_none() { "True" } else { "False" };
     let condition = |type_: &str, status: &str, reason: &str| {
         json!({"type": type_, "status": status, "reason": reason, "lastTransitionTime": now,
             "message": "written by the test's stand-in for a node"})
     };
-    let reason = why_not.unwrap_or("StandIn");
-    let state = match why_not {
+    let reason = failure.unwrap_or("StandIn");
+    let state = match failure {
         Some(reason) => json!({"waiting": {"reason": reason, "message": "the test says so"}}),
         None => json!({"running": {"startedAt": now}}),
     };
     json!({
-        "phase": if why_not == Some("ImagePullBackOff") { "Pending" } else { "Running" },
+        "phase": if failure == Some("ImagePullBackOff") { "Pending" } else { "Running" },
         "startTime": now,
         "conditions": [
             condition("PodScheduled", "True", "StandIn"),
@@ -252,7 +252,7 @@ fn running(pod: &Pod, why_not: Option<&str>) -> Value {
             condition("ContainersReady", ready, reason),
             condition("Ready", ready, reason),
         ],
-        "containerStatuses": containers(pod, why_not.is_none(), &state),
+        "containerStatuses": containers(pod, failure.is_none(), &state),
     })
 }
 

@@ -16,7 +16,7 @@ use olm_harness::{
 };
 use serde_json::json;
 
-const LIMIT: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 fn alive(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -26,7 +26,7 @@ fn alive(pid: u32) -> bool {
         .is_some_and(|rest| !rest.is_empty() && !rest.trim_start().starts_with('Z'))
 }
 
-fn gone_within(pids: &[u32], limit: Duration) -> bool {
+fn exited_within(pids: &[u32], limit: Duration) -> bool {
     let end = Instant::now() + limit;
     while pids.iter().any(|&pid| alive(pid)) {
         if Instant::now() > end {
@@ -38,7 +38,7 @@ fn gone_within(pids: &[u32], limit: Duration) -> bool {
 }
 
 fn pid_of(process: &Process) -> u32 {
-    let end = Instant::now() + LIMIT;
+    let end = Instant::now() + TIMEOUT;
     loop {
         if let Some(pid) = process.pid().filter(|&pid| alive(pid)) {
             return pid;
@@ -49,7 +49,7 @@ fn pid_of(process: &Process) -> u32 {
 }
 
 #[test]
-fn a_dropped_process_is_gone() {
+fn a_dropped_process_exits() {
     let dir = tempfile::tempdir().unwrap();
     let process = Spawn::new("sleeper", "sleep")
         .arg("1000")
@@ -57,23 +57,23 @@ fn a_dropped_process_is_gone() {
         .unwrap();
     let pid = pid_of(&process);
     drop(process);
-    assert!(gone_within(&[pid], Duration::from_secs(5)));
+    assert!(exited_within(&[pid], Duration::from_secs(5)));
 }
 
 #[test]
-fn an_exit_status_comes_through() {
+fn an_exit_status_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     let mut process = Spawn::new("failing", "sh")
         .args(["-c", "echo because; exit 7"])
         .spawn(dir.path())
         .unwrap();
-    assert_eq!(process.wait(LIMIT).unwrap().code(), Some(7));
+    assert_eq!(process.wait(TIMEOUT).unwrap().code(), Some(7));
     let text = process.check().unwrap_err().to_string();
     assert!(text.contains("failing") && text.contains("because"), "{text}");
 }
 
 #[test]
-fn a_graceful_child_may_finish_and_a_stubborn_one_may_not() {
+fn a_graceful_child_may_finish_and_a_stubborn_one_is_killed() {
     let dir = tempfile::tempdir().unwrap();
     let script = "trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 0.05; done";
     let mut polite = Spawn::new("polite", "sh")
@@ -97,7 +97,7 @@ fn a_graceful_child_may_finish_and_a_stubborn_one_may_not() {
     }
     let pid = pid_of(&stubborn);
     stubborn.stop();
-    assert!(gone_within(&[pid], Duration::from_secs(5)));
+    assert!(exited_within(&[pid], Duration::from_secs(5)));
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn signals_reach_the_child() {
         .unwrap();
     pid_of(&process);
     process.signal("TERM").unwrap();
-    assert_eq!(process.wait(LIMIT).unwrap().code(), Some(128 + 15));
+    assert_eq!(process.wait(TIMEOUT).unwrap().code(), Some(128 + 15));
 }
 
 /// Helper process, not a test: the owner that the next test kills. Prints its children's process ids.
@@ -144,7 +144,7 @@ fn children_end_when_their_owner_is_killed() {
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    let end = Instant::now() + LIMIT;
+    let end = Instant::now() + TIMEOUT;
     let pids: Vec<u32> = loop {
         if let Ok(text) = std::fs::read_to_string(dir.path().join("pids")) {
             break text.lines().map(|line| line.parse().unwrap()).collect();
@@ -158,7 +158,7 @@ fn children_end_when_their_owner_is_killed() {
     owner.kill().unwrap();
     owner.wait().unwrap();
     assert!(
-        gone_within(&pids, Duration::from_secs(10)),
+        exited_within(&pids, Duration::from_secs(10)),
         "some of {pids:?} outlive their owner"
     );
 }
@@ -183,7 +183,7 @@ async fn the_control_plane_works_and_leaves_nothing() {
         .delete("one", &kube::api::DeleteParams::default())
         .await
         .unwrap();
-    eventually(LIMIT, "the namespace is gone", async || {
+    eventually(TIMEOUT, "the namespace is gone", async || {
         match namespaces.get_opt("one").await? {
             None => Ok(()),
             Some(namespace) => anyhow::bail!("{:?}", namespace.status),
@@ -209,7 +209,7 @@ async fn the_control_plane_works_and_leaves_nothing() {
     assert_eq!(pids.len(), 3);
     drop(control_plane);
     assert!(
-        gone_within(&pids, Duration::from_secs(10)),
+        exited_within(&pids, Duration::from_secs(10)),
         "some of {pids:?} still run"
     );
     assert!(!logs.exists());
@@ -217,7 +217,7 @@ async fn the_control_plane_works_and_leaves_nothing() {
 
 async fn available_is(client: &Client, name: &str, wanted: &str) {
     let deployments: Api<Deployment> = Api::default_namespaced(client.clone());
-    eventually(LIMIT, &format!("{name} has Available={wanted}"), async || {
+    eventually(TIMEOUT, &format!("{name} has Available={wanted}"), async || {
         let status = deployments.get_status(name).await?.status.unwrap_or_default();
         let conditions = status.conditions.unwrap_or_default();
         match conditions.iter().find(|condition| condition.type_ == "Available") {
@@ -280,7 +280,7 @@ async fn deployments_become_available_and_go_with_all_they_own() {
     }
     let sets: Api<ReplicaSet> = Api::default_namespaced(client.clone());
     let all_pods: Api<Pod> = Api::default_namespaced(client);
-    eventually(LIMIT, "ReplicaSets and pods are gone", async || {
+    eventually(TIMEOUT, "ReplicaSets and pods are gone", async || {
         let everything = kube::api::ListParams::default();
         let left = (
             sets.list(&everything).await?.items.len(),

@@ -7,21 +7,21 @@ use std::io::Read as _;
 use flate2::read::GzDecoder;
 use oci_client::secrets::RegistryAuth;
 use oci_client::{Reference, manifest};
-use olm_harness::controller_image::{Made, USER, controller_image};
+use olm_harness::controller_image::{BuildInfo, USER, controller_image};
 use olm_harness::{Registry, scratch::Scratch, workspace};
 use serde_json::{Value, json};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn is_run_as_nobody_from_one_file() {
+async fn the_image_runs_one_file_as_a_nameless_user() {
     let scratch = Scratch::new("controller-image").unwrap();
     let binary = scratch.path().join("catalogd");
     std::fs::write(&binary, "#!static").unwrap();
-    let made = Made {
+    let build = BuildInfo {
         version: "1.2.3".to_owned(),
         commit: "abc".to_owned(),
     };
     let registry = Registry::start().await.unwrap();
-    let image = controller_image("catalogd", &binary, &made).unwrap();
+    let image = controller_image("catalogd", &binary, &build).unwrap();
     image.push(&registry, "olmv1/catalogd:test").await.unwrap();
 
     let reference: Reference = format!("{}/olmv1/catalogd:test", registry.host())
@@ -61,7 +61,7 @@ async fn is_run_as_nobody_from_one_file() {
 }
 
 #[test]
-fn the_dockerfile_says_the_same() {
+fn the_dockerfile_agrees() {
     let text = std::fs::read_to_string(workspace::root().join("Dockerfile")).unwrap();
     for line in [
         &format!("USER {USER}"),

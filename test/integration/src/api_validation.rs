@@ -98,20 +98,20 @@ pub fn run(dir: &Path) -> Report {
 pub async fn run_at(client: &Client, dir: &Path) -> Result<Report> {
     let mut report = Report::new(KIND);
     let dir = dir.join(KIND);
-    let (cases, elsewhere) = recorded(&dir)?;
+    let (cases, of_other_channels) = recorded(&dir)?;
     for case in cases {
         report.count(
-            judge(client, &case)
+            run_case(client, &case)
                 .await?
                 .map(|difference| format!("{}: {difference}", case.name)),
         );
     }
-    if elsewhere > 0 {
-        eprintln!("{KIND}: {elsewhere} rows left out: their channel lacks fields that ours has");
+    if of_other_channels > 0 {
+        eprintln!("{KIND}: {of_other_channels} rows left out: their channel lacks fields that ours has");
     }
     for case in version_fields(&dir)? {
         report.count(
-            judge(client, &case)
+            run_case(client, &case)
                 .await?
                 .map(|difference| format!("{}: {difference}", case.name)),
         );
@@ -127,12 +127,12 @@ fn recorded(dir: &Path) -> Result<(Vec<Case>, usize)> {
             .any(|r| r.channel == CHANNEL && r.file == row.file && r.expected == row.expected)
     };
     let mut cases = Vec::new();
-    let mut elsewhere = 0;
+    let mut of_other_channels = 0;
     let mut absent = 0;
     for row in &rows {
         let answer_known = rows.iter().any(|r| r.channel == CHANNEL && r.file == row.file);
         if answer_known && !answered(row) {
-            elsewhere += 1;
+            of_other_channels += 1;
             continue;
         }
         // A folder may have any part of the recording.
@@ -141,8 +141,8 @@ fn recorded(dir: &Path) -> Result<(Vec<Case>, usize)> {
             absent += 1;
             continue;
         }
-        if !answer_known && newer(&yaml(&dir.join(&row.file))?) {
-            elsewhere += 1;
+        if !answer_known && has_newer_fields(&yaml(&dir.join(&row.file))?) {
+            of_other_channels += 1;
             continue;
         }
         cases.push(Case {
@@ -159,11 +159,11 @@ fn recorded(dir: &Path) -> Result<(Vec<Case>, usize)> {
     if absent > 0 {
         eprintln!("{KIND}: {absent} rows skipped: their manifests are missing");
     }
-    Ok((cases, elsewhere))
+    Ok((cases, of_other_channels))
 }
 
 /// Returns true if the object has a field that only this project's channel has.
-fn newer(object: &Value) -> bool {
+fn has_newer_fields(object: &Value) -> bool {
     ["/spec/config", "/spec/progressDeadlineMinutes"]
         .iter()
         .any(|field| object.pointer(field).is_some())
@@ -197,7 +197,7 @@ pub fn own_cases(path: &Path) -> Result<Vec<Case>> {
 }
 
 /// Runs one case; returns the difference from the expected response, if any.
-pub async fn judge(client: &Client, case: &Case) -> Result<Option<String>> {
+pub async fn run_case(client: &Client, case: &Case) -> Result<Option<String>> {
     let collection = path(&case.given)?;
     let Some(old) = &case.old else {
         let answer = send(
@@ -213,12 +213,12 @@ pub async fn judge(client: &Client, case: &Case) -> Result<Option<String>> {
         .pointer("/metadata/name")
         .and_then(Value::as_str)
         .context("the old object has no name")?;
-    let made = match send(client, Method::POST, &collection, old).await? {
-        Answer::Accepted(made) => made,
+    let created = match send(client, Method::POST, &collection, old).await? {
+        Answer::Accepted(created) => created,
         Answer::Refused(status) => bail!("{}: the old object is refused: {}", case.name, status.message),
     };
     let mut object = case.given.clone();
-    if let Some(version) = made.pointer("/metadata/resourceVersion") {
+    if let Some(version) = created.pointer("/metadata/resourceVersion") {
         object["metadata"]["resourceVersion"] = version.clone();
     }
     let answer = send(
@@ -318,7 +318,7 @@ fn refusal(status: &Status, expected: &Expected) -> Option<(&'static str, String
         return None;
     }
     if let Some(want) = &expected.error
-        && in_any_order(want) != in_any_order(&status.message)
+        && sorted_parts(want) != sorted_parts(&status.message)
     {
         return Some(("other text", want.clone()));
     }
@@ -350,7 +350,7 @@ fn refusal(status: &Status, expected: &Expected) -> Option<(&'static str, String
 }
 
 /// Returns the sorted parts of a refusal with several causes: the API server walks the fields in random order.
-fn in_any_order(text: &str) -> Vec<&str> {
+fn sorted_parts(text: &str) -> Vec<&str> {
     let faults = |text| Some(str::strip_suffix(text, "]")?.split_once(" is invalid: ["));
     let Some(Some((head, faults))) = faults(text) else {
         return vec![text];

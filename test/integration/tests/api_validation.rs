@@ -4,7 +4,7 @@ use olm_harness::{ControlPlane, install_crds, workspace};
 use olm_integration::{api_validation, vectors};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_api_server_judges_as_it_should() {
+async fn the_api_server_validates_as_expected() {
     let control_plane = ControlPlane::start().await.unwrap();
     let client = control_plane.client();
     install_crds(&client).await.unwrap();
@@ -19,7 +19,7 @@ async fn the_api_server_judges_as_it_should() {
     for path in files {
         for case in api_validation::own_cases(&path).unwrap() {
             own += 1;
-            let difference = api_validation::judge(&client, &case).await.unwrap();
+            let difference = api_validation::run_case(&client, &case).await.unwrap();
             wrong.extend(difference.map(|difference| format!("{}: {difference}", case.name)));
         }
     }

@@ -12,7 +12,7 @@ use olm_api::{ClusterCatalog, keys};
 use olm_harness::{ControlPlane, eventually, install_crds, workspace};
 
 /// Returns true if `kubectl` is available; prints a visible line if not.
-fn kubectl_is_there() -> bool {
+fn has_kubectl() -> bool {
     let there = Command::new("kubectl")
         .args(["version", "--client"])
         .stdout(Stdio::null())
@@ -69,8 +69,8 @@ fn apply(kubeconfig: &Path, manifests: &str, dry_run: bool) -> Result<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_api_server_takes_all_of_config() {
-    if !kubectl_is_there() {
+async fn the_api_server_accepts_all_of_config() {
+    if !has_kubectl() {
         return;
     }
     let control_plane = ControlPlane::start().await.unwrap();
@@ -93,8 +93,8 @@ async fn the_api_server_takes_all_of_config() {
             .unwrap();
     }
 
-    takes_every_folder(kubeconfig).unwrap();
-    overlays_say_what_they_change().unwrap();
+    accepts_every_folder(kubeconfig).unwrap();
+    overlays_make_their_changes().unwrap();
     // The policy works, as soon as it is in force.
     apply(
         kubeconfig,
@@ -137,7 +137,7 @@ async fn the_api_server_takes_all_of_config() {
 }
 
 /// Applies every folder of `config` in a server-side dry run.
-fn takes_every_folder(kubeconfig: &Path) -> Result<()> {
+fn accepts_every_folder(kubeconfig: &Path) -> Result<()> {
     for folder in [
         "config/default",
         "config/samples",
@@ -152,10 +152,10 @@ fn takes_every_folder(kubeconfig: &Path) -> Result<()> {
         "config/optional/protect-revisions",
         "config/optional/require-service-account",
     ] {
-        let (known, foreign) = known(&render(folder)?);
-        let objects = known.lines().filter(|line| line.starts_with("kind: ")).count();
-        let taken = apply(kubeconfig, &known, true)?;
-        assert_eq!(taken.lines().count(), objects, "{folder}: {taken}");
+        let (served, foreign) = served(&render(folder)?);
+        let objects = served.lines().filter(|line| line.starts_with("kind: ")).count();
+        let accepted = apply(kubeconfig, &served, true)?;
+        assert_eq!(accepted.lines().count(), objects, "{folder}: {accepted}");
         let expected = match folder {
             "config/overlays/cert-manager" => 5,
             "config/overlays/openshift" | "config/optional/prometheus" => 2,
@@ -168,10 +168,10 @@ fn takes_every_folder(kubeconfig: &Path) -> Result<()> {
                 "service/catalogd-service",
                 "deployment.apps/operator-controller-controller-manager",
             ] {
-                assert!(taken.contains(name), "{taken}");
+                assert!(accepted.contains(name), "{accepted}");
             }
             assert!(
-                !taken.contains("mutatingadmissionpolicy"),
+                !accepted.contains("mutatingadmissionpolicy"),
                 "needs Kubernetes 1.36"
             );
         }
@@ -179,7 +179,7 @@ fn takes_every_folder(kubeconfig: &Path) -> Result<()> {
     Ok(())
 }
 
-fn overlays_say_what_they_change() -> Result<()> {
+fn overlays_make_their_changes() -> Result<()> {
     let ignoring = render("config/overlays/ignore-service-accounts")?;
     assert!(
         ignoring.contains("- --service-account-policy=Ignore"),
@@ -198,7 +198,7 @@ fn overlays_say_what_they_change() -> Result<()> {
 }
 
 /// Returns the objects that a plain API server serves, and the number of objects of other operators' kinds.
-fn known(manifests: &str) -> (String, usize) {
+fn served(manifests: &str) -> (String, usize) {
     let foreign = |document: &&str| {
         ["cert-manager.io/", "monitoring.coreos.com/"]
             .iter()
@@ -207,13 +207,13 @@ fn known(manifests: &str) -> (String, usize) {
                     || document.starts_with(&format!("apiVersion: {group}"))
             })
     };
-    let (foreign, known): (Vec<&str>, Vec<&str>) = manifests.split("\n---\n").partition(foreign);
-    (known.join("\n---\n"), foreign.len())
+    let (foreign, served): (Vec<&str>, Vec<&str>) = manifests.split("\n---\n").partition(foreign);
+    (served.join("\n---\n"), foreign.len())
 }
 
 #[test]
-fn the_older_policy_differs_in_its_version_alone() {
-    if !kubectl_is_there() {
+fn the_older_policy_differs_in_its_version_only() {
+    if !has_kubectl() {
         return;
     }
     let newer = render("config/optional/metadata-name-policy").unwrap();
@@ -228,7 +228,7 @@ fn the_older_policy_differs_in_its_version_alone() {
 
 #[test]
 fn pods_are_locked_down() {
-    if !kubectl_is_there() {
+    if !has_kubectl() {
         return;
     }
     let manifests = render("config/default").unwrap();

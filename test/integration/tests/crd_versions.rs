@@ -95,7 +95,7 @@ fn has_commands() -> bool {
     all
 }
 
-async fn verdict(client: &Client, old: &Value, new: &Value) -> Served {
+async fn check_served(client: &Client, old: &Value, new: &Value) -> Served {
     let unserved = unserved(old, new).unwrap();
     let found = uses(client, &unserved, &SearchLimits::default()).await.unwrap();
     unserved.judge(&found)
@@ -106,7 +106,7 @@ fn rules(findings: &[Finding]) -> Vec<&str> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_version_goes_by_the_commands_that_are_named() {
+async fn a_version_is_removed_by_the_documented_commands() {
     if !has_commands() {
         return;
     }
@@ -125,10 +125,10 @@ async fn a_version_goes_by_the_commands_that_are_named() {
     write(&client, "v1alpha1", "one").await;
     write(&client, "v1", "two").await;
     let new = crd(&["v1"], "v1");
-    let told = migration(&current(&client).await, &new).unwrap();
+    let instructions = migration(&current(&client).await, &new).unwrap();
     assert!(
-        told.starts_with("Objects are still stored in v1alpha1: first upgrade"),
-        "{told}"
+        instructions.starts_with("Objects are still stored in v1alpha1: first upgrade"),
+        "{instructions}"
     );
     replace(&client, &crd(&["v1alpha1", "v1"], "v1")).await.unwrap();
 
@@ -137,9 +137,9 @@ async fn a_version_goes_by_the_commands_that_are_named() {
     assert_eq!(rules(&check(&old, &new, Rules::Ours)), ["storedVersionRemoval"]);
     assert_eq!(unserved(&old, &new), None, "one rule is enough");
     assert!(replace(&client, &new).await.is_err());
-    let told = migration(&old, &new).unwrap();
-    let commands: Vec<&str> = told.split('`').skip(1).step_by(2).collect();
-    assert_eq!(commands.len(), 2, "{told}");
+    let instructions = migration(&old, &new).unwrap();
+    let commands: Vec<&str> = instructions.split('`').skip(1).step_by(2).collect();
+    assert_eq!(commands.len(), 2, "{instructions}");
     for command in commands {
         shell(kubeconfig, command);
     }
@@ -148,9 +148,9 @@ async fn a_version_goes_by_the_commands_that_are_named() {
     assert_eq!(migration(&old, &new), None);
 
     // A client wrote through the version; without the right to list objects this is unknown.
-    let judged = verdict(&client, &old, &new).await;
-    assert_eq!(rules(&judged.findings), ["servedVersionRemoval"]);
-    let text = judged.findings[0].to_string();
+    let served = check_served(&client, &old, &new).await;
+    assert_eq!(rules(&served.findings), ["servedVersionRemoval"]);
+    let text = served.findings[0].to_string();
     assert!(
         text.contains("but \"writer-of-v1alpha1\" wrote default/one through it"),
         "{text}"
@@ -168,8 +168,8 @@ async fn a_version_goes_by_the_commands_that_are_named() {
         .filter_map(|rest| rest.split("```").next());
     let command = blocks.find(|block| block.contains("jq")).unwrap();
     shell(kubeconfig, command);
-    let judged = verdict(&client, &old, &new).await;
-    assert_eq!((judged.findings.len(), judged.warnings.len()), (0, 1));
+    let served = check_served(&client, &old, &new).await;
+    assert_eq!((served.findings.len(), served.warnings.len()), (0, 1));
     let two = objects(&client, "v1").get("two").await.unwrap();
     let kept = two.managed_fields().iter();
     let kept: Vec<_> = kept.filter_map(|entry| entry.manager.as_deref()).collect();

@@ -22,7 +22,7 @@ const NAMESPACE: &str = "olm-test";
 /// Results of one bundle's objects.
 #[derive(Debug, Default)]
 struct Count {
-    taken: usize,
+    accepted: usize,
     /// Kinds that plain Kubernetes does not serve.
     unserved: Vec<String>,
 }
@@ -39,7 +39,7 @@ fn objects(bundle: &Bundle) -> Vec<Value> {
         let own = bundle.supports(InstallMode::OwnNamespace);
         options.config = Some(json!({"watchNamespace": if own { NAMESPACE } else { "default" }}));
     }
-    let made = webhook_certificates(bundle, NAMESPACE)
+    let certificates = webhook_certificates(bundle, NAMESPACE)
         .into_iter()
         .map(|request| {
             let valid = Duration::from_hours(24);
@@ -58,7 +58,7 @@ fn objects(bundle: &Bundle) -> Vec<Value> {
             };
             (request.secret_name, certificate)
         });
-    options.certificates = Certificates::Own(made.collect());
+    options.certificates = Certificates::Own(certificates.collect());
     let rendered = render(bundle, &options).unwrap();
     let phases = phases(rendered, &CommonMetadata::default());
     phases.into_iter().flat_map(|phase| phase.objects).collect()
@@ -82,7 +82,7 @@ async fn dry_run(client: &Client, bundle: &Bundle) -> Count {
         };
         let name = object.name_any();
         match api.patch(&name, &params, &Patch::Apply(&object)).await {
-            Ok(_) => count.taken += 1,
+            Ok(_) => count.accepted += 1,
             // The kind is not served.
             Err(kube::Error::Api(status)) if status.code == 404 => count.unserved.push(types.kind),
             Err(error) => panic!("{}: {} {name}: {error}", bundle.csv_name(), types.kind),
@@ -92,7 +92,7 @@ async fn dry_run(client: &Client, bundle: &Bundle) -> Count {
 }
 
 /// Returns the last version of each package below `root`, by name.
-fn newest_of_each(root: &Path) -> Vec<PathBuf> {
+fn newest_versions(root: &Path) -> Vec<PathBuf> {
     let folders = |path: &Path| {
         let entries = std::fs::read_dir(path).into_iter().flatten();
         let mut found: Vec<PathBuf> = entries
@@ -109,7 +109,7 @@ fn newest_of_each(root: &Path) -> Vec<PathBuf> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_api_server_takes_what_bundles_render_to() {
+async fn the_api_server_accepts_rendered_bundles() {
     let testdata = workspace::root().join("test/testdata");
     let mut folders = vec![
         testdata.join("bundles/beacon"),
@@ -117,7 +117,7 @@ async fn the_api_server_takes_what_bundles_render_to() {
         testdata.join("sample-operator/2.0.0"),
     ];
     match std::env::var_os("OLM_VECTORS") {
-        Some(vectors) => folders.extend(newest_of_each(&Path::new(&vectors).join("bundles"))),
+        Some(vectors) => folders.extend(newest_versions(&Path::new(&vectors).join("bundles"))),
         None => eprintln!("OLM_VECTORS is not set: no real bundle is shown to the API server"),
     }
     let control_plane = ControlPlane::start().await.unwrap();
@@ -138,7 +138,7 @@ async fn the_api_server_takes_what_bundles_render_to() {
         let bundle = bundle(&folder);
         let count = dry_run(&client, &bundle).await;
         eprintln!("{}: {count:?}", bundle.csv_name());
-        assert!(count.taken >= 3, "{}: {count:?}", bundle.csv_name());
+        assert!(count.accepted >= 3, "{}: {count:?}", bundle.csv_name());
         for kind in &count.unserved {
             let known = [
                 "ServiceMonitor",

@@ -18,10 +18,10 @@ use olm_harness::{
 };
 use serde_json::{Value, json};
 
-const LIMIT: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn led_measured_and_ended_as_in_a_cluster() {
+async fn leases_metrics_and_shutdown_as_in_a_cluster() {
     let control_plane = ControlPlane::start().await.unwrap();
     let registry = Registry::start().await.unwrap();
     let client = control_plane.client();
@@ -78,7 +78,7 @@ async fn led_measured_and_ended_as_in_a_cluster() {
             of_operator.as_slice(),
         ),
     ] {
-        eventually(LIMIT, "the metrics are complete", async || {
+        eventually(TIMEOUT, "the metrics are complete", async || {
             let text = scrape(&client, secret, port, &token).await?;
             for line in common.iter().chain(own) {
                 ensure!(text.contains(line), "{line} is not in\n{text}");
@@ -94,7 +94,7 @@ async fn led_measured_and_ended_as_in_a_cluster() {
         ("catalogd-operator-lock", catalogd.controller()),
         ("9c4404e7.operatorframework.io", operator.controller()),
     ] {
-        ends_well(&client, lease, controller).await.unwrap();
+        shuts_down_gracefully(&client, lease, controller).await.unwrap();
     }
 }
 
@@ -117,12 +117,16 @@ fn documented(text: &str) -> Result<()> {
 }
 
 /// Sends TERM: the lease is released, the process exits with success, and every line of its log is JSON.
-async fn ends_well(client: &kube::Client, lease: &str, controller: &mut Controller) -> Result<()> {
+async fn shuts_down_gracefully(
+    client: &kube::Client,
+    lease: &str,
+    controller: &mut Controller,
+) -> Result<()> {
     let leases: Api<Lease> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
     let log = controller.log();
     let process = controller.process().context("it runs")?;
     process.signal("TERM")?;
-    let ended = eventually(LIMIT, "the process ends", async || {
+    let ended = eventually(TIMEOUT, "the process ends", async || {
         process.exited().context("still running")
     })
     .await?;

@@ -32,18 +32,18 @@ fn crd(kind: &str, fields: &Value) -> Value {
 
 async fn install(client: &Client, crd: &Value) -> Api<DynamicObject> {
     let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
-    let made = crds
+    let created = crds
         .create(
             &PostParams::default(),
             &serde_json::from_value(crd.clone()).unwrap(),
         )
         .await
         .unwrap();
-    await_condition(crds, &made.name_any(), conditions::is_crd_established())
+    await_condition(crds, &created.name_any(), conditions::is_crd_established())
         .await
         .unwrap();
-    let names = &made.spec.names;
-    let kind = GroupVersionKind::gvk(&made.spec.group, "v1", &names.kind);
+    let names = &created.spec.names;
+    let kind = GroupVersionKind::gvk(&created.spec.group, "v1", &names.kind);
     Api::namespaced_with(
         client.clone(),
         "default",
@@ -75,11 +75,11 @@ async fn the_api_server_agrees(client: &Client) {
         })
         .collect();
     let api = install(client, &crd("Case", &fields)).await;
-    let mut asked = Vec::new();
+    let mut requests = Vec::new();
     for (at, case) in cases.iter().enumerate() {
-        for (list, taken) in [("valid", true), ("invalid", false)] {
+        for (list, expected) in [("valid", true), ("invalid", false)] {
             for value in case[list].as_array().into_iter().flatten() {
-                asked.push((at, value, taken));
+                requests.push((at, value, expected));
             }
         }
     }
@@ -87,38 +87,39 @@ async fn the_api_server_agrees(client: &Client) {
         dry_run: true,
         ..PostParams::default()
     };
-    let wrong: Vec<String> = stream::iter(&asked)
-        .map(async |(at, value, taken)| {
+    let wrong: Vec<String> = stream::iter(&requests)
+        .map(async |(at, value, expected)| {
             let field = format!("f{at}");
             let answer = api
                 .create(&params, &object("Case", "a", &json!({field: {"value": value}})))
                 .await;
-            let said = match answer {
+            let accepted = match answer {
                 Ok(_) => true,
                 Err(kube::Error::Api(status)) if status.code == 422 => false,
                 Err(error) => panic!("{value}: {error}"),
             };
-            (said != *taken).then(|| format!("{} {value}: the API server says {said}", cases[*at]["schema"]))
+            (accepted != *expected)
+                .then(|| format!("{} {value}: the API server says {accepted}", cases[*at]["schema"]))
         })
         .buffered(8)
         .filter_map(async |wrong| wrong)
         .collect()
         .await;
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(asked.len() > 200, "{}", asked.len());
+    assert!(requests.len() > 200, "{}", requests.len());
 }
 
 /// Checks that objects are read page by page, with size limits, and that invalid ones are named.
 async fn all_pages_are_read(client: &Client) {
-    let loose = crd(
+    let old = crd(
         "Pebble",
         &json!({"size": {"type": "integer"}, "note": {"type": "string"}}),
     );
-    let tight = crd(
+    let new = crd(
         "Pebble",
         &json!({"size": {"type": "integer", "maximum": 100}, "note": {"type": "string"}}),
     );
-    let api = install(client, &loose).await;
+    let api = install(client, &old).await;
     let make = async |at: usize| {
         let size = if at.is_multiple_of(50) { 1000 } else { 5 };
         let pebble = object(
@@ -138,7 +139,7 @@ async fn all_pages_are_read(client: &Client) {
         plural,
         targets,
         ..
-    } = plan(&loose, &tight);
+    } = plan(&old, &new);
     let target = Arc::new(targets.into_iter().next().unwrap());
     let limits = Limits {
         page: 70,

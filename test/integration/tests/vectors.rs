@@ -3,7 +3,7 @@
 use olm_integration::vectors;
 
 #[test]
-fn recorded_answers_are_ours() {
+fn recorded_answers_are_equal() {
     let Some(dir) = vectors::folder() else { return };
     let mut wrong = Vec::new();
     for report in vectors::run_all(&dir) {

@@ -6,25 +6,25 @@ use crate::{Case, Expect, Scale};
 pub(super) fn cases(scale: Scale) -> Vec<Case> {
     let lists = |length: usize| format!("kind: ConfigMap\nv: [{}]\n", "[0],".repeat(length / 4));
     let mut cases = vec![
-        of("no-csv", &[("manifests/a.yaml", "a: b\n".to_owned())]),
-        of(
+        case("no-csv", &[("manifests/a.yaml", "a: b\n".to_owned())]),
+        case(
             "aliases",
             &[("manifests/a.yaml", format!("a0: &a0 [x, x]\n{}", aliases(11)))],
         ),
-        of("lists", &[("manifests/a.yaml", lists(1 << 20))]),
-        of(
+        case("lists", &[("manifests/a.yaml", lists(1 << 20))]),
+        case(
             "hostile-name",
             &[("manifests/csv.yaml", csv("a\\u001b[31m\\n\\0b", ""))],
         ),
-        of(
+        case(
             "query-name",
             &[("manifests/csv.yaml", csv("a?dryRun=All&x=", ""))],
         ),
     ];
     if scale == Scale::Full {
         let long = "x".repeat(15 << 20);
-        cases.push(of("lists-l", &[("manifests/a.yaml", lists(15 << 20))]));
-        cases.push(of("huge-csv", &[("manifests/csv.yaml", csv("huge", &long))]));
+        cases.push(case("lists-l", &[("manifests/a.yaml", lists(15 << 20))]));
+        cases.push(case("huge-csv", &[("manifests/csv.yaml", csv("huge", &long))]));
         let files: Vec<(String, String)> = (0..15)
             .map(|number| (format!("manifests/f{number}.yaml"), lists(1 << 20)))
             .collect();
@@ -32,7 +32,7 @@ pub(super) fn cases(scale: Scale) -> Vec<Case> {
             .iter()
             .map(|(path, text)| (path.as_str(), text.clone()))
             .collect();
-        cases.push(of("lists-many", &files));
+        cases.push(case("lists-many", &files));
     }
     cases
 }
@@ -55,7 +55,7 @@ fn csv(name: &str, description: &str) -> String {
 }
 
 /// Returns a case of a refused bundle with these files.
-fn of(name: &str, files: &[(&str, String)]) -> Case {
+fn case(name: &str, files: &[(&str, String)]) -> Case {
     let files: Vec<_> = files
         .iter()
         .map(|(path, text)| (*path, text.as_bytes()))

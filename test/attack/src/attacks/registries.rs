@@ -18,7 +18,7 @@ pub(super) fn cases(scale: Scale) -> Vec<Case> {
     )]));
     let layer = |name: &str, words, lie: fn(&Image) -> Answer| {
         let image = image.clone();
-        of(name, Expect::Refused(words), move |asked| {
+        case(name, Expect::Refused(words), move |asked| {
             if asked.path.contains(&image.layer_path()) {
                 return lie(&image);
             }
@@ -27,7 +27,7 @@ pub(super) fn cases(scale: Scale) -> Vec<Case> {
     };
     let to = |location: &'static str| move |_: &Asked| answer(307, &[("location", location)], "");
     let mut cases = vec![
-        of("unavailable", Expect::Refused("not able to answer now"), |_| {
+        case("unavailable", Expect::Refused("not able to answer now"), |_| {
             answer(503, &[("retry-after", "3600")], "")
         }),
         layer("wrong-digest", "sent other content than asked for", |image| {
@@ -40,25 +40,25 @@ pub(super) fn cases(scale: Scale) -> Vec<Case> {
             let chunks = stream::repeat_with(|| Ok::<_, Infallible>(vec![0_u8; 64 << 10]));
             answer(200, &[], Body::from_stream(chunks))
         }),
-        of("redirect-loop", Expect::Refused("too often"), |asked| {
+        case("redirect-loop", Expect::Refused("too often"), |asked| {
             answer(307, &[("location", &asked.path)], "")
         }),
-        of(
+        case(
             "redirect-port",
             Expect::Refused("leads to a refused host"),
             to("http://127.0.0.1:9/"),
         ),
-        of(
+        case(
             "redirect-metadata",
             Expect::Refused("leads to a refused host"),
             to("http://169.254.169.254/"),
         ),
-        of(
+        case(
             "redirect-file",
             Expect::Refused("redirects"),
             to("file:///etc/passwd"),
         ),
-        of(
+        case(
             "endless-manifest",
             Expect::Refused("larger than the limit of 4194304"),
             |_| {
@@ -66,7 +66,7 @@ pub(super) fn cases(scale: Scale) -> Vec<Case> {
                 answer(200, &[], Body::from_stream(chunks))
             },
         ),
-        of("no-manifest", Expect::Refused("malformed"), |_| {
+        case("no-manifest", Expect::Refused("malformed"), |_| {
             answer(200, &[], "[".repeat(100_000))
         }),
     ];
@@ -85,6 +85,6 @@ pub(super) fn cases(scale: Scale) -> Vec<Case> {
     cases
 }
 
-fn of(name: &str, expect: Expect, handler: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Case {
-    Case::of(name, Subject::Catalog(Arc::new(handler)), expect)
+fn case(name: &str, expect: Expect, handler: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Case {
+    Case::new(name, Subject::Catalog(Arc::new(handler)), expect)
 }

@@ -15,7 +15,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use olm_harness::{Kernel, stub::Image};
+use olm_harness::{ProcessStats, stub::Image};
 
 use crate::{
     Expect, Peaks, Row, Scale, World,
@@ -31,46 +31,46 @@ const CATALOG: &str = "clients";
 /// Package that well-behaved clients request.
 const PACKAGE: &str = "small";
 /// Sampling interval of memory.
-const LOOK: Duration = Duration::from_millis(100);
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Limits for the cost of an attack, and for its effect on other clients.
 #[derive(Clone, Copy, Debug)]
-struct Bounds {
+struct Limits {
     /// Resident memory of catalogd, in KiB.
     memory: u64,
     /// Additional memory of all TCP connections of the machine, in KiB.
     tcp: u64,
     /// Limit of the 99th percentile of other clients' response times. Attackers with continuous handshakes share the
     /// machine's CPUs with catalogd: the tight limit is for other attacks.
-    answered: Duration,
+    p99: Duration,
 }
 
-impl Bounds {
+impl Limits {
     /// Returns 64 MB and 256 MB at full scale. At small scale, limits that a busy machine with an unoptimised build
     /// keeps, and that a server without limits exceeds.
-    fn of(scale: Scale) -> Self {
+    fn of_scale(scale: Scale) -> Self {
         match scale {
             Scale::Small => Self {
                 memory: 128 * 1024,
                 tcp: 128 * 1024,
-                answered: Duration::from_secs(5),
+                p99: Duration::from_secs(5),
             },
             Scale::Full => Self {
                 memory: 64_000_000 / 1024,
                 tcp: 256_000_000 / 1024,
-                answered: Duration::from_secs(5),
+                p99: Duration::from_secs(5),
             },
         }
     }
 
     /// Returns the same limits, with 50 ms at full scale.
     fn tight(scale: Scale) -> Self {
-        let bounds = Self::of(scale);
+        let limits = Self::of_scale(scale);
         match scale {
-            Scale::Small => bounds,
+            Scale::Small => limits,
             Scale::Full => Self {
-                answered: Duration::from_millis(50),
-                ..bounds
+                p99: Duration::from_millis(50),
+                ..limits
             },
         }
     }
@@ -87,11 +87,11 @@ pub(crate) async fn perform(world: &mut World, metrics: &str, scale: Scale) -> R
     let image = catalog_image(&plain_layer([("configs/catalog.json", content.as_bytes())]));
     serve(world, image).await?;
     let target = Arc::new(Target::new(world, metrics).await?);
-    let kernel = world.catalogd_kernel()?;
+    let stats = world.catalogd_stats()?;
     let rows = vec![
-        silent::attack(&target, kernel, scale).await,
-        slow::attack(&target, kernel, scale).await,
-        tokens::attack(world, &target, kernel, scale).await,
+        silent::attack(&target, stats, scale).await,
+        slow::attack(&target, stats, scale).await,
+        tokens::attack(world, &target, stats, scale).await,
     ];
     world.remove_catalog(CATALOG).await?;
     Ok(rows)
@@ -100,7 +100,7 @@ pub(crate) async fn perform(world: &mut World, metrics: &str, scale: Scale) -> R
 async fn serve(world: &World, image: Image) -> Result<()> {
     let reference = world.serve(CLASS, Arc::new(move |asked| image.serve(asked)));
     world.apply_catalog(CATALOG, &reference).await?;
-    let served = world.catalog_ends(CATALOG, &Expect::Taken).await;
+    let served = world.wait_for_catalog(CATALOG, &Expect::Accepted).await;
     served.context("the catalog for clients is not served").map(drop)
 }
 
@@ -124,58 +124,58 @@ fn content(scale: Scale) -> String {
 }
 
 /// Measurements during an attack.
-struct Watch {
-    kernel: Kernel,
+struct Measurement {
+    stats: ProcessStats,
     /// Memory of TCP and of catalogd before the attack, in KiB.
-    before: u64,
-    resident: u64,
+    tcp_before: u64,
+    resident_before: u64,
     began: Instant,
     tcp: u64,
 }
 
-impl Watch {
-    fn begin(kernel: Kernel) -> Result<Self> {
-        kernel.reset_peak()?;
+impl Measurement {
+    fn begin(stats: ProcessStats) -> Result<Self> {
+        stats.reset_peak()?;
         Ok(Self {
-            kernel,
-            before: tcp_kib()?,
-            resident: kernel.kib("VmRSS")?,
+            stats,
+            tcp_before: tcp_kib()?,
+            resident_before: stats.kib("VmRSS")?,
             began: Instant::now(),
             tcp: 0,
         })
     }
 
     /// Samples the memory of TCP for a while.
-    async fn look(&mut self, time: Duration) -> Result<()> {
+    async fn sample(&mut self, time: Duration) -> Result<()> {
         let until = Instant::now() + time;
         while Instant::now() < until {
-            self.tcp = self.tcp.max(tcp_kib()?.saturating_sub(self.before));
-            tokio::time::sleep(LOOK).await;
+            self.tcp = self.tcp.max(tcp_kib()?.saturating_sub(self.tcp_before));
+            tokio::time::sleep(SAMPLE_INTERVAL).await;
         }
         Ok(())
     }
 
     /// Returns the row of the attack; `what` describes the clients.
-    fn end(self, name: &str, what: &str, readers: Readers, bounds: Bounds) -> Row {
-        let took = self.began.elapsed();
+    fn end(self, name: &str, what: &str, readers: Readers, limits: Limits) -> Row {
+        let duration = self.began.elapsed();
         let outcome = (|| {
-            let (peak, answers) = (self.kernel.kib("VmHWM")?, readers.end());
+            let (peak, answers) = (self.stats.kib("VmHWM")?, readers.end());
             let text = format!(
                 "{what}; catalogd {:.1} MiB (before {:.1}), TCP {:.1} MiB, {} answers to others, p99 {:.1} ms",
                 mib(peak),
-                mib(self.resident),
+                mib(self.resident_before),
                 mib(self.tcp),
                 answers.count,
                 answers.p99.as_secs_f64() * 1000.0,
             );
-            let kept = peak <= bounds.memory && self.tcp <= bounds.tcp && answers.p99 <= bounds.answered;
+            let within_limits = peak <= limits.memory && self.tcp <= limits.tcp && answers.p99 <= limits.p99;
             anyhow::ensure!(
                 answers.failed == 0,
                 "{} requests of others failed: {text}",
                 answers.failed
             );
             anyhow::ensure!(answers.count > 0, "nobody else was answered: {text}");
-            anyhow::ensure!(kept, "more than {bounds:?}: {text}");
+            anyhow::ensure!(within_limits, "more than {limits:?}: {text}");
             Ok((text, peak))
         })();
         let peaks = Peaks {
@@ -188,19 +188,19 @@ impl Watch {
             outcome: outcome
                 .map(|(text, _)| text)
                 .map_err(|error: anyhow::Error| format!("{error:#}")),
-            took,
+            duration,
             peaks,
         }
     }
 }
 
 /// Returns the row of an attack that failed to run.
-fn broken(name: &str, error: &anyhow::Error) -> Row {
+fn failed_row(name: &str, error: &anyhow::Error) -> Row {
     Row {
         class: CLASS,
         name: name.to_owned(),
         outcome: Err(format!("{error:#}")),
-        took: Duration::ZERO,
+        duration: Duration::ZERO,
         peaks: Peaks::default(),
     }
 }

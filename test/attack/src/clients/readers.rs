@@ -10,18 +10,18 @@ use tokio::{sync::mpsc, task::JoinSet, time::sleep};
 
 use super::{
     CATALOG, PACKAGE,
-    target::{Stream, Target, answer, ask},
+    target::{Stream, Target, receive, send},
 };
 
 /// Number of concurrent readers.
-const READERS: usize = 4;
+const COUNT: usize = 4;
 /// Pause between two requests of a reader.
 const PAUSE: Duration = Duration::from_millis(20);
 /// Maximum number of new connections for one request: clients retry if a full server closes a connection before its
 /// response.
-const TRIES: usize = 3;
+const MAX_ATTEMPTS: usize = 3;
 /// Number of requests on one connection.
-const ON_ONE: usize = 10;
+const REQUESTS_PER_CONNECTION: usize = 10;
 
 /// Running readers, until their measurements are collected.
 pub(super) struct Readers {
@@ -30,7 +30,7 @@ pub(super) struct Readers {
 }
 
 /// Measurements of all readers.
-pub(super) struct Answers {
+pub(super) struct Measurements {
     pub(super) count: usize,
     pub(super) failed: usize,
     pub(super) p99: Duration,
@@ -41,12 +41,12 @@ impl Readers {
     pub(super) fn start(target: &Arc<Target>, last: u8) -> Self {
         let (sender, times) = mpsc::unbounded_channel();
         let mut tasks = JoinSet::new();
-        for _ in 0..READERS {
+        for _ in 0..COUNT {
             let (target, sender) = (target.clone(), sender.clone());
             tasks.spawn(async move {
                 let mut stream = None;
                 for round in 0.. {
-                    if round % ON_ONE == 0 {
+                    if round % REQUESTS_PER_CONNECTION == 0 {
                         stream = None;
                     }
                     if sender.send(read(&target, last, &mut stream).await).is_err() {
@@ -60,7 +60,7 @@ impl Readers {
     }
 
     /// Stops reading.
-    pub(super) fn end(mut self) -> Answers {
+    pub(super) fn end(mut self) -> Measurements {
         self.tasks.abort_all();
         let (mut times, mut failed) = (Vec::new(), 0);
         while let Ok(time) = self.times.try_recv() {
@@ -71,7 +71,7 @@ impl Readers {
         }
         times.sort_unstable();
         let p99 = times.get(times.len() * 99 / 100).or(times.last());
-        Answers {
+        Measurements {
             count: times.len(),
             failed,
             p99: p99.copied().unwrap_or_default(),
@@ -80,31 +80,31 @@ impl Readers {
 }
 
 /// Requests a small package. The time includes a new connection if the previous one was closed.
-async fn read(target: &Target, last: u8, kept: &mut Option<Stream>) -> Result<Duration> {
+async fn read(target: &Target, last: u8, connection: &mut Option<Stream>) -> Result<Duration> {
     let path = format!("/catalogs/{CATALOG}/api/v1/metas?package=&name={PACKAGE}");
-    let began = Instant::now();
-    if let Some(mut stream) = kept.take()
-        && let Ok(()) = ask(&mut stream, &path, None).await
-        && let Ok(200) = answer(&mut stream).await
+    let start = Instant::now();
+    if let Some(mut stream) = connection.take()
+        && let Ok(()) = send(&mut stream, &path, None).await
+        && let Ok(200) = receive(&mut stream).await
     {
-        *kept = Some(stream);
-        return Ok(began.elapsed());
+        *connection = Some(stream);
+        return Ok(start.elapsed());
     }
-    for _ in 1..TRIES {
-        if let Ok(stream) = once(target, last, &path).await {
-            *kept = Some(stream);
-            return Ok(began.elapsed());
+    for _ in 1..MAX_ATTEMPTS {
+        if let Ok(stream) = request_once(target, last, &path).await {
+            *connection = Some(stream);
+            return Ok(start.elapsed());
         }
     }
-    *kept = Some(once(target, last, &path).await?);
-    Ok(began.elapsed())
+    *connection = Some(request_once(target, last, &path).await?);
+    Ok(start.elapsed())
 }
 
 /// Sends a request on a new connection.
-async fn once(target: &Target, last: u8, path: &str) -> Result<Stream> {
+async fn request_once(target: &Target, last: u8, path: &str) -> Result<Stream> {
     let mut stream = target.connect(last, target.content).await?;
-    ask(&mut stream, path, None).await?;
-    let status = answer(&mut stream).await?;
+    send(&mut stream, path, None).await?;
+    let status = receive(&mut stream).await?;
     ensure!(status == 200, "answered with {status}");
     Ok(stream)
 }

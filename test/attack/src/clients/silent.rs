@@ -4,11 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use anyhow::{Result, ensure};
 use futures::{StreamExt, stream};
-use olm_harness::Kernel;
+use olm_harness::ProcessStats;
 use tokio::{io::AsyncReadExt, time::timeout};
 
 use super::{
-    Bounds, Watch, broken,
+    Limits, Measurement, failed_row,
     readers::Readers,
     target::{Stream, Target},
 };
@@ -16,36 +16,36 @@ use crate::{Row, Scale};
 
 const NAME: &str = "silent";
 /// Number of connections that are opened concurrently.
-const AT_ONCE: usize = 64;
+const MAX_CONCURRENT: usize = 64;
 /// Time after which silent clients are disconnected, with a margin for busy machines.
-const CLOSED: Duration = Duration::from_secs(8);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(8);
 
-pub(super) async fn attack(target: &Arc<Target>, kernel: Kernel, scale: Scale) -> Row {
-    match perform(target, kernel, scale).await {
+pub(super) async fn attack(target: &Arc<Target>, stats: ProcessStats, scale: Scale) -> Row {
+    match perform(target, stats, scale).await {
         Ok(row) => row,
-        Err(error) => broken(NAME, &error),
+        Err(error) => failed_row(NAME, &error),
     }
 }
 
-async fn perform(target: &Arc<Target>, kernel: Kernel, scale: Scale) -> Result<Row> {
+async fn perform(target: &Arc<Target>, stats: ProcessStats, scale: Scale) -> Result<Row> {
     let count = match scale {
         Scale::Small => 600,
         Scale::Full => 10_000,
     };
-    let mut watch = Watch::begin(kernel)?;
+    let mut measurement = Measurement::begin(stats)?;
     let readers = Readers::start(target, 1);
     let opening = open(target, count);
     tokio::pin!(opening);
-    let mut most = 0;
+    let mut max_descriptors = 0;
     let silent = loop {
         tokio::select! {
             silent = &mut opening => break silent,
-            looked = watch.look(super::LOOK) => looked?,
+            sampled = measurement.sample(super::SAMPLE_INTERVAL) => sampled?,
         }
-        most = most.max(kernel.descriptors()?);
+        max_descriptors = max_descriptors.max(stats.descriptors()?);
     };
     let opened = silent.len();
-    watch.look(CLOSED).await?;
+    measurement.sample(CLOSE_TIMEOUT).await?;
     let mut open = 0;
     for mut stream in silent {
         let mut byte = [0];
@@ -57,14 +57,14 @@ async fn perform(target: &Arc<Target>, kernel: Kernel, scale: Scale) -> Result<R
         }
     }
     ensure!(open == 0, "{open} of {opened} silent clients are still connected");
-    let what = format!("{opened} clients, at most {most} descriptors, none left");
-    Ok(watch.end(NAME, &what, readers, Bounds::of(scale)))
+    let what = format!("{opened} clients, at most {max_descriptors} descriptors, none left");
+    Ok(measurement.end(NAME, &what, readers, Limits::of_scale(scale)))
 }
 
 async fn open(target: &Arc<Target>, count: usize) -> Vec<Stream> {
     stream::iter(0..count)
         .map(|_| target.connect(1, target.content))
-        .buffer_unordered(AT_ONCE)
+        .buffer_unordered(MAX_CONCURRENT)
         .filter_map(async |stream| stream.ok())
         .collect()
         .await

@@ -21,9 +21,9 @@ use tokio_rustls::{TlsConnector, client::TlsStream};
 use crate::World;
 
 /// Timeout of a response.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum length of a response's head.
-const HEAD: usize = 16 * 1024;
+const MAX_HEAD: usize = 16 * 1024;
 
 /// Addresses of catalogd's servers, and the TLS configuration for them.
 pub(super) struct Target {
@@ -56,7 +56,7 @@ impl Target {
         let socket = TcpSocket::new_v4()?;
         socket.bind((Ipv4Addr::new(127, 0, 0, last), 0).into())?;
         let name = ServerName::from(to.ip());
-        let stream = timeout(PATIENCE, async {
+        let stream = timeout(TIMEOUT, async {
             let tcp = socket.connect(to).await?;
             self.connector.connect(name, tcp).await
         });
@@ -65,7 +65,7 @@ impl Target {
 }
 
 /// Sends a request.
-pub(super) async fn ask(stream: &mut Stream, path: &str, token: Option<&str>) -> Result<()> {
+pub(super) async fn send(stream: &mut Stream, path: &str, token: Option<&str>) -> Result<()> {
     let mut head = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n");
     if let Some(token) = token {
         head.push_str("authorization: Bearer ");
@@ -77,8 +77,8 @@ pub(super) async fn ask(stream: &mut Stream, path: &str, token: Option<&str>) ->
 }
 
 /// Reads a response with a known length to its end; returns its status.
-pub(super) async fn answer(stream: &mut Stream) -> Result<u16> {
-    timeout(PATIENCE, read(stream))
+pub(super) async fn receive(stream: &mut Stream) -> Result<u16> {
+    timeout(TIMEOUT, read(stream))
         .await
         .context("no answer in time")?
 }
@@ -89,7 +89,7 @@ async fn read(stream: &mut Stream) -> Result<u16> {
         if let Some(at) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
             break at + 4;
         }
-        ensure!(bytes.len() < HEAD, "the answer's head does not end");
+        ensure!(bytes.len() < MAX_HEAD, "the answer's head does not end");
         ensure!(stream.read_buf(&mut bytes).await? > 0, "closed without an answer");
     };
     let head = String::from_utf8_lossy(bytes.get(..end).unwrap_or_default()).to_ascii_lowercase();

@@ -12,36 +12,36 @@ use k8s_openapi::api::{
     rbac::v1::{ClusterRole, ClusterRoleBinding},
 };
 use kube::{Api, api::PostParams};
-use olm_harness::Kernel;
+use olm_harness::ProcessStats;
 use serde_json::json;
 use tokio::{task::JoinSet, time::sleep};
 
 use super::{
-    Bounds, Watch, broken,
+    Limits, Measurement, failed_row,
     readers::Readers,
-    target::{Target, answer, ask},
+    target::{Target, receive, send},
 };
 use crate::{NAMESPACE, Row, Scale, World};
 
 const NAME: &str = "bogus tokens";
 const SCRAPER: &str = "scraper";
 /// Maximum duration of a scrape during the flood: far below the timeout of twenty seconds for a review.
-const SOON: Duration = Duration::from_secs(5);
+const MAX_SCRAPE: Duration = Duration::from_secs(5);
 
-pub(super) async fn attack(world: &World, target: &Arc<Target>, kernel: Kernel, scale: Scale) -> Row {
-    match perform(world, target, kernel, scale).await {
+pub(super) async fn attack(world: &World, target: &Arc<Target>, stats: ProcessStats, scale: Scale) -> Row {
+    match perform(world, target, stats, scale).await {
         Ok(row) => row,
-        Err(error) => broken(NAME, &error),
+        Err(error) => failed_row(NAME, &error),
     }
 }
 
-async fn perform(world: &World, target: &Arc<Target>, kernel: Kernel, scale: Scale) -> Result<Row> {
+async fn perform(world: &World, target: &Arc<Target>, stats: ProcessStats, scale: Scale) -> Result<Row> {
     let (clients, scrapes) = match scale {
         Scale::Small => (20, 3),
         Scale::Full => (100, 30),
     };
     let token = scraper(world).await?;
-    let mut watch = Watch::begin(kernel)?;
+    let mut measurement = Measurement::begin(stats)?;
     let readers = Readers::start(target, 2);
     let mut flood = JoinSet::new();
     for number in 0..clients {
@@ -54,32 +54,32 @@ async fn perform(world: &World, target: &Arc<Target>, kernel: Kernel, scale: Sca
             }
         });
     }
-    watch.look(Duration::from_secs(1)).await?;
+    measurement.sample(Duration::from_secs(1)).await?;
     let mut slowest = Duration::ZERO;
     for _ in 0..scrapes {
-        let began = Instant::now();
-        let status = scrape(target, 2, &token)
+        let start = Instant::now();
+        let code = scrape(target, 2, &token)
             .await
             .context("the scraper is not answered")?;
-        ensure!(status == 200, "the scraper is answered with {status}");
-        slowest = slowest.max(began.elapsed());
-        watch.look(super::LOOK).await?;
+        ensure!(code == 200, "the scraper is answered with {code}");
+        slowest = slowest.max(start.elapsed());
+        measurement.sample(super::SAMPLE_INTERVAL).await?;
     }
-    ensure!(slowest < SOON, "a scrape took {slowest:?}");
+    ensure!(slowest < MAX_SCRAPE, "a scrape took {slowest:?}");
     ensure!(!flood.is_empty(), "the flood ended");
     let what = format!(
         "{clients} clients, {scrapes} scrapes, the slowest {} ms",
         slowest.as_millis()
     );
-    let row = watch.end(NAME, &what, readers, Bounds::of(scale));
+    let row = measurement.end(NAME, &what, readers, Limits::of_scale(scale));
     flood.shutdown().await;
     Ok(row)
 }
 
 async fn scrape(target: &Target, last: u8, token: &str) -> Result<u16> {
     let mut stream = target.connect(last, target.metrics).await?;
-    ask(&mut stream, "/metrics", Some(token)).await?;
-    answer(&mut stream).await
+    send(&mut stream, "/metrics", Some(token)).await?;
+    receive(&mut stream).await
 }
 
 /// Creates a service account that may read metrics; returns its token.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{Row, Word, package_name};
+use super::{Keyword, Row, package_name};
 
 /// An image that the pod stand-in never marks as pulled.
 pub const BAD_IMAGE: &str = "registry.invalid/bad-image:v0";
@@ -16,8 +16,8 @@ pub fn files(row: &Row, id: &str) -> BTreeMap<String, Vec<u8>> {
     let mut add = |path: &str, object: &Value| {
         files.insert(path.to_owned(), object.to_string().into_bytes());
     };
-    let format = row.contents.iter().find_map(|word| match word {
-        Word::Format(format) => Some(format.as_str()),
+    let format = row.contents.iter().find_map(|keyword| match keyword {
+        Keyword::Format(format) => Some(format.as_str()),
         _ => None,
     });
     add(
@@ -29,23 +29,23 @@ pub fn files(row: &Row, id: &str) -> BTreeMap<String, Vec<u8>> {
             "operators.operatorframework.io.bundle.package.v1": package,
         }}),
     );
-    for word in &row.contents {
-        match word {
-            Word::Crd => add("manifests/crd.yaml", &crd(id, &json!({"type": "integer"}))),
-            Word::SmallCrd => {
+    for keyword in &row.contents {
+        match keyword {
+            Keyword::Crd => add("manifests/crd.yaml", &crd(id, &json!({"type": "integer"}))),
+            Keyword::SmallCrd => {
                 add(
                     "manifests/crd.yaml",
                     &crd(id, &json!({"type": "integer", "maximum": 5})),
                 );
             }
-            Word::TwoVersionsCrd => add("manifests/crd.yaml", &two_versions_crd(id)),
-            Word::ConfigMap => add("manifests/configmap.yaml", &config_map("test-configmap", row, id)),
-            Word::ExtraConfigMap => add("manifests/extra.yaml", &config_map("extra-configmap", row, id)),
-            Word::Ingress => add(
+            Keyword::TwoVersionsCrd => add("manifests/crd.yaml", &two_versions_crd(id)),
+            Keyword::ConfigMap => add("manifests/configmap.yaml", &config_map("test-configmap", row, id)),
+            Keyword::ExtraConfigMap => add("manifests/extra.yaml", &config_map("extra-configmap", row, id)),
+            Keyword::Ingress => add(
                 "manifests/ingress.yaml",
                 &json!({"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": {"name": "web"}}),
             ),
-            Word::LargeCrds(count) => {
+            Keyword::LargeCrds(count) => {
                 for number in 0..*count {
                     add(
                         &format!("manifests/large-{number}.yaml"),
@@ -53,7 +53,7 @@ pub fn files(row: &Row, id: &str) -> BTreeMap<String, Vec<u8>> {
                     );
                 }
             }
-            Word::Many(count) => {
+            Keyword::Many(count) => {
                 for number in 0..*count {
                     let name = format!("many-{number}");
                     add(&format!("manifests/{name}.yaml"), &config_map(&name, row, id));
@@ -62,7 +62,7 @@ pub fn files(row: &Row, id: &str) -> BTreeMap<String, Vec<u8>> {
             _ => {}
         }
     }
-    if !row.contents.contains(&Word::NoCsv) {
+    if !row.contents.contains(&Keyword::NoCsv) {
         add("manifests/csv.yaml", &csv(row, &package, id));
     }
     files
@@ -131,12 +131,12 @@ fn two_versions_crd(id: &str) -> Value {
 }
 
 fn csv(row: &Row, package: &str, id: &str) -> Value {
-    let has = |word: &Word| row.contents.contains(word);
+    let has = |keyword: &Keyword| row.contents.contains(keyword);
     let mut modes: Vec<&str> = row
         .contents
         .iter()
-        .filter_map(|word| {
-            if let Word::InstallMode(mode) = word {
+        .filter_map(|keyword| {
+            if let Keyword::InstallMode(mode) = keyword {
                 Some(mode.as_str())
             } else {
                 None
@@ -148,19 +148,19 @@ fn csv(row: &Row, package: &str, id: &str) -> Value {
     }
     let group = format!("e2e-{id}.example.com");
     let mut owned = Vec::new();
-    for word in &row.contents {
-        match word {
-            Word::Crd | Word::SmallCrd | Word::TwoVersionsCrd => {
+    for keyword in &row.contents {
+        match keyword {
+            Keyword::Crd | Keyword::SmallCrd | Keyword::TwoVersionsCrd => {
                 owned.push(json!({"name": format!("tests.{group}"), "kind": "Test", "version": "v1"}));
             }
-            Word::LargeCrds(count) => owned.extend((0..*count).map(|number| {
+            Keyword::LargeCrds(count) => owned.extend((0..*count).map(|number| {
                 json!({"name": format!("large{number}s.{group}"), "kind": format!("Large{number}"), "version": "v1"})
             })),
             _ => {}
         }
     }
-    let install = if has(&Word::Deployment) || has(&Word::BadImage) {
-        let image = if has(&Word::BadImage) {
+    let install = if has(&Keyword::Deployment) || has(&Keyword::BadImage) {
+        let image = if has(&Keyword::BadImage) {
             BAD_IMAGE
         } else {
             "registry.invalid/operator:v1"
@@ -169,7 +169,7 @@ fn csv(row: &Row, package: &str, id: &str) -> Value {
     } else {
         json!({})
     };
-    let webhooks = if has(&Word::Webhooks) {
+    let webhooks = if has(&Keyword::Webhooks) {
         webhooks(id)
     } else {
         json!([])
@@ -184,8 +184,10 @@ fn csv(row: &Row, package: &str, id: &str) -> Value {
     let properties: Vec<Value> = row
         .contents
         .iter()
-        .filter_map(|word| {
-            let Word::Property(text) = word else { return None };
+        .filter_map(|keyword| {
+            let Keyword::Property(text) = keyword else {
+                return None;
+            };
             let (type_, value) = text.split_once('=')?;
             Some(json!({"type": type_, "value": value}))
         })

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::{Word, bundle_name, bundle_repository, package_name};
+use super::{Keyword, bundle_name, bundle_repository, package_name};
 
 /// A registry that does not exist; `registries.conf` names a mirror of it.
 pub const MIRRORED_REGISTRY: &str = "mirrored.invalid";
@@ -21,7 +21,7 @@ pub struct Row {
     /// Version that the bundle replaces; empty for none.
     pub replaces: String,
     /// Content of the bundle.
-    pub contents: Vec<Word>,
+    pub contents: Vec<Keyword>,
 }
 
 /// Returns the catalog of `rows` as one JSON stream; images are at `registry`, and `id` makes names unique.
@@ -50,8 +50,8 @@ fn package_metas(package: &str, rows: &[&Row], id: &str, registry: &str) -> Vec<
             entry["replaces"] = json!(bundle_name(package, &row.replaces));
         }
         channels.entry(&row.channel).or_default().push(entry);
-        for word in &row.contents {
-            if let Word::Deprecated(message) = word {
+        for keyword in &row.contents {
+            if let Keyword::Deprecated(message) = keyword {
                 deprecations.push(json!({
                     "reference": {"schema": "olm.bundle", "name": name}, "message": message,
                 }));
@@ -59,7 +59,7 @@ fn package_metas(package: &str, rows: &[&Row], id: &str, registry: &str) -> Vec<
         }
         let mut properties =
             vec![json!({"type": "olm.package", "value": {"packageName": package, "version": row.version}})];
-        properties.extend(row.contents.iter().filter_map(|word| property(word, id)));
+        properties.extend(row.contents.iter().filter_map(|keyword| property(keyword, id)));
         bundles.insert(
             name.clone(),
             json!({
@@ -84,7 +84,7 @@ fn package_metas(package: &str, rows: &[&Row], id: &str, registry: &str) -> Vec<
 
 /// Returns the bundle's registry in the catalog.
 fn host<'a>(row: &Row, registry: &'a str) -> &'a str {
-    if row.contents.contains(&Word::Mirrored) {
+    if row.contents.contains(&Keyword::Mirrored) {
         MIRRORED_REGISTRY
     } else {
         registry
@@ -92,22 +92,24 @@ fn host<'a>(row: &Row, registry: &'a str) -> &'a str {
 }
 
 /// Returns the catalog property of a keyword.
-fn property(word: &Word, id: &str) -> Option<Value> {
+fn property(keyword: &Keyword, id: &str) -> Option<Value> {
     let api = json!({"group": format!("e2e-{id}.example.com"), "version": "v1", "kind": "Test"});
-    Some(match word {
-        Word::Crd | Word::SmallCrd | Word::TwoVersionsCrd => json!({"type": "olm.gvk", "value": api}),
-        Word::RequiresApi => json!({"type": "olm.gvk.required", "value": api}),
-        Word::RequiresPackage(wanted) => {
+    Some(match keyword {
+        Keyword::Crd | Keyword::SmallCrd | Keyword::TwoVersionsCrd => {
+            json!({"type": "olm.gvk", "value": api})
+        }
+        Keyword::RequiresApi => json!({"type": "olm.gvk.required", "value": api}),
+        Keyword::RequiresPackage(wanted) => {
             let (name, range) = wanted.split_once(' ').unwrap_or((wanted, ">=0.0.0"));
             json!({"type": "olm.package.required",
                    "value": {"packageName": package_name(name, id), "versionRange": range}})
         }
-        Word::Color(color) => json!({"type": "color", "value": color}),
-        Word::RequiresColor(color) => json!({"type": "olm.constraint", "value": {
+        Keyword::Color(color) => json!({"type": "color", "value": color}),
+        Keyword::RequiresColor(color) => json!({"type": "olm.constraint", "value": {
             "failureMessage": format!("something {color} is needed"),
             "cel": {"rule": format!("properties.exists(p, p.type == 'color' && p.value == '{color}')")},
         }}),
-        Word::BrokenConstraint => json!({"type": "olm.constraint", "value": {"all": {"constraints": []}}}),
+        Keyword::BrokenConstraint => json!({"type": "olm.constraint", "value": {"all": {"constraints": []}}}),
         _ => return None,
     })
 }

@@ -10,16 +10,16 @@ use tar::{EntryType, Header};
 ///
 /// # Errors
 /// The kind is unknown, or writing to memory failed.
-pub fn layer(what: &str) -> anyhow::Result<Vec<u8>> {
-    match what {
+pub fn layer(attack: &str) -> anyhow::Result<Vec<u8>> {
+    match attack {
         // A thousand times larger than its compressed size, and above the limit of small layers.
         "is a bomb" => file(
             "configs/catalog.json",
             80 << 20,
             &mut io::repeat(0).take(80 << 20),
         ),
-        "climbs out of its folder" => named("configs/../../../escaped", EntryType::Regular),
-        "brings a device" => named("configs/null", EntryType::Char),
+        "climbs out of its folder" => unchecked_name("configs/../../../escaped", EntryType::Regular),
+        "brings a device" => unchecked_name("configs/null", EntryType::Char),
         "nests JSON too deep" => text(&format!(
             "{{\"schema\":\"olm.package\",\"name\":\"deep\",\"v\":{}{}}}",
             "[".repeat(200),
@@ -49,7 +49,7 @@ fn file(name: &str, size: u64, content: &mut dyn io::Read) -> anyhow::Result<Vec
 }
 
 /// Returns a layer with an empty entry of an unchecked name.
-fn named(name: &str, kind: EntryType) -> anyhow::Result<Vec<u8>> {
+fn unchecked_name(name: &str, kind: EntryType) -> anyhow::Result<Vec<u8>> {
     let mut archive = archive();
     let mut header = header(kind, 0);
     let field = header.as_gnu_mut().context("a GNU header")?;

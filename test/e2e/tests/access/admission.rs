@@ -12,7 +12,7 @@ use olm_harness::controllers::SYSTEM_NAMESPACE;
 use olm_harness::{ControlPlane, eventually, install_crds};
 use serde_json::{Value, json};
 
-const LIMIT: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 const CONTROLLER: &str = "system:serviceaccount:olmv1-system:operator-controller-controller-manager";
 /// Group with write access to the kinds by RBAC.
 const WRITERS: &str = "writers";
@@ -101,7 +101,7 @@ async fn only_listed_users_leave_out_the_service_account() -> Result<()> {
         dry_run: true,
         ..PostParams::default()
     };
-    let text = eventually(LIMIT, "the policy to be in force", async || {
+    let text = eventually(TIMEOUT, "the policy to be in force", async || {
         refusal(jane.create(&dry, &extension("refused", &Value::Null)?).await)
     })
     .await?;
@@ -122,8 +122,8 @@ async fn only_listed_users_leave_out_the_service_account() -> Result<()> {
     // name, so that null is the only way to omit it.
     merge(&jane, "before", json!({"metadata": {"labels": {"a": "b"}}})).await?;
     ensure!(refusal(merge(&jane, "before", selects.clone()).await)?.contains(expected));
-    let held = json!({"metadata": {"finalizers": ["olm.operatorframework.io/test"]}});
-    merge(&controller, "before", held).await?;
+    let with_finalizer = json!({"metadata": {"finalizers": ["olm.operatorframework.io/test"]}});
+    merge(&controller, "before", with_finalizer).await?;
     let status = json!({"status": {"conditions": []}});
     controller
         .patch_status("before", &PatchParams::default(), &Patch::Merge(&status))
@@ -141,7 +141,7 @@ async fn only_listed_users_leave_out_the_service_account() -> Result<()> {
     let listed = json!({"data": {"users": "somebody\n  ops\n"}});
     let list = "configmap/extensions-without-service-account";
     cluster.merge(list, SYSTEM_NAMESPACE, &listed).await?;
-    eventually(LIMIT, "a listed user to be admitted", async || {
+    eventually(TIMEOUT, "a listed user to be admitted", async || {
         Ok(ops.create(&dry, &extension("operated", &Value::Null)?).await?)
     })
     .await?;
@@ -163,7 +163,7 @@ async fn only_the_controller_writes_revisions() -> Result<()> {
         dry_run: true,
         ..PostParams::default()
     };
-    let text = eventually(LIMIT, "the policy to be in force", async || {
+    let text = eventually(TIMEOUT, "the policy to be in force", async || {
         refusal(jane.create(&dry, &set("x-1")?).await)
     })
     .await?;

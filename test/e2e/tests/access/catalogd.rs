@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::Client;
 use kube::api::{Api, DeleteParams, PostParams};
 use olm_e2e::cluster::Cluster;
-use olm_e2e::granted::{grants, refused, requests, unused};
+use olm_e2e::rbac::{grants, refused, requests, unused};
 use olm_harness::controllers::SYSTEM_NAMESPACE;
 use olm_harness::ports::Port;
 use olm_harness::{
@@ -16,13 +16,13 @@ use olm_harness::{
 };
 use serde_json::json;
 
-const LIMIT: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 const ACCOUNT: &str = "catalogd-controller-manager";
 const USER: &str = "system:serviceaccount:olmv1-system:catalogd-controller-manager";
 const CERTIFICATE: &str = "secret/catalogd-service-own-cert";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn catalogd_uses_every_right_it_is_given_and_needs_no_other() -> Result<()> {
+async fn catalogd_uses_all_its_rights_and_needs_no_others() -> Result<()> {
     let control_plane = ControlPlane::start_audited().await?;
     let registry = Registry::start().await?;
     let client = control_plane.client();
@@ -63,14 +63,16 @@ async fn catalogd_uses_every_right_it_is_given_and_needs_no_other() -> Result<()
     }
     catalog(&cluster, "goes", &good).await?;
     serving(&cluster, "goes", "Serving", true).await?;
-    scraped(&client, &metrics).await?;
+    scrape(&client, &metrics).await?;
 
     // While catalogd is stopped, the test corrupts its certificate and deletes a catalog whose content is on disk.
     catalogd.controller().stop();
-    let spoilt = json!({"data": {"tls.crt": "AAAA"}});
-    cluster.merge(CERTIFICATE, SYSTEM_NAMESPACE, &spoilt).await?;
-    let unheld = json!({"metadata": {"finalizers": null}});
-    cluster.merge("clustercatalog/goes", "", &unheld).await?;
+    let corrupted = json!({"data": {"tls.crt": "AAAA"}});
+    cluster.merge(CERTIFICATE, SYSTEM_NAMESPACE, &corrupted).await?;
+    let without_finalizers = json!({"metadata": {"finalizers": null}});
+    cluster
+        .merge("clustercatalog/goes", "", &without_finalizers)
+        .await?;
     let (api, name) = cluster.lookup("clustercatalog/goes", "").await?;
     api.delete(&name, &DeleteParams::default()).await?;
     // Several components remove the content; only the collector removes the unpacked image.
@@ -80,7 +82,7 @@ async fn catalogd_uses_every_right_it_is_given_and_needs_no_other() -> Result<()
     let grants = grants(&rbac, ACCOUNT);
     ensure!(grants.len() > 15, "rights are not read: {grants:?}");
     let log = control_plane.audit_log();
-    let used = eventually(LIMIT, "every right to be used", async || {
+    let used = eventually(TIMEOUT, "every right to be used", async || {
         let used = requests(&log, USER)?;
         let superfluous = unused(&grants, &used);
         ensure!(superfluous.is_empty(), "superfluous: {superfluous:#?}");
@@ -122,9 +124,9 @@ async fn catalog(cluster: &Cluster, name: &str, reference: &str) -> Result<()> {
 }
 
 /// Waits until a condition reports success or failure for the newest spec.
-async fn serving(cluster: &Cluster, name: &str, condition: &str, well: bool) -> Result<()> {
-    let what = format!("{name} to be {condition}, well: {well}");
-    eventually(LIMIT, &what, async || {
+async fn serving(cluster: &Cluster, name: &str, condition: &str, success: bool) -> Result<()> {
+    let what = format!("{name} to be {condition}, well: {success}");
+    eventually(TIMEOUT, &what, async || {
         let object = cluster.get(&format!("clustercatalog/{name}"), "").await?;
         let object = object.context("it is not there")?;
         let conditions = &object.data["status"]["conditions"];
@@ -132,7 +134,7 @@ async fn serving(cluster: &Cluster, name: &str, condition: &str, well: bool) -> 
             let reason = found["reason"].as_str().unwrap_or_default();
             found["type"] == condition
                 && found["observedGeneration"] == json!(object.metadata.generation)
-                && matches!(reason, "Succeeded" | "Available") == well
+                && matches!(reason, "Succeeded" | "Available") == success
         });
         ensure!(found, "{conditions}");
         Ok(())
@@ -141,7 +143,7 @@ async fn serving(cluster: &Cluster, name: &str, condition: &str, well: bool) -> 
 }
 
 /// Requests metrics with a token that has no right to read them.
-async fn scraped(client: &Client, metrics: &Port) -> Result<()> {
+async fn scrape(client: &Client, metrics: &Port) -> Result<()> {
     let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
     let request = TokenRequest {
         spec: Some(TokenRequestSpec::default()),

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use olm_api::ClusterExtensionStatus;
-use olm_harness::kstatus::{Verdict, verdict};
+use olm_harness::kstatus::{Status, compute};
 use olm_status::cluster_extension::extension;
 use piccolo::{Closure, Executor, Lua};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::{object, outcomes, time};
 
 /// Maximum number of statuses that differ only in their texts.
-const OF_EACH: usize = 4;
+const MAX_OF_EACH: usize = 4;
 
 fn script() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/status.md");
@@ -60,15 +60,15 @@ fn health(script: &str, object: &Value) -> (String, String) {
 }
 
 #[test]
-fn the_documented_script_says_what_the_conditions_say() {
+fn the_documented_script_agrees_with_the_conditions() {
     let script = script();
-    let unseen = object(1, &ClusterExtensionStatus::default());
-    assert_eq!(health(&script, &unseen).0, "Progressing");
+    let unobserved = object(1, &ClusterExtensionStatus::default());
+    assert_eq!(health(&script, &unobserved).0, "Progressing");
     assert_eq!(
         health(&script, &json!({"metadata": {"generation": 1}})).0,
         "Progressing"
     );
-    let mut tried: BTreeMap<String, usize> = BTreeMap::new();
+    let mut tested: BTreeMap<String, usize> = BTreeMap::new();
     let mut seen = BTreeSet::new();
     for outcome in outcomes() {
         let status = extension(&ClusterExtensionStatus::default(), &outcome, 1, &time(1));
@@ -76,30 +76,30 @@ fn the_documented_script_says_what_the_conditions_say() {
         let conditions = status.conditions.unwrap_or_default();
         let find = |type_: &str| conditions.iter().find(|condition| condition.type_ == type_);
         let state = |type_: &str| find(type_).map(|condition| condition.status.clone());
-        let times = tried
+        let times = tested
             .entry(format!("{:?}", ["Ready", "Reconciling", "Stalled"].map(state)))
             .or_default();
         *times += 1;
-        if *times > OF_EACH {
+        if *times > MAX_OF_EACH {
             continue;
         }
-        let (told, message) = health(&script, &now);
-        let expected = match verdict(&now) {
-            Verdict::Current => "Healthy",
-            Verdict::Failed => "Degraded",
+        let (health_status, message) = health(&script, &now);
+        let expected = match compute(&now) {
+            Status::Current => "Healthy",
+            Status::Failed => "Degraded",
             // At rest and not available: Argo CD has a status for this, kstatus has none.
             _ if find("Reconciling").is_none() => "Degraded",
             _ => "Progressing",
         };
-        assert_eq!(told, expected, "{now}");
+        assert_eq!(health_status, expected, "{now}");
         assert_eq!(find("Ready").map(|ready| &ready.message), Some(&message), "{now}");
         assert_eq!(
             health(&script, &changed).0,
             "Progressing",
             "nobody has looked at the new spec yet"
         );
-        seen.insert(told);
+        seen.insert(health_status);
     }
     assert_eq!(seen.len(), 3, "{seen:?}");
-    assert_eq!(tried.len(), 5, "{tried:?}");
+    assert_eq!(tested.len(), 5, "{tested:?}");
 }

@@ -22,7 +22,7 @@ use cucumber::writer::Stats as _;
 use crate::world::OlmWorld;
 
 /// Number of concurrent scenarios: they mostly wait.
-const CONCURRENCY: usize = 8;
+const MAX_CONCURRENT: usize = 8;
 
 /// Checks all statuses of the run against the rules of kstatus; returns the number of inconsistencies.
 async fn status_faults() -> usize {
@@ -46,7 +46,7 @@ async fn status_faults() -> usize {
 async fn main() -> ExitCode {
     let features = Path::new(env!("CARGO_MANIFEST_DIR")).join("features");
     let result = OlmWorld::cucumber()
-        .max_concurrent_scenarios(CONCURRENCY)
+        .max_concurrent_scenarios(MAX_CONCURRENT)
         .fail_on_skipped()
         .after(|feature, _, scenario, event, world| {
             Box::pin(async move {

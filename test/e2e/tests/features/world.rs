@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use kube::discovery::ApiResource;
 use olm_e2e::cluster::Cluster;
-use olm_e2e::content::{self, Row, Word};
+use olm_e2e::content::{self, Keyword, Row};
 use olm_e2e::environment::Environment;
 use olm_harness::ImageBuilder;
 use olm_harness::eventually;
@@ -20,7 +20,7 @@ use crate::steps::Certificate;
 pub(crate) const STEP_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// Objects of one kind that an extension had at one point in time.
-pub(crate) struct Noted {
+pub(crate) struct ObjectSnapshot {
     pub(crate) kind: ApiResource,
     /// resourceVersion at that time.
     pub(crate) version: String,
@@ -44,7 +44,7 @@ pub(crate) struct OlmWorld {
     /// `kind/name` → uid of objects that the scenario removed.
     pub(crate) removed: BTreeMap<String, String>,
     /// Objects of the extension at the time of the step that noted them.
-    pub(crate) noted: Vec<Noted>,
+    pub(crate) snapshots: Vec<ObjectSnapshot>,
     /// Serving certificate that the scenario observed, and its trust.
     pub(crate) certificate: Option<Certificate>,
 }
@@ -74,7 +74,7 @@ impl OlmWorld {
             digests: BTreeMap::new(),
             answer: None,
             removed: BTreeMap::new(),
-            noted: Vec::new(),
+            snapshots: Vec::new(),
             certificate: None,
         })
     }
@@ -145,7 +145,10 @@ impl OlmWorld {
         rows: &[Row],
     ) -> anyhow::Result<String> {
         let registry = &self.environment.registry;
-        for row in rows.iter().filter(|row| !row.contents.contains(&Word::NoImage)) {
+        for row in rows
+            .iter()
+            .filter(|row| !row.contents.contains(&Keyword::NoImage))
+        {
             self.push_bundle(row).await?;
         }
         let repository = format!("e2e/{}:{version}", self.catalog(catalog));
@@ -175,8 +178,8 @@ impl OlmWorld {
     }
 
     /// Waits until `check` returns `Ok`; panics with its last error.
-    pub(crate) async fn eventually<T>(&self, what: &str, look: impl AsyncFnMut() -> anyhow::Result<T>) -> T {
-        match eventually(STEP_TIMEOUT, what, look).await {
+    pub(crate) async fn eventually<T>(&self, what: &str, check: impl AsyncFnMut() -> anyhow::Result<T>) -> T {
+        match eventually(STEP_TIMEOUT, what, check).await {
             Ok(value) => value,
             Err(error) => panic!("{error:#}"),
         }

@@ -12,7 +12,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn real_operators_install_upgrade_and_go() -> anyhow::Result<()> {
+async fn real_operators_are_installed_upgraded_and_deleted() -> anyhow::Result<()> {
     let Some(vectors) = std::env::var_os("OLM_VECTORS").map(PathBuf::from) else {
         // Bypasses the test runner's capture, so that the skip is visible.
         writeln!(

@@ -18,7 +18,7 @@ use crate::plan::{PLANS, Plan, Watch};
 const TIMEOUT: Duration = Duration::from_mins(1);
 /// Timeout of a deletion. The API server may forget a CRD under deletion, although none of its objects is left,
 /// until the resync of its controller every five minutes.
-const GONE_WITHIN: Duration = Duration::from_mins(7);
+const DELETE_TIMEOUT: Duration = Duration::from_mins(7);
 
 /// Columns of an [`Outcome`]'s line.
 const HEADER: &str =
@@ -91,7 +91,7 @@ pub(crate) async fn all(vectors: &Path) -> anyhow::Result<Vec<Outcome>> {
             upgrades: Vec::new(),
             delete: None,
         };
-        if let Err(error) = life(&cluster, plan, &mut outcome).await {
+        if let Err(error) = run_plan(&cluster, plan, &mut outcome).await {
             outcome.failure = Some(format!("{error:#}"));
         }
         writeln!(std::io::stderr(), "{outcome}")?;
@@ -100,7 +100,7 @@ pub(crate) async fn all(vectors: &Path) -> anyhow::Result<Vec<Outcome>> {
     Ok(outcomes)
 }
 
-async fn life(cluster: &Cluster, plan: &Plan, outcome: &mut Outcome) -> anyhow::Result<()> {
+async fn run_plan(cluster: &Cluster, plan: &Plan, outcome: &mut Outcome) -> anyhow::Result<()> {
     let name = format!("real-{}", plan.package);
     for namespace in [name.clone(), format!("{name}-watched")] {
         cluster
@@ -124,12 +124,14 @@ async fn life(cluster: &Cluster, plan: &Plan, outcome: &mut Outcome) -> anyhow::
     let reference = format!("clusterextension/{name}");
     let (api, object) = cluster.lookup(&reference, "").await?;
     api.delete(&object, &DeleteParams::default()).await?;
-    eventually(GONE_WITHIN, "the extension to be gone", async || {
-        match cluster.get(&reference, "").await? {
+    eventually(
+        DELETE_TIMEOUT,
+        "the extension to be gone",
+        async || match cluster.get(&reference, "").await? {
             None => Ok(()),
             Some(object) => anyhow::bail!("{}", object.data["status"]),
-        }
-    })
+        },
+    )
     .await?;
     outcome.delete = Some(started.elapsed());
     eventually(TIMEOUT, "all of its objects to be gone", async || {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use clap::Parser;
 use oci_client::client::{ClientConfig, ClientProtocol};
-use olm_harness::controller_image::{Made, controller_image};
+use olm_harness::controller_image::{BuildInfo, controller_image};
 
 #[derive(Parser)]
 #[command(about = "Pushes the image of a controller")]
@@ -35,11 +35,11 @@ struct Args {
 async fn main() -> Result<()> {
     olm_harness::tls::install_provider();
     let args = Args::parse();
-    let made = Made {
+    let build = BuildInfo {
         version: args.version,
         commit: args.commit,
     };
-    let mut image = controller_image(&args.component, &args.binary, &made)?;
+    let mut image = controller_image(&args.component, &args.binary, &build)?;
     if let Some(auth) = &args.auth {
         let (user, password) = auth
             .split_once(':')
@@ -54,7 +54,7 @@ async fn main() -> Result<()> {
         },
         ..ClientConfig::default()
     });
-    let digest = image.push_by(&client, &args.image).await?;
+    let digest = image.push_with(&client, &args.image).await?;
     println!("{}/{}@{digest}", args.image.registry(), args.image.repository());
     Ok(())
 }

@@ -19,7 +19,7 @@ const DEPTH: usize = 3;
 
 /// Version to install or to upgrade to.
 #[derive(Clone, Debug)]
-pub(super) struct Step {
+pub(super) struct Target {
     /// Image of the catalog.
     pub(super) catalog: String,
     /// Version that is installed after the step.
@@ -37,7 +37,7 @@ pub(super) struct Content {
     pub(super) watch_namespace: Option<String>,
     /// The watched namespace, if it is not the install namespace.
     pub(super) other_namespace: Option<String>,
-    pub(super) steps: Vec<Step>,
+    pub(super) targets: Vec<Target>,
 }
 
 impl Content {
@@ -50,13 +50,13 @@ impl Content {
                 .push(registry, &format!("{SAMPLE}/bundle:v{version}"))
                 .await?;
         }
-        let mut steps = Vec::new();
+        let mut targets = Vec::new();
         for (edition, version) in [("first", "1.0.0"), ("second", "1.1.0")] {
             let image = sample_catalog(edition, &registry.host())?;
             let name = format!("{SAMPLE}/catalog:{edition}");
             image.push(registry, &name).await?;
             let catalog = format!("{}/{name}", registry.host());
-            steps.push(Step {
+            targets.push(Target {
                 catalog,
                 version: version.to_owned(),
                 pin: None,
@@ -70,12 +70,12 @@ impl Content {
             channels,
             watch_namespace: None,
             other_namespace: None,
-            steps,
+            targets,
         })
     }
 
     /// Pushes given bundles, and their catalog with the new references of the bundles' images.
-    pub(super) async fn given(
+    pub(super) async fn from_folders(
         registry: &Registry,
         console: &Console,
         catalog: &Path,
@@ -106,10 +106,10 @@ impl Content {
         let mut files = BTreeMap::new();
         read_texts(catalog, "", &mut files)?;
         let metas = relevant_metas(&files, package, &pushed)?;
-        let moved = moved_images(&metas, &pushed);
+        let new_references = new_references_of(&metas, &pushed);
         let mut image = catalog_image_from_dir(catalog);
         for (path, text) in &files {
-            if let Some(text) = replace_images(text, &moved) {
+            if let Some(text) = replace_images(text, &new_references) {
                 image = image.file(format!("configs/{path}"), text);
             }
         }
@@ -121,33 +121,33 @@ impl Content {
         console.line(&format!(
             "pushed the catalog of {} files, {} images moved",
             files.len(),
-            moved.len()
+            new_references.len()
         ));
 
         let content = PackageContent::from_metas(package, metas)
             .with_context(|| format!("the catalog's package {package} cannot be used"))?;
         let path = graph::path(&content, |bundle| pushed.contains_key(&bundle.name))?;
-        let first = path.first().and_then(|step| pushed.get(&step.name));
+        let first = path.first().and_then(|target| pushed.get(&target.name));
         let modes = match first {
             Some((dir, _)) => csv_of(dir)?.1,
             None => Value::Null,
         };
         let watch_namespace = watch_namespace(&modes);
         let other_namespace = watch_namespace.clone().filter(|name| name != super::NAMESPACE);
-        let steps = path.into_iter().map(|step| Step {
+        let targets = path.into_iter().map(|target| Target {
             catalog: reference.clone(),
-            pin: Some(step.version.clone()),
-            version: step.version,
+            pin: Some(target.version.clone()),
+            version: target.version,
         });
-        let steps: Vec<Step> = steps.collect();
-        let versions: Vec<&str> = steps.iter().map(|step| step.version.as_str()).collect();
+        let targets: Vec<Target> = targets.collect();
+        let versions: Vec<&str> = targets.iter().map(|target| target.version.as_str()).collect();
         console.line(&format!("the way through the graph: {}", versions.join(" -> ")));
         Ok(Self {
             package: package.to_owned(),
             channels: Vec::new(),
             watch_namespace,
             other_namespace,
-            steps,
+            targets,
         })
     }
 }
@@ -264,8 +264,8 @@ fn relevant_metas(
         let catalog_file = [".yaml", ".yml", ".json"]
             .iter()
             .any(|ending| path.ends_with(ending));
-        let speaks_of_it = text.contains(package) || pushed.keys().any(|name| text.contains(name));
-        if !catalog_file || !speaks_of_it {
+        let is_relevant = text.contains(package) || pushed.keys().any(|name| text.contains(name));
+        if !catalog_file || !is_relevant {
             continue;
         }
         for meta in decode(text.as_bytes(), &Limits::default()) {
@@ -279,8 +279,11 @@ fn relevant_metas(
 }
 
 /// Returns the new references of the images in the catalog.
-fn moved_images(metas: &[Meta], pushed: &BTreeMap<String, (PathBuf, String)>) -> BTreeMap<String, String> {
-    let mut moved = BTreeMap::new();
+fn new_references_of(
+    metas: &[Meta],
+    pushed: &BTreeMap<String, (PathBuf, String)>,
+) -> BTreeMap<String, String> {
+    let mut new_references = BTreeMap::new();
     for meta in metas.iter().filter(|meta| meta.schema == schema::BUNDLE) {
         let Some((_, now)) = pushed.get(&meta.name) else {
             continue;
@@ -293,16 +296,16 @@ fn moved_images(metas: &[Meta], pushed: &BTreeMap<String, (PathBuf, String)>) ->
             .and_then(Value::as_str)
             .filter(|image| !image.is_empty())
         {
-            moved.insert(image.to_owned(), now.clone());
+            new_references.insert(image.to_owned(), now.clone());
         }
     }
-    moved
+    new_references
 }
 
 /// Replaces each image by its new reference; returns `None` if the text has none of them.
-fn replace_images(text: &str, moved: &BTreeMap<String, String>) -> Option<String> {
+fn replace_images(text: &str, new_references: &BTreeMap<String, String>) -> Option<String> {
     let mut changed: Option<String> = None;
-    for (old, new) in moved {
+    for (old, new) in new_references {
         let current = changed.as_deref().unwrap_or(text);
         if current.contains(old.as_str()) {
             changed = Some(replace_whole(current, old, new));
@@ -316,9 +319,9 @@ fn replace_whole(text: &str, old: &str, new: &str) -> String {
     let mut result = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once(old) {
-        let goes_on = after.starts_with(|c: char| c.is_ascii_alphanumeric() || "._-+@:/".contains(c));
+        let continues = after.starts_with(|c: char| c.is_ascii_alphanumeric() || "._-+@:/".contains(c));
         result.push_str(before);
-        result.push_str(if goes_on { old } else { new });
+        result.push_str(if continues { old } else { new });
         rest = after;
     }
     result.push_str(rest);

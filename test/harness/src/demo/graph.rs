@@ -8,7 +8,7 @@ use olm_version::{SkipRange, VersionRelease};
 
 /// A bundle on the upgrade path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Stop {
+pub(super) struct PathEntry {
     pub(super) name: String,
     pub(super) version: String,
 }
@@ -17,7 +17,7 @@ pub(super) struct Stop {
 ///
 /// # Errors
 /// No bundle is present.
-pub(super) fn path(content: &PackageContent, present: impl Fn(&Bundle) -> bool) -> Result<Vec<Stop>> {
+pub(super) fn path(content: &PackageContent, present: impl Fn(&Bundle) -> bool) -> Result<Vec<PathEntry>> {
     let mut bundles: Vec<(&str, VersionRelease)> = Vec::new();
     for bundle in content.bundles.iter().filter(|bundle| present(bundle)) {
         let version = bundle.version_release(false);
@@ -36,9 +36,9 @@ pub(super) fn path(content: &PackageContent, present: impl Fn(&Bundle) -> bool) 
             content.name
         )
     };
-    let way = bundles
+    let found = bundles
         .iter()
-        .find_map(|(oldest, _)| way(content, &bundles, oldest, newest))
+        .find_map(|(oldest, _)| shortest_path(content, &bundles, oldest, newest))
         .unwrap_or_default();
     let version_of = |name: &str| {
         bundles
@@ -46,16 +46,16 @@ pub(super) fn path(content: &PackageContent, present: impl Fn(&Bundle) -> bool) 
             .find(|(other, _)| *other == name)
             .map(|(_, version)| version)
     };
-    let stop = |name: &str| {
+    let entry = |name: &str| {
         let version = version_of(name)
             .map(VersionRelease::legacy_string)
             .unwrap_or_default();
-        Stop {
+        PathEntry {
             name: name.to_owned(),
             version,
         }
     };
-    Ok(way.into_iter().map(stop).collect())
+    Ok(found.into_iter().map(entry).collect())
 }
 
 fn entries(content: &PackageContent) -> impl Iterator<Item = &Entry> {
@@ -63,30 +63,30 @@ fn entries(content: &PackageContent) -> impl Iterator<Item = &Entry> {
 }
 
 /// Returns the shortest path between two bundles, both included.
-fn way<'a>(
+fn shortest_path<'a>(
     content: &PackageContent,
     bundles: &[(&'a str, VersionRelease)],
     from: &'a str,
     to: &'a str,
 ) -> Option<Vec<&'a str>> {
-    let mut came_from: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut predecessors: BTreeMap<&str, &str> = BTreeMap::new();
     let mut queue = VecDeque::from([from]);
     while let Some(at) = queue.pop_front() {
         if at == to {
-            let mut way = vec![to];
+            let mut path = vec![to];
             let mut step = to;
             while step != from {
-                step = came_from.get(step).copied()?;
-                way.push(step);
+                step = predecessors.get(step).copied()?;
+                path.push(step);
             }
-            way.reverse();
-            return Some(way);
+            path.reverse();
+            return Some(path);
         }
         let version = &bundles.iter().find(|(name, _)| *name == at)?.1;
         for (next, _) in bundles {
-            let leads = entries(content).any(|entry| entry.name == *next && replaces(entry, at, version));
-            if leads && *next != from && !came_from.contains_key(next) {
-                came_from.insert(next, at);
+            let is_edge = entries(content).any(|entry| entry.name == *next && replaces(entry, at, version));
+            if is_edge && *next != from && !predecessors.contains_key(next) {
+                predecessors.insert(next, at);
                 queue.push_back(next);
             }
         }
@@ -128,18 +128,18 @@ mod tests {
         let path = path(&content(), |bundle| {
             present.iter().any(|version| bundle.name.ends_with(version))
         });
-        path.unwrap().into_iter().map(|stop| stop.version).collect()
+        path.unwrap().into_iter().map(|entry| entry.version).collect()
     }
 
     #[test]
-    fn the_way_leads_from_the_oldest_to_the_newest() {
+    fn the_path_leads_from_the_oldest_to_the_newest() {
         assert_eq!(versions(&["1.0.0", "1.1.0"]), ["1.0.0", "1.1.0"]);
         assert_eq!(versions(&["1.0.0", "1.1.0", "2.0.0"]), ["1.0.0", "2.0.0"]);
         assert_eq!(versions(&["1.1.0"]), ["1.1.0"]);
     }
 
     #[test]
-    fn nothing_at_hand_is_said() {
+    fn no_present_bundle_is_an_error() {
         assert!(path(&content(), |_| false).is_err());
     }
 }

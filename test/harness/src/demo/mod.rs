@@ -2,19 +2,19 @@
 //!
 //! It acts like a user: anybody can apply the same objects with kubectl.
 
+mod cluster;
 mod console;
 mod content;
 mod graph;
-mod steps;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 
+use cluster::Cluster;
 pub use console::Console;
 use content::Content;
-use steps::Cluster;
 
 use crate::{
     Catalogd, ControlPlane, OperatorController, PodStandIn, Registry, build_controllers, install_crds,
@@ -50,7 +50,7 @@ pub struct Args {
 }
 
 /// Running components. Dropping them stops their processes.
-struct Stage {
+struct Environment {
     catalogd: Catalogd,
     operator_controller: OperatorController,
     _pods: PodStandIn,
@@ -64,16 +64,16 @@ struct Stage {
 /// The first error, with the tails of the controllers' logs.
 pub async fn run(args: &Args, console: &Console, interrupted: impl Future<Output = ()>) -> Result<()> {
     tokio::pin!(interrupted);
-    let mut stage = tokio::select! {
+    let mut environment = tokio::select! {
         () = &mut interrupted => return Ok(()),
-        stage = Stage::set(console) => stage?,
+        environment = Environment::start(console) => environment?,
     };
-    let shown = tokio::select! {
+    let finished = tokio::select! {
         () = &mut interrupted => return Ok(()),
-        shown = stage.show(args, console) => shown,
+        finished = environment.run(args, console) => finished,
     };
-    if let Err(error) = shown {
-        return Err(stage.explain(&error));
+    if let Err(error) = finished {
+        return Err(environment.with_logs(&error));
     }
     if args.once {
         return Ok(());
@@ -83,8 +83,8 @@ pub async fn run(args: &Args, console: &Console, interrupted: impl Future<Output
     Ok(())
 }
 
-impl Stage {
-    async fn set(console: &Console) -> Result<Self> {
+impl Environment {
+    async fn start(console: &Console) -> Result<Self> {
         console.line("building catalogd and operator-controller");
         build_controllers().await?;
         console.line("starting etcd, kube-apiserver, kube-controller-manager");
@@ -107,43 +107,43 @@ impl Stage {
         })
     }
 
-    async fn show(&mut self, args: &Args, console: &Console) -> Result<()> {
-        let patience = Duration::from_mins(args.patience);
+    async fn run(&mut self, args: &Args, console: &Console) -> Result<()> {
+        let timeout = Duration::from_mins(args.patience);
         let content = match (&args.catalog, &args.bundles, &args.package) {
             (Some(catalog), Some(bundles), Some(package)) => {
-                Content::given(&self.registry, console, catalog, bundles, package).await?
+                Content::from_folders(&self.registry, console, catalog, bundles, package).await?
             }
             (None, None, None) => Content::sample(&self.registry, console).await?,
             _ => bail!("--catalog, --bundles and --package belong together"),
         };
-        let cluster = Cluster::new(self.control_plane.client(), console, patience);
+        let cluster = Cluster::new(self.control_plane.client(), console, timeout);
         let extension = content.package.clone();
         cluster.namespace(NAMESPACE).await?;
         if let Some(watched) = &content.other_namespace {
             cluster.namespace(watched).await?;
         }
-        let mut steps = content.steps.iter();
-        let first = steps.next().context("there is nothing to install")?;
+        let mut targets = content.targets.iter();
+        let first = targets.next().context("there is nothing to install")?;
         cluster.catalog(CATALOG, &first.catalog).await?;
         cluster.served(CATALOG, &first.catalog).await?;
         cluster.extension(&extension, NAMESPACE, &content, first).await?;
         cluster.installed(&extension, &first.version).await?;
         console.line(&format!("installed: {} {}", content.package, first.version));
         let mut before = first;
-        for step in steps {
-            if step.catalog == before.catalog {
-                console.line(&format!("asking for {}", step.version));
+        for target in targets {
+            if target.catalog == before.catalog {
+                console.line(&format!("asking for {}", target.version));
             } else {
-                console.line(&format!("the catalog brings {}", step.version));
-                cluster.catalog(CATALOG, &step.catalog).await?;
+                console.line(&format!("the catalog brings {}", target.version));
+                cluster.catalog(CATALOG, &target.catalog).await?;
             }
-            cluster.extension(&extension, NAMESPACE, &content, step).await?;
-            cluster.installed(&extension, &step.version).await?;
+            cluster.extension(&extension, NAMESPACE, &content, target).await?;
+            cluster.installed(&extension, &target.version).await?;
             console.line(&format!(
                 "upgraded: {} {} -> {}",
-                content.package, before.version, step.version
+                content.package, before.version, target.version
             ));
-            before = step;
+            before = target;
         }
         let kubeconfig = self.control_plane.kubeconfig().display();
         console.plain(&format!(
@@ -157,7 +157,7 @@ impl Stage {
     }
 
     /// Adds the tails of the controllers' logs to the error, and keeps the logs.
-    fn explain(&mut self, error: &anyhow::Error) -> anyhow::Error {
+    fn with_logs(&mut self, error: &anyhow::Error) -> anyhow::Error {
         let mut tails = Vec::new();
         for controller in [self.catalogd.controller(), self.operator_controller.controller()] {
             tails.push(controller.tail(25));

@@ -25,13 +25,13 @@ const SMALL: &str = "{\"schema\":\"olm.package\",\"name\":\"p\",\"defaultChannel
 
 /// Common fields of a recorded request.
 #[derive(Deserialize)]
-pub(super) struct Asked {
+pub(super) struct RecordedRequest {
     id: u32,
     pub(super) method: String,
     path: String,
 }
 
-impl Asked {
+impl RecordedRequest {
     /// Returns the request without headers and body.
     pub(super) fn request(&self) -> http::request::Builder {
         Request::builder().method(self.method.as_str()).uri(&self.path)
@@ -43,7 +43,7 @@ pub(super) trait Recorded: DeserializeOwned + Sync {
     /// Compared parts of a response.
     type Answer: Send;
 
-    fn asked(&self) -> &Asked;
+    fn recorded(&self) -> &RecordedRequest;
     /// Returns true if the recorded server had GraphQL enabled.
     fn graphql(&self) -> bool;
     fn request(&self) -> http::Result<Request<Body>>;
@@ -54,11 +54,11 @@ pub(super) trait Recorded: DeserializeOwned + Sync {
 }
 
 /// Runs the rows of `metas.jsonl` with a path of the kind.
-pub(super) fn run<R: Recorded>(dir: &Path, kind: &'static str, mine: impl Fn(&str) -> bool) -> Report {
+pub(super) fn run<R: Recorded>(dir: &Path, kind: &'static str, is_of_kind: impl Fn(&str) -> bool) -> Report {
     let mut report = Report::new(kind);
     let cases: Vec<R> = rows::<Value>(&dir.join(FILE), &mut report)
         .into_iter()
-        .filter(|row| mine(row["path"].as_str().unwrap_or_default()))
+        .filter(|row| is_of_kind(row["path"].as_str().unwrap_or_default()))
         .filter_map(|row| match serde_json::from_value(row) {
             Ok(row) => Some(row),
             Err(error) => {
@@ -69,8 +69,8 @@ pub(super) fn run<R: Recorded>(dir: &Path, kind: &'static str, mine: impl Fn(&st
         .collect();
     // A separate thread: callers may be within a runtime.
     let answers = std::thread::scope(|scope| {
-        let asked = scope.spawn(|| ask(dir, &cases));
-        asked
+        let thread = scope.spawn(|| send_all(dir, &cases));
+        thread
             .join()
             .unwrap_or_else(|_| Err(anyhow!("the runner panicked")))
     });
@@ -87,7 +87,7 @@ pub(super) fn run<R: Recorded>(dir: &Path, kind: &'static str, mine: impl Fn(&st
             report.skip("the catalog that is asked");
             continue;
         };
-        let id = row.asked().id.to_string();
+        let id = row.recorded().id.to_string();
         let stated = listed.get(id.as_str()).copied();
         report.count_listed(&id, row.difference(&answer), &R::summary(&answer), stated);
     }
@@ -95,9 +95,9 @@ pub(super) fn run<R: Recorded>(dir: &Path, kind: &'static str, mine: impl Fn(&st
 }
 
 /// Sends all requests; returns `None` for those to missing catalogs.
-fn ask<R: Recorded>(dir: &Path, cases: &[R]) -> Result<Vec<Option<R::Answer>>> {
+fn send_all<R: Recorded>(dir: &Path, cases: &[R]) -> Result<Vec<Option<R::Answer>>> {
     let scratch = tempfile::tempdir()?;
-    let (store, there) = stored(dir, scratch.path())?;
+    let (store, available) = store_catalogs(dir, scratch.path())?;
     let served = |options: &Options| {
         let metrics = Metrics::register(&mut prometheus_client::registry::Registry::default());
         router_with(Arc::clone(&store), metrics, options)
@@ -114,7 +114,7 @@ fn ask<R: Recorded>(dir: &Path, cases: &[R]) -> Result<Vec<Option<R::Answer>>> {
     cases
         .iter()
         .map(|row| {
-            if absent(&row.asked().path, &there) {
+            if is_missing(&row.recorded().path, &available) {
                 return Ok(None);
             }
             let router = if row.graphql() { &queried } else { &plain };
@@ -127,12 +127,12 @@ fn ask<R: Recorded>(dir: &Path, cases: &[R]) -> Result<Vec<Option<R::Answer>>> {
 }
 
 /// Stores the recorded catalogs, and returns the names of the available ones.
-fn stored(dir: &Path, scratch: &Path) -> Result<(Arc<Store>, Vec<&'static str>)> {
+fn store_catalogs(dir: &Path, scratch: &Path) -> Result<(Arc<Store>, Vec<&'static str>)> {
     let small = scratch.join("small");
     std::fs::create_dir(&small)?;
     std::fs::write(small.join("catalog.json"), SMALL)?;
     let store = Store::open(scratch.join("catalogs"))?;
-    let mut there = Vec::new();
+    let mut available = Vec::new();
     for (name, source) in [
         ("medium", dir.join("catalogs/medium")),
         ("synthetic", dir.join("catalogs/splits/metas-synthetic")),
@@ -146,15 +146,15 @@ fn stored(dir: &Path, scratch: &Path) -> Result<(Arc<Store>, Vec<&'static str>)>
                 unpacked_at: STORED_AT,
             };
             store.store(&CatalogName::new(name)?, &source, origin, STORED_AT, &|| false)?;
-            there.push(name);
+            available.push(name);
         }
     }
-    Ok((Arc::new(store), there))
+    Ok((Arc::new(store), available))
 }
 
 /// Returns true if the path belongs to a missing catalog.
-fn absent(path: &str, there: &[&str]) -> bool {
+fn is_missing(path: &str, available: &[&str]) -> bool {
     ["medium", "synthetic"]
         .iter()
-        .any(|name| !there.contains(name) && path.contains(&format!("/{name}/")))
+        .any(|name| !available.contains(name) && path.contains(&format!("/{name}/")))
 }

@@ -1,7 +1,7 @@
 //! `/graphql` rows of `metas.jsonl`: catalogd's queries against upstream's recorded answers.
 
 use super::Report;
-use super::content::{self, Asked, Recorded};
+use super::content::{self, Recorded, RecordedRequest};
 use anyhow::Result;
 use axum::body::Body;
 use http::{Request, Response, header};
@@ -11,13 +11,13 @@ use serde_json::Value;
 use std::path::Path;
 
 /// Maximum length of a shown answer.
-const SHOWN: usize = 100;
+const MAX_SHOWN: usize = 100;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Row {
     #[serde(flatten)]
-    asked: Asked,
+    recorded: RecordedRequest,
     /// Name of the recorded server, by its enabled gates.
     server: String,
     #[serde(default)]
@@ -45,8 +45,8 @@ pub fn run(dir: &Path) -> Report {
 impl Recorded for Row {
     type Answer = Answer;
 
-    fn asked(&self) -> &Asked {
-        &self.asked
+    fn recorded(&self) -> &RecordedRequest {
+        &self.recorded
     }
 
     fn graphql(&self) -> bool {
@@ -54,7 +54,7 @@ impl Recorded for Row {
     }
 
     fn request(&self) -> http::Result<Request<Body>> {
-        let request = self.asked.request();
+        let request = self.recorded.request();
         request.body(Body::from(self.request_body.clone()))
     }
 
@@ -73,10 +73,9 @@ impl Recorded for Row {
 
     fn difference(&self, answer: &Answer) -> Option<String> {
         let body = match &self.json {
-            Some(json) => {
-                serde_json::from_str(&answer.body).is_ok_and(|ours| ordered(json.clone()) == ordered(ours))
-            }
-            None => self.asked.method == "HEAD" || self.body == answer.body,
+            Some(json) => serde_json::from_str(&answer.body)
+                .is_ok_and(|ours| sorted_lists(json.clone()) == sorted_lists(ours)),
+            None => self.recorded.method == "HEAD" || self.body == answer.body,
         };
         let equal = self.status == answer.status && self.content_type == answer.content_type && body;
         (!equal).then(|| format!("ours is {}", Self::summary(answer)))
@@ -84,20 +83,20 @@ impl Recorded for Row {
 
     /// Returns the status with the first error, or else the start of the answer.
     fn summary(answer: &Answer) -> String {
-        let told = serde_json::from_str::<Value>(&answer.body)
+        let first_error = serde_json::from_str::<Value>(&answer.body)
             .ok()
             .and_then(|json| Some(json["errors"][0]["message"].as_str()?.lines().next()?.to_owned()));
-        let text = told.as_deref().unwrap_or(answer.body.trim_end());
+        let text = first_error.as_deref().unwrap_or(answer.body.trim_end());
         format!(
             "{} {}",
             answer.status,
-            text.chars().take(SHOWN).collect::<String>()
+            text.chars().take(MAX_SHOWN).collect::<String>()
         )
     }
 }
 
 /// Sorts the schemas and types, which upstream lists in random order.
-fn ordered(mut json: Value) -> Value {
+fn sorted_lists(mut json: Value) -> Value {
     for list in ["/data/summary/schemas", "/data/__schema/types"] {
         if let Some(list) = json.pointer_mut(list).and_then(Value::as_array_mut) {
             list.sort_by_key(ToString::to_string);

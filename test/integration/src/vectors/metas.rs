@@ -1,7 +1,7 @@
 //! `/all` and `/metas` rows of `metas.jsonl`: catalogd's content against upstream's recorded answers.
 
 use super::Report;
-use super::content::{self, Asked, Recorded};
+use super::content::{self, Recorded, RecordedRequest};
 use anyhow::Result;
 use axum::body::Body;
 use data_encoding::HEXLOWER;
@@ -18,7 +18,7 @@ use std::path::Path;
 #[serde(rename_all = "camelCase")]
 struct Row {
     #[serde(flatten)]
-    asked: Asked,
+    recorded: RecordedRequest,
     #[serde(default)]
     headers: BTreeMap<String, String>,
     status: u16,
@@ -49,8 +49,8 @@ pub fn run(dir: &Path) -> Report {
 impl Recorded for Row {
     type Answer = Answer;
 
-    fn asked(&self) -> &Asked {
-        &self.asked
+    fn recorded(&self) -> &RecordedRequest {
+        &self.recorded
     }
 
     fn graphql(&self) -> bool {
@@ -58,7 +58,7 @@ impl Recorded for Row {
     }
 
     fn request(&self) -> http::Result<Request<Body>> {
-        let request = self.asked.request();
+        let request = self.recorded.request();
         let headers = self.headers.iter();
         headers
             .fold(request, |request, (name, value)| request.header(name, value))
@@ -106,9 +106,9 @@ impl Recorded for Row {
                 .unwrap_or_default()
         };
         let mut faults = Vec::new();
-        let mut check = |what: &str, theirs: &str, ours: &str| {
+        let mut check = |part: &str, theirs: &str, ours: &str| {
             if theirs != ours {
-                faults.push(format!("{what} {theirs:?}, ours {ours:?}"));
+                faults.push(format!("{part} {theirs:?}, ours {ours:?}"));
             }
         };
         check("status", &self.status.to_string(), &answer.status.to_string());

@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use cucumber::gherkin::Step;
 use cucumber::{given, then, when};
-use olm_e2e::content::{Row, Word};
+use olm_e2e::content::{Keyword, Row};
 use serde_json::json;
 
 use crate::steps::condition;
@@ -130,7 +130,7 @@ pub(super) fn rows(step: &Step) -> anyhow::Result<Vec<Row>> {
             version: version.clone(),
             channel: channel.clone(),
             replaces: replaces.clone(),
-            contents: Word::parse_list(contents)?,
+            contents: Keyword::parse_list(contents)?,
         });
     }
     Ok(rows)

@@ -11,7 +11,7 @@ use super::cluster_catalog::authority;
 use crate::world::{Answer, OlmWorld};
 
 #[when(regex = r"^the content API is asked: ([A-Z]+) (\S+)$")]
-async fn ask(world: &mut OlmWorld, step: &Step, method: String, path: String) -> anyhow::Result<()> {
+async fn request(world: &mut OlmWorld, step: &Step, method: String, path: String) -> anyhow::Result<()> {
     let mut headers = Vec::new();
     for row in step.table.iter().flat_map(|table| &table.rows) {
         let [name, value] = row.as_slice() else {
@@ -26,26 +26,26 @@ async fn ask(world: &mut OlmWorld, step: &Step, method: String, path: String) ->
 }
 
 #[then(regex = r"^the answer is (\d+)$")]
-async fn has_status(world: &mut OlmWorld, wanted: u16) -> anyhow::Result<()> {
+async fn has_status(world: &mut OlmWorld, expected: u16) -> anyhow::Result<()> {
     let answer = answer(world)?;
     let text = String::from_utf8_lossy(&answer.body);
-    anyhow::ensure!(answer.status == wanted, "it is {}: {text}", answer.status);
+    anyhow::ensure!(answer.status == expected, "it is {}: {text}", answer.status);
     Ok(())
 }
 
 #[then(regex = r#"^the answer has header "([^"]+)": (.+)$"#)]
-async fn has_header(world: &mut OlmWorld, name: String, wanted: String) -> anyhow::Result<()> {
-    let wanted = world.expand(&wanted);
+async fn has_header(world: &mut OlmWorld, name: String, expected: String) -> anyhow::Result<()> {
+    let expected = world.expand(&expected);
     let headers = &answer(world)?.headers;
     let found = headers.get(&name).and_then(|value| value.to_str().ok());
-    anyhow::ensure!(found == Some(wanted.as_str()), "it is {found:?}");
+    anyhow::ensure!(found == Some(expected.as_str()), "it is {found:?}");
     Ok(())
 }
 
 #[then(regex = r"^the answer has (\d+) lines$")]
-async fn lines(world: &mut OlmWorld, wanted: usize) -> anyhow::Result<()> {
+async fn lines(world: &mut OlmWorld, expected: usize) -> anyhow::Result<()> {
     let text = text(world)?;
-    anyhow::ensure!(text.lines().count() == wanted, "it is {text}");
+    anyhow::ensure!(text.lines().count() == expected, "it is {text}");
     Ok(())
 }
 
@@ -58,17 +58,17 @@ async fn empty(world: &mut OlmWorld) -> anyhow::Result<()> {
 
 #[then("the answer's body is:")]
 async fn is(world: &mut OlmWorld, step: &Step) -> anyhow::Result<()> {
-    let wanted = world.expand(step.docstring.as_deref().unwrap_or_default().trim());
+    let expected = world.expand(step.docstring.as_deref().unwrap_or_default().trim());
     let text = text(world)?;
-    anyhow::ensure!(text.trim_end() == wanted, "it is {text}");
+    anyhow::ensure!(text.trim_end() == expected, "it is {text}");
     Ok(())
 }
 
 #[then("the answer's body includes:")]
 async fn includes(world: &mut OlmWorld, step: &Step) -> anyhow::Result<()> {
-    let wanted = world.expand(step.docstring.as_deref().unwrap_or_default().trim());
+    let expected = world.expand(step.docstring.as_deref().unwrap_or_default().trim());
     let text = text(world)?;
-    for part in wanted.lines() {
+    for part in expected.lines() {
         anyhow::ensure!(text.contains(part), "{part} is not in {text}");
     }
     Ok(())
@@ -78,10 +78,10 @@ async fn includes(world: &mut OlmWorld, step: &Step) -> anyhow::Result<()> {
 #[then(regex = r"^the answer, decoded from (gzip|zstd), is what (\S+) gives$")]
 async fn decoded(world: &mut OlmWorld, encoding: String, path: String) -> anyhow::Result<()> {
     let encoded = answer(world)?;
-    let told = encoded.headers.get(header::CONTENT_ENCODING);
+    let content_encoding = encoded.headers.get(header::CONTENT_ENCODING);
     anyhow::ensure!(
-        told.is_some_and(|told| told == &encoding),
-        "Content-Encoding is {told:?}"
+        content_encoding.is_some_and(|content_encoding| content_encoding == &encoding),
+        "Content-Encoding is {content_encoding:?}"
     );
     let plain = match encoding.as_str() {
         "gzip" => {

@@ -12,7 +12,7 @@ use super::expect_condition;
 use crate::world::OlmWorld;
 
 /// Duration of a "stays" check: that of several reconciles.
-const STAYS: Duration = Duration::from_secs(3);
+const STAYS_DURATION: Duration = Duration::from_secs(3);
 
 #[when(regex = r"^ClusterExtension is (?:applied|updated)$")]
 #[given(regex = r"^resource is applied$")]
@@ -24,13 +24,13 @@ async fn apply(world: &mut OlmWorld, step: &Step) -> anyhow::Result<()> {
 
 #[when("ClusterExtension is removed")]
 async fn remove(world: &mut OlmWorld) -> anyhow::Result<()> {
-    ask_to_go(world).await?;
+    delete(world).await?;
     gone(world).await;
     Ok(())
 }
 
 #[when("ClusterExtension is asked to go")]
-async fn ask_to_go(world: &mut OlmWorld) -> anyhow::Result<()> {
+async fn delete(world: &mut OlmWorld) -> anyhow::Result<()> {
     let (api, name) = world.cluster().lookup(&extension(world), "").await?;
     api.delete(&name, &DeleteParams::default()).await?;
     Ok(())
@@ -148,7 +148,7 @@ async fn installed(world: &mut OlmWorld, bundle: String, version: String) {
 async fn stays_installed(world: &mut OlmWorld, bundle: String, version: String) -> anyhow::Result<()> {
     let wanted = json!({"name": world.expand(&bundle), "version": version});
     let reference = extension(world);
-    tokio::time::sleep(STAYS).await;
+    tokio::time::sleep(STAYS_DURATION).await;
     let object = current(world, &reference).await?;
     anyhow::ensure!(
         is_installed(&object, &wanted),

@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Api, DynamicObject, ListParams, WatchParams};
 use kube::core::WatchEvent;
 
-use crate::world::{Noted, OlmWorld};
+use crate::world::{ObjectSnapshot, OlmWorld};
 
 /// Duration of the replay of past events by the API server.
 const REPLAY_SECONDS: u32 = 2;
@@ -19,7 +19,7 @@ fn selector(world: &OlmWorld) -> String {
 }
 
 /// Returns `kind/name` in lower case, the references in steps.
-fn named(kind: &str, meta: &ObjectMeta) -> String {
+fn reference(kind: &str, meta: &ObjectMeta) -> String {
     let name = meta.name.as_deref().unwrap_or_default();
     format!("{}/{name}", kind.to_lowercase())
 }
@@ -27,7 +27,7 @@ fn named(kind: &str, meta: &ObjectMeta) -> String {
 #[when("the objects of ClusterExtension are noted")]
 async fn note(world: &mut OlmWorld) -> anyhow::Result<()> {
     let params = ListParams::default().labels(&selector(world));
-    world.noted.clear();
+    world.snapshots.clear();
     for kind in world.cluster().listable().await? {
         let api: Api<DynamicObject> = Api::all_with(world.cluster().client(), &kind);
         let list = match api.list_metadata(&params).await {
@@ -43,16 +43,16 @@ async fn note(world: &mut OlmWorld) -> anyhow::Result<()> {
             .iter()
             .map(|object| {
                 let uid = object.metadata.uid.clone().unwrap_or_default();
-                (named(&kind.kind, &object.metadata), uid)
+                (reference(&kind.kind, &object.metadata), uid)
             })
             .collect();
-        world.noted.push(Noted {
+        world.snapshots.push(ObjectSnapshot {
             kind,
             version: list.metadata.resource_version.unwrap_or_default(),
             objects,
         });
     }
-    anyhow::ensure!(!world.noted.is_empty(), "it has no objects");
+    anyhow::ensure!(!world.snapshots.is_empty(), "it has no objects");
     Ok(())
 }
 
@@ -61,10 +61,10 @@ async fn deleted(world: &OlmWorld) -> anyhow::Result<BTreeSet<String>> {
     let params = WatchParams::default()
         .labels(&selector(world))
         .timeout(REPLAY_SECONDS);
-    let watches = world.noted.iter().map(async |noted| {
-        let api: Api<DynamicObject> = Api::all_with(world.cluster().client(), &noted.kind);
+    let watches = world.snapshots.iter().map(async |snapshot| {
+        let api: Api<DynamicObject> = Api::all_with(world.cluster().client(), &snapshot.kind);
         let events: Vec<_> = api
-            .watch_metadata(&params, &noted.version)
+            .watch_metadata(&params, &snapshot.version)
             .await?
             .try_collect()
             .await?;
@@ -72,9 +72,9 @@ async fn deleted(world: &OlmWorld) -> anyhow::Result<BTreeSet<String>> {
         for event in events {
             match event {
                 WatchEvent::Deleted(object) => {
-                    names.insert(named(&noted.kind.kind, &object.metadata));
+                    names.insert(reference(&snapshot.kind.kind, &object.metadata));
                 }
-                WatchEvent::Error(status) => anyhow::bail!("the watch of {}: {status:?}", noted.kind.kind),
+                WatchEvent::Error(status) => anyhow::bail!("the watch of {}: {status:?}", snapshot.kind.kind),
                 _ => {}
             }
         }
@@ -107,16 +107,20 @@ async fn only_deleted(world: &mut OlmWorld, names: String) -> anyhow::Result<()>
         .collect();
     let found = deleted(world).await?;
     anyhow::ensure!(found == allowed, "deleted were {found:?}, not {allowed:?}");
-    for noted in &world.noted {
-        let api: Api<DynamicObject> = Api::all_with(world.cluster().client(), &noted.kind);
+    for snapshot in &world.snapshots {
+        let api: Api<DynamicObject> = Api::all_with(world.cluster().client(), &snapshot.kind);
         let now = api
             .list_metadata(&ListParams::default().labels(&selector(world)))
             .await?;
-        for (name, uid) in noted.objects.iter().filter(|(name, _)| !allowed.contains(name)) {
+        for (name, uid) in snapshot
+            .objects
+            .iter()
+            .filter(|(name, _)| !allowed.contains(name))
+        {
             let found = now
                 .items
                 .iter()
-                .find(|object| named(&noted.kind.kind, &object.metadata) == *name);
+                .find(|object| reference(&snapshot.kind.kind, &object.metadata) == *name);
             let found = found.with_context(|| format!("{name} is not there any more"))?;
             anyhow::ensure!(found.metadata.uid.as_ref() == Some(uid), "{name} was made anew");
         }

@@ -38,8 +38,10 @@ async fn installed(world: &mut OlmWorld, package: String, version: String) -> an
     live["metadata"]["annotations"] = json!({"meta.helm.sh/release-name": world.name()});
     cluster.apply(&live).await?;
     let reference = format!("configmap/{name}");
-    let made = cluster.get(&reference, &world.namespace()).await?;
-    let uid = made.and_then(|made| made.metadata.uid).context("not made")?;
+    let created = cluster.get(&reference, &world.namespace()).await?;
+    let uid = created
+        .and_then(|created| created.metadata.uid)
+        .context("not made")?;
     world.removed.insert("helm".to_owned(), uid);
 
     let package = package_name(&package, &world.id);

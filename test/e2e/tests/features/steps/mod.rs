@@ -35,9 +35,9 @@ fn expect_condition(
     let Some(found) = condition(status, type_) else {
         anyhow::bail!("there is no condition {type_}; the status is {status}");
     };
-    let as_wished = found["status"] == state
+    let matches = found["status"] == state
         && reason.is_none_or(|reason| found["reason"] == reason)
         && message.is_none_or(|message| found["message"].as_str().unwrap_or_default().contains(message));
-    anyhow::ensure!(as_wished, "{type_} is {found}");
+    anyhow::ensure!(matches, "{type_} is {found}");
     Ok(())
 }

@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use cucumber::gherkin::Step;
 use cucumber::{given, then, when};
 use kube::api::DeleteParams;
-use olm_e2e::cluster::holds;
+use olm_e2e::cluster::contains;
 use serde_json::{Value, json};
 
 use super::expect_condition;
@@ -43,7 +43,7 @@ async fn matches(world: &mut OlmWorld, step: &Step, reference: String) -> anyhow
     world
         .eventually(&format!("{reference} to hold {wanted}"), async || {
             let object = current(world, &reference).await?;
-            anyhow::ensure!(holds(&object, &wanted), "it is {object}");
+            anyhow::ensure!(contains(&object, &wanted), "it is {object}");
             Ok(())
         })
         .await;

@@ -67,7 +67,7 @@ async fn secrets(world: &mut OlmWorld, name: String) -> anyhow::Result<()> {
     for secret in names {
         let secret = secrets.get(&secret).await?;
         let (labels, owners) = (secret.labels(), secret.owner_references());
-        let whole = secret.immutable == Some(true)
+        let complete = secret.immutable == Some(true)
             && secret.type_.as_deref() == Some(keys::OBJECT_DATA_SECRET_TYPE)
             && labels.get(keys::REVISION_NAME_LABEL) == Some(&name)
             && labels.get(keys::OWNER_NAME_LABEL) == Some(&world.name())
@@ -75,7 +75,7 @@ async fn secrets(world: &mut OlmWorld, name: String) -> anyhow::Result<()> {
                 .iter()
                 .any(|owner| Some(&owner.uid) == set.metadata.uid.as_ref());
         anyhow::ensure!(
-            whole,
+            complete,
             "{:?} {:?} {:?}",
             secret.metadata,
             secret.immutable,

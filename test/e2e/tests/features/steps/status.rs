@@ -38,13 +38,13 @@ async fn source(world: &OlmWorld, name: &str, from: Option<&str>) {
 #[then(regex = r"^events tell of ClusterExtension: (.+)$")]
 async fn events(world: &mut OlmWorld, reasons: String) {
     let name = world.name();
-    tell(world, &name, &reasons).await;
+    expect_events(world, &name, &reasons).await;
 }
 
 #[then(regex = r#"^events tell of ClusterExtension "([^"]+)": (.+)$"#)]
 async fn events_of(world: &mut OlmWorld, name: String, reasons: String) {
     let name = world.expand(&name);
-    tell(world, &name, &reasons).await;
+    expect_events(world, &name, &reasons).await;
 }
 
 /// Checks that repeated events are aggregated in one event with a count.
@@ -65,7 +65,7 @@ async fn counted(world: &mut OlmWorld, reason: String) {
         .await;
 }
 
-async fn tell(world: &OlmWorld, name: &str, reasons: &str) {
+async fn expect_events(world: &OlmWorld, name: &str, reasons: &str) {
     // Events about cluster-scoped objects are in this namespace.
     let api: Api<Event> = Api::namespaced(world.cluster().client(), "default");
     let about = |event: &&Event| {
@@ -75,10 +75,13 @@ async fn tell(world: &OlmWorld, name: &str, reasons: &str) {
     world
         .eventually(&format!("events {reasons}"), async || {
             let found = api.list(&ListParams::default()).await?.items;
-            let ours = found.iter().filter(about);
-            let told: Vec<&str> = ours.filter_map(|event| event.reason.as_deref()).collect();
+            let own = found.iter().filter(about);
+            let reasons_found: Vec<&str> = own.filter_map(|event| event.reason.as_deref()).collect();
             for reason in reasons.split(',').map(str::trim) {
-                anyhow::ensure!(told.contains(&reason), "there are only {told:?}");
+                anyhow::ensure!(
+                    reasons_found.contains(&reason),
+                    "there are only {reasons_found:?}"
+                );
             }
             Ok(())
         })

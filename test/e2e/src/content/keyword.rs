@@ -4,7 +4,7 @@ use anyhow::{Context as _, bail};
 
 /// A keyword of a row's `contents`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Word {
+pub enum Keyword {
     /// A CustomResourceDefinition that the CSV owns.
     Crd,
     /// A Deployment with its service account and a permission.
@@ -53,21 +53,21 @@ pub enum Word {
     Mirrored,
 }
 
-impl Word {
+impl Keyword {
     /// Parses a comma-separated list of keywords.
     pub fn parse_list(text: &str) -> anyhow::Result<Vec<Self>> {
         text.split(',')
             .map(str::trim)
-            .filter(|word| !word.is_empty())
+            .filter(|keyword| !keyword.is_empty())
             .map(Self::parse)
             .collect()
     }
 
-    fn parse(word: &str) -> anyhow::Result<Self> {
-        if let Some((name, rest)) = word.split_once('(') {
+    fn parse(keyword: &str) -> anyhow::Result<Self> {
+        if let Some((name, rest)) = keyword.split_once('(') {
             let argument = rest
                 .strip_suffix(')')
-                .with_context(|| format!("`{word}` has no `)`"))?
+                .with_context(|| format!("`{keyword}` has no `)`"))?
                 .to_owned();
             return Ok(match name {
                 "Deprecated" => Self::Deprecated(argument),
@@ -79,10 +79,10 @@ impl Word {
                 "LargeCRDs" => Self::LargeCrds(argument.parse().context("LargeCRDs takes a number")?),
                 "Many" => Self::Many(argument.parse().context("Many takes a number")?),
                 "Property" => Self::Property(argument),
-                _ => bail!("`{word}` is no word of a bundle's contents"),
+                _ => bail!("`{keyword}` is no keyword of a bundle's contents"),
             });
         }
-        Ok(match word {
+        Ok(match keyword {
             "CRD" => Self::Crd,
             "SmallCRD" => Self::SmallCrd,
             "TwoVersionsCRD" => Self::TwoVersionsCrd,
@@ -97,7 +97,7 @@ impl Word {
             "NoCSV" => Self::NoCsv,
             "NoImage" => Self::NoImage,
             "Mirrored" => Self::Mirrored,
-            _ => bail!("`{word}` is no word of a bundle's contents"),
+            _ => bail!("`{keyword}` is no keyword of a bundle's contents"),
         })
     }
 }

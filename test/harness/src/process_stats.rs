@@ -7,12 +7,12 @@ use anyhow::{Context as _, Result};
 
 /// Statistics of a process, by its id.
 #[derive(Clone, Copy, Debug)]
-pub struct Kernel {
+pub struct ProcessStats {
     /// The process id.
     pub pid: u32,
 }
 
-impl Kernel {
+impl ProcessStats {
     /// Reads a value of `/proc/PID/status` in KiB, such as `VmHWM`.
     ///
     /// # Errors
@@ -41,7 +41,7 @@ impl Kernel {
     /// The process has exited.
     pub fn cpu(self) -> Result<Duration> {
         /// Clock ticks per second on every Linux.
-        const TICKS: u64 = 100;
+        const TICKS_PER_SECOND: u64 = 100;
         let path = format!("/proc/{}/stat", self.pid);
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
         let rest = text.rsplit_once(") ").map_or("", |(_, rest)| rest);
@@ -51,7 +51,7 @@ impl Kernel {
             .take(2)
             .filter_map(|word| word.parse::<u64>().ok())
             .sum();
-        Ok(Duration::from_millis(ticks * 1000 / TICKS))
+        Ok(Duration::from_millis(ticks * 1000 / TICKS_PER_SECOND))
     }
 
     /// Returns the number of open descriptors.

@@ -11,7 +11,7 @@ use olm_api::{ClusterCatalog, ClusterExtension};
 use serde_json::{Value, json};
 
 use super::console::Console;
-use super::content::{Content, Step};
+use super::content::{Content, Target};
 use crate::wait::eventually;
 
 const FIELD_MANAGER: &str = "olm-demo";
@@ -20,15 +20,15 @@ const FIELD_MANAGER: &str = "olm-demo";
 pub(super) struct Cluster<'a> {
     client: Client,
     console: &'a Console,
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl<'a> Cluster<'a> {
-    pub(super) fn new(client: Client, console: &'a Console, patience: Duration) -> Self {
+    pub(super) fn new(client: Client, console: &'a Console, timeout: Duration) -> Self {
         Self {
             client,
             console,
-            patience,
+            timeout,
         }
     }
 
@@ -54,14 +54,14 @@ impl<'a> Cluster<'a> {
         name: &str,
         namespace: &str,
         content: &Content,
-        step: &Step,
+        target: &Target,
     ) -> Result<()> {
         let mut filter = json!({"packageName": content.package});
         if let Value::Object(filter) = &mut filter {
             if !content.channels.is_empty() {
                 filter.insert("channels".to_owned(), json!(content.channels));
             }
-            if let Some(version) = &step.pin {
+            if let Some(version) = &target.pin {
                 filter.insert("version".to_owned(), json!(version));
             }
         }
@@ -91,7 +91,7 @@ impl<'a> Cluster<'a> {
     pub(super) async fn served(&self, name: &str, image: &str) -> Result<()> {
         let catalogs: Api<ClusterCatalog> = Api::all(self.client.clone());
         eventually(
-            self.patience,
+            self.timeout,
             &format!("ClusterCatalog {name} serves {image}"),
             async || {
                 let catalog = catalogs.get(name).await?;
@@ -99,7 +99,7 @@ impl<'a> Cluster<'a> {
                 let conditions = status.conditions.unwrap_or_default();
                 self.console
                     .conditions(&format!("clustercatalog/{name}"), &conditions);
-                holds(&conditions, "Serving", "True", None)
+                expect_condition(&conditions, "Serving", "True", None)
             },
         )
         .await
@@ -109,7 +109,7 @@ impl<'a> Cluster<'a> {
     pub(super) async fn installed(&self, name: &str, version: &str) -> Result<()> {
         let extensions: Api<ClusterExtension> = Api::all(self.client.clone());
         eventually(
-            self.patience,
+            self.timeout,
             &format!("ClusterExtension {name} has {version} installed"),
             async || {
                 let extension = extensions.get(name).await?;
@@ -117,7 +117,7 @@ impl<'a> Cluster<'a> {
                 let conditions = status.conditions.unwrap_or_default();
                 self.console
                     .conditions(&format!("clusterextension/{name}"), &conditions);
-                holds(&conditions, "Installed", "True", None)?;
+                expect_condition(&conditions, "Installed", "True", None)?;
                 let installed = status
                     .install
                     .map(|install| install.bundle.version)
@@ -125,7 +125,7 @@ impl<'a> Cluster<'a> {
                 if installed != version {
                     bail!("installed is {installed}; {conditions:?}");
                 }
-                holds(&conditions, "Progressing", "True", Some("Succeeded"))
+                expect_condition(&conditions, "Progressing", "True", Some("Succeeded"))
             },
         )
         .await
@@ -151,7 +151,7 @@ impl<'a> Cluster<'a> {
     }
 }
 
-fn holds(conditions: &[Condition], type_: &str, status: &str, reason: Option<&str>) -> Result<()> {
+fn expect_condition(conditions: &[Condition], type_: &str, status: &str, reason: Option<&str>) -> Result<()> {
     match conditions.iter().find(|condition| condition.type_ == type_) {
         Some(found) if found.status == status && reason.is_none_or(|reason| found.reason == reason) => Ok(()),
         Some(found) => bail!(
