@@ -14,7 +14,7 @@ use kube::ResourceExt as _;
 use kube::api::{Api, DeleteParams, ListParams};
 use olm_api::keys;
 use olm_e2e::cluster::Cluster;
-use olm_e2e::granted::{grants, refused, requests, requests_as, unused};
+use olm_e2e::rbac::{grants, refused, requests, requests_as, unused};
 use olm_harness::controllers::SYSTEM_NAMESPACE;
 use olm_harness::{
     Catalogd, ControlPlane, ControllerOptions, ImageBuilder, OperatorController, PodStandIn, Registry,

@@ -28,7 +28,7 @@ const INCOMPLETE_RECHECK: Duration = Duration::from_mins(2);
 /// Interval between passes without an event: events can be lost, and certificates expire.
 const RESYNC: Duration = Duration::from_hours(6);
 
-/// ReconcileMetrics the extension `name` and returns when to reconcile it again.
+/// Reconciles the extension `name` and returns when to reconcile it again.
 pub(crate) async fn reconcile(context: &Context, name: &str) -> Result<Action, CallError> {
     let api: Api<ClusterExtension> = Api::all(context.shared.client.clone());
     let Some(mut extension) = read(context, &api, name).await? else {

@@ -19,7 +19,7 @@ use crate::metrics::Step;
 /// Delay before a revision that changed during its reconcile is looked at again, in case its event is lost.
 const CONFLICT_RETRY: Duration = Duration::from_secs(1);
 
-/// ReconcileMetrics the revision and returns when to reconcile it again.
+/// Reconciles the revision and returns when to reconcile it again.
 pub(super) async fn reconcile(set: Arc<ClusterObjectSet>, context: Arc<Context>) -> Result<Action, Error> {
     let name = set.name_any();
     context.sweep(&name);

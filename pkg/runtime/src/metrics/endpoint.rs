@@ -21,25 +21,25 @@ use crate::{
     tls::ServingCert,
 };
 
-/// The content type of what [`Registry::encode`] returns.
+/// Content type of [`Registry::encode`].
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The content type of what [`format::plain`] returns.
+/// Content type of [`format::from_openmetrics`].
 const PLAIN: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// State that scrapes share.
 #[derive(Clone)]
-struct Scraped {
+struct ScrapeState {
     registry: Registry,
-    /// One scrape at a time: they need the registry's lock.
-    turn: Arc<Semaphore>,
+    /// Permit for one scrape at a time: scrapes need the registry's lock.
+    permit: Arc<Semaphore>,
 }
 
-impl Scraped {
+impl ScrapeState {
     fn new(registry: Registry) -> Self {
         Self {
             registry,
-            turn: Arc::new(Semaphore::new(1)),
+            permit: Arc::new(Semaphore::new(1)),
         }
     }
 
@@ -48,25 +48,29 @@ impl Scraped {
     }
 }
 
-/// Answers a scrape. Collectors read files and walk folders, so this is done on a thread that may block.
-async fn metrics(State(scraped): State<Scraped>, headers: HeaderMap) -> Response {
+/// Answers a scrape. Collectors read files and walk folders and thus run on a blocking thread.
+async fn metrics(State(state): State<ScrapeState>, headers: HeaderMap) -> Response {
     let openmetrics = wants_openmetrics(&headers);
-    let turn = scraped.turn.acquire_owned().await;
+    let permit = state.permit.acquire_owned().await;
     let encoded = tokio::task::spawn_blocking(move || {
-        let _turn = turn;
-        let text = scraped.registry.encode()?;
-        Ok::<_, std::fmt::Error>(if openmetrics { text } else { format::plain(&text) })
+        let _permit = permit;
+        let text = state.registry.encode()?;
+        Ok::<_, std::fmt::Error>(if openmetrics {
+            text
+        } else {
+            format::from_openmetrics(&text)
+        })
     });
     let kind = if openmetrics { OPENMETRICS } else { PLAIN };
     match encoded.await {
         Ok(Ok(text)) => ([(header::CONTENT_TYPE, kind)], text).into_response(),
-        Ok(Err(error)) => unwritable(&error),
-        Err(error) => unwritable(&error),
+        Ok(Err(error)) => encoding_failed(&error),
+        Err(error) => encoding_failed(&error),
     }
 }
 
-fn unwritable(error: &dyn std::error::Error) -> Response {
-    tracing::error!(%error, "metrics cannot be written");
+fn encoding_failed(error: &dyn std::error::Error) -> Response {
+    tracing::error!(%error, "metrics cannot be encoded");
     http::StatusCode::INTERNAL_SERVER_ERROR.into_response()
 }
 
@@ -77,11 +81,11 @@ fn wants_openmetrics(headers: &HeaderMap) -> bool {
         .any(|value| value.contains("application/openmetrics-text"))
 }
 
-/// Serves `/metrics` over HTTPS until the token is cancelled; returns at once when the address
-/// is off. A reader needs a bearer token whose user may `get` the non-resource URL `/metrics`.
+/// Serves `/metrics` over HTTPS until the token is cancelled; returns at once if the address is off. A scraper needs
+/// a bearer token whose user may `get` the non-resource URL `/metrics`.
 ///
 /// # Errors
-/// The address cannot be listened on, or the server broke.
+/// The server cannot listen on the address, or it fails.
 pub async fn serve(
     address: BindAddress,
     registry: Registry,
@@ -93,13 +97,13 @@ pub async fn serve(
         return Ok(());
     };
     let allowed = middleware::from_fn_with_state(access::Access::new(client), access::check);
-    let router = Scraped::new(registry).routes().route_layer(allowed);
+    let router = ScrapeState::new(registry).routes().route_layer(allowed);
     serve::tls_on(
         "metrics",
         listener,
         router,
         certificate,
-        serve::Traffic::default(),
+        serve::Limits::default(),
         shutdown,
     )
     .await
@@ -117,11 +121,11 @@ mod tests {
 
     use super::*;
 
-    /// Collects only when somebody else could work meanwhile.
+    /// Collector that ends when another task has run.
     #[derive(Debug)]
-    struct Waits(Mutex<mpsc::Receiver<()>>);
+    struct WaitingCollector(Mutex<mpsc::Receiver<()>>);
 
-    impl prometheus_client::collector::Collector for Waits {
+    impl prometheus_client::collector::Collector for WaitingCollector {
         fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
             let others = self.0.lock().recv_timeout(Duration::from_secs(10));
             let gauge = ConstGauge::new(u64::from(others.is_ok()));
@@ -129,14 +133,14 @@ mod tests {
         }
     }
 
-    /// There is one thread: what blocks it blocks everybody.
+    /// The runtime has one thread: a blocking task blocks all others.
     #[tokio::test(flavor = "current_thread")]
-    async fn slow_collectors_hold_up_nobody() {
+    async fn slow_collectors_block_no_other_task() {
         let (works, seen) = mpsc::channel();
         let registry = Registry::new();
-        registry.register(|inner| inner.register_collector(Box::new(Waits(Mutex::new(seen)))));
+        registry.register(|inner| inner.register_collector(Box::new(WaitingCollector(Mutex::new(seen)))));
         let request = http::Request::get("/metrics").body(Body::empty()).unwrap();
-        let scrape = tokio::spawn(Scraped::new(registry).routes().oneshot(request));
+        let scrape = tokio::spawn(ScrapeState::new(registry).routes().oneshot(request));
         tokio::time::sleep(Duration::from_millis(50)).await;
         works.send(()).unwrap();
         let response = scrape.await.unwrap().unwrap();

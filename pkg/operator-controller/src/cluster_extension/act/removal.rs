@@ -37,7 +37,7 @@ enum Removal {
     Waiting(String),
 }
 
-/// ReconcileMetrics an extension that is being deleted.
+/// Reconciles an extension that is being deleted.
 pub(crate) async fn reconcile(
     context: &Context,
     api: &Api<ClusterExtension>,
