@@ -41,8 +41,8 @@ impl UnreadCatalogs {
     fn message(&self) -> String {
         let former = self.former.iter().map(|former| {
             format!(
-                "The present content of catalog \"{}\" cannot be read since {}: {}. Its former content stands in until a \
-                 read succeeds; reads are tried again.",
+                "The present content of catalog \"{}\" cannot be read since {}: {}. Its former content is used until a \
+                 read succeeds; reads are retried.",
                 former.catalog,
                 seconds(&former.since),
                 shorten(&former.cause)

@@ -116,7 +116,7 @@ pub fn status(
             type_: Type::Serving.into(),
             status: "False".to_owned(),
             reason: Reason::Unavailable.into(),
-            message: "The content is not there any more and has to be pulled again".to_owned(),
+            message: "The content is missing and must be pulled again".to_owned(),
             observed_generation: generation,
         };
         condition::set(&mut conditions, new, now);

@@ -16,10 +16,10 @@ use crate::upgrade::{self, Upgrade};
 /// Maximum length of a catalog's deprecation message, in bytes.
 const DEPRECATION_LIMIT: usize = 1024;
 /// Appended to the message of `Ready` while the extension is ready and no version can be resolved.
-const UNRESOLVED_NOTE: &str = " Other versions cannot be looked for at the moment: Progressing says why.";
+const UNRESOLVED_NOTE: &str = " Other versions cannot be resolved at the moment; see Progressing.";
 /// Appended to the message of `Ready` while the former content of a catalog is in use.
 const FORMER_CONTENT_NOTE: &str =
-    " Other versions are looked for in former content of a catalog: CatalogsDegraded says why.";
+    " Other versions are resolved from former content of a catalog; see CatalogsDegraded.";
 const NO_CATALOG_DATA: &str = "deprecation status unknown: catalog data unavailable";
 
 /// Outcome of a reconcile, from which the status is computed.
@@ -438,7 +438,7 @@ fn report_deprecations(
     deprecations: Option<&Deprecations>,
     has_bundle: bool,
 ) {
-    let Some(known) = deprecations else {
+    let Some(deprecations) = deprecations else {
         for type_ in [Type::Deprecated, Type::PackageDeprecated, Type::ChannelDeprecated] {
             conditions.put(
                 type_,
@@ -466,11 +466,11 @@ fn report_deprecations(
     };
     let none = Vec::new();
     // Without an installed bundle no bundle deprecation applies.
-    let bundles = if has_bundle { &known.bundles } else { &none };
-    let all: Vec<String> = known
+    let bundles = if has_bundle { &deprecations.bundles } else { &none };
+    let all: Vec<String> = deprecations
         .package
         .iter()
-        .chain(&known.channels)
+        .chain(&deprecations.channels)
         .chain(bundles)
         .cloned()
         .collect();
@@ -478,13 +478,13 @@ fn report_deprecations(
     report_deprecated(
         conditions,
         Type::PackageDeprecated,
-        &known.package,
+        &deprecations.package,
         "package not deprecated",
     );
     report_deprecated(
         conditions,
         Type::ChannelDeprecated,
-        &known.channels,
+        &deprecations.channels,
         "channel not deprecated",
     );
     if has_bundle {

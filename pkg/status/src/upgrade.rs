@@ -32,14 +32,13 @@ pub fn put(conditions: &mut Vec<Condition>, upgrade: &Upgrade, generation: i64, 
         Upgrade::Unknown => (
             "Unknown",
             Reason::ResolutionFailed,
-            "Nothing could be resolved; Progressing says why".to_owned(),
+            "The resolution failed; see Progressing".to_owned(),
         ),
         Upgrade::UpToDate => ("False", Reason::UpToDate, "No successor is held back".to_owned()),
         Upgrade::FormerContent => (
             "Unknown",
             Reason::FormerContent,
-            "Former content of a catalog shows no successor that is held back; CatalogsDegraded says why the present content \
-             is not read"
+            "Former content of a catalog shows no successor that is held back; see CatalogsDegraded"
                 .to_owned(),
         ),
         Upgrade::HeldBack(held) => {

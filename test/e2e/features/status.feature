@@ -163,7 +163,7 @@ Feature: A status that tools can trust
     Then ClusterExtension reports Progressing as True with Reason Retrying
     And ClusterExtension reports Ready as True with Reason Succeeded and Message includes:
       """
-      Other versions cannot be looked for at the moment
+      Other versions cannot be resolved at the moment
       """
     And events tell of ClusterExtension: Retrying
     When resource "configmap/test-configmap-${SCENARIO_ID}" is removed

@@ -318,7 +318,7 @@ impl Engine {
                     return Err(EngineError::invalid(
                         &item.id,
                         format!(
-                            "another field manager keeps changing what this revision sets ({conflicts}); make it stop, or leave the field to this extension"
+                            "another field manager keeps changing fields of this revision ({conflicts}); stop it, or leave the fields to this extension"
                         ),
                     ));
                 }

@@ -246,7 +246,7 @@ impl Engine {
             account: account.clone(),
             alternative: match self.reads {
                 Reads::AsController => {
-                    "clear spec.serviceAccount of the ClusterExtension to go on with the controller's own rights"
+                    "clear spec.serviceAccount of the ClusterExtension to continue with the controller's own rights"
                 }
                 Reads::AsAccount => "name another one in spec.serviceAccount of the ClusterExtension",
             },

@@ -91,7 +91,7 @@ fn remaining_finalizers(meta: &ObjectMeta) -> Removal {
     match meta.finalizers.as_deref().unwrap_or_default() {
         [] => Removal::Requested,
         [only] if only == CRD_FINALIZER => Removal::BlockedBy(
-            "its custom resources are not gone yet; one with a finalizer of its own goes when that is taken off"
+            "its custom resources are not gone yet; a custom resource with a finalizer is deleted after the finalizer is removed"
                 .to_owned(),
         ),
         all => Removal::BlockedBy(format!("held by finalizer {}", all.join(", "))),

@@ -62,14 +62,14 @@ pub enum SurveyError {
         limit: usize,
     },
     /// The list expired too often.
-    #[error("listing the stored {resource}: they change faster than they can be read")]
+    #[error("listing the stored {resource}: they change faster than the list can be read")]
     Expired {
         /// Listed objects as `PLURAL.GROUP/VERSION`.
         resource: String,
     },
     /// The survey exceeded its time limit.
     #[error(
-        "looking at the stored {resource} took more than {} seconds; {objects} were looked at",
+        "reading the stored {resource} took more than {} seconds; {objects} were read",
         limit.as_secs()
     )]
     TimeLimit {
@@ -81,7 +81,7 @@ pub enum SurveyError {
         limit: Duration,
     },
     /// The process is stopping.
-    #[error("looking at the stored {resource} was interrupted")]
+    #[error("reading the stored {resource} was interrupted")]
     Interrupted {
         /// Listed objects as `PLURAL.GROUP/VERSION`.
         resource: String,

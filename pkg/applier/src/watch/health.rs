@@ -96,7 +96,7 @@ pub struct Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let cause = match self.cause {
-            Cause::Forbidden => "the API server refuses the controller to list and watch them",
+            Cause::Forbidden => "the controller has no right to list and watch them",
             Cause::ConversionFailed => "the conversion webhook of their CustomResourceDefinition fails",
             Cause::NotServed => "the API server does not serve them",
             Cause::Unavailable => "the API server does not list them",
@@ -129,7 +129,7 @@ impl Fault {
     fn incomplete_list() -> Self {
         Self {
             cause: Cause::Unavailable,
-            text: "the list has no end yet".to_owned(),
+            text: "the initial list is not complete".to_owned(),
         }
     }
 }

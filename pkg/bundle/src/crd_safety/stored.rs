@@ -55,7 +55,7 @@ pub fn migration(old: &Value, new: &Value) -> Option<String> {
         "Objects may be stored in {named}. 1. Store all in {storage}: \
          `kubectl get {plural}.{read}.{group} -A -o json | kubectl replace -f -`. \
          2. Take {named} off the list: `kubectl patch crd {crd} --subresource=status --type=merge -p '{patch}'`. \
-         3. The upgrade goes on by itself within two minutes"
+         3. The upgrade continues automatically within two minutes"
     ))
 }
 
@@ -87,7 +87,7 @@ mod tests {
             "Objects may be stored in v1alpha1. 1. Store all in v1: \
              `kubectl get tests.v1.example.com -A -o json | kubectl replace -f -`. \
              2. Take v1alpha1 off the list: `kubectl patch crd tests.example.com --subresource=status --type=merge \
-             -p '{\"status\":{\"storedVersions\":[\"v1\"]}}'`. 3. The upgrade goes on by itself within two minutes"
+             -p '{\"status\":{\"storedVersions\":[\"v1\"]}}'`. 3. The upgrade continues automatically within two minutes"
         );
         // The storage version need not be served.
         let old = crd(&[("v1", false, true), ("v2", true, false)], &["v0", "v1"]);

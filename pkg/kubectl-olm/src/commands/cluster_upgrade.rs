@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use kube::ResourceExt as _;
 use olm_api::{ClusterObjectSet, LifecycleState, keys};
 use olm_status::cluster_upgrade::removed::removed;
-use olm_status::cluster_upgrade::{Installed, Minor, judge};
+use olm_status::cluster_upgrade::{Installed, Minor, evaluate};
 use olm_text::object::{ObjectId, text as text_of};
 use serde_json::json;
 
@@ -48,7 +48,7 @@ pub(crate) async fn check(args: ClusterUpgradeArgs, style: Style) -> Result<Repo
         let _ = write!(text, " (which OpenShift {minor} is made of)");
     }
     text.push('\n');
-    let blocked = on_openshift.map(|minor| judge(before(minor), &installed));
+    let blocked = on_openshift.map(|minor| evaluate(before(minor), &installed));
     let mut blockers = Vec::new();
     let mut table = Table::new(&["EXTENSION", "BUNDLE", "RUNS UP TO"]);
     for blocker in blocked.iter().flat_map(|verdict| &verdict.blockers) {

@@ -18,7 +18,7 @@ use super::gather::CertificateError;
 #[derive(Debug, Error)]
 pub(crate) enum Failure {
     /// The install namespace does not exist.
-    #[error("namespace \"{0}\" does not exist: create it, the installation then goes on by itself")]
+    #[error("namespace \"{0}\" does not exist: create it and the installation continues automatically")]
     NamespaceMissing(String),
     /// The install namespace is being deleted.
     #[error(

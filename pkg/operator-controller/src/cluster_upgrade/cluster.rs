@@ -6,7 +6,7 @@ use kube::Client;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::core::GroupVersionKind;
 use kube::discovery::ApiResource;
-use olm_status::cluster_upgrade::{Minor, Verdict};
+use olm_status::cluster_upgrade::{Minor, Upgradeability};
 use olm_status::condition::{self, NewCondition};
 use serde_json::{Value, json};
 
@@ -69,7 +69,7 @@ impl Cluster {
     }
 
     /// Writes the verdict where the cluster looks for it, when it is not there already.
-    pub(super) async fn report(self, client: &Client, verdict: &Verdict) -> Result<(), CallError> {
+    pub(super) async fn report(self, client: &Client, verdict: &Upgradeability) -> Result<(), CallError> {
         let Self::OpenShift {
             told_by_others: false,
             ..
@@ -135,7 +135,7 @@ fn version_of(version: &Value) -> Option<&str> {
         .and_then(Value::as_str)
 }
 
-fn upgradeable(before: Option<&Condition>, verdict: &Verdict, now: &Time) -> Condition {
+fn upgradeable(before: Option<&Condition>, verdict: &Upgradeability, now: &Time) -> Condition {
     let (reason, message) = verdict.upgradeable_condition();
     let new = NewCondition {
         type_: UPGRADEABLE.to_owned(),
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn the_same_verdict_is_the_same_condition() {
-        let verdict = Verdict {
+        let verdict = Upgradeability {
             next: Minor { major: 4, minor: 19 },
             blockers: Vec::new(),
             errors: Vec::new(),

@@ -15,7 +15,7 @@ use kube::api::{Api, ListParams};
 use kube::{Client, Resource as _, ResourceExt};
 use olm_api::ClusterExtension;
 use olm_runtime::events::Events;
-use olm_status::cluster_upgrade::{Verdict, judge};
+use olm_status::cluster_upgrade::{Upgradeability, evaluate};
 use tokio_util::sync::CancellationToken;
 
 use crate::cluster_extension::{CallError, call, chain};
@@ -85,7 +85,7 @@ async fn tell(
         return Ok(false);
     };
     let installed: Vec<_> = known.values().filter_map(|known| known.bundle.clone()).collect();
-    let verdict = judge(cluster.minor(), &installed);
+    let verdict = evaluate(cluster.minor(), &installed);
     cluster.report(client, &verdict).await?;
     let blocked: BTreeMap<String, String> = known
         .keys()
@@ -103,7 +103,7 @@ fn announce(
     known: &BTreeMap<String, ExtensionRecord>,
     before: &BTreeMap<String, String>,
     now: &BTreeMap<String, String>,
-    verdict: &Verdict,
+    verdict: &Upgradeability,
 ) {
     for (name, why) in now.iter().filter(|(name, why)| before.get(*name) != Some(*why)) {
         let note = format!("an upgrade of the cluster to {} is blocked: {why}", verdict.next);

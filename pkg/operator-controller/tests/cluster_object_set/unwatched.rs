@@ -45,7 +45,7 @@ async fn a_watch_that_fails_hides_no_change() -> Result<()> {
     tokio::time::sleep(std::time::Duration::from_secs(3)).await;
     ensure!(version().await? == before, "the status is written at every retry");
     world.lies.lock().lists = Some(("/configmaps", 403));
-    let said = "the API server refuses the controller to list and watch them";
+    let said = "the controller has no right to list and watch them";
     world
         .until(&set, "WatchFailing", "True", "Forbidden", said)
         .await?;

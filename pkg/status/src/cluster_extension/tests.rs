@@ -417,15 +417,15 @@ fn former_content_leaves_an_extension_ready_and_says_so() {
     has(
         &status,
         &format!(
-            "Ready=True/Succeeded {ready} Other versions are looked for in former content of a catalog: CatalogsDegraded \
-             says why."
+            "Ready=True/Succeeded {ready} Other versions are resolved from former content of a catalog; see \
+             CatalogsDegraded."
         ),
     );
     has(
         &status,
         "CatalogsDegraded=True/FormerContent The present content of catalog \"community\" cannot be read since \
-         2026-02-01T00:00:00Z: catalogd cannot be asked. Its former content stands in until a read succeeds; reads are \
-         tried again. Catalog \"low\" is left out: catalog \"low\" is not being served. It could not have changed the choice.",
+         2026-02-01T00:00:00Z: catalogd cannot be asked. Its former content is used until a read succeeds; reads are \
+         retried. Catalog \"low\" is left out: catalog \"low\" is not being served. It could not have changed the choice.",
     );
     // A later attempt with the same failure writes nothing.
     let later = extension(&status, &outcome, 7, &time("2026-02-03T00:00:00Z"));

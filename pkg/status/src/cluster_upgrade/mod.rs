@@ -56,7 +56,7 @@ pub struct Blocker {
 
 /// Upgradeability of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct Upgradeability {
     /// The target minor.
     pub next: Minor,
     /// Blocking bundles, by extension.
@@ -67,8 +67,8 @@ pub struct Verdict {
 
 /// Checks an upgrade of a cluster from `current` to its next minor.
 #[must_use]
-pub fn judge(current: Minor, installed: &[Installed]) -> Verdict {
-    let mut verdict = Verdict {
+pub fn evaluate(current: Minor, installed: &[Installed]) -> Upgradeability {
+    let mut upgradeability = Upgradeability {
         next: current.next(),
         blockers: Vec::new(),
         errors: Vec::new(),
@@ -82,7 +82,7 @@ pub fn judge(current: Minor, installed: &[Installed]) -> Verdict {
     } in installed
     {
         match properties.as_deref().map_or(Ok(None), limit) {
-            Ok(Some(limit)) if limit <= current => verdict.blockers.push(Blocker {
+            Ok(Some(limit)) if limit <= current => upgradeability.blockers.push(Blocker {
                 extension: extension.clone(),
                 bundle: bundle.clone(),
                 limit,
@@ -97,13 +97,15 @@ pub fn judge(current: Minor, installed: &[Installed]) -> Verdict {
                 };
                 let text =
                     format!("{noun} with cluster extension {extension}: error in bundle {bundle}: {error}");
-                verdict.errors.push((extension.clone(), text));
+                upgradeability.errors.push((extension.clone(), text));
             }
         }
     }
-    verdict.blockers.sort_by(|a, b| a.extension.cmp(&b.extension));
-    verdict.errors.sort();
-    verdict
+    upgradeability
+        .blockers
+        .sort_by(|a, b| a.extension.cmp(&b.extension));
+    upgradeability.errors.sort();
+    upgradeability
 }
 
 fn lifted_by(current: Minor, successors: &[Successor]) -> Option<Successor> {
@@ -117,7 +119,7 @@ fn lifted_by(current: Minor, successors: &[Successor]) -> Option<Successor> {
         .cloned()
 }
 
-impl Verdict {
+impl Upgradeability {
     /// Returns true if no bundle blocks.
     #[must_use]
     pub fn upgradeable(&self) -> bool {
@@ -243,7 +245,7 @@ mod tests {
     }
 
     fn blocks(current: &str, limit: &str) -> bool {
-        !judge(minor(current), &[installed("a", limit)]).upgradeable()
+        !evaluate(minor(current), &[installed("a", limit)]).upgradeable()
     }
 
     #[test]
@@ -255,7 +257,7 @@ mod tests {
         assert!(blocks("4.23", "5.0"), "4.23 is 5.0");
         assert!(!blocks("4.23", "5.1"));
         assert!(blocks("4.18", "\"odd\""), "an invalid limit blocks");
-        assert!(judge(minor("4.18"), &[Installed::default()]).upgradeable());
+        assert!(evaluate(minor("4.18"), &[Installed::default()]).upgradeable());
     }
 
     #[test]
@@ -271,10 +273,10 @@ mod tests {
             successor("2.1.0", 1, Some("4.19")),
             successor("2.0.0", 1, Some("4.18")),
         ];
-        let verdict = judge(minor("4.18"), &[b, installed("c", "4"), installed("a", "4.17")]);
-        assert_eq!(verdict.reason(), Some("IncompatibleOperatorsInstalled"));
+        let upgradeability = evaluate(minor("4.18"), &[b, installed("c", "4"), installed("a", "4.17")]);
+        assert_eq!(upgradeability.reason(), Some("IncompatibleOperatorsInstalled"));
         assert_eq!(
-            verdict.message(),
+            upgradeability.message(),
             "Found ClusterExtensions that require upgrades prior to upgrading cluster to version 4.19: \
              bundle \"a.v1\" for ClusterExtension \"a\",bundle \"b.v1\" for ClusterExtension \"b\".\
              \n Additionally the following errors were encountered while getting extension metadata: \
@@ -283,9 +285,9 @@ mod tests {
              \nClusterExtension \"a\": bundle \"a.v1\" runs up to OpenShift 4.17; no version that is known to be reachable lifts the block.\
              \nClusterExtension \"b\": bundle \"b.v1\" runs up to OpenShift 4.18; an upgrade to version 2.1.0 lifts the block."
         );
-        assert!(verdict.blocked_by("c").unwrap().contains("error(s) with"));
-        assert_eq!(verdict.blocked_by("d"), None);
-        let (reason, message) = verdict.upgradeable_condition();
+        assert!(upgradeability.blocked_by("c").unwrap().contains("error(s) with"));
+        assert_eq!(upgradeability.blocked_by("d"), None);
+        let (reason, message) = upgradeability.upgradeable_condition();
         assert_eq!(reason, "InstalledOLMOperators_IncompatibleOperatorsInstalled");
         assert!(message.starts_with("InstalledOLMOperatorsUpgradeable: Found ClusterExtensions"));
     }
@@ -294,13 +296,13 @@ mod tests {
     fn errors_alone_are_the_message() {
         let mut odd = installed("a", "4.17");
         odd.properties = Some("{".to_owned());
-        let verdict = judge(minor("4.18"), &[odd]);
-        assert_eq!(verdict.reason(), Some("FailureGettingExtensionMetadata"));
-        let message = verdict.message();
+        let upgradeability = evaluate(minor("4.18"), &[odd]);
+        assert_eq!(upgradeability.reason(), Some("FailureGettingExtensionMetadata"));
+        let message = upgradeability.message();
         let head = "error with cluster extension a: error in bundle a.v1: could not convert olm.properties: \
                     failed to unmarshal properties annotation: ";
         assert!(message.starts_with(head), "{message}");
-        let fine = judge(minor("4.18"), &[]);
+        let fine = evaluate(minor("4.18"), &[]);
         assert_eq!(
             fine.upgradeable_condition(),
             ("AsExpected".to_owned(), "All is well".to_owned())

@@ -111,7 +111,8 @@ fn message(head: &str, unmet: &[Unmet], providers: &[String]) -> String {
     )];
     sentences.extend(providers.iter().cloned());
     if unmet.iter().any(|unmet| !unmet.wants.is_empty()) {
-        sentences.push("Install what is missing; this extension then goes on by itself".to_owned());
+        sentences
+            .push("Install the missing dependencies and the installation continues automatically".to_owned());
     }
     let text = sentences.join(". ");
     let end = text.floor_char_boundary(MESSAGE_LIMIT);
@@ -290,7 +291,7 @@ mod tests {
         assert_eq!(
             text,
             "validating bundle \"a\": bundle \"a\" has dependencies that are not met: it needs the API g/v1 Kind, which the \
-             cluster does not serve. The API x. Install what is missing; this extension then goes on by itself"
+             cluster does not serve. The API x. Install the missing dependencies and the installation continues automatically"
         );
         assert!(message(&"ä".repeat(2000), &unmet, &[]).len() <= MESSAGE_LIMIT);
     }
