@@ -5,16 +5,16 @@ use std::path::PathBuf;
 use olm_image::ImageArgs;
 use olm_runtime::{CommonArgs, args::Command, build_info};
 
-/// What `spec.serviceAccount` of an extension means.
+/// Policy for `spec.serviceAccount` of an extension.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 #[value(rename_all = "PascalCase")]
 pub enum ServiceAccountPolicy {
-    /// Objects are applied and deleted as that service account, with its rights.
+    /// The controller applies and deletes objects as that service account, with its rights.
     #[default]
     Impersonate,
-    /// Nothing: everything is done with the controller's own rights.
+    /// The controller uses its own rights and ignores the service account.
     Ignore,
-    /// Like `Impersonate`, and objects are read with that account's rights too. An extension without an account is refused.
+    /// Like `Impersonate`, and the controller also reads objects with the account's rights. An extension without an account is refused.
     Require,
 }
 
@@ -32,7 +32,7 @@ pub struct Args {
     /// Flags about images, shared with catalogd.
     #[command(flatten)]
     pub images: ImageArgs,
-    /// Where unpacked bundles are kept; may be lost at any time.
+    /// Directory of unpacked bundles; its content may be lost at any time.
     #[arg(
         long,
         default_value = "/var/cache/operator-controller",
@@ -40,22 +40,22 @@ pub struct Args {
         help_heading = "Images"
     )]
     pub cache_path: PathBuf,
-    /// A folder of CAs (PEM) that vouch for catalogd; without it, the CA that catalogd itself keeps in a Secret.
+    /// Directory of CAs (PEM) that verify catalogd's certificate. By default, the CA that catalogd keeps in a Secret.
     #[arg(long, value_name = "DIRECTORY", help_heading = "TLS")]
     pub catalogd_cas_dir: Option<PathBuf>,
-    /// What spec.serviceAccount of a ClusterExtension means: its objects are applied and deleted as that service account
-    /// (Impersonate), or with the controller's own rights as if it were not set (Ignore). With Require they are read as that
-    /// account, too, and a ClusterExtension without one is refused: the controller needs no rights on what bundles bring.
+    /// Policy for spec.serviceAccount of a ClusterExtension. Impersonate applies and deletes objects as that service account.
+    /// Ignore uses the controller's own rights, as if the field were not set. Require also reads objects as that account
+    /// and refuses a ClusterExtension without one, so the controller needs no rights on the objects of bundles.
     #[arg(long, value_enum, ignore_case = true, default_value_t, value_name = "POLICY")]
     pub service_account_policy: ServiceAccountPolicy,
-    /// A file with the bearer token to bring to catalogd, where that asks for one; read anew for every request.
+    /// File with the bearer token for catalogd, if catalogd requires one; read again for every request.
     #[arg(long, value_name = "FILE")]
     pub catalogd_token_file: Option<PathBuf>,
-    /// Most ClusterExtensions, and most ClusterObjectSets, that are worked on at the same time. One that waits for a
-    /// registry or a catalog does not count.
+    /// Most ClusterExtensions, and most ClusterObjectSets, that are reconciled concurrently. Those that wait for a registry or
+    /// a catalog do not count.
     #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..))]
     pub concurrency: u16,
-    /// What to do instead of running.
+    /// Command to run instead of the controllers.
     #[command(subcommand)]
     pub command: Option<Command>,
 }
@@ -75,7 +75,7 @@ mod tests {
         Args::try_parse_from(command_line(line.map(OsString::from))).map_err(|error| error.to_string())
     }
 
-    /// What upstream's manifests and their derivatives pass.
+    /// Flags that upstream's manifests and their derivatives pass.
     #[test]
     fn upstreams_flags_are_taken() {
         Args::command().debug_assert();

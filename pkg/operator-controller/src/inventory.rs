@@ -1,7 +1,7 @@
-//! What is known of every extension of the cluster, in one place: for metrics, and for the verdict on cluster upgrades.
+//! Facts about every extension of the cluster, for metrics and for the verdict on cluster upgrades.
 //!
-//! Written by the controllers at the end of a reconcile, never read by their decisions. Its metrics name extensions:
-//! their number is bounded by the `ClusterExtension`s there are, and a removed one's are gone.
+//! The controllers write at the end of a reconcile; their decisions never read. The metrics carry names of extensions: their number
+//! is bounded by the existing `ClusterExtension`s, and a removed extension disappears from them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,39 +16,39 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::gauge::ConstGauge;
 use tokio::sync::Notify;
 
-/// What is known of one extension.
+/// Facts about one extension.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ExtensionRecord {
     /// uid of the object.
     pub uid: String,
     /// Package that the spec names.
     pub package: String,
-    /// Version that is installed; empty when nothing is.
+    /// Installed version; empty without one.
     pub version: String,
-    /// Catalog it came from; empty when that is not known.
+    /// Catalog of the installed bundle; empty if unknown.
     pub catalog: String,
     /// Conditions as (type, status).
     pub conditions: Vec<(String, String)>,
-    /// The newest bundle, if any.
+    /// Newest bundle, if any.
     pub bundle: Option<Installed>,
 }
 
-/// Every extension by name. Clones share it.
+/// Records of all extensions by name. Clones share them.
 #[derive(Clone, Default)]
 pub(crate) struct Inventory(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
     extensions: Mutex<BTreeMap<String, ExtensionRecord>>,
-    /// Objects of the newest revision that is kept up: extension → (number, count).
+    /// Number of the newest applied revision and count of its objects, by extension.
     objects: Mutex<BTreeMap<String, (i64, usize)>>,
-    /// Whether the cluster may be upgraded, once that is known, and who blocks it.
+    /// Extensions that block an upgrade of the cluster; `None` before the first verdict.
     upgrade: Mutex<Option<Vec<String>>>,
     changed: Notify,
 }
 
 impl Inventory {
-    /// Notes what revisions and catalogs say; conditions stay as they are.
+    /// Records facts from revisions and catalogs; keeps the conditions.
     pub(crate) fn note(&self, extension: &str, known: ExtensionRecord) {
         let mut all = self.0.extensions.lock();
         let entry = all.entry(extension.to_owned()).or_default();
@@ -60,7 +60,7 @@ impl Inventory {
         }
     }
 
-    /// Notes the conditions that were written; of an extension that nothing else is known of they say too little.
+    /// Records the written conditions of an extension that has a record.
     pub(crate) fn note_conditions(&self, extension: &str, conditions: &[Condition]) {
         let told = conditions.iter().map(|c| (c.type_.clone(), c.status.clone()));
         let mut all = self.0.extensions.lock();
@@ -69,7 +69,7 @@ impl Inventory {
         }
     }
 
-    /// Notes how many objects a revision keeps up.
+    /// Records the number of objects of an applied revision.
     pub(crate) fn note_objects(&self, extension: &str, revision: i64, count: usize) {
         let mut all = self.0.objects.lock();
         let entry = all.entry(extension.to_owned()).or_insert((revision, count));
@@ -94,17 +94,17 @@ impl Inventory {
         }
     }
 
-    /// What is known now.
+    /// Returns all records.
     pub(crate) fn known(&self) -> BTreeMap<String, ExtensionRecord> {
         self.0.extensions.lock().clone()
     }
 
-    /// Notes who blocks an upgrade of the cluster.
+    /// Records the extensions that block an upgrade of the cluster.
     pub(crate) fn note_upgrade(&self, blocking: Vec<String>) {
         *self.0.upgrade.lock() = Some(blocking);
     }
 
-    /// Waits until a bundle comes, changes or goes; one that did since the last call counts.
+    /// Waits until a bundle appears, changes or disappears. A change since the last call counts.
     pub(crate) async fn changed(&self) {
         self.0.changed.notified().await;
     }

@@ -1,7 +1,7 @@
 //! The extension manager: ClusterExtension and ClusterObjectSet controllers.
 //!
-//! One folder per kind. Every reconcile is gather (IO) → decide (pure) → act (IO) → report (pure), so that what is decided
-//! can be tested without a cluster and the status is written once, at the end.
+//! One folder per kind. A reconcile gathers (IO), decides (pure), acts (IO) and reports (pure), so decisions are tested
+//! without a cluster, and the status is written once, at the end.
 
 mod args;
 mod cluster_catalog;
@@ -39,18 +39,18 @@ use shared::Shared;
 
 /// The Lease of the leader, as upstream names it, so that two versions do not lead at once during a switch.
 const LEASE: &str = "9c4404e7.operatorframework.io";
-/// Where metrics are served when a certificate is given but no address.
+/// Port of the metrics server if a certificate is given but no address.
 const METRICS_PORT: u16 = 8443;
 
-/// Runs everything until a signal ends it.
+/// Runs the controllers until a signal ends them.
 ///
-/// Errors: bad flags, an API server that cannot be reached at the start, a port that is taken, a lost lease.
+/// Errors: invalid flags, an API server that is unavailable at the start, a port in use, a lost lease.
 pub async fn run(args: Args) -> anyhow::Result<()> {
     let shutdown = shutdown::token();
     Box::pin(run_until(args, shutdown)).await
 }
 
-/// As [`run`], until `shutdown` is cancelled.
+/// Runs the controllers until `shutdown` is cancelled.
 pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Result<()> {
     let common = args.common.clone();
     build_info::log("operator-controller");
@@ -94,7 +94,7 @@ pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Resul
         outcome = work => outcome.map_err(anyhow::Error::from).and_then(|ended| ended.unwrap_or(Ok(()))),
         broken = first_failure(&mut servers) => Err(broken),
     };
-    // Whatever ended first, the rest ends now.
+    // The first end, of the controllers or of a server, ends the process.
     shutdown.cancel();
     while let Some(ended) = servers.join_next().await {
         ended.context("a server died")??;
@@ -103,7 +103,7 @@ pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Resul
     outcome
 }
 
-/// Waits for a server that fails; those that end well are no news.
+/// Waits for a server that fails; servers that end without an error are ignored.
 async fn first_failure(servers: &mut JoinSet<Result<(), olm_runtime::serve::ServeError>>) -> anyhow::Error {
     loop {
         match servers.join_next().await {
@@ -115,7 +115,7 @@ async fn first_failure(servers: &mut JoinSet<Result<(), olm_runtime::serve::Serv
     }
 }
 
-/// The controllers, as long as this process leads.
+/// Runs the controllers while this process leads.
 async fn controllers(
     client: kube::Client,
     args: Args,
@@ -189,7 +189,7 @@ async fn controllers(
     Ok(())
 }
 
-/// What metrics are served with when no certificate is given.
+/// Returns the certificate of the metrics server if no certificate is given.
 fn own_certificate(namespace: String) -> OwnCertificate {
     let service = format!("operator-controller-service.{namespace}.svc");
     OwnCertificate {
@@ -208,7 +208,7 @@ fn own_certificate(namespace: String) -> OwnCertificate {
     }
 }
 
-/// Who vouches for catalogd: a folder of CAs, else the CA it keeps in a Secret, asked for again whenever TLS fails.
+/// Returns the CAs that verify catalogd: those of the folder, else the CA in catalogd's Secret, read again after each TLS failure.
 fn trust(client: &kube::Client, namespace: &Arc<str>, folder: Option<&Path>) -> Trust {
     if let Some(folder) = folder {
         return Trust::Directory(folder.to_owned());

@@ -1,4 +1,4 @@
-//! Objects that a watch has told of, to notice those that vanish: also while the watch is down, and without their finalizers.
+//! Objects that a watch reported, to detect those that vanish: also while the watch is down, and without their finalizers.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,7 +8,7 @@ use kube::runtime::watcher::Event;
 #[derive(Debug)]
 pub(crate) struct Present<T> {
     known: HashMap<String, T>,
-    /// Keys met in a listing that is going on.
+    /// Keys of a list that is not complete yet.
     listed: HashSet<String>,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Change<T> {
 }
 
 impl<T: PartialEq> Present<T> {
-    /// Takes an event in. `read` returns the key of an object and what is to be known of it.
+    /// Applies a watch event. `read` returns the key of an object and its facts.
     pub(crate) fn take<K>(&mut self, event: &Event<K>, read: impl Fn(&K) -> (String, T)) -> Change<T> {
         let mut change = Change {
             differs: false,
@@ -53,7 +53,7 @@ impl<T: PartialEq> Present<T> {
                 self.known.remove(&key);
                 change.gone.push((key, value));
             }
-            // Deletions that happened while the watch was down.
+            // Objects that were deleted while the watch was down.
             Event::InitDone => {
                 let listed = std::mem::take(&mut self.listed);
                 change.gone = self.known.extract_if(|key, _| !listed.contains(key)).collect();

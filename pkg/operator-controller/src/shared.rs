@@ -1,4 +1,4 @@
-//! What the controllers of this process share.
+//! Values that the controllers of this process share.
 
 use std::sync::Arc;
 
@@ -7,21 +7,21 @@ use crate::inventory::Inventory;
 use crate::metrics::Metrics;
 use olm_runtime::metrics::ReconcileMetrics;
 
-/// Handed to every controller's `run`; cheap to clone.
+/// Shared values; cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Shared {
-    /// The API server, with this process's own identity.
+    /// Client of the API server with this process's own identity.
     pub client: kube::Client,
-    /// Namespace of this process: revisions' object Secrets, leases and own certificates live there.
+    /// Namespace of this process, with the Secrets of revisions, leases and own certificates.
     pub system_namespace: Arc<str>,
-    /// How many objects of one kind are reconciled at the same time; at least 1.
+    /// Number of objects of one kind that are reconciled concurrently; at least 1.
     pub concurrency: u16,
     /// Policy for `spec.serviceAccount`.
     pub accounts: ServiceAccountPolicy,
-    /// Counts what they do.
+    /// Metrics of reconciles.
     pub reconciles: ReconcileMetrics,
-    /// What is known of every extension.
+    /// Facts about every extension.
     pub inventory: Inventory,
-    /// How long steps take, and what is tried again.
+    /// Metrics of steps and retries.
     pub metrics: Metrics,
 }

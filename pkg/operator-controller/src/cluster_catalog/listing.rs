@@ -1,4 +1,4 @@
-//! Every ClusterCatalog, as the watch last told.
+//! Present ClusterCatalogs, from the watch.
 
 use std::collections::BTreeMap;
 
@@ -10,25 +10,25 @@ use parking_lot::Mutex;
 
 type ByName = BTreeMap<String, ClusterCatalog>;
 
-/// Written by the watch, read by reconciles.
+/// The ClusterCatalogs. The watch writes, reconciles read.
 #[derive(Default)]
 pub(crate) struct Listing(Mutex<ListedCatalogs>);
 
 #[derive(Default)]
 struct ListedCatalogs {
-    /// `None` until the first listing is complete.
+    /// `None` until the first list is complete.
     current: Option<ByName>,
-    /// A listing that is going on.
+    /// Catalogs of a list that is not complete yet.
     next: ByName,
 }
 
 impl Listing {
-    /// All catalogs by name; `None` before they are known.
+    /// Returns all catalogs in the order of their names; `None` before the first list.
     pub(crate) fn all(&self) -> Option<Vec<ClusterCatalog>> {
         Some(self.0.lock().current.as_ref()?.values().cloned().collect())
     }
 
-    /// Takes an event of the watch in.
+    /// Applies an event of the watch.
     pub(crate) fn take(&self, event: &Event<DynamicObject>) {
         let mut known = self.0.lock();
         match event {
@@ -49,7 +49,7 @@ impl Listing {
     }
 }
 
-/// A catalog that cannot be read does as if it were not there: it must not stop the others.
+/// Decodes a catalog. One that does not decode is skipped, so that the others continue.
 fn put(catalogs: &mut ByName, catalog: &DynamicObject) {
     let name = catalog.name_any();
     let mut slim = catalog.clone();

@@ -1,6 +1,6 @@
-//! What of catalogs matters to extensions: a stream of the moments at which a resolution may come out differently.
+//! Changes of catalogs that can change a resolution.
 //!
-//! Polls that find nothing new, and everything else a catalog's status says, pass silently.
+//! Polls without a change, and other parts of a catalog's status, cause no item.
 
 mod listing;
 
@@ -22,24 +22,24 @@ pub(crate) use listing::Listing;
 
 use crate::present::Present;
 
-/// Watches the catalogs: an item for each change that matters; `listing` follows, content of a catalog that is gone is dropped from
-/// `catalogs`.
+/// Watches the catalogs and yields an item for each change that can change a resolution. Updates `listing`, and drops the content
+/// of deleted catalogs from `catalogs`.
 pub(crate) fn changes(
     client: Client,
     catalogs: Arc<CatalogClient>,
     listing: Arc<Listing>,
 ) -> impl Stream<Item = ()> + Send + 'static {
-    // Untyped, so that one odd catalog cannot stop the watch of all.
+    // Untyped, so that a malformed catalog does not stop the watch.
     let kind = ApiResource::erase::<ClusterCatalog>(&());
     let api: Api<DynamicObject> = Api::all_with(client, &kind);
-    // One hash of what matters for each catalog.
+    // Hash of the relevant fields, by catalog.
     let mut seen = Present::default();
     watcher(api, watcher::Config::default())
         .default_backoff()
         .filter_map(move |event| {
             let told = match event {
                 Ok(event) => {
-                    // Before anybody is told to look.
+                    // Dropped before the change is announced.
                     listing.take(&event);
                     let change = seen.take(&event, |catalog| (catalog.name_any(), hash(catalog)));
                     for (catalog, _) in &change.gone {

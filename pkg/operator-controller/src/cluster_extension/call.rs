@@ -1,47 +1,47 @@
-//! Calls to the API server: none waits for ever, and each failure says what was being done.
+//! Calls to the API server with a time limit and the purpose of each call in its errors.
 
 use std::future::Future;
 use std::time::Duration;
 
 use thiserror::Error;
 
-/// Longest any single call may take, the client's own retries included.
+/// Limit of one call, including the retries of the client.
 const LIMIT: Duration = Duration::from_secs(30);
-/// Longest text of one cause, in bytes: answers of servers repeat what they refuse, which may be large.
+/// Longest text of one cause, in bytes: responses of servers repeat refused values, which can be large.
 const CAUSE_LIMIT: usize = 2048;
 
 /// A call that failed.
 #[derive(Debug, Error)]
 pub(crate) enum CallError {
-    /// No answer in time.
+    /// The API server did not answer in time.
     #[error("{what}: the API server gave no answer within {} seconds", LIMIT.as_secs())]
     Timeout {
-        /// What was being done.
+        /// Purpose of the call.
         what: String,
     },
-    /// An answer, but not the one hoped for.
+    /// The API server answered with an error, or the connection failed.
     #[error("{what}")]
     Api {
-        /// What was being done.
+        /// Purpose of the call.
         what: String,
-        /// The answer.
+        /// Error of the client.
         #[source]
         source: Box<kube::Error>,
     },
 }
 
 impl CallError {
-    /// Whether the API server says that there is no such thing.
+    /// Returns true if the API server answered that the object does not exist.
     pub(crate) fn is_not_found(&self) -> bool {
         matches!(self, Self::Api { source, .. } if olm_runtime::client::is_absent(source))
     }
 
-    /// Whether the API server says that it is not allowed.
+    /// Returns true if the API server refused the call for lack of rights.
     pub(crate) fn is_forbidden(&self) -> bool {
         matches!(self, Self::Api { source, .. } if matches!(&**source, kube::Error::Api(status) if status.is_forbidden()))
     }
 
-    /// Whether the API server says that it is there already.
+    /// Returns true if the API server answered that the object exists.
     pub(crate) fn is_already_exists(&self) -> bool {
         matches!(self, Self::Api { source, .. } if matches!(&**source, kube::Error::Api(status) if status.is_already_exists()))
     }

@@ -30,7 +30,7 @@ pub(crate) struct Context {
     pub(super) catalogs: Arc<CatalogClient>,
     pub(super) features: FeatureGates,
     pub(super) backoff: Backoff<String>,
-    /// Delays before failed reads are repeated that do not keep the extension from being ready.
+    /// Backoff of failed reads that do not keep the extension from being ready.
     pub(super) incomplete: Backoff<String>,
     pub(super) namespace_waiters: NamespaceWaiters,
     pub(super) dependency_waiters: DependencyWaiters,

@@ -1,4 +1,4 @@
-//! The cluster's version, and its own place for the verdict.
+//! Version of the cluster, and the object that holds the verdict.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
@@ -14,7 +14,7 @@ use crate::cluster_extension::{CallError, call};
 
 const MANAGER: &str = "olm.operatorframework.io/cluster-upgrade";
 const GROUP: &str = "config.openshift.io";
-/// The group in which cluster-olm-operator keeps its configuration.
+/// Group of cluster-olm-operator's configuration.
 const OPERATORS: &str = "operator.openshift.io";
 const OPERATOR: &str = "olm";
 const UPGRADEABLE: &str = "Upgradeable";
@@ -22,19 +22,19 @@ const UPGRADEABLE: &str = "Upgradeable";
 /// A cluster of either kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cluster {
-    /// OpenShift of this minor; `told_by_others` when cluster-olm-operator tells the verdict.
+    /// OpenShift.
     OpenShift {
-        /// Its minor.
+        /// Minor version of OpenShift.
         minor: Minor,
-        /// Whether somebody else writes the `ClusterOperator`.
+        /// True if cluster-olm-operator writes the `ClusterOperator`.
         told_by_others: bool,
     },
-    /// Plain Kubernetes, as the minor of OpenShift that is made of it.
+    /// Plain Kubernetes, as the minor version of OpenShift that contains it.
     Kubernetes(Minor),
 }
 
 impl Cluster {
-    /// Looks at the cluster; none when its version is not known yet or says nothing about bundles.
+    /// Reads the version of the cluster; `None` if the version is unknown or irrelevant to bundles.
     pub(super) async fn look(client: &Client) -> Result<Option<Self>, CallError> {
         let versions: Api<DynamicObject> =
             Api::all_with(client.clone(), &kind("ClusterVersion", "clusterversions"));
@@ -61,14 +61,14 @@ impl Cluster {
         }
     }
 
-    /// The minor of OpenShift that bundles are judged for.
+    /// Returns the minor version of OpenShift that bundles are checked against.
     pub(super) fn minor(self) -> Minor {
         match self {
             Self::OpenShift { minor, .. } | Self::Kubernetes(minor) => minor,
         }
     }
 
-    /// Writes the verdict where the cluster looks for it, when it is not there already.
+    /// Writes the verdict to the `ClusterOperator`, if it differs.
     pub(super) async fn report(self, client: &Client, verdict: &Upgradeability) -> Result<(), CallError> {
         let Self::OpenShift {
             told_by_others: false,
@@ -81,7 +81,7 @@ impl Cluster {
         let api: Api<DynamicObject> = Api::all_with(client.clone(), &operator);
         let there = match call("reading ClusterOperator \"olm\"", api.get_opt(OPERATOR)).await {
             Ok(there) => there,
-            // The kind comes and goes with the cluster's own operators.
+            // The API appears and disappears with the cluster's own operators.
             Err(error) if error.is_not_found() => return Ok(()),
             Err(error) => return Err(error),
         };
@@ -107,7 +107,7 @@ impl Cluster {
             let what = "creating ClusterOperator \"olm\"";
             call(what, api.patch(OPERATOR, &params, &object(None))).await?;
         }
-        // observedGeneration is no field of a ClusterOperator's conditions.
+        // Conditions of a ClusterOperator have no observedGeneration.
         let status = json!({"conditions": [{
             "type": condition.type_, "status": condition.status, "reason": condition.reason,
             "message": condition.message, "lastTransitionTime": condition.last_transition_time,
@@ -122,7 +122,7 @@ fn kind(kind: &str, plural: &str) -> ApiResource {
     ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(GROUP, "v1", kind), plural)
 }
 
-/// The version that the last completed update led to, else the one that is wanted.
+/// Returns the version of the last completed update, else the desired version.
 fn version_of(version: &Value) -> Option<&str> {
     let history = version.pointer("/status/history").and_then(Value::as_array);
     let completed = history

@@ -1,8 +1,8 @@
-//! Whether the cluster may be upgraded: the verdict over all installed bundles, told where the cluster looks for it.
+//! Verdict on upgrades of the cluster, over all installed bundles.
 //!
-//! On OpenShift that is the condition `Upgradeable` of the `ClusterOperator` `olm`, unless cluster-olm-operator is there, which
-//! writes it itself from the same revisions. Everywhere it is a metric, and an event on every extension that comes to
-//! block or no longer does. Nothing is told before every extension has been looked at once.
+//! On OpenShift the verdict is the condition `Upgradeable` of the `ClusterOperator` `olm`, unless cluster-olm-operator writes that
+//! condition from the same revisions. On every cluster it is a metric, and an event on each extension that starts or stops blocking.
+//! There is no verdict before every extension was reconciled once.
 
 mod cluster;
 
@@ -22,14 +22,14 @@ use crate::cluster_extension::{CallError, call, chain};
 use crate::inventory::{ExtensionRecord, Inventory};
 use cluster::Cluster;
 
-/// Changes within this time are one verdict.
+/// Time within which changes are joined into one verdict.
 const DEBOUNCE: Duration = Duration::from_millis(300);
-/// How soon the cluster's version is looked at again although no extension has changed.
+/// Interval between reads of the cluster's version without a change of an extension.
 const RESYNC: Duration = Duration::from_mins(1);
-/// How soon it is tried again when something failed or not every extension has been looked at yet.
+/// Delay after a failure, or while some extension was not reconciled yet.
 const RETRY: Duration = Duration::from_secs(2);
 
-/// Keeps the verdict told until `shutdown`.
+/// Keeps the verdict up to date until `shutdown`.
 pub(crate) async fn run(client: Client, inventory: Inventory, shutdown: CancellationToken) {
     let work = follow(client, inventory);
     tokio::select! {
@@ -55,13 +55,13 @@ async fn follow(client: Client, inventory: Inventory) {
         };
         if tokio::time::timeout(pause, inventory.changed()).await.is_ok() {
             tokio::time::sleep(DEBOUNCE).await;
-            // What came meanwhile is in this verdict.
+            // Changes up to now are part of this verdict.
             let _ = inventory.changed().now_or_never();
         }
     }
 }
 
-/// One verdict; false when there is none yet.
+/// Publishes the verdict; returns false if there is none yet.
 async fn tell(
     client: &Client,
     inventory: &Inventory,
@@ -79,7 +79,7 @@ async fn tell(
     if there.iter().any(|name| !known.contains_key(name)) {
         return Ok(false);
     }
-    // One that vanished while it was looked at blocks nothing.
+    // An extension that vanished during the evaluation blocks nothing.
     known.retain(|name, _| there.contains(name));
     let Some(cluster) = Cluster::look(client).await? else {
         return Ok(false);
@@ -97,7 +97,7 @@ async fn tell(
     Ok(true)
 }
 
-/// Tells in events who has come to block and who no longer does.
+/// Emits events on extensions that start or stop blocking.
 fn announce(
     events: &Events,
     known: &BTreeMap<String, ExtensionRecord>,

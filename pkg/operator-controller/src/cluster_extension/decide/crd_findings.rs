@@ -1,28 +1,28 @@
-//! Findings of the comparison of CRDs: those that are not waived, and the message that names them.
+//! Findings of the CRD comparison without a waiver, and their message.
 
 use olm_api::CrdUpgradeWaiver;
 use olm_bundle::crd_safety::{self, Finding, Rules, SERVED_REMOVAL, Served, Unserved, Waiver};
 use serde_json::Value;
 
-/// Longest text of all findings in a message, in bytes. What stands around it fits into the rest of 1 KiB.
+/// Longest text of all findings in a message, in bytes. The rest of 1 KiB holds the text around them.
 const TEXT_LIMIT: usize = 700;
-/// Least room for findings beside the steps of a migration, in bytes.
+/// Least space for findings next to the steps of a migration, in bytes.
 const TEXT_LEAST: usize = 200;
-/// Longest name of an extension in a message, in bytes; longer ones are most unusual.
+/// Longest name of an extension in a message, in bytes.
 pub(crate) const NAME_LIMIT: usize = 64;
-/// Longest text of the waivers that match nothing, in bytes.
+/// Longest text of the unused waivers, in bytes.
 const IDLE_LIMIT: usize = 100;
 
-/// The findings of all CRDs of a bundle.
+/// Findings of all CRDs of a bundle.
 pub(crate) struct Findings<'a> {
     /// Findings that are not waived, each with its CRD.
     pub(crate) refused: Vec<String>,
     /// Changes that may be unsafe, each with its CRD.
     pub(crate) warnings: Vec<String>,
-    /// The steps that let the first CRD's stored versions go.
+    /// Steps that remove the old stored version of the first CRD.
     steps: Option<String>,
     waivers: &'a [CrdUpgradeWaiver],
-    /// For each waiver, whether it covered a finding.
+    /// Per waiver, true if it covered a finding.
     met: Vec<bool>,
 }
 
@@ -37,8 +37,7 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// Compares two CRDs. Returns the versions that are no longer served, unless that is waived: somebody has to look
-    /// whether they are used.
+    /// Compares two CRDs. Returns the versions that are no longer served, unless a waiver covers them: their use must be checked.
     pub(crate) fn compare(&mut self, crd: &str, old: &Value, new: &Value, rules: Rules) -> Option<Unserved> {
         let unserved = crd_safety::unserved(old, new).filter(|_| rules == Rules::Ours);
         let mut found = crd_safety::check(old, new, rules);
@@ -78,7 +77,7 @@ impl<'a> Findings<'a> {
             .extend(lines.map(|finding| format!("validating upgrade for CRD \"{crd}\": {finding}")));
     }
 
-    /// The waivers that cover nothing.
+    /// Returns the waivers that cover no finding.
     pub(crate) fn idle(&self) -> Vec<String> {
         let all = self.waivers.iter().zip(&self.met);
         all.filter(|(_, met)| !**met)
@@ -86,7 +85,7 @@ impl<'a> Findings<'a> {
             .collect()
     }
 
-    /// The findings as the status shows them.
+    /// Returns the findings in the form of the status.
     pub(crate) fn message(&self, extension: &str) -> String {
         message(extension, &self.refused, self.steps.as_deref(), &self.idle())
     }
@@ -99,7 +98,7 @@ fn waiver(given: &CrdUpgradeWaiver) -> Waiver {
     }
 }
 
-/// A waiver as a message names it.
+/// Returns the text of a waiver.
 fn shown(waiver: &CrdUpgradeWaiver) -> String {
     let path = waiver.path.as_deref().unwrap_or_default();
     let place = if path.is_empty() {
@@ -110,7 +109,7 @@ fn shown(waiver: &CrdUpgradeWaiver) -> String {
     format!("{} of {}{place}", waiver.rule.as_str(), waiver.crd)
 }
 
-/// The findings, one a line, as many as fit; then what is not shown and what can be done.
+/// Returns as many findings as fit, one a line, then the number of the others and the next steps.
 fn message(extension: &str, findings: &[String], steps: Option<&str>, idle: &[String]) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut bytes = 0;
@@ -153,7 +152,7 @@ fn message(extension: &str, findings: &[String], steps: Option<&str>, idle: &[St
     lines.join("\n")
 }
 
-/// At most the first `bytes` of a text, whole characters.
+/// Cuts a text to at most `bytes`, at a character boundary.
 pub(crate) fn cut(text: &str, bytes: usize) -> &str {
     text.get(..text.floor_char_boundary(bytes)).unwrap_or_default()
 }
@@ -194,7 +193,7 @@ mod tests {
         );
     }
 
-    /// Versions that are served, v1 stored; and what `status.storedVersions` names.
+    /// Builds a CRD with served versions, v1 stored, and `status.storedVersions`.
     fn crd(versions: &[&str], stored: &[&str]) -> Value {
         let version = |name: &&str| json!({"name": name, "served": true, "storage": *name == "v1"});
         json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",

@@ -1,13 +1,12 @@
-//! Serving certificates for bundles' webhooks, made here when the cluster has nobody else to make them.
+//! Serving certificates of bundles' webhooks, issued by operator-controller if the cluster has no other issuer.
 //!
-//! Key material lands in the bundle's own Secret object and nowhere else; it is taken over from there by the next
-//! revision, so that an upgrade does not change what clients trust.
+//! Keys are stored in the bundle's own Secret object and nowhere else. The next revision reads them from there, so an upgrade keeps the
+//! certificates that clients trust.
 //!
-//! A certificate is renewed by a revision of its own, once a year, without a moment in which the API server would
-//! refuse the webhook: every Secret holds the certificate in use and the one that comes next, and the CAs of both are
-//! trusted from the beginning. At a renewal the next one is taken into use, another is prepared, and the CA of the
-//! one before stays trusted until the renewal after, for pods that still serve it. Pods carry a fingerprint of their
-//! certificate, so that a renewal rolls them out anew.
+//! A new revision renews the certificates once a year, and the API server accepts the webhook at every moment: each Secret holds the
+//! present certificate and the next one, and the CAs of both are trusted from the beginning. A renewal promotes the next certificate
+//! and prepares another. The CA of the former certificate stays trusted until the following renewal, for pods that still serve it.
+//! Pods carry a fingerprint of their certificate, so a renewal restarts them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -25,47 +24,47 @@ use crate::cluster_extension::call::{CallError, call};
 use crate::cluster_extension::decide::Revision;
 
 const DAY: Duration = Duration::from_hours(24);
-/// What certificates live by when nobody says otherwise.
+/// Default lifetime of certificates.
 const LIFETIME: Lifetime = Lifetime {
     valid: DAY.saturating_mul(1095),
     renew: DAY.saturating_mul(365),
 };
 
-/// How long certificates live.
+/// Lifetime of certificates.
 #[derive(Clone, Copy, Debug)]
 struct Lifetime {
-    /// How long one is valid: it waits for one renewal and is used until the next, and both may come late.
+    /// Validity: a certificate waits for one renewal and is used until the next, and both may be late.
     valid: Duration,
-    /// How often they are renewed.
+    /// Interval between renewals.
     renew: Duration,
 }
 
-/// Certificates that cannot be had.
+/// Failure to read or issue certificates.
 #[derive(Debug, Error)]
 pub(crate) enum CertificateError {
-    /// The kept ones cannot be read.
+    /// The present certificates cannot be read.
     #[error(transparent)]
     Call(#[from] CallError),
-    /// New ones cannot be made.
+    /// A new certificate cannot be issued.
     #[error("making the webhook certificate for Secret \"{secret}\"")]
     Make {
-        /// The Secret it would be kept in.
+        /// Secret of the certificate.
         secret: String,
-        /// What went wrong.
+        /// Cause.
         #[source]
         source: Box<TlsError>,
     },
 }
 
-/// Certificates for one rendering.
+/// Certificates of one rendering.
 pub(crate) struct Certificates {
-    /// By the name of the Secret.
+    /// Certificates by name of the Secret.
     pub by_secret: BTreeMap<String, OwnCertificate>,
-    /// When they are to be renewed.
+    /// Time of the next renewal.
     pub renewal: Timestamp,
 }
 
-/// The certificates asked for by `requests`: those in use until their renewal is due, then those that wait.
+/// Returns the certificates for `requests`: the present ones until their renewal is due, then the prepared ones.
 pub(crate) async fn obtain(
     client: &Client,
     extension: &str,
@@ -81,7 +80,7 @@ pub(crate) async fn obtain(
     provide(requests, &kept, due, now, LIFETIME)
 }
 
-/// What the cluster holds for `requests` and is this extension's.
+/// Reads the certificates of this extension from the cluster.
 async fn kept(
     client: &Client,
     extension: &str,
@@ -91,13 +90,13 @@ async fn kept(
     let api: Api<Secret> = Api::namespaced(client.clone(), namespace);
     let mut found = BTreeMap::new();
     for request in requests {
-        // No Secret has a name that is refused; the rendered objects are, too.
+        // No Secret can have an invalid name; the check of the rendered objects refuses it.
         let Ok(name) = Segment::new(&request.secret_name) else {
             continue;
         };
         let what = format!("reading Secret {namespace}/{}", request.secret_name);
         let secret = match call(what, api.get_opt(&name)).await {
-            // The check of rights, which needs the rendered objects, then tells what the account lacks.
+            // The check of rights, which needs the rendered objects, reports the missing right.
             Err(error) if error.is_forbidden() => None,
             answer => answer?,
         };
@@ -108,7 +107,7 @@ async fn kept(
     Ok(found)
 }
 
-/// Keeps, renews or makes each certificate.
+/// Keeps, renews or issues each certificate.
 fn provide(
     requests: &[CertificateRequest],
     kept: &BTreeMap<String, OwnCertificate>,
@@ -128,13 +127,13 @@ fn provide(
     }
     let renewal = match in_time {
         Some(due) if !kept.is_empty() => due,
-        // Out of range only at the very end of time.
+        // Only the end of the calendar is out of range.
         _ => now.checked_add(lifetime.renew).unwrap_or(Timestamp::MAX),
     };
     Ok(Certificates { by_secret, renewal })
 }
 
-/// Takes the next certificate into use and prepares another.
+/// Promotes the next certificate and prepares another.
 fn renew(
     request: &CertificateRequest,
     old: &OwnCertificate,
@@ -144,7 +143,7 @@ fn renew(
     let authorities = authorities(&old.ca_pem);
     let (Some(next), Some(previous), Some(coming)) = (&old.next, authorities.first(), authorities.get(1))
     else {
-        // Made before there was a next one: what pods still serve stays trusted.
+        // Former versions prepared no next certificate; the CA that pods still serve stays trusted.
         let mut made = make(request, now, lifetime)?;
         made.ca_pem.extend(authorities.first().map(String::as_str));
         return Ok(made);
@@ -161,7 +160,7 @@ fn renew(
     })
 }
 
-/// The certificates in a text of them, one after another, each with its line end.
+/// Splits concatenated PEM certificates; each keeps its line end.
 fn authorities(pem: &str) -> Vec<String> {
     const END: &str = "-----END CERTIFICATE-----";
     let parts = pem.split_inclusive(END).filter(|part| part.contains(END));
@@ -169,7 +168,7 @@ fn authorities(pem: &str) -> Vec<String> {
 }
 
 fn certificate(secret: &Secret, extension: &str) -> Option<OwnCertificate> {
-    // Somebody else's Secret of that name is no source of trust.
+    // A Secret of another owner is not trusted.
     if secret.labels().get(keys::OWNER_NAME_LABEL).map(String::as_str) != Some(extension) {
         return None;
     }
@@ -202,7 +201,7 @@ fn signed(
     })
 }
 
-/// A certificate and the one that comes after it, each with a CA of its own.
+/// Issues a certificate and its successor, each with its own CA.
 fn make(
     request: &CertificateRequest,
     now: Timestamp,
@@ -210,7 +209,7 @@ fn make(
 ) -> Result<OwnCertificate, CertificateError> {
     let first = signed(request, now, lifetime)?;
     let next = signed(request, now, lifetime)?;
-    // Read and joined again, so that the order and the line ends are what a renewal relies on.
+    // Split and joined again, so that order and line ends are those that a renewal expects.
     let trusted = [first.ca_pem, next.ca_pem].map(|pem| authorities(&pem).concat());
     Ok(OwnCertificate {
         ca_pem: trusted.concat(),
@@ -244,7 +243,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// Whether a client that trusts `ca_pem` takes `cert_pem` for `name` at `time`.
+    /// Returns true if a client that trusts `ca_pem` accepts `cert_pem` for `name` at `time`.
     fn trusts(ca_pem: &str, cert_pem: &str, name: &'static str, time: Timestamp) -> bool {
         use rustls::client::danger::ServerCertVerifier as _;
         use rustls::pki_types::pem::PemObject as _;
@@ -292,7 +291,7 @@ mod tests {
             for (ca, leaf) in [(old, new), (new, old), (new, new)] {
                 assert!(trusts(&ca.ca_pem, &leaf.cert_pem, "svc.ns.svc", now));
             }
-            // Until the next renewal, and well beyond it.
+            // Until the next renewal, and well beyond.
             let late = after.renewal.checked_add(Duration::from_mins(9)).unwrap();
             assert!(trusts(&new.ca_pem, &new.cert_pem, "svc.ns.svc", late));
             assert_eq!(authorities(&new.ca_pem).len(), 3);

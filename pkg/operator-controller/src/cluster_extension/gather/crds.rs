@@ -1,5 +1,5 @@
-//! Refuses a bundle whose CRDs would break what is stored on the cluster, by what their schemas say and, where it is asked for,
-//! by the stored objects themselves ([`stored`]).
+//! Refuses a bundle whose CRDs are unsafe for the stored objects, judged by their schemas and, if the spec asks for it, by the stored
+//! objects themselves ([`stored`]).
 
 use std::time::{Duration, Instant};
 
@@ -20,8 +20,8 @@ use crate::cluster_extension::decide::crd_findings::Findings;
 use crate::cluster_extension::failure::Failure;
 use crate::cluster_extension::{Context, account};
 
-/// Compares every CRD among `objects` with the one on the cluster. Findings that are not waived are a [`Failure`]
-/// that names them, as far as they fit; the log has them all.
+/// Compares every CRD among `objects` with the one on the cluster. Findings without a waiver are a [`Failure`] that names as many as
+/// fit; the log has all.
 pub(crate) async fn check(
     context: &Context,
     extension: &ClusterExtension,
@@ -41,7 +41,7 @@ pub(crate) async fn check(
     } else {
         Rules::Ours
     };
-    // Read as it is: a typed copy would lose the fields this build does not know, and report them as removed.
+    // Untyped: a typed copy would lose fields that this build does not know and report them as removed.
     let kind = ApiResource::erase::<CustomResourceDefinition>(&());
     let api: Api<DynamicObject> = Api::all_with(account::reader(context, extension)?, &kind);
     let mut plans = Vec::new();

@@ -1,8 +1,8 @@
-//! Are the rights of the extension's service account enough? Asked before the first write, so that all that is missing is told at
-//! once and nothing is half applied.
+//! Checks the rights of the extension's service account before the first write, so that one message lists all missing rights and
+//! nothing is half applied.
 //!
-//! The API server lists what the account may do, one request per namespace; what that list does not grant is asked for one by one, as
-//! other authorizers than RBAC have no lists.
+//! The API server lists the account's rules, one request per namespace. Rights beyond that list are asked for one by one, since
+//! authorizers other than RBAC have no lists.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -26,17 +26,17 @@ use crate::ServiceAccountPolicy;
 use crate::cluster_extension::call::{CallError, call};
 use crate::cluster_extension::failure::Failure;
 
-/// The rules of this namespace are those that hold everywhere: nobody binds a role in it.
+/// Namespace without role bindings: its rules are those of the whole cluster.
 const NOWHERE: &str = "olm-rights-of-the-whole-cluster";
-/// How many rights are asked for one by one; what the lists do not grant beyond that is told as missing.
+/// Most rights that are asked for one by one; the others count as missing.
 const ASKED: usize = 200;
-/// How many missing rules a message names.
+/// Most missing rules that a message names.
 const NAMED: usize = 100;
 
-/// What an account may do, by where.
+/// Rules of an account by scope.
 type Granted = BTreeMap<RuleScope, Vec<PolicyRule>>;
 
-/// Refuses an `account` that is not there, or that the controller may not look at.
+/// Checks that `account` exists and that the controller may read it.
 pub(crate) async fn present(
     client: &Client,
     policy: ServiceAccountPolicy,
@@ -63,7 +63,7 @@ pub(crate) async fn present(
     }
 }
 
-/// Refuses `objects` that `account` may not write.
+/// Checks that `account` may write `objects`.
 pub(crate) async fn check(client: &Client, account: &Account, objects: &[Value]) -> Result<(), Failure> {
     let options = |escalation| PermissionOptions {
         escalation,
@@ -99,7 +99,7 @@ fn is_role(object: &Value) -> bool {
         && matches!(text(object, "/kind"), "Role" | "ClusterRole")
 }
 
-/// The objects with roles that grant nothing: what it takes to write the objects as such.
+/// Returns the objects with empty roles, to check the right to write the objects alone.
 fn without_rules(objects: &[Value]) -> Vec<Value> {
     let mut objects = objects.to_vec();
     for role in objects.iter_mut().filter(|object| is_role(object)) {
@@ -108,7 +108,7 @@ fn without_rules(objects: &[Value]) -> Vec<Value> {
     objects
 }
 
-/// A role and all that bind it.
+/// Returns a role and its bindings.
 fn with_bindings(role: &Value, objects: &[Value]) -> Vec<Value> {
     let binds = |object: &&Value| {
         text(object, "/roleRef/name") == text(role, "/metadata/name")
@@ -143,7 +143,7 @@ async fn granted(client: &Client, account: &Account, objects: &[Value]) -> Resul
         let what = format!("listing what the {account} may do");
         match call(what, reviews.create(&PostParams::default(), &review)).await {
             Ok(answer) => granted.insert(scope, answer.status.map(rules).unwrap_or_default()),
-            // Without a list everything is asked for by itself.
+            // Without a list, every right is asked for.
             Err(error) if error.is_forbidden() => granted.insert(scope, Vec::new()),
             Err(error) => return Err(error),
         };
@@ -168,7 +168,7 @@ fn rules(status: SubjectRulesReviewStatus) -> Vec<PolicyRule> {
     resources.chain(paths).collect()
 }
 
-/// What of `required` no rule grants, taken apart into single rights.
+/// Returns the single rights of `required` that no rule grants.
 fn lacking(granted: &Granted, required: &[RequiredRule]) -> Vec<RequiredRule> {
     let has = |scope: &RuleScope, right: &PolicyRule| {
         let everywhere = granted.get(&RuleScope::Cluster);
@@ -192,7 +192,7 @@ fn lacking(granted: &Granted, required: &[RequiredRule]) -> Vec<RequiredRule> {
     lacking
 }
 
-/// One rule for each verb on each resource, name or path.
+/// Splits a rule into one for each verb on each resource, name or path.
 fn singles(rule: &PolicyRule) -> Vec<PolicyRule> {
     let one = |text: &String| BTreeSet::from([text.clone()]);
     let mut all = Vec::new();
@@ -226,7 +226,7 @@ fn singles(rule: &PolicyRule) -> Vec<PolicyRule> {
     all
 }
 
-/// Those of `missing` that the API server refuses when it is asked.
+/// Returns the rights of `missing` that the API server denies.
 async fn ask(
     client: &Client,
     account: &Account,
@@ -286,9 +286,9 @@ fn question(account: &Account, right: &RequiredRule) -> SubjectAccessReviewSpec 
     spec
 }
 
-/// Single rights put together again, as an administrator would write the rules.
+/// Joins single rights into rules, as an administrator would write them.
 fn merged(rights: Vec<RequiredRule>) -> Vec<RequiredRule> {
-    // Each pass joins what differs in one field only.
+    // Each pass joins rules that differ in one field.
     let passes: [fn(&mut PolicyRule) -> &mut BTreeSet<String>; 4] = [
         |rule| &mut rule.verbs,
         |rule| &mut rule.resource_names,
@@ -298,7 +298,7 @@ fn merged(rights: Vec<RequiredRule>) -> Vec<RequiredRule> {
     passes.into_iter().fold(rights, |rights, field| {
         let mut joined: BTreeMap<RequiredRule, BTreeSet<String>> = BTreeMap::new();
         for mut right in rights {
-            // Without names the rule means all objects: that is not joined with some.
+            // A rule without names covers all objects and is not joined with a rule for some.
             let values = std::mem::take(field(&mut right.rule));
             let key = if values.is_empty() {
                 right
@@ -316,7 +316,7 @@ fn merged(rights: Vec<RequiredRule>) -> Vec<RequiredRule> {
     })
 }
 
-/// A line for each rule, sorted.
+/// Returns a line for each rule, sorted.
 fn describe(rules: &[RequiredRule]) -> Vec<String> {
     let mut lines: Vec<String> = rules
         .iter()

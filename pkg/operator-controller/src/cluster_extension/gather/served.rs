@@ -1,4 +1,4 @@
-//! Looks whether somebody uses the versions that a new CRD no longer serves.
+//! Searches for users of the versions that a new CRD no longer serves.
 
 use std::time::Instant;
 
@@ -11,8 +11,8 @@ use crate::cluster_extension::call::chain;
 use crate::cluster_extension::failure::Failure;
 use crate::cluster_extension::{Context, account};
 
-/// The verdict on the versions of `crd`, by the metadata of its objects. An API server that refuses to list them makes it
-/// a warning; one that does not answer makes the extension wait.
+/// Judges the versions of `crd` by the metadata of its objects. If the API server refuses the list, the result is a warning; if it does
+/// not answer, the extension waits.
 pub(super) async fn look(
     context: &Context,
     extension: &ClusterExtension,

@@ -1,4 +1,4 @@
-//! Refuses a bundle with whose CRDs a stored object would no longer be valid: the opt-in level above [`crds`](super::crds).
+//! Refuses a bundle whose CRDs would make a stored object invalid: the opt-in check beyond [`crds`](super::crds).
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,23 +14,23 @@ use crate::cluster_extension::decide::crd_findings::{NAME_LIMIT, cut};
 use crate::cluster_extension::failure::Failure;
 use crate::cluster_extension::{Context, account};
 
-/// One at a time, whatever number of extensions ask: each holds a page of objects in memory.
+/// Permit for one survey at a time: each holds a page of objects in memory.
 static TURN: Semaphore = Semaphore::const_new(1);
-/// Longest text of what would break, in bytes; what stands around it fits into the rest of 1 KiB.
+/// Longest text of the findings, in bytes. The rest of 1 KiB holds the text around them.
 const TEXT_LIMIT: usize = 480;
-/// Longest text of one object's fault, in bytes.
+/// Longest text of one fault, in bytes.
 const FAULT_LIMIT: usize = 200;
-/// Longest text of what could not be decided, in bytes.
+/// Longest text of the undecided checks, in bytes.
 const UNKNOWN_LIMIT: usize = 120;
 
-/// The turn to list stored objects.
+/// Acquires the permit to list stored objects.
 pub(super) async fn turn() -> Result<SemaphorePermit<'static>, Failure> {
     let turn = without_worker(TURN.acquire()).await;
     turn.map_err(|_| Failure::Interrupted("waiting for a survey"))
 }
 
-/// Holds the stored objects of every CRD against what it is to become. Objects that would break are a [`Failure`] that
-/// names the first and how many there are; what could not be decided is told in an event.
+/// Validates the stored objects of every CRD against its new schema. Objects that would be invalid are a [`Failure`] that names the
+/// first ones and their number; undecided checks are reported in an event.
 pub(crate) async fn check(
     context: &Context,
     extension: &ClusterExtension,
@@ -89,7 +89,7 @@ pub(crate) async fn check(
     })
 }
 
-/// What would break of one version: how many, and the first with their places and causes.
+/// Returns the findings of one version: the number of invalid objects, and the first with their fields and causes.
 fn line(crd: &str, version: &str, found: &Survey) -> String {
     let at_least = if found.stopped { "at least " } else { "" };
     let mut text = format!(
@@ -133,7 +133,7 @@ fn message(extension: &str, lines: &[String], unknown: &[String]) -> String {
     text
 }
 
-/// What could not be decided did not stand in the way, and is not passed over in silence.
+/// Undecidable checks do not block the upgrade; they are reported in an event.
 fn tell_unknown(context: &Context, extension: &ClusterExtension, unknown: &[String]) {
     if unknown.is_empty() {
         return;

@@ -1,7 +1,6 @@
-//! What the watches last told of extensions and their revisions, so that a reconcile that finds nothing new asks the API server
-//! nothing.
+//! Extensions and revisions from the watches, so that a reconcile without a change sends no request.
 //!
-//! Invariant: nothing is answered from a store that is older than what was written from here; then the API server is asked.
+//! Invariant: a store that is older than the controller's own last write gives no answer; the caller asks the API server.
 
 use std::collections::HashMap;
 
@@ -16,34 +15,34 @@ use olm_applier::watch::is_older;
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 
-/// Where the watches write to.
+/// Write ends of the stores, for the watches.
 pub(crate) struct Writers {
     pub extensions: Writer<DynamicObject>,
     pub revisions: Writer<DynamicObject>,
 }
 
-/// What the watches have written.
+/// Extensions and revisions, as the watches last reported them.
 pub(crate) struct Stores {
     extensions: Store<DynamicObject>,
     revisions: Store<DynamicObject>,
     written: Mutex<HashMap<String, Written>>,
 }
 
-/// The newest versions written from here for one extension.
+/// Resource versions of the controller's last writes for one extension.
 #[derive(Debug, Default)]
 struct Written {
     extension: Option<String>,
-    /// Name and version of a revision.
+    /// Name and resource version of a revision.
     revision: Option<(String, String)>,
 }
 
-/// The kind of an API type, for untyped access.
+/// Returns the resource of an API type, for untyped access.
 pub(crate) fn kind<K: Resource<DynamicType = ()>>() -> ApiResource {
     ApiResource::erase::<K>(&())
 }
 
 impl Stores {
-    /// Empty ones, and their writers.
+    /// Creates empty stores and their write ends.
     pub(crate) fn new() -> (Self, Writers) {
         let writers = Writers {
             extensions: Writer::new(kind::<ClusterExtension>()),
@@ -57,12 +56,12 @@ impl Stores {
         (stores, writers)
     }
 
-    /// The store of extensions, as the controller's queue needs it.
+    /// Returns the store of extensions for the controller's queue.
     pub(crate) fn of_extensions(&self) -> Store<DynamicObject> {
         self.extensions.clone()
     }
 
-    /// The extension `name`; `None` when the API server must be asked.
+    /// Returns the extension `name`; `None` if the API server must be asked.
     pub(crate) fn extension(&self, name: &str) -> Option<ClusterExtension> {
         let reference = ObjectRef::new_with(name, kind::<ClusterExtension>());
         let object = self.extensions.get(&reference)?;
@@ -74,7 +73,7 @@ impl Stores {
             .flatten()
     }
 
-    /// The revisions that name the extension as their owner, in no particular order; `None` when the API server must be asked.
+    /// Returns the revisions with the extension's owner label, in any order; `None` if the API server must be asked.
     pub(crate) fn revisions(&self, extension: &str) -> Option<Vec<ClusterObjectSet>> {
         let ready = self.revisions.wait_until_ready().now_or_never();
         if ready.is_none_or(|ready| ready.is_err()) {
@@ -98,7 +97,7 @@ impl Stores {
         found.iter().map(|object| typed(object)).collect()
     }
 
-    /// All revisions that the watch has told of, new or old; `None` when it has not told of all yet.
+    /// Returns all revisions of the watch, possibly outdated; `None` before the first list.
     pub(crate) fn all_revisions(&self) -> Option<Vec<ClusterObjectSet>> {
         let ready = self.revisions.wait_until_ready().now_or_never();
         if ready.is_none_or(|ready| ready.is_err()) {
@@ -108,7 +107,7 @@ impl Stores {
         Some(all.iter().filter_map(|object| typed(object)).collect())
     }
 
-    /// The extension was written.
+    /// Records a write of the extension.
     pub(crate) fn wrote(&self, extension: &ClusterExtension) {
         let mut written = self.written.lock();
         written.entry(extension.name_any()).or_default().extension = extension.resource_version();
@@ -121,7 +120,7 @@ impl Stores {
         written.entry(extension.to_owned()).or_default().revision = Some((revision.name_any(), version));
     }
 
-    /// The API server was asked for the revisions: one that is gone is not waited for.
+    /// Records a list from the API server: a written revision that is missing there is not waited for.
     pub(crate) fn listed(&self, extension: &str, revisions: &[ClusterObjectSet]) {
         if let Some(written) = self.written.lock().get_mut(extension) {
             let there = |(name, _): &(String, String)| revisions.iter().any(|r| r.name_any() == *name);
@@ -129,7 +128,7 @@ impl Stores {
         }
     }
 
-    /// The extension is gone.
+    /// Drops the records of an extension that is gone.
     pub(crate) fn forget(&self, extension: &str) {
         self.written.lock().remove(extension);
     }
