@@ -226,11 +226,11 @@ fn watch_pull_secrets(
     client: &Client,
     shutdown: &CancellationToken,
 ) -> PullSecrets {
-    let followed = PullSecrets::awaited();
+    let followed = PullSecrets::unloaded();
     let (client, shutdown) = (client.clone(), shutdown.clone());
     let (named, secrets) = (args.common.global_pull_secret.clone(), followed.clone());
     spawn(tasks, "pull secrets", async move {
-        olm_image::follow_pull_secrets(client, named, secrets, shutdown).await;
+        olm_image::watch_pull_secrets(client, named, secrets, shutdown).await;
         Ok(())
     });
     followed

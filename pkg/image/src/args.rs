@@ -1,4 +1,4 @@
-//! The flags about images, the same for both controllers.
+//! Image flags, the same for both controllers.
 
 use std::path::PathBuf;
 
@@ -8,68 +8,69 @@ use crate::{
     auth::PullSecrets,
     config::{ImageConfig, Limits},
     hosts::{AllowedHost, HostPolicy},
-    registry::LeastRate,
-    turns::PullLimits,
+    registry::MinRate,
+    slots::PullLimits,
 };
 
 const MIB: u64 = 1024 * 1024;
 
-/// Flags of both controllers about images; flatten it into the binary's own arguments.
+/// Image flags of both controllers; flatten them into the binary's own arguments.
 #[derive(Clone, Debug, PartialEq, Eq, clap::Args)]
 #[command(next_help_heading = "Images")]
 pub struct ImageArgs {
-    /// registries.conf; else that of `CONTAINERS_REGISTRIES_CONF`, ~/.config/containers or /etc/containers.
+    /// Path of registries.conf; default: `CONTAINERS_REGISTRIES_CONF`, ~/.config/containers, then /etc/containers.
     #[arg(long, value_name = "FILE")]
     pub registries_conf: Option<PathBuf>,
-    /// Signature policy, a policy.json; else that of ~/.config/containers or /etc/containers; else all images are accepted.
+    /// Path of the signature policy (policy.json); default: ~/.config/containers, then /etc/containers. Without a
+    /// policy all images are accepted.
     #[arg(long, value_name = "FILE")]
     pub image_policy: Option<PathBuf>,
-    /// Host that content may come from although it is a loopback, link-local or cluster-internal one: NAME, *.DOMAIN,
-    /// ADDRESS[/BITS], loopback, link-local, cluster or * for all; may be repeated.
+    /// Host that content may come from although it is loopback, link-local or cluster-internal: NAME, *.DOMAIN,
+    /// ADDRESS[/BITS], loopback, link-local, cluster or * for all; repeatable.
     #[arg(long = "allow-registry-host", value_name = "HOST")]
     pub allow_registry_host: Vec<AllowedHost>,
-    /// Host of a token service that registries' credentials may be sent to, besides those of a registry's own domain;
-    /// may be repeated.
+    /// Host of a token service that may receive registry credentials, besides hosts of the registry's own domain;
+    /// repeatable.
     #[arg(long = "registry-token-host", value_name = "HOST")]
     pub registry_token_host: Vec<String>,
-    /// Most MiB that an image may unpack to.
+    /// Maximum unpacked size of an image, in MiB.
     #[arg(long, value_name = "MIB", default_value_t = 4096)]
     pub image_max_mib: u64,
-    /// Most MiB of one layer as transferred.
+    /// Maximum size of a compressed layer, in MiB.
     #[arg(long, value_name = "MIB", default_value_t = 2048)]
     pub image_max_layer_mib: u64,
-    /// Most MiB of one file.
+    /// Maximum size of a file, in MiB.
     #[arg(long, value_name = "MIB", default_value_t = 1024)]
     pub image_max_file_mib: u64,
-    /// Most KiB of a manifest, and of an image's config.
+    /// Maximum size of a manifest, and of an image config, in KiB.
     #[arg(long, value_name = "KIB", default_value_t = 4096)]
     pub image_max_manifest_kib: u64,
-    /// Most layers of an image.
+    /// Maximum number of layers of an image.
     #[arg(long, value_name = "COUNT", default_value_t = 256)]
     pub image_max_layers: usize,
-    /// Most entries of all layers together.
+    /// Maximum number of entries of all layers together.
     #[arg(long, value_name = "COUNT", default_value_t = 500_000)]
     pub image_max_files: u64,
-    /// Most directories above a file.
+    /// Maximum number of directories above a file.
     #[arg(long, value_name = "COUNT", default_value_t = 64)]
     pub image_max_depth: usize,
-    /// How many times larger than its transferred form a layer may be when it unpacks to more than 64 MiB.
+    /// Maximum ratio of a layer's unpacked to its compressed size, for layers that unpack to more than 64 MiB.
     #[arg(long, value_name = "FACTOR", default_value_t = 200)]
     pub image_max_ratio: u64,
-    /// Least KiB of a layer that a registry must send in every 30 seconds; a slower pull is given up and tried again
-    /// later. 0 for none.
+    /// Minimum size of a layer's data that a registry must send in every 30 seconds, in KiB. A slower pull is aborted
+    /// and retried later. 0 disables the check.
     #[arg(long, value_name = "KIB", default_value_t = 128)]
     pub image_min_rate_kib: u64,
-    /// Most pulls from one registry at the same time; others wait for their turn.
+    /// Maximum number of concurrent pulls from one registry; further pulls wait.
     #[arg(long, value_name = "COUNT", default_value_t = 4)]
     pub image_max_pulls_per_registry: u16,
-    /// Most pulls from all registries at the same time.
+    /// Maximum number of concurrent pulls from all registries.
     #[arg(long, value_name = "COUNT", default_value_t = 32)]
     pub image_max_pulls: u16,
 }
 
 impl ImageArgs {
-    /// What a puller is told by these flags, the common ones and the cluster's pull secrets.
+    /// Returns the puller's configuration from these flags, the common ones and the cluster's pull secrets.
     #[must_use]
     pub fn config(
         &self,
@@ -96,15 +97,15 @@ impl ImageArgs {
                 file: self.image_max_file_mib.saturating_mul(MIB),
                 depth: self.image_max_depth,
                 ratio: self.image_max_ratio,
-                least_rate: LeastRate {
+                min_rate: MinRate {
                     bytes: self.image_min_rate_kib.saturating_mul(1024),
-                    ..LeastRate::default()
+                    ..MinRate::default()
                 },
                 ..Limits::default()
             },
             pulls: PullLimits {
                 per_registry: self.image_max_pulls_per_registry.into(),
-                in_all: self.image_max_pulls.into(),
+                total: self.image_max_pulls.into(),
                 ..PullLimits::default()
             },
             ..ImageConfig::new(cache_dir)

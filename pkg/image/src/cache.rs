@@ -1,8 +1,8 @@
-//! The unpacked images on disk: `unpack/<owner>/<digest>/`, each complete or not there.
+//! Cache of unpacked images on disk: `unpack/<owner>/<digest>/`, each complete or absent.
 //!
-//! A digest's directory holds `rootfs` and, written last, `image.json` with the image's labels.
-//! It is made beside its place as `.tmp-*` and moved there in one step once it is on disk.
-//! Content survives a restart, unless it is only passed on ([`crate::ImageConfig::durable`]).
+//! The directory of a digest holds `rootfs` and, written last, `image.json` with the image's labels. It is built as
+//! `.tmp-*` in the same directory and renamed once it is on disk. Content survives a restart unless it is transient
+//! ([`crate::ImageConfig::durable`]).
 
 use std::{
     collections::BTreeMap,
@@ -19,45 +19,45 @@ use tempfile::TempDir;
 
 use crate::{error::Error, reference::Digest};
 
-/// Begins the name of a directory in the making.
+/// Prefix of directories that are being built.
 const TEMPORARY: &str = ".tmp-";
-/// The image's content.
+/// Directory of the image's content.
 pub(crate) const ROOT: &str = "rootfs";
-/// What is known of the image; its presence says that the directory is complete.
+/// File with metadata of the image; its presence marks the directory as complete.
 const MARKER: &str = "image.json";
-/// Larger markers are not ours.
-const MARKER_BYTES: u64 = 16 * 1024 * 1024;
+/// Maximum size of a marker, in bytes.
+const MAX_MARKER_BYTES: u64 = 16 * 1024 * 1024;
 
-/// What is remembered of an unpacked image.
+/// Metadata of an unpacked image.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Marker {
     pub(crate) labels: BTreeMap<String, String>,
-    /// The label that the content was filtered by, and the directory it named.
+    /// Label that selected the content, and the directory that it named.
     pub(crate) filter: Option<(String, String)>,
-    /// The signature policy's requirements that it was accepted under; `None` when there was no policy.
+    /// Fingerprint of the signature policy that accepted the image; `None` if there was no policy.
     #[serde(default)]
     pub(crate) policy: Option<String>,
 }
 
-/// A complete image in the cache.
+/// Complete image in the cache.
 #[derive(Debug)]
-pub(crate) struct Cached {
+pub(crate) struct CachedImage {
     pub(crate) root: PathBuf,
     pub(crate) marker: Marker,
     pub(crate) unpacked_at: SystemTime,
 }
 
-/// The directory of one owner.
+/// Directory of one owner's images.
 #[derive(Clone, Debug)]
-pub(crate) struct Shelf {
+pub(crate) struct OwnerDir {
     directory: PathBuf,
-    /// Whether content has to be on disk before it counts.
+    /// Content must be synced before it becomes visible.
     durable: bool,
 }
 
-impl Shelf {
-    /// The shelf of an owner, whose name is checked first: it becomes a path.
-    pub(crate) fn of(cache: &Path, owner: &str, durable: bool) -> Result<Self, Error> {
+impl OwnerDir {
+    /// Returns the directory of an owner. Validates the owner's name, which becomes part of the path.
+    pub(crate) fn new(cache: &Path, owner: &str, durable: bool) -> Result<Self, Error> {
         if !is_subdomain(owner) {
             return Err(Error::Owner(owner.to_owned()));
         }
@@ -67,45 +67,45 @@ impl Shelf {
         })
     }
 
-    fn place(&self, digest: &Digest) -> PathBuf {
+    fn image_dir(&self, digest: &Digest) -> PathBuf {
         self.directory.join(digest.to_string())
     }
 
-    /// The image with a digest when it is complete and was filtered by this label.
-    pub(crate) fn find(&self, digest: &Digest, filter: Option<&str>) -> Result<Option<Cached>, Error> {
-        let place = self.place(digest);
-        let found = match fs::symlink_metadata(&place) {
-            Ok(found) => found,
+    /// Returns the image with a digest if it is complete and was selected by this label.
+    pub(crate) fn find(&self, digest: &Digest, filter: Option<&str>) -> Result<Option<CachedImage>, Error> {
+        let path = self.image_dir(digest);
+        let metadata = match fs::symlink_metadata(&path) {
+            Ok(metadata) => metadata,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(source) => {
                 return Err(Error::Cache {
                     action: "look at",
-                    path: place,
+                    path,
                     source,
                 });
             }
         };
-        let root = place.join(ROOT);
-        let marker = read_capped_blocking(&place.join(MARKER), MARKER_BYTES)
+        let root = path.join(ROOT);
+        let marker = read_capped_blocking(&path.join(MARKER), MAX_MARKER_BYTES)
             .ok()
             .and_then(|bytes| serde_json::from_slice::<Marker>(&bytes).ok())
             .filter(|marker| marker.filter.as_ref().map(|(label, _)| label.as_str()) == filter);
         if let Some(marker) = marker
             && root.is_dir()
         {
-            let unpacked_at = found.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-            return Ok(Some(Cached {
+            let unpacked_at = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+            return Ok(Some(CachedImage {
                 root,
                 marker,
                 unpacked_at,
             }));
         }
-        tracing::info!(path = %place.display(), "incomplete or other content is replaced");
-        remove(&place)?;
+        tracing::info!(path = %path.display(), "replacing incomplete or differently filtered content");
+        remove(&path)?;
         Ok(None)
     }
 
-    /// A place to unpack into, on the same file system.
+    /// Creates a temporary directory to unpack into, on the same file system.
     pub(crate) fn temporary(&self) -> Result<TempDir, Error> {
         let failed = |source| Error::Cache {
             action: "write to",
@@ -123,22 +123,27 @@ impl Shelf {
             .map_err(failed)
     }
 
-    /// Moves an unpacked image into place, with `marker`; all of it is on disk before, where that matters.
-    pub(crate) fn publish(&self, content: &Path, digest: &Digest, marker: &Marker) -> Result<Cached, Error> {
-        let place = self.place(digest);
+    /// Moves an unpacked image into place with its `marker`, synced if the cache is durable.
+    pub(crate) fn publish(
+        &self,
+        content: &Path,
+        digest: &Digest,
+        marker: &Marker,
+    ) -> Result<CachedImage, Error> {
+        let path = self.image_dir(digest);
         let failed = |action| {
-            let path = place.clone();
+            let path = path.clone();
             move |source| Error::Cache { action, path, source }
         };
         let text = serde_json::to_vec(marker).map_err(|error| failed("describe")(error.into()))?;
         fs::write(content.join(MARKER), text).map_err(failed("write to"))?;
         if self.durable {
             let directory = File::open(content).map_err(failed("write to"))?;
-            // One call for the tree: thousands of small files are slow to sync one by one.
+            // One call for the whole file system: syncing thousands of small files one by one is slow.
             rustix::fs::syncfs(&directory).map_err(|error| failed("sync")(error.into()))?;
         }
-        remove(&place)?;
-        fs::rename(content, &place).map_err(failed("move content to"))?;
+        remove(&path)?;
+        fs::rename(content, &path).map_err(failed("move content to"))?;
         if self.durable {
             File::open(&self.directory)
                 .and_then(|directory| directory.sync_all())
@@ -148,7 +153,7 @@ impl Shelf {
             .ok_or_else(|| failed("find")(io::ErrorKind::NotFound.into()))
     }
 
-    /// Removes all but one digest. What cannot be removed now is met again next time.
+    /// Removes all digests but one. Failed removals are retried next time.
     pub(crate) fn keep_only(&self, digest: &Digest) {
         let keep = digest.to_string();
         let Ok(entries) = fs::read_dir(&self.directory) else {
@@ -163,15 +168,15 @@ impl Shelf {
         }
     }
 
-    /// Removes all content.
+    /// Removes all content of the owner.
     pub(crate) fn clear(&self) -> Result<(), Error> {
         remove(&self.directory)
     }
 }
 
-/// Removes what interrupted pulls left behind; and everything where content was not synced, since a marker may then
-/// be on disk without what it marks.
-pub(crate) fn sweep(cache: &Path, durable: bool) {
+/// Removes leftovers of interrupted pulls. If content is not durable, removes all of it: a marker may be on disk
+/// without the content that it marks.
+pub(crate) fn remove_leftovers(cache: &Path, durable: bool) {
     let Ok(owners) = fs::read_dir(cache.join("unpack")) else {
         return;
     };
@@ -184,14 +189,17 @@ pub(crate) fn sweep(cache: &Path, durable: bool) {
         if (!durable || entry.file_name().to_string_lossy().starts_with(TEMPORARY))
             && let Err(error) = remove(&entry.path())
         {
-            tracing::warn!(error = error.message(), "leftover of an interrupted pull stays");
+            tracing::warn!(
+                error = error.message(),
+                "could not remove a leftover of an interrupted pull"
+            );
         }
     }
 }
 
 fn remove(path: &Path) -> Result<(), Error> {
     let removed = match fs::symlink_metadata(path) {
-        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
         Ok(_) => fs::remove_file(path),
         Err(error) => Err(error),
     };
@@ -205,7 +213,7 @@ fn remove(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// A small file's bytes; a larger one is an error.
+/// Reads a small file; a larger one is an error.
 fn read_capped_blocking(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
@@ -218,7 +226,7 @@ fn read_capped_blocking(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// [`read_capped_blocking`] off the async threads.
+/// Runs [`read_capped_blocking`] on a blocking thread.
 pub(crate) async fn read_capped(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let path = path.to_owned();
     tokio::task::spawn_blocking(move || read_capped_blocking(&path, limit))
@@ -237,7 +245,7 @@ mod tests {
     fn only_names_of_objects_are_owners() {
         let cache = Path::new("/cache");
         for good in ["a", "a.b", "operatorhubio", "a-1.b-2"] {
-            assert!(Shelf::of(cache, good, true).is_ok(), "{good}");
+            assert!(OwnerDir::new(cache, good, true).is_ok(), "{good}");
         }
         let long = "a".repeat(254);
         for bad in [
@@ -254,12 +262,12 @@ mod tests {
             "a\0",
             long.as_str(),
         ] {
-            assert!(Shelf::of(cache, bad, true).is_err(), "{bad}");
+            assert!(OwnerDir::new(cache, bad, true).is_err(), "{bad}");
         }
     }
 
-    fn publish(shelf: &Shelf, digest: &str) -> Cached {
-        let temporary = shelf.temporary().unwrap();
+    fn publish(owner_dir: &OwnerDir, digest: &str) -> CachedImage {
+        let temporary = owner_dir.temporary().unwrap();
         let content = temporary.path().join("content");
         fs::create_dir_all(content.join(ROOT)).unwrap();
         let marker = Marker {
@@ -267,7 +275,7 @@ mod tests {
             filter: None,
             policy: None,
         };
-        shelf
+        owner_dir
             .publish(&content, &digest.parse().unwrap(), &marker)
             .unwrap()
     }
@@ -275,50 +283,50 @@ mod tests {
     #[test]
     fn publishes_whole_and_keeps_one() {
         let cache = tempfile::tempdir().unwrap();
-        let shelf = Shelf::of(cache.path(), "owner", true).unwrap();
-        publish(&shelf, OLD);
-        let cached = publish(&shelf, NEW);
+        let owner_dir = OwnerDir::new(cache.path(), "owner", true).unwrap();
+        publish(&owner_dir, OLD);
+        let cached = publish(&owner_dir, NEW);
         assert_eq!(
             cached.root,
             cache.path().join("unpack/owner").join(NEW).join(ROOT)
         );
-        shelf.keep_only(&NEW.parse().unwrap());
-        assert!(shelf.find(&OLD.parse().unwrap(), None).unwrap().is_none());
-        let again = shelf.find(&NEW.parse().unwrap(), None).unwrap().unwrap();
+        owner_dir.keep_only(&NEW.parse().unwrap());
+        assert!(owner_dir.find(&OLD.parse().unwrap(), None).unwrap().is_none());
+        let again = owner_dir.find(&NEW.parse().unwrap(), None).unwrap().unwrap();
         assert_eq!(again.unpacked_at, cached.unpacked_at);
-        // Another filter makes other content.
+        // Another filter selects other content.
         assert!(
-            shelf
+            owner_dir
                 .find(&NEW.parse().unwrap(), Some("label"))
                 .unwrap()
                 .is_none()
         );
-        assert!(shelf.find(&NEW.parse().unwrap(), None).unwrap().is_none());
-        shelf.clear().unwrap();
-        shelf.clear().unwrap();
+        assert!(owner_dir.find(&NEW.parse().unwrap(), None).unwrap().is_none());
+        owner_dir.clear().unwrap();
+        owner_dir.clear().unwrap();
     }
 
     #[test]
     fn leftovers_and_incomplete_content_go() {
         let cache = tempfile::tempdir().unwrap();
-        let shelf = Shelf::of(cache.path(), "owner", true).unwrap();
-        let leftover = shelf.temporary().unwrap().keep();
-        publish(&shelf, OLD);
-        sweep(cache.path(), true);
+        let owner_dir = OwnerDir::new(cache.path(), "owner", true).unwrap();
+        let leftover = owner_dir.temporary().unwrap().keep();
+        publish(&owner_dir, OLD);
+        remove_leftovers(cache.path(), true);
         assert!(!leftover.exists());
-        assert!(shelf.find(&OLD.parse().unwrap(), None).unwrap().is_some());
-        fs::remove_file(shelf.place(&OLD.parse().unwrap()).join(MARKER)).unwrap();
-        assert!(shelf.find(&OLD.parse().unwrap(), None).unwrap().is_none());
-        assert!(!shelf.place(&OLD.parse().unwrap()).exists());
+        assert!(owner_dir.find(&OLD.parse().unwrap(), None).unwrap().is_some());
+        fs::remove_file(owner_dir.image_dir(&OLD.parse().unwrap()).join(MARKER)).unwrap();
+        assert!(owner_dir.find(&OLD.parse().unwrap(), None).unwrap().is_none());
+        assert!(!owner_dir.image_dir(&OLD.parse().unwrap()).exists());
     }
 
     #[test]
     fn what_was_not_synced_is_not_believed_by_the_next_process() {
         let cache = tempfile::tempdir().unwrap();
-        let shelf = Shelf::of(cache.path(), "owner", false).unwrap();
-        publish(&shelf, OLD);
-        assert!(shelf.find(&OLD.parse().unwrap(), None).unwrap().is_some());
-        sweep(cache.path(), false);
-        assert!(shelf.find(&OLD.parse().unwrap(), None).unwrap().is_none());
+        let owner_dir = OwnerDir::new(cache.path(), "owner", false).unwrap();
+        publish(&owner_dir, OLD);
+        assert!(owner_dir.find(&OLD.parse().unwrap(), None).unwrap().is_some());
+        remove_leftovers(cache.path(), false);
+        assert!(owner_dir.find(&OLD.parse().unwrap(), None).unwrap().is_none());
     }
 }

@@ -1,44 +1,44 @@
-//! Why an image could not be had, in one word: for the labels of metrics, which must be few.
+//! Causes of image failures as metric labels, a small closed set.
 
 use crate::{error::Error, registry::RegistryError, unpack::UnpackError};
 
-/// The sort of an [`Error`].
+/// Cause of an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
-    /// The registry's name has no address.
+    /// The registry's name does not resolve.
     Dns,
-    /// The registry cannot be trusted over TLS.
+    /// The registry is not trusted over TLS.
     Tls,
-    /// Nothing listens there, or the connection broke.
+    /// The connection was refused or broke.
     Connection,
-    /// No answer in time, or a pull that took too long as a whole.
+    /// The registry did not answer in time, or the whole pull took too long.
     Timeout,
-    /// Credentials are missing or refused.
+    /// Credentials are missing or rejected.
     Unauthorized,
-    /// There is no such image.
+    /// The image does not exist.
     NotFound,
-    /// The registry was asked too often.
+    /// The registry limits requests.
     RateLimited,
-    /// The registry is not able to answer.
+    /// The registry is unavailable.
     Unavailable,
-    /// What came is not what its digest says.
+    /// The content does not match its digest.
     Digest,
-    /// The signature policy refuses the image, or cannot be used.
+    /// The signature policy rejects the image or cannot be used.
     Policy,
-    /// `registries.conf` or the policy for hosts does not let it be asked for.
+    /// `registries.conf` or the host policy blocks the source.
     Blocked,
-    /// It is larger than the limits.
+    /// The image exceeds a limit.
     TooLarge,
-    /// The reference or the image is not as it has to be.
+    /// The reference or the image is invalid.
     Invalid,
-    /// The disk refused.
+    /// The disk failed.
     Disk,
     /// Our own configuration cannot be used, or the work was interrupted.
     Other,
 }
 
 impl Cause {
-    /// All of them.
+    /// All causes.
     pub const ALL: [Self; 15] = [
         Self::Dns,
         Self::Tls,
@@ -57,7 +57,7 @@ impl Cause {
         Self::Other,
     ];
 
-    /// The word.
+    /// Returns the label value.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -81,7 +81,7 @@ impl Cause {
 }
 
 impl Error {
-    /// What sort of failure it is.
+    /// Returns the cause of the failure.
     #[must_use]
     pub fn cause(&self) -> Cause {
         match self {
@@ -168,11 +168,11 @@ mod tests {
             reference,
             source: Box::new(denied),
         };
-        let told = Error::PullSecrets {
-            trouble: "t".to_owned(),
+        let error = Error::PullSecrets {
+            problem: "t".to_owned(),
             failed: Box::new(failed),
         };
-        assert_eq!(told.cause(), Cause::Unauthorized);
+        assert_eq!(error.cause(), Cause::Unauthorized);
         let bomb = Error::Unpack {
             layer: 0,
             source: UnpackError::Ratio { limit: 1 },

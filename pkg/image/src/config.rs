@@ -1,46 +1,46 @@
-//! What a [`crate::Puller`] is told.
+//! Configuration of a [`crate::Puller`].
 
 use std::{path::PathBuf, time::Duration};
 
-use crate::{auth::PullSecrets, hosts::HostPolicy, registry::LeastRate, trust, turns::PullLimits};
+use crate::{auth::PullSecrets, hosts::HostPolicy, registry::MinRate, slots::PullLimits, trust};
 
-/// Where to keep content, whom to trust, how much to take.
+/// Locations, trust and limits of a puller.
 #[derive(Clone, Debug)]
 pub struct ImageConfig {
-    /// The cache; unpacked content goes to `unpack/<owner>/<digest>` below it.
+    /// Cache directory; unpacked content is in `unpack/<owner>/<digest>` below it.
     pub cache_dir: PathBuf,
-    /// Whether unpacked content is kept, over a crash of the machine, too. When it is not, because who fetches it makes
-    /// something of its own of it, it is not synced to the disk, and what an earlier process left is not believed.
+    /// Keeps unpacked content across a crash of the machine. If false, because the caller copies the content, it is not
+    /// synced, and content of an earlier process is discarded.
     pub durable: bool,
-    /// Registries, `host[:port]`, reached by plain HTTP. All others by HTTPS.
+    /// Registries, `host[:port]`, reached by plain HTTP. All others use HTTPS.
     pub plain_http: Vec<String>,
-    /// Directory whose `*.crt` files are trusted besides the system's authorities, and whose
-    /// `NAME.cert` with `NAME.key` is presented to registries that ask for a certificate.
+    /// Directory whose `*.crt` files are trusted besides the system's authorities. `NAME.cert` with `NAME.key` is the
+    /// client certificate for registries that ask for one.
     pub ca_dir: Option<PathBuf>,
-    /// Directories with the same for single registries, in `HOST[:PORT]/`; the first that has one counts.
+    /// Directories with the same files per registry, in `HOST[:PORT]/`; the first that has the registry wins.
     pub certs_d: Vec<PathBuf>,
-    /// registries.conf; else `CONTAINERS_REGISTRIES_CONF`, else `/etc/containers/registries.conf`.
+    /// Path of registries.conf; default: `CONTAINERS_REGISTRIES_CONF`, then `/etc/containers/registries.conf`.
     pub registries_conf: Option<PathBuf>,
-    /// Docker config JSON with credentials by registry; used when it exists at the time of a pull.
-    /// Without it and without pull secrets, the files of podman, skopeo and docker are looked at.
+    /// Docker config JSON with credentials by registry; read at each pull if it exists. Without it and without pull
+    /// secrets, the files of podman, skopeo and docker apply.
     pub auth_file: Option<PathBuf>,
-    /// The cluster's pull secrets, which go before the file.
+    /// Pull secrets of the cluster, which precede the file.
     pub pull_secrets: PullSecrets,
-    /// Hosts that credentials may be sent to as a registry's token service, besides those of its own domain.
+    /// Hosts of token services that may receive credentials, besides hosts of the registry's own domain.
     pub token_hosts: Vec<String>,
-    /// Signature policy; else `~/.config/containers/policy.json`, else `/etc/containers/policy.json`,
-    /// else every image is accepted.
+    /// Signature policy; default: `~/.config/containers/policy.json`, then `/etc/containers/policy.json`. Without a
+    /// policy every image is accepted.
     pub policy_file: Option<PathBuf>,
-    /// Which hosts may be asked.
+    /// Hosts that may be contacted.
     pub hosts: HostPolicy,
-    /// How much is taken from a registry and an image.
+    /// Limits on registries and images.
     pub limits: Limits,
-    /// Limits on pulls that run at the same time.
+    /// Limits on concurrent pulls.
     pub pulls: PullLimits,
 }
 
 impl ImageConfig {
-    /// A configuration with nothing but a cache directory.
+    /// Creates a configuration with defaults.
     pub fn new(cache_dir: impl Into<PathBuf>) -> Self {
         Self {
             cache_dir: cache_dir.into(),
@@ -60,45 +60,44 @@ impl ImageConfig {
     }
 }
 
-/// Caps on what foreign registries and images may use up. Sizes are bytes.
+/// Limits on untrusted registries and images. Sizes are bytes.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// A manifest or index.
+    /// Size of a manifest or index.
     pub manifest: u64,
-    /// An image's config.
+    /// Size of an image config.
     pub config: u64,
-    /// One layer as transferred.
+    /// Size of a compressed layer.
     pub layer: u64,
-    /// Layers of an image.
+    /// Number of layers of an image.
     pub layers: usize,
-    /// Entries of all layers together, skipped ones included.
+    /// Number of entries of all layers together, skipped ones included.
     pub entries: u64,
-    /// Content written by all layers together.
+    /// Unpacked size of all layers together.
     pub total: u64,
-    /// One file.
+    /// Size of one file.
     pub file: u64,
-    /// Directories above an entry.
+    /// Number of directories above an entry.
     pub depth: usize,
-    /// How many times larger than its transferred form a layer may unpack, beyond
-    /// [`Limits::ratio_floor`] bytes.
+    /// Ratio of a layer's unpacked to its compressed size, above [`Limits::ratio_floor`] bytes.
     pub ratio: u64,
-    /// Layers that unpack to no more than this are not held to the ratio.
+    /// Unpacked size up to which the ratio is ignored.
     pub ratio_floor: u64,
-    /// To open a connection.
+    /// Timeout of opening a connection.
     pub connect: Duration,
-    /// Silence in the middle of a transfer.
+    /// Timeout of silence during a transfer.
     pub read: Duration,
-    /// The least rate of a layer's transfer.
-    pub least_rate: LeastRate,
-    /// A whole request for a token or manifest.
+    /// Minimum transfer rate of a layer.
+    pub min_rate: MinRate,
+    /// Timeout of a request for a token or manifest.
     pub request: Duration,
-    /// How often a request is made again after a failure that passes by itself.
+    /// Maximum number of retries after a transient failure.
     pub retries: u32,
-    /// Pause before the first of these; each further one is twice as long.
+    /// Delay before the first retry; each further delay is twice as long.
     pub retry_wait: Duration,
-    /// No pause is longer; a registry that asks for a longer one is not asked again in this pull.
-    pub retry_wait_longest: Duration,
-    /// A whole pull from one source, without the wait for its turn.
+    /// Maximum delay; a registry that asks for a longer one is not retried within this pull.
+    pub retry_wait_max: Duration,
+    /// Timeout of a whole pull from one source, without the wait for a slot.
     pub pull: Duration,
 }
 
@@ -118,11 +117,11 @@ impl Default for Limits {
             ratio_floor: 64 * MIB,
             connect: Duration::from_secs(15),
             read: Duration::from_secs(30),
-            least_rate: LeastRate::default(),
+            min_rate: MinRate::default(),
             request: Duration::from_mins(1),
             retries: 4,
             retry_wait: Duration::from_millis(500),
-            retry_wait_longest: Duration::from_secs(30),
+            retry_wait_max: Duration::from_secs(30),
             pull: Duration::from_mins(15),
         }
     }

@@ -1,4 +1,4 @@
-//! What can go wrong with an image, one sentence each.
+//! Errors of image operations, one sentence each.
 
 use std::{io, path::PathBuf, time::Duration};
 
@@ -14,10 +14,10 @@ use crate::{
     unpack::UnpackError,
 };
 
-/// A failed resolve, fetch or forget.
+/// Failed resolve, fetch or forget.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The reference is no reference.
+    /// The text is not a reference.
     #[error(transparent)]
     Reference(#[from] ReferenceError),
     /// The owner cannot name a directory.
@@ -26,12 +26,12 @@ pub enum Error {
     /// registries.conf cannot be used.
     #[error("error creating image source: registries configuration cannot be used")]
     Registries(#[source] RegistriesError),
-    /// registries.conf leaves nowhere to pull from.
+    /// registries.conf blocks all sources.
     #[error("error creating image source: registry {registry} is blocked in {file}")]
     Blocked {
         /// The blocked prefix.
         registry: String,
-        /// Where it says so.
+        /// The file with the rule.
         file: String,
     },
     /// The credentials file cannot be used.
@@ -43,12 +43,12 @@ pub enum Error {
     /// The signature policy cannot be used.
     #[error("error loading policy context")]
     Policy(#[source] PolicyError),
-    /// The signature policy refuses the image.
+    /// The signature policy rejects the image.
     #[error("error copying image: {reference} is not accepted")]
     Refused {
         /// The reference.
         reference: CanonicalRef,
-        /// Why.
+        /// The cause.
         #[source]
         source: Box<PolicyError>,
     },
@@ -57,41 +57,41 @@ pub enum Error {
     Resolve {
         /// The reference.
         reference: Reference,
-        /// What the last source answered.
+        /// Error of the last source.
         #[source]
         source: Box<RegistryError>,
     },
-    /// Credentials are missing, and the pull secrets have a trouble of their own.
-    #[error("{}; {trouble}", .failed.message())]
+    /// Credentials are missing, and the pull secrets have a problem.
+    #[error("{}; {problem}", .failed.message())]
     PullSecrets {
-        /// What is wrong with the pull secrets.
-        trouble: String,
-        /// What failed.
+        /// Problem of the pull secrets.
+        problem: String,
+        /// The failure.
         failed: Box<Error>,
     },
-    /// An image could not be transferred.
+    /// The image could not be transferred.
     #[error("error copying image: {reference} cannot be pulled")]
     Pull {
         /// The reference.
         reference: CanonicalRef,
-        /// What the last source answered.
+        /// Error of the last source.
         #[source]
         source: Box<RegistryError>,
     },
-    /// A pull took too long as a whole.
+    /// The whole pull took too long.
     #[error("error copying image: {reference} was not pulled within {limit:?}")]
     TooSlow {
         /// The reference.
         reference: CanonicalRef,
-        /// How long it had.
+        /// The time limit.
         limit: Duration,
     },
     /// The image's content cannot be unpacked.
     #[error("error applying image: error applying layer[{layer}]")]
     Unpack {
-        /// Which layer, from 0.
+        /// Index of the layer, from 0.
         layer: usize,
-        /// Why.
+        /// The cause.
         #[source]
         source: UnpackError,
     },
@@ -101,7 +101,7 @@ pub enum Error {
         /// The label.
         label: &'static str,
     },
-    /// The label names no directory inside the image.
+    /// The label does not name a directory inside the image.
     #[error("label {label:?} of the image names {directory:?}, which is not a directory inside the image")]
     LabelDirectory {
         /// The label.
@@ -112,38 +112,38 @@ pub enum Error {
     /// The cache on disk cannot be used.
     #[error("error checking cache for existing content: cannot {action} {path}")]
     Cache {
-        /// What was tried.
+        /// The attempted action.
         action: &'static str,
-        /// On what.
+        /// The file or directory.
         path: PathBuf,
-        /// Why it failed.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// The task that unpacks ended abnormally.
+    /// The unpacking task panicked or was cancelled.
     #[error("error applying image: unpacking was interrupted")]
     Interrupted,
 }
 
 impl Error {
-    /// Whether trying again cannot help, whatever the reference.
+    /// Reports whether a retry cannot help, whatever the reference.
     pub fn terminal(&self) -> bool {
         matches!(self, Self::Reference(_) | Self::Owner(_))
     }
 
-    /// Whether trying again cannot help for the reference that was asked for: a missing label is
-    /// final when the content cannot change, that is with a digest; a tag may be pushed again.
+    /// Reports whether a retry cannot help for `reference`. A missing label is terminal if the reference has a digest;
+    /// a tag may be pushed again.
     pub fn terminal_for(&self, reference: &Reference) -> bool {
         self.terminal() || (self.missing_label() && reference.by_digest())
     }
 
-    /// Whether the image lacks the label that names its content.
+    /// Reports whether the image lacks the label that names its content.
     pub fn missing_label(&self) -> bool {
         matches!(self, Self::MissingLabel { .. })
     }
 
-    /// The whole chain of causes in one line that stays the same from try to try: what differs
-    /// each time (a connection's own port) is left out.
+    /// Returns the chain of causes in one line that is the same at every attempt: varying parts, such as a connection's
+    /// local port, are left out.
     pub fn message(&self) -> String {
         sanitize::stable(&olm_text::chain(self))
     }

@@ -1,9 +1,8 @@
 //! Image references, registry access, pull, safe unpack and the content cache.
 //!
-//! Registries and images are foreign and held to be hostile: every transfer is bounded in time
-//! and size, every blob is checked against its digest while it is written, and nothing that an
-//! archive says can lead out of the directory it is unpacked into. Nothing here knows what an
-//! image holds.
+//! Registries and images are untrusted. Every transfer is bounded in time and size, every blob is checked against its
+//! digest while it is written, and no archive entry can leave the directory it is unpacked into. This crate does not
+//! interpret the content of images.
 
 mod args;
 mod auth;
@@ -20,8 +19,8 @@ mod reference;
 mod registries;
 mod registry;
 mod sanitize;
+mod slots;
 mod trust;
-mod turns;
 mod unpack;
 
 pub use args::ImageArgs;
@@ -29,13 +28,13 @@ pub use auth::{AuthError, PullSecretError, PullSecrets, SecretText};
 pub use cause::Cause;
 pub use config::{ImageConfig, Limits};
 pub use error::Error;
-pub use hosts::{AllowedHost, AllowedHostError, HostClass, HostPolicy, HostRefused};
+pub use hosts::{AllowedHost, AllowedHostError, HostClass, HostPolicy, HostRejected};
 pub use policy::PolicyError;
-pub use pull_secrets::follow as follow_pull_secrets;
+pub use pull_secrets::watch_pull_secrets;
 pub use puller::{Filter, Puller, Unpacked};
 pub use reference::{Algorithm, CanonicalRef, Digest, Reference, ReferenceError, Repository, TagOrDigest};
 pub use registries::RegistriesError;
-pub use registry::{LeastRate, RegistryError};
+pub use registry::{MinRate, RegistryError};
 pub use sanitize::stable as stable_text;
-pub use turns::PullLimits;
+pub use slots::PullLimits;
 pub use unpack::UnpackError;

@@ -7,13 +7,13 @@ use tokio::sync::OwnedMutexGuard;
 
 type Lock = Arc<tokio::sync::Mutex<()>>;
 
-/// One lock for each name. An entry lives as long as somebody holds the lock or waits for it.
+/// One lock per name. An entry exists while the lock is held or awaited.
 #[derive(Debug, Default)]
 pub(crate) struct Locks(Mutex<HashMap<String, Lock>>);
 
-/// A held lock, or the place of somebody who waits for it.
+/// Held or awaited lock.
 #[derive(Debug)]
-pub(crate) struct Held<'a> {
+pub(crate) struct LockGuard<'a> {
     locks: &'a Locks,
     name: String,
     lock: Lock,
@@ -22,24 +22,24 @@ pub(crate) struct Held<'a> {
 
 impl Locks {
     /// Waits for the lock of `name`.
-    pub(crate) async fn lock(&self, name: &str) -> Held<'_> {
+    pub(crate) async fn lock(&self, name: &str) -> LockGuard<'_> {
         let lock = self.0.lock().entry(name.to_owned()).or_default().clone();
-        let mut held = Held {
+        let mut guard = LockGuard {
             locks: self,
             name: name.to_owned(),
             lock: lock.clone(),
             guard: None,
         };
-        held.guard = Some(lock.lock_owned().await);
-        held
+        guard.guard = Some(lock.lock_owned().await);
+        guard
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for LockGuard<'_> {
     fn drop(&mut self) {
         self.guard = None;
         let mut locks = self.locks.0.lock();
-        // Two owners: the map and this value. Nobody else can join while the map is locked.
+        // Two owners remain: the map and this value. No other can appear while the map is locked.
         if Arc::strong_count(&self.lock) == 2 {
             locks.remove(&self.name);
         }
@@ -61,7 +61,7 @@ mod tests {
         let mut second = Box::pin(locks.lock("a"));
         assert!(second.as_mut().now_or_never().is_none());
         drop(first);
-        // The second one has its turn; a third one must wait for the same lock.
+        // The second holder has the lock; a third one must wait for the same lock.
         let second = second.await;
         assert!(
             tokio::time::timeout(Duration::from_millis(20), locks.lock("a"))

@@ -1,9 +1,8 @@
-//! Follows the pull secrets of the cluster: the one of `--global-pull-secret`, and those that the
-//! controller's own service account lists.
+//! Watches the cluster's pull secrets: the Secret of `--global-pull-secret`, and those in the `imagePullSecrets` of the
+//! controller's own service account.
 //!
-//! Each Secret is watched by its name alone: whatever else is in the namespace is neither read nor
-//! kept. Who we are is asked of the API server; outside the cluster that is no service account,
-//! and only the named Secret counts.
+//! Each Secret is watched by name alone; other Secrets of the namespace are neither read nor kept. A
+//! `SelfSubjectReview` finds the service account. Outside the cluster there is none, and only the named Secret applies.
 
 use std::{collections::BTreeMap, fmt::Debug, time::Duration};
 
@@ -29,153 +28,153 @@ use tokio_util::sync::CancellationToken;
 
 use crate::auth::{PullSecrets, SecretText};
 
-/// What a service account's user name begins with.
-const ACCOUNT: &str = "system:serviceaccount:";
-/// How long one request may take, and the pause after one that failed.
-const CALL: Duration = Duration::from_secs(10);
+/// Prefix of a service account's user name.
+const ACCOUNT_PREFIX: &str = "system:serviceaccount:";
+/// Timeout of one request, and delay after a failed one.
+const API_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// An object by its name; `None` when it is not there.
-enum Seen {
+/// Event of a watch; `None` if the object does not exist.
+enum WatchEvent {
     Account(Option<Vec<String>>),
-    Secret(NamespacedName, Option<Contents>),
-    Trouble(NamespacedName, String),
+    Secret(NamespacedName, Option<SecretContent>),
+    Problem(NamespacedName, String),
 }
 
-/// What matters of a Secret.
-enum Contents {
+/// Content of a Secret.
+enum SecretContent {
     Text(SecretText),
-    /// It holds neither of the keys we know.
+    /// The Secret has neither of the known keys.
     Other,
 }
 
-/// What is known of one Secret.
-enum Known {
-    Nothing,
+/// Last known state of a Secret.
+enum SecretState {
+    Unknown,
     Absent,
     Other,
-    Trouble(String),
+    Problem(String),
     Text(SecretText),
 }
 
-/// Keeps `secrets` as the cluster has them, until `shutdown`.
-pub async fn follow(
+/// Updates `secrets` from the cluster until `shutdown`.
+pub async fn watch_pull_secrets(
     client: Client,
     global: Option<NamespacedName>,
     secrets: PullSecrets,
     shutdown: CancellationToken,
 ) {
-    let following = async {
+    let watching = async {
         let account = own_account(&client).await;
-        Follower {
+        SecretWatcher {
             client,
             global,
             listed: Vec::new(),
-            account_known: account.is_none(),
-            account_trouble: None,
+            account_read: account.is_none(),
+            account_problem: None,
             account,
-            known: BTreeMap::new(),
+            states: BTreeMap::new(),
             secrets,
         }
         .run()
         .await;
     };
-    shutdown.run_until_cancelled(following).await;
+    shutdown.run_until_cancelled(watching).await;
 }
 
-/// The service account that we are, asked for until the API server answers.
+/// Returns our own service account, asking until the API server answers.
 async fn own_account(client: &Client) -> Option<NamespacedName> {
     let reviews: Api<SelfSubjectReview> = Api::all(client.clone());
     loop {
         let parameters = PostParams::default();
         let review = SelfSubjectReview::default();
-        let answer = tokio::time::timeout(CALL, reviews.create(&parameters, &review)).await;
+        let answer = tokio::time::timeout(API_TIMEOUT, reviews.create(&parameters, &review)).await;
         match answer {
             Ok(Ok(review)) => {
                 let user = review.status.and_then(|status| status.user_info)?.username?;
                 return account(&user);
             }
             Ok(Err(error)) => {
-                tracing::warn!(%error, "the controller's own service account is not known: its pull secrets are not used yet");
+                tracing::warn!(%error, "could not look up the controller's service account: its pull secrets are not used yet");
             }
-            Err(_) => tracing::warn!("the API server does not say who the controller is"),
+            Err(_) => tracing::warn!("timed out looking up the controller's service account"),
         }
-        tokio::time::sleep(CALL).await;
+        tokio::time::sleep(API_TIMEOUT).await;
     }
 }
 
 fn account(user: &str) -> Option<NamespacedName> {
-    let (namespace, name) = user.strip_prefix(ACCOUNT)?.split_once(':')?;
+    let (namespace, name) = user.strip_prefix(ACCOUNT_PREFIX)?.split_once(':')?;
     Some(NamespacedName {
         namespace: namespace.to_owned(),
         name: name.to_owned(),
     })
 }
 
-struct Follower {
+struct SecretWatcher {
     client: Client,
     global: Option<NamespacedName>,
     account: Option<NamespacedName>,
-    account_known: bool,
-    account_trouble: Option<String>,
-    /// The Secrets that the account lists.
+    account_read: bool,
+    account_problem: Option<String>,
+    /// Secrets in the account's `imagePullSecrets`.
     listed: Vec<String>,
-    known: BTreeMap<(String, String), Known>,
+    states: BTreeMap<(String, String), SecretState>,
     secrets: PullSecrets,
 }
 
-impl Follower {
+impl SecretWatcher {
     async fn run(mut self) {
-        let mut account: SelectAll<BoxStream<'static, Seen>> = SelectAll::new();
+        let mut account: SelectAll<BoxStream<'static, WatchEvent>> = SelectAll::new();
         if let Some(own) = self.account.clone() {
             account.push(self.watch(own, |_, found: Option<ServiceAccount>| {
-                Seen::Account(found.map(listed))
+                WatchEvent::Account(found.map(listed))
             }));
         }
-        let mut watched = self.watches();
+        let mut watched = self.start_watches();
         self.publish();
         loop {
-            let seen = tokio::select! {
-                Some(seen) = account.next() => match seen {
-                    Seen::Trouble(name, trouble) => {
+            let event = tokio::select! {
+                Some(event) = account.next() => match event {
+                    WatchEvent::Problem(name, problem) => {
                         let NamespacedName { namespace, name } = name;
-                        self.account_known = true;
-                        self.account_trouble =
-                            Some(format!("service account {namespace}/{name} cannot be read: {trouble}"));
+                        self.account_read = true;
+                        self.account_problem =
+                            Some(format!("service account {namespace}/{name} cannot be read: {problem}"));
                         self.publish();
                         continue;
                     }
-                    seen => seen,
+                    event => event,
                 },
-                Some(seen) = watched.next() => seen,
-                // Nothing to follow at all.
+                Some(event) = watched.next() => event,
+                // There is nothing to watch.
                 else => return,
             };
-            match seen {
-                Seen::Account(names) => {
-                    self.account_known = true;
-                    self.account_trouble = None;
+            match event {
+                WatchEvent::Account(names) => {
+                    self.account_read = true;
+                    self.account_problem = None;
                     let names = names.unwrap_or_default();
                     if names != self.listed {
                         self.listed = names;
-                        watched = self.watches();
+                        watched = self.start_watches();
                     }
                 }
-                Seen::Secret(name, contents) => {
-                    let known = match contents {
-                        None => Known::Absent,
-                        Some(Contents::Other) => Known::Other,
-                        Some(Contents::Text(text)) => Known::Text(text),
+                WatchEvent::Secret(name, contents) => {
+                    let state = match contents {
+                        None => SecretState::Absent,
+                        Some(SecretContent::Other) => SecretState::Other,
+                        Some(SecretContent::Text(text)) => SecretState::Text(text),
                     };
-                    self.known.insert((name.namespace, name.name), known);
+                    self.states.insert((name.namespace, name.name), state);
                 }
-                Seen::Trouble(name, trouble) => {
-                    let known = self
-                        .known
+                WatchEvent::Problem(name, problem) => {
+                    let state = self
+                        .states
                         .entry((name.namespace, name.name))
-                        .or_insert(Known::Nothing);
-                    // What was read before stays good while the API server cannot be reached.
-                    if !matches!(known, Known::Text(_)) {
-                        *known = Known::Trouble(trouble);
+                        .or_insert(SecretState::Unknown);
+                    // Credentials read before stay valid while the API server is unreachable.
+                    if !matches!(state, SecretState::Text(_)) {
+                        *state = SecretState::Problem(problem);
                     }
                 }
             }
@@ -183,8 +182,8 @@ impl Follower {
         }
     }
 
-    /// The Secrets that count, in order: for a registry the later one wins.
-    fn wanted(&self) -> Vec<NamespacedName> {
+    /// Returns the Secrets to use in ascending precedence.
+    fn sources(&self) -> Vec<NamespacedName> {
         let namespace = self.account.as_ref().map(|account| account.namespace.clone());
         let listed = self.listed.iter().filter_map(|name| {
             Some(NamespacedName {
@@ -195,65 +194,71 @@ impl Follower {
         self.global.iter().cloned().chain(listed).collect()
     }
 
-    /// Fresh watches of the Secrets that count; what is known of others is forgotten.
-    fn watches(&mut self) -> SelectAll<BoxStream<'static, Seen>> {
-        let wanted = self.wanted();
-        let mut before = std::mem::take(&mut self.known);
+    /// Starts a watch per Secret to use; drops the state of others.
+    fn start_watches(&mut self) -> SelectAll<BoxStream<'static, WatchEvent>> {
+        let sources = self.sources();
+        let mut before = std::mem::take(&mut self.states);
         let mut streams = SelectAll::new();
-        for name in wanted {
+        for name in sources {
             let key = (name.namespace.clone(), name.name.clone());
-            if self.known.contains_key(&key) {
+            if self.states.contains_key(&key) {
                 continue;
             }
-            let known = before.remove(&key).unwrap_or(Known::Nothing);
-            self.known.insert(key, known);
+            let state = before.remove(&key).unwrap_or(SecretState::Unknown);
+            self.states.insert(key, state);
             streams.push(self.watch(name, |name, found: Option<Secret>| {
                 let contents = found.map(|secret| contents(name, secret));
-                Seen::Secret(name.clone(), contents)
+                WatchEvent::Secret(name.clone(), contents)
             }));
         }
         streams
     }
 
-    fn watch<K, F>(&self, name: NamespacedName, seen: F) -> BoxStream<'static, Seen>
+    fn watch<K, F>(&self, name: NamespacedName, to_event: F) -> BoxStream<'static, WatchEvent>
     where
         K: Resource<Scope = NamespaceResourceScope> + Clone + Debug + Send + DeserializeOwned + 'static,
         K::DynamicType: Default,
-        F: Fn(&NamespacedName, Option<K>) -> Seen + Send + 'static,
+        F: Fn(&NamespacedName, Option<K>) -> WatchEvent + Send + 'static,
     {
         let api: Api<K> = Api::namespaced(self.client.clone(), &name.namespace);
         watcher::watch_object(api, &name.name)
             .default_backoff()
             .map(move |found| match found {
-                Ok(found) => seen(&name, found),
-                Err(error) => Seen::Trouble(name.clone(), error.to_string()),
+                Ok(found) => to_event(&name, found),
+                Err(error) => WatchEvent::Problem(name.clone(), error.to_string()),
             })
             .boxed()
     }
 
     fn publish(&self) {
-        let ready = self.account_known && self.known.values().all(|known| !matches!(known, Known::Nothing));
+        let ready = self.account_read
+            && self
+                .states
+                .values()
+                .all(|state| !matches!(state, SecretState::Unknown));
         let mut texts = Vec::new();
-        let mut trouble: Vec<String> = self.account_trouble.iter().cloned().collect();
-        for NamespacedName { namespace, name } in self.wanted() {
+        let mut problems: Vec<String> = self.account_problem.iter().cloned().collect();
+        for NamespacedName { namespace, name } in self.sources() {
             let shown = format!("pull secret {namespace}/{name}");
-            match self.known.get(&(namespace, name)) {
-                Some(Known::Text(text)) => texts.push(text.clone()),
-                Some(Known::Absent) => trouble.push(format!("{shown} does not exist")),
-                Some(Known::Other) => trouble.push(format!(
+            match self.states.get(&(namespace, name)) {
+                Some(SecretState::Text(text)) => texts.push(text.clone()),
+                Some(SecretState::Absent) => problems.push(format!("{shown} does not exist")),
+                Some(SecretState::Other) => problems.push(format!(
                     "{shown} has neither of the keys .dockerconfigjson and .dockercfg"
                 )),
-                Some(Known::Trouble(cause)) => trouble.push(format!("{shown} cannot be read: {cause}")),
-                Some(Known::Nothing) | None => {}
+                Some(SecretState::Problem(cause)) => {
+                    problems.push(format!("{shown} cannot be read: {cause}"));
+                }
+                Some(SecretState::Unknown) | None => {}
             }
         }
         if ready && let Err(error) = self.secrets.replace(texts) {
-            trouble.push(format!("{error}; the credentials from before are still used"));
+            problems.push(format!("{error}; the credentials from before are still used"));
         }
-        for trouble in &trouble {
-            tracing::warn!("{trouble}");
+        for problem in &problems {
+            tracing::warn!("{problem}");
         }
-        self.secrets.set_trouble(trouble);
+        self.secrets.set_problems(problems);
     }
 }
 
@@ -266,11 +271,11 @@ fn listed(account: ServiceAccount) -> Vec<String> {
         .collect()
 }
 
-fn contents(name: &NamespacedName, secret: Secret) -> Contents {
+fn contents(name: &NamespacedName, secret: Secret) -> SecretContent {
     let mut data = secret.data.unwrap_or_default();
     let mut text = |key: &str, legacy| {
         let text = data.remove(key)?.0;
-        Some(Contents::Text(SecretText {
+        Some(SecretContent::Text(SecretText {
             name: format!("{}/{}", name.namespace, name.name),
             text,
             legacy,
@@ -278,7 +283,7 @@ fn contents(name: &NamespacedName, secret: Secret) -> Contents {
     };
     text(".dockerconfigjson", false)
         .or_else(|| text(".dockercfg", true))
-        .unwrap_or(Contents::Other)
+        .unwrap_or(SecretContent::Other)
 }
 
 #[cfg(test)]
@@ -286,7 +291,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_we_are() {
+    fn account_of_a_user_name() {
         let own = account("system:serviceaccount:olmv1-system:catalogd-controller-manager").unwrap();
         assert_eq!(own.namespace, "olmv1-system");
         assert_eq!(own.name, "catalogd-controller-manager");

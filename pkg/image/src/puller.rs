@@ -1,4 +1,4 @@
-//! Resolves references and keeps unpacked images, one per owner.
+//! Resolves references and caches unpacked images, one per owner.
 
 use std::{
     collections::BTreeMap,
@@ -11,7 +11,7 @@ use std::{
 
 use crate::{
     auth::Keychain,
-    cache::{self, Cached, Marker, ROOT, Shelf},
+    cache::{self, CachedImage, Marker, OwnerDir, ROOT},
     config::ImageConfig,
     error::Error,
     locks::Locks,
@@ -19,49 +19,49 @@ use crate::{
     reference::{CanonicalRef, Reference, Repository, TagOrDigest},
     registries::{Registries, Source},
     registry::{Image, RegistryError, Scheme, Session, SessionOptions},
+    slots::PullSlots,
     trust::Trust,
-    turns::Turns,
     unpack::{Budget, Unpacker},
 };
 use futures::{FutureExt as _, future::BoxFuture};
 
-/// Which part of an image is unpacked.
+/// Part of an image to unpack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filter {
-    /// Everything.
+    /// The whole image.
     All,
-    /// What lies at or below the directory that this label of the image names.
+    /// The directory that this label of the image names, with everything below it.
     LabelDir(&'static str),
 }
 
-/// An image on disk.
+/// Unpacked image on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unpacked {
-    /// The content to read: the image's root, or with [`Filter::LabelDir`] the label's directory.
-    /// Links below it never lead out of the image.
+    /// Directory to read: the image's root, or the label's directory with [`Filter::LabelDir`]. Links below it never
+    /// lead out of the image.
     pub root: PathBuf,
     /// The labels of the image's config.
     pub labels: BTreeMap<String, String>,
-    /// What it is.
+    /// The image's reference by digest.
     pub reference: CanonicalRef,
-    /// When it was unpacked; a cache hit keeps the time.
+    /// Time of unpacking; unchanged by a cache hit.
     pub unpacked_at: SystemTime,
 }
 
-/// Pulls images into a cache.
+/// Puller of images into a cache.
 #[derive(Debug)]
 pub struct Puller {
     config: ImageConfig,
-    /// One pull at a time for an owner.
+    /// One pull at a time per owner.
     owners: Locks,
-    turns: Turns,
+    slots: PullSlots,
 }
 
-/// Why one source did not give an image.
+/// Failure to pull an image from one source.
 enum Failure {
-    /// Another source may.
+    /// Another source may have the image.
     Source(RegistryError),
-    /// No other source will.
+    /// No other source can help.
     Final(Error),
 }
 
@@ -71,34 +71,34 @@ impl From<RegistryError> for Failure {
     }
 }
 
-/// Everything a pull reads from its surroundings, read when it starts.
-struct Surroundings {
+/// Configuration files and credentials of a pull, read when it starts.
+struct PullContext {
     sources: Vec<Source>,
     keychain: Keychain,
     trust: Arc<Trust>,
 }
 
-/// What is to be pulled.
+/// Parameters of a pull.
 #[derive(Clone, Copy)]
-struct Order<'a> {
-    place: &'a Shelf,
+struct PullJob<'a> {
+    owner_dir: &'a OwnerDir,
     reference: &'a CanonicalRef,
     label: Option<&'static str>,
     verdict: Option<&'a Verdict>,
 }
 
 impl Puller {
-    /// A puller over a cache directory; what interrupted pulls left there is removed.
+    /// Creates a puller over a cache directory and removes leftovers of interrupted pulls.
     pub fn new(config: ImageConfig) -> Self {
-        cache::sweep(&config.cache_dir, config.durable);
+        cache::remove_leftovers(&config.cache_dir, config.durable);
         Self {
-            turns: Turns::new(config.pulls),
+            slots: PullSlots::new(config.pulls),
             config,
             owners: Locks::default(),
         }
     }
 
-    /// The content a reference names now. Asks the registry only for tags.
+    /// Resolves a reference to a digest. Asks the registry only for tags.
     ///
     /// # Errors
     /// No source that registries.conf allows has the tag.
@@ -107,14 +107,14 @@ impl Puller {
             TagOrDigest::Digest(digest) => return Ok(reference.repository().at(digest.clone())),
             TagOrDigest::Tag(tag) => tag,
         };
-        let given = self.surroundings(reference.repository(), false).await?;
+        let context = self.pull_context(reference.repository(), false).await?;
         let digest = self
-            .first_source(&given, |session| {
+            .try_sources(&context, |session| {
                 async move { Ok(session.digest_of(tag).await?) }.boxed()
             })
             .await
             .map_err(|failure| match failure {
-                Failure::Source(error) => self.explained(error, |source| Error::Resolve {
+                Failure::Source(error) => self.with_secret_problem(error, |source| Error::Resolve {
                     reference: reference.clone(),
                     source,
                 }),
@@ -123,14 +123,13 @@ impl Puller {
         Ok(reference.repository().at(digest))
     }
 
-    /// Says for the status that signatures are not verified, when there is no policy that could ask for it.
-    /// Looks whether the file is there.
+    /// Returns a warning for the status if no signature policy exists. Checks for the file at each call.
     pub fn warning(&self) -> Option<&'static str> {
-        (!policy::is_there(self.config.policy_file.as_deref()))
+        (!policy::exists(self.config.policy_file.as_deref()))
             .then_some("image signatures are not verified, as there is no policy.json")
     }
 
-    /// [`Puller::fetch_as`] for a reference that was given by digest.
+    /// Fetches a reference given by digest, see [`Puller::fetch_as`].
     ///
     /// # Errors
     /// As [`Puller::fetch_as`].
@@ -144,12 +143,12 @@ impl Puller {
             .await
     }
 
-    /// The unpacked content of a reference, from the cache when it is there (no network). Any
-    /// other content of this owner is removed afterwards. The signature policy decides by what was
-    /// `requested`, which may be a tag, and counts for cached content, too.
+    /// Returns the unpacked content of a reference, from the cache without network access if possible. Then removes
+    /// other content of this owner. The signature policy applies to the `requested` reference, which may be a tag, also
+    /// for cached content.
     ///
     /// # Errors
-    /// See [`Error`]; what was there before stays.
+    /// See [`Error`]; the former content stays.
     pub async fn fetch_as(
         &self,
         owner: &str,
@@ -158,24 +157,24 @@ impl Puller {
         filter: Filter,
     ) -> Result<Unpacked, Error> {
         let verdict = self.verdict(requested, reference).await?;
-        let place = self.shelf(owner)?;
-        let _alone = self.owners.lock(owner).await;
+        let owner_dir = self.owner_dir(owner)?;
+        let _lock = self.owners.lock(owner).await;
         let label = match filter {
             Filter::All => None,
             Filter::LabelDir(label) => Some(label),
         };
-        let (looking, digest) = (place.clone(), reference.digest().clone());
-        let found = blocking(move || looking.find(&digest, label)).await?;
+        let (for_lookup, digest) = (owner_dir.clone(), reference.digest().clone());
+        let found = blocking(move || for_lookup.find(&digest, label)).await?;
         let verdict = verdict.as_ref();
-        let accepted = |cached: &Cached| match verdict.filter(|verdict| verdict.wants_signatures()) {
+        let accepted = |cached: &CachedImage| match verdict.filter(|verdict| verdict.requires_signatures()) {
             Some(verdict) => cached.marker.policy == Some(verdict.fingerprint()),
             None => true,
         };
         let cached = match found.filter(accepted) {
             Some(cached) => cached,
             None => {
-                self.pull(Order {
-                    place: &place,
+                self.pull(PullJob {
+                    owner_dir: &owner_dir,
                     reference,
                     label,
                     verdict,
@@ -183,9 +182,9 @@ impl Puller {
                 .await?
             }
         };
-        let (keeping, digest) = (place, reference.digest().clone());
+        let (for_cleanup, digest) = (owner_dir, reference.digest().clone());
         blocking(move || {
-            keeping.keep_only(&digest);
+            for_cleanup.keep_only(&digest);
             Ok(())
         })
         .await?;
@@ -201,21 +200,21 @@ impl Puller {
         })
     }
 
-    /// Removes all content of an owner; none is fine.
+    /// Removes all content of an owner, if there is any.
     ///
     /// # Errors
     /// The cache directory cannot be changed.
     pub async fn forget(&self, owner: &str) -> Result<(), Error> {
-        let place = self.shelf(owner)?;
-        let _alone = self.owners.lock(owner).await;
-        blocking(move || place.clear()).await
+        let owner_dir = self.owner_dir(owner)?;
+        let _lock = self.owners.lock(owner).await;
+        blocking(move || owner_dir.clear()).await
     }
 
-    fn shelf(&self, owner: &str) -> Result<Shelf, Error> {
-        Shelf::of(&self.config.cache_dir, owner, self.config.durable)
+    fn owner_dir(&self, owner: &str) -> Result<OwnerDir, Error> {
+        OwnerDir::new(&self.config.cache_dir, owner, self.config.durable)
     }
 
-    /// What the signature policy says; a refusal that needs no look at signatures is an error.
+    /// Returns the signature policy's verdict. A rejection that needs no signatures is an error.
     async fn verdict(
         &self,
         requested: &Reference,
@@ -225,7 +224,7 @@ impl Puller {
             .await
             .map_err(Error::Policy)?;
         let verdict = policy.map(|policy| policy.verdict(requested));
-        match verdict.as_ref().map_or(Ok(()), Verdict::before) {
+        match verdict.as_ref().map_or(Ok(()), Verdict::reject_early) {
             Ok(()) => Ok(verdict),
             Err(source) => Err(Error::Refused {
                 reference: reference.clone(),
@@ -234,31 +233,34 @@ impl Puller {
         }
     }
 
-    /// The error for what the last source answered, with the trouble of the pull secrets where they
-    /// may be what is missing.
-    fn explained(&self, error: RegistryError, wrap: impl FnOnce(Box<RegistryError>) -> Error) -> Error {
+    /// Wraps the last source's error, with the problem of the pull secrets if credentials may be missing.
+    fn with_secret_problem(
+        &self,
+        error: RegistryError,
+        wrap: impl FnOnce(Box<RegistryError>) -> Error,
+    ) -> Error {
         let denied = matches!(
             error,
             RegistryError::Unauthorized { .. } | RegistryError::Forbidden { .. }
         );
         let failed = wrap(Box::new(error));
-        match self.config.pull_secrets.trouble().filter(|_| denied) {
-            Some(trouble) => Error::PullSecrets {
-                trouble,
+        match self.config.pull_secrets.problems().filter(|_| denied) {
+            Some(problem) => Error::PullSecrets {
+                problem,
                 failed: Box::new(failed),
             },
             None => failed,
         }
     }
 
-    async fn pull(&self, order: Order<'_>) -> Result<Cached, Error> {
-        let reference = order.reference;
-        let given = self.surroundings(reference.repository(), true).await?;
+    async fn pull(&self, job: PullJob<'_>) -> Result<CachedImage, Error> {
+        let reference = job.reference;
+        let context = self.pull_context(reference.repository(), true).await?;
         let pulled = self
-            .first_source(&given, |session| self.pull_in_turn(session, order).boxed())
+            .try_sources(&context, |session| self.pull_in_slot(session, job).boxed())
             .await;
         pulled.map_err(|failure| match failure {
-            Failure::Source(error) => self.explained(error, |source| Error::Pull {
+            Failure::Source(error) => self.with_secret_problem(error, |source| Error::Pull {
                 reference: reference.clone(),
                 source,
             }),
@@ -266,17 +268,17 @@ impl Puller {
         })
     }
 
-    /// Waits for a turn, then pulls within the limit of time.
-    async fn pull_in_turn(&self, session: Session, order: Order<'_>) -> Result<Cached, Failure> {
-        let _turn = self.turns.pull(session.host()).await?;
+    /// Waits for a slot, then pulls within the time limit.
+    async fn pull_in_slot(&self, session: Session, job: PullJob<'_>) -> Result<CachedImage, Failure> {
+        let _slot = self.slots.pull(session.host()).await?;
         let limit = self.config.limits.pull;
         let budget = Budget::until(Instant::now() + limit);
-        // Ends the work on other threads when this future is dropped.
+        // Stops work on other threads when this future is dropped.
         let _guard = budget.guard();
-        let pull = self.pull_from(session, order, &budget);
+        let pull = self.pull_from(session, job, &budget);
         tokio::time::timeout(limit, pull).await.unwrap_or_else(|_| {
             Err(Failure::Final(Error::TooSlow {
-                reference: order.reference.clone(),
+                reference: job.reference.clone(),
                 limit,
             }))
         })
@@ -285,27 +287,27 @@ impl Puller {
     async fn pull_from(
         &self,
         session: Session,
-        order: Order<'_>,
+        job: PullJob<'_>,
         budget: &Budget,
-    ) -> Result<Cached, Failure> {
-        let Order {
-            place,
+    ) -> Result<CachedImage, Failure> {
+        let PullJob {
+            owner_dir,
             reference,
             label,
             verdict,
-        } = order;
+        } = job;
         let limits = &self.config.limits;
         let image = session.image(reference.digest()).await?;
-        if let Some(verdict) = verdict.filter(|verdict| verdict.wants_signatures()) {
-            accept(&session, verdict, reference, &image).await?;
+        if let Some(verdict) = verdict.filter(|verdict| verdict.requires_signatures()) {
+            verify_signatures(&session, verdict, reference, &image).await?;
         }
         let policy = verdict.map(Verdict::fingerprint);
         let filter = label
             .map(|label| directory(label, &image))
             .transpose()
             .map_err(Failure::Final)?;
-        let placing = place.clone();
-        let temporary = blocking(move || placing.temporary())
+        let for_temporary = owner_dir.clone();
+        let temporary = blocking(move || for_temporary.temporary())
             .await
             .map_err(Failure::Final)?;
         let mut layers = Vec::new();
@@ -317,15 +319,15 @@ impl Puller {
             layers.push((file, layer.size));
         }
         tracing::debug!(%reference, registry = session.host(), layers = layers.len(), "transferred");
-        let (place, digest, budget, limits) = (
-            place.clone(),
+        let (owner_dir, digest, budget, limits) = (
+            owner_dir.clone(),
             reference.digest().clone(),
             budget.clone(),
             limits.clone(),
         );
-        let turn = self.turns.unpack().await.map_err(Failure::Final)?;
+        let slot = self.slots.unpack().await.map_err(Failure::Final)?;
         let unpack = move || {
-            let _turn = turn;
+            let _slot = slot;
             let content = temporary.path().join("content");
             let root = content.join(ROOT);
             fs::create_dir_all(&root).map_err(|source| Error::Cache {
@@ -352,7 +354,7 @@ impl Puller {
                 .map(|(label, parts)| {
                     let directory: PathBuf = parts.iter().collect();
                     let shown = directory.display().to_string();
-                    // The directory itself must not be a link to elsewhere in the image.
+                    // The directory itself must not be a link to another part of the image.
                     if real_directory(&root, &parts) {
                         Ok((label.to_owned(), shown))
                     } else {
@@ -363,7 +365,7 @@ impl Puller {
                     }
                 })
                 .transpose()?;
-            place.publish(
+            owner_dir.publish(
                 &content,
                 &digest,
                 &Marker {
@@ -376,21 +378,21 @@ impl Puller {
         blocking(unpack).await.map_err(Failure::Final)
     }
 
-    /// Tries every source, in the schemes it allows; the last one's failure is reported.
+    /// Tries every source with its schemes; returns the last failure.
     ///
-    /// `work` is boxed: the compiler cannot see that the future of a borrowing `AsyncFn` may move between threads.
-    async fn first_source<'w, T>(
+    /// `work` is boxed: the compiler cannot see that the future of a borrowing `AsyncFn` is `Send`.
+    async fn try_sources<'w, T>(
         &self,
-        given: &Surroundings,
+        context: &PullContext,
         work: impl Fn(Session) -> BoxFuture<'w, Result<T, Failure>>,
     ) -> Result<T, Failure> {
         let config = &self.config;
         let mut last = None;
-        for source in &given.sources {
+        for source in &context.sources {
             let repository = &source.repository;
             let host = repository.domain();
-            // What the administrator names is meant, wherever it is.
-            let hosts = if source.named || self.plain_http(host) {
+            // A host that the administrator names is allowed wherever it is.
+            let hosts = if source.listed || self.plain_http(host) {
                 config.hosts.clone().allowing(host)
             } else {
                 config.hosts.clone()
@@ -399,8 +401,8 @@ impl Puller {
             for scheme in self.schemes(source) {
                 let options = SessionOptions {
                     scheme: *scheme,
-                    credentials: given.keychain.find(repository).cloned(),
-                    trust: given.trust.clone(),
+                    credentials: context.keychain.find(repository).cloned(),
+                    trust: context.trust.clone(),
                     hosts: hosts.clone(),
                     token_hosts: &config.token_hosts,
                     limits: &config.limits,
@@ -416,7 +418,7 @@ impl Puller {
                     Err(Failure::Source(error)) => {
                         tracing::debug!(%repository, ?scheme, %error, "source failed");
                         let next_scheme = error.unreachable();
-                        // What HTTPS said is the better report than that HTTP is refused too.
+                        // The failure over HTTPS is more informative than that of HTTP.
                         if *scheme != Scheme::Http || self.schemes(source).len() == 1 || !error.unreachable()
                         {
                             last = Some(error);
@@ -449,7 +451,7 @@ impl Puller {
         self.config.plain_http.iter().any(|plain| plain == host)
     }
 
-    async fn surroundings(&self, repository: &Repository, by_digest: bool) -> Result<Surroundings, Error> {
+    async fn pull_context(&self, repository: &Repository, by_digest: bool) -> Result<PullContext, Error> {
         let config = &self.config;
         let registries = Registries::read(config.registries_conf.as_ref())
             .await
@@ -467,7 +469,7 @@ impl Puller {
         let (for_all, certs_d) = (config.ca_dir.clone(), config.certs_d.clone());
         let read = move || Trust::read(for_all.as_deref(), &certs_d).map_err(Error::Authorities);
         let trust = Arc::new(blocking(read).await?);
-        Ok(Surroundings {
+        Ok(PullContext {
             sources: found.sources,
             keychain,
             trust,
@@ -475,8 +477,8 @@ impl Puller {
     }
 }
 
-/// Verifies that the image is signed as the policy requires: its index, or its own manifest.
-async fn accept(
+/// Verifies the signatures of the image that the policy requires: of its index or of its own manifest.
+async fn verify_signatures(
     session: &Session,
     verdict: &Verdict,
     reference: &CanonicalRef,
@@ -486,20 +488,20 @@ async fn accept(
     if image.digest != *reference.digest() {
         digests.push(&image.digest);
     }
-    let mut attached = Vec::new();
+    let mut signatures = Vec::new();
     for digest in &digests {
-        attached.extend(session.attached(digest).await?);
+        signatures.extend(session.signatures(digest).await?);
     }
     let refused = |source| Error::Refused {
         reference: reference.clone(),
         source: Box::new(source),
     };
     verdict
-        .check(&digests, &attached)
+        .check(&digests, &signatures)
         .map_err(|source| Failure::Final(refused(source)))
 }
 
-/// The directory that a label of the image names.
+/// Returns the directory that a label of the image names.
 fn directory(label: &'static str, image: &Image) -> Result<(&'static str, Vec<OsString>), Error> {
     let value = image.labels.get(label).ok_or(Error::MissingLabel { label })?;
     let parts = value.split('/').filter(|part| !part.is_empty() && *part != ".");
@@ -512,7 +514,7 @@ fn directory(label: &'static str, image: &Image) -> Result<(&'static str, Vec<Os
     Ok((label, parts.map(OsString::from).collect()))
 }
 
-/// Whether these parts lead to a directory without following a link.
+/// Reports whether these parts lead to a directory without following a link.
 fn real_directory(root: &Path, parts: &[OsString]) -> bool {
     let mut path = root.to_owned();
     parts.iter().all(|part| {
@@ -521,7 +523,7 @@ fn real_directory(root: &Path, parts: &[OsString]) -> bool {
     })
 }
 
-/// Runs file work off the async threads.
+/// Runs file work on a blocking thread.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {

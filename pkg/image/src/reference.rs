@@ -1,20 +1,19 @@
-//! Image references as the controllers take them: everything spelled out.
+//! Fully qualified image references.
 //!
-//! The grammar is that of the distribution project. Unlike the docker command line, no part is
-//! filled in: `nginx` and `docker.io/nginx` are refused because a reader could not tell where they
-//! come from. Exactly one of tag and digest must be there. Values of these types are safe to put
-//! into URLs; a [`Digest`] is also safe as a file name.
+//! The grammar is that of the distribution project. Unlike the docker command line, no part is defaulted: `nginx` and
+//! `docker.io/nginx` are rejected because they do not show where they come from. Exactly one of tag and digest is
+//! required. Values of these types are safe in URLs; a [`Digest`] is also safe as a file name.
 
 use std::{fmt, str::FromStr};
 
 use data_encoding::HEXLOWER;
 
-/// Longest repository name, domain and path together, in bytes.
+/// Maximum length of a repository name, domain and path together, in bytes.
 const NAME_BYTES: usize = 255;
-/// Longest tag in bytes.
+/// Maximum length of a tag, in bytes.
 const TAG_BYTES: usize = 128;
 
-/// A reference to an image by tag or by digest.
+/// Reference to an image by tag or by digest.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Reference {
     repository: Repository,
@@ -28,30 +27,30 @@ pub struct Repository {
     path: String,
 }
 
-/// What selects an image within its repository.
+/// Version of an image within its repository.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TagOrDigest {
-    /// A name that may move.
+    /// Name that may move.
     Tag(String),
-    /// The content itself.
+    /// Digest of the content.
     Digest(Digest),
 }
 
-/// A reference that names its content: `repository@algorithm:hex`.
+/// Reference by digest: `repository@algorithm:hex`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CanonicalRef {
     repository: Repository,
     digest: Digest,
 }
 
-/// A content digest, sha256 or sha512, in lower-case hex.
+/// Content digest, sha256 or sha512, in lower-case hex.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest {
     algorithm: Algorithm,
     hex: String,
 }
 
-/// The hash of a [`Digest`].
+/// Hash function of a [`Digest`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Algorithm {
     /// 64 hex digits.
@@ -60,26 +59,26 @@ pub enum Algorithm {
     Sha512,
 }
 
-/// Why a text is no reference. All of these need an edit by the user.
+/// Invalid reference. Only the user can fix it.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ReferenceError {
-    /// Parts are left out that would have to be guessed.
+    /// Parts are missing that would have to be guessed.
     #[error("error parsing image reference {0:?}: repository name must be canonical")]
     NotCanonical(String),
-    /// Not in the grammar.
+    /// The text does not match the grammar.
     #[error("error parsing image reference {reference:?}: {cause}")]
     Invalid {
         /// The text.
         reference: String,
-        /// Which rule it breaks.
+        /// The violated rule.
         cause: &'static str,
     },
-    /// A name alone.
+    /// Neither tag nor digest.
     #[error(
         "error creating reference: Docker reference {0} is not for an unknown digest case; tag or digest is needed"
     )]
     NoVersion(String),
-    /// A tag and a digest, which could contradict each other.
+    /// Both tag and digest, which could contradict each other.
     #[error(
         "error creating reference: Docker references with both a tag and digest are currently not supported"
     )]
@@ -87,22 +86,22 @@ pub enum ReferenceError {
 }
 
 impl Reference {
-    /// Registry and path.
+    /// Returns registry and path.
     pub fn repository(&self) -> &Repository {
         &self.repository
     }
 
-    /// Tag or digest.
+    /// Returns the tag or digest.
     pub fn version(&self) -> &TagOrDigest {
         &self.version
     }
 
-    /// Whether the reference names its content, so that trying again cannot give another.
+    /// Reports whether the reference has a digest, so that a retry gives the same content.
     pub fn by_digest(&self) -> bool {
         matches!(self.version, TagOrDigest::Digest(_))
     }
 
-    /// The canonical form when the reference is by digest.
+    /// Returns the canonical form of a reference by digest.
     pub fn canonical(&self) -> Option<CanonicalRef> {
         match &self.version {
             TagOrDigest::Digest(digest) => Some(self.repository.at(digest.clone())),
@@ -112,17 +111,17 @@ impl Reference {
 }
 
 impl Repository {
-    /// Host with an optional port, as given.
+    /// Returns the host with its port, if given.
     pub fn domain(&self) -> &str {
         &self.domain
     }
 
-    /// Path below the host.
+    /// Returns the path below the host.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// This repository's content with a digest.
+    /// Returns the reference to a digest in this repository.
     #[must_use]
     pub fn at(&self, digest: Digest) -> CanonicalRef {
         CanonicalRef {
@@ -131,7 +130,7 @@ impl Repository {
         }
     }
 
-    /// A repository from a text such as `registry:5000/team/app`, without tag or digest.
+    /// Parses a repository such as `registry:5000/team/app`, without tag or digest.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (domain, path) = text.split_once('/')?;
         (valid_domain(domain) && valid_path(path) && text.len() <= NAME_BYTES).then(|| Self {
@@ -142,25 +141,25 @@ impl Repository {
 }
 
 impl CanonicalRef {
-    /// Registry and path.
+    /// Returns registry and path.
     pub fn repository(&self) -> &Repository {
         &self.repository
     }
 
-    /// The digest.
+    /// Returns the digest.
     pub fn digest(&self) -> &Digest {
         &self.digest
     }
 }
 
 impl Digest {
-    /// A digest from its algorithm and raw hash.
+    /// Creates a digest from its algorithm and raw hash.
     pub(crate) fn from_hash(algorithm: Algorithm, hash: &[u8]) -> Self {
         let hex = HEXLOWER.encode(hash);
         Self { algorithm, hex }
     }
 
-    /// Its hash function.
+    /// Returns the hash function.
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
@@ -280,7 +279,7 @@ impl FromStr for Reference {
             return Err(invalid(FORMAT));
         }
         let spelled_out = match name.split_once('/') {
-            // Without any of these marks the first part is a path on the default registry.
+            // Without any of these characters the first part is a path on the default registry.
             Some((domain, _)) => {
                 domain.contains(['.', ':'])
                     || domain == "localhost"
@@ -323,7 +322,7 @@ impl FromStr for Reference {
     }
 }
 
-/// Dot-separated labels or an IPv6 address in brackets, with an optional port.
+/// Checks a domain: dot-separated labels or an IPv6 address in brackets, with an optional port.
 fn valid_domain(domain: &str) -> bool {
     let digits = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
     if let Some(rest) = domain.strip_prefix('[') {
@@ -349,7 +348,7 @@ fn valid_domain(domain: &str) -> bool {
         })
 }
 
-/// Lower-case words joined by `.`, `_`, `__` or dashes; parts joined by slashes.
+/// Checks a path: lower-case words joined by `.`, `_`, `__` or dashes; parts joined by slashes.
 fn valid_path(path: &str) -> bool {
     path.split('/').all(|part| {
         let word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
@@ -372,7 +371,7 @@ fn valid_tag(tag: &str) -> bool {
         && tag.bytes().all(|byte| word(byte) || matches!(byte, b'.' | b'-'))
 }
 
-/// The grammar's loose form of a digest; [`Digest`] is stricter and gives better reasons.
+/// Checks the grammar's loose form of a digest; [`Digest`] is stricter and has better messages.
 fn looks_like_digest(text: &str) -> bool {
     text.split_once(':').is_some_and(|(algorithm, hex)| {
         algorithm.split(['-', '_', '+', '.']).all(|part| {

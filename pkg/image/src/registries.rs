@@ -1,8 +1,8 @@
-//! registries.conf, version 2: where to pull from in place of what a reference says.
+//! registries.conf, version 2: mirrors and rewrites of registries.
 //!
-//! Read again for every pull, so that edits count at once. What matters here is `prefix`,
-//! `location`, `insecure`, `blocked`, `mirror` with `pull-from-mirror`, and
-//! `mirror-by-digest-only`; short names are never completed, so the rest is passed over.
+//! The files are read again for every pull, so that edits apply at once. The supported keys are `prefix`, `location`,
+//! `insecure`, `blocked`, `mirror` with `pull-from-mirror`, and `mirror-by-digest-only`. Other keys are ignored, since
+//! short names are never completed.
 
 use std::{
     io,
@@ -13,43 +13,43 @@ use serde::{Deserialize, de::IgnoredAny};
 
 use crate::reference::Repository;
 
-/// The file when nothing else is said.
+/// Default path.
 const DEFAULT_FILE: &str = "/etc/containers/registries.conf";
-/// The user's own, below the home directory.
+/// Path of the user's file, below the home directory.
 const USER_FILE: &str = ".config/containers/registries.conf";
-/// Names another file.
+/// Environment variable that overrides the path.
 const FILE_VARIABLE: &str = "CONTAINERS_REGISTRIES_CONF";
-/// Larger files are refused.
-const FILE_BYTES: u64 = 4 * 1024 * 1024;
+/// Maximum size of a file, in bytes.
+const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Why registries.conf cannot be used.
+/// Failure to use registries.conf.
 #[derive(Debug, thiserror::Error)]
 pub enum RegistriesError {
-    /// The file or its directory is there, or was named, but cannot be read.
+    /// The file or its directory exists or was named, but cannot be read.
     #[error("{path} cannot be read")]
     Read {
         /// The file or directory.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// A rule that contradicts itself.
+    /// A rule is inconsistent.
     #[error("{path} cannot be used: registry {registry:?}: {cause}")]
     Rule {
         /// The file.
         path: PathBuf,
         /// The rule's prefix, or its location.
         registry: String,
-        /// What is wrong with it.
+        /// The violated constraint.
         cause: &'static str,
     },
-    /// Not the format.
+    /// The file has another format.
     #[error("{path} is not a registries.conf of version 2")]
     Malformed {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: Box<toml::de::Error>,
     },
@@ -59,7 +59,7 @@ pub enum RegistriesError {
 struct File {
     #[serde(default)]
     registry: Vec<Registry>,
-    /// Version 1 of the format, which is refused.
+    /// Version 1 of the format, which is rejected.
     registries: Option<IgnoredAny>,
 }
 
@@ -102,31 +102,31 @@ enum PullFromMirror {
     TagOnly,
 }
 
-/// The rules of all files.
+/// Rules of all files.
 #[derive(Debug, Default)]
 pub(crate) struct Registries(Vec<Registry>);
 
-/// One place to pull from.
+/// Location to pull from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Source {
-    /// Where.
+    /// Repository at this location.
     pub(crate) repository: Repository,
-    /// Whether an unverified certificate, or plain HTTP, will do.
+    /// Accepts an unverified certificate or plain HTTP.
     pub(crate) insecure: bool,
-    /// Whether a file names this host as a place to pull from.
-    pub(crate) named: bool,
+    /// A file names this host as a location.
+    pub(crate) listed: bool,
 }
 
-/// The places to pull a repository from, best first.
+/// Locations to pull a repository from, in order.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Sources {
     pub(crate) sources: Vec<Source>,
-    /// The rule that forbids the place the reference itself names: its prefix and file.
+    /// Prefix and file of the rule that blocks the reference's own location.
     pub(crate) blocked: Option<(String, String)>,
 }
 
 impl Registry {
-    /// What is wrong with the rule, if anything.
+    /// Checks the consistency of the rule.
     fn check(&self) -> Result<(), &'static str> {
         const SCHEME: &str = "a location has no scheme: write HOST[:PORT][/PATH]";
         if self.prefix.contains("://") || self.location.contains("://") {
@@ -158,20 +158,20 @@ impl Registry {
 }
 
 impl Registries {
-    /// Reads the named file, else the environment's, else the user's, else the system's, and
-    /// `<file>.d/*.conf` beside it. Only a file that nobody named may be missing.
+    /// Reads the named file, else the environment's, else the user's, else the system's, and `<file>.d/*.conf` beside
+    /// it. Only the default files may be missing.
     pub(crate) async fn read(file: Option<&PathBuf>) -> Result<Self, RegistriesError> {
-        let named = file.cloned().or_else(|| {
+        let listed = file.cloned().or_else(|| {
             std::env::var_os(FILE_VARIABLE)
                 .filter(|value| !value.is_empty())
                 .map(PathBuf::from)
         });
-        let optional = named.is_none();
-        let path = named
-            .or_else(users)
+        let optional = listed.is_none();
+        let path = listed
+            .or_else(user_file)
             .unwrap_or_else(|| PathBuf::from(DEFAULT_FILE));
         let mut rules = Self::default();
-        match crate::cache::read_capped(&path, FILE_BYTES).await {
+        match crate::cache::read_capped(&path, MAX_FILE_BYTES).await {
             Ok(bytes) => rules.add(&path, &bytes)?,
             Err(error) if optional && error.kind() == io::ErrorKind::NotFound => {}
             Err(source) => return Err(RegistriesError::Read { path, source }),
@@ -179,7 +179,7 @@ impl Registries {
         let mut directory = path.into_os_string();
         directory.push(".d");
         for path in drop_ins(Path::new(&directory)).await? {
-            match crate::cache::read_capped(&path, FILE_BYTES).await {
+            match crate::cache::read_capped(&path, MAX_FILE_BYTES).await {
                 Ok(bytes) => rules.add(&path, &bytes)?,
                 Err(source) => return Err(RegistriesError::Read { path, source }),
             }
@@ -187,7 +187,7 @@ impl Registries {
         Ok(rules)
     }
 
-    /// Adds the rules of one file; for one prefix the later file counts.
+    /// Adds the rules of one file; a later file replaces the rule of a prefix.
     pub(crate) fn add(&mut self, path: &Path, bytes: &[u8]) -> Result<(), RegistriesError> {
         let file: File = toml::from_slice(bytes).map_err(|source| RegistriesError::Malformed {
             path: path.to_owned(),
@@ -219,17 +219,17 @@ impl Registries {
         let name = repository.to_string();
         self.0
             .iter()
-            .filter(|registry| matched(&name, repository.domain(), &registry.prefix).is_some())
+            .filter(|registry| matched_length(&name, repository.domain(), &registry.prefix).is_some())
             .max_by_key(|registry| registry.prefix.len())
     }
 
-    /// Where to pull a repository from: mirrors in order, then its own place unless blocked.
+    /// Returns the locations of a repository: mirrors in order, then its own location unless blocked.
     pub(crate) fn sources(&self, repository: &Repository, by_digest: bool) -> Sources {
         let Some(rule) = self.rule(repository) else {
             let own = Source {
                 repository: repository.clone(),
                 insecure: false,
-                named: self.names(repository),
+                listed: self.lists_host(repository),
             };
             return Sources {
                 sources: vec![own],
@@ -256,7 +256,7 @@ impl Registries {
         Sources { sources, blocked }
     }
 
-    /// The repository at another place; `None` when that is no place, or itself blocked.
+    /// Returns the repository at another location; `None` if the location is invalid or blocked.
     fn source(
         &self,
         repository: &Repository,
@@ -264,32 +264,32 @@ impl Registries {
         location: &str,
         insecure: bool,
     ) -> Option<Source> {
-        let moved = if location.is_empty() {
+        let rewritten = if location.is_empty() {
             repository.clone()
         } else {
             let name = repository.to_string();
-            let length = matched(&name, repository.domain(), &rule.prefix)?;
+            let length = matched_length(&name, repository.domain(), &rule.prefix)?;
             let text = format!("{}{}", location.trim_end_matches('/'), name.get(length..)?);
-            let Some(moved) = Repository::parse(&text) else {
-                tracing::warn!(location = text, "no repository: this location is left out");
+            let Some(rewritten) = Repository::parse(&text) else {
+                tracing::warn!(location = text, "skipping a location that is not a repository");
                 return None;
             };
-            moved
+            rewritten
         };
-        let own_rule = self.rule(&moved).filter(|own| own.prefix != rule.prefix);
+        let own_rule = self.rule(&rewritten).filter(|own| own.prefix != rule.prefix);
         if own_rule.is_some_and(|own| own.blocked) {
             return None;
         }
         let insecure = insecure || own_rule.is_some_and(|own| own.insecure);
         Some(Source {
-            named: self.names(&moved),
-            repository: moved,
+            listed: self.lists_host(&rewritten),
+            repository: rewritten,
             insecure,
         })
     }
 
-    /// Whether a rule has this host for a location.
-    fn names(&self, repository: &Repository) -> bool {
+    /// Reports whether a rule names this host as a location.
+    fn lists_host(&self, repository: &Repository) -> bool {
         let host = |location: &str| location.split('/').next() == Some(repository.domain());
         self.0
             .iter()
@@ -297,17 +297,17 @@ impl Registries {
     }
 }
 
-/// The user's own file, when there is one.
-fn users() -> Option<PathBuf> {
+/// Returns the user's own file, if it exists.
+fn user_file() -> Option<PathBuf> {
     let home = std::env::var_os("HOME").filter(|home| !home.is_empty())?;
     let path = Path::new(&home).join(USER_FILE);
     path.is_file().then_some(path)
 }
 
-/// How much of a repository's name a prefix stands for.
-fn matched(name: &str, domain: &str, prefix: &str) -> Option<usize> {
+/// Returns the length of the part of a repository's name that a prefix matches.
+fn matched_length(name: &str, domain: &str, prefix: &str) -> Option<usize> {
     if let Some(suffix) = prefix.strip_prefix('*') {
-        // `*.example.com` stands for any host below; it takes no path.
+        // `*.example.com` matches any host below; it has no path.
         let host = domain.rsplit_once(':').map_or(domain, |(host, _)| host);
         return (suffix.starts_with('.') && (domain.ends_with(suffix) || host.ends_with(suffix)))
             .then_some(domain.len());
@@ -349,7 +349,7 @@ mod tests {
         rules
     }
 
-    fn places(rules: &Registries, name: &str, by_digest: bool) -> Vec<String> {
+    fn locations(rules: &Registries, name: &str, by_digest: bool) -> Vec<String> {
         let sources = rules
             .sources(&Repository::parse(name).unwrap(), by_digest)
             .sources;
@@ -362,7 +362,7 @@ mod tests {
     #[test]
     fn without_rules_the_reference_is_the_place() {
         assert_eq!(
-            places(&Registries::default(), "quay.io/a/b", true),
+            locations(&Registries::default(), "quay.io/a/b", true),
             ["quay.io/a/b"]
         );
     }
@@ -389,19 +389,22 @@ mod tests {
             "#,
         );
         assert_eq!(
-            places(&rules, "quay.io/a/b", true),
+            locations(&rules, "quay.io/a/b", true),
             ["mirror.example:5000/quay/a/b!", "quay.io/a/b"]
         );
         assert_eq!(
-            places(&rules, "quay.io/a/b", false),
+            locations(&rules, "quay.io/a/b", false),
             ["mirror.example:5000/quay/a/b!", "tags.example/a/b", "quay.io/a/b"]
         );
         assert_eq!(
-            places(&rules, "quay.io/team/x", true),
+            locations(&rules, "quay.io/team/x", true),
             ["digests.example/x", "other.example/moved/x"]
         );
-        assert_eq!(places(&rules, "quay.io/team/x", false), ["other.example/moved/x"]);
-        assert_eq!(places(&rules, "quay.io/teammate/x", false).len(), 3);
+        assert_eq!(
+            locations(&rules, "quay.io/team/x", false),
+            ["other.example/moved/x"]
+        );
+        assert_eq!(locations(&rules, "quay.io/teammate/x", false).len(), 3);
     }
 
     #[test]
@@ -420,14 +423,14 @@ mod tests {
             location = "mirror.example"
             "#,
         );
-        assert_eq!(places(&rules, "quay.io/a/b", true), ["127.0.0.1:5000/a/b"]);
+        assert_eq!(locations(&rules, "quay.io/a/b", true), ["127.0.0.1:5000/a/b"]);
         let sources = rules.sources(&Repository::parse("a.example:5000/b").unwrap(), true);
         assert!(sources.sources.is_empty());
         assert_eq!(
             sources.blocked,
             Some(("*.example".to_owned(), "test.conf".to_owned()))
         );
-        assert_eq!(places(&rules, "example/b", true), ["example/b"]);
+        assert_eq!(locations(&rules, "example/b", true), ["example/b"]);
     }
 
     #[test]
@@ -441,14 +444,14 @@ mod tests {
             location = "127.0.0.1:5000"
             "#,
         );
-        let named = |name: &str| -> Vec<bool> {
+        let listed = |name: &str| -> Vec<bool> {
             let sources = rules.sources(&Repository::parse(name).unwrap(), true).sources;
-            sources.iter().map(|source| source.named).collect()
+            sources.iter().map(|source| source.listed).collect()
         };
-        assert_eq!(named("quay.io/a"), [true, true]);
-        assert_eq!(named("127.0.0.1:5000/a"), [true]);
-        assert_eq!(named("127.0.0.1:5001/a"), [false]);
-        assert_eq!(named("ghcr.io/a"), [false]);
+        assert_eq!(listed("quay.io/a"), [true, true]);
+        assert_eq!(listed("127.0.0.1:5000/a"), [true]);
+        assert_eq!(listed("127.0.0.1:5001/a"), [false]);
+        assert_eq!(listed("ghcr.io/a"), [false]);
     }
 
     #[test]
@@ -482,7 +485,7 @@ mod tests {
         std::fs::write(drop_ins.join("2.conf"), rule(true)).unwrap();
         std::fs::write(drop_ins.join("3.txt"), "nothing of ours").unwrap();
         let rules = Registries::read(Some(&file)).await.unwrap();
-        assert_eq!(places(&rules, "quay.io/a", true), ["quay.io/a!"]);
+        assert_eq!(locations(&rules, "quay.io/a", true), ["quay.io/a!"]);
         assert!(Registries::read(Some(&folder.path().join("none"))).await.is_err());
     }
 
@@ -495,7 +498,7 @@ mod tests {
                 b"[[registry]]\nlocation = \"quay.io\"\ninsecure = true\n",
             )
             .unwrap();
-        assert_eq!(places(&rules, "quay.io/a", true), ["quay.io/a!"]);
+        assert_eq!(locations(&rules, "quay.io/a", true), ["quay.io/a!"]);
         assert!(rules.add(Path::new("bad.conf"), b"[[registry]\n").is_err());
     }
 }

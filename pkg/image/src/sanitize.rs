@@ -1,16 +1,16 @@
-//! Keeps error texts the same from one try to the next.
+//! Removes the parts of error texts that vary between attempts.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// A connection's two ends: the near port differs at every try.
+/// Endpoints of a connection: the local port differs at every attempt.
 static ENDS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     const END: &str = r"((?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}|\[[0-9a-fA-F:]+\])(?::\d+)?)";
     Regex::new(&format!("(read|write) (tcp|udp) {END}->{END}(: )?")).ok()
 });
 
-/// The text without the ends of connections.
+/// Returns the text without the endpoints of connections.
 pub fn stable(text: &str) -> String {
     match ENDS.as_ref() {
         Some(ends) => ends.replace_all(text, "").into_owned(),

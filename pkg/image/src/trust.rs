@@ -1,10 +1,9 @@
-//! Whom to trust for a registry, and the certificate to present to it.
+//! TLS trust and client certificates of registries.
 //!
-//! The directory of `--pull-cas-dir` counts for all registries, as upstream has it: its `*.crt`
-//! files are authorities, a `NAME.cert` with its `NAME.key` is what we present. For one registry
-//! alone the same files are in `certs.d/HOST[:PORT]/`, the first of several places that has such a
-//! directory. What is not the registry itself, such as the target of a redirect, is never
-//! presented the certificate of the directory for all.
+//! The directory of `--pull-cas-dir` applies to all registries, as in upstream: its `*.crt` files are authorities, and
+//! a `NAME.cert` with its `NAME.key` is the client certificate. The same files in `certs.d/HOST[:PORT]/` apply to one
+//! registry; the first of several such directories wins. Other hosts, such as the target of a redirect, never receive
+//! the client certificate of the directory for all.
 
 use std::{
     fs::{self, File},
@@ -16,10 +15,10 @@ use olm_runtime::tls::{self, TlsError};
 use rustls::ClientConfig;
 use rustls_pki_types::CertificateDer;
 
-/// Larger files are no certificates.
-const FILE_BYTES: u64 = 4 * 1024 * 1024;
+/// Maximum size of a certificate file, in bytes.
+const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 
-/// What holds for all hosts of a pull.
+/// Trust settings for all hosts of a pull.
 pub(crate) struct Trust {
     base: ClientConfig,
     authorities: Vec<CertificateDer<'static>>,
@@ -27,7 +26,7 @@ pub(crate) struct Trust {
     certs_d: Vec<PathBuf>,
 }
 
-/// A certificate to present and its key, PEM.
+/// Client certificate and its key, PEM.
 #[derive(Clone)]
 pub(crate) struct Identity {
     certificate: Vec<u8>,
@@ -35,58 +34,62 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// Both in one text.
+    /// Returns certificate and key in one text.
     pub(crate) fn pem(&self) -> Vec<u8> {
         [&self.certificate, b"\n".as_slice(), &self.key].concat()
     }
 }
 
 impl Trust {
-    /// Reads the directory for all registries. Reads files: not for async threads.
-    pub(crate) fn read(for_all: Option<&Path>, certs_d: &[PathBuf]) -> Result<Self, TlsError> {
+    /// Reads the directory for all registries. Blocks on the disk.
+    pub(crate) fn read(global: Option<&Path>, certs_d: &[PathBuf]) -> Result<Self, TlsError> {
         tls::install_provider();
-        let authorities = for_all.map(tls::authorities_in).transpose()?.unwrap_or_default();
+        let authorities = global.map(tls::authorities_in).transpose()?.unwrap_or_default();
         Ok(Self {
             base: tls::client_config(&authorities)?,
             authorities,
-            identity: for_all.map(identity).transpose()?.flatten(),
+            identity: global.map(identity).transpose()?.flatten(),
             certs_d: certs_d.to_owned(),
         })
     }
 
-    /// The TLS for one host and what to present to it; `own` when it is the registry itself.
-    /// Reads files: not for async threads.
-    pub(crate) fn of(&self, host: &str, own: bool) -> Result<(ClientConfig, Option<Identity>), TlsError> {
-        let mut presented = self.identity.clone().filter(|_| own);
+    /// Returns the TLS configuration and client certificate for a host; `is_registry` if it is the registry itself. Blocks on
+    /// the disk.
+    pub(crate) fn for_host(
+        &self,
+        host: &str,
+        is_registry: bool,
+    ) -> Result<(ClientConfig, Option<Identity>), TlsError> {
+        let mut client_identity = self.identity.clone().filter(|_| is_registry);
         let mut config = self.base.clone();
         if let Some(directory) = self.directory(host) {
-            if has(&directory, &["crt", "pem"])? {
+            if has_files(&directory, &["crt", "pem"])? {
                 let mut all = self.authorities.clone();
                 all.extend(tls::authorities_in(&directory)?);
                 config = tls::client_config(&all)?;
             }
-            presented = identity(&directory)?.or(presented);
+            client_identity = identity(&directory)?.or(client_identity);
         }
-        if let Some(Identity { certificate, key }) = &presented {
+        if let Some(Identity { certificate, key }) = &client_identity {
             config = tls::with_identity(config, certificate, key)?;
         }
-        Ok((config, presented))
+        Ok((config, client_identity))
     }
 
     fn directory(&self, host: &str) -> Option<PathBuf> {
-        // The name of a redirect's target is foreign: it must be one part of a path, and no dots.
+        // The name of a redirect's target is untrusted: it must be one path component, and not dots.
         let plain = !host.is_empty() && !host.starts_with('.') && !host.contains(['/', '\0']);
-        let mut places = self.certs_d.iter().map(|place| place.join(host));
-        places.find(|place| plain && place.is_dir())
+        let mut candidates = self.certs_d.iter().map(|directory| directory.join(host));
+        candidates.find(|directory| plain && directory.is_dir())
     }
 }
 
-/// Where container tools keep the certificates of single registries.
+/// Returns the directories of per-registry certificates of container tools.
 pub(crate) fn default_certs_d() -> Vec<PathBuf> {
     let home = std::env::var_os("HOME").filter(|value| !value.is_empty());
-    let own = home.map(|home| Path::new(&home).join(".config/containers/certs.d"));
+    let is_registry = home.map(|home| Path::new(&home).join(".config/containers/certs.d"));
     let system = ["/etc/containers/certs.d", "/etc/docker/certs.d"].map(PathBuf::from);
-    own.into_iter().chain(system).collect()
+    is_registry.into_iter().chain(system).collect()
 }
 
 fn files(directory: &Path) -> Result<Vec<PathBuf>, TlsError> {
@@ -103,7 +106,7 @@ fn files(directory: &Path) -> Result<Vec<PathBuf>, TlsError> {
     Ok(paths)
 }
 
-fn has(directory: &Path, extensions: &[&str]) -> Result<bool, TlsError> {
+fn has_files(directory: &Path, extensions: &[&str]) -> Result<bool, TlsError> {
     let fits = |path: &PathBuf| {
         let extension = path.extension().and_then(|extension| extension.to_str());
         extension.is_some_and(|extension| extensions.contains(&extension))
@@ -111,7 +114,7 @@ fn has(directory: &Path, extensions: &[&str]) -> Result<bool, TlsError> {
     Ok(files(directory)?.iter().any(fits))
 }
 
-/// The first certificate of a directory with its key.
+/// Returns the first certificate of a directory with its key.
 fn identity(directory: &Path) -> Result<Option<Identity>, TlsError> {
     let is_certificate = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "cert");
     let Some(path) = files(directory)?.into_iter().find(is_certificate) else {
@@ -126,7 +129,7 @@ fn identity(directory: &Path) -> Result<Option<Identity>, TlsError> {
 fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
     let mut bytes = Vec::new();
     File::open(path)
-        .and_then(|file| file.take(FILE_BYTES).read_to_end(&mut bytes))
+        .and_then(|file| file.take(MAX_FILE_BYTES).read_to_end(&mut bytes))
         .map_err(|source| TlsError::Read {
             path: path.to_owned(),
             source,

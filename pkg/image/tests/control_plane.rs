@@ -1,4 +1,4 @@
-//! Pull secrets as a cluster has them, read with the rights that the controllers have.
+//! Pull secrets in a cluster, read with the controllers' permissions.
 
 #![allow(
     clippy::unwrap_used,
@@ -16,7 +16,7 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig},
 };
 use olm_harness::{ControlPlane, ImageBuilder, Registry, RegistryOptions, eventually};
-use olm_image::{HostPolicy, ImageConfig, PullSecrets, Puller, follow_pull_secrets};
+use olm_image::{HostPolicy, ImageConfig, PullSecrets, Puller, watch_pull_secrets};
 use olm_runtime::args::NamespacedName;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -70,7 +70,7 @@ async fn pull_secrets_are_followed() {
     let name = |name: &str| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
     apply(&admin, None, name(NAMESPACE)).await;
     apply(&admin, Some(NAMESPACE), account(&[])).await;
-    // What config/rbac gives the controllers in their own namespace.
+    // Permissions that config/rbac grants the controllers in their own namespace.
     let role = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "controller"},
         "rules": [{"apiGroups": [""], "resources": ["secrets", "serviceaccounts"], "verbs": ["get", "list", "watch"]}],
@@ -91,13 +91,13 @@ async fn pull_secrets_are_followed() {
     config.auth_info.impersonate_groups = Some(vec!["system:authenticated".to_owned()]);
     let client = Client::try_from(config).unwrap();
 
-    let secrets = PullSecrets::awaited();
+    let secrets = PullSecrets::unloaded();
     let global = NamespacedName {
         namespace: NAMESPACE.to_owned(),
         name: "global".to_owned(),
     };
     let shutdown = CancellationToken::new();
-    let following = tokio::spawn(follow_pull_secrets(
+    let following = tokio::spawn(watch_pull_secrets(
         client,
         Some(global),
         secrets.clone(),
@@ -139,7 +139,7 @@ async fn pull_secrets_are_followed() {
     says("pulled").await;
     apply(&admin, Some(NAMESPACE), secret("global", known, &config("wrong"))).await;
     says("those of the pull secret are refused").await;
-    // The account's own Secrets win, the later over the earlier.
+    // The account's own Secrets win, later ones over earlier ones.
     apply(&admin, Some(NAMESPACE), secret("first", known, &config("wrong"))).await;
     apply(
         &admin,
@@ -149,7 +149,7 @@ async fn pull_secrets_are_followed() {
     .await;
     apply(&admin, Some(NAMESPACE), account(&["first", "second"])).await;
     says("pulled").await;
-    // What cannot be read changes nothing; what is gone does.
+    // An unreadable Secret changes nothing; a deleted one does.
     apply(
         &admin,
         Some(NAMESPACE),

@@ -1,4 +1,4 @@
-//! Who is told which credentials: the registry they are for, its token service, and nobody else.
+//! Recipients of credentials: the registry they belong to, its token service, and no other host.
 
 #![allow(
     clippy::unwrap_used,
@@ -30,7 +30,7 @@ use serde_json::json;
 /// `user:secret` as a header.
 const USER: &str = "Basic dXNlcjpzZWNyZXQ=";
 
-/// Makes tokens that the distribution project's registry believes.
+/// Issuer of tokens that the distribution project's registry accepts.
 #[derive(Clone)]
 struct Issuer(std::sync::Arc<EcdsaKeyPair>);
 
@@ -64,7 +64,7 @@ impl Issuer {
         format!("{text}.{}", URL_SAFE_NO_PAD.encode(signature))
     }
 
-    /// A token service for one user and one refresh token.
+    /// Starts a token service for one user and one refresh token.
     fn serve(&self, asked: &Asked) -> Answer {
         let form = if asked.body.is_empty() {
             &asked.query
@@ -128,7 +128,7 @@ async fn tokens_of_a_real_registry() {
         RegistryError::Unauthorized { offered: true, .. }
     ));
 
-    // The entry of the repository goes before that of the host.
+    // The entry of the repository wins over that of the host.
     fixture.credentials(&json!({
         &host: {"username": "user", "password": "wrong"},
         format!("{host}/team"): {"auth": STANDARD.encode("user:secret")},
@@ -141,7 +141,7 @@ async fn tokens_of_a_real_registry() {
         "service=registry&scope=repository%3Ateam%2Fapp%3Apull"
     );
 
-    // A refresh token goes into a form, not into a URL.
+    // A refresh token is sent in a form, not in a URL.
     let fixture = Fixture::plain(&[&host]);
     fixture.credentials(&json!({&host: {"auth": "", "identitytoken": "refresh"}}));
     fixture.pull(&image).await.unwrap();
@@ -162,7 +162,7 @@ async fn tokens_of_a_real_registry() {
     ));
 }
 
-/// A registry that wants a token of a service elsewhere, and knows one token.
+/// Registry that requires a token of a service on another host, and knows one token.
 fn wants_token(image: Image, realm: String) -> impl Fn(&Asked) -> Answer + Clone + Send + Sync + 'static {
     move |asked| {
         if asked.authorization.as_deref() == Some("Bearer good") {
@@ -220,7 +220,7 @@ async fn a_redirect_takes_no_authorization_along() {
             return answer(401, &[("www-authenticate", "Basic realm=\"r\"")], "");
         }
         if asked.path.contains("/blobs/") {
-            // Credentials in the address are dropped, too.
+            // Credentials in the URL are dropped, too.
             let target = format!("http://user:secret@store.example:{port}{}", asked.path);
             return answer(307, &[("location", &target)], "");
         }
@@ -268,7 +268,7 @@ async fn redirects_do_not_lead_to_refused_hosts() {
         };
         answer(302, &[("location", &target)], "")
     });
-    // The registry itself is allowed because it is listed, by its name.
+    // The registry itself is allowed because its name is listed.
     let host = format!("registry.example:{}", registry.port());
     let mut fixture = Fixture::strict();
     fixture.config.plain_http = vec![host.clone()];
@@ -300,7 +300,7 @@ async fn redirects_do_not_lead_to_refused_hosts() {
     }
     assert!(inside.asked().is_empty());
 
-    // What nobody listed is not asked itself either.
+    // An unlisted host is not contacted either.
     fixture.config.plain_http.clear();
     let error = cause(fixture.pull(&format!("{host}/a/b:v1")).await.unwrap_err());
     assert!(matches!(error, RegistryError::Host { .. }), "{error}");
@@ -311,7 +311,7 @@ async fn redirects_do_not_lead_to_refused_hosts() {
             .unwrap_err(),
     );
     assert!(error.to_string().contains("--allow-registry-host"), "{error}");
-    // registries.conf is the administrator's word.
+    // registries.conf counts as the administrator's permission.
     fixture.write(
         "registries.conf",
         format!("[[registry]]\nlocation = \"{host}\"\ninsecure = true\n"),
@@ -338,7 +338,7 @@ async fn proxies_of_the_environment() {
     assert!(status.status.success(), "{status:?}");
 }
 
-/// The proxy is on loopback, which is refused for all else, and it alone knows the registry.
+/// The proxy is on loopback, which is rejected for all other hosts, and only the proxy can reach the registry.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "run by proxies_of_the_environment, which sets the environment"]
 async fn child_of_the_proxy_test() {
@@ -457,7 +457,7 @@ mod tls {
         assert!(first.contains("has expired"), "{first}");
         assert_eq!(first, message(&fixture, &expired).await);
 
-        // An authority for one registry alone.
+        // Authority for one registry only.
         fixture.config.ca_dir = None;
         let folder = format!("certs.d/localhost:{}", good.port());
         fixture.write(&format!("{folder}/own.crt"), authority.0.pem());
@@ -495,7 +495,7 @@ mod tls {
             fixture.pull(&image).await.unwrap();
             let redirected = format!("localhost:{}/a/b:v1", redirecting.port());
             if folder == "ca" {
-                // The registry gets to see it, the target of its redirect does not.
+                // The registry receives the client certificate, the target of its redirect does not.
                 assert!(fixture.pull(&redirected).await.is_err());
                 assert!(!redirecting.asked().is_empty());
                 std::fs::remove_file(fixture.folder.path().join(cert_file)).unwrap();

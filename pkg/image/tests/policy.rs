@@ -1,4 +1,4 @@
-//! Signature policies on images that are signed for real, as cosign does it, in a real registry.
+//! Signature policies on images with real cosign signatures, in a real registry.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may fail loudly")]
 
@@ -24,7 +24,7 @@ impl Signer {
         Self(EcdsaKeyPair::from_pkcs8(algorithm, key.as_ref(), &random).unwrap())
     }
 
-    /// The public key as `cosign public-key` prints it.
+    /// Returns the public key as `cosign public-key` prints it.
     fn pem(&self) -> String {
         let mut der = STANDARD.decode("MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE").unwrap();
         der.pop();
@@ -55,7 +55,7 @@ fn statement(reference: &str, digest: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Attaches statements with their signatures to a digest, in place of those from before.
+/// Attaches statements with their signatures to a digest, replacing former ones.
 async fn attach(registry: &Registry, repository: &str, digest: &str, signed: &[(Vec<u8>, String)]) {
     let client = registry.client();
     let tag = format!("{}.sig", digest.replace(':', "-"));
@@ -121,7 +121,7 @@ impl World {
         self.registry.host()
     }
 
-    /// Everything is refused but what these requirements say for the registry.
+    /// Rejects all images except those that meet these requirements for the registry.
     fn policy(&self, requirements: &Value) {
         let policy =
             json!({"default": [{"type": "reject"}], "transports": {"docker": {self.host(): requirements}}});
@@ -200,7 +200,7 @@ async fn signatures_are_verified() {
     attach(&world.registry, "team/app", &digest, &all).await;
     world.pull("team/app:v1").await.unwrap();
 
-    // By default the name must be that which was asked for, tag included.
+    // By default the signed name must equal the requested one, tag included.
     world.policy(&json!([{"type": "sigstoreSigned", "keyData": STANDARD.encode(signer.pem())}]));
     let error = world.pull("team/app:v1").await.unwrap_err();
     assert!(error.message().contains("not for"), "{}", error.message());
@@ -215,7 +215,7 @@ async fn signatures_are_verified() {
     world.pull("team/app:v1").await.unwrap();
     world.pull(&format!("team/app@{digest}")).await.unwrap();
 
-    // Two requirements are two to meet.
+    // Two requirements must both be met.
     let stranger_key = STANDARD.encode(stranger.pem());
     let mut both = vec![required[0].clone()];
     both.push(json!({"type": "sigstoreSigned", "keyData": stranger_key, "signedIdentity": {"type": "matchRepository"}}));
@@ -244,7 +244,7 @@ async fn a_policy_counts_for_what_is_cached_and_for_indexes() {
         refusal(world.pull("team/app:v1").await.unwrap_err()),
         PolicyError::NoSignature { .. }
     ));
-    // The index is what cosign signs unless it is told otherwise.
+    // By default cosign signs the index.
     let good = statement(&format!("{}/team/app", world.host()), &digest);
     attach(
         &world.registry,
@@ -255,7 +255,7 @@ async fn a_policy_counts_for_what_is_cached_and_for_indexes() {
     .await;
     let second = world.pull("team/app:v1").await.unwrap();
     assert_eq!(first.root, second.root);
-    // What was accepted under the same requirements needs no registry.
+    // An image accepted under the same requirements needs no registry.
     let by_digest = format!("team/app@{digest}");
     world.pull(&by_digest).await.unwrap();
     let World {

@@ -27,7 +27,7 @@ struct Fixture {
 }
 
 impl Fixture {
-    /// A puller's surroundings that owe nothing to the machine's own.
+    /// Configuration that does not depend on the machine's own.
     fn new(registry: &Registry) -> Self {
         let cache = tempfile::tempdir().unwrap();
         let mut config = ImageConfig::new(cache.path().join("cache"));
@@ -99,7 +99,7 @@ async fn resolves_pulls_caches_and_forgets() {
     assert!(!first.root.join("../etc").exists());
     assert_eq!(first.labels[LABEL], "/configs");
 
-    // The tag moves: the new content takes the place of the old one.
+    // The tag moves: the new content replaces the old.
     let newer = catalog()
         .file("configs/b.yaml", "b")
         .push(&registry, "ns/catalog:v1")
@@ -109,7 +109,7 @@ async fn resolves_pulls_caches_and_forgets() {
     let second = fetch(&puller, &reference, Filter::LabelDir(LABEL)).await.unwrap();
     assert!(second.root.join("b.yaml").exists() && !first.root.exists());
 
-    // What is there needs no registry, also after a restart.
+    // Cached content needs no registry, also after a restart.
     registry.stop();
     let again = fixture
         .puller()
@@ -239,7 +239,7 @@ async fn each_refusal_says_what_it_is() {
         "{}",
         error.message()
     );
-    // Nothing of the failed pulls stays.
+    // Failed pulls leave nothing behind.
     let left = fs::read_dir(fixture.config.cache_dir.join("unpack/owner"))
         .unwrap()
         .count();
@@ -265,7 +265,7 @@ async fn mirrors_stand_in_and_blocked_places_are_not_asked() {
         format!("registry.invalid/ns/catalog@{digest}")
     );
 
-    // Read again at each pull.
+    // The files are read again at each pull.
     fixture.registries("[[registry]]\nlocation = \"registry.invalid\"\nblocked = true\n");
     let error = puller.resolve(&reference).await.unwrap_err();
     assert!(matches!(error, Error::Blocked { .. }), "{}", error.message());

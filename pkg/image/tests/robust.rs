@@ -1,4 +1,4 @@
-//! What passes by itself is waited for; what does not is said in its own words.
+//! Transient failures are retried; permanent ones have their own messages.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may fail loudly")]
 
@@ -18,7 +18,7 @@ use tokio::{
     net::TcpListener,
 };
 
-/// A host and its reference for tag `v1`, asked by plain HTTP.
+/// Starts a host and returns its reference for tag `v1`, reached by plain HTTP.
 fn plain(host: &Host) -> (Fixture, String) {
     let name = host.address().to_string();
     let fixture = Fixture::plain(&[&name]);
@@ -60,8 +60,8 @@ async fn waiting_has_an_end() {
     }
 }
 
-/// A host that serves one blob and closes the connection early the first two times; gives the
-/// ranges it was asked for.
+/// Starts a host that serves one blob and closes the connection early the first two times; returns the requested
+/// ranges, too.
 async fn breaking(blob: Vec<u8>, ranges: bool) -> (u16, Arc<Mutex<Vec<Option<usize>>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -98,7 +98,7 @@ async fn breaking(blob: Vec<u8>, ranges: bool) -> (u16, Arc<Mutex<Vec<Option<usi
             );
             stream.write_all(head.as_bytes()).await.unwrap();
             stream.write_all(&blob[from..end]).await.unwrap();
-            // An orderly end: all that was written arrives.
+            // An orderly shutdown: all bytes written arrive.
             stream.shutdown().await.unwrap();
         }
     });
@@ -141,12 +141,12 @@ async fn other_content_than_asked_for_is_refused() {
     let error = cause(fixture.pull(&reference).await.unwrap_err());
     assert!(matches!(error, RegistryError::Digest { .. }), "{error}");
 
-    // A manifest that is not the one its digest names.
+    // A manifest that does not match its digest.
     let by_digest = format!("{}/a/b@sha256:{}", host.address(), "0".repeat(64));
     let error = cause(fixture.pull(&by_digest).await.unwrap_err());
     assert!(matches!(error, RegistryError::Digest { .. }), "{error}");
 
-    // More than the manifest says, and less.
+    // More bytes than the manifest states, and fewer.
     for (bytes, long) in [(vec![0; image.layer.len() + 1], true), (vec![0; 10], false)] {
         let serving = image.clone();
         let host = Host::start(None, move |asked| {
@@ -179,7 +179,7 @@ async fn silence_is_a_timeout() {
     assert!(matches!(error, RegistryError::Refused { .. }), "{error}");
 }
 
-/// A layer of empty entries with these names.
+/// Returns a layer of empty entries with these names.
 fn entries(names: impl Iterator<Item = String>, kind: tar::EntryType) -> Vec<u8> {
     let mut tar = tar::Builder::new(Vec::new());
     for name in names {
@@ -267,7 +267,7 @@ async fn a_hostile_image_harms_no_other() {
             _ => false,
         };
         assert!(right, "{name}: {refused}");
-        // Nothing of it stays, and what others have does.
+        // No part of it remains, and other owners' content does.
         let left = std::fs::read_dir(fixture.config.cache_dir.join("unpack").join(name));
         assert_eq!(left.unwrap().count(), 0, "{name}");
         assert_eq!(std::fs::read(kept.root.join("a")).unwrap(), b"good");

@@ -134,7 +134,7 @@ async fn controllers(
         inventory: inventory.clone(),
         metrics: metrics.clone(),
     };
-    let pull_secrets = PullSecrets::awaited();
+    let pull_secrets = PullSecrets::unloaded();
     let images = args
         .images
         .config(args.cache_path.join("unpack"), common, pull_secrets.clone());
@@ -142,7 +142,7 @@ async fn controllers(
     if let Some(warning) = puller.warning() {
         tracing::warn!("{warning}");
     }
-    let following = olm_image::follow_pull_secrets(
+    let following = olm_image::watch_pull_secrets(
         client.clone(),
         common.global_pull_secret.clone(),
         pull_secrets,

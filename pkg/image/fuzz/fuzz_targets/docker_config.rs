@@ -1,4 +1,4 @@
-//! Credentials in all their forms.
+//! Credentials in all their formats.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

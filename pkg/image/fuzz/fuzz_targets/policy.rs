@@ -1,4 +1,4 @@
-//! Signature policies: read whole or refused.
+//! Signature policies: accepted completely or rejected.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

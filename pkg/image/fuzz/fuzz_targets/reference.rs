@@ -1,4 +1,4 @@
-//! Image references: what reads prints back as the same reference.
+//! Image references: a valid reference prints as the same text.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

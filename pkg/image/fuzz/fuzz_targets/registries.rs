@@ -1,4 +1,4 @@
-//! Files of rules: what they name is a repository again.
+//! registries.conf files: the locations they name are valid repositories.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Layers of any bytes: whatever they hold, nothing beside the root changes and no link leads out of it.
+//! Layers of any bytes: nothing beside the root changes, and no link leads out of it.
 #![no_main]
 
 use std::{fs, path::Path};

@@ -1,4 +1,4 @@
-//! What the targets call: parsers of foreign and of administrators' text.
+//! Entry points of the targets: parsers of untrusted and of administrators' text.
 
 use std::{
     fs::File,
@@ -18,7 +18,7 @@ use crate::{
     unpack::{Budget, Unpacker},
 };
 
-/// Unpacks bytes as a layer below a directory, under small limits; failures are fine.
+/// Unpacks bytes as a layer below a directory, with small limits; failures are acceptable.
 ///
 /// # Errors
 /// The scratch file cannot be written.
@@ -41,8 +41,7 @@ pub fn unpack(layer: &[u8], root: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Reads a registries.conf and asks it where to pull a repository from; what it names must be a
-/// repository again.
+/// Parses a registries.conf and looks up the locations of a repository; each must be a valid repository.
 pub fn registries(text: &[u8]) {
     let mut rules = Registries::default();
     if rules.add(Path::new("fuzz.conf"), text).is_err() {
@@ -60,20 +59,20 @@ pub fn registries(text: &[u8]) {
     }
 }
 
-/// Reads a policy, which names no files as far as the fuzzer knows, and asks it for a verdict.
+/// Parses a policy, which names no files that the fuzzer knows, and evaluates it.
 pub fn policy(text: &[u8]) {
-    let Ok(wanted) = "quay.io/a/b:v1".parse::<Reference>() else {
+    let Ok(requested) = "quay.io/a/b:v1".parse::<Reference>() else {
         return;
     };
     if let Ok(policy) = Policy::parse(PathBuf::from("fuzz.json"), text) {
-        let verdict = policy.verdict(&wanted);
-        let _ = verdict.before();
+        let verdict = policy.verdict(&requested);
+        let _ = verdict.reject_early();
         let _ = verdict.check(&[], &[]);
         let _ = verdict.fingerprint();
     }
 }
 
-/// Reads manifests, indexes and signed statements; a digest that reads is safe as a file name.
+/// Parses manifests, indexes and signed statements; a valid digest is safe as a file name.
 pub fn manifest(text: &[u8]) {
     let descriptors = serde_json::from_slice::<ImageManifest>(text)
         .map(|manifest| manifest.layers().clone())
@@ -86,13 +85,13 @@ pub fn manifest(text: &[u8]) {
     let _ = Statement::parse(text);
 }
 
-/// Reads credentials.
+/// Parses credentials.
 pub fn docker_config(text: &[u8]) {
     let _ = DockerConfig::parse(text);
     let _ = DockerConfig::parse_legacy(text);
 }
 
-/// Reads a reference; what reads prints back as the same reference.
+/// Parses a reference; a valid one prints as the same text.
 pub fn reference(text: &str) {
     if let Ok(reference) = text.parse::<Reference>() {
         let again = reference.to_string().parse::<Reference>();

@@ -1,6 +1,5 @@
-//! The parsers of olm-image, compiled by themselves: without HTTP, TLS and the cluster's client a
-//! build with sanitizers takes minutes instead of an hour. What they use of those is stood in for
-//! here by the least that compiles; no target gets there.
+//! The parsers of olm-image, compiled by themselves: a build with sanitizers takes minutes instead of an hour without
+//! HTTP, TLS and the cluster's client. This crate replaces their types with stubs that the targets never reach.
 #![allow(dead_code, unused_imports, unreachable_pub, missing_docs)]
 
 #[path = "../../src/auth/mod.rs"]
@@ -38,11 +37,19 @@ mod hosts {
 }
 
 mod registry {
+    #[derive(Clone, Debug, Default)]
+    pub struct MinRate;
+
     #[derive(Clone, Debug)]
-    pub(crate) struct Attached {
+    pub(crate) struct Signature {
         pub(crate) payload: Vec<u8>,
         pub(crate) signature: String,
     }
+}
+
+mod slots {
+    #[derive(Clone, Debug, Default)]
+    pub struct PullLimits;
 }
 
 mod trust {

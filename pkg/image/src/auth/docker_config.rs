@@ -1,4 +1,4 @@
-//! Docker's config file, and the two forms in which Kubernetes keeps it in Secrets.
+//! Docker config file, and the two forms of it in Kubernetes Secrets.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::Credentials;
 
-/// Credentials by key.
+/// Credentials by registry key.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DockerConfig(HashMap<String, Credentials>);
 
@@ -54,25 +54,25 @@ impl Entry {
 }
 
 impl DockerConfig {
-    /// A `config.json`, `auth.json` or `.dockerconfigjson`. The error is the line.
+    /// Parses a `config.json`, `auth.json` or `.dockerconfigjson`. The error is the line number.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, usize> {
         let file: File = serde_json::from_slice(bytes).map_err(|error| error.line())?;
         if !file.store.is_empty() {
             tracing::warn!(
                 helper = file.store,
-                "credential helpers are not run: of registries without an entry no credentials are known"
+                "credential helpers are not supported: registries without an entry have no credentials"
             );
         }
         for registry in file.helpers.keys() {
             tracing::warn!(
                 registry,
-                "credential helpers are not run: its credentials are not used"
+                "credential helpers are not supported: ignoring this registry's credentials"
             );
         }
         Ok(Self::of(file.auths))
     }
 
-    /// A `.dockercfg`: the entries alone. The error is the line.
+    /// Parses a `.dockercfg`, which has only the entries. The error is the line number.
     pub(crate) fn parse_legacy(bytes: &[u8]) -> Result<Self, usize> {
         serde_json::from_slice(bytes)
             .map(Self::of)
@@ -81,22 +81,21 @@ impl DockerConfig {
 
     fn of(entries: HashMap<String, Entry>) -> Self {
         let mut all = HashMap::new();
-        let (plain, old): (Vec<_>, Vec<_>) = entries.into_iter().partition(|(key, _)| normal(key) == *key);
-        // What is written as the key itself goes before what an older form comes to.
+        let (plain, old): (Vec<_>, Vec<_>) = entries
+            .into_iter()
+            .partition(|(key, _)| canonical_key(key) == *key);
+        // An entry with the canonical key wins over one with an older form of the key.
         for (key, entry) in old.into_iter().chain(plain) {
             if let Some(credentials) = entry.credentials() {
-                all.insert(normal(&key), credentials);
+                all.insert(canonical_key(&key), credentials);
             } else {
-                tracing::warn!(
-                    registry = key,
-                    "credentials without user and password are left out"
-                );
+                tracing::warn!(registry = key, "skipping credentials without user and password");
             }
         }
         Self(all)
     }
 
-    /// Takes another's entries in, which win.
+    /// Adds another file's entries, which win.
     pub(super) fn merge(&mut self, other: Self) {
         self.0.extend(other.0);
     }
@@ -105,7 +104,7 @@ impl DockerConfig {
         self.0.is_empty()
     }
 
-    /// What to offer to `host` for the repository at `path`.
+    /// Returns the credentials for the repository at `path` on `host`.
     pub(super) fn find(&self, host: &str, path: &str) -> Option<&Credentials> {
         let mut key = format!("{host}/{path}");
         loop {
@@ -117,13 +116,13 @@ impl DockerConfig {
     }
 }
 
-/// The key without what older tools write around it.
-fn normal(key: &str) -> String {
+/// Returns the canonical key without the additions of older tools.
+fn canonical_key(key: &str) -> String {
     let bare = key
         .strip_prefix("https://")
         .or_else(|| key.strip_prefix("http://"));
     let key = match bare {
-        // A URL: only its host counts.
+        // Only the host of a URL matters.
         Some(url) => url.split('/').next().unwrap_or(url),
         None => key.trim_end_matches('/'),
     };

@@ -1,7 +1,7 @@
-//! Registry credentials: from files, and from the cluster's pull secrets.
+//! Registry credentials from files and from the cluster's pull secrets.
 //!
-//! A key is a host, or a host and the beginning of a path; the longest that fits is used, and a
-//! credential is only ever offered to the host it stands under, or to that host's token service.
+//! A key is a host, or a host and a path prefix; the longest match wins. Credentials are only ever sent to the host of
+//! their key, or to that host's token service.
 
 mod docker_config;
 mod secrets;
@@ -16,42 +16,42 @@ use crate::reference::Repository;
 pub(crate) use docker_config::DockerConfig;
 pub use secrets::{PullSecretError, PullSecrets, SecretText};
 
-/// Larger files are refused.
-const FILE_BYTES: u64 = 4 * 1024 * 1024;
+/// Maximum size of a credentials file, in bytes.
+const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Why credentials cannot be used.
+/// Failure to use credentials.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthError {
-    /// The file is there but cannot be read.
+    /// The file exists but cannot be read.
     #[error("credentials file {path} cannot be read")]
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// Not a docker config.
+    /// The file is not a docker config.
     #[error("credentials file {path} is not a docker config: at line {line}")]
     Malformed {
         /// The file.
         path: PathBuf,
-        /// Where; the text itself may hold secrets.
+        /// Line number; the text itself may hold secrets.
         line: usize,
     },
 }
 
-/// What a registry is told.
+/// Credentials for a registry.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Credentials {
-    /// A user name and password.
+    /// User name and password.
     Password {
-        /// The name.
+        /// User name.
         user: String,
-        /// The password.
+        /// Password.
         password: String,
     },
-    /// A refresh token, good for the registry's token service only.
+    /// Refresh token, valid for the registry's token service only.
     Identity(String),
 }
 
@@ -64,35 +64,34 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// All credentials that a pull may use, best source first.
+/// All credentials of a pull, in descending precedence.
 #[derive(Debug, Default)]
 pub(crate) struct Keychain(Vec<DockerConfig>);
 
 impl Keychain {
-    /// What is configured: the pull secrets, then the file; when neither is there, the files that
-    /// other programs of this machine keep for the user.
+    /// Reads the pull secrets, then the file. If neither exists, reads the user's files of other programs.
     pub(crate) async fn read(secrets: &PullSecrets, file: Option<&Path>) -> Result<Self, AuthError> {
         let mut sources: Vec<DockerConfig> = secrets.current().await.into_iter().collect();
         if let Some(path) = file {
             sources.extend(read(path).await?);
         } else if sources.is_empty() {
-            for path in defaults(|name| std::env::var_os(name).map(PathBuf::from)) {
+            for path in default_files(|name| std::env::var_os(name).map(PathBuf::from)) {
                 sources.extend(read(&path).await?);
             }
         }
         Ok(Self(sources))
     }
 
-    /// What to offer for a repository.
+    /// Returns the credentials for a repository.
     pub(crate) fn find(&self, repository: &Repository) -> Option<&Credentials> {
         let (host, path) = (repository.domain(), repository.path());
         self.0.iter().find_map(|source| source.find(host, path))
     }
 }
 
-/// A file's credentials; `None` when there is no file.
+/// Reads a file's credentials; `None` if the file does not exist.
 async fn read(path: &Path) -> Result<Option<DockerConfig>, AuthError> {
-    match crate::cache::read_capped(path, FILE_BYTES).await {
+    match crate::cache::read_capped(path, MAX_FILE_BYTES).await {
         Ok(bytes) => DockerConfig::parse(&bytes)
             .map(Some)
             .map_err(|line| AuthError::Malformed {
@@ -107,8 +106,8 @@ async fn read(path: &Path) -> Result<Option<DockerConfig>, AuthError> {
     }
 }
 
-/// Where podman, skopeo and docker keep theirs, in the order in which they look.
-fn defaults(variable: impl Fn(&str) -> Option<PathBuf>) -> Vec<PathBuf> {
+/// Returns the files of podman, skopeo and docker in the order in which they read them.
+fn default_files(variable: impl Fn(&str) -> Option<PathBuf>) -> Vec<PathBuf> {
     let set = |name: &str| variable(name).filter(|value| !value.as_os_str().is_empty());
     if let Some(only) = set("REGISTRY_AUTH_FILE") {
         return vec![only];
@@ -137,7 +136,7 @@ mod tests {
 
     #[test]
     fn other_programs_files() {
-        let all = defaults(|name| match name {
+        let all = default_files(|name| match name {
             "HOME" => Some("/home/me".into()),
             "XDG_RUNTIME_DIR" => Some("/run/me".into()),
             "DOCKER_CONFIG" => Some("".into()),
@@ -152,10 +151,10 @@ mod tests {
             ]
         );
         assert_eq!(
-            defaults(|name| (name == "REGISTRY_AUTH_FILE").then(|| "/a".into())),
+            default_files(|name| (name == "REGISTRY_AUTH_FILE").then(|| "/a".into())),
             [Path::new("/a")]
         );
-        assert!(defaults(|_| None).is_empty());
+        assert!(default_files(|_| None).is_empty());
     }
 
     #[tokio::test]

@@ -1,4 +1,4 @@
-//! The credentials of pull secrets, held in memory: no file of this machine ever holds them.
+//! Credentials of pull secrets, held in memory only and never written to disk.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,22 +7,22 @@ use tokio::sync::watch;
 
 use super::DockerConfig;
 
-/// How long a pull waits for the first reading of the pull secrets.
-const FIRST: Duration = Duration::from_secs(10);
+/// Maximum time that a pull waits for the first read of the pull secrets.
+const LOAD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The text of a pull secret.
+/// Content of a pull secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretText {
     /// `namespace/name`, for messages.
     pub name: String,
-    /// The value.
+    /// The content.
     pub text: Vec<u8>,
-    /// Whether it is a `.dockercfg` rather than a `.dockerconfigjson`.
+    /// The content is a `.dockercfg` instead of a `.dockerconfigjson`.
     pub legacy: bool,
 }
 
 impl SecretText {
-    /// The value of `.dockerconfigjson`.
+    /// Creates the content of a `.dockerconfigjson`.
     pub fn config(name: impl Into<String>, text: Vec<u8>) -> Self {
         Self {
             name: name.into(),
@@ -32,22 +32,22 @@ impl SecretText {
     }
 }
 
-/// A pull secret holds no credentials that can be read. Never says what it holds.
+/// A pull secret cannot be parsed. Never shows its content.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("pull secret {name} is not a docker config: at line {line}")]
 pub struct PullSecretError {
     /// `namespace/name`.
     pub name: String,
-    /// Where.
+    /// Line number.
     pub line: usize,
 }
 
-/// The credentials of the pull secrets as they are now. Clones share them.
+/// Current credentials of the pull secrets. Clones share them.
 #[derive(Clone, Debug)]
-pub struct PullSecrets(Arc<Shared>);
+pub struct PullSecrets(Arc<Inner>);
 
 #[derive(Debug)]
-struct Shared {
+struct Inner {
     current: RwLock<State>,
     loaded: watch::Sender<bool>,
 }
@@ -55,13 +55,13 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     merged: DockerConfig,
-    trouble: Vec<String>,
+    problems: Vec<String>,
 }
 
 impl Default for PullSecrets {
-    /// No pull secrets, and none awaited.
+    /// Returns an empty set that is complete.
     fn default() -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(Inner {
             current: RwLock::default(),
             loaded: watch::Sender::new(true),
         }))
@@ -69,19 +69,19 @@ impl Default for PullSecrets {
 }
 
 impl PullSecrets {
-    /// No pull secrets yet: pulls wait for the first [`PullSecrets::replace`], but not for long.
+    /// Returns an empty set that is not loaded: pulls wait briefly for the first [`PullSecrets::replace`].
     #[must_use]
-    pub fn awaited() -> Self {
-        Self(Arc::new(Shared {
+    pub fn unloaded() -> Self {
+        Self(Arc::new(Inner {
             current: RwLock::default(),
             loaded: watch::Sender::new(false),
         }))
     }
 
-    /// Takes these for the former ones; for a key the later secret counts.
+    /// Replaces all credentials; a later secret wins for a key.
     ///
     /// # Errors
-    /// One of them cannot be read; the former ones stay.
+    /// A secret cannot be parsed; the former credentials stay.
     pub fn replace(&self, secrets: Vec<SecretText>) -> Result<(), PullSecretError> {
         let mut merged = DockerConfig::default();
         for SecretText { name, text, legacy } in secrets {
@@ -103,26 +103,26 @@ impl PullSecrets {
         Ok(())
     }
 
-    /// Says what is wrong with the pull secrets, for messages about refused pulls.
-    pub fn set_trouble(&self, trouble: Vec<String>) {
-        self.0.current.write().trouble = trouble;
+    /// Sets the problems of the pull secrets, for messages about denied pulls.
+    pub fn set_problems(&self, problems: Vec<String>) {
+        self.0.current.write().problems = problems;
     }
 
-    /// What is wrong with the pull secrets, if anything.
-    pub(crate) fn trouble(&self) -> Option<String> {
-        let trouble = &self.0.current.read().trouble;
-        (!trouble.is_empty()).then(|| trouble.join("; "))
+    /// Returns the problems of the pull secrets, if any.
+    pub(crate) fn problems(&self) -> Option<String> {
+        let problems = &self.0.current.read().problems;
+        (!problems.is_empty()).then(|| problems.join("; "))
     }
 
-    /// The credentials, when there are any.
+    /// Returns the credentials, if there are any.
     pub(crate) async fn current(&self) -> Option<DockerConfig> {
         let mut loaded = self.0.loaded.subscribe();
-        // Without them a pull may fail, which says why; waiting on would only hide that.
-        if tokio::time::timeout(FIRST, loaded.wait_for(|loaded| *loaded))
+        // Without them a pull may fail with a clear message; waiting longer would only hide the cause.
+        if tokio::time::timeout(LOAD_TIMEOUT, loaded.wait_for(|loaded| *loaded))
             .await
             .is_err()
         {
-            tracing::warn!("the pull secrets are not known yet: pulling without them");
+            tracing::warn!("the pull secrets are not loaded yet: pulling without them");
             self.0.loaded.send_replace(true);
         }
         let merged = &self.0.current.read().merged;
@@ -144,7 +144,7 @@ mod tests {
 
     #[tokio::test]
     async fn later_secrets_win_and_broken_ones_change_nothing() {
-        let secrets = PullSecrets::awaited();
+        let secrets = PullSecrets::unloaded();
         let first = SecretText::config(
             "a/b",
             br#"{"auths":{"x.io":{"auth":"YTpw"},"y.io":{"auth":"YTpw"}}}"#.to_vec(),

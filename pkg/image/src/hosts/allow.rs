@@ -1,28 +1,28 @@
-//! What the administrator allows, as written on the command line.
+//! Hosts that the administrator allows, as written on the command line.
 
 use std::{net::IpAddr, str::FromStr};
 
-use super::{HostClass, plain};
+use super::{HostClass, without_embedding};
 
-/// One exception from the rules: `*`, `loopback`, `link-local`, `cluster`, a host's name,
-/// `*.` and a domain, an address, or a network as `ADDRESS/BITS`; a name or an address also with one port.
+/// Exception from the host rules: `*`, `loopback`, `link-local`, `cluster`, a host name, `*.DOMAIN`, an address, or a
+/// network as `ADDRESS/BITS`; a name or an address also with one port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AllowedHost {
     /// Every host.
     Any,
     /// Every host of a class.
     Class(HostClass),
-    /// The host with this name, in lower case.
+    /// Host with this name, in lower case.
     Name(String),
-    /// The hosts below a domain, in lower case, that begins with a dot.
-    Below(String),
-    /// The addresses that share their first bits with this one.
+    /// Hosts below a domain, in lower case, with a leading dot.
+    Subdomains(String),
+    /// Network: address and prefix length.
     Network(IpAddr, u8),
-    /// One port of a host with this name, or of this address.
+    /// One port of a host name or address.
     Port(Box<AllowedHost>, u16),
 }
 
-/// Not the form of an [`AllowedHost`].
+/// The text is not an [`AllowedHost`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is no host: write NAME or NAME:PORT, *.DOMAIN, an address, [ADDRESS]:PORT, ADDRESS/BITS, or one of the words \
@@ -55,13 +55,13 @@ impl FromStr for AllowedHost {
             _ => {}
         }
         if let Some(domain) = lower.strip_prefix("*.") {
-            return Ok(Self::Below(format!(".{}", name(domain)?)));
+            return Ok(Self::Subdomains(format!(".{}", name(domain)?)));
         }
         if let Some((host, port)) = with_port(&lower) {
             let port = port.parse().map_err(|_| refused())?;
             return match host.parse().map_err(|_| refused())? {
                 host @ Self::Name(_) => Ok(Self::Port(Box::new(host), port)),
-                Self::Network(address, bits) if bits == length(address) => {
+                Self::Network(address, bits) if bits == address_bits(address) => {
                     Ok(Self::Port(Box::new(Self::Network(address, bits)), port))
                 }
                 _ => Err(refused()),
@@ -72,10 +72,13 @@ impl FromStr for AllowedHost {
             None => (lower.as_str(), None),
         };
         match (address.parse::<IpAddr>(), bits) {
-            (Ok(address), None) => Ok(Self::Network(plain(address), length(plain(address)))),
+            (Ok(address), None) => Ok(Self::Network(
+                without_embedding(address),
+                address_bits(without_embedding(address)),
+            )),
             (Ok(address), Some(bits)) => {
                 let bits: u8 = bits.parse().map_err(|_| refused())?;
-                if bits <= length(address) {
+                if bits <= address_bits(address) {
                     Ok(Self::Network(address, bits))
                 } else {
                     Err(refused())
@@ -97,13 +100,13 @@ fn with_port(text: &str) -> Option<(&str, &str)> {
 }
 
 impl AllowedHost {
-    /// Reports whether the rule allows a name at a port. Without a port any port of the rule will do.
+    /// Reports whether the rule allows a name at a port. Without a port, any port of the rule matches.
     pub(super) fn name(&self, name: &str, port: Option<u16>) -> bool {
         match self {
             Self::Any => true,
             Self::Port(host, allowed) => port.is_none_or(|port| port == *allowed) && host.name(name, port),
             Self::Name(allowed) => allowed == name,
-            Self::Below(domain) => name.ends_with(domain.as_str()),
+            Self::Subdomains(domain) => name.ends_with(domain.as_str()),
             Self::Class(_) | Self::Network(..) => false,
         }
     }
@@ -112,32 +115,31 @@ impl AllowedHost {
         match self {
             Self::Any => true,
             Self::Class(allowed) => *allowed == class,
-            Self::Name(_) | Self::Below(_) | Self::Network(..) | Self::Port(..) => false,
+            Self::Name(_) | Self::Subdomains(_) | Self::Network(..) | Self::Port(..) => false,
         }
     }
 
-    /// Reports whether the rule allows an address at a port. A rule of one port allows nothing where the port is not
-    /// known.
+    /// Reports whether the rule allows an address at a port. A rule with a port allows nothing if the port is unknown.
     pub(super) fn address(&self, address: IpAddr, port: Option<u16>) -> bool {
         let (network, bits) = match self {
             Self::Network(network, bits) => (network, bits),
             Self::Port(host, allowed) => return port == Some(*allowed) && host.address(address, port),
             _ => return matches!(self, Self::Any),
         };
-        let first = |value: u128, of: u8| value.checked_shr(u32::from(of - *bits)).unwrap_or(0);
+        let prefix = |value: u128, of: u8| value.checked_shr(u32::from(of - *bits)).unwrap_or(0);
         match (network, address) {
             (IpAddr::V4(network), IpAddr::V4(address)) => {
-                first(network.to_bits().into(), 32) == first(address.to_bits().into(), 32)
+                prefix(network.to_bits().into(), 32) == prefix(address.to_bits().into(), 32)
             }
             (IpAddr::V6(network), IpAddr::V6(address)) => {
-                first(network.to_bits(), 128) == first(address.to_bits(), 128)
+                prefix(network.to_bits(), 128) == prefix(address.to_bits(), 128)
             }
             _ => false,
         }
     }
 }
 
-fn length(address: IpAddr) -> u8 {
+fn address_bits(address: IpAddr) -> u8 {
     match address {
         IpAddr::V4(_) => 32,
         IpAddr::V6(_) => 128,

@@ -1,11 +1,10 @@
-//! Which hosts content may come from.
+//! Host policy: hosts that content may come from.
 //!
-//! Catalogs name registries, and registries name further hosts (redirects, token services). None
-//! of them may lead the controllers to this machine, to its link, to a cloud's metadata service or
-//! to what runs inside the cluster, unless the administrator says so: a catalog's author must not
-//! choose whom the controllers talk to from where they stand. Names are judged before they are
-//! looked up, addresses when a connection is opened, so that no second answer of the DNS can slip
-//! in another address. What goes through a proxy is judged by its name alone.
+//! Catalogs name registries, and registries name further hosts (redirects, token services). None of them may lead the
+//! controllers to the local machine, its link, a cloud's metadata service or services in the cluster, unless the
+//! administrator allows it: a catalog's author must not choose whom the controllers contact from inside the network.
+//! Names are checked before the lookup, addresses when a connection is opened, so that a second DNS answer cannot
+//! smuggle in another address. Connections through a proxy are checked by name only.
 
 mod allow;
 mod resolver;
@@ -21,11 +20,11 @@ use url::{Host, Url};
 pub use allow::{AllowedHost, AllowedHostError};
 pub(crate) use resolver::Resolver;
 
-/// Where the machine says how names are looked up.
+/// Configuration of the DNS resolver.
 const RESOLV_CONF: &str = "/etc/resolv.conf";
-/// Inside a pod: the address of the API server.
+/// Environment variable with the API server's address inside a pod.
 const API_SERVER: &str = "KUBERNETES_SERVICE_HOST";
-/// Addresses at which clouds tell machines their secrets, besides the link-local ones.
+/// Metadata services of clouds, besides the link-local ones.
 const METADATA: [IpAddr; 4] = [
     IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
     IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)),
@@ -33,18 +32,18 @@ const METADATA: [IpAddr; 4] = [
     IpAddr::V6(Ipv6Addr::new(0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x254)),
 ];
 
-/// What is wrong with a host.
+/// Class of a restricted host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostClass {
-    /// This machine.
+    /// The local machine.
     Loopback,
-    /// Neighbours on the link, where metadata services are, too.
+    /// The local link, with its metadata services.
     LinkLocal,
-    /// A cloud's metadata service.
+    /// Metadata service of a cloud.
     Metadata,
     /// Inside the cluster.
     Cluster,
-    /// No host at all: unspecified, multicast or reserved.
+    /// No usable address: unspecified, multicast or reserved.
     Reserved,
 }
 
@@ -60,28 +59,28 @@ impl fmt::Display for HostClass {
     }
 }
 
-/// A host that content may not come from.
+/// Host that content must not come from.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{host} is {class}")]
-pub struct HostRefused {
-    /// The host, as it was named.
+pub struct HostRejected {
+    /// The host as named.
     pub host: String,
-    /// What it is.
+    /// Class of the host.
     pub class: HostClass,
 }
 
-/// The rules.
+/// Rules on hosts.
 #[derive(Clone, Debug)]
 pub struct HostPolicy {
     allowed: Vec<AllowedHost>,
     api_server: Option<IpAddr>,
-    /// The cluster's search domains, such as `ns.svc.cluster.local`.
+    /// Search domains of the cluster, such as `ns.svc.cluster.local`.
     search: Vec<String>,
     answers: BTreeMap<String, Vec<SocketAddr>>,
 }
 
 impl HostPolicy {
-    /// Refuses what the module says, but for what is listed.
+    /// Creates the default rules with exceptions.
     #[must_use]
     pub fn new(allowed: Vec<AllowedHost>) -> Self {
         let api_server = std::env::var(API_SERVER).ok().and_then(|text| text.parse().ok());
@@ -94,7 +93,7 @@ impl HostPolicy {
         }
     }
 
-    /// Allows every host: for programs that pull for the person who runs them.
+    /// Allows every host, for programs that pull on behalf of the user who runs them.
     #[must_use]
     pub fn anywhere() -> Self {
         Self {
@@ -105,14 +104,14 @@ impl HostPolicy {
         }
     }
 
-    /// Answers a name with this address instead of asking the DNS; the address is judged as any other.
+    /// Resolves a name to this address instead of asking the DNS; the address is checked like any other.
     #[must_use]
     pub fn with_answer(mut self, name: &str, address: SocketAddr) -> Self {
         self.answers.entry(name.to_owned()).or_default().push(address);
         self
     }
 
-    /// Also allows a host, as registries.conf or a flag names it: with its port, which then alone is allowed, or without.
+    /// Also allows a host as registries.conf or a flag names it: on its port only, or on all ports if it has none.
     #[must_use]
     pub(crate) fn allowing(mut self, host: &str) -> Self {
         if let Ok(host) = host.parse() {
@@ -121,9 +120,9 @@ impl HostPolicy {
         self
     }
 
-    /// Judges an address's host before it is asked.
-    pub(crate) fn check(&self, url: &Url) -> Result<(), HostRefused> {
-        let refused = |class| HostRefused {
+    /// Checks the host of a URL before it is contacted.
+    pub(crate) fn check(&self, url: &Url) -> Result<(), HostRejected> {
+        let refused = |class| HostRejected {
             host: url.host_str().unwrap_or_default().to_owned(),
             class,
         };
@@ -141,7 +140,7 @@ impl HostPolicy {
         self.allowed.iter().any(|allowed| allowed.name(name, port))
     }
 
-    /// Returns the class for which a name is refused at a port.
+    /// Returns the class for which a name is rejected at a port.
     fn name(&self, name: &str, port: Option<u16>) -> Option<HostClass> {
         let name = name.trim_end_matches('.').to_ascii_lowercase();
         if self.name_allowed(&name, port) {
@@ -150,7 +149,7 @@ impl HostPolicy {
         let class = if name == "localhost" || name.ends_with(".localhost") {
             HostClass::Loopback
         } else if !name.contains('.') || self.in_cluster(&name) {
-            // The search list makes a Service of this namespace out of a single word.
+            // With the search list, a single label names a Service of this namespace.
             HostClass::Cluster
         } else {
             return None;
@@ -163,7 +162,7 @@ impl HostPolicy {
         below("svc")
             || below("cluster.local")
             || self.search.iter().any(|domain| {
-                // From `ns.svc.cluster.example` also `svc.cluster.example` and the pods' domain.
+                // `ns.svc.cluster.example` also implies `svc.cluster.example` and the pods' domain.
                 let service = domain.split_once("svc.").map(|(_, cluster)| cluster);
                 below(domain)
                     || service.is_some_and(|cluster| {
@@ -172,12 +171,12 @@ impl HostPolicy {
             })
     }
 
-    /// Returns the class for which an address is refused at a port.
+    /// Returns the class for which an address is rejected at a port.
     fn address(&self, address: IpAddr, port: Option<u16>) -> Option<HostClass> {
-        let address = plain(address);
+        let address = without_embedding(address);
         let class = if METADATA.contains(&address) {
             HostClass::Metadata
-        } else if self.api_server.map(plain) == Some(address) {
+        } else if self.api_server.map(without_embedding) == Some(address) {
             HostClass::Cluster
         } else {
             class_of(address)?
@@ -193,13 +192,13 @@ impl Default for HostPolicy {
     }
 }
 
-/// The address behind the forms IPv6 has for IPv4.
-fn plain(address: IpAddr) -> IpAddr {
+/// Returns the IPv4 address that an IPv6 address embeds, if any.
+fn without_embedding(address: IpAddr) -> IpAddr {
     let IpAddr::V6(six) = address else {
         return address;
     };
     let [first, second, .., high, low] = six.segments();
-    // 64:ff9b::/96 is how IPv6-only machines reach IPv4.
+    // 64:ff9b::/96 (NAT64) is how IPv6-only machines reach IPv4.
     if (first, second) == (0x64, 0xff9b) {
         let [a, b] = high.to_be_bytes();
         let [c, d] = low.to_be_bytes();
@@ -232,7 +231,7 @@ fn class_of(address: IpAddr) -> Option<HostClass> {
     }
 }
 
-/// The search domains that belong to a cluster.
+/// Returns the search domains that belong to a cluster.
 fn cluster_domains(resolv_conf: &str) -> Vec<String> {
     resolv_conf
         .lines()
@@ -243,7 +242,7 @@ fn cluster_domains(resolv_conf: &str) -> Vec<String> {
         .collect()
 }
 
-/// The host of `host[:port]`, without the brackets of an IPv6 address.
+/// Returns the host of `host[:port]`, without the brackets of an IPv6 address.
 pub(crate) fn without_port(host: &str) -> &str {
     if let Some(rest) = host.strip_prefix('[') {
         return rest.split(']').next().unwrap_or(rest);

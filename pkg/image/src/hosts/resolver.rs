@@ -1,13 +1,13 @@
-//! Looks names up and lets no address through that is refused.
+//! DNS resolver that rejects forbidden addresses.
 
 use std::{error::Error, io, net::SocketAddr, sync::Arc};
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use super::{HostClass, HostPolicy, HostRefused};
+use super::{HostClass, HostPolicy, HostRejected};
 
-/// Variables that name proxies.
-const PROXIES: [&str; 6] = [
+/// Environment variables of proxies.
+const PROXY_VARIABLES: [&str; 6] = [
     "HTTP_PROXY",
     "http_proxy",
     "HTTPS_PROXY",
@@ -16,16 +16,16 @@ const PROXIES: [&str; 6] = [
     "all_proxy",
 ];
 
-/// The names of one HTTP client.
+/// Resolver of one HTTP client.
 pub(crate) struct Resolver {
     policy: Arc<HostPolicy>,
-    /// The administrator's proxies may be anywhere.
+    /// The administrator's proxies may have any address.
     proxies: Vec<String>,
 }
 
 impl Resolver {
     pub(crate) fn new(policy: Arc<HostPolicy>) -> Self {
-        let proxies = PROXIES
+        let proxies = PROXY_VARIABLES
             .iter()
             .filter_map(|variable| std::env::var(variable).ok())
             .filter_map(|value| proxy_host(&value))
@@ -48,38 +48,38 @@ impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
         let name = name.as_str().to_owned();
         let policy = self.policy.clone();
-        let free = self.proxies.contains(&name.to_ascii_lowercase());
+        let is_proxy = self.proxies.contains(&name.to_ascii_lowercase());
         Box::pin(async move {
-            let found = look_up(&policy, &name, free).await?;
+            let found = lookup(&policy, &name, is_proxy).await?;
             Ok(Box::new(found.into_iter()) as Addrs)
         })
     }
 }
 
-async fn look_up(
+async fn lookup(
     policy: &HostPolicy,
     name: &str,
-    free: bool,
+    is_proxy: bool,
 ) -> Result<Vec<SocketAddr>, Box<dyn Error + Send + Sync>> {
     let found: Vec<SocketAddr> = match policy.answers.get(name) {
         Some(answers) => answers.clone(),
         None => tokio::net::lookup_host((name, 0)).await?.collect(),
     };
-    if free || policy.name_allowed(&name.to_ascii_lowercase(), None) {
+    if is_proxy || policy.name_allowed(&name.to_ascii_lowercase(), None) {
         return Ok(found);
     }
-    let refused = |class| HostRefused {
+    let refused = |class| HostRejected {
         host: name.to_owned(),
         class,
     };
-    // All of them: which one would be connected to is not known here.
+    // All addresses are checked, since it is unknown which one will be connected to.
     if let Some(class) = found
         .iter()
         .find_map(|address| policy.address(address.ip(), None))
     {
         return Err(refused(class).into());
     }
-    // `registry.default` is a Service when only the search list makes a name of it.
+    // `registry.default` is a Service only if the search list completes it.
     for domain in &policy.search {
         let full = format!("{name}.{domain}.");
         if policy.name(full.trim_end_matches('.'), None).is_some()
@@ -114,12 +114,12 @@ mod tests {
             .with_answer("public.example", ([192, 0, 2, 1], 0).into())
             .with_answer("rebound.example", ([192, 0, 2, 1], 0).into())
             .with_answer("rebound.example", ([169, 254, 169, 254], 0).into());
-        assert_eq!(look_up(&policy, "public.example", false).await.unwrap().len(), 1);
-        let error = look_up(&policy, "rebound.example", false).await.unwrap_err();
+        assert_eq!(lookup(&policy, "public.example", false).await.unwrap().len(), 1);
+        let error = lookup(&policy, "rebound.example", false).await.unwrap_err();
         assert_eq!(error.to_string(), "rebound.example is a link-local host");
-        assert!(look_up(&policy, "rebound.example", true).await.is_ok());
+        assert!(lookup(&policy, "rebound.example", true).await.is_ok());
         assert!(
-            look_up(&policy.allowing("rebound.example:5000"), "rebound.example", false)
+            lookup(&policy.allowing("rebound.example:5000"), "rebound.example", false)
                 .await
                 .is_ok()
         );

@@ -1,4 +1,4 @@
-//! The format of `policy.json`, read strictly.
+//! Strict parser of `policy.json`.
 
 use std::{collections::BTreeMap, fmt, fs::File, io::Read as _, marker::PhantomData, sync::Arc};
 
@@ -15,43 +15,43 @@ use super::{
 };
 use crate::reference::Reference;
 
-/// The transport of registries.
+/// Transport of registries.
 const DOCKER: &str = "docker";
-/// Larger files are no keys.
-const KEY_BYTES: u64 = 64 * 1024;
+/// Maximum size of a key file, in bytes.
+const MAX_KEY_BYTES: u64 = 64 * 1024;
 
-/// Why a text is no policy.
+/// Invalid policy.
 pub(super) enum FileError {
     Json(serde_json::Error),
     Scope { scope: String, cause: String },
 }
 
-/// The requirements by scope.
+/// Requirements by scope.
 #[derive(Debug)]
 pub(super) struct Content {
     default: Arc<Vec<Requirement>>,
     docker: BTreeMap<String, Arc<Vec<Requirement>>>,
 }
 
-/// One requirement, with its keys read.
+/// Requirement with its keys loaded.
 #[derive(Debug, Serialize)]
 pub(super) enum Requirement {
-    /// Any image.
+    /// Accepts any image.
     Accept,
-    /// No image.
+    /// Rejects every image.
     Reject,
-    /// Signed by one of these keys.
+    /// Requires a signature by one of these keys.
     Sigstore(SigstoreKeys),
-    /// What is known but not supported, by its name.
+    /// Known but unsupported requirement, by name.
     Unsupported(String),
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Text {
+struct PolicyFile {
     default: Vec<Rule>,
     #[serde(default)]
-    transports: Unique<Unique<Vec<Rule>>>,
+    transports: UniqueMap<UniqueMap<Vec<Rule>>>,
 }
 
 #[derive(Deserialize)]
@@ -84,20 +84,20 @@ struct Sigstore {
     signed_identity: SignedIdentity,
 }
 
-/// A map whose keys stand once: of two rules for a scope none may win silently.
-struct Unique<T>(BTreeMap<String, T>);
+/// Map that rejects duplicate keys: neither of two rules for a scope may win silently.
+struct UniqueMap<T>(BTreeMap<String, T>);
 
-impl<T> Default for Unique<T> {
+impl<T> Default for UniqueMap<T> {
     fn default() -> Self {
         Self(BTreeMap::new())
     }
 }
 
-impl<'de, T: DeserializeOwned> Deserialize<'de> for Unique<T> {
+impl<'de, T: DeserializeOwned> Deserialize<'de> for UniqueMap<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Keys<T>(PhantomData<T>);
         impl<'de, T: DeserializeOwned> Visitor<'de> for Keys<T> {
-            type Value = Unique<T>;
+            type Value = UniqueMap<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
@@ -111,27 +111,27 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Unique<T> {
                     }
                     map.insert(key, value);
                 }
-                Ok(Unique(map))
+                Ok(UniqueMap(map))
             }
         }
         deserializer.deserialize_map(Keys(PhantomData))
     }
 }
 
-/// Reads a policy, and the keys it names.
+/// Parses a policy and reads the keys it names.
 pub(super) fn parse(bytes: &[u8]) -> Result<Content, FileError> {
-    let mut text: Text = serde_json::from_slice(bytes).map_err(FileError::Json)?;
+    let mut text: PolicyFile = serde_json::from_slice(bytes).map_err(FileError::Json)?;
     let default = Arc::new(requirements("default", text.default)?);
     let docker = text.transports.0.remove(DOCKER).unwrap_or_default();
     let docker = docker
         .0
         .into_iter()
         .map(|(scope, rules)| {
-            scope::valid(&scope).map_err(|cause| FileError::Scope {
+            scope::validate(&scope).map_err(|cause| FileError::Scope {
                 scope: format!("scope {scope:?}"),
                 cause: cause.to_owned(),
             })?;
-            let found = requirements(&shown(&scope), rules)?;
+            let found = requirements(&scope_name(&scope), rules)?;
             Ok((scope, Arc::new(found)))
         })
         .collect::<Result<_, _>>()?;
@@ -139,17 +139,17 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Content, FileError> {
 }
 
 impl Content {
-    /// The requirements that count for a reference, and where they stand.
-    pub(super) fn of(&self, wanted: &Reference) -> (String, Arc<Vec<Requirement>>) {
-        let mut scopes = scope::of(wanted).into_iter().chain([String::new()]);
-        match scopes.find_map(|scope| Some((shown(&scope), self.docker.get(&scope)?.clone()))) {
+    /// Returns the requirements for a reference, and their scope.
+    pub(super) fn of(&self, requested: &Reference) -> (String, Arc<Vec<Requirement>>) {
+        let mut scopes = scope::of(requested).into_iter().chain([String::new()]);
+        match scopes.find_map(|scope| Some((scope_name(&scope), self.docker.get(&scope)?.clone()))) {
             Some(found) => found,
             None => ("default".to_owned(), self.default.clone()),
         }
     }
 }
 
-fn shown(scope: &str) -> String {
+fn scope_name(scope: &str) -> String {
     if scope.is_empty() {
         "default of transport docker".to_owned()
     } else {
@@ -171,7 +171,7 @@ fn requirements(scope: &str, rules: Vec<Rule>) -> Result<Vec<Requirement>, FileE
             Rule::Accept {} => Ok(Requirement::Accept),
             Rule::Reject {} => Ok(Requirement::Reject),
             Rule::SignedBy(fields) => {
-                // That it is a rule at all is all we can tell.
+                // The key type only shows that this is a rule.
                 if fields.contains_key("keyType") {
                     Ok(Requirement::Unsupported(
                         "signedBy (a signature by GPG)".to_owned(),
@@ -199,7 +199,7 @@ fn sigstore(rule: Sigstore) -> Result<Requirement, String> {
         rekor_public_key_datas,
         signed_identity,
     } = rule;
-    let given = [
+    let key_sources = [
         key_path.is_some(),
         key_paths.is_some(),
         key_data.is_some(),
@@ -207,7 +207,7 @@ fn sigstore(rule: Sigstore) -> Result<Requirement, String> {
         fulcio.is_some(),
         pki.is_some(),
     ];
-    if given.into_iter().filter(|given| *given).count() != 1 {
+    if key_sources.into_iter().filter(|present| *present).count() != 1 {
         return Err(
             "sigstoreSigned needs exactly one of keyPath, keyPaths, keyData, keyDatas, fulcio and pki"
                 .to_owned(),
@@ -219,21 +219,21 @@ fn sigstore(rule: Sigstore) -> Result<Requirement, String> {
         rekor_public_key_data,
         rekor_public_key_datas,
     ];
-    for (there, name) in [
+    for (present, name) in [
         (fulcio.is_some(), "fulcio"),
         (pki.is_some(), "pki"),
         (rekor.iter().any(Option::is_some), "a Rekor key"),
     ] {
-        if there {
+        if present {
             return Ok(Requirement::Unsupported(format!("sigstoreSigned with {name}")));
         }
     }
-    signed_identity.valid()?;
+    signed_identity.validate()?;
     let mut keys = Vec::new();
     for path in key_path.into_iter().chain(key_paths.into_iter().flatten()) {
         let mut text = Vec::new();
         File::open(&path)
-            .and_then(|file| file.take(KEY_BYTES).read_to_end(&mut text))
+            .and_then(|file| file.take(MAX_KEY_BYTES).read_to_end(&mut text))
             .map_err(|error| format!("key {path} cannot be read: {error}"))?;
         keys.push(PublicKey::from_pem(&text).map_err(|cause| format!("key {path}: {cause}"))?);
     }

@@ -1,4 +1,4 @@
-//! Whether the name in a signature is that of the image that was asked for.
+//! Comparison of the name in a signature with the requested image.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,33 +13,33 @@ use crate::reference::{Digest, Reference, Repository, TagOrDigest};
     deny_unknown_fields
 )]
 pub(super) enum SignedIdentity {
-    /// The same name, tag or digest included.
+    /// The same name, including tag or digest.
     MatchExact,
     /// The same name; for an image by digest, the same repository.
     #[default]
     MatchRepoDigestOrExact,
     /// The same repository, whatever the tag.
     MatchRepository,
-    /// This name, whatever was asked for.
+    /// A fixed name, whatever was requested.
     ExactReference {
-        /// With tag or digest.
+        /// Reference with tag or digest.
         docker_reference: String,
     },
-    /// This repository, whatever was asked for.
+    /// A fixed repository, whatever was requested.
     ExactRepository {
-        /// Without tag and digest.
+        /// Repository without tag and digest.
         docker_repository: String,
     },
-    /// As `MatchRepoDigestOrExact`, with another beginning of the name.
+    /// Like `MatchRepoDigestOrExact`, with another prefix of the name.
     RemapIdentity {
-        /// What the name asked for begins with.
+        /// Prefix of the requested name.
         prefix: String,
-        /// What the signed name begins with in its place.
+        /// Prefix of the signed name instead.
         signed_prefix: String,
     },
 }
 
-/// A name out of a signature or policy. Unlike a [`Reference`] it may stand for a whole repository.
+/// Name in a signature or policy. Unlike a [`Reference`] it may name a whole repository.
 #[derive(Debug, PartialEq, Eq)]
 struct Name {
     repository: Repository,
@@ -66,8 +66,8 @@ impl Name {
 }
 
 impl SignedIdentity {
-    /// What is wrong with it, if anything.
-    pub(super) fn valid(&self) -> Result<(), String> {
+    /// Checks the fields.
+    pub(super) fn validate(&self) -> Result<(), String> {
         match self {
             Self::MatchExact | Self::MatchRepoDigestOrExact | Self::MatchRepository => Ok(()),
             Self::ExactReference { docker_reference } => match Name::parse(docker_reference) {
@@ -95,16 +95,16 @@ impl SignedIdentity {
         }
     }
 
-    /// Whether a signature of the name `signed` counts for what was asked for.
-    pub(super) fn accepts(&self, wanted: &Reference, signed: &str) -> bool {
+    /// Reports whether a signature for the name `signed` is valid for the requested image.
+    pub(super) fn accepts(&self, requested: &Reference, signed: &str) -> bool {
         let Some(signed) = Name::parse(signed) else {
             return false;
         };
-        let asked = Name::of(wanted);
+        let requested_name = Name::of(requested);
         match self {
-            Self::MatchExact => asked == signed,
-            Self::MatchRepoDigestOrExact => repo_digest_or_exact(&asked, &signed),
-            Self::MatchRepository => asked.repository == signed.repository,
+            Self::MatchExact => requested_name == signed,
+            Self::MatchRepoDigestOrExact => repo_digest_or_exact(&requested_name, &signed),
+            Self::MatchRepository => requested_name.repository == signed.repository,
             Self::ExactReference { docker_reference } => {
                 Name::parse(docker_reference).is_some_and(|name| name.version.is_some() && name == signed)
             }
@@ -114,32 +114,34 @@ impl SignedIdentity {
             Self::RemapIdentity {
                 prefix,
                 signed_prefix,
-            } => remapped(asked, prefix, signed_prefix)
+            } => remapped(requested_name, prefix, signed_prefix)
                 .is_some_and(|name| repo_digest_or_exact(&name, &signed)),
         }
     }
 }
 
-fn repo_digest_or_exact(asked: &Name, signed: &Name) -> bool {
-    match asked.version {
-        // The digest itself is compared with the statement's.
-        Some(TagOrDigest::Digest(_)) => signed.version.is_some() && asked.repository == signed.repository,
-        _ => asked == signed,
+fn repo_digest_or_exact(requested_name: &Name, signed: &Name) -> bool {
+    match requested_name.version {
+        // The digest itself is compared with that of the statement.
+        Some(TagOrDigest::Digest(_)) => {
+            signed.version.is_some() && requested_name.repository == signed.repository
+        }
+        _ => requested_name == signed,
     }
 }
 
-fn remapped(asked: Name, prefix: &str, signed_prefix: &str) -> Option<Name> {
-    let name = asked.repository.to_string();
+fn remapped(requested_name: Name, prefix: &str, signed_prefix: &str) -> Option<Name> {
+    let name = requested_name.repository.to_string();
     match name.strip_prefix(prefix) {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => Some(Name {
             repository: Repository::parse(&format!("{signed_prefix}{rest}"))?,
-            version: asked.version,
+            version: requested_name.version,
         }),
-        _ => Some(asked),
+        _ => Some(requested_name),
     }
 }
 
-/// Whether the digest in a signature is one of the image's.
+/// Reports whether the signed digest is one of the image's.
 pub(super) fn digest_fits(signed: &str, digests: &[&Digest]) -> bool {
     signed
         .parse::<Digest>()
@@ -150,10 +152,10 @@ pub(super) fn digest_fits(signed: &str, digests: &[&Digest]) -> bool {
 mod tests {
     use super::*;
 
-    fn accepts(identity: &str, wanted: &str, signed: &str) -> bool {
+    fn accepts(identity: &str, requested: &str, signed: &str) -> bool {
         let identity: SignedIdentity = serde_json::from_str(identity).unwrap();
-        identity.valid().unwrap();
-        identity.accepts(&wanted.parse().unwrap(), signed)
+        identity.validate().unwrap();
+        identity.accepts(&requested.parse().unwrap(), signed)
     }
 
     #[test]
@@ -165,7 +167,7 @@ mod tests {
         let one = r#"{"type":"exactReference","dockerReference":"x.io/y:v1"}"#;
         let place = r#"{"type":"exactRepository","dockerRepository":"x.io/y"}"#;
         let remap = r#"{"type":"remapIdentity","prefix":"quay.io/a","signedPrefix":"x.io"}"#;
-        for (identity, wanted, signed, expected) in [
+        for (identity, requested, signed, expected) in [
             (exact, "quay.io/a/b:v1", "quay.io/a/b:v1", true),
             (exact, "quay.io/a/b:v1", "quay.io/a/b:v2", false),
             (exact, "quay.io/a/b:v1", "quay.io/a/b", false),
@@ -191,9 +193,9 @@ mod tests {
             (remap, "quay.io/ab/c:v1", "quay.io/ab/c:v1", true),
         ] {
             assert_eq!(
-                accepts(identity, wanted, signed),
+                accepts(identity, requested, signed),
                 expected,
-                "{identity} {wanted} {signed}"
+                "{identity} {requested} {signed}"
             );
         }
     }
@@ -206,7 +208,7 @@ mod tests {
             r#"{"type":"remapIdentity","prefix":"","signedPrefix":"x.io"}"#,
         ] {
             let identity: SignedIdentity = serde_json::from_str(bad).unwrap();
-            assert!(identity.valid().is_err(), "{bad}");
+            assert!(identity.validate().is_err(), "{bad}");
         }
         for bad in [r#"{"type":"matchAnything"}"#, r#"{"type":"exactReference"}"#] {
             assert!(serde_json::from_str::<SignedIdentity>(bad).is_err(), "{bad}");

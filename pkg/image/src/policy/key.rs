@@ -1,5 +1,4 @@
-//! Public keys and the signatures made with them: ECDSA on P-256 over SHA-256, as cosign makes
-//! them unless it is told otherwise.
+//! Public keys and their signatures: ECDSA on P-256 over SHA-256, cosign's default.
 
 use std::fmt;
 
@@ -14,24 +13,24 @@ use super::{
 };
 use crate::{
     reference::{Digest, Reference},
-    registry::Attached,
+    registry::Signature,
 };
 
-/// What stands before the point in the DER of every uncompressed P-256 key: the algorithm
-/// `id-ecPublicKey` with the curve `prime256v1` (RFC 5480), and the bit string's head.
+/// DER prefix of every uncompressed P-256 key: the algorithm `id-ecPublicKey` with the curve `prime256v1` (RFC 5480),
+/// and the header of the bit string.
 const P256: [u8; 26] = [
     0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86,
     0x48, 0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
 ];
-/// The point's own bytes: the mark of its form and two coordinates.
+/// Size of the point: a byte for its form and two coordinates.
 const POINT: usize = 65;
 
-/// A public key.
+/// Public key.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct PublicKey(Vec<u8>);
 
 impl PublicKey {
-    /// A key from PEM (`BEGIN PUBLIC KEY`).
+    /// Parses a key from PEM (`BEGIN PUBLIC KEY`).
     pub(crate) fn from_pem(text: &[u8]) -> Result<Self, &'static str> {
         let der = SubjectPublicKeyInfoDer::from_pem_slice(text).map_err(|_| "it is no PEM public key")?;
         match der.strip_prefix(&P256) {
@@ -40,7 +39,7 @@ impl PublicKey {
         }
     }
 
-    /// Whether this key made the signature, ASN.1 in base64, of the message.
+    /// Verifies a signature (ASN.1 in base64) of the message.
     pub(crate) fn verifies(&self, message: &[u8], signature: &str) -> bool {
         let Ok(signature) = STANDARD.decode(signature.trim()) else {
             return false;
@@ -63,7 +62,7 @@ impl Serialize for PublicKey {
     }
 }
 
-/// One requirement for a signature: by any of the keys, of the right name.
+/// Requirement for a signature: by any of the keys, for the right name.
 #[derive(Debug, Serialize)]
 pub(super) struct SigstoreKeys {
     pub(super) keys: Vec<PublicKey>,
@@ -71,25 +70,25 @@ pub(super) struct SigstoreKeys {
 }
 
 impl SigstoreKeys {
-    /// Whether a signature is one of these keys' for this image. Nothing the statement says is
-    /// looked at before the signature is verified.
+    /// Checks that a signature is by one of these keys for this image. The statement is not parsed before the signature
+    /// is verified.
     pub(super) fn accepts(
         &self,
-        wanted: &Reference,
+        requested: &Reference,
         digests: &[&Digest],
-        attached: &Attached,
+        signature: &Signature,
     ) -> Result<(), String> {
-        let signed = |key: &PublicKey| key.verifies(&attached.payload, &attached.signature);
+        let signed = |key: &PublicKey| key.verifies(&signature.payload, &signature.signature);
         if !self.keys.iter().any(signed) {
             return Err("a signature is by none of the trusted keys".to_owned());
         }
-        let statement = Statement::parse(&attached.payload)?;
+        let statement = Statement::parse(&signature.payload)?;
         if !identity::digest_fits(statement.digest(), digests) {
             return Err("a signature is for other content".to_owned());
         }
-        if !self.identity.accepts(wanted, statement.reference()) {
+        if !self.identity.accepts(requested, statement.reference()) {
             return Err(format!(
-                "a signature is for the name {:?}, not for {wanted}",
+                "a signature is for the name {:?}, not for {requested}",
                 statement.reference()
             ));
         }

@@ -1,10 +1,9 @@
-//! Which images may be used: `policy.json` as containers/image knows it.
+//! Signature policy: `policy.json` of containers/image.
 //!
-//! The most specific scope of the transport `docker` that fits a reference decides alone, else the
-//! transport's own default, else the default of all; every requirement listed there must hold.
-//! What is not understood is an error, never passed over: a policy that is read half is none. The
-//! one kind of signature that is verified is cosign's, by public key; a scope that asks for another
-//! refuses its images and says so.
+//! The most specific scope of the transport `docker` that matches a reference decides alone, then the transport's
+//! default, then the global default. Every requirement listed there must hold. Unknown content is an error, never
+//! ignored: a half-read policy would be no policy. The only supported signatures are cosign's with a public key; a
+//! scope that requires another kind rejects its images with an explanation.
 
 mod file;
 mod identity;
@@ -25,114 +24,114 @@ use self::file::Requirement;
 pub(crate) use self::payload::Statement;
 use crate::{
     reference::{Digest, Reference},
-    registry::Attached,
+    registry::Signature,
 };
 
-/// The file when neither flag nor user say another.
+/// Default path.
 const SYSTEM_FILE: &str = "/etc/containers/policy.json";
-/// The user's own, below the home directory.
+/// Path of the user's file, below the home directory.
 const USER_FILE: &str = ".config/containers/policy.json";
-/// Larger files are refused.
-const FILE_BYTES: u64 = 1024 * 1024;
+/// Maximum size of a policy, in bytes.
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
-/// Why there is no usable policy, or why it refuses an image.
+/// The policy is unusable or rejects an image.
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyError {
-    /// The file was named, or is there, but cannot be read.
+    /// The file exists or was named, but cannot be read.
     #[error("signature policy {path} cannot be read")]
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// Not a policy.
+    /// The file is not a policy.
     #[error("{path} is no signature policy")]
     Malformed {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: serde_json::Error,
     },
-    /// Requirements that contradict themselves, or a key that is none.
+    /// The requirements are inconsistent, or a key is invalid.
     #[error("{path} is no usable signature policy: {scope}: {cause}")]
     Unusable {
         /// The file.
         path: PathBuf,
-        /// Where in it.
+        /// The scope.
         scope: String,
-        /// Why.
+        /// The cause.
         cause: String,
     },
-    /// The policy says no.
+    /// The policy rejects the image.
     #[error("Source image rejected: Running image docker://{image} is rejected by policy ({file}, {scope})")]
     Rejected {
         /// The image.
         image: String,
         /// The policy's file.
         file: PathBuf,
-        /// Which of its scopes.
+        /// The scope that decided.
         scope: String,
     },
-    /// The policy asks for what is not supported.
+    /// The policy requires an unsupported kind of signature.
     #[error(
         "Source image rejected: {file} requires {kind} for {scope}, which is not supported; use sigstoreSigned with a public key"
     )]
     Unsupported {
         /// The policy's file.
         file: PathBuf,
-        /// Which of its scopes.
+        /// The scope that decided.
         scope: String,
-        /// What is asked for.
+        /// The required kind.
         kind: String,
     },
-    /// Nothing is attached.
+    /// The image has no signatures.
     #[error(
         "Source image rejected: A signature was required, but no signature exists ({file}, {scope}); sign the image with cosign"
     )]
     NoSignature {
         /// The policy's file.
         file: PathBuf,
-        /// Which of its scopes.
+        /// The scope that decided.
         scope: String,
     },
-    /// None of the signatures will do.
+    /// No signature is acceptable.
     #[error("Source image rejected: no signature is accepted ({file}, {scope}): {}", causes.join("; "))]
     NoneAccepted {
         /// The policy's file.
         file: PathBuf,
-        /// Which of its scopes.
+        /// The scope that decided.
         scope: String,
-        /// What is wrong with each, without repetitions.
+        /// The distinct causes.
         causes: Vec<String>,
     },
 }
 
-/// A policy that was read.
+/// Parsed policy.
 #[derive(Debug)]
 pub(crate) struct Policy {
     path: PathBuf,
     content: file::Content,
 }
 
-/// What the policy says about one image.
+/// Requirements of the policy for one image.
 #[derive(Clone, Debug)]
 pub(crate) struct Verdict {
     file: PathBuf,
     scope: String,
-    wanted: Reference,
+    requested: Reference,
     requirements: Arc<Vec<Requirement>>,
 }
 
 impl Policy {
-    /// The policy that is in force; `None` when there is no file and none was named.
+    /// Returns the effective policy; `None` if there is no file and none was named.
     pub(crate) async fn read(named: Option<&Path>) -> Result<Option<Self>, PolicyError> {
         let Some(path) = find(named) else {
             return Ok(None);
         };
-        let read = crate::cache::read_capped(&path, FILE_BYTES).await;
+        let read = crate::cache::read_capped(&path, MAX_FILE_BYTES).await;
         let bytes = match read {
             Ok(bytes) => bytes,
             Err(error) if named.is_none() && error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -147,7 +146,7 @@ impl Policy {
             .map(Some)
     }
 
-    /// A policy from its text. Reads the keys it names: not for async threads.
+    /// Parses a policy and reads the keys it names. Blocks on the disk.
     pub(crate) fn parse(path: PathBuf, bytes: &[u8]) -> Result<Self, PolicyError> {
         match file::parse(bytes) {
             Ok(content) => Ok(Self { path, content }),
@@ -156,20 +155,20 @@ impl Policy {
         }
     }
 
-    /// What it says about an image.
-    pub(crate) fn verdict(&self, wanted: &Reference) -> Verdict {
-        let (scope, requirements) = self.content.of(wanted);
+    /// Returns the requirements for an image.
+    pub(crate) fn verdict(&self, requested: &Reference) -> Verdict {
+        let (scope, requirements) = self.content.of(requested);
         Verdict {
             file: self.path.clone(),
             scope,
-            wanted: wanted.clone(),
+            requested: requested.clone(),
             requirements,
         }
     }
 }
 
-/// Whether a policy file is there, or was named.
-pub(crate) fn is_there(named: Option<&Path>) -> bool {
+/// Reports whether a policy file exists or was named.
+pub(crate) fn exists(named: Option<&Path>) -> bool {
     named.is_some() || find(None).is_some()
 }
 
@@ -184,22 +183,24 @@ fn find(named: Option<&Path>) -> Option<PathBuf> {
         .find(|path| path.exists())
 }
 
-/// What a verdict was made from, for its fingerprint.
+/// Inputs of a fingerprint.
 #[derive(Serialize)]
-struct Ground<'a> {
-    wanted: String,
+struct FingerprintInput<'a> {
+    // The name is part of the fingerprint that markers on disk hold.
+    #[serde(rename = "wanted")]
+    requested: String,
     requirements: &'a [Requirement],
 }
 
 impl Verdict {
-    /// Refuses what no signature could make good, before anything is transferred.
-    pub(crate) fn before(&self) -> Result<(), PolicyError> {
+    /// Rejects images that no signature could make acceptable, before any transfer.
+    pub(crate) fn reject_early(&self) -> Result<(), PolicyError> {
         for requirement in self.requirements.iter() {
             match requirement {
                 Requirement::Accept | Requirement::Sigstore(_) => {}
                 Requirement::Reject => {
                     return Err(PolicyError::Rejected {
-                        image: self.wanted.to_string(),
+                        image: self.requested.to_string(),
                         file: self.file.clone(),
                         scope: self.scope.clone(),
                     });
@@ -216,29 +217,29 @@ impl Verdict {
         Ok(())
     }
 
-    /// Whether signatures have to be looked at.
-    pub(crate) fn wants_signatures(&self) -> bool {
+    /// Reports whether signatures are required.
+    pub(crate) fn requires_signatures(&self) -> bool {
         self.requirements
             .iter()
             .any(|requirement| matches!(requirement, Requirement::Sigstore(_)))
     }
 
-    /// Whether every requirement is met by one of the signatures of an image, each of which may be
-    /// of any of its digests: that of the index, or that of the manifest chosen from it.
-    pub(crate) fn check(&self, digests: &[&Digest], attached: &[Attached]) -> Result<(), PolicyError> {
+    /// Checks that a signature of the image meets every requirement. A signature may be for any of the image's digests:
+    /// that of the index, or that of the manifest chosen from it.
+    pub(crate) fn check(&self, digests: &[&Digest], signatures: &[Signature]) -> Result<(), PolicyError> {
         for requirement in self.requirements.iter() {
             let Requirement::Sigstore(keys) = requirement else {
                 continue;
             };
-            if attached.is_empty() {
+            if signatures.is_empty() {
                 return Err(PolicyError::NoSignature {
                     file: self.file.clone(),
                     scope: self.scope.clone(),
                 });
             }
             let mut causes = Vec::new();
-            for signature in attached {
-                match keys.accepts(&self.wanted, digests, signature) {
+            for signature in signatures {
+                match keys.accepts(&self.requested, digests, signature) {
                     Ok(()) => {
                         causes.clear();
                         break;
@@ -258,15 +259,15 @@ impl Verdict {
         Ok(())
     }
 
-    /// The same for the same requirements, keys included, on the same reference: what was accepted
-    /// under one fingerprint need not be looked at again.
+    /// Returns a digest of the requirements, keys included, and the reference. An image accepted under the same
+    /// fingerprint needs no second check.
     pub(crate) fn fingerprint(&self) -> String {
-        let ground = Ground {
-            wanted: self.wanted.to_string(),
+        let input = FingerprintInput {
+            requested: self.requested.to_string(),
             requirements: &self.requirements,
         };
-        // Plain data: serializing it does not fail.
-        let text = serde_json::to_vec(&ground).unwrap_or_default();
+        // Serializing plain data does not fail.
+        let text = serde_json::to_vec(&input).unwrap_or_default();
         Digest::from_hash(crate::Algorithm::Sha256, &Sha256::digest(text)).to_string()
     }
 }

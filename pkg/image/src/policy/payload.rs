@@ -1,17 +1,17 @@
-//! What a signature of cosign states, the "simple signing" JSON.
+//! Statement that cosign signs, "simple signing" JSON.
 
 use serde::Deserialize;
 
-/// The kind of statement that cosign signs.
+/// Type of the statement.
 const KIND: &str = "cosign container image signature";
 
-/// A statement: this digest may be used by this name.
+/// Statement: this digest may be used under this name.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Statement {
     critical: Critical,
 }
 
-/// What must be understood; anything more is refused.
+/// Critical part of the statement; unknown fields are rejected.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Critical {
@@ -36,7 +36,7 @@ struct Identity {
 }
 
 impl Statement {
-    /// Reads a statement.
+    /// Parses a statement.
     pub(crate) fn parse(text: &[u8]) -> Result<Self, String> {
         let statement: Self =
             serde_json::from_slice(text).map_err(|_| "a signed statement is malformed".to_owned())?;
@@ -46,12 +46,12 @@ impl Statement {
         Ok(statement)
     }
 
-    /// The digest that is signed.
+    /// Returns the signed digest.
     pub(crate) fn digest(&self) -> &str {
         &self.critical.image.digest
     }
 
-    /// The name it is signed for.
+    /// Returns the signed name.
     pub(crate) fn reference(&self) -> &str {
         &self.critical.identity.reference
     }

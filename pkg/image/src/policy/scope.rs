@@ -1,12 +1,12 @@
-//! The scopes of a policy that fit a reference, most specific first.
+//! Scopes of a policy that match a reference, most specific first.
 
 use crate::{hosts::without_port, reference::Reference};
 
-/// The image itself; its repository and the namespaces above it, down to the registry; then
-/// `*.` and the domains that the registry is in, without its port.
-pub(super) fn of(wanted: &Reference) -> Vec<String> {
-    let repository = wanted.repository();
-    let mut scopes = vec![wanted.to_string()];
+/// Returns the scopes: the image, its repository, the namespaces above up to the registry, then `*.` with each parent
+/// domain of the registry, without its port.
+pub(super) fn of(requested: &Reference) -> Vec<String> {
+    let repository = requested.repository();
+    let mut scopes = vec![requested.to_string()];
     let mut name = repository.to_string();
     loop {
         scopes.push(name.clone());
@@ -23,8 +23,8 @@ pub(super) fn of(wanted: &Reference) -> Vec<String> {
     scopes
 }
 
-/// Whether a text can be a scope at all.
-pub(super) fn valid(scope: &str) -> Result<(), &'static str> {
+/// Checks the syntax of a scope.
+pub(super) fn validate(scope: &str) -> Result<(), &'static str> {
     let Some(domain) = scope.strip_prefix('*') else {
         return if scope.contains('*') {
             Err("* stands for subdomains, at the beginning only")
@@ -57,10 +57,10 @@ mod tests {
             ]
         );
         for good in ["", "quay.io", "*.example.com", "quay.io/a:v1"] {
-            assert!(valid(good).is_ok(), "{good}");
+            assert!(validate(good).is_ok(), "{good}");
         }
         for bad in ["*", "*example.com", "*.a/b", "quay.io/*"] {
-            assert!(valid(bad).is_err(), "{bad}");
+            assert!(validate(bad).is_err(), "{bad}");
         }
     }
 }

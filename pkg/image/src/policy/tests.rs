@@ -6,8 +6,8 @@ fn policy(docker: &str) -> Result<Policy, PolicyError> {
     Policy::parse("p.json".into(), format!("{HEAD}{docker}}}}}").as_bytes())
 }
 
-fn scope(policy: &Policy, wanted: &str) -> String {
-    policy.verdict(&wanted.parse().unwrap()).scope
+fn scope(policy: &Policy, requested: &str) -> String {
+    policy.verdict(&requested.parse().unwrap()).scope
 }
 
 #[test]
@@ -23,7 +23,7 @@ fn the_most_specific_scope_decides() {
     ];
     let docker: Vec<String> = scopes.iter().map(|scope| format!("{scope:?}:{accept}")).collect();
     let policy = policy(&format!("{{{}}}", docker.join(","))).unwrap();
-    for (wanted, expected) in [
+    for (requested, expected) in [
         ("quay.io/team/app:v1", "scope quay.io/team/app:v1"),
         ("quay.io/team/app:v2", "scope quay.io/team/app"),
         ("quay.io/team/other:v1", "scope quay.io/team"),
@@ -31,13 +31,13 @@ fn the_most_specific_scope_decides() {
         ("a.b.example.com:5000/x:v1", "scope *.example.com"),
         ("example.com/x:v1", "default of transport docker"),
     ] {
-        assert_eq!(scope(&policy, wanted), expected, "{wanted}");
+        assert_eq!(scope(&policy, requested), expected, "{requested}");
     }
     let policy = self::policy(r#"{"quay.io":[{"type":"insecureAcceptAnything"}]}"#).unwrap();
     assert_eq!(scope(&policy, "ghcr.io/x:v1"), "default");
     let refused = policy
         .verdict(&"ghcr.io/x:v1".parse().unwrap())
-        .before()
+        .reject_early()
         .unwrap_err();
     assert_eq!(
         refused.to_string(),
@@ -64,7 +64,7 @@ fn what_is_not_supported_refuses_and_says_so() {
         let policy = policy(&format!(r#"{{"":[{rule}]}}"#)).unwrap();
         let error = policy
             .verdict(&"quay.io/a:v1".parse().unwrap())
-            .before()
+            .reject_early()
             .unwrap_err();
         assert!(
             matches!(&error, PolicyError::Unsupported { kind: found, .. } if found.contains(kind)),
@@ -99,7 +99,7 @@ fn a_policy_that_is_not_understood_is_none() {
     ] {
         assert!(Policy::parse("p.json".into(), text.as_bytes()).is_err(), "{text}");
     }
-    // Another transport's scopes are read, too, and mean nothing here.
+    // The scopes of other transports are parsed and ignored.
     let text = r#"{"default":[{"type":"reject"}],"transports":{"docker-daemon":{"":[{"type":"insecureAcceptAnything"}]}}}"#;
     let policy = Policy::parse("p.json".into(), text.as_bytes()).unwrap();
     assert_eq!(scope(&policy, "quay.io/a:v1"), "default");
@@ -112,5 +112,5 @@ async fn only_a_file_that_nobody_named_may_be_missing() {
         Policy::read(Some(missing)).await.unwrap_err(),
         PolicyError::Read { .. }
     ));
-    assert!(is_there(Some(missing)));
+    assert!(exists(Some(missing)));
 }

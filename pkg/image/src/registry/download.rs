@@ -1,6 +1,6 @@
-//! Layers into files, checked while they come.
+//! Downloads layers into files, verified while they are received.
 //!
-//! A transfer that breaks off goes on where it ended, when the registry allows it.
+//! An interrupted transfer resumes where it ended, if the registry supports ranges.
 
 use std::{io::SeekFrom, path::Path};
 
@@ -12,18 +12,18 @@ use tokio::{
     time::Instant,
 };
 
-use super::{Layer, RegistryError, Session, pace::Pace, retry::Attempts};
+use super::{Layer, RegistryError, Session, rate::RateMonitor, retry::Attempts};
 use crate::reference::{Algorithm, Digest};
 
-/// What has come of a layer.
-struct Part {
+/// Received part of a layer.
+struct PartialLayer {
     file: File,
     hash: Hash,
     size: u64,
 }
 
 impl Session {
-    /// Streams a layer into a new file, checking size and digest on the way.
+    /// Streams a layer into a new file, verifying size and digest on the way.
     pub(crate) async fn download(&self, layer: &Layer, path: &Path, limit: u64) -> Result<(), RegistryError> {
         let what = format!("layer {}", layer.digest);
         let host = || self.host().to_owned();
@@ -35,14 +35,14 @@ impl Session {
             });
         }
         let disk = |source| RegistryError::disk(self.host(), &what, source);
-        let mut part = Part {
+        let mut part = PartialLayer {
             file: File::create_new(path).await.map_err(disk)?,
             hash: Hash::new(layer.digest.algorithm()),
             size: 0,
         };
         let mut attempts = Attempts::new(self.limits());
-        while let Err(error) = self.go_on(layer, &what, &mut part).await {
-            attempts.after(error).await?;
+        while let Err(error) = self.resume(layer, &what, &mut part).await {
+            attempts.wait_after(error).await?;
         }
         part.file.flush().await.map_err(disk)?;
         let actual = part.hash.finish();
@@ -56,24 +56,24 @@ impl Session {
         Ok(())
     }
 
-    /// Asks for what is missing.
-    async fn go_on(&self, layer: &Layer, what: &str, part: &mut Part) -> Result<(), RegistryError> {
+    /// Requests the missing bytes.
+    async fn resume(&self, layer: &Layer, what: &str, part: &mut PartialLayer) -> Result<(), RegistryError> {
         let disk = |source| RegistryError::disk(self.host(), what, source);
         let mut response = self.blob(&layer.digest.to_string(), what, part.size).await?;
         let range = response
             .headers()
             .get(CONTENT_RANGE)
             .and_then(|value| value.to_str().ok());
-        let goes_on = response.status() == StatusCode::PARTIAL_CONTENT
+        let resumed = response.status() == StatusCode::PARTIAL_CONTENT
             && range.is_some_and(|range| range.starts_with(&format!("bytes {}-", part.size)));
-        if part.size > 0 && !goes_on {
-            // Everything again, or another part than asked for, which the digest will tell.
+        if part.size > 0 && !resumed {
+            // The response has all bytes again, or another range, which the digest reveals.
             part.file.set_len(0).await.map_err(disk)?;
             part.file.seek(SeekFrom::Start(0)).await.map_err(disk)?;
             part.hash = Hash::new(layer.digest.algorithm());
             part.size = 0;
         }
-        let mut pace = Pace::new(self.limits().least_rate, Instant::now());
+        let mut rate = RateMonitor::new(self.limits().min_rate, Instant::now());
         while let Some(bytes) = response
             .chunk()
             .await
@@ -87,11 +87,11 @@ impl Session {
                     limit: layer.size,
                 });
             }
-            if !pace.keeps_up(bytes.len() as u64, Instant::now()) {
+            if !rate.record(bytes.len() as u64, Instant::now()) {
                 return Err(RegistryError::TooSlow {
                     host: self.host().to_owned(),
                     what: what.to_owned(),
-                    least: self.limits().least_rate,
+                    least: self.limits().min_rate,
                 });
             }
             part.hash.update(&bytes);
@@ -107,7 +107,7 @@ impl Session {
     }
 }
 
-/// A digest in the making.
+/// Incremental digest.
 enum Hash {
     Sha256(Sha256),
     Sha512(Sha512),

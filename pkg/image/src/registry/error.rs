@@ -1,23 +1,23 @@
-//! What a registry, or the way to it, answered.
+//! Errors of registries and of connections to them.
 
 use std::{error::Error as StdError, io, time::Duration};
 
 use olm_runtime::connect::{ConnectFailure, TlsFailure};
 use reqwest::StatusCode;
 
-use super::LeastRate;
-use crate::hosts::HostRefused;
+use super::MinRate;
+use crate::hosts::HostRejected;
 
-/// A failed request to a registry; each cause has its own sentence.
+/// Failed request to a registry; each cause has its own sentence.
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {
-    /// No address for the name.
+    /// The name does not resolve.
     #[error("the name of registry {host} cannot be resolved; check the reference and DNS")]
     Dns {
         /// The registry.
         host: String,
     },
-    /// Nothing listens there.
+    /// The connection was refused.
     #[error("registry {host} refuses connections; check that it runs and its port")]
     Refused {
         /// The registry.
@@ -28,84 +28,84 @@ pub enum RegistryError {
     Tls {
         /// The registry.
         host: String,
-        /// Why.
+        /// The cause.
         cause: TlsFailure,
     },
-    /// A host that content may not come from.
+    /// The host policy rejects a host.
     #[error(
         "registry {registry} leads to a refused host: {refused}; allow it with --allow-registry-host if it is meant"
     )]
     Host {
         /// The registry.
         registry: String,
-        /// The host, which may be the registry itself.
-        refused: HostRefused,
+        /// The rejected host, which may be the registry itself.
+        refused: HostRejected,
     },
-    /// A redirect that is not followed.
+    /// A redirect is not followed.
     #[error("registry {host} redirects {cause}, which is not followed")]
     Redirect {
         /// The registry.
         host: String,
-        /// Where to.
+        /// Kind of redirect.
         cause: &'static str,
     },
-    /// No HTTP client can be made for a host.
+    /// The HTTP client of a host cannot be built.
     #[error("no connection can be made to {host}: {cause}")]
     Client {
         /// The host.
         host: String,
-        /// Why.
+        /// The cause.
         cause: String,
     },
-    /// No answer in time.
+    /// The registry did not answer in time.
     #[error("registry {host} did not answer in time ({what})")]
     Timeout {
         /// The registry.
         host: String,
-        /// What was asked for.
+        /// The requested object.
         what: String,
     },
-    /// A transfer below the least rate.
+    /// The transfer is below the minimum rate.
     #[error(
         "registry {host} sends {what} too slowly: fewer than {} bytes in {:?}; it is tried again later", .least.bytes, .least.window
     )]
     TooSlow {
         /// The registry.
         host: String,
-        /// Requested object.
+        /// The requested object.
         what: String,
-        /// The least rate.
-        least: LeastRate,
+        /// The minimum rate.
+        least: MinRate,
     },
-    /// No turn to pull in time.
+    /// No pull slot became free in time.
     #[error(
         "{limit} pulls from registry {host} are under way, and this one waited {waited:?} for its turn; it is tried again later"
     )]
     Busy {
         /// The registry.
         host: String,
-        /// Pulls from one registry at the same time.
+        /// Limit on concurrent pulls from one registry.
         limit: usize,
         /// Time for which the pull waited.
         waited: Duration,
     },
-    /// Any other failure of the connection.
+    /// Another failure of the connection.
     #[error("the connection to registry {host} failed ({what})")]
     Transfer {
         /// The registry.
         host: String,
-        /// What was asked for.
+        /// The requested object.
         what: String,
-        /// Why.
+        /// The cause.
         #[source]
         source: reqwest::Error,
     },
-    /// The connection ended before all was sent.
+    /// The connection ended early.
     #[error("the connection to registry {host} ended before all of {what} had come")]
     Truncated {
         /// The registry.
         host: String,
-        /// What was asked for.
+        /// The requested object.
         what: String,
     },
     /// 401.
@@ -116,12 +116,12 @@ pub enum RegistryError {
     Unauthorized {
         /// The registry.
         host: String,
-        /// What was asked for.
+        /// The requested object.
         what: String,
-        /// Whether credentials were sent.
+        /// Credentials were sent.
         offered: bool,
     },
-    /// 401 without our credentials, because they would have gone elsewhere.
+    /// 401; our credentials were withheld because they would have gone to another host.
     #[error(
         "registry {host} asks for credentials ({what}) on behalf of {realm}, which is not of its domain: \
          they are not sent there; allow it with --registry-token-host if it is meant"
@@ -129,9 +129,9 @@ pub enum RegistryError {
     ForeignRealm {
         /// The registry.
         host: String,
-        /// What was asked for.
+        /// The requested object.
         what: String,
-        /// The token service's host.
+        /// Host of the token service.
         realm: String,
     },
     /// 403.
@@ -139,7 +139,7 @@ pub enum RegistryError {
     Forbidden {
         /// The registry.
         host: String,
-        /// What was asked for.
+        /// The requested object.
         what: String,
     },
     /// 404.
@@ -147,7 +147,7 @@ pub enum RegistryError {
     NotFound {
         /// The registry.
         host: String,
-        /// What was asked for.
+        /// The requested object.
         what: String,
     },
     /// 429.
@@ -155,9 +155,9 @@ pub enum RegistryError {
     TooManyRequests {
         /// The registry.
         host: String,
-        /// What was asked for.
+        /// The requested object.
         what: String,
-        /// How long it wants to be left alone.
+        /// Delay from `Retry-After`.
         after: Option<Duration>,
     },
     /// 5xx.
@@ -165,11 +165,11 @@ pub enum RegistryError {
     Unavailable {
         /// The registry.
         host: String,
-        /// What was asked for.
+        /// The requested object.
         what: String,
-        /// Its answer.
+        /// Status of the response.
         status: StatusCode,
-        /// How long it wants to be left alone.
+        /// Delay from `Retry-After`.
         after: Option<Duration>,
     },
     /// Another status.
@@ -177,9 +177,9 @@ pub enum RegistryError {
     Status {
         /// The registry.
         host: String,
-        /// What was asked for.
+        /// The requested object.
         what: String,
-        /// Its answer.
+        /// Status of the response.
         status: StatusCode,
     },
     /// The registry's token service cannot be used.
@@ -187,95 +187,95 @@ pub enum RegistryError {
     Token {
         /// The registry.
         host: String,
-        /// Why.
+        /// The cause.
         cause: &'static str,
     },
-    /// Other content than was asked for.
+    /// The content does not match its digest.
     #[error("registry {host} sent other content than asked for: {what} has digest {actual}")]
     Digest {
         /// The registry.
         host: String,
-        /// What was asked for.
+        /// The requested object.
         what: String,
-        /// What came.
+        /// Digest of the received content.
         actual: String,
     },
-    /// More than is taken.
+    /// The object is too large.
     #[error("{what} from registry {host} is larger than the limit of {limit} bytes")]
     TooLarge {
         /// The registry.
         host: String,
-        /// What was asked for.
+        /// The requested object.
         what: String,
         /// The limit.
         limit: u64,
     },
-    /// More layers than are taken.
+    /// The image has too many layers.
     #[error("{what} from registry {host} has {count} layers, more than the limit of {limit}")]
     TooManyLayers {
         /// The registry.
         host: String,
-        /// What was asked for.
+        /// The requested object.
         what: String,
-        /// Its layers.
+        /// Number of layers.
         count: usize,
         /// The limit.
         limit: usize,
     },
-    /// Not what the protocol says.
+    /// The object violates the protocol.
     #[error("{what} from registry {host} is malformed")]
     Malformed {
         /// The registry.
         host: String,
-        /// What was asked for.
+        /// The requested object.
         what: String,
-        /// Why.
+        /// The cause.
         #[source]
         source: Box<dyn StdError + Send + Sync>,
     },
-    /// Something that is no container image.
+    /// The object is not a container image.
     #[error("{what} from registry {host} is no container image: {kind:?} is not supported")]
     Unsupported {
         /// The registry.
         host: String,
-        /// What was asked for.
+        /// The requested object.
         what: String,
-        /// Its kind.
+        /// Its media type or kind.
         kind: String,
     },
-    /// An index without a fitting image.
+    /// The index has no image for this platform.
     #[error(
         "no image found in manifest list for architecture {architecture:?}, OS \"linux\": {what} of registry {host}"
     )]
     NoPlatform {
         /// The registry.
         host: String,
-        /// What was asked for.
+        /// The requested object.
         what: String,
-        /// The architecture this runs on.
+        /// Architecture of this machine.
         architecture: &'static str,
     },
-    /// No room on the disk.
+    /// The disk is full.
     #[error("the disk of the image cache is full: no room for {what} from registry {host}")]
     DiskFull {
         /// The registry.
         host: String,
-        /// What was asked for.
+        /// The requested object.
         what: String,
     },
-    /// The disk.
+    /// The disk failed.
     #[error("content from registry {host} cannot be kept on disk")]
     Disk {
         /// The registry.
         host: String,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
 }
 
 impl RegistryError {
-    /// Whether the registry could not even be talked to in the scheme that was tried.
+    /// Reports whether the registry is unreachable with the scheme that was tried.
     pub(crate) fn unreachable(&self) -> bool {
         matches!(
             self,
@@ -283,8 +283,8 @@ impl RegistryError {
         )
     }
 
-    /// How long the registry wants to be left alone when asking the same again may help then.
-    pub(super) fn passing(&self) -> Option<Duration> {
+    /// Returns the delay that the registry asks for if a retry may help; `None` for permanent failures.
+    pub(super) fn retry_delay(&self) -> Option<Duration> {
         match self {
             Self::Transfer { .. } | Self::Truncated { .. } => Some(Duration::ZERO),
             Self::TooManyRequests { after, .. } | Self::Unavailable { after, .. } => {
@@ -294,12 +294,12 @@ impl RegistryError {
         }
     }
 
-    /// The variant for a failed request.
+    /// Returns the variant for a failed request.
     pub(crate) fn request(host: &str, what: &str, error: reqwest::Error) -> Self {
         let (host, what) = (host.to_owned(), what.to_owned());
-        // The address is known, and after a redirect it may hold a signature that always differs.
+        // The URL is known, and after a redirect it may contain a signature that always differs.
         let error = error.without_url();
-        if let Some(refused) = host_refused(&error) {
+        if let Some(refused) = host_rejection(&error) {
             return Self::Host {
                 registry: host,
                 refused,
@@ -320,7 +320,7 @@ impl RegistryError {
         }
     }
 
-    /// The variant for a status that is no success; `after` is the answer's Retry-After.
+    /// Returns the variant for an unsuccessful status; `after` is the delay from `Retry-After`.
     pub(crate) fn status(
         host: &str,
         what: &str,
@@ -344,7 +344,7 @@ impl RegistryError {
         }
     }
 
-    /// The variant for a failure to write.
+    /// Returns the variant for a failed write.
     pub(crate) fn disk(host: &str, what: &str, source: io::Error) -> Self {
         let host = host.to_owned();
         if matches!(
@@ -358,9 +358,9 @@ impl RegistryError {
     }
 }
 
-/// The refusal of our own resolver, wherever the HTTP client wrapped it.
-fn host_refused(error: &(dyn StdError + 'static)) -> Option<HostRefused> {
+/// Returns the rejection by our own resolver, however deep the HTTP client wrapped it.
+fn host_rejection(error: &(dyn StdError + 'static)) -> Option<HostRejected> {
     olm_text::causes(error)
-        .find_map(|cause| cause.downcast_ref::<HostRefused>())
+        .find_map(|cause| cause.downcast_ref::<HostRejected>())
         .cloned()
 }

@@ -1,8 +1,7 @@
-//! Requests over HTTP: one client for each host, redirects followed by our own rules.
+//! HTTP requests to registries: one client per host, redirects followed by our own rules.
 //!
-//! A redirect never leads from an encrypted connection to an open one, never to a host that the
-//! host policy refuses, and never takes the authorization along: that is sent to the origin of the
-//! first request and to nobody else.
+//! A redirect never leads from an encrypted connection to a plain one, never to a host that the host policy rejects,
+//! and never forwards the authorization, which is sent only to the origin of the first request.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -21,10 +20,10 @@ use crate::{
     trust::Trust,
 };
 
-/// Longest chain of redirects.
-const REDIRECTS: usize = 5;
+/// Maximum number of redirects.
+const MAX_REDIRECTS: usize = 5;
 
-/// How a registry is talked to.
+/// Scheme to contact a registry with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scheme {
     /// HTTPS with a trusted certificate.
@@ -35,11 +34,11 @@ pub(crate) enum Scheme {
     Http,
 }
 
-/// The HTTP clients for one registry and for where it leads.
+/// HTTP clients for one registry and the hosts it redirects to.
 pub(super) struct Http {
-    /// The registry as references spell it, for messages.
+    /// Registry as in references, for messages.
     host: String,
-    /// The registry as URLs spell it: without a port that goes without saying.
+    /// Registry as in URLs: without a default port.
     authority: String,
     scheme: Scheme,
     trust: Arc<Trust>,
@@ -48,17 +47,17 @@ pub(super) struct Http {
     clients: tokio::sync::Mutex<HashMap<String, Client>>,
 }
 
-/// One request.
+/// HTTP request.
 #[derive(Clone, Debug)]
-pub(super) struct Ask<'a> {
+pub(super) struct HttpRequest<'a> {
     pub(super) url: Url,
-    /// What is asked for, in messages.
+    /// Requested object, for messages.
     pub(super) what: &'a str,
     pub(super) accept: &'static str,
     pub(super) authorization: Option<HeaderValue>,
-    /// Only what follows this many bytes.
+    /// Offset of the first requested byte.
     pub(super) from: u64,
-    /// The body of a form; it makes the request a POST, which is not redirected.
+    /// Body of a form; it makes the request a POST, which is not redirected.
     pub(super) form: Option<String>,
 }
 
@@ -82,45 +81,45 @@ impl Http {
         }
     }
 
-    /// Sends a request and follows where it is redirected to.
-    pub(super) async fn send(&self, ask: Ask<'_>) -> Result<Response, RegistryError> {
-        let mut url = ask.url.clone();
-        let mut authorization = ask.authorization.clone();
-        for _ in 0..=REDIRECTS {
+    /// Sends a request and follows redirects.
+    pub(super) async fn send(&self, request: HttpRequest<'_>) -> Result<Response, RegistryError> {
+        let mut url = request.url.clone();
+        let mut authorization = request.authorization.clone();
+        for _ in 0..=MAX_REDIRECTS {
             self.policy.check(&url).map_err(|refused| self.refused(refused))?;
             let client = self.client(&url).await?;
-            let method = if ask.form.is_some() {
+            let method = if request.form.is_some() {
                 Method::POST
             } else {
                 Method::GET
             };
-            let mut request = client.request(method, url.clone()).header(ACCEPT, ask.accept);
+            let mut builder = client.request(method, url.clone()).header(ACCEPT, request.accept);
             if let Some(value) = &authorization {
-                request = request.header(AUTHORIZATION, value.clone());
+                builder = builder.header(AUTHORIZATION, value.clone());
             }
-            if ask.from > 0 {
-                request = request.header(RANGE, format!("bytes={}-", ask.from));
+            if request.from > 0 {
+                builder = builder.header(RANGE, format!("bytes={}-", request.from));
             }
-            if let Some(form) = &ask.form {
-                request = request
+            if let Some(form) = &request.form {
+                builder = builder
                     .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
                     .body(form.clone());
             }
-            let response = request
+            let response = builder
                 .send()
                 .await
-                .map_err(|error| RegistryError::request(&self.host, ask.what, error))?;
+                .map_err(|error| RegistryError::request(&self.host, request.what, error))?;
             let redirected = matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308);
             let target = response.headers().get(LOCATION).filter(|_| redirected);
-            let Some(target) = target.filter(|_| ask.form.is_none()) else {
+            let Some(target) = target.filter(|_| request.form.is_none()) else {
                 return Ok(response);
             };
             let next = target.to_str().ok().and_then(|target| url.join(target).ok());
             let mut next = next.ok_or_else(|| self.redirect("to what is no URL"))?;
-            if let Some(cause) = forbidden(&url, &next) {
+            if let Some(cause) = redirect_refusal(&url, &next) {
                 return Err(self.redirect(cause));
             }
-            // Credentials of the registry's own making are not passed on either.
+            // Credentials in the registry's URL are not forwarded either.
             let _ = next.set_username("").and_then(|()| next.set_password(None));
             if next.origin() != url.origin() {
                 authorization = None;
@@ -137,28 +136,32 @@ impl Http {
         }
     }
 
-    fn refused(&self, refused: crate::hosts::HostRefused) -> RegistryError {
+    fn refused(&self, refused: crate::hosts::HostRejected) -> RegistryError {
         RegistryError::Host {
             registry: self.host.clone(),
             refused,
         }
     }
 
-    /// The client for a URL's host.
+    /// Returns the client for a URL's host.
     async fn client(&self, url: &Url) -> Result<Client, RegistryError> {
         let host = authority(url);
-        let own = host == self.authority;
+        let is_registry = host == self.authority;
         let mut clients = self.clients.lock().await;
         if let Some(client) = clients.get(&host) {
             return Ok(client.clone());
         }
         let trust = self.trust.clone();
-        let name = if own { self.host.clone() } else { host.clone() };
+        let name = if is_registry {
+            self.host.clone()
+        } else {
+            host.clone()
+        };
         let failed = |cause: String| RegistryError::Client {
             host: host.clone(),
             cause,
         };
-        let (tls, identity) = tokio::task::spawn_blocking(move || trust.of(&name, own))
+        let (tls, identity) = tokio::task::spawn_blocking(move || trust.for_host(&name, is_registry))
             .await
             .map_err(|error| failed(error.to_string()))?
             .map_err(|error| failed(Error::Authorities(error).message()))?;
@@ -169,8 +172,8 @@ impl Http {
             .no_gzip()
             .redirect(redirect::Policy::none())
             .dns_resolver(Arc::new(Resolver::new(self.policy.clone())));
-        // Only the registry itself is insecure by configuration, not whom it names.
-        let builder = if own && self.scheme == Scheme::Unverified {
+        // Only the registry itself is configured as insecure, not the hosts it names.
+        let builder = if is_registry && self.scheme == Scheme::Unverified {
             let builder = builder.tls_danger_accept_invalid_certs(true);
             match identity {
                 Some(identity) => builder.identity(
@@ -189,7 +192,7 @@ impl Http {
 }
 
 /// Returns why a redirect from `here` to `next` is not followed; `None` if the schemes allow it.
-fn forbidden(here: &Url, next: &Url) -> Option<&'static str> {
+fn redirect_refusal(here: &Url, next: &Url) -> Option<&'static str> {
     match (here.scheme(), next.scheme()) {
         (_, "https") | ("http", "http") => None,
         (_, "http") => Some("from HTTPS to plain HTTP"),
@@ -197,7 +200,7 @@ fn forbidden(here: &Url, next: &Url) -> Option<&'static str> {
     }
 }
 
-/// `host[:port]` as a reference would spell it.
+/// Returns `host[:port]` as in a reference.
 fn authority(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     match url.port() {
@@ -212,7 +215,7 @@ mod tests {
 
     #[test]
     fn the_reason_of_a_refused_redirect_names_its_schemes() {
-        let why = |here: &str, next: &str| forbidden(&here.parse().unwrap(), &next.parse().unwrap());
+        let why = |here: &str, next: &str| redirect_refusal(&here.parse().unwrap(), &next.parse().unwrap());
         for (here, next) in [
             ("http://a/", "http://b/"),
             ("http://a/", "https://b/"),

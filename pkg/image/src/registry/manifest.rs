@@ -1,4 +1,4 @@
-//! From a reference to the layers of one image for this machine.
+//! Resolution of a reference to the layers of one image for this machine.
 
 use std::collections::BTreeMap;
 
@@ -12,34 +12,34 @@ use crate::{
     reference::{Algorithm, Digest},
 };
 
-/// Kinds of manifests and indexes that are understood.
+/// Accepted media types of manifests and indexes.
 const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, \
     application/vnd.docker.distribution.manifest.list.v2+json, \
     application/vnd.oci.image.manifest.v1+json, \
     application/vnd.docker.distribution.manifest.v2+json";
-/// Kinds of configs that make a manifest a container image.
+/// Media types of configs of container images.
 const CONFIGS: [&str; 2] = [
     "application/vnd.oci.image.config.v1+json",
     "application/vnd.docker.container.image.v1+json",
 ];
 
-/// An image of which the config was read.
+/// Image whose config was read.
 #[derive(Debug)]
 pub(crate) struct Image {
-    /// The digest of its own manifest, which an index may stand before.
+    /// Digest of its own manifest, which an index may point to.
     pub(crate) digest: Digest,
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) layers: Vec<Layer>,
 }
 
-/// A layer to transfer.
+/// Layer to transfer.
 #[derive(Debug)]
 pub(crate) struct Layer {
     pub(crate) digest: Digest,
     pub(crate) size: u64,
 }
 
-/// What tells an index from a manifest: media types may be left out.
+/// Fields that distinguish an index from a manifest: media types are optional.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Kind {
@@ -49,7 +49,7 @@ struct Kind {
     layers: Option<serde::de::IgnoredAny>,
 }
 
-/// The part of an image's config that is looked at.
+/// Part of an image config that is used.
 #[derive(Deserialize)]
 struct Config {
     config: Option<Container>,
@@ -62,13 +62,13 @@ struct Container {
 }
 
 impl Session {
-    /// The digest of the top-level manifest that a tag names now.
+    /// Returns the digest of the top-level manifest of a tag.
     pub(crate) async fn digest_of(&self, tag: &str) -> Result<Digest, RegistryError> {
         let bytes = self.manifest_bytes(tag).await?;
         Ok(digest(Algorithm::Sha256, &bytes))
     }
 
-    /// The image with a digest, or out of an index with that digest the one for this machine.
+    /// Returns the image with a digest, or the one for this machine from an index with that digest.
     pub(crate) async fn image(&self, wanted: &Digest) -> Result<Image, RegistryError> {
         let limits = self.limits();
         let mut digest = wanted.clone();
@@ -130,7 +130,7 @@ impl Session {
     ) -> Result<BTreeMap<String, String>, RegistryError> {
         let what = format!("config {config}");
         let bytes = self
-            .small(&format!("blobs/{config}"), &what, "*/*", limits.config)
+            .read_small(&format!("blobs/{config}"), &what, "*/*", limits.config)
             .await?;
         self.check(&what, config, &bytes)?;
         let parsed: Config = self.parse(&what, &bytes)?;
@@ -143,7 +143,7 @@ impl Session {
     pub(super) async fn manifest_bytes(&self, name: &str) -> Result<Vec<u8>, RegistryError> {
         let what = format!("manifest {name}");
         let limit = self.limits().manifest;
-        self.small(&format!("manifests/{name}"), &what, ACCEPT, limit)
+        self.read_small(&format!("manifests/{name}"), &what, ACCEPT, limit)
             .await
     }
 
@@ -224,7 +224,7 @@ fn digest(algorithm: Algorithm, bytes: &[u8]) -> Digest {
     }
 }
 
-/// This machine's architecture as images name it.
+/// Returns the architecture of this machine in OCI's terms.
 fn architecture() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",

@@ -1,14 +1,13 @@
-//! The pulling half of the OCI distribution protocol, every answer bounded.
+//! Pull side of the OCI distribution protocol, with bounded responses.
 //!
-//! Own code rather than `oci-client`, which holds manifests, tokens and error bodies of any size
-//! in memory and drops the reason why a token was refused; here registries are hostile, because
-//! catalogs name them.
+//! This is own code instead of `oci-client`, which holds manifests, tokens and error bodies of any size in memory and
+//! drops the reason why a token was denied. Registries are untrusted here, because catalogs name them.
 
 mod download;
 mod error;
 mod http;
 mod manifest;
-mod pace;
+mod rate;
 mod retry;
 mod session;
 mod signatures;
@@ -17,6 +16,6 @@ mod token;
 pub use error::RegistryError;
 pub(crate) use http::Scheme;
 pub(crate) use manifest::{Image, Layer};
-pub use pace::LeastRate;
+pub use rate::MinRate;
 pub(crate) use session::{Session, SessionOptions};
-pub(crate) use signatures::Attached;
+pub(crate) use signatures::Signature;

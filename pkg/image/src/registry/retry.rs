@@ -1,6 +1,6 @@
-//! When to ask again: what passes by itself is waited for, shortly and a few times.
+//! Short retries of transient failures.
 //!
-//! What takes longer is the caller's, who tries again from the start with a backoff of its own.
+//! The caller handles longer outages: it starts over with its own backoff.
 
 use std::time::{Duration, SystemTime};
 
@@ -9,7 +9,7 @@ use reqwest::header::{HeaderMap, RETRY_AFTER};
 use super::RegistryError;
 use crate::config::Limits;
 
-/// Attempts at one request.
+/// Attempts of one request.
 pub(super) struct Attempts<'a> {
     limits: &'a Limits,
     failed: u32,
@@ -23,26 +23,26 @@ impl<'a> Attempts<'a> {
     /// Waits before the next attempt.
     ///
     /// # Errors
-    /// The failure itself, when it does not pass, was met too often, or asks for too long a wait.
-    pub(super) async fn after(&mut self, error: RegistryError) -> Result<(), RegistryError> {
+    /// Returns the failure if it is permanent, occurred too often, or asks for too long a delay.
+    pub(super) async fn wait_after(&mut self, error: RegistryError) -> Result<(), RegistryError> {
         let Some(wait) = self.wait(&error) else {
             return Err(error);
         };
-        tracing::debug!(%error, ?wait, "asking again");
+        tracing::debug!(%error, ?wait, "retrying");
         tokio::time::sleep(wait).await;
         Ok(())
     }
 
     fn wait(&mut self, error: &RegistryError) -> Option<Duration> {
-        let asked = error.passing()?;
-        let usual = self.limits.retry_wait.saturating_mul(1 << self.failed.min(16));
+        let requested = error.retry_delay()?;
+        let backoff = self.limits.retry_wait.saturating_mul(1 << self.failed.min(16));
         self.failed += 1;
-        let wait = asked.max(usual.min(self.limits.retry_wait_longest));
-        (self.failed <= self.limits.retries && wait <= self.limits.retry_wait_longest).then_some(wait)
+        let wait = requested.max(backoff.min(self.limits.retry_wait_max));
+        (self.failed <= self.limits.retries && wait <= self.limits.retry_wait_max).then_some(wait)
     }
 }
 
-/// How long an answer asks to be left alone: seconds, or a date.
+/// Parses a `Retry-After` value: delay in seconds or an HTTP date.
 pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = text.parse() {
@@ -69,7 +69,7 @@ mod tests {
         let limits = Limits {
             retries: 3,
             retry_wait: Duration::from_secs(1),
-            retry_wait_longest: Duration::from_secs(3),
+            retry_wait_max: Duration::from_secs(3),
             ..Limits::default()
         };
         let mut attempts = Attempts::new(&limits);

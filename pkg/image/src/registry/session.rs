@@ -1,4 +1,4 @@
-//! Requests to one repository at one registry, in one scheme, with one authorization.
+//! Requests to one repository of one registry, with one scheme and one authorization.
 
 use std::{sync::Arc, time::SystemTime};
 
@@ -8,7 +8,7 @@ use url::Url;
 
 use super::{
     RegistryError,
-    http::{Ask, Http, Scheme},
+    http::{Http, HttpRequest, Scheme},
     retry::{Attempts, retry_after},
     token::{self, Challenge, Token},
 };
@@ -20,23 +20,23 @@ use crate::{
     trust::Trust,
 };
 
-/// Longest answer of a token service in bytes.
-const TOKEN_BYTES: u64 = 256 * 1024;
-/// Takes the answer as it is.
+/// Maximum size of a token service's response, in bytes.
+const MAX_TOKEN_BYTES: u64 = 256 * 1024;
+/// Accepts any media type.
 const ANY: &str = "*/*";
 
-/// What a session needs besides the repository.
+/// Options of a session.
 pub(crate) struct SessionOptions<'a> {
     pub(crate) scheme: Scheme,
     pub(crate) credentials: Option<Credentials>,
     pub(crate) trust: Arc<Trust>,
     pub(crate) hosts: Arc<HostPolicy>,
-    /// Hosts that may be token services of any registry.
+    /// Hosts accepted as token services of any registry.
     pub(crate) token_hosts: &'a [String],
     pub(crate) limits: &'a Limits,
 }
 
-/// One repository at one registry.
+/// Connection to one repository of one registry.
 pub(crate) struct Session {
     http: Http,
     scheme: Scheme,
@@ -46,12 +46,12 @@ pub(crate) struct Session {
     token_hosts: Vec<String>,
     limits: Limits,
     authorization: Mutex<Option<HeaderValue>>,
-    /// The token service that our credentials were not sent to.
+    /// Token service from which our credentials were withheld.
     foreign_realm: Mutex<Option<String>>,
 }
 
 impl Session {
-    /// `None` when the registry's name makes no URL.
+    /// Creates a session; `None` if the registry's name makes no URL.
     pub(crate) fn new(repository: &Repository, options: SessionOptions<'_>) -> Option<Self> {
         let SessionOptions {
             scheme,
@@ -61,7 +61,7 @@ impl Session {
             token_hosts,
             limits,
         } = options;
-        // Docker Hub's API has another name than its images.
+        // Docker Hub's API has another host name than its references.
         let host = match repository.domain() {
             "docker.io" => "registry-1.docker.io",
             domain => domain,
@@ -88,8 +88,8 @@ impl Session {
         &self.limits
     }
 
-    /// Reads a small thing into memory; what fails in passing is asked for again.
-    pub(super) async fn small(
+    /// Reads a small object into memory and retries transient failures.
+    pub(super) async fn read_small(
         &self,
         rest: &str,
         what: &str,
@@ -102,20 +102,20 @@ impl Session {
                 let response = self.get(rest, what, accept, 0).await?;
                 self.body(response, what, limit).await
             };
-            match self.in_time(what, read).await {
-                Err(error) => attempts.after(error).await?,
+            match self.with_timeout(what, read).await {
+                Err(error) => attempts.wait_after(error).await?,
                 done => return done,
             }
         }
     }
 
-    /// A blob's bytes from an offset on; a registry may send all of them all the same.
+    /// Requests a blob from an offset on; a registry may send the whole blob.
     pub(super) async fn blob(&self, digest: &str, what: &str, from: u64) -> Result<Response, RegistryError> {
         let rest = format!("blobs/{digest}");
-        self.in_time(what, self.get(&rest, what, ANY, from)).await
+        self.with_timeout(what, self.get(&rest, what, ANY, from)).await
     }
 
-    async fn in_time<T>(
+    async fn with_timeout<T>(
         &self,
         what: &str,
         work: impl Future<Output = Result<T, RegistryError>>,
@@ -129,7 +129,7 @@ impl Session {
         }
     }
 
-    /// A successful answer, after authorization when the registry asks for it.
+    /// Returns a successful response, after authorization if the registry requires it.
     async fn get(
         &self,
         rest: &str,
@@ -139,8 +139,8 @@ impl Session {
     ) -> Result<Response, RegistryError> {
         let url = base(self.scheme, &self.host)
             .and_then(|base| base.join(&format!("/v2/{}/{rest}", self.path)).ok())
-            .ok_or_else(|| self.no_token("its name makes no URL"))?;
-        let mut ask = Ask {
+            .ok_or_else(|| self.token_error("its name makes no URL"))?;
+        let mut request = HttpRequest {
             url,
             what,
             accept,
@@ -148,13 +148,13 @@ impl Session {
             from,
             form: None,
         };
-        let mut response = self.http.send(ask.clone()).await?;
+        let mut response = self.http.send(request.clone()).await?;
         if response.status() == StatusCode::UNAUTHORIZED {
-            let challenge = Challenge::of(response.headers()).map_err(|cause| self.no_token(cause))?;
+            let challenge = Challenge::of(response.headers()).map_err(|cause| self.token_error(cause))?;
             if let Some(value) = self.authorize(challenge, what).await? {
                 *self.authorization.lock() = Some(value.clone());
-                ask.authorization = Some(value);
-                response = self.http.send(ask).await?;
+                request.authorization = Some(value);
+                response = self.http.send(request).await?;
             }
         }
         match response.status() {
@@ -170,22 +170,22 @@ impl Session {
     ) -> Result<Option<HeaderValue>, RegistryError> {
         let (realm, service) = match challenge {
             None => return Ok(None),
-            Some(Challenge::Basic) => return Ok(self.credentials.as_ref().and_then(token::basic)),
+            Some(Challenge::Basic) => return Ok(self.credentials.as_ref().and_then(token::basic_header)),
             Some(Challenge::Bearer { realm, service }) => (realm, service),
         };
-        // Credentials and tokens must not be sent in the open because an HTTPS registry says so.
+        // An HTTPS registry must not make us send credentials and tokens unencrypted.
         if realm.scheme() != "https" && !(realm.scheme() == "http" && self.scheme == Scheme::Http) {
-            return Err(self.no_token("its realm is not HTTPS"));
+            return Err(self.token_error("its realm is not HTTPS"));
         }
         let name = realm.host_str().unwrap_or_default();
         let of_domain = token::same_owner(without_port(&self.host), name)
             || self.token_hosts.iter().any(|host| host == name);
         let credentials = self.credentials.as_ref().filter(|_| of_domain);
         if self.credentials.is_some() && !of_domain {
-            // A token for everyone may do.
+            // An anonymous token may suffice.
             *self.foreign_realm.lock() = Some(name.to_owned());
         }
-        let mut ask = Ask {
+        let mut request = HttpRequest {
             url: realm,
             what,
             accept: ANY,
@@ -194,28 +194,31 @@ impl Session {
             form: None,
         };
         let scope = format!("repository:{}:pull", self.path);
-        let _ = ask.url.set_username("").and_then(|()| ask.url.set_password(None));
+        let _ = request
+            .url
+            .set_username("")
+            .and_then(|()| request.url.set_password(None));
         if let Some(Credentials::Identity(refresh)) = credentials {
-            ask.form = Some(token::refresh(refresh, service.as_deref(), &scope));
+            request.form = Some(token::refresh_form(refresh, service.as_deref(), &scope));
         } else {
-            ask.authorization = credentials.and_then(token::basic);
-            let mut query = ask.url.query_pairs_mut();
+            request.authorization = credentials.and_then(token::basic_header);
+            let mut query = request.url.query_pairs_mut();
             if let Some(service) = &service {
                 query.append_pair("service", service);
             }
             query.append_pair("scope", &scope);
         }
-        let response = self.http.send(ask).await?;
+        let response = self.http.send(request).await?;
         if response.status() != StatusCode::OK {
             return Err(self.refused(what, &response));
         }
-        let body = self.body(response, "token", TOKEN_BYTES).await?;
+        let body = self.body(response, "token", MAX_TOKEN_BYTES).await?;
         let token = serde_json::from_slice::<Token>(&body)
             .ok()
             .and_then(Token::text)
-            .ok_or_else(|| self.no_token("its answer holds no token"))?;
+            .ok_or_else(|| self.token_error("its answer holds no token"))?;
         let mut value = HeaderValue::try_from(format!("Bearer {token}"))
-            .map_err(|_| self.no_token("its token cannot be sent"))?;
+            .map_err(|_| self.token_error("its token cannot be sent"))?;
         value.set_sensitive(true);
         Ok(Some(value))
     }
@@ -247,7 +250,7 @@ impl Session {
         RegistryError::status(&self.host, what, status, self.credentials.is_some(), after)
     }
 
-    fn no_token(&self, cause: &'static str) -> RegistryError {
+    fn token_error(&self, cause: &'static str) -> RegistryError {
         RegistryError::Token {
             host: self.host.clone(),
             cause,

@@ -1,4 +1,4 @@
-//! Signatures as cosign attaches them: an image of its own, tagged by the digest that is signed.
+//! Signatures as cosign attaches them: a separate image, tagged by the signed digest.
 
 use oci_spec::image::ImageManifest;
 
@@ -6,27 +6,27 @@ use super::RegistryError;
 use super::Session;
 use crate::reference::Digest;
 
-/// The kind of a signed statement.
+/// Media type of a signed statement.
 const PAYLOAD_KIND: &str = "application/vnd.dev.cosign.simplesigning.v1+json";
-/// The annotation that holds the signature of a statement.
-const SIGNATURE: &str = "dev.cosignproject.cosign/signature";
-/// More are not looked at.
-const COUNT: usize = 32;
-/// Larger statements are refused.
-const PAYLOAD_BYTES: u64 = 256 * 1024;
+/// Annotation with the signature of a statement.
+const SIGNATURE_ANNOTATION: &str = "dev.cosignproject.cosign/signature";
+/// Maximum number of signatures; further ones are ignored.
+const MAX_SIGNATURES: usize = 32;
+/// Maximum size of a statement, in bytes.
+const MAX_PAYLOAD_BYTES: u64 = 256 * 1024;
 
-/// A statement and its signature, of which nothing is verified yet.
+/// Statement and its signature, not verified yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Attached {
-    /// The statement, JSON.
+pub(crate) struct Signature {
+    /// Statement, JSON.
     pub(crate) payload: Vec<u8>,
-    /// The signature, base64.
+    /// Signature, base64.
     pub(crate) signature: String,
 }
 
 impl Session {
-    /// The signatures of a digest; none when nothing is attached.
-    pub(crate) async fn attached(&self, digest: &Digest) -> Result<Vec<Attached>, RegistryError> {
+    /// Returns the signatures of a digest, if any are attached.
+    pub(crate) async fn signatures(&self, digest: &Digest) -> Result<Vec<Signature>, RegistryError> {
         let tag = format!("{}.sig", digest.to_string().replace(':', "-"));
         let bytes = match self.manifest_bytes(&tag).await {
             Ok(bytes) => bytes,
@@ -35,19 +35,19 @@ impl Session {
         };
         let manifest: ImageManifest = self.parse(&format!("manifest {tag}"), &bytes)?;
         let mut found = Vec::new();
-        for layer in manifest.layers().iter().take(COUNT) {
+        for layer in manifest.layers().iter().take(MAX_SIGNATURES) {
             let annotations = layer.annotations().as_ref();
-            let signature = annotations.and_then(|annotations| annotations.get(SIGNATURE));
+            let signature = annotations.and_then(|annotations| annotations.get(SIGNATURE_ANNOTATION));
             let Some(signature) = signature.filter(|_| layer.media_type().to_string() == PAYLOAD_KIND) else {
                 continue;
             };
             let what = format!("signature {}", layer.digest());
             let blob = self.descriptor_digest(&what, layer)?;
             let payload = self
-                .small(&format!("blobs/{blob}"), &what, "*/*", PAYLOAD_BYTES)
+                .read_small(&format!("blobs/{blob}"), &what, "*/*", MAX_PAYLOAD_BYTES)
                 .await?;
             self.check(&what, &blob, &payload)?;
-            found.push(Attached {
+            found.push(Signature {
                 payload,
                 signature: signature.clone(),
             });

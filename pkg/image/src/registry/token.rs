@@ -1,4 +1,4 @@
-//! What a registry's challenge asks for, and the token it leads to.
+//! Authentication challenges of registries, and token requests.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http_auth::{ChallengeRef, parser::ChallengeParser};
@@ -8,19 +8,19 @@ use url::{Host, Url, form_urlencoded};
 
 use crate::auth::Credentials;
 
-/// How we call ourselves where a client's name is asked for.
+/// Client ID in token requests.
 const CLIENT: &str = "olm";
 
-/// How a registry wants to be convinced.
+/// Authentication challenge of a registry.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Challenge {
     /// User and password with every request.
     Basic,
-    /// A token from another service.
+    /// Token from another service.
     Bearer { realm: Url, service: Option<String> },
 }
 
-/// A token service's answer; one of the two names is there.
+/// Response of a token service; it has one of the two fields.
 #[derive(Deserialize)]
 pub(super) struct Token {
     token: Option<String>,
@@ -34,7 +34,7 @@ impl Token {
 }
 
 impl Challenge {
-    /// The challenge of an answer 401; bearer is preferred.
+    /// Parses the challenge of a 401 response; bearer is preferred.
     pub(super) fn of(headers: &HeaderMap) -> Result<Option<Self>, &'static str> {
         let mut basic = false;
         for value in headers.get_all(WWW_AUTHENTICATE) {
@@ -67,8 +67,8 @@ impl Challenge {
     }
 }
 
-/// User and password as a header.
-pub(super) fn basic(credentials: &Credentials) -> Option<HeaderValue> {
+/// Returns user and password as a header.
+pub(super) fn basic_header(credentials: &Credentials) -> Option<HeaderValue> {
     let Credentials::Password { user, password } = credentials else {
         return None;
     };
@@ -78,8 +78,8 @@ pub(super) fn basic(credentials: &Credentials) -> Option<HeaderValue> {
     Some(value)
 }
 
-/// The form that turns a refresh token into a token (OAuth 2 as the distribution project has it).
-pub(super) fn refresh(token: &str, service: Option<&str>, scope: &str) -> String {
+/// Returns the form that exchanges a refresh token for a token (OAuth 2 as in the distribution project).
+pub(super) fn refresh_form(token: &str, service: Option<&str>, scope: &str) -> String {
     let mut form = form_urlencoded::Serializer::new(String::new());
     form.append_pair("grant_type", "refresh_token")
         .append_pair("client_id", CLIENT)
@@ -91,9 +91,9 @@ pub(super) fn refresh(token: &str, service: Option<&str>, scope: &str) -> String
     form.finish()
 }
 
-/// Whether a token service belongs to a registry: the same host at any port, or both names under
-/// one domain of two parts. Who owns the registry could ask for its password directly; what this
-/// stops is a registry that is made to send others' credentials away.
+/// Reports whether a token service belongs to a registry: the same host at any port, or both names in one domain of two
+/// labels. A registry's owner could ask for its password directly. This check stops registries that are made to send
+/// others' credentials away.
 pub(super) fn same_owner(registry: &str, realm: &str) -> bool {
     let realm = realm.trim_start_matches('[').trim_end_matches(']');
     if registry.eq_ignore_ascii_case(realm) {

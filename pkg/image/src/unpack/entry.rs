@@ -1,4 +1,4 @@
-//! Names and headers of entries.
+//! Names and headers of archive entries.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -11,23 +11,23 @@ use tar::{Entry, EntryType, PaxExtensions};
 
 use super::UnpackError;
 
-/// Longest extension header or long name in bytes.
-const HEADER_BYTES: u64 = 1024 * 1024;
-/// Longest part of a path; file systems take no more.
-const PART_BYTES: usize = 255;
+/// Maximum size of an extension header or long name, in bytes.
+const MAX_HEADER_BYTES: u64 = 1024 * 1024;
+/// Maximum length of a path component; file systems accept no more.
+const MAX_COMPONENT_BYTES: usize = 255;
 
-/// What headers say about the entry that follows them.
+/// Extension headers of the entry that follows them.
 #[derive(Debug, Default)]
-pub(super) struct Meta {
-    /// Its path, when it is not in its own header.
+pub(super) struct ExtensionHeaders {
+    /// Path that overrides the entry's own header.
     pub(super) path: Option<Vec<u8>>,
     link: Option<Vec<u8>>,
     size: Option<u64>,
 }
 
-impl Meta {
-    /// Takes a header about the next entry in; `false` when it is an entry itself.
-    pub(super) fn absorb<R: Read>(&mut self, entry: &mut Entry<'_, R>) -> Result<bool, UnpackError> {
+impl ExtensionHeaders {
+    /// Reads an extension header of the next entry; returns `false` if `entry` is not one.
+    pub(super) fn read_header<R: Read>(&mut self, entry: &mut Entry<'_, R>) -> Result<bool, UnpackError> {
         let kind = entry.header().entry_type();
         if kind.is_gnu_longname() {
             self.path = Some(until_nul(read(entry)?));
@@ -63,7 +63,7 @@ impl Meta {
         Ok(())
     }
 
-    /// The entry's size must be the one the archive was split by.
+    /// Checks that the entry's size is the one by which the archive was split.
     pub(super) fn check_size<R: Read>(&self, entry: &Entry<'_, R>, path: &Path) -> Result<(), UnpackError> {
         match self.size {
             Some(size) if size != entry.size() => Err(UnpackError::Header {
@@ -74,7 +74,7 @@ impl Meta {
         }
     }
 
-    /// Where a link leads.
+    /// Returns the target of a link.
     pub(super) fn link<R: Read>(&self, entry: &Entry<'_, R>) -> Option<Vec<u8>> {
         let target = self
             .link
@@ -88,10 +88,10 @@ fn read<R: Read>(entry: &mut Entry<'_, R>) -> Result<Vec<u8>, UnpackError> {
     let path = header_path(entry);
     let mut text = Vec::new();
     entry
-        .take(HEADER_BYTES + 1)
+        .take(MAX_HEADER_BYTES + 1)
         .read_to_end(&mut text)
         .map_err(UnpackError::Read)?;
-    if text.len() as u64 > HEADER_BYTES {
+    if text.len() as u64 > MAX_HEADER_BYTES {
         return Err(UnpackError::Header {
             path,
             cause: "it is too long",
@@ -111,8 +111,8 @@ fn until_nul(mut text: Vec<u8>) -> Vec<u8> {
     text
 }
 
-/// The parts of a name below the root. Leading slashes and `.` are passed over; `..` is refused.
-pub(super) fn names(name: &[u8]) -> Result<Vec<OsString>, UnpackError> {
+/// Splits a name below the root into components. Skips leading slashes and `.`; rejects `..`.
+pub(super) fn split_name(name: &[u8]) -> Result<Vec<OsString>, UnpackError> {
     let refused = || UnpackError::Name {
         name: PathBuf::from(OsStr::from_bytes(name)),
     };
@@ -122,14 +122,14 @@ pub(super) fn names(name: &[u8]) -> Result<Vec<OsString>, UnpackError> {
     name.split(|byte| *byte == b'/')
         .filter(|part| !part.is_empty() && *part != b".")
         .map(|part| {
-            let fits = part != b".." && part.len() <= PART_BYTES && !part.contains(&0);
+            let fits = part != b".." && part.len() <= MAX_COMPONENT_BYTES && !part.contains(&0);
             fits.then(|| OsStr::from_bytes(part).to_owned())
                 .ok_or_else(refused)
         })
         .collect()
 }
 
-/// What a refused kind of entry is called.
+/// Returns the name of a rejected kind of entry.
 pub(super) fn kind_name(kind: EntryType) -> &'static str {
     match kind {
         EntryType::Char => "character device",

@@ -1,17 +1,17 @@
-//! Why a layer is refused.
+//! Errors of unpacking a layer.
 
 use std::{io, path::PathBuf};
 
-/// A layer that was not applied; each cause has its own sentence.
+/// A layer was not applied; each cause has its own sentence.
 #[derive(Debug, thiserror::Error)]
 pub enum UnpackError {
-    /// The layer ends early, or is no archive.
+    /// The layer ends early or is not an archive.
     #[error("the archive cannot be read")]
     Read(#[source] io::Error),
-    /// A compression that is not supported.
+    /// The compression is not supported.
     #[error("the archive is compressed by {kind}, which is not supported; use gzip, zstd or none")]
     Compression {
-        /// Which.
+        /// Name of the compression.
         kind: &'static str,
     },
     /// Too many entries.
@@ -26,7 +26,7 @@ pub enum UnpackError {
         /// The limit.
         limit: u64,
     },
-    /// One file too large.
+    /// A file is too large.
     #[error("file {path} is larger than {limit} bytes")]
     FileTooLarge {
         /// The file.
@@ -42,16 +42,16 @@ pub enum UnpackError {
         /// The limit.
         limit: usize,
     },
-    /// A bomb.
+    /// The compression ratio is that of a bomb.
     #[error("the layer unpacks to more than {limit} times its size")]
     Ratio {
         /// The limit.
         limit: u64,
     },
-    /// Time ran out, or nobody waits any more.
+    /// The pull took too long or was cancelled.
     #[error("unpacking was stopped, as the pull took too long or was given up")]
     Stopped,
-    /// A name that leads out of the root, or is none.
+    /// A name leads out of the root or is invalid.
     #[error("{name:?} is not a name inside the image")]
     Name {
         /// The name.
@@ -65,46 +65,46 @@ pub enum UnpackError {
         /// Its kind.
         kind: &'static str,
     },
-    /// A header that cannot be relied on.
+    /// A header is not reliable.
     #[error("the header of {path} is not supported: {cause}")]
     Header {
         /// The entry.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         cause: &'static str,
     },
-    /// A hard link to something that is no file unpacked before.
+    /// A hard link has a target that is not a file unpacked before it.
     #[error("hard link {path} leads to {target}, which is no file unpacked before it")]
     HardLink {
         /// The link.
         path: PathBuf,
-        /// Where it leads.
+        /// Target of the link.
         target: PathBuf,
     },
-    /// Symbolic links that lead in a circle.
+    /// Symbolic links form a loop.
     #[error("the symbolic links at {path} lead in a circle")]
     Circle {
-        /// Below the root.
+        /// Path below the root.
         path: PathBuf,
     },
-    /// A file where a directory must be.
+    /// A file is in the place of a directory.
     #[error("{path} is needed as a directory but is none")]
     NotADirectory {
-        /// Below the root.
+        /// Path below the root.
         path: PathBuf,
     },
-    /// No room on the disk.
+    /// The disk is full.
     #[error("the disk of the image cache is full: no room for {path}")]
     DiskFull {
-        /// Below the root.
+        /// Path below the root.
         path: PathBuf,
     },
-    /// The disk.
+    /// The disk failed.
     #[error("{path} cannot be written")]
     Write {
-        /// Below the root.
+        /// Path below the root.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },

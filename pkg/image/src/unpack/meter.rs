@@ -1,4 +1,4 @@
-//! How much an archive may still use up.
+//! Limits on the resources that an archive may use.
 
 use std::{
     cell::Cell,
@@ -14,38 +14,38 @@ use std::{
 use super::UnpackError;
 use crate::config::Limits;
 
-/// What all layers of an image share. Clones share it too.
+/// Budget shared by all layers of an image. Clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
     entries: Arc<AtomicU64>,
     bytes: Arc<AtomicU64>,
     until: Instant,
-    given_up: Arc<AtomicBool>,
+    cancelled: Arc<AtomicBool>,
 }
 
-/// Gives the budget up when dropped: work on other threads then stops at its next read.
+/// Guard that cancels the budget when dropped: work on other threads stops at its next read.
 #[derive(Debug)]
-pub(crate) struct GiveUp(Arc<AtomicBool>);
+pub(crate) struct CancelGuard(Arc<AtomicBool>);
 
-impl Drop for GiveUp {
+impl Drop for CancelGuard {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
 impl Budget {
-    /// A fresh budget that ends at an instant.
+    /// Creates a budget that ends at an instant.
     pub(crate) fn until(until: Instant) -> Self {
         Self {
             entries: Arc::default(),
             bytes: Arc::default(),
             until,
-            given_up: Arc::default(),
+            cancelled: Arc::default(),
         }
     }
 
-    pub(crate) fn guard(&self) -> GiveUp {
-        GiveUp(self.given_up.clone())
+    pub(crate) fn guard(&self) -> CancelGuard {
+        CancelGuard(self.cancelled.clone())
     }
 
     /// Counts an entry.
@@ -60,21 +60,21 @@ impl Budget {
     }
 }
 
-/// Where a [`Meter`] leaves the reason it stopped for.
+/// Slot for the reason why a [`Meter`] stopped.
 #[derive(Clone, Default)]
-pub(super) struct Exceeded(Rc<Cell<Option<UnpackError>>>);
+pub(super) struct StopReason(Rc<Cell<Option<UnpackError>>>);
 
-impl Exceeded {
+impl StopReason {
     pub(super) fn take(&self) -> Option<UnpackError> {
         self.0.take()
     }
 }
 
-/// Counts an unpacked stream against the budget and the layer's own size.
+/// Reader that counts an unpacked stream against the budget and the layer's own size.
 pub(super) struct Meter<R> {
     inner: R,
     budget: Budget,
-    exceeded: Exceeded,
+    stop_reason: StopReason,
     total: u64,
     ratio: u64,
     layer_limit: u64,
@@ -82,30 +82,30 @@ pub(super) struct Meter<R> {
 }
 
 impl<R: Read> Meter<R> {
-    pub(super) fn new(inner: R, budget: Budget, size: u64, limits: &Limits) -> (Self, Exceeded) {
-        let exceeded = Exceeded::default();
+    pub(super) fn new(inner: R, budget: Budget, size: u64, limits: &Limits) -> (Self, StopReason) {
+        let stop_reason = StopReason::default();
         let meter = Self {
             inner,
             budget,
-            exceeded: exceeded.clone(),
+            stop_reason: stop_reason.clone(),
             total: limits.total,
             ratio: limits.ratio,
             layer_limit: size.saturating_mul(limits.ratio).max(limits.ratio_floor),
             read: 0,
         };
-        (meter, exceeded)
+        (meter, stop_reason)
     }
 
     fn stop(&self, error: UnpackError) -> io::Error {
-        let shown = io::Error::other(error.to_string());
-        self.exceeded.0.set(Some(error));
-        shown
+        let display_path = io::Error::other(error.to_string());
+        self.stop_reason.0.set(Some(error));
+        display_path
     }
 }
 
 impl<R: Read> Read for Meter<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.budget.given_up.load(Ordering::Relaxed) || Instant::now() >= self.budget.until {
+        if self.budget.cancelled.load(Ordering::Relaxed) || Instant::now() >= self.budget.until {
             return Err(self.stop(UnpackError::Stopped));
         }
         let read = self.inner.read(buffer)?;

@@ -1,15 +1,14 @@
-//! Layers onto disk, by our own rules.
+//! Unpacks layers to disk by our own rules.
 //!
-//! Whatever an archive says: nothing is written outside the root, no link leads out of it, no
-//! device or pipe is made, nothing is owned by anyone but us, and size, number, depth and time
-//! are bounded. The `tar` crate is used for its headers only: its extraction has other rules, and
-//! its handling of long names reads them unbounded.
+//! Whatever an archive contains: nothing is written outside the root, no link leads out of it, no device or pipe is
+//! created, everything belongs to our user, and size, number, depth and time are bounded. The `tar` crate parses
+//! headers only: its extraction has other rules, and its handling of long names reads them unbounded.
 
 mod entry;
 mod error;
 mod meter;
-mod place;
-mod placed;
+mod placed_paths;
+mod root;
 
 use std::{
     ffi::{OsStr, OsString},
@@ -22,34 +21,35 @@ use std::{
 pub use error::UnpackError;
 pub(crate) use meter::Budget;
 
-use entry::{Meta, names};
+use entry::{ExtensionHeaders, split_name};
 use meter::Meter;
-use place::Root;
-use placed::Placed;
+use placed_paths::PlacedPaths;
+use root::Root;
 
 use crate::config::Limits;
 
-/// Marks the removal of an entry of a lower layer.
+/// Prefix that removes an entry of a lower layer.
 const WHITEOUT: &[u8] = b".wh.";
-/// Marks the removal of everything lower layers put into a directory.
+/// Name that removes all entries of lower layers from a directory.
 const OPAQUE: &[u8] = b".wh..wh..opq";
-/// Other marks that are no entries.
+/// Prefix of other markers that are not entries.
 const RESERVED: &[u8] = b".wh..wh.";
 
-/// Largest window of a zstd frame, as a power of two: 32 MiB, which level 20 of zstd needs. A decoder takes that much memory.
+/// Maximum window of a zstd frame, as a power of two: 32 MiB, which level 20 of zstd needs. A decoder takes that much
+/// memory.
 const ZSTD_WINDOW_LOG: u32 = 25;
 
 /// Applies layers, lowest first.
 pub(crate) struct Unpacker {
     root: Root,
-    /// Only entries at or below this path.
+    /// Selects entries at or below this path.
     below: Vec<OsString>,
     limits: Limits,
     budget: Budget,
 }
 
 impl Unpacker {
-    /// Unpacks below an existing, empty directory.
+    /// Creates an unpacker for an existing, empty directory.
     pub(crate) fn new(root: PathBuf, below: Vec<OsString>, limits: Limits, budget: Budget) -> Self {
         Self {
             root: Root::new(root),
@@ -59,48 +59,48 @@ impl Unpacker {
         }
     }
 
-    /// Applies one layer of `size` transferred bytes.
+    /// Applies one layer of `size` compressed bytes.
     pub(crate) fn apply(&mut self, layer: File, size: u64) -> Result<(), UnpackError> {
-        let (meter, exceeded) = Meter::new(decompressed(layer)?, self.budget.clone(), size, &self.limits);
+        let (meter, stop_reason) = Meter::new(decompress(layer)?, self.budget.clone(), size, &self.limits);
         let mut archive = tar::Archive::new(meter);
         let result = self.entries(&mut archive);
-        // The meter stops a read by an error of its own, which the tar crate wraps.
-        exceeded.take().map_or(result, Err)
+        // The meter stops a read by its own error, which the tar crate wraps.
+        stop_reason.take().map_or(result, Err)
     }
 
     fn entries<R: Read>(&mut self, archive: &mut tar::Archive<R>) -> Result<(), UnpackError> {
-        let mut meta = Meta::default();
-        let mut placed = Placed::default();
+        let mut headers = ExtensionHeaders::default();
+        let mut placed = PlacedPaths::default();
         for entry in archive.entries().map_err(UnpackError::Read)?.raw(true) {
             let mut entry = entry.map_err(UnpackError::Read)?;
             self.budget.entry(&self.limits)?;
-            if meta.absorb(&mut entry)? {
+            if headers.read_header(&mut entry)? {
                 continue;
             }
-            let meta = std::mem::take(&mut meta);
-            self.place(&mut entry, &meta, &mut placed)?;
+            let headers = std::mem::take(&mut headers);
+            self.write_entry(&mut entry, &headers, &mut placed)?;
         }
         Ok(())
     }
 
-    fn place<R: Read>(
+    fn write_entry<R: Read>(
         &mut self,
         entry: &mut tar::Entry<'_, R>,
-        meta: &Meta,
-        placed: &mut Placed,
+        headers: &ExtensionHeaders,
+        placed: &mut PlacedPaths,
     ) -> Result<(), UnpackError> {
-        let name = meta
+        let name = headers
             .path
             .clone()
             .unwrap_or_else(|| entry.path_bytes().into_owned());
-        let parts = names(&name)?;
+        let parts = split_name(&name)?;
         if !parts.starts_with(&self.below) {
             return Ok(());
         }
-        let shown = || PathBuf::from(OsStr::from_bytes(&name));
+        let display_path = || PathBuf::from(OsStr::from_bytes(&name));
         if parts.len() > self.limits.depth {
             return Err(UnpackError::TooDeep {
-                path: shown(),
+                path: display_path(),
                 limit: self.limits.depth,
             });
         }
@@ -109,37 +109,38 @@ impl Unpacker {
             return Ok(());
         };
         if last.as_bytes().starts_with(WHITEOUT) {
-            return self.white_out(above, last.as_bytes(), &shown(), placed);
+            return self.apply_whiteout(above, last.as_bytes(), &display_path(), placed);
         }
         let kind = entry.header().entry_type();
         let parent = self.root.directory(above)?;
         let at = parent.path(last);
         if kind.is_dir() {
-            self.root.make_directory(&at)?;
+            self.root.ensure_directory(&at)?;
         } else if kind.is_file() || kind.is_contiguous() {
-            meta.check_size(entry, &shown())?;
+            headers.check_size(entry, &display_path())?;
             let size = entry.size();
             if size > self.limits.file {
                 return Err(UnpackError::FileTooLarge {
-                    path: shown(),
+                    path: display_path(),
                     limit: self.limits.file,
                 });
             }
             let executable = entry.header().mode().is_ok_and(|mode| mode & 0o111 != 0);
             self.root.write_file(&at, executable, size, entry)?;
         } else if kind.is_symlink() {
-            let target = meta
+            let target = headers
                 .link(entry)
-                .ok_or_else(|| UnpackError::Name { name: shown() })?;
-            self.root.link_symbolically(&at, &parent, &target)?;
+                .ok_or_else(|| UnpackError::Name { name: display_path() })?;
+            self.root.create_symlink(&at, &parent, &target)?;
         } else if kind.is_hard_link() {
-            let target = meta
+            let target = headers
                 .link(entry)
-                .ok_or_else(|| UnpackError::Name { name: shown() })?;
-            self.root.link_hard(&at, &names(&target)?, &shown())?;
+                .ok_or_else(|| UnpackError::Name { name: display_path() })?;
+            self.root
+                .create_hard_link(&at, &split_name(&target)?, &display_path())?;
         } else {
             return Err(UnpackError::Special {
-                path: shown(),
+                path: display_path(),
                 kind: entry::kind_name(kind),
             });
         }
@@ -153,14 +154,14 @@ impl Unpacker {
         Ok(())
     }
 
-    fn white_out(
+    fn apply_whiteout(
         &self,
         above: &[OsString],
         last: &[u8],
-        shown: &std::path::Path,
-        placed: &Placed,
+        display_path: &std::path::Path,
+        placed: &PlacedPaths,
     ) -> Result<(), UnpackError> {
-        // What is to go may never have been there.
+        // The hidden entry may not exist.
         let Some(parent) = self.root.existing(above)? else {
             return Ok(());
         };
@@ -173,15 +174,15 @@ impl Unpacker {
         let hidden = OsStr::from_bytes(last.get(WHITEOUT.len()..).unwrap_or_default());
         if hidden.is_empty() || hidden == "." || hidden == ".." {
             return Err(UnpackError::Name {
-                name: shown.to_owned(),
+                name: display_path.to_owned(),
             });
         }
         self.root.remove(&parent.path(hidden))
     }
 }
 
-/// The layer's tar stream; how it is packed is read off its first bytes.
-fn decompressed(mut layer: File) -> Result<Box<dyn Read>, UnpackError> {
+/// Returns the layer's tar stream; the first bytes identify its compression.
+fn decompress(mut layer: File) -> Result<Box<dyn Read>, UnpackError> {
     let mut magic = [0; 6];
     let mut length = 0;
     while let Some(rest) = magic.get_mut(length..).filter(|rest| !rest.is_empty()) {

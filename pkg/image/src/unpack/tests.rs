@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// One entry, written into the header as it stands: the builder would refuse what we need.
+/// Returns an entry with a raw header: the builder would refuse the names under test.
 fn entry(name: &[u8], kind: EntryType, link: &[u8], content: &[u8]) -> Vec<u8> {
     let mut header = Header::new_gnu();
     header.set_entry_type(kind);
@@ -47,7 +47,7 @@ fn opened(bytes: &[u8]) -> (File, u64) {
     (file, bytes.len() as u64)
 }
 
-/// A root with something beside it that must never change.
+/// Root beside a file that must never change.
 struct Tree {
     outer: TempDir,
     unpacker: Unpacker,
@@ -92,7 +92,7 @@ impl Tree {
         fs::symlink_metadata(self.root().join(path)).is_ok()
     }
 
-    /// Nothing beside the root changed, and no link below it leads out.
+    /// Reports whether nothing beside the root changed and no link below it leads out.
     fn contained(&self) -> bool {
         let mut beside: Vec<_> = fs::read_dir(self.outer.path())
             .unwrap()
@@ -416,7 +416,7 @@ proptest! {
     #[test]
     fn any_entries_neither_panic_nor_escape(entries in prop::collection::vec(any_entry(), 1..30)) {
         let mut tree = Tree::any();
-        // One layer each, so that a refused entry does not end the test.
+        // One layer each, so that a rejected entry does not end the test.
         for entry in entries {
             let _ = tree.apply(&[entry]);
         }

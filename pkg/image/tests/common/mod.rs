@@ -1,4 +1,4 @@
-//! Registries and hosts that misbehave as a test says, on real sockets, and images to serve there.
+//! Misbehaving registries and hosts on real sockets, and images to serve there.
 
 #![allow(
     dead_code,
@@ -19,7 +19,7 @@ use olm_image::{Error, Filter, HostPolicy, ImageConfig, Puller, Reference, Regis
 use serde_json::json;
 use tempfile::TempDir;
 
-/// A host of a test, which cannot go on without it.
+/// Host of a test; failures to start it fail the test.
 pub struct Host(stub::Host);
 
 impl Host {
@@ -39,14 +39,14 @@ impl Deref for Host {
     }
 }
 
-/// A puller's surroundings that owe nothing to the machine's own.
+/// Configuration that does not depend on the machine's own.
 pub struct Fixture {
     pub folder: TempDir,
     pub config: ImageConfig,
 }
 
 impl Fixture {
-    /// Nothing is allowed but what a test adds.
+    /// Allows no hosts except those that a test adds.
     pub fn strict() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let conf = folder.path().join("registries.conf");
@@ -59,11 +59,11 @@ impl Fixture {
         config.limits.connect = Duration::from_secs(10);
         config.limits.request = Duration::from_secs(30);
         config.limits.retry_wait = Duration::from_millis(1);
-        config.limits.retry_wait_longest = Duration::from_millis(1);
+        config.limits.retry_wait_max = Duration::from_millis(1);
         Self { folder, config }
     }
 
-    /// Loopback is allowed, and these hosts are asked by plain HTTP.
+    /// Allows loopback, and contacts these hosts by plain HTTP.
     pub fn plain(hosts: &[&str]) -> Self {
         let mut fixture = Self::strict();
         fixture.config.hosts = HostPolicy::new(vec!["loopback".parse().unwrap()]);
@@ -71,7 +71,7 @@ impl Fixture {
         fixture
     }
 
-    /// A name for a host on loopback.
+    /// Adds a name for a host on loopback.
     pub fn name(&mut self, name: &str, host: &Host) {
         self.config.hosts = self.config.hosts.clone().with_answer(name, host.address());
     }
@@ -103,7 +103,7 @@ pub async fn pull(puller: &Puller, reference: &str) -> Result<Unpacked, Error> {
         .await
 }
 
-/// What the registry, or the way to it, answered.
+/// Returns the error of the registry or of the connection to it.
 pub fn cause(error: Error) -> RegistryError {
     match error {
         Error::Resolve { source, .. } | Error::Pull { source, .. } => *source,

@@ -1,20 +1,20 @@
-//! The least rate of a transfer.
+//! Minimum transfer rate.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Least rate: so many bytes in each window of time.
+/// Minimum rate: bytes per window of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LeastRate {
-    /// Bytes that must come in each window; 0 for no least rate.
+pub struct MinRate {
+    /// Minimum number of bytes in each window; 0 disables the check.
     pub bytes: u64,
     /// Length of a window.
     pub window: Duration,
 }
 
-impl Default for LeastRate {
-    /// 128 KiB in 30 s.
+impl Default for MinRate {
+    /// Returns 128 KiB in 30 s.
     fn default() -> Self {
         Self {
             bytes: 128 * 1024,
@@ -23,16 +23,16 @@ impl Default for LeastRate {
     }
 }
 
-/// Watches the rate of one transfer.
+/// Monitor of the rate of one transfer.
 #[derive(Debug)]
-pub(super) struct Pace {
-    least: LeastRate,
+pub(super) struct RateMonitor {
+    least: MinRate,
     ends: Instant,
     bytes: u64,
 }
 
-impl Pace {
-    pub(super) fn new(least: LeastRate, now: Instant) -> Self {
+impl RateMonitor {
+    pub(super) fn new(least: MinRate, now: Instant) -> Self {
         Self {
             least,
             ends: now + least.window,
@@ -40,9 +40,9 @@ impl Pace {
         }
     }
 
-    /// Counts bytes that came; returns false when a window passed with too few. A long pause between two calls is the
+    /// Counts received bytes; returns false after a window with too few. A long pause between two calls is the
     /// receiver's, and counts as one window.
-    pub(super) fn keeps_up(&mut self, bytes: u64, now: Instant) -> bool {
+    pub(super) fn record(&mut self, bytes: u64, now: Instant) -> bool {
         self.bytes = self.bytes.saturating_add(bytes);
         if now < self.ends {
             return true;
@@ -59,18 +59,18 @@ mod tests {
 
     #[test]
     fn every_window_counts() {
-        let least = LeastRate {
+        let least = MinRate {
             bytes: 100,
             window: Duration::from_secs(10),
         };
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
-        let mut pace = Pace::new(least, start);
-        assert!(pace.keeps_up(60, at(1)));
-        assert!(pace.keeps_up(40, at(10)), "100 bytes in 10 s");
-        assert!(pace.keeps_up(99, at(19)));
-        assert!(!pace.keeps_up(0, at(20)), "99 bytes in 10 s");
-        let mut any = Pace::new(LeastRate { bytes: 0, ..least }, start);
-        assert!(any.keeps_up(0, at(60)));
+        let mut rate = RateMonitor::new(least, start);
+        assert!(rate.record(60, at(1)));
+        assert!(rate.record(40, at(10)), "100 bytes in 10 s");
+        assert!(rate.record(99, at(19)));
+        assert!(!rate.record(0, at(20)), "99 bytes in 10 s");
+        let mut any = RateMonitor::new(MinRate { bytes: 0, ..least }, start);
+        assert!(any.record(0, at(60)));
     }
 }

@@ -1,4 +1,4 @@
-//! Paths that one layer has placed, in memory that does not grow with their length.
+//! Set of paths placed by one layer, in memory independent of their length.
 
 use std::{
     collections::HashSet,
@@ -6,15 +6,15 @@ use std::{
     path::Path,
 };
 
-/// Keyed hashes of paths: nobody who makes a layer can make two of them equal.
+/// Keyed hashes of paths: the author of a layer cannot produce collisions.
 #[derive(Debug, Default)]
-pub(super) struct Placed {
+pub(super) struct PlacedPaths {
     key: RandomState,
     hashes: HashSet<u64>,
 }
 
-impl Placed {
-    /// Adds a path; returns false when it is there already.
+impl PlacedPaths {
+    /// Adds a path; returns false if it is already present.
     pub(super) fn insert(&mut self, path: &Path) -> bool {
         self.hashes.insert(self.key.hash_one(path))
     }
@@ -31,7 +31,7 @@ mod tests {
 
     #[test]
     fn paths_are_known_again() {
-        let mut placed = Placed::default();
+        let mut placed = PlacedPaths::default();
         assert!(placed.insert(Path::new("/a/b")));
         assert!(!placed.insert(Path::new("/a/b")));
         assert!(placed.contains(Path::new("/a/b")));

@@ -1,4 +1,4 @@
-//! Slow registries take their own time, not that of others.
+//! Slow registries do not delay pulls from others.
 
 #![allow(clippy::unwrap_used, reason = "tests may fail loudly")]
 
@@ -16,10 +16,10 @@ use std::{
 use axum::body::Body;
 use common::{Asked, Fixture, Host, Image, answer, cause};
 use futures::{StreamExt as _, stream};
-use olm_image::{Filter, LeastRate, Puller, RegistryError};
+use olm_image::{Filter, MinRate, Puller, RegistryError};
 use tokio::{sync::watch, task::JoinSet, time::sleep};
 
-/// A registry whose layers come when they are released.
+/// Registry that sends its layers when they are released.
 fn held(image: &Image, released: watch::Receiver<bool>) -> Host {
     let image = image.clone();
     Host::start(None, move |asked: &Asked| {
@@ -60,7 +60,7 @@ async fn a_start_with_many_catalogs_pulls_a_few_at_a_time() {
         let (puller, slow) = (puller.clone(), slow.clone());
         pulls.spawn(async move { fetch(&puller, &format!("o{number}"), &slow).await });
     }
-    // All have been resolved, and as many as may do so pull.
+    // All images are resolved, and the permitted number of pulls runs.
     while slow.asked_for("/manifests/v1").len() < 20 || slow.asked_for(&image.layer_path()).len() < 3 {
         sleep(Duration::from_millis(5)).await;
     }
@@ -97,7 +97,7 @@ async fn a_registry_that_drips_is_given_up() {
     });
     let name = host.address().to_string();
     let mut fixture = Fixture::plain(&[&name]);
-    fixture.config.limits.least_rate = LeastRate {
+    fixture.config.limits.min_rate = MinRate {
         bytes: 1000,
         window: Duration::from_millis(100),
     };
@@ -138,7 +138,7 @@ async fn content_that_is_pulled_is_not_forgotten_underneath() {
         let puller = puller.clone();
         async move { puller.forget("owner").await }
     });
-    // The owner's content is asked for again while the first pull is under way and its removal waits.
+    // The owner's content is requested again while the first pull runs and its removal waits.
     sleep(Duration::from_millis(20)).await;
     let second = start(&puller);
     sleep(Duration::from_millis(50)).await;

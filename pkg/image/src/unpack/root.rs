@@ -1,9 +1,8 @@
-//! Puts entries below a root that nothing can leave.
+//! Writes entries below a root that none can leave.
 //!
-//! Paths are resolved part by part as the kernel would with the root as its `/`. Symbolic links
-//! are rewritten when they are made: relative, without `..` beyond the link's own directory, and
-//! never above the root. So whoever reads the tree later, with the plain calls of the operating
-//! system, cannot be led out of it either.
+//! Paths are resolved component by component, as the kernel would with the root as its `/`. Symbolic links are
+//! rewritten when they are created: relative, without `..` beyond the link's own directory, and never above the root.
+//! So readers of the tree that use plain system calls cannot leave it either.
 
 use std::{
     collections::VecDeque,
@@ -17,18 +16,18 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use super::{UnpackError, placed::Placed};
+use super::{UnpackError, placed_paths::PlacedPaths};
 
-/// Links followed for one path, as in the kernel.
+/// Maximum number of links followed for one path, as in the kernel.
 const MAX_LINKS: usize = 40;
 
-/// The directory that everything is unpacked below.
+/// Directory that everything is unpacked below.
 pub(super) struct Root(PathBuf);
 
-/// A directory below the root, with no link in its path.
+/// Directory below the root, without links in its path.
 pub(super) struct Directory {
     path: PathBuf,
-    /// How many directories below the root.
+    /// Path components below the root.
     parts: Vec<OsString>,
 }
 
@@ -37,7 +36,7 @@ impl Directory {
         &self.path
     }
 
-    /// The path of an entry in it.
+    /// Returns the path of an entry in it.
     pub(super) fn path(&self, name: &OsStr) -> PathBuf {
         self.path.join(name)
     }
@@ -52,7 +51,7 @@ impl Root {
         &self.0
     }
 
-    /// The directory at a path, made when missing.
+    /// Returns the directory at a path, created if missing.
     pub(super) fn directory(&self, parts: &[OsString]) -> Result<Directory, UnpackError> {
         match self.walk(parts, true)? {
             Some(directory) => Ok(directory),
@@ -62,12 +61,12 @@ impl Root {
         }
     }
 
-    /// The directory at a path when it is there.
+    /// Returns the directory at a path if it exists.
     pub(super) fn existing(&self, parts: &[OsString]) -> Result<Option<Directory>, UnpackError> {
         self.walk(parts, false)
     }
 
-    fn walk(&self, parts: &[OsString], make: bool) -> Result<Option<Directory>, UnpackError> {
+    fn walk(&self, parts: &[OsString], create: bool) -> Result<Option<Directory>, UnpackError> {
         let mut left: VecDeque<OsString> = parts.iter().cloned().collect();
         let mut at: Vec<OsString> = Vec::new();
         let mut links = 0;
@@ -81,10 +80,10 @@ impl Root {
             let found = match fs::symlink_metadata(&path) {
                 Ok(found) => found,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    if !make {
+                    if !create {
                         return Ok(None);
                     }
-                    self.new_directory(&path)?;
+                    self.create_directory(&path)?;
                     at.push(part);
                     continue;
                 }
@@ -107,7 +106,7 @@ impl Root {
                 }
             } else if found.is_dir() {
                 at.push(part);
-            } else if make {
+            } else if create {
                 return Err(UnpackError::NotADirectory { path: below });
             } else {
                 return Ok(None);
@@ -117,23 +116,23 @@ impl Root {
         Ok(Some(Directory { path, parts: at }))
     }
 
-    fn new_directory(&self, path: &Path) -> Result<(), UnpackError> {
+    fn create_directory(&self, path: &Path) -> Result<(), UnpackError> {
         DirBuilder::new()
             .mode(0o700)
             .create(path)
             .map_err(|source| self.failed(path, source))
     }
 
-    /// A directory; one that is there stays, with what is in it.
-    pub(super) fn make_directory(&self, at: &Path) -> Result<(), UnpackError> {
+    /// Creates a directory, or keeps an existing one with its content.
+    pub(super) fn ensure_directory(&self, at: &Path) -> Result<(), UnpackError> {
         if fs::symlink_metadata(at).is_ok_and(|found| found.is_dir()) {
             return Ok(());
         }
         self.remove(at)?;
-        self.new_directory(at)
+        self.create_directory(at)
     }
 
-    /// A file in place of whatever was there.
+    /// Writes a file in place of any existing entry.
     pub(super) fn write_file(
         &self,
         at: &Path,
@@ -163,8 +162,8 @@ impl Root {
         Ok(())
     }
 
-    /// A symbolic link in `parent`, rewritten to stay below the root.
-    pub(super) fn link_symbolically(
+    /// Creates a symbolic link in `parent`, rewritten to stay below the root.
+    pub(super) fn create_symlink(
         &self,
         at: &Path,
         parent: &Directory,
@@ -195,10 +194,15 @@ impl Root {
         symlink(relative, at).map_err(|source| self.failed(at, source))
     }
 
-    /// A second name for a file that was unpacked before.
-    pub(super) fn link_hard(&self, at: &Path, target: &[OsString], shown: &Path) -> Result<(), UnpackError> {
+    /// Creates a hard link to a file that was unpacked before.
+    pub(super) fn create_hard_link(
+        &self,
+        at: &Path,
+        target: &[OsString],
+        display_path: &Path,
+    ) -> Result<(), UnpackError> {
         let refused = || UnpackError::HardLink {
-            path: shown.to_owned(),
+            path: display_path.to_owned(),
             target: target.iter().collect(),
         };
         let (last, above) = target.split_last().ok_or_else(refused)?;
@@ -213,7 +217,7 @@ impl Root {
         fs::hard_link(&source, at).map_err(|source| self.failed(at, source))
     }
 
-    /// Removes whatever is at a path; nothing is fine.
+    /// Removes the entry at a path, if there is one.
     pub(super) fn remove(&self, at: &Path) -> Result<(), UnpackError> {
         let removed = match fs::symlink_metadata(at) {
             Ok(found) if found.is_dir() => fs::remove_dir_all(at),
@@ -226,8 +230,8 @@ impl Root {
         }
     }
 
-    /// Removes what lower layers put into a directory, and keeps what this one did.
-    pub(super) fn clear(&self, directory: &Path, placed: &Placed) -> Result<(), UnpackError> {
+    /// Removes the entries of lower layers from a directory and keeps those of this layer.
+    pub(super) fn clear(&self, directory: &Path, placed: &PlacedPaths) -> Result<(), UnpackError> {
         let failed = |source| self.failed(directory, source);
         for entry in fs::read_dir(directory).map_err(failed)? {
             let entry = entry.map_err(failed)?;
