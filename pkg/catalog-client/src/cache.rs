@@ -1,16 +1,16 @@
-//! What was read: one content per catalog and package, within a bound in bytes.
+//! LRU cache of package contents: one content per catalog and package, bounded in bytes.
 
 use std::{collections::HashMap, sync::Arc, time::SystemTime};
 
 use olm_fbc::PackageContent;
 
-/// What an entry costs besides its content, in bytes.
+/// Size of an entry beside its content, in bytes.
 const OVERHEAD: u64 = 512;
 
 /// Catalog and package.
 pub(crate) type Key = (String, String);
 
-/// Least recently used out first.
+/// Cache that evicts the least recently used entry first.
 #[derive(Debug)]
 pub(crate) struct Cache {
     entries: HashMap<Key, Entry>,
@@ -22,23 +22,23 @@ pub(crate) struct Cache {
 #[derive(Debug)]
 struct Entry {
     digest: String,
-    /// `None`: the catalog has no such package.
+    /// Content of the package; `None` if the catalog has no such package.
     content: Option<Arc<PackageContent>>,
     bytes: u64,
     used: u64,
-    /// Time of the first read of a later digest that failed.
+    /// Time of the first failed read of a later digest.
     failing: Option<SystemTime>,
 }
 
-/// What is known of a package.
+/// Result of a lookup.
 #[derive(Debug)]
-pub(crate) enum Known {
-    /// The content asked for.
-    Current(Option<Arc<PackageContent>>),
-    /// That of another digest, when the package was there then.
-    Former(Arc<PackageContent>),
-    /// Nothing.
-    Nothing,
+pub(crate) enum Lookup {
+    /// Content with the requested digest.
+    Hit(Option<Arc<PackageContent>>),
+    /// Content with another digest, in which the package existed.
+    Stale(Arc<PackageContent>),
+    /// No content.
+    Miss,
 }
 
 impl Cache {
@@ -51,19 +51,19 @@ impl Cache {
         }
     }
 
-    pub(crate) fn get(&mut self, key: &Key, digest: &str) -> Known {
+    pub(crate) fn get(&mut self, key: &Key, digest: &str) -> Lookup {
         self.clock += 1;
         let Some(entry) = self.entries.get_mut(key) else {
-            return Known::Nothing;
+            return Lookup::Miss;
         };
         entry.used = self.clock;
         if entry.digest == digest {
-            return Known::Current(entry.content.clone());
+            return Lookup::Hit(entry.content.clone());
         }
-        entry.content.clone().map_or(Known::Nothing, Known::Former)
+        entry.content.clone().map_or(Lookup::Miss, Lookup::Stale)
     }
 
-    /// Keeps a content in place of the former one; one larger than the bound is not kept.
+    /// Replaces the content of a package; content larger than the limit is not cached.
     pub(crate) fn put(&mut self, key: Key, digest: &str, content: Option<Arc<PackageContent>>, bytes: u64) {
         self.remove(&key);
         let bytes = bytes.saturating_add(OVERHEAD);
@@ -89,7 +89,7 @@ impl Cache {
         self.entries.insert(key, entry);
     }
 
-    /// Notes that a read of a later digest failed at `now`. Returns the time of the first such failure.
+    /// Records that a read of a later digest failed at `now`. Returns the time of the first such failure.
     pub(crate) fn failed(&mut self, key: &Key, now: SystemTime) -> SystemTime {
         let entry = self.entries.get_mut(key);
         entry.map_or(now, |entry| *entry.failing.get_or_insert(now))
@@ -124,13 +124,13 @@ mod tests {
         let mut cache = Cache::new(2 * (OVERHEAD + 100));
         cache.put(key("a"), "1", Some(some()), 100);
         cache.put(key("b"), "1", Some(some()), 100);
-        assert!(matches!(cache.get(&key("a"), "1"), Known::Current(Some(_))));
+        assert!(matches!(cache.get(&key("a"), "1"), Lookup::Hit(Some(_))));
         cache.put(key("c"), "1", Some(some()), 100);
-        assert!(matches!(cache.get(&key("b"), "1"), Known::Nothing));
-        assert!(matches!(cache.get(&key("a"), "1"), Known::Current(Some(_))));
+        assert!(matches!(cache.get(&key("b"), "1"), Lookup::Miss));
+        assert!(matches!(cache.get(&key("a"), "1"), Lookup::Hit(Some(_))));
         assert_eq!(cache.bytes, 2 * (OVERHEAD + 100));
         cache.put(key("a"), "2", Some(some()), 5000);
-        assert!(matches!(cache.get(&key("a"), "2"), Known::Nothing));
+        assert!(matches!(cache.get(&key("a"), "2"), Lookup::Miss));
         assert_eq!(cache.bytes, OVERHEAD + 100);
     }
 
@@ -139,7 +139,7 @@ mod tests {
         let mut cache = Cache::new(10_000);
         cache.put(key("a"), "1", Some(some()), 1);
         cache.put(key("gone"), "1", None, 0);
-        assert!(matches!(cache.get(&key("a"), "2"), Known::Former(_)));
+        assert!(matches!(cache.get(&key("a"), "2"), Lookup::Stale(_)));
         let (first, second) = (SystemTime::UNIX_EPOCH, SystemTime::now());
         assert_eq!(cache.failed(&key("a"), first), first);
         assert_eq!(cache.failed(&key("a"), second), first);
@@ -149,10 +149,10 @@ mod tests {
             second,
             "what was read begins anew"
         );
-        assert!(matches!(cache.get(&key("gone"), "1"), Known::Current(None)));
-        assert!(matches!(cache.get(&key("gone"), "2"), Known::Nothing));
+        assert!(matches!(cache.get(&key("gone"), "1"), Lookup::Hit(None)));
+        assert!(matches!(cache.get(&key("gone"), "2"), Lookup::Miss));
         cache.forget("catalog");
-        assert!(matches!(cache.get(&key("a"), "1"), Known::Nothing));
+        assert!(matches!(cache.get(&key("a"), "1"), Lookup::Miss));
         assert_eq!(cache.bytes, 0);
     }
 }

@@ -1,4 +1,4 @@
-//! Reads packages from catalogd.
+//! Client that reads packages from catalogd.
 
 use std::{
     collections::HashMap,
@@ -18,62 +18,62 @@ use tokio::sync::Semaphore;
 use url::Url;
 
 use crate::{
-    cache::{Cache, Key, Known},
-    connection::{Connected, Connections},
+    cache::{Cache, Key, Lookup},
+    connection::{Connections, HttpClient},
     error::ClientError,
-    names::Names,
+    names::PackageNames,
     providers::Providers,
-    read::Reading,
+    read::PackageReader,
     trust::Trust,
 };
 
-/// Our catalogd's name for the content that an answer is of.
+/// Header of our catalogd with the digest of the content.
 const CONTENT_DIGEST: HeaderName = HeaderName::from_static("olm-content-digest");
 
-/// A catalog as its status shows it.
+/// Catalog according to its status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CatalogRef {
-    /// Its name.
+    /// Name of the catalog.
     pub name: String,
     /// `status.urls.base`.
     pub base_url: String,
-    /// `status.resolvedSource.image.ref`, or its digest: what the content is cached by. Answers of another digest are refused;
-    /// if it is empty, any content is taken.
+    /// `status.resolvedSource.image.ref` or its digest, the key of the cache. Responses with another digest are
+    /// rejected; if empty, any content is accepted.
     pub digest: String,
 }
 
-/// Content of a package in a catalog, present or former.
+/// Content of a package in a catalog, current or stale.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct PackageAnswer {
     /// Content of the package; `None` if the catalog has no such package.
     pub content: Option<Arc<PackageContent>>,
-    /// Set if `content` is what the catalog had before its present digest.
-    pub former: Option<Former>,
+    /// Set if `content` is from before the catalog's current digest.
+    pub former: Option<StaleReason>,
 }
 
-/// Reason why the former content of a package stands in for the present one.
+/// Reason why stale content stands in for the current one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Former {
-    /// Time of the first read that failed.
+pub struct StaleReason {
+    /// Time of the first failed read.
     pub since: SystemTime,
-    /// Failure of the last read, in one line.
+    /// Error of the last read, in one line.
     pub why: String,
 }
 
-/// How much is read and kept. Sizes are bytes.
+/// Limits on reads and on the cache. Sizes are bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The metas of one package.
+    /// Size of one package's metas.
     pub package: u64,
     /// Memory of one package.
     pub footprint: u64,
-    /// A whole catalog, when it has to be read for one package.
+    /// Size of a whole catalog, if it must be read for one package.
     pub catalog: u64,
-    /// Memory of all packages kept.
+    /// Memory of all cached packages.
     pub cache: u64,
-    /// Packages that are read at the same time: each is parsed as it comes.
+    /// Number of concurrent reads; each package is parsed while it arrives.
     pub reads: usize,
-    /// Time that one read of a package may take, once it has its turn.
+    /// Timeout of one read of a package, without the wait for a slot.
     pub time: Duration,
 }
 
@@ -91,31 +91,31 @@ impl Default for Limits {
     }
 }
 
-/// Reads packages, and keeps them.
+/// Client of catalogd with a cache of packages.
 #[derive(Debug)]
 pub struct CatalogClient {
     pub(crate) trust: Trust,
-    /// A file with the bearer token to bring.
+    /// File with the bearer token.
     pub(crate) token: Option<PathBuf>,
     pub(crate) profile: Profile,
     pub(crate) limits: Limits,
     pub(crate) providers: Providers,
-    pub(crate) names: Names,
+    pub(crate) names: PackageNames,
     cache: Mutex<Cache>,
-    /// Made at the first request, and anew if TLS fails (authorities change) or a replica has other content.
-    pub(crate) http: tokio::sync::Mutex<Option<Connected>>,
-    /// One read at a time of a package: who comes second finds it in the cache.
-    reading: Mutex<HashMap<Key, Arc<tokio::sync::Mutex<()>>>>,
-    turns: Semaphore,
+    /// Created at the first request; replaced if TLS fails (authorities change) or a replica has other content.
+    pub(crate) http: tokio::sync::Mutex<Option<HttpClient>>,
+    /// Allows one read at a time per package: the second reader finds it in the cache.
+    in_progress: Mutex<HashMap<Key, Arc<tokio::sync::Mutex<()>>>>,
+    read_slots: Semaphore,
 }
 
 impl CatalogClient {
-    /// A client with the default limits.
+    /// Creates a client with the default limits.
     pub fn new(trust: Trust) -> Self {
         Self::with_limits(trust, Limits::default())
     }
 
-    /// A client with other limits.
+    /// Creates a client with other limits.
     pub fn with_limits(trust: Trust, limits: Limits) -> Self {
         Self {
             trust,
@@ -123,72 +123,77 @@ impl CatalogClient {
             profile: Profile::default(),
             limits,
             providers: Providers::default(),
-            names: Names::default(),
+            names: PackageNames::default(),
             cache: Mutex::new(Cache::new(limits.cache)),
             http: tokio::sync::Mutex::default(),
-            reading: Mutex::default(),
-            turns: Semaphore::new(limits.reads),
+            in_progress: Mutex::default(),
+            read_slots: Semaphore::new(limits.reads),
         }
     }
 
-    /// Brings the bearer token in a file, read anew for every request, over HTTPS alone. Where it says so, catalogd asks
-    /// for one. The token should be made for catalogd's audience: whoever may write a catalog's status says where
-    /// it is sent.
+    /// Sends the bearer token in a file, read again for every request, over HTTPS only. catalogd requires one with
+    /// `--catalogs-server-require-token`. The token should be limited to catalogd's audience: whoever may write a
+    /// catalog's status decides where it is sent.
     #[must_use]
     pub fn with_token_file(mut self, path: Option<PathBuf>) -> Self {
         self.token = path;
         self
     }
 
-    /// The same client, speaking TLS by another profile than the intermediate one.
+    /// Sets another TLS profile than the intermediate one.
     #[must_use]
     pub fn with_profile(mut self, profile: Profile) -> Self {
         self.profile = profile;
         self
     }
 
-    /// Returns a package's content. Asks catalogd only for content that was not read before.
+    /// Returns a package's content. Asks catalogd only for content that is not cached.
     ///
-    /// If the present content cannot be read, returns the former one, marked so, where there is one.
+    /// If the current content cannot be read, returns stale content, marked as such, if there is any.
     ///
     /// # Errors
-    /// [`ClientError`], if there is no former content either.
-    pub async fn package(&self, catalog: &CatalogRef, package: &str) -> Result<Answer, ClientError> {
+    /// [`ClientError`], if there is no stale content either.
+    pub async fn package(&self, catalog: &CatalogRef, package: &str) -> Result<PackageAnswer, ClientError> {
         let key = (catalog.name.clone(), package.to_owned());
-        if let Known::Current(content) = self.cache.lock().get(&key, &catalog.digest) {
-            return Ok(current(content));
+        if let Lookup::Hit(content) = self.cache.lock().get(&key, &catalog.digest) {
+            return Ok(fresh(content));
         }
-        let lock = self.reading.lock().entry(key.clone()).or_default().clone();
+        let lock = self.in_progress.lock().entry(key.clone()).or_default().clone();
         let result = {
-            let _alone = lock.lock().await;
+            let _guard = lock.lock().await;
             self.read(catalog, package, &key).await
         };
-        let mut reading = self.reading.lock();
-        // Ours and the map's: nobody else waits for it.
+        let mut in_progress = self.in_progress.lock();
+        // Held by this function and the map: nobody else waits for it.
         if Arc::strong_count(&lock) <= 2 {
-            reading.remove(&key);
+            in_progress.remove(&key);
         }
         result
     }
 
-    /// Drops all that is kept of a catalog.
+    /// Drops the cached data of a catalog.
     pub fn forget(&self, catalog: &str) {
         self.cache.lock().forget(catalog);
         self.names.forget(catalog);
         self.providers.forget(catalog);
     }
 
-    async fn read(&self, catalog: &CatalogRef, package: &str, key: &Key) -> Result<Answer, ClientError> {
-        // Looked up again: another task may have read it meanwhile.
-        let known = self.cache.lock().get(key, &catalog.digest);
-        let former = match known {
-            Known::Current(content) => return Ok(current(content)),
-            Known::Former(content) => Some(content),
-            Known::Nothing => None,
+    async fn read(
+        &self,
+        catalog: &CatalogRef,
+        package: &str,
+        key: &Key,
+    ) -> Result<PackageAnswer, ClientError> {
+        // Looked up again: another task may have read the content meanwhile.
+        let cached = self.cache.lock().get(key, &catalog.digest);
+        let former = match cached {
+            Lookup::Hit(content) => return Ok(fresh(content)),
+            Lookup::Stale(content) => Some(content),
+            Lookup::Miss => None,
         };
-        // What is known already needs no turn.
+        // Cached content needs no slot.
         let loaded = {
-            let _turn = self.turns.acquire().await;
+            let _slot = self.read_slots.acquire().await;
             let load = tokio::time::timeout(self.limits.time, self.load(catalog, package));
             load.await.unwrap_or_else(|_| {
                 Err(ClientError::Timeout {
@@ -197,13 +202,13 @@ impl CatalogClient {
             })
         };
         match (loaded, former) {
-            (Ok(reading), _) => {
-                let (content, bytes) = reading.finish();
+            (Ok(reader), _) => {
+                let (content, bytes) = reader.finish();
                 let content = (!content.is_empty()).then(|| Arc::new(content));
                 self.cache
                     .lock()
                     .put(key.clone(), &catalog.digest, content.clone(), bytes);
-                Ok(current(content))
+                Ok(fresh(content))
             }
             (Err(error), Some(former)) => {
                 let why = error.message();
@@ -211,20 +216,20 @@ impl CatalogClient {
                     catalog = catalog.name,
                     package,
                     error = why,
-                    "the former content of the package stands in"
+                    "using stale content of the package"
                 );
                 let since = self.cache.lock().failed(key, SystemTime::now());
-                Ok(Answer {
+                Ok(PackageAnswer {
                     content: Some(former),
-                    former: Some(Former { since, why }),
+                    former: Some(StaleReason { since, why }),
                 })
             }
             (Err(error), None) => Err(error),
         }
     }
 
-    /// Reads the package from a replica that has the present content.
-    async fn load(&self, catalog: &CatalogRef, package: &str) -> Result<Reading, ClientError> {
+    /// Reads the package from a replica that has the current content.
+    async fn load(&self, catalog: &CatalogRef, package: &str) -> Result<PackageReader, ClientError> {
         let mut connections = self.connections(catalog).await?;
         loop {
             let read = self.load_over(&mut connections, catalog, package).await;
@@ -234,16 +239,16 @@ impl CatalogClient {
         }
     }
 
-    /// The package by catalogd's own selection, else out of the whole catalog.
+    /// Reads the package by catalogd's own filter, or from the whole catalog.
     async fn load_over(
         &self,
         connections: &mut Connections<'_>,
         catalog: &CatalogRef,
         package: &str,
-    ) -> Result<Reading, ClientError> {
+    ) -> Result<PackageReader, ClientError> {
         let limit = self.limits.package;
         let by_package = url(catalog, "metas", &[("package", package)])?;
-        // 404 also where the endpoint is switched off; then the whole catalog tells which it is.
+        // catalogd also responds with 404 if the endpoint is disabled; the whole catalog shows which it is.
         let response = match connections.get(by_package).await {
             Err(
                 ClientError::NoContent { .. }
@@ -255,10 +260,10 @@ impl CatalogClient {
             response => response?,
         };
         let of_metas = version(&response);
-        let reading = Reading::new(catalog, package, self.limits.footprint)
-            .absorb(response, limit)
+        let reader = PackageReader::new(catalog, package, self.limits.footprint)
+            .read_response(response, limit)
             .await?;
-        // The package object itself carries no package field.
+        // The package object itself has no package field.
         let itself = url(catalog, "metas", &[("schema", "olm.package"), ("name", package)])?;
         let response = connections.get(itself).await?;
         if version(&response) != of_metas {
@@ -266,7 +271,7 @@ impl CatalogClient {
                 catalog: catalog.name.clone(),
             });
         }
-        reading.absorb(response, limit).await
+        reader.read_response(response, limit).await
     }
 
     async fn load_from_all(
@@ -274,37 +279,37 @@ impl CatalogClient {
         connections: &mut Connections<'_>,
         catalog: &CatalogRef,
         package: &str,
-    ) -> Result<Reading, ClientError> {
+    ) -> Result<PackageReader, ClientError> {
         let response = connections.get(url(catalog, "all", &[])?).await?;
-        Reading::new(catalog, package, self.limits.footprint)
-            .absorb(response, self.limits.catalog)
+        PackageReader::new(catalog, package, self.limits.footprint)
+            .read_response(response, self.limits.catalog)
             .await
     }
 }
 
-fn current(content: Option<Arc<PackageContent>>) -> Answer {
-    Answer {
+fn fresh(content: Option<Arc<PackageContent>>) -> PackageAnswer {
+    PackageAnswer {
         content,
         former: None,
     }
 }
 
-/// What tells one content of a catalog from another; not every catalogd says. (An `ETag` is of one selection only.)
+/// Returns the digest of the catalog's content, if catalogd sends one. An `ETag` identifies only one selection.
 fn version(response: &Response) -> Option<HeaderValue> {
     response.headers().get(CONTENT_DIGEST).cloned()
 }
 
 pub(crate) fn url(catalog: &CatalogRef, endpoint: &str, query: &[(&str, &str)]) -> Result<Url, ClientError> {
-    let refused = || ClientError::Url {
+    let invalid = || ClientError::Url {
         catalog: catalog.name.clone(),
         url: catalog.base_url.clone(),
     };
-    let mut url = Url::parse(&catalog.base_url).map_err(|_| refused())?;
+    let mut url = Url::parse(&catalog.base_url).map_err(|_| invalid())?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(refused());
+        return Err(invalid());
     }
     url.path_segments_mut()
-        .map_err(|()| refused())?
+        .map_err(|()| invalid())?
         .pop_if_empty()
         .extend(["api", "v1", endpoint]);
     if !query.is_empty() {

@@ -1,7 +1,7 @@
 //! Connections to catalogd, which may be several replicas behind one address.
 //!
-//! Invariant: an answer that names the digest of another image than the catalog's status is never handed on. An answer
-//! without a digest, as upstream's catalogd gives it, is taken for what the status says.
+//! Invariant: a response with another image digest than the catalog's status is never passed on. A response without a
+//! digest, as upstream's catalogd sends it, is taken to match the status.
 
 use std::time::Duration;
 
@@ -18,36 +18,36 @@ use crate::{
     token,
 };
 
-/// Header with the digest of the image that an answer is of.
+/// Header with the image digest of the content.
 const IMAGE_DIGEST: HeaderName = HeaderName::from_static("olm-image-digest");
-/// New connections that one read may open to reach a replica that has the content.
-const OTHERS: u8 = 3;
-/// Limit for opening a connection.
-const CONNECT: Duration = Duration::from_secs(10);
-/// Limit for silence in the middle of an answer.
-const SILENCE: Duration = Duration::from_secs(30);
-/// Limit for one whole request.
-const REQUEST: Duration = Duration::from_mins(5);
+/// Maximum number of new connections that one read opens to find a replica with the content.
+const MAX_RECONNECTS: u8 = 3;
+/// Timeout of opening a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Timeout of silence during a response.
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
+/// Timeout of one whole request.
+const REQUEST_TIMEOUT: Duration = Duration::from_mins(5);
 
-/// HTTP client and the TLS settings that it was made with.
+/// HTTP client and its TLS configuration.
 #[derive(Clone, Debug)]
-pub(crate) struct Connected {
+pub(crate) struct HttpClient {
     client: Client,
     tls: rustls::ClientConfig,
 }
 
-impl Connected {
-    /// Returns a client without any open connection.
+impl HttpClient {
+    /// Creates a client without any open connection.
     fn new(catalog: &CatalogRef, mut tls: rustls::ClientConfig) -> Result<Self, ClientError> {
-        // The requests of a read share one connection, and so one replica. Over HTTP/1.1 a request opens another one if the
-        // connection of the request before is not yet back in the pool.
+        // The requests of a read share one connection, and so one replica. With HTTP/1.1, a request opens another one
+        // if the previous connection is not yet back in the pool.
         tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         let client = Client::builder()
             .user_agent(concat!("olm/", env!("CARGO_PKG_VERSION")))
             .tls_backend_preconfigured(tls.clone())
-            .connect_timeout(CONNECT)
-            .read_timeout(SILENCE)
-            .timeout(REQUEST)
+            .connect_timeout(CONNECT_TIMEOUT)
+            .read_timeout(READ_TIMEOUT)
+            .timeout(REQUEST_TIMEOUT)
             .redirect(redirect::Policy::limited(3))
             .build()
             .map_err(|error| ClientError::request(&catalog.name, error))?;
@@ -60,41 +60,41 @@ impl Connected {
 pub(crate) struct Connections<'a> {
     owner: &'a CatalogClient,
     catalog: &'a CatalogRef,
-    connected: Connected,
-    /// New connections that may still be opened.
-    left: u8,
+    http_client: HttpClient,
+    /// Number of new connections that may still be opened.
+    reconnects_left: u8,
 }
 
 impl CatalogClient {
-    /// Begins a read of `catalog` over the connections that are open.
+    /// Starts a read of `catalog` over the open connections.
     pub(crate) async fn connections<'a>(
         &'a self,
         catalog: &'a CatalogRef,
     ) -> Result<Connections<'a>, ClientError> {
         Ok(Connections {
-            connected: self.connected(catalog, false).await?,
+            http_client: self.http_client(catalog, false).await?,
             owner: self,
             catalog,
-            left: OTHERS,
+            reconnects_left: MAX_RECONNECTS,
         })
     }
 
-    /// Returns the answer of a replica that has the present content.
-    pub(crate) async fn answer(&self, catalog: &CatalogRef, url: &Url) -> Result<Response, ClientError> {
+    /// Returns the response of a replica that has the current content.
+    pub(crate) async fn response(&self, catalog: &CatalogRef, url: &Url) -> Result<Response, ClientError> {
         let mut connections = self.connections(catalog).await?;
         loop {
-            let answer = connections.get(url.clone()).await;
-            if let Some(done) = connections.settle(answer).await {
+            let response = connections.get(url.clone()).await;
+            if let Some(done) = connections.settle(response).await {
                 return done;
             }
         }
     }
 
-    /// Returns the shared client; with `anew` one that trusts the authorities as they are now.
-    async fn connected(&self, catalog: &CatalogRef, anew: bool) -> Result<Connected, ClientError> {
-        let mut kept = self.http.lock().await;
-        if let Some(connected) = kept.as_ref().filter(|_| !anew) {
-            return Ok(connected.clone());
+    /// Returns the shared client; with `reread` a new one that trusts the current authorities.
+    async fn http_client(&self, catalog: &CatalogRef, reread: bool) -> Result<HttpClient, ClientError> {
+        let mut shared = self.http.lock().await;
+        if let Some(http_client) = shared.as_ref().filter(|_| !reread) {
+            return Ok(http_client.clone());
         }
         let tls = self
             .trust
@@ -104,37 +104,41 @@ impl CatalogClient {
                 catalog: catalog.name.clone(),
                 cause,
             })?;
-        let connected = Connected::new(catalog, tls)?;
-        *kept = Some(connected.clone());
-        Ok(connected)
+        let http_client = HttpClient::new(catalog, tls)?;
+        *shared = Some(http_client.clone());
+        Ok(http_client)
     }
 }
 
 impl Connections<'_> {
-    /// Returns a successful answer of the catalog's present content. If TLS fails, asks once more with the authorities as
-    /// they are then.
+    /// Returns a successful response with the catalog's current content. If TLS fails, retries once with the current
+    /// authorities.
     pub(crate) async fn get(&mut self, url: Url) -> Result<Response, ClientError> {
         let catalog = self.catalog;
         let token = match &self.owner.token {
             Some(path) if url.scheme() == "https" => Some(token::read(path, &catalog.name).await?),
             _ => None,
         };
-        let response = match send(catalog, &self.connected.client, &url, token.as_ref()).await {
+        let response = match send(catalog, &self.http_client.client, &url, token.as_ref()).await {
             Err(ClientError::Tls { cause, .. }) => {
-                tracing::debug!(catalog = catalog.name, cause, "authorities are read again");
-                self.connected = self.owner.connected(catalog, true).await?;
-                send(catalog, &self.connected.client, &url, token.as_ref()).await?
+                tracing::debug!(
+                    catalog = catalog.name,
+                    cause,
+                    "rereading the certificate authorities"
+                );
+                self.http_client = self.owner.http_client(catalog, true).await?;
+                send(catalog, &self.http_client.client, &url, token.as_ref()).await?
             }
             response => response?,
         };
         let name = || catalog.name.clone();
         match response.status() {
-            StatusCode::OK => self.current(response),
+            StatusCode::OK => self.check_image(response),
             StatusCode::NOT_FOUND => Err(ClientError::NoContent { catalog: name() }),
             status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => Err(ClientError::Denied {
                 catalog: name(),
                 status,
-                brought: token.is_some(),
+                token_sent: token.is_some(),
             }),
             status => Err(ClientError::Status {
                 catalog: name(),
@@ -143,50 +147,50 @@ impl Connections<'_> {
         }
     }
 
-    /// Returns `response` unless it is of another image than the catalog's status says.
-    fn current(&self, response: Response) -> Result<Response, ClientError> {
+    /// Returns `response` unless its image is not the one in the catalog's status.
+    fn check_image(&self, response: Response) -> Result<Response, ClientError> {
         let resolved = &self.catalog.digest;
-        let wanted = resolved
+        let expected = resolved
             .rsplit_once('@')
             .map_or(resolved.as_str(), |(_, digest)| digest);
         match response.headers().get(IMAGE_DIGEST) {
-            Some(served) if !wanted.is_empty() && served != wanted => {
+            Some(served) if !expected.is_empty() && served != expected => {
                 tracing::debug!(
                     catalog = self.catalog.name,
-                    wanted,
+                    wanted = expected,
                     ?served,
-                    "a replica serves other content"
+                    "a replica serves another image"
                 );
                 Err(ClientError::Outdated {
                     catalog: self.catalog.name.clone(),
-                    digest: wanted.to_owned(),
+                    digest: expected.to_owned(),
                 })
             }
             _ => Ok(response),
         }
     }
 
-    /// Ends the read with its result. Returns `None` if another replica may do better: the read is then to be made again,
-    /// over a new connection.
+    /// Ends the read with its result. Returns `None` if another replica may have the content: the caller then repeats
+    /// the read over a new connection.
     pub(crate) async fn settle<T>(
         &mut self,
         result: Result<T, ClientError>,
     ) -> Option<Result<T, ClientError>> {
         match &result {
-            Err(error) if error.of_replica() && self.left > 0 => {
-                self.left -= 1;
+            Err(error) if error.may_differ_by_replica() && self.reconnects_left > 0 => {
+                self.reconnects_left -= 1;
                 // An open connection leads to the same replica again.
-                match Connected::new(self.catalog, self.connected.tls.clone()) {
-                    Ok(connected) => {
-                        self.connected = connected;
+                match HttpClient::new(self.catalog, self.http_client.tls.clone()) {
+                    Ok(http_client) => {
+                        self.http_client = http_client;
                         None
                     }
                     Err(error) => Some(Err(error)),
                 }
             }
-            Ok(_) if self.left < OTHERS => {
-                // The replica that has the content is asked from now on.
-                *self.owner.http.lock().await = Some(self.connected.clone());
+            Ok(_) if self.reconnects_left < MAX_RECONNECTS => {
+                // Later reads use the replica that has the content.
+                *self.owner.http.lock().await = Some(self.http_client.clone());
                 Some(result)
             }
             _ => Some(result),

@@ -1,22 +1,13 @@
-//! Why a package could not be had.
+//! Errors of reading a package.
 
 use olm_fbc::{ContentError, DecodeError};
 use olm_runtime::connect::ConnectFailure;
 use reqwest::StatusCode;
 
-/// What to do about a [`ClientError`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Disposition {
-    /// Try again after a while: the way to catalogd, or catalogd itself, may heal.
-    Retry,
-    /// Only another content of the catalog can help; its status will then change.
-    AwaitContent,
-}
-
-/// A failed read of a catalog's package; each cause has its own sentence.
+/// Failed read of a catalog's package; each cause has its own sentence.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// `status.urls.base` is no URL.
+    /// `status.urls.base` is not a URL.
     #[error("cache for catalog {catalog:?} not found: its base URL {url:?} is no HTTP URL")]
     Url {
         /// The catalog.
@@ -24,45 +15,45 @@ pub enum ClientError {
         /// The URL.
         url: String,
     },
-    /// catalogd, or this replica of it, does not have the content (yet).
+    /// catalogd, or this replica of it, does not have the content yet.
     #[error("cache for catalog {catalog:?} not found: catalogd does not have its content yet")]
     NoContent {
         /// The catalog.
         catalog: String,
     },
-    /// A replica of catalogd serves the content of another image than the catalog's status says.
+    /// A replica of catalogd serves another image than the one in the catalog's status.
     #[error(
         "catalogd does not yet serve catalog {catalog:?} from image digest {digest}, which its status names"
     )]
     Outdated {
         /// The catalog.
         catalog: String,
-        /// Digest that the status names.
+        /// Digest in the status.
         digest: String,
     },
-    /// Any other status than success.
+    /// Another status than success.
     #[error("error populating cache for catalog {catalog:?}: error: received unexpected response status code {}", .status.as_u16())]
     Status {
         /// The catalog.
         catalog: String,
-        /// The status.
+        /// Status of the response.
         status: StatusCode,
     },
-    /// catalogd asks who reads, and this is not somebody who may.
+    /// catalogd requires a token, or the token's user may not read the catalog.
     #[error(
         "error populating cache for catalog {catalog:?}: error: received unexpected response status code {}: {}",
         .status.as_u16(),
-        next_step(*.status, *.brought)
+        next_step(*.status, *.token_sent)
     )]
     Denied {
         /// The catalog.
         catalog: String,
         /// 401 or 403.
         status: StatusCode,
-        /// Whether a token was brought.
-        brought: bool,
+        /// A token was sent.
+        token_sent: bool,
     },
-    /// The token to bring cannot be had.
+    /// The token cannot be read.
     #[error(
         "catalogd cannot be asked for catalog {catalog:?}: the token file {path} cannot be used: {cause}"
     )]
@@ -71,28 +62,28 @@ pub enum ClientError {
         catalog: String,
         /// The file.
         path: String,
-        /// Why.
+        /// The cause.
         cause: String,
     },
-    /// The authorities to trust cannot be had.
+    /// The authorities cannot be read.
     #[error(
         "catalogd cannot be asked for catalog {catalog:?}: the certificate authorities to trust cannot be read: {cause}"
     )]
     Trust {
         /// The catalog.
         catalog: String,
-        /// Why.
+        /// The cause.
         cause: String,
     },
-    /// The TLS handshake failed, also with authorities read anew.
+    /// The TLS handshake failed, also with reread authorities.
     #[error("catalogd cannot be trusted over TLS for catalog {catalog:?}: {cause}")]
     Tls {
         /// The catalog.
         catalog: String,
-        /// What rustls says.
+        /// Error of rustls.
         cause: String,
     },
-    /// The service's name has no address.
+    /// The service's name does not resolve.
     #[error("catalogd cannot be asked for catalog {catalog:?}: the name {host} cannot be resolved")]
     Dns {
         /// The catalog.
@@ -100,7 +91,7 @@ pub enum ClientError {
         /// The host.
         host: String,
     },
-    /// Nothing listens there.
+    /// The connection was refused.
     #[error("catalogd cannot be asked for catalog {catalog:?}: {host} refuses connections")]
     Refused {
         /// The catalog.
@@ -108,31 +99,31 @@ pub enum ClientError {
         /// The host.
         host: String,
     },
-    /// No answer in time.
+    /// catalogd did not answer in time.
     #[error("catalogd did not answer in time for catalog {catalog:?}")]
     Timeout {
         /// The catalog.
         catalog: String,
     },
-    /// Any other failure of the connection.
+    /// Another failure of the connection.
     #[error("catalogd cannot be asked for catalog {catalog:?}: the connection failed")]
     Transfer {
         /// The catalog.
         catalog: String,
-        /// Why.
+        /// The cause.
         #[source]
         source: reqwest::Error,
     },
-    /// The answer broke off or is larger than taken.
+    /// The response broke off or cannot be decoded.
     #[error("the content of catalog {catalog:?} cannot be read")]
     Decode {
         /// The catalog.
         catalog: String,
-        /// Why.
+        /// The cause.
         #[source]
         source: DecodeError,
     },
-    /// The answer is larger than permitted, or its values would take more memory.
+    /// The package exceeds a limit on its size or memory.
     #[error("error loading package {package:?} of catalog {catalog:?}: more than {limit} bytes")]
     TooLarge {
         /// The catalog.
@@ -142,22 +133,22 @@ pub enum ClientError {
         /// The limit.
         limit: u64,
     },
-    /// The package's objects have another shape than their schema.
+    /// The package's objects do not match their schema.
     #[error("the content of catalog {catalog:?} cannot be used")]
     Content {
         /// The catalog.
         catalog: String,
-        /// Why.
+        /// The cause.
         #[source]
         source: ContentError,
     },
-    /// Another content was published between two requests.
+    /// The content changed between two requests.
     #[error("the content of catalog {catalog:?} changed while it was read")]
     Changed {
         /// The catalog.
         catalog: String,
     },
-    /// The task that decodes ended abnormally.
+    /// The decoding task panicked or was cancelled.
     #[error("reading catalog {catalog:?} was interrupted")]
     Interrupted {
         /// The catalog.
@@ -165,8 +156,8 @@ pub enum ClientError {
     },
 }
 
-fn next_step(status: StatusCode, brought: bool) -> &'static str {
-    match (status, brought) {
+fn next_step(status: StatusCode, token_sent: bool) -> &'static str {
+    match (status, token_sent) {
         (StatusCode::FORBIDDEN, _) => {
             "the account of the token in --catalogd-token-file may not read this catalog; \
              bind ClusterRole catalogd-content-reader to it"
@@ -176,42 +167,27 @@ fn next_step(status: StatusCode, brought: bool) -> &'static str {
              make it for audience catalogd.olm.operatorframework.io"
         }
         (_, false) => {
-            "catalogd asks for a token (--catalogs-server-require-token), and none was brought; \
+            "catalogd asks for a token (--catalogs-server-require-token), and none was sent; \
              name its file by --catalogd-token-file"
         }
     }
 }
 
 impl ClientError {
-    /// What to do about it.
-    pub fn disposition(&self) -> Disposition {
-        match self {
-            Self::Content { .. } | Self::TooLarge { .. } | Self::Url { .. } => Disposition::AwaitContent,
-            Self::Decode { source, .. } if source.terminal() => Disposition::AwaitContent,
-            _ => Disposition::Retry,
-        }
-    }
-
-    /// Returns whether another replica of catalogd may have what this one has not.
-    pub(crate) fn of_replica(&self) -> bool {
+    /// Reports whether another replica of catalogd may succeed.
+    pub(crate) fn may_differ_by_replica(&self) -> bool {
         matches!(
             self,
             Self::Outdated { .. } | Self::NoContent { .. } | Self::Changed { .. }
         )
     }
 
-    /// Whether trying again cannot help. Never so for the extension that asks: catalogd, its
-    /// content and the way to it can all change without an edit of the extension.
-    pub fn terminal(&self) -> bool {
-        false
-    }
-
-    /// The whole chain of causes in one line.
+    /// Returns the chain of causes in one line.
     pub fn message(&self) -> String {
         olm_text::chain(self)
     }
 
-    /// The variant for a failed request.
+    /// Returns the variant for a failed request.
     pub(crate) fn request(catalog: &str, error: reqwest::Error) -> Self {
         let catalog = catalog.to_owned();
         let host = error

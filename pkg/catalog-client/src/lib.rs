@@ -1,9 +1,9 @@
-//! catalogd's HTTP client and its cache of packages by catalog digest.
+//! Client of catalogd with a cache of packages by catalog digest.
 //!
-//! A package is read once per content digest and then kept, parsed, within a bound in bytes; the
-//! least recently used goes first. That a package is absent is kept as well, but only when
-//! catalogd said so by a complete answer: a 404 comes from a replica without the content. Content of an image
-//! digest other than the one that the catalog's status names is never kept, and asked for again over a new connection.
+//! A package is read once per content digest and cached, parsed, within a limit in bytes; the least recently used is
+//! evicted first. Absence of a package is cached, too, but only after a complete response: a 404 may come from a
+//! replica without the content. Content of another image digest than the one in the catalog's status is never cached;
+//! the client requests it again over a new connection.
 
 mod cache;
 mod client;
@@ -15,6 +15,6 @@ mod read;
 mod token;
 mod trust;
 
-pub use client::{Answer, CatalogClient, CatalogRef, Former, Limits};
-pub use error::{ClientError, Disposition};
+pub use client::{CatalogClient, CatalogRef, Limits, PackageAnswer, StaleReason};
+pub use error::ClientError;
 pub use trust::{CaFuture, Trust};

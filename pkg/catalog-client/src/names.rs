@@ -1,6 +1,6 @@
-//! The names of a catalog's packages.
+//! Names of a catalog's packages.
 //!
-//! Asked only when a package is missing, and kept by content: of each package only the name stays.
+//! They are read only if a package is missing, and cached by content digest; other fields of the packages are dropped.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -10,60 +10,61 @@ use parking_lot::Mutex;
 
 use crate::client::{CatalogClient, CatalogRef, url};
 use crate::error::ClientError;
-use crate::read::{Capped, reader};
+use crate::read::{LimitedReader, reader};
 
-/// Most catalogs whose names are kept; all go when there are more.
-const KEPT: usize = 32;
-/// Most bytes of the names of one catalog.
-const BYTES: usize = 512 * 1024;
-/// Longest name, as the API server admits it.
-const LONGEST: usize = 253;
+/// Maximum number of catalogs in the cache; beyond it, the cache is cleared.
+const MAX_CACHED: usize = 32;
+/// Maximum size of the names of one catalog, in bytes.
+const MAX_BYTES: usize = 512 * 1024;
+/// Maximum length of a name, as in the API's validation.
+const MAX_NAME_BYTES: usize = 253;
 
-/// Names by catalog.
+/// Package names by catalog.
 #[derive(Debug, Default)]
-pub(crate) struct Names(Mutex<HashMap<String, Known>>);
+pub(crate) struct PackageNames(Mutex<HashMap<String, CachedNames>>);
 
-/// The names of one content.
+/// Package names of one content.
 #[derive(Debug)]
-struct Known {
+struct CachedNames {
     digest: String,
     names: Arc<[String]>,
 }
 
-impl Names {
+impl PackageNames {
     pub(crate) fn forget(&self, catalog: &str) {
         self.0.lock().remove(catalog);
     }
 }
 
 impl CatalogClient {
-    /// The names of the packages of `catalog`, sorted; of a catalog with more than 512 KiB of them the first.
+    /// Returns the names of the packages of `catalog`, sorted; only the first 512 KiB of them.
     ///
     /// # Errors
-    /// [`ClientError`]; also when catalogd does not answer selections.
+    /// [`ClientError`]; also if catalogd does not support filters.
     pub async fn package_names(&self, catalog: &CatalogRef) -> Result<Arc<[String]>, ClientError> {
-        if let Some(known) = self.names.0.lock().get(&catalog.name)
-            && known.digest == catalog.digest
+        if let Some(cached) = self.names.0.lock().get(&catalog.name)
+            && cached.digest == catalog.digest
         {
-            return Ok(known.names.clone());
+            return Ok(cached.names.clone());
         }
         let packages = url(catalog, "metas", &[("schema", schema::PACKAGE)])?;
-        let response = self.answer(catalog, &packages).await?;
+        let response = self.response(catalog, &packages).await?;
         let (name, limit) = (catalog.name.clone(), self.limits.package);
-        let names = tokio::task::spawn_blocking(move || scan(Capped::new(reader(response), limit), &name))
-            .await
-            .map_err(|_| ClientError::Interrupted {
-                catalog: catalog.name.clone(),
-            })??;
-        let mut kept = self.names.0.lock();
-        if kept.len() >= KEPT {
-            kept.clear();
+        let names =
+            tokio::task::spawn_blocking(move || scan(LimitedReader::new(reader(response), limit), &name))
+                .await
+                .map_err(|_| ClientError::Interrupted {
+                    catalog: catalog.name.clone(),
+                })??;
+        let mut cache = self.names.0.lock();
+        if cache.len() >= MAX_CACHED {
+            cache.clear();
         }
-        let known = Known {
+        let cached = CachedNames {
             digest: catalog.digest.clone(),
             names: names.clone(),
         };
-        kept.insert(catalog.name.clone(), known);
+        cache.insert(catalog.name.clone(), cached);
         Ok(names)
     }
 }
@@ -76,11 +77,11 @@ fn scan(packages: impl std::io::Read, catalog: &str) -> Result<Arc<[String]>, Cl
             catalog: catalog.to_owned(),
             source,
         })?;
-        if meta.schema != schema::PACKAGE || meta.name.len() > LONGEST {
+        if meta.schema != schema::PACKAGE || meta.name.len() > MAX_NAME_BYTES {
             continue;
         }
         bytes += meta.name.len();
-        if bytes > BYTES {
+        if bytes > MAX_BYTES {
             break;
         }
         names.insert(meta.name);
@@ -90,7 +91,7 @@ fn scan(packages: impl std::io::Read, catalog: &str) -> Result<Arc<[String]>, Cl
 
 #[cfg(test)]
 mod tests {
-    use super::{BYTES, scan};
+    use super::{MAX_BYTES, scan};
 
     fn package(name: &str) -> String {
         format!("{{\"schema\":\"olm.package\",\"name\":\"{name}\"}}\n")
@@ -108,8 +109,8 @@ mod tests {
         .concat();
         assert_eq!(names(&text).unwrap(), ["a", "b"]);
         let long = |at: usize| package(&format!("{at:0>250}"));
-        let many: String = (0..BYTES / 250 + 10).map(long).collect();
-        assert_eq!(names(&many).unwrap().len(), BYTES / 250);
+        let many: String = (0..MAX_BYTES / 250 + 10).map(long).collect();
+        assert_eq!(names(&many).unwrap().len(), MAX_BYTES / 250);
         assert!(names("{").is_err());
     }
 }

@@ -1,7 +1,7 @@
-//! Which packages of a catalog bring an API.
+//! Packages of a catalog that provide an API.
 //!
-//! Asked only when something is missing, and kept by content: the bundles of a catalog are read once, one at a time,
-//! and only names of packages stay.
+//! They are looked up only if an API is missing, and cached by content digest. The catalog's bundles are read once, one
+//! at a time, and only package names are kept.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -10,19 +10,19 @@ use parking_lot::Mutex;
 
 use crate::client::{CatalogClient, CatalogRef, url};
 use crate::error::ClientError;
-use crate::read::{Capped, reader};
+use crate::read::{LimitedReader, reader};
 
-/// Most answers that are kept; all go when there are more.
-const KEPT: usize = 256;
-/// Most packages that are named.
-const NAMED: usize = 16;
+/// Maximum number of cached results; beyond it, the cache is cleared.
+const MAX_CACHED: usize = 256;
+/// Maximum number of packages in a result.
+const MAX_PACKAGES: usize = 16;
 
-/// An API: group, version, kind.
+/// API: group, version, kind.
 type Api = (String, String, String);
 
-/// Answers by catalog and API.
+/// Results by catalog and API.
 #[derive(Debug, Default)]
-pub(crate) struct Providers(Mutex<HashMap<(String, Api), Answer>>);
+pub(crate) struct Providers(Mutex<HashMap<(String, Api), CachedPackages>>);
 
 impl Providers {
     pub(crate) fn forget(&self, catalog: &str) {
@@ -30,18 +30,19 @@ impl Providers {
     }
 }
 
-/// The packages that bring an API, and the digest of the content that says so.
+/// Packages that provide an API, and the digest of the content.
 #[derive(Debug)]
-struct Answer {
+struct CachedPackages {
     digest: String,
     packages: Vec<String>,
 }
 
 impl CatalogClient {
-    /// The packages of `catalog` with a bundle that brings the API (a property `olm.gvk`), by name, at most 16.
+    /// Returns the packages of `catalog` with a bundle that provides the API (a property `olm.gvk`), by name, at most
+    /// 16.
     ///
     /// # Errors
-    /// [`ClientError`]; also when catalogd does not answer selections.
+    /// [`ClientError`]; also if catalogd does not support filters.
     pub async fn providers(
         &self,
         catalog: &CatalogRef,
@@ -51,29 +52,30 @@ impl CatalogClient {
     ) -> Result<Vec<String>, ClientError> {
         let api = (group.to_owned(), version.to_owned(), kind.to_owned());
         let key = (catalog.name.clone(), api.clone());
-        if let Some(kept) = self.providers.0.lock().get(&key)
-            && kept.digest == catalog.digest
+        if let Some(cache) = self.providers.0.lock().get(&key)
+            && cache.digest == catalog.digest
         {
-            return Ok(kept.packages.clone());
+            return Ok(cache.packages.clone());
         }
         let bundles = url(catalog, "metas", &[("schema", "olm.bundle")])?;
-        let response = self.answer(catalog, &bundles).await?;
+        let response = self.response(catalog, &bundles).await?;
         let (name, limit) = (catalog.name.clone(), self.limits.catalog);
-        let packages =
-            tokio::task::spawn_blocking(move || scan(Capped::new(reader(response), limit), &name, &api))
-                .await
-                .map_err(|_| ClientError::Interrupted {
-                    catalog: catalog.name.clone(),
-                })??;
-        let mut kept = self.providers.0.lock();
-        if kept.len() >= KEPT {
-            kept.clear();
+        let packages = tokio::task::spawn_blocking(move || {
+            scan(LimitedReader::new(reader(response), limit), &name, &api)
+        })
+        .await
+        .map_err(|_| ClientError::Interrupted {
+            catalog: catalog.name.clone(),
+        })??;
+        let mut cache = self.providers.0.lock();
+        if cache.len() >= MAX_CACHED {
+            cache.clear();
         }
-        let answer = Answer {
+        let entry = CachedPackages {
             digest: catalog.digest.clone(),
             packages: packages.clone(),
         };
-        kept.insert(key, answer);
+        cache.insert(key, entry);
         Ok(packages)
     }
 }
@@ -85,17 +87,17 @@ fn scan(bundles: impl std::io::Read, catalog: &str, api: &Api) -> Result<Vec<Str
             catalog: catalog.to_owned(),
             source,
         })?;
-        if packages.len() >= NAMED {
+        if packages.len() >= MAX_PACKAGES {
             break;
         }
         if packages.contains(&meta.package) {
             continue;
         }
-        // One that does not read cannot be installed either.
+        // A bundle that cannot be parsed cannot be installed either.
         let Ok(bundle) = serde_json::from_slice::<Bundle>(&meta.blob) else {
             continue;
         };
-        let brings = bundle.properties.iter().any(|property| {
+        let provides = bundle.properties.iter().any(|property| {
             let is = |key: &str, text: &str| {
                 property
                     .value
@@ -106,7 +108,7 @@ fn scan(bundles: impl std::io::Read, catalog: &str, api: &Api) -> Result<Vec<Str
             };
             property.type_ == "olm.gvk" && is("group", &api.0) && is("version", &api.1) && is("kind", &api.2)
         });
-        if brings {
+        if provides {
             packages.insert(meta.package);
         }
     }

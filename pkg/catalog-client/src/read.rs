@@ -1,4 +1,4 @@
-//! Decodes an answer while it arrives, keeping only the package's own objects.
+//! Decodes a response while it arrives and keeps only the package's own objects.
 
 use std::io::{self, Read};
 
@@ -10,17 +10,17 @@ use tokio_util::io::{StreamReader, SyncIoBridge};
 
 use crate::{client::CatalogRef, error::ClientError};
 
-/// A package in the making.
+/// Partially read package.
 #[derive(Debug)]
-pub(crate) struct Reading {
+pub(crate) struct PackageReader {
     catalog: String,
     package: String,
     builder: PackageBuilder,
-    /// Most memory that the package may take, in bytes.
+    /// Maximum memory of the package, in bytes.
     limit: u64,
 }
 
-impl Reading {
+impl PackageReader {
     pub(crate) fn new(catalog: &CatalogRef, package: &str, limit: u64) -> Self {
         Self {
             catalog: catalog.name.clone(),
@@ -30,22 +30,22 @@ impl Reading {
         }
     }
 
-    /// Returns the package, and the memory that it takes in bytes.
+    /// Returns the package, and its memory in bytes.
     pub(crate) fn finish(self) -> (PackageContent, u64) {
         let footprint = self.builder.footprint();
         (self.builder.finish(), footprint)
     }
 
-    /// Takes an answer in, of at most `limit` bytes.
-    pub(crate) async fn absorb(self, response: Response, limit: u64) -> Result<Self, ClientError> {
+    /// Adds the objects of a response of at most `limit` bytes.
+    pub(crate) async fn read_response(self, response: Response, limit: u64) -> Result<Self, ClientError> {
         let catalog = self.catalog.clone();
         let reader = reader(response);
-        tokio::task::spawn_blocking(move || self.decode(Capped::new(reader, limit)))
+        tokio::task::spawn_blocking(move || self.decode(LimitedReader::new(reader, limit)))
             .await
             .map_err(|_| ClientError::Interrupted { catalog })?
     }
 
-    fn decode<R: Read>(mut self, mut reader: Capped<R>) -> Result<Self, ClientError> {
+    fn decode<R: Read>(mut self, mut reader: LimitedReader<R>) -> Result<Self, ClientError> {
         let mut metas = decode(&mut reader, &Limits::default());
         let failed: DecodeError = loop {
             match metas.next() {
@@ -69,13 +69,13 @@ impl Reading {
         })
     }
 
-    /// Adds one meta, unless the package would take too much memory with it.
+    /// Adds one meta, unless the package would exceed its memory limit.
     fn add(&mut self, meta: &Meta) -> Result<(), ClientError> {
         let estimate = footprint::of_text(&meta.blob);
         if self.builder.footprint().saturating_add(estimate) > self.limit {
             return Err(self.too_large(self.limit));
         }
-        let _turn = parsing::acquire(meta.blob.len() as u64);
+        let _permit = parsing::acquire(meta.blob.len() as u64);
         self.builder.add(meta).map_err(|source| ClientError::Content {
             catalog: self.catalog.clone(),
             source,
@@ -92,7 +92,7 @@ impl Reading {
     }
 }
 
-/// An answer's body for code that blocks. To be read off the runtime's own threads.
+/// Returns a response's body as a blocking reader, for use on blocking threads only.
 pub(crate) fn reader(response: Response) -> impl Read + Send + 'static {
     let stream = response
         .bytes_stream()
@@ -100,15 +100,15 @@ pub(crate) fn reader(response: Response) -> impl Read + Send + 'static {
     SyncIoBridge::new(StreamReader::new(Box::pin(stream)))
 }
 
-/// A reader that fails beyond a limit, and then says so.
-pub(crate) struct Capped<R> {
+/// Reader that fails beyond a limit and records it.
+pub(crate) struct LimitedReader<R> {
     inner: R,
     left: u64,
     limit: u64,
     exceeded: bool,
 }
 
-impl<R> Capped<R> {
+impl<R> LimitedReader<R> {
     pub(crate) fn new(inner: R, limit: u64) -> Self {
         Self {
             inner,
@@ -119,7 +119,7 @@ impl<R> Capped<R> {
     }
 }
 
-impl<R: Read> Read for Capped<R> {
+impl<R: Read> Read for LimitedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
         if let Some(left) = self.left.checked_sub(read as u64) {

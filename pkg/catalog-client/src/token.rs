@@ -1,4 +1,4 @@
-//! The bearer token that is brought to catalogd.
+//! Bearer token for catalogd.
 
 use std::{io::Read as _, path::Path};
 
@@ -6,16 +6,18 @@ use reqwest::header::HeaderValue;
 
 use crate::error::ClientError;
 
-/// Longest token, in bytes.
-const BYTES: u64 = 16 * 1024;
+/// Maximum size of a token, in bytes.
+const MAX_BYTES: u64 = 16 * 1024;
 
-/// The value of `Authorization` with the token in a file; the token is kept out of logs.
+/// Returns the value of `Authorization` with the token in a file, marked as sensitive.
 pub(crate) async fn read(path: &Path, catalog: &str) -> Result<HeaderValue, ClientError> {
     let (path, catalog) = (path.to_owned(), catalog.to_owned());
-    let shown = path.display().to_string();
+    let display_path = path.display().to_string();
     let read = move || {
         let mut text = String::new();
-        std::fs::File::open(path)?.take(BYTES).read_to_string(&mut text)?;
+        std::fs::File::open(path)?
+            .take(MAX_BYTES)
+            .read_to_string(&mut text)?;
         Ok::<_, std::io::Error>(text)
     };
     let cause = match tokio::task::spawn_blocking(read).await {
@@ -31,7 +33,7 @@ pub(crate) async fn read(path: &Path, catalog: &str) -> Result<HeaderValue, Clie
     };
     Err(ClientError::Token {
         catalog,
-        path: shown,
+        path: display_path,
         cause,
     })
 }

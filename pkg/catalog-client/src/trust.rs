@@ -1,28 +1,28 @@
-//! Whom the client trusts to be catalogd.
+//! Certificate authorities that the client trusts for catalogd.
 
 use std::{future::Future, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
 use olm_runtime::tls;
 
-/// How long a provider may take.
-const PROVIDE: Duration = Duration::from_secs(20);
+/// Timeout of a provider.
+const PROVIDER_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What a provider of authorities returns: PEM text, `None` when there is none yet.
+/// Future of a provider of authorities: PEM text, `None` if there is none yet.
 pub type CaFuture = Pin<Box<dyn Future<Output = Result<Option<String>, String>> + Send>>;
 
-/// The authorities trusted besides the system's.
+/// Authorities trusted besides the system's.
 #[derive(Clone)]
 pub enum Trust {
-    /// Only the system's.
+    /// Only the system's authorities.
     System,
-    /// PEM files (`*.crt`, `*.pem`) of a directory, read again when TLS fails.
+    /// PEM files (`*.crt`, `*.pem`) of a directory, read again after TLS failures.
     Directory(PathBuf),
-    /// PEM text, asked for again when TLS fails.
+    /// PEM text, requested again after TLS failures.
     Provider(Arc<dyn Fn() -> CaFuture + Send + Sync>),
 }
 
 impl Trust {
-    /// Authorities from a function, such as one that reads a Secret.
+    /// Trusts authorities from a function, such as one that reads a Secret.
     pub fn provider<F, Fut>(provide: F) -> Self
     where
         F: Fn() -> Fut + Send + Sync + 'static,
@@ -31,9 +31,9 @@ impl Trust {
         Self::Provider(Arc::new(move || Box::pin(provide())))
     }
 
-    /// A client's TLS with the authorities as they are now.
+    /// Returns a TLS configuration with the current authorities.
     pub(crate) async fn config(&self, profile: &tls::Profile) -> Result<rustls::ClientConfig, String> {
-        let told = |error: tls::TlsError| olm_text::chain(&error);
+        let text = |error: tls::TlsError| olm_text::chain(&error);
         let extra = match self {
             Self::System => Vec::new(),
             Self::Directory(path) => {
@@ -41,19 +41,19 @@ impl Trust {
                 tokio::task::spawn_blocking(move || tls::authorities_in(&path))
                     .await
                     .map_err(|_| "reading was interrupted".to_owned())?
-                    .map_err(told)?
+                    .map_err(text)?
             }
             Self::Provider(provide) => {
-                let provided = tokio::time::timeout(PROVIDE, provide())
+                let provided = tokio::time::timeout(PROVIDER_TIMEOUT, provide())
                     .await
                     .map_err(|_| "they were not provided in time".to_owned())??;
                 match provided {
-                    Some(pem) => tls::authorities(pem.as_bytes()).map_err(told)?,
+                    Some(pem) => tls::authorities(pem.as_bytes()).map_err(text)?,
                     None => Vec::new(),
                 }
             }
         };
-        tls::client_config_with(&extra, profile).map_err(told)
+        tls::client_config_with(&extra, profile).map_err(text)
     }
 }
 

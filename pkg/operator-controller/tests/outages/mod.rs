@@ -197,12 +197,8 @@ async fn former_content_stands_in(world: &mut World) -> Result<()> {
     sees_event(world, "CatalogFormerContent").await?;
 
     // Tries go on, and write nothing while they fail alike.
-    let tries = || -> Result<usize> {
-        Ok(world
-            .log()?
-            .matches("the former content of the package stands in")
-            .count())
-    };
+    let tries =
+        || -> Result<usize> { Ok(world.log()?.matches("using stale content of the package").count()) };
     let (before, attempts) = (world.versions().await?, tries()?);
     eventually(LIMIT, "it is attempts again", async || {
         let now = tries()?;
