@@ -1,19 +1,17 @@
 //! Apply: read, decide, dry-run new objects, write, probe.
 
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{DynamicObject, PatchParams};
-use olm_api::{CollisionProtection, keys};
-use olm_bundle::escaped_json;
+use olm_api::keys;
 use serde_json::{Value, json};
 
 use super::call::{CallError, run_concurrently};
 use super::endpoint::Endpoint;
 use super::impersonate::RevisionClients;
-use super::{Applied, AppliedObject, Engine, EngineError, Id, Revision, RevisionPhase};
+use super::{Applied, AppliedObject, Engine, EngineError, Id, PreparedObject, Revision, RevisionPhase};
 use crate::applied::is_applied;
 use crate::ownership::{Claim, Identity, claim};
 use crate::probe::ProbeResult;
@@ -41,14 +39,6 @@ enum ObjectState {
     Superseded,
     /// Another owner has the object; holds the report.
     Collision(String),
-}
-
-struct DesiredObject<'a> {
-    id: Id,
-    desired: Value,
-    hash: u64,
-    protection: CollisionProtection,
-    source: &'a Value,
 }
 
 impl Engine {
@@ -86,12 +76,7 @@ impl Engine {
         phase: &RevisionPhase,
         clients: &RevisionClients<'_>,
     ) -> Result<PhaseOutcome, EngineError> {
-        let identity = &revision.identity;
-        let items: Vec<DesiredObject<'_>> = phase
-            .objects
-            .iter()
-            .map(|(object, rule)| desired_object(object, *rule, identity))
-            .collect();
+        let items = &phase.objects;
         let states = run_concurrently(
             items
                 .iter()
@@ -113,7 +98,7 @@ impl Engine {
             .collect();
         let new =
             |state: &ObjectState| matches!(state, ObjectState::Absent | ObjectState::Write(_, Claim::Adopt));
-        let created: Vec<&DesiredObject<'_>> = items
+        let created: Vec<&PreparedObject> = items
             .iter()
             .zip(&states)
             .filter_map(|(item, state)| new(state).then_some(item))
@@ -180,7 +165,7 @@ impl Engine {
         &self,
         revision: &Revision,
         clients: &RevisionClients<'_>,
-        item: &DesiredObject<'_>,
+        item: &PreparedObject,
     ) -> Result<ObjectState, EngineError> {
         let identity = &revision.identity;
         let endpoint = self.endpoint(&item.id).await?;
@@ -236,11 +221,7 @@ impl Engine {
     }
 
     /// Validates the object with a dry run.
-    async fn dry_run(
-        &self,
-        clients: &RevisionClients<'_>,
-        item: &DesiredObject<'_>,
-    ) -> Result<(), EngineError> {
+    async fn dry_run(&self, clients: &RevisionClients<'_>, item: &PreparedObject) -> Result<(), EngineError> {
         let endpoint = self.endpoint_as(clients.writer().await?, &item.id).await?;
         let params = PatchParams::apply(DRY_RUN_MANAGER).dry_run().force();
         match endpoint.apply(&params, &item.desired).await {
@@ -260,7 +241,7 @@ impl Engine {
         &self,
         revision: &Revision,
         clients: &RevisionClients<'_>,
-        item: &DesiredObject<'_>,
+        item: &PreparedObject,
         mut state: ObjectState,
     ) -> Result<Written, EngineError> {
         let mut retries = 0;
@@ -283,7 +264,7 @@ impl Engine {
         &self,
         revision: &Revision,
         clients: &RevisionClients<'_>,
-        item: &DesiredObject<'_>,
+        item: &PreparedObject,
         state: ObjectState,
     ) -> Result<Written, EngineError> {
         let (live, call) = match state {
@@ -348,7 +329,7 @@ impl Engine {
     fn probe_and_record(
         &self,
         revision: &Revision,
-        item: &DesiredObject<'_>,
+        item: &PreparedObject,
         object: &DynamicObject,
         forced: Vec<Instant>,
     ) -> ProbeResult {
@@ -360,7 +341,7 @@ impl Engine {
             resource_version: version.resource_version,
             fingerprint: version.fingerprint,
             probe: probe.clone(),
-            probed: revision.prober.selects(item.source),
+            probed: revision.prober.selects(&item.desired),
             at: Instant::now(),
             forced,
         };
@@ -409,44 +390,9 @@ async fn apply(endpoint: &Endpoint, body: &Value, force: bool) -> Result<Dynamic
     endpoint.apply(&params, body).await
 }
 
-fn desired_object<'a>(
-    object: &'a Value,
-    protection: CollisionProtection,
-    identity: &Identity,
-) -> DesiredObject<'a> {
-    let id = Id::of(object);
-    let mut desired = object.clone();
-    if let Some(meta) = desired.get_mut("metadata") {
-        if id.namespace.is_empty()
-            && let Some(meta) = meta.as_object_mut()
-        {
-            meta.remove("namespace");
-        }
-        // Indexing a JSON object by a missing key inserts the key.
-        if !meta.get("labels").is_some_and(Value::is_object) {
-            meta["labels"] = json!({});
-        }
-        if !meta.get("annotations").is_some_and(Value::is_object) {
-            meta["annotations"] = json!({});
-        }
-        meta["labels"][keys::MANAGED_BY_LABEL] = json!(keys::MANAGED_BY_VALUE);
-        meta["labels"][keys::OWNER_NAME_LABEL] = json!(identity.owner_name);
-        meta["annotations"][keys::REVISION_ANNOTATION] = json!(identity.number.to_string());
-    }
-    let mut hasher = DefaultHasher::new();
-    escaped_json(&desired).hash(&mut hasher);
-    DesiredObject {
-        id,
-        hash: hasher.finish(),
-        desired,
-        protection,
-        source: object,
-    }
-}
-
 /// Returns the request body: with this revision's controller reference, other owners as plain owners, and bound to
 /// the state that was read.
-fn request_body(item: &DesiredObject<'_>, live: Option<&DynamicObject>, identity: &Identity) -> Value {
+fn request_body(item: &PreparedObject, live: Option<&DynamicObject>, identity: &Identity) -> Value {
     let mut body = item.desired.clone();
     let mut owners = vec![json!({
         "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet", "name": identity.name, "uid": identity.uid,

@@ -9,6 +9,7 @@ mod call;
 mod endpoint;
 mod error;
 mod impersonate;
+mod prepared;
 mod teardown;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -18,7 +19,6 @@ use std::time::{Duration, Instant};
 use kube::Client;
 use kube::api::ApiResource;
 use kube::discovery::Scope;
-use olm_api::CollisionProtection;
 use olm_text::object::ObjectId;
 use olm_text::{cut, printable};
 use parking_lot::Mutex;
@@ -27,6 +27,7 @@ use serde_json::Value;
 pub use call::CallError;
 pub use error::{EngineError, chain};
 pub use impersonate::impersonate;
+pub use prepared::PreparedObject;
 pub use teardown::Teardown;
 
 use crate::account::Account;
@@ -59,8 +60,8 @@ pub struct Revision {
 pub struct RevisionPhase {
     /// Name.
     pub name: String,
-    /// Objects with their collision protection.
-    pub objects: Vec<(Value, CollisionProtection)>,
+    /// Objects in their final form.
+    pub objects: Vec<PreparedObject>,
 }
 
 /// Result of applying a revision.

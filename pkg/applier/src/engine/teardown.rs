@@ -108,15 +108,10 @@ impl Engine {
         let clients = RevisionClients::new(self, revision);
         let mut skipped = Vec::new();
         for phase in revision.phases.iter().rev() {
-            let ids: Vec<Id> = phase
-                .objects
-                .iter()
-                .rev()
-                .map(|(object, _)| Id::of(object))
-                .collect();
+            let ids: Vec<&Id> = phase.objects.iter().rev().map(|object| &object.id).collect();
             let removals = run_concurrently(
                 ids.iter()
-                    .map(|id| self.remove(revision, &clients, id, orphan).boxed())
+                    .map(|&id| self.remove(revision, &clients, id, orphan).boxed())
                     .collect(),
             )
             .await;

@@ -52,11 +52,17 @@ fn condition(set: &ClusterObjectSet, type_: types::ObjectSet) -> Option<(&str, &
     Some((&found.status, &found.reason))
 }
 
-/// Returns a hash of the generation and the annotations. If the hash changes, the objects are read from their Secrets again:
-/// Secrets are not watched, so users request a new read by changing an annotation.
+/// Returns a hash that changes when the objects must be read from their Secrets and checked again: after a change of the
+/// spec, of the owner-name label, which the objects carry too, and of any annotation. Users change an annotation to
+/// request the check: nothing else reports that a Secret was deleted and created again.
 pub(super) fn state(set: &ClusterObjectSet) -> u64 {
     let mut hasher = DefaultHasher::new();
-    (set.metadata.generation, &set.metadata.annotations).hash(&mut hasher);
+    (
+        set.metadata.generation,
+        &set.metadata.annotations,
+        owner_name(set),
+    )
+        .hash(&mut hasher);
     hasher.finish()
 }
 

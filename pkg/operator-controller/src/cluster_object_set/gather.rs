@@ -10,7 +10,7 @@ use kube::ResourceExt as _;
 use kube::api::Api;
 use olm_api::names::{self, Segment};
 use olm_api::{ClusterObjectSet, CollisionProtection, ObjectSourceRef, ObservedPhase, keys};
-use olm_applier::engine::RevisionPhase;
+use olm_applier::engine::{PreparedObject, RevisionPhase};
 use olm_applier::plan::{self, Phase};
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -84,9 +84,10 @@ struct Content {
 }
 
 impl Content {
-    fn prepare(self, name: &str, number: i64) -> Prepared {
+    fn prepare(self, set: &ClusterObjectSet) -> Prepared {
+        let (owner_name, number) = (decide::owner_name(set), set.spec.revision);
         let digests = decide::digests(&self.phases);
-        let invalid = decide::invalid(name, number, &self.phases);
+        let invalid = decide::invalid(&set.name_any(), number, &self.phases);
         let objects = self.phases.iter().flat_map(|phase| &phase.objects);
         let refused = match &invalid {
             Some(_) => None,
@@ -96,7 +97,12 @@ impl Content {
         let phases = pairs
             .map(|(phase, rules)| RevisionPhase {
                 name: phase.name,
-                objects: phase.objects.into_iter().zip(rules).collect(),
+                objects: phase
+                    .objects
+                    .into_iter()
+                    .zip(rules)
+                    .map(|(object, rule)| PreparedObject::new(object, rule, owner_name, number))
+                    .collect(),
             })
             .collect();
         Prepared {
@@ -177,7 +183,7 @@ impl Context {
             });
             content.protections.push(rules);
         }
-        let content = Arc::new(content.prepare(&set.name_any(), set.spec.revision));
+        let content = Arc::new(content.prepare(set));
         let unowned = if lenient {
             Vec::new()
         } else {
