@@ -5,11 +5,13 @@
 //! up to 64 bits keep their digits.
 
 use crate::Meta;
-use crate::decode::{DecodeError, MAX_KEYS};
+use crate::error::DecodeError;
 use serde_json::{Map, Number, Value};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+/// Most keys at the top of a meta. Each is kept apart and compared with all others; real metas have less than twenty.
+pub(crate) const MAX_KEYS: usize = 16_384;
 /// Files `fields`, the top level of one object with the canonical text of each value, under its schema, package
 /// and name.
 pub(crate) fn meta(mut fields: Vec<(String, String)>) -> Result<Meta, DecodeError> {

@@ -3,8 +3,8 @@
 //! No tree of values is built: each value is written to its place in the canonical text at once. If the keys of an object are
 //! not sorted, the object is put in order afterwards. Memory is twice the size of the text.
 
-use crate::canonical;
-use crate::decode::{DecodeError, MAX_KEYS};
+use crate::canonical::{self, MAX_KEYS};
+use crate::error::DecodeError;
 use olm_yaml::YamlError;
 use serde::de::{DeserializeSeed, Deserializer as _, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Number, error::Category};

@@ -8,6 +8,7 @@
 mod canonical;
 mod content;
 mod decode;
+mod error;
 pub mod footprint;
 mod ignore_rules;
 mod json;
@@ -16,7 +17,8 @@ mod model;
 mod validate;
 
 pub use content::{ContentError, PackageBuilder, PackageContent};
-pub use decode::{DecodeError, Decoder, Limits, decode, decode_located};
+pub use decode::{Decoder, Limits, decode, decode_located};
+pub use error::DecodeError;
 pub use ignore_rules::{IgnoreError, IndexIgnore};
 pub use meta::Meta;
 pub use model::{

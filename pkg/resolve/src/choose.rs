@@ -1,11 +1,12 @@
 //! The choice between catalogs.
 
 use crate::constraint;
+use crate::facts::{Candidate, CatalogFacts};
 use crate::known_catalogs::{BestBundle, KnownCatalogs, UnreadCatalog};
 use crate::question::Question;
-use crate::{Request, Selection, Trouble};
+use crate::{Request, Rule, Selection, Trouble};
 use olm_fbc::Property;
-use olm_version::go_quote;
+use olm_version::{VersionRelease, go_quote};
 
 /// The winner among the catalogs.
 pub(crate) struct Choice {
@@ -24,6 +25,53 @@ impl Choice {
             bundle: best.bundle,
             deprecation: best.at,
         }
+    }
+}
+
+/// The chosen bundle and the facts about it.
+pub(crate) struct Chosen<'f, 'a> {
+    pub(crate) facts: &'f CatalogFacts<'a>,
+    pub(crate) candidate: &'f Candidate<'a>,
+    pub(crate) version: &'f VersionRelease,
+}
+
+/// Returns the bundle of `choice`, unless a rule forbids its installation.
+pub(crate) fn installable<'f, 'a>(
+    known: &'f KnownCatalogs<'a>,
+    choice: &Choice,
+    request: &Request,
+) -> Result<Chosen<'f, 'a>, (Trouble, Rule)> {
+    let chosen = known
+        .facts
+        .get(choice.winner)
+        .and_then(|facts| Some((facts, facts.bundles.get(choice.bundle)?)));
+    let Some((facts, candidate)) = chosen else {
+        return Err((not_one(request, &[]), Rule::Lower));
+    };
+    let bundle = candidate.bundle.name.clone();
+    match (
+        &candidate.version,
+        dependency(request.selection, &candidate.bundle.properties),
+    ) {
+        (Ok(version), None) => Ok(Chosen {
+            facts,
+            candidate,
+            version,
+        }),
+        (Err(source), _) => Err((
+            Trouble::BundleVersion {
+                bundle,
+                source: source.clone(),
+            },
+            Rule::UnreadableVersion,
+        )),
+        (Ok(_), Some(property)) => Err((
+            Trouble::Dependency {
+                bundle,
+                property: property.type_.clone(),
+            },
+            Rule::Dependency,
+        )),
     }
 }
 

@@ -1,14 +1,10 @@
 //! A whole resolution.
 
-use crate::choose::{Choice, choose, dependency, not_one};
-use crate::facts::{Candidate, CatalogFacts};
+use crate::choose::{Choice, Chosen, choose, installable};
 use crate::known_catalogs::KnownCatalogs;
 use crate::outcome::{Verdict, explanation};
 use crate::question::Question;
-use crate::{
-    CatalogInput, CatalogOutcome, DeprecationInfo, Request, Resolution, ResolveError, Rule, Trouble, hint,
-};
-use olm_version::VersionRelease;
+use crate::{CatalogInput, CatalogOutcome, DeprecationInfo, Request, Resolution, ResolveError, hint};
 
 /// Chooses the bundle for `request` from `catalogs`.
 ///
@@ -34,53 +30,6 @@ pub fn resolve(request: &Request, catalogs: &[CatalogInput]) -> Result<Resolutio
             let hint = hint::text(&known, &question, &trouble);
             Err(ResolveError::new(trouble, hint, explanation))
         }
-    }
-}
-
-/// The chosen bundle and the facts about it.
-pub(crate) struct Chosen<'f, 'a> {
-    pub(crate) facts: &'f CatalogFacts<'a>,
-    pub(crate) candidate: &'f Candidate<'a>,
-    pub(crate) version: &'f VersionRelease,
-}
-
-/// Returns the bundle of `choice`, unless a rule forbids its installation.
-pub(crate) fn installable<'f, 'a>(
-    known: &'f KnownCatalogs<'a>,
-    choice: &Choice,
-    request: &Request,
-) -> Result<Chosen<'f, 'a>, (Trouble, Rule)> {
-    let chosen = known
-        .facts
-        .get(choice.winner)
-        .and_then(|facts| Some((facts, facts.bundles.get(choice.bundle)?)));
-    let Some((facts, candidate)) = chosen else {
-        return Err((not_one(request, &[]), Rule::Lower));
-    };
-    let bundle = candidate.bundle.name.clone();
-    match (
-        &candidate.version,
-        dependency(request.selection, &candidate.bundle.properties),
-    ) {
-        (Ok(version), None) => Ok(Chosen {
-            facts,
-            candidate,
-            version,
-        }),
-        (Err(source), _) => Err((
-            Trouble::BundleVersion {
-                bundle,
-                source: source.clone(),
-            },
-            Rule::UnreadableVersion,
-        )),
-        (Ok(_), Some(property)) => Err((
-            Trouble::Dependency {
-                bundle,
-                property: property.type_.clone(),
-            },
-            Rule::Dependency,
-        )),
     }
 }
 

@@ -4,11 +4,10 @@
 //! first, and the first that succeeds is the answer. So it is sound, because it was tried, and minimal,
 //! because everything smaller was tried before.
 
-use crate::choose::{choose, dependency};
+use crate::choose::{choose, dependency, installable};
 use crate::facts::{Candidate, CatalogFacts};
 use crate::known_catalogs::KnownCatalogs;
 use crate::question::Question;
-use crate::select::installable;
 use crate::{CatalogInput, Change, Request};
 use olm_version::VersionRelease;
 

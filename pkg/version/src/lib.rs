@@ -5,6 +5,7 @@
 //! ([`SkipRange`]). Their verdicts and error texts are those that users of OLM see today.
 //! Pure: no IO, no clock.
 
+mod error;
 mod parse;
 mod quote;
 mod range;
@@ -12,10 +13,11 @@ mod release;
 mod skip_range;
 mod version_release;
 
-pub use parse::{ParseError, parse_version};
+pub use error::{ParseError, ReleaseError};
+pub use parse::parse_version;
 pub use quote::go_quote;
 pub use range::{RangeError, VersionRange};
-pub use release::{Release, ReleaseError};
+pub use release::Release;
 pub use semver::Version;
 pub use skip_range::{SkipRange, SkipRangeError};
 pub use version_release::VersionRelease;

@@ -3,83 +3,8 @@
 //! The grammar is that of semver 2.0.0 with every number limited to 64 bits, also in the pre-release. The
 //! `semver` crate could parse it too, but not say what is wrong in the words users know.
 
-use crate::go_quote;
-use crate::release::ReleaseError;
+use crate::error::ParseError;
 use semver::{BuildMetadata, Prerelease, Version};
-
-/// Reason why a version cannot be read. Terminal.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ParseError {
-    /// The text is empty.
-    #[error("Version string empty")]
-    Empty,
-    /// Fewer than three components.
-    #[error("No Major.Minor.Patch elements found")]
-    Components,
-    /// A component holds something else than digits.
-    #[error("Invalid character(s) found in {part} number {}", go_quote(text))]
-    NotANumber {
-        /// `major`, `minor` or `patch`.
-        part: &'static str,
-        /// The component as written.
-        text: String,
-    },
-    /// A component such as `01`.
-    #[error("{part} number must not contain leading zeroes {}", go_quote(text))]
-    LeadingZero {
-        /// `Major`, `Minor` or `Patch`.
-        part: &'static str,
-        /// The component as written.
-        text: String,
-    },
-    /// A component without digits.
-    #[error("strconv.ParseUint: parsing {}: invalid syntax", go_quote(text))]
-    NoDigits {
-        /// The component as written.
-        text: String,
-    },
-    /// A number above 18446744073709551615.
-    #[error("strconv.ParseUint: parsing {}: value out of range", go_quote(text))]
-    TooLarge {
-        /// The number as written.
-        text: String,
-    },
-    /// An empty pre-release identifier.
-    #[error("Prerelease is empty")]
-    PrereleaseEmpty,
-    /// A numeric pre-release identifier such as `01`.
-    #[error(
-        "Numeric PreRelease version must not contain leading zeroes {}",
-        go_quote(text)
-    )]
-    PrereleaseLeadingZero {
-        /// The identifier as written.
-        text: String,
-    },
-    /// A pre-release identifier with other characters than `[0-9A-Za-z-]`.
-    #[error("Invalid character(s) found in prerelease {}", go_quote(text))]
-    PrereleaseCharacter {
-        /// The identifier as written.
-        text: String,
-    },
-    /// An empty build identifier.
-    #[error("Build meta data is empty")]
-    BuildEmpty,
-    /// A build identifier with other characters than `[0-9A-Za-z-]`.
-    #[error("Invalid character(s) found in build meta data {}", go_quote(text))]
-    BuildCharacter {
-        /// The identifier as written.
-        text: String,
-    },
-    /// The release that comes with the version is not one.
-    #[error("error parsing release {}: {source}", go_quote(text))]
-    Release {
-        /// The release as written.
-        text: String,
-        /// Syntax error of the release. Part of the text, because upstream's sentence contains it.
-        source: ReleaseError,
-    },
-}
 
 /// Reads a strict semantic version: `MAJOR.MINOR.PATCH[-PRERELEASE][+BUILD]`, no leading `v`.
 ///

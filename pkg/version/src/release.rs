@@ -1,7 +1,7 @@
 //! The release of a bundle: what orders bundles of one version among themselves.
 
-use crate::go_quote;
-use crate::parse::{ParseError, check_prerelease};
+use crate::error::{ParseError, ReleaseError};
+use crate::parse::check_prerelease;
 use semver::Prerelease;
 use std::fmt;
 use std::str::FromStr;
@@ -13,27 +13,6 @@ const MAX_LENGTH: usize = 20;
 /// version is (numbers before words, shorter before longer). Never empty; at most 20 characters.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Release(Prerelease);
-
-/// Reason why a text is no release. Terminal.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ReleaseError {
-    /// Longer than 20 characters.
-    #[error("invalid release {}: must be no longer than 20 characters", go_quote(text))]
-    TooLong {
-        /// The text.
-        text: String,
-    },
-    /// An identifier is malformed.
-    #[error("invalid release {}: segment {segment}: {source}", go_quote(text))]
-    Segment {
-        /// The whole text.
-        text: String,
-        /// Which identifier, from 0.
-        segment: usize,
-        /// Syntax error of the identifier. Part of the text, because upstream's sentence contains it.
-        source: Box<ParseError>,
-    },
-}
 
 impl Release {
     /// The release as written.

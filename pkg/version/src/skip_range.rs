@@ -5,8 +5,9 @@
 //! `>`, `<` or `=` does not separate, `x` stands for a wildcard only in the last place, a comma is never a
 //! separator and pre-releases are compared as any other version.
 
+use crate::error::ParseError;
 use crate::go_quote;
-use crate::parse::{ParseError, parse_version};
+use crate::parse::parse_version;
 use semver::Version;
 use std::cmp::Ordering;
 use std::str::FromStr;

@@ -1,6 +1,7 @@
 //! A version together with its release: what identifies and orders the bundles of a package.
 
-use crate::parse::{ParseError, parse_version};
+use crate::error::ParseError;
+use crate::parse::parse_version;
 use crate::release::Release;
 use semver::{BuildMetadata, Version};
 use std::cmp::Ordering;

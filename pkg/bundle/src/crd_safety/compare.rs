@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::effect::{self, Effect};
+use super::effect::Effect;
 use super::flatten::Node;
+use super::keywords;
 use super::literal::{field_name, show};
 
 /// A rule's name and what it says.
@@ -46,7 +47,7 @@ pub(super) fn field(before: &Node<'_>, after: &Node<'_>, passing: Option<Effect>
     pattern(old, new, &mut out);
     nullable(old, new, &mut out);
     one_of(old, new, &mut out);
-    let passes = |key: &str| passing.is_some_and(|passing| effect::effect(key, before, after) <= passing);
+    let passes = |key: &str| passing.is_some_and(|passing| keywords::effect(key, before, after) <= passing);
     // Those rules are named after the key they look at.
     out.retain(|(rule, _)| !passes(rule));
     unhandled(old, new, passes, &mut out);

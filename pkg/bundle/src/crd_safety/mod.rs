@@ -10,6 +10,7 @@
 mod compare;
 mod effect;
 mod flatten;
+mod keywords;
 mod literal;
 mod logic;
 mod served;
@@ -172,7 +173,7 @@ fn is_kept(node: &flatten::Node<'_>, old: &flatten::Fields<'_>, new: &flatten::F
         if let Some(now) = new.get(above) {
             let keeps = effect::truth(now.schema.get("x-kubernetes-preserve-unknown-fields"))
                 && now.schema.get("additionalProperties").is_none();
-            return keeps && effect::is_only_checks(top.schema);
+            return keeps && keywords::is_only_checks(top.schema);
         }
         let Some(next) = old.get(above) else { return false };
         top = next;

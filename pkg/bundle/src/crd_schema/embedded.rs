@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::compile::Node;
+use super::node::Node;
 use super::{Findings, Step};
 
 /// Checks all embedded resources of the resource `value`. Its own version and kind are the API server's affair.

@@ -3,8 +3,8 @@
 //! A format that no API server knows means nothing. Those that it checks with a parser of its own are decided only where
 //! there can be no doubt.
 
-use super::compile::Type;
 use super::number::Num;
+use super::value_type::Type;
 
 /// A format that the API server checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

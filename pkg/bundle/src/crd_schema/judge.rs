@@ -1,14 +1,13 @@
 //! Types, bounds, patterns, formats, and what combines them.
 
-use olm_text::head;
 use serde_json::{Map, Value};
 
-use super::compile::{Additional, Bound, Node, Type};
-use super::number::Num;
+use super::node::{Additional, Node};
+use super::number::{Bound, Num};
+use super::quoted::quoted;
+use super::value_type::Type;
 use super::{Findings, Step};
 
-/// Longest value that a finding repeats, in bytes.
-const QUOTED: usize = 80;
 /// Most choices that a finding names.
 const CHOICES: usize = 12;
 
@@ -71,15 +70,6 @@ fn kind(value: &Value) -> String {
         Value::Object(_) => "an object".to_owned(),
         _ => quoted(value),
     }
-}
-
-/// A value as a finding repeats it.
-pub(super) fn quoted(value: &Value) -> String {
-    let text = value.to_string();
-    if text.len() <= QUOTED {
-        return text;
-    }
-    format!("{}…", head(&text, QUOTED))
 }
 
 fn choice(node: &Node, value: &Value, out: &mut Findings) {

@@ -14,17 +14,20 @@ mod compile;
 mod embedded;
 mod format;
 mod judge;
+mod node;
 mod number;
 mod prepare;
+mod quoted;
 mod rules;
 mod targets;
 mod unique;
+mod value_type;
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use compile::Node;
+use node::Node;
 
 pub use targets::{Plan, Target, plan};
 

@@ -4,7 +4,12 @@ use std::cmp::Ordering;
 
 use serde_json::Number;
 
-use super::compile::Bound;
+/// A bound, and whether it is itself excluded.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bound {
+    pub value: f64,
+    pub exclusive: bool,
+}
 
 /// A number.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::compile::{Additional, Node};
+use super::node::{Additional, Node};
 
 /// Fields of every resource, which no schema has to name.
 const RESOURCE: [&str; 3] = ["apiVersion", "kind", "metadata"];

@@ -13,21 +13,15 @@ use olm_cel::{Expression, Mention};
 use olm_text::head;
 use serde_json::{Map, Value};
 
-use super::compile::{Additional, List, Node, Type};
+use super::node::{Additional, List, Node, Rule};
 use super::number::Num;
+use super::value_type::Type;
 use super::{Findings, Step};
 
 /// Most steps of one evaluation.
 const STEPS: u64 = 1_000_000;
 /// Longest message of a rule that is repeated, in bytes.
 const MESSAGE: usize = 240;
-
-/// A rule that can be asked.
-#[derive(Debug)]
-pub(super) struct Rule {
-    expression: Expression,
-    message: String,
-}
 
 /// Reads a rule on values of `node`; none when it is about changes, and so says nothing about an object as it is.
 ///

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::compile::{List, Node};
-use super::judge::quoted;
+use super::node::{List, Node};
+use super::quoted::quoted;
 use super::{Findings, Step};
 
 /// Checks all lists of `value`.

@@ -6,7 +6,6 @@ use data_encoding::HEXLOWER;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::webhooks::service_name;
 use super::{Context, names};
 use crate::{CertificateRequest, Certificates, RenderError};
 
@@ -20,7 +19,7 @@ pub(super) enum Target {
 
 /// The secret, and the cert-manager `Certificate`, of a webhook deployment.
 pub(super) fn secret_name(deployment: &str) -> String {
-    names::join(&service_name(deployment), "cert")
+    names::join(&names::service_name(deployment), "cert")
 }
 
 /// Annotation of pods whose certificate the controller makes: fingerprint of the certificate. A new certificate replaces the
@@ -41,7 +40,7 @@ pub(super) fn fingerprint(context: &Context<'_>, deployment: &str) -> Option<Str
 
 /// Returns the names that the certificate of a deployment must cover.
 pub(super) fn request(deployment: &str, namespace: &str) -> CertificateRequest {
-    let service = service_name(deployment);
+    let service = names::service_name(deployment);
     let host = format!("{service}.{namespace}");
     CertificateRequest {
         secret_name: secret_name(deployment),

@@ -80,6 +80,11 @@ fn text(text: &str) -> String {
     json_text::escaped_json(&Value::from(text))
 }
 
+/// The service name of a deployment that serves webhooks.
+pub(super) fn service_name(deployment: &str) -> String {
+    join(&deployment.replace('.', "-"), "service")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

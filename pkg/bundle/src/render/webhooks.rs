@@ -10,11 +10,6 @@ use super::{Context, names};
 use crate::RenderError;
 use crate::model::{Webhook, WebhookType};
 
-/// The service name of a deployment that serves webhooks.
-pub(super) fn service_name(deployment: &str) -> String {
-    names::join(&deployment.replace('.', "-"), "service")
-}
-
 /// CRDs in their order, those with a conversion webhook pointed at it.
 pub(super) fn crds(context: &Context<'_>) -> Result<Vec<Value>, RenderError> {
     let mut by_crd: BTreeMap<&str, &Webhook> = BTreeMap::new();
@@ -70,7 +65,7 @@ fn webhooks<'a>(context: &Context<'a>, kind: WebhookType) -> impl Iterator<Item 
 fn service_reference(context: &Context<'_>, webhook: &Webhook) -> Map<String, Value> {
     let mut service = Map::new();
     service.insert("namespace".to_owned(), context.namespace.into());
-    service.insert("name".to_owned(), service_name(&webhook.deployment).into());
+    service.insert("name".to_owned(), names::service_name(&webhook.deployment).into());
     service.insert("port".to_owned(), webhook.container_port.into());
     service
 }
@@ -157,7 +152,7 @@ pub(super) fn services(context: &Context<'_>) -> Result<Vec<Value>, RenderError>
             spec.insert("selector".to_owned(), labels.clone());
         }
         let mut service = json!({"apiVersion": "v1", "kind": "Service",
-                                 "metadata": {"name": service_name(deployment), "namespace": context.namespace},
+                                 "metadata": {"name": names::service_name(deployment), "namespace": context.namespace},
                                  "spec": spec, "status": {"loadBalancer": {}}});
         certificates::inject(context, deployment, &mut service, Target::Service)?;
         out.push(service);

@@ -1,22 +1,14 @@
 //! Bundles: name, version, properties, images.
 
+use super::facts::{BundleFacts, Name, PackageFacts};
 use super::finding::Rule;
 use super::image;
-use super::package::{Name, PackageFacts, shape};
 use super::property::{self, Properties};
-use super::raw::RawBundle;
+use super::raw::{RawBundle, shape};
 use super::report::{Place, Report};
 use crate::Meta;
-use olm_version::{VersionRelease, go_quote};
+use olm_version::go_quote;
 use std::collections::{BTreeMap, HashMap, HashSet};
-
-/// Facts about a bundle that later rules need.
-#[derive(Debug)]
-pub(super) struct BundleFacts {
-    place: Place,
-    pub(super) name: Name,
-    pub(super) version: Option<VersionRelease>,
-}
 
 pub(super) fn add(facts: &mut PackageFacts, meta: &Meta, place: Place, report: &mut Report) {
     let package = meta.package.as_str();

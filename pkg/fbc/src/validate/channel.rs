@@ -1,27 +1,14 @@
 //! Channels: their entries, and the upgrade graph that these make.
 
+use super::facts::{ChannelFacts, Name, PackageFacts};
 use super::finding::Rule;
 use super::graph::Graph;
-use super::package::{Name, PackageFacts, shape};
-use super::raw::RawChannel;
+use super::raw::{RawChannel, shape};
 use super::report::{Place, Report};
 use crate::Meta;
 use olm_version::{SkipRange, VersionRelease, go_quote};
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
-
-/// Facts about a channel that later rules need.
-#[derive(Debug)]
-pub(super) struct ChannelFacts {
-    place: Place,
-    pub(super) name: String,
-    /// Its bundles, each once, in the order written.
-    pub(super) entries: Vec<Name>,
-    /// The replaced name of each entry.
-    replaces: Vec<Option<Name>>,
-    /// The skipped names of each entry.
-    skips: Vec<Vec<Name>>,
-}
 
 pub(super) fn add(facts: &mut PackageFacts, meta: &Meta, place: Place, report: &mut Report) {
     let package = meta.package.as_str();

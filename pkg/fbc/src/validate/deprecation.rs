@@ -1,20 +1,13 @@
 //! Deprecations: that each names one thing that exists, once.
 
+use super::facts::{DeprecationsFacts, Name, PackageFacts};
 use super::finding::Rule;
-use super::package::{Name, PackageFacts, shape};
-use super::raw::RawDeprecations;
+use super::raw::{RawDeprecations, shape};
 use super::report::{Place, Report};
 use crate::Meta;
 use crate::model::schema;
 use olm_version::go_quote;
 use std::collections::HashSet;
-
-/// Facts about an `olm.deprecations`: schema and name of each reference that can be looked up.
-#[derive(Debug)]
-pub(super) struct DeprecationsFacts {
-    place: Place,
-    references: Vec<(String, String)>,
-}
 
 pub(super) fn add(facts: &mut PackageFacts, meta: &Meta, place: Place, report: &mut Report) {
     let package = meta.package.as_str();

@@ -6,6 +6,7 @@
 mod bundle;
 mod channel;
 mod deprecation;
+mod facts;
 mod finding;
 mod graph;
 mod icon;

@@ -1,75 +1,15 @@
-//! The facts of every package that outlive its metas, and the rules about packages as a whole.
+//! Packages: metas by package, and the rules about packages as a whole.
 
-use super::bundle::{self, BundleFacts};
-use super::channel::{self, ChannelFacts};
-use super::deprecation::{self, DeprecationsFacts};
+use super::facts::{Name, PackageFacts};
 use super::finding::Rule;
-use super::icon;
-use super::raw::RawPackage;
+use super::raw::{RawPackage, shape};
 use super::report::{Place, Report};
+use super::{bundle, channel, deprecation, icon};
 use crate::Meta;
 use crate::model::schema;
 use olm_text::dns::is_label;
 use olm_version::go_quote;
-use serde::Deserialize;
-use std::collections::{BTreeMap, HashMap, HashSet};
-
-/// A name, by its number in [`Names`].
-pub(super) type Name = usize;
-
-/// The names of bundles in one package; each is kept once, however many entries mention it.
-#[derive(Debug, Default)]
-pub(super) struct Names {
-    numbers: HashMap<String, Name>,
-    texts: Vec<String>,
-}
-
-impl Names {
-    pub(super) fn number(&mut self, text: &str) -> Name {
-        if let Some(number) = self.numbers.get(text) {
-            return *number;
-        }
-        let number = self.texts.len();
-        self.texts.push(text.to_owned());
-        self.numbers.insert(text.to_owned(), number);
-        number
-    }
-
-    pub(super) fn text(&self, number: Name) -> &str {
-        self.texts.get(number).map_or("", String::as_str)
-    }
-
-    /// Up to twenty names in order, and how many more there are.
-    pub(super) fn list(&self, numbers: impl IntoIterator<Item = Name>) -> String {
-        let mut texts: Vec<&str> = numbers.into_iter().map(|number| self.text(number)).collect();
-        texts.sort_unstable();
-        let more = texts.len().saturating_sub(20);
-        texts.truncate(20);
-        let listed = texts.join(", ");
-        if more > 0 {
-            format!("{listed} and {more} more")
-        } else {
-            listed
-        }
-    }
-}
-
-/// Facts about one package that later rules need.
-#[derive(Debug, Default)]
-pub(super) struct PackageFacts {
-    pub(super) names: Names,
-    /// Each `olm.package` with its default channel.
-    definitions: Vec<(Place, String)>,
-    pub(super) channels: Vec<ChannelFacts>,
-    pub(super) bundles: Vec<BundleFacts>,
-    pub(super) deprecations: Vec<DeprecationsFacts>,
-    /// First place that names the package.
-    first: Option<Place>,
-    /// The first bundle whose image has no digest, and how many there are.
-    pub(super) by_tag: Option<(Place, usize)>,
-    /// The schemas that are not known here, where each comes first, and how often.
-    unknown: BTreeMap<String, (Place, usize)>,
-}
+use std::collections::{BTreeMap, HashSet};
 
 /// Facts about all packages of a catalog.
 #[derive(Debug, Default)]
@@ -156,66 +96,46 @@ impl Packages {
                 report.add(*place, name, Rule::SchemaUnknown, message, hint);
             }
             if let Some(first) = facts.first {
-                facts.check(name, first, report);
+                check_one(facts, name, first, report);
             }
         }
     }
 }
 
-impl PackageFacts {
-    fn check(&self, package: &str, first: Place, report: &mut Report) {
-        let quoted = go_quote(package);
-        if self.definitions.is_empty() {
+fn check_one(facts: &PackageFacts, package: &str, first: Place, report: &mut Report) {
+    let quoted = go_quote(package);
+    if facts.definitions.is_empty() {
+        let message = format!(
+            "package {quoted} has {} channels and {} bundles, but no olm.package",
+            facts.channels.len(),
+            facts.bundles.len()
+        );
+        let hint = "add an olm.package of that name, or correct the package of what names it";
+        report.add(first, package, Rule::PackageUnknown, message, hint);
+    } else if facts.channels.is_empty() {
+        let hint = "add an olm.channel";
+        let message = format!("package {quoted} has no channel");
+        report.add(first, package, Rule::PackageEmpty, message, hint);
+    }
+    let mut channels: Vec<&str> = facts
+        .channels
+        .iter()
+        .map(|channel| channel.name.as_str())
+        .collect();
+    channels.sort_unstable();
+    for (place, default) in &facts.definitions {
+        if !default.is_empty() && !channels.is_empty() && !channels.contains(&default.as_str()) {
             let message = format!(
-                "package {quoted} has {} channels and {} bundles, but no olm.package",
-                self.channels.len(),
-                self.bundles.len()
+                "the default channel {} of package {quoted} does not exist; its channels: {}",
+                go_quote(default),
+                channels.join(", ")
             );
-            let hint = "add an olm.package of that name, or correct the package of what names it";
-            report.add(first, package, Rule::PackageUnknown, message, hint);
-        } else if self.channels.is_empty() {
-            let hint = "add an olm.channel";
-            let message = format!("package {quoted} has no channel");
-            report.add(first, package, Rule::PackageEmpty, message, hint);
-        }
-        let mut channels: Vec<&str> = self
-            .channels
-            .iter()
-            .map(|channel| channel.name.as_str())
-            .collect();
-        channels.sort_unstable();
-        for (place, default) in &self.definitions {
-            if !default.is_empty() && !channels.is_empty() && !channels.contains(&default.as_str()) {
-                let message = format!(
-                    "the default channel {} of package {quoted} does not exist; its channels: {}",
-                    go_quote(default),
-                    channels.join(", ")
-                );
-                let hint = "set defaultChannel to one of its channels";
-                report.add(*place, package, Rule::DefaultChannelUnknown, message, hint);
-            }
-        }
-        let bundles: HashSet<Name> = self.bundles.iter().map(|bundle| bundle.name).collect();
-        channel::check(self, package, &bundles, report);
-        bundle::check(self, package, report);
-        deprecation::check(self, package, &bundles, report);
-    }
-}
-
-/// Reads the blob of `meta`; a finding when it has another shape than its schema says.
-pub(super) fn shape<'a, T: Deserialize<'a>>(
-    meta: &'a Meta,
-    package: &str,
-    place: Place,
-    report: &mut Report,
-) -> Option<T> {
-    match serde_json::from_slice(&meta.blob) {
-        Ok(raw) => Some(raw),
-        Err(error) => {
-            let message = format!("{} {} is malformed: {error}", meta.schema, go_quote(&meta.name));
-            let hint = "compare the field with the schema's documentation";
-            report.add(place, package, Rule::Shape, message, hint);
-            None
+            let hint = "set defaultChannel to one of its channels";
+            report.add(*place, package, Rule::DefaultChannelUnknown, message, hint);
         }
     }
+    let bundles: HashSet<Name> = facts.bundles.iter().map(|bundle| bundle.name).collect();
+    channel::check(facts, package, &bundles, report);
+    bundle::check(facts, package, report);
+    deprecation::check(facts, package, &bundles, report);
 }

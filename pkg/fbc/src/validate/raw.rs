@@ -1,6 +1,10 @@
 //! The schemas as validation reads them: more of them than resolution needs, and forgiving, so that one
 //! fault does not hide the others. Everything large is borrowed and not kept.
 
+use super::finding::Rule;
+use super::report::{Place, Report};
+use crate::Meta;
+use olm_version::go_quote;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -123,4 +127,22 @@ pub(super) struct RawReference<'a> {
     pub(super) schema: Text<'a>,
     #[serde(default, borrow)]
     pub(super) name: Text<'a>,
+}
+
+/// Reads the blob of `meta`; a finding when it has another shape than its schema says.
+pub(super) fn shape<'a, T: Deserialize<'a>>(
+    meta: &'a Meta,
+    package: &str,
+    place: Place,
+    report: &mut Report,
+) -> Option<T> {
+    match serde_json::from_slice(&meta.blob) {
+        Ok(raw) => Some(raw),
+        Err(error) => {
+            let message = format!("{} {} is malformed: {error}", meta.schema, go_quote(&meta.name));
+            let hint = "compare the field with the schema's documentation";
+            report.add(place, package, Rule::Shape, message, hint);
+            None
+        }
+    }
 }

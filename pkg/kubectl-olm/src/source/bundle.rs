@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use olm_fbc::schema;
 use serde_json::Value;
 
-use super::{Catalog, Query, SourceError, image};
+use super::catalog::Catalog;
+use super::error::SourceError;
+use super::image;
+use super::query::Query;
 use crate::cli::AccessArgs;
 
 /// A bundle's files by their paths in it. A word that names no folder is an image.

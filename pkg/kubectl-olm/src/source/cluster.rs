@@ -1,11 +1,8 @@
 //! The cluster: its `ClusterCatalog`s, its extensions, and the API server's proxy to catalogd.
 
-use std::fs::File;
-use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::AsyncReadExt as _;
 use kube::api::ListParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config, ResourceExt as _};
@@ -13,21 +10,15 @@ use olm_api::names::Segment;
 use olm_api::{AvailabilityMode, ClusterCatalog, ClusterExtension, ClusterObjectSet, LifecycleState, keys};
 use olm_catalog_client::CatalogRef;
 use olm_resolve::Installed;
-use olm_runtime::client::is_absent;
-use olm_text::dns::is_label;
-use url::Url;
 
-use super::served::{Authorities, Direct, Served, Spool};
-use super::{Catalog, Place, SourceError};
+use super::call::{CALL, call};
+use super::catalog::{Catalog, Place};
+use super::error::SourceError;
+use super::proxy::Proxy;
+use super::served::{Authorities, Direct, Served};
 use crate::cli::AccessArgs;
 
 const CONNECT: Duration = Duration::from_secs(10);
-/// Time limit of one API call.
-const CALL: Duration = Duration::from_secs(30);
-/// Time limit of one answer of catalogd.
-const DOWNLOAD: Duration = Duration::from_mins(5);
-/// catalogd's Service, unless a catalog's URL names another.
-const SERVICE: &str = "catalogd-service";
 /// The catalog that the controller remembers on a revision.
 pub(crate) const CATALOG_ANNOTATION: &str = "olm.operatorframework.io/catalog-name";
 
@@ -224,214 +215,9 @@ fn reference(catalog: &ClusterCatalog) -> Option<CatalogRef> {
     })
 }
 
-/// The API server's proxy to catalogd's Service.
-pub(super) struct Proxy {
-    client: Client,
-    namespace: String,
-}
-
-impl std::fmt::Debug for Proxy {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Proxy")
-            .field("namespace", &self.namespace)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Proxy {
-    /// catalogd's own authorities; none when the Secret is absent or may not be read.
-    pub(super) async fn own_ca(&self) -> Result<Option<String>, SourceError> {
-        let asked = olm_runtime::tls::own_ca(&self.client, &self.namespace);
-        match tokio::time::timeout(CALL, asked).await {
-            Ok(Ok(pem)) => Ok(pem),
-            // The system's authorities may do; if not, the TLS failure says so.
-            Ok(Err(error)) => {
-                tracing::debug!(%error, "catalogd's own authorities cannot be read");
-                Ok(None)
-            }
-            Err(_) => Err(SourceError::Slow {
-                what: "reading catalogd's own authorities".to_owned(),
-            }),
-        }
-    }
-
-    /// Asks for what is at `url`, which names catalogd's Service by its address inside the cluster.
-    pub(super) async fn download(
-        &self,
-        catalog: &str,
-        url: &Url,
-        endpoint: &str,
-        limit: u64,
-    ) -> Result<File, SourceError> {
-        let what = format!("asking catalogd for catalog \"{catalog}\" through the API server");
-        let request = http::Request::get(self.path(url)).body(Vec::new());
-        let failed = |error| match error {
-            kube::Error::Api(status) if is_catalogds(&status) => SourceError::NotThere {
-                catalog: catalog.to_owned(),
-                endpoint: endpoint.to_owned(),
-            },
-            error => SourceError::Cluster {
-                what: what.clone(),
-                source: Box::new(error),
-            },
-        };
-        let request = request.map_err(|_| SourceError::Url { url: url.to_string() })?;
-        let work = async {
-            let mut stream = Box::pin(self.client.request_stream(request).await.map_err(failed)?);
-            let mut spool = Spool::new(catalog, limit)?;
-            let mut buffer = vec![0; 64 * 1024];
-            loop {
-                let count = stream
-                    .read(&mut buffer)
-                    .await
-                    .map_err(|error| SourceError::Http {
-                        url: url.to_string(),
-                        cause: error.to_string(),
-                    })?;
-                match buffer.get(..count) {
-                    Some(bytes) if count > 0 => spool.write(bytes)?,
-                    _ => return spool.finish(),
-                }
-            }
-        };
-        let done = tokio::time::timeout(DOWNLOAD, work).await;
-        done.map_err(|_| SourceError::Slow { what: what.clone() })?
-    }
-
-    fn path(&self, url: &Url) -> String {
-        // SERVICE.NAMESPACE.svc, as catalogd writes its own address.
-        let mut labels = url.host_str().unwrap_or_default().split('.');
-        let (service, namespace) = match (labels.next(), labels.next(), labels.next()) {
-            (Some(service), Some(namespace), Some("svc")) if is_label(service) && is_label(namespace) => {
-                (service, namespace)
-            }
-            _ => (SERVICE, self.namespace.as_str()),
-        };
-        let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
-        format!(
-            "/api/v1/namespaces/{namespace}/services/{scheme}:{service}:{port}/proxy{path}{query}",
-            scheme = url.scheme(),
-            port = if namespace == self.namespace && service == SERVICE {
-                443
-            } else {
-                url.port_or_known_default().unwrap_or(443)
-            },
-            path = url.path(),
-        )
-    }
-}
-
-/// Reports whether "not found" or "bad request" is catalogd's own answer: the API server's own are structured.
-fn is_catalogds(status: &kube::core::Status) -> bool {
-    matches!(status.code, 400 | 404 | 405 | 501) && status.details.is_none() && status.reason != "NotFound"
-}
-
-pub(super) async fn call<T>(
-    what: &str,
-    work: impl Future<Output = kube::Result<T>>,
-) -> Result<T, SourceError> {
-    match tokio::time::timeout(CALL, work).await {
-        Ok(done) => done.map_err(|source| SourceError::Cluster {
-            what: what.to_owned(),
-            source: Box::new(source),
-        }),
-        Err(_) => Err(SourceError::Slow {
-            what: what.to_owned(),
-        }),
-    }
-}
-
-/// Like [`call`], for objects that may be absent.
-pub(super) async fn find<T>(
-    what: &str,
-    work: impl Future<Output = kube::Result<Option<T>>>,
-) -> Result<Option<T>, SourceError> {
-    match call(what, work).await {
-        Err(SourceError::Cluster { source, .. }) if is_absent(&source) => Ok(None),
-        found => found,
-    }
-}
-
 fn no_kubeconfig(error: impl std::error::Error + Send + Sync + 'static) -> SourceError {
     SourceError::Kubeconfig {
         offline: false,
         source: Box::new(error),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn proxy(server: &str) -> Proxy {
-        olm_runtime::tls::install_provider();
-        Proxy {
-            client: Client::try_from(Config::new(server.parse().unwrap())).unwrap(),
-            namespace: "olmv1-system".to_owned(),
-        }
-    }
-
-    /// The API server's proxy never leads to a loopback address, so a server with its paths and errors stands
-    /// in for it.
-    #[tokio::test]
-    async fn answers_and_errors_of_the_proxy() {
-        use axum::http::StatusCode;
-        use std::io::Read as _;
-
-        let service = "/api/v1/namespaces/olmv1-system/services/https:catalogd-service:443/proxy";
-        let not_found = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","reason":"NotFound","code":404,"message":"services \"x\" not found"}"#;
-        let app = axum::Router::new()
-            .route(
-                &format!("{service}/catalogs/c/api/v1/metas"),
-                axum::routing::get(async |uri: http::Uri| uri.query().unwrap_or_default().to_owned()),
-            )
-            .route(
-                &format!("{service}/catalogs/c/api/v1/all"),
-                axum::routing::get(async || (StatusCode::NOT_FOUND, "404 page not found")),
-            )
-            .fallback(async move || (StatusCode::NOT_FOUND, not_found));
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let proxy = proxy(&format!("http://{}", listener.local_addr().unwrap()));
-        let server = tokio::spawn(async move { axum::serve(listener, app).await });
-        let ask = async |path: &str, limit: u64| {
-            let url = Url::parse(&format!("https://catalogd-service.olmv1-system.svc/{path}")).unwrap();
-            proxy.download("c", &url, "metas", limit).await
-        };
-        let mut text = String::new();
-        let mut file = ask("catalogs/c/api/v1/metas?package=a%26b", 100).await.unwrap();
-        file.read_to_string(&mut text).unwrap();
-        assert_eq!(text, "package=a%26b");
-        let too_long = ask("catalogs/c/api/v1/metas?package=p", 3).await;
-        assert!(
-            matches!(too_long, Err(SourceError::TooLong { .. })),
-            "{too_long:?}"
-        );
-        let not_there = ask("catalogs/c/api/v1/all", 100).await;
-        assert!(
-            matches!(not_there, Err(SourceError::NotThere { .. })),
-            "{not_there:?}"
-        );
-        // No such Service: the way itself does not work.
-        let no_way = ask("elsewhere", 100).await;
-        assert!(matches!(no_way, Err(SourceError::Cluster { .. })), "{no_way:?}");
-        server.abort();
-    }
-
-    #[tokio::test]
-    async fn the_proxys_path() {
-        let proxy = proxy("http://127.0.0.1:1");
-        let path = |url: &str| proxy.path(&Url::parse(url).unwrap());
-        assert_eq!(
-            path("https://catalogd-service.olmv1-system.svc/catalogs/c/api/v1/metas?package=p"),
-            "/api/v1/namespaces/olmv1-system/services/https:catalogd-service:443/proxy/catalogs/c/api/v1/metas?package=p"
-        );
-        assert_eq!(
-            path("https://127.0.0.1:9443/catalogs/c/api/v1/all"),
-            "/api/v1/namespaces/olmv1-system/services/https:catalogd-service:443/proxy/catalogs/c/api/v1/all"
-        );
-        assert_eq!(
-            path("http://other.elsewhere.svc:8080/catalogs/c/api/v1/all"),
-            "/api/v1/namespaces/elsewhere/services/http:other:8080/proxy/catalogs/c/api/v1/all"
-        );
     }
 }

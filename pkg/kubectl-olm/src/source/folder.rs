@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use olm_catalog_files::{WalkLimits, walk};
 use olm_fbc::{ContentError, Limits, Meta, decode};
 
-use super::SourceError;
+use super::error::SourceError;
 
 /// Hands every meta below `root` to `take`.
 pub(super) async fn fold<T: Send + 'static>(

@@ -12,7 +12,7 @@ use olm_api::keys;
 use olm_image::{Filter, HostPolicy, ImageConfig, Puller, Reference};
 use sha2::{Digest as _, Sha256};
 
-use super::SourceError;
+use super::error::SourceError;
 use crate::cli::AccessArgs;
 
 /// Time for which the cache keeps a digest after its last use.

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use olm_fbc::{Meta, PackageBuilder, schema};
 use serde::{Deserialize, Serialize};
 
-use super::{Catalog, Query, SourceError};
+use super::catalog::Catalog;
+use super::error::SourceError;
+use super::query::Query;
 
 /// The property of a bundle that describes it.
 const DESCRIPTION: &str = "olm.csv.metadata";
@@ -30,10 +32,6 @@ pub(crate) struct Listed {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) provider: String,
 }
-
-/// The parts of an `olm.bundle` that are read here; they are also all that catalogd is asked for.
-pub(super) const FIELDS: &str = "schema,name,package,properties.type,properties.value.displayName,\
-    properties.value.keywords,properties.value.provider.name";
 
 #[derive(Deserialize)]
 struct Bundle {

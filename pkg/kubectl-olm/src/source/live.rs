@@ -15,8 +15,9 @@ use olm_runtime::client::is_absent;
 use olm_text::object::{ObjectId, group_version, text};
 use serde_json::Value;
 
-use super::SourceError;
-use super::cluster::{Cluster, call, find};
+use super::call::{call, find};
+use super::cluster::Cluster;
+use super::error::SourceError;
 
 /// Events about what has no namespace are in this one.
 const EVENTS_NAMESPACE: &str = "default";

@@ -10,8 +10,10 @@ use olm_resolve::constraint::{
 };
 use olm_runtime::client::{asking_for, served_kinds};
 
-use super::cluster::{Cluster, call, counts};
-use super::{SourceError, owner};
+use super::call::call;
+use super::cluster::{Cluster, counts};
+use super::error::SourceError;
+use super::live::owner;
 
 impl Cluster {
     /// Returns the dependencies of a bundle with these properties that the cluster does not meet, by the controller's own rules.

@@ -1,7 +1,6 @@
 //! A catalog that catalogd serves, reached directly or through the API server's service proxy.
 
 use std::fs::File;
-use std::io::{Seek as _, SeekFrom, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -13,9 +12,11 @@ use reqwest::StatusCode;
 use tokio::sync::OnceCell;
 use url::Url;
 
-use super::cluster::Proxy;
-use super::listed::FIELDS;
-use super::{Query, SourceError, folder};
+use super::error::SourceError;
+use super::folder;
+use super::proxy::Proxy;
+use super::query::{FIELDS, Query};
+use super::spool::Spool;
 use crate::cli::AccessArgs;
 
 /// Most bytes of one answer.
@@ -249,7 +250,7 @@ impl Served {
                     source @ SourceError::NotThere { .. } => source,
                     source => SourceError::NoWay {
                         catalog: self.catalog.name.clone(),
-                        proxy: crate::failure::Failure::from(refused).message(),
+                        proxy: olm_text::chain(&refused),
                         source: Box::new(source),
                     },
                 })
@@ -302,47 +303,5 @@ impl Served {
             spool.write(&bytes)?;
         }
         spool.finish()
-    }
-}
-
-/// An answer on disk, bounded: what is read may be larger than memory.
-pub(super) struct Spool {
-    catalog: String,
-    file: File,
-    written: u64,
-    limit: u64,
-}
-
-impl Spool {
-    pub(super) fn new(catalog: &str, limit: u64) -> Result<Self, SourceError> {
-        Ok(Self {
-            catalog: catalog.to_owned(),
-            file: tempfile::tempfile().map_err(Self::trouble)?,
-            written: 0,
-            limit,
-        })
-    }
-
-    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), SourceError> {
-        self.written = self.written.saturating_add(bytes.len() as u64);
-        if self.written > self.limit {
-            return Err(SourceError::TooLong {
-                catalog: self.catalog.clone(),
-                limit: self.limit,
-            });
-        }
-        self.file.write_all(bytes).map_err(Self::trouble)
-    }
-
-    pub(super) fn finish(mut self) -> Result<File, SourceError> {
-        self.file.seek(SeekFrom::Start(0)).map_err(Self::trouble)?;
-        Ok(self.file)
-    }
-
-    fn trouble(source: std::io::Error) -> SourceError {
-        SourceError::Read {
-            path: std::env::temp_dir(),
-            source,
-        }
     }
 }

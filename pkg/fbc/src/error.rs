@@ -1,0 +1,90 @@
+//! Errors of catalog files.
+
+use olm_yaml::YamlError;
+
+/// Reason why a catalog file cannot be read. `document` counts from 1.
+#[derive(Debug, thiserror::Error)]
+pub enum DecodeError {
+    /// The reader failed.
+    #[error("cannot read the catalog file")]
+    Read {
+        /// The reader's error.
+        source: std::io::Error,
+    },
+    /// A meta is longer than the limit.
+    #[error("a meta is larger than {limit} bytes")]
+    TooLarge {
+        /// The limit, in bytes.
+        limit: usize,
+    },
+    /// A meta is nested deeper than the limit.
+    #[error("a meta is nested deeper than {limit} levels")]
+    TooDeep {
+        /// The limit, in levels.
+        limit: usize,
+    },
+    /// The file has more metas than the limit.
+    #[error("the file has more than {limit} metas")]
+    TooMany {
+        /// The limit.
+        limit: usize,
+    },
+    /// A meta has more keys than the limit.
+    #[error("a meta has more than {limit} keys")]
+    TooManyKeys {
+        /// The limit.
+        limit: usize,
+    },
+    /// The text of a meta is neither JSON nor YAML, or costs too much memory.
+    #[error(transparent)]
+    Text(YamlError),
+    /// A meta is no object.
+    #[error("a meta must be an object")]
+    NotAnObject,
+    /// Keys that differ in case only.
+    #[error("duplicate keys for key {}: [{}]", olm_version::go_quote(key), keys.join(" "))]
+    DuplicateKeys {
+        /// The key they share when case does not count.
+        key: String,
+        /// The keys as written.
+        keys: Vec<String>,
+    },
+    /// `schema`, `package` or `name` is no string.
+    #[error(
+        "expected value for key {} to be a string, got {found}",
+        olm_version::go_quote(key)
+    )]
+    NotAString {
+        /// Which one.
+        key: &'static str,
+        /// JSON type of the value.
+        found: &'static str,
+    },
+    /// The fault is in this meta of the file.
+    #[error("meta {document} of the file")]
+    Document {
+        /// Which meta, from 1.
+        document: usize,
+        /// Defect, with its own source.
+        #[source]
+        fault: Box<DecodeError>,
+    },
+}
+
+impl From<YamlError> for DecodeError {
+    fn from(error: YamlError) -> Self {
+        match error {
+            YamlError::Read { source } => Self::Read { source },
+            YamlError::TooLarge { limit } => Self::TooLarge { limit },
+            YamlError::TooDeep { limit } => Self::TooDeep { limit },
+            error => Self::Text(error),
+        }
+    }
+}
+
+impl DecodeError {
+    /// Reports whether the same bytes fail again.
+    pub fn terminal(&self) -> bool {
+        !matches!(self, Self::Read { .. })
+    }
+}

@@ -1,0 +1,38 @@
+//! Calls to the API server.
+
+use std::future::Future;
+use std::time::Duration;
+
+use olm_runtime::client::is_absent;
+
+use super::error::SourceError;
+
+/// Time limit of one API call.
+pub(super) const CALL: Duration = Duration::from_secs(30);
+
+/// Waits for a call, at most [`CALL`]. `what` names the call in errors.
+pub(super) async fn call<T>(
+    what: &str,
+    work: impl Future<Output = kube::Result<T>>,
+) -> Result<T, SourceError> {
+    match tokio::time::timeout(CALL, work).await {
+        Ok(done) => done.map_err(|source| SourceError::Cluster {
+            what: what.to_owned(),
+            source: Box::new(source),
+        }),
+        Err(_) => Err(SourceError::Slow {
+            what: what.to_owned(),
+        }),
+    }
+}
+
+/// Like [`call`], for objects that may be absent.
+pub(super) async fn find<T>(
+    what: &str,
+    work: impl Future<Output = kube::Result<Option<T>>>,
+) -> Result<Option<T>, SourceError> {
+    match call(what, work).await {
+        Err(SourceError::Cluster { source, .. }) if is_absent(&source) => Ok(None),
+        found => found,
+    }
+}

@@ -1,0 +1,155 @@
+//! One catalog: a directory, an image, or served by catalogd.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use olm_fbc::{ContentError, Meta, PackageBuilder, PackageContent, schema};
+use olm_resolve::CatalogLookup;
+
+use super::error::SourceError;
+use super::query::Query;
+use super::served::Served;
+use super::{folder, image};
+use crate::cli::AccessArgs;
+
+/// A catalog with its source.
+#[derive(Debug)]
+pub(crate) struct Catalog {
+    /// Its name: of the ClusterCatalog, or made of where it is.
+    pub(crate) name: String,
+    /// Higher goes first.
+    pub(crate) priority: i32,
+    /// The labels of the ClusterCatalog.
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(super) place: Place,
+}
+
+#[derive(Debug)]
+pub(super) enum Place {
+    Folder(PathBuf),
+    Served(Box<Served>),
+    NotServing,
+}
+
+impl Catalog {
+    pub(super) fn new(name: String, place: Place) -> Self {
+        Self {
+            name,
+            priority: 0,
+            labels: BTreeMap::new(),
+            place,
+        }
+    }
+
+    pub(super) fn folder(dir: &Path) -> Result<Self, SourceError> {
+        if !dir.is_dir() {
+            return Err(SourceError::NotADirectory { path: dir.to_owned() });
+        }
+        let full = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
+        let name = full.file_name().map_or_else(
+            || "catalog".to_owned(),
+            |name| name.to_string_lossy().into_owned(),
+        );
+        Ok(Self::new(name, Place::Folder(dir.to_owned())))
+    }
+
+    pub(super) async fn image(reference: &str, access: &AccessArgs) -> Result<Self, SourceError> {
+        let (name, root) = image::fetch(reference, access, image::Purpose::Catalog).await?;
+        Ok(Self::new(name, Place::Folder(root)))
+    }
+
+    pub(super) async fn catalogd(url: &str, access: &AccessArgs) -> Result<Self, SourceError> {
+        let served = Served::direct(url, access).await?;
+        Ok(Self::new(
+            served.name().to_owned(),
+            Place::Served(Box::new(served)),
+        ))
+    }
+
+    /// A catalog from one word: a directory that exists, a URL, or else an image.
+    ///
+    /// # Errors
+    /// It is none of them, or cannot be had.
+    pub(crate) async fn from_word(word: &str, access: &AccessArgs) -> Result<Self, SourceError> {
+        if word.starts_with("https://") || word.starts_with("http://") {
+            Self::catalogd(word, access).await
+        } else if Path::new(word).is_dir() {
+            Self::folder(Path::new(word))
+        } else if word.starts_with('.') || word.starts_with('/') {
+            Err(SourceError::NotADirectory { path: word.into() })
+        } else {
+            Self::image(word, access).await
+        }
+    }
+
+    /// Looks up a package in this catalog.
+    pub(crate) async fn lookup(&self, package: &str) -> CatalogLookup {
+        if let Place::NotServing = self.place {
+            return CatalogLookup::NotServing;
+        }
+        match self.package(package).await {
+            Ok(Some(content)) => CatalogLookup::Found(content),
+            Ok(None) => CatalogLookup::NoSuchPackage,
+            Err(error) => CatalogLookup::Failed(olm_text::chain(&error)),
+        }
+    }
+
+    async fn package(&self, package: &str) -> Result<Option<Arc<PackageContent>>, SourceError> {
+        if let Place::Served(served) = &self.place
+            && !served.by_proxy()
+        {
+            return served.package(package).await;
+        }
+        let query = Query::Package(package.to_owned());
+        let builder = self
+            .fold(&query, PackageBuilder::new(package), |builder, meta| {
+                builder.add(&meta).map(drop)
+            })
+            .await?;
+        let content = builder.finish();
+        Ok((!content.is_empty()).then(|| Arc::new(content)))
+    }
+
+    /// Reads all packages of the catalog.
+    ///
+    /// # Errors
+    /// The catalog cannot be read.
+    pub(crate) async fn everything(&self) -> Result<BTreeMap<String, PackageContent>, SourceError> {
+        let take = |all: &mut BTreeMap<String, PackageBuilder>, meta: Meta| {
+            let name = if meta.schema == schema::PACKAGE {
+                meta.name.clone()
+            } else {
+                meta.package.clone()
+            };
+            if !name.is_empty() {
+                let builder = all
+                    .entry(name.clone())
+                    .or_insert_with(|| PackageBuilder::new(&name));
+                builder.add(&meta)?;
+            }
+            Ok(())
+        };
+        let all = self.fold(&Query::Everything, BTreeMap::new(), take).await?;
+        Ok(all
+            .into_iter()
+            .map(|(name, builder)| (name, builder.finish()))
+            .filter(|(_, content)| !content.is_empty())
+            .collect())
+    }
+
+    pub(super) async fn fold<T: Send + 'static>(
+        &self,
+        query: &Query,
+        state: T,
+        take: fn(&mut T, Meta) -> Result<(), ContentError>,
+    ) -> Result<T, SourceError> {
+        match &self.place {
+            Place::Folder(root) => folder::fold(root.clone(), state, take).await,
+            Place::Served(served) => served.fold(query, state, take).await,
+            Place::NotServing => Err(SourceError::NotServing {
+                catalog: self.name.clone(),
+            }),
+        }
+    }
+}

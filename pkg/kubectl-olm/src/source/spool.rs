@@ -1,0 +1,48 @@
+//! Answers of catalogd on disk.
+
+use std::fs::File;
+use std::io::{Seek as _, SeekFrom, Write as _};
+
+use super::error::SourceError;
+
+/// An answer in a temporary file, limited in size. Answers may be larger than memory.
+pub(super) struct Spool {
+    catalog: String,
+    file: File,
+    written: u64,
+    limit: u64,
+}
+
+impl Spool {
+    pub(super) fn new(catalog: &str, limit: u64) -> Result<Self, SourceError> {
+        Ok(Self {
+            catalog: catalog.to_owned(),
+            file: tempfile::tempfile().map_err(Self::trouble)?,
+            written: 0,
+            limit,
+        })
+    }
+
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), SourceError> {
+        self.written = self.written.saturating_add(bytes.len() as u64);
+        if self.written > self.limit {
+            return Err(SourceError::TooLong {
+                catalog: self.catalog.clone(),
+                limit: self.limit,
+            });
+        }
+        self.file.write_all(bytes).map_err(Self::trouble)
+    }
+
+    pub(super) fn finish(mut self) -> Result<File, SourceError> {
+        self.file.seek(SeekFrom::Start(0)).map_err(Self::trouble)?;
+        Ok(self.file)
+    }
+
+    fn trouble(source: std::io::Error) -> SourceError {
+        SourceError::Read {
+            path: std::env::temp_dir(),
+            source,
+        }
+    }
+}
