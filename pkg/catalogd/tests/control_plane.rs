@@ -42,8 +42,16 @@ struct Catalogd {
 }
 
 impl Catalogd {
-    fn start(plane: &ControlPlane, registry: &Registry, cache: &Path, port: &Port) -> Result<Self> {
-        let args = Args::try_parse_from([
+    /// Starts catalogd with plain HTTP to the registry and to `other`.
+    fn start(
+        plane: &ControlPlane,
+        registry: &Registry,
+        other: Option<&str>,
+        cache: &Path,
+        port: &Port,
+    ) -> Result<Self> {
+        let other = other.map(|host| format!("--plain-http-registry={host}"));
+        let flags = [
             "catalogd".to_owned(),
             format!("--kubeconfig={}", plane.kubeconfig().display()),
             format!("--system-namespace={NAMESPACE}"),
@@ -54,7 +62,8 @@ impl Catalogd {
             "--health-probe-bind-address=0".to_owned(),
             "--shutdown-delay=0s".to_owned(),
             "--content-check-interval=500ms".to_owned(),
-        ])?;
+        ];
+        let args = Args::try_parse_from(flags.into_iter().chain(other))?;
         let stop = CancellationToken::new();
         let running = tokio::spawn(run_until(args, stop.clone()));
         Ok(Self { stop, running })
@@ -104,7 +113,7 @@ impl World {
     }
 
     fn catalogd(&self) -> Result<Catalogd> {
-        Catalogd::start(&self.plane, &self.registry, self.cache.path(), &self.port)
+        Catalogd::start(&self.plane, &self.registry, None, self.cache.path(), &self.port)
     }
 
     async fn push(&self, tag: &str, package: &str) -> Result<String> {
@@ -464,6 +473,42 @@ async fn from_an_image_to_served_content_and_back() -> Result<()> {
     catalogd.stop().await?;
     what_is_in_flight_is_not_collected(&world).await?;
     what_vanished_without_its_finalizer_is_collected(&world).await
+}
+
+/// A registry that accepts connections and never answers holds up neither a new spec nor a deletion.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_ends_a_pull_from_a_silent_registry() -> Result<()> {
+    let world = World::new().await?;
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    let host = silent.local_addr()?.to_string();
+    let catalogd = Catalogd::start(
+        &world.plane,
+        &world.registry,
+        Some(&host),
+        world.cache.path(),
+        &world.port,
+    )?;
+    world.push("test/catalog:v1", "one").await?;
+    let image = json!({"type": "Image", "image": {"ref": format!("{host}/test/catalog:v1")}});
+
+    world
+        .apply("amended", "unused:v1", json!({"source": image}))
+        .await?;
+    let (_first, _) = tokio::time::timeout(PATIENCE, silent.accept()).await??;
+    world.apply("amended", "test/catalog:v1", json!({})).await?;
+    world.condition("amended", "Serving=True/Available", "").await?;
+
+    world
+        .apply("deleted", "unused:v1", json!({"source": image}))
+        .await?;
+    let (_second, _) = tokio::time::timeout(PATIENCE, silent.accept()).await??;
+    world.catalogs.delete("deleted", &DeleteParams::default()).await?;
+    eventually(PATIENCE, "the deleted catalog is gone", async || {
+        ensure!(world.catalogs.get_opt("deleted").await?.is_none(), "still there");
+        Ok(())
+    })
+    .await?;
+    catalogd.stop().await
 }
 
 /// A catalog that vanishes without its finalizer is collected at once, not in the next round hours later.

@@ -1,9 +1,14 @@
 //! State shared by all reconciles of the process.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use jiff::Timestamp;
-use kube::Client;
+use kube::{Client, Resource as _, core::DeserializeGuard, runtime::reflector};
+use olm_api::ClusterCatalog;
 use olm_image::Puller;
 use olm_runtime::{
     backoff::Backoff,
@@ -23,10 +28,16 @@ use crate::storage::{CatalogName, Generation, Store};
 /// Maximum number of catalogs that are parsed and written to disk concurrently.
 const MAX_CONCURRENT_STORES: usize = 2;
 
+/// Interval at which a pull checks if its catalog changed.
+const SUPERSEDED_CHECK: Duration = Duration::from_millis(500);
+
 /// Default number of concurrent reconciles.
 pub(crate) const CONCURRENCY: u16 = 4;
 /// Controller name in upstream's metrics.
 const CONTROLLER: &str = "catalogd-clustercatalog-controller";
+
+/// Store of the ClusterCatalogs, also of those that do not decode.
+pub(super) type Catalogs = reflector::Store<DeserializeGuard<ClusterCatalog>>;
 
 /// Clients, storage and per-catalog history of the controller.
 pub struct Context {
@@ -40,6 +51,8 @@ pub struct Context {
     pub(super) store_permits: Semaphore,
     pub(super) reconciles: ControllerMetrics,
     pub(super) workers: Workers,
+    /// The controller's store of ClusterCatalogs, once the controller runs.
+    pub(super) catalogs: OnceLock<Catalogs>,
     pub(super) shutdown: CancellationToken,
     base_url: String,
 }
@@ -65,8 +78,27 @@ impl Context {
             store_permits: Semaphore::new(MAX_CONCURRENT_STORES),
             reconciles: ControllerMetrics::default(),
             workers: Workers::new(CONCURRENCY),
+            catalogs: OnceLock::new(),
             shutdown,
             base_url,
+        }
+    }
+
+    /// Waits until the catalog is deleted, or its spec differs from that of `generation`.
+    pub(super) async fn superseded(&self, name: &CatalogName, generation: Option<i64>) {
+        let reference = reflector::ObjectRef::new(name.as_str());
+        loop {
+            tokio::time::sleep(SUPERSEDED_CHECK).await;
+            let Some(catalogs) = self.catalogs.get() else {
+                continue;
+            };
+            let outdated = catalogs.get(&reference).is_none_or(|catalog| {
+                let meta = catalog.meta();
+                meta.deletion_timestamp.is_some() || meta.generation != generation
+            });
+            if outdated {
+                return;
+            }
         }
     }
 

@@ -44,6 +44,8 @@ pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
         .reconcile_all_on(damages(&context))
         .graceful_shutdown_on(shutdown.clone().cancelled_owned());
     let store = controller.store();
+    // The controller runs once, so the cell is empty.
+    let _ = context.catalogs.set(store.clone());
     let work = controller
         .run(reconcile_measured, error_policy, context)
         .for_each(|result| {
@@ -157,7 +159,14 @@ async fn reconcile(catalog: Arc<Guarded>, context: Arc<Context>) -> Result<Actio
                 .as_ref()
                 .map(|image| image.reference.clone())
                 .unwrap_or_default();
-            match act::pull(&context, &name, &requested).await {
+            // A deletion or a new spec ends the pull, which can take long: nothing of it is visible before it is complete.
+            let pulled = tokio::select! {
+                pulled = act::pull(&context, &name, &requested) => pulled,
+                () = context.superseded(&name, catalog.metadata.generation) => {
+                    return Ok(Action::requeue(Duration::ZERO));
+                }
+            };
+            match pulled {
                 Ok(pulled) => {
                     report::emit_pulled(&context, &catalog, &pulled);
                     let served = context.served(&name, &pulled.generation);

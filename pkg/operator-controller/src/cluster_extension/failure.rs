@@ -117,6 +117,9 @@ pub(crate) enum Failure {
     /// A task ended early: the process is stopping, or the task panicked.
     #[error("{0} was interrupted")]
     Interrupted(&'static str),
+    /// The extension was deleted or its spec changed during a pull; the next pass follows at once.
+    #[error("the extension changed while its image was pulled")]
+    Superseded,
 }
 
 /// Longest delay before rights are checked again: no event announces a grant.
@@ -183,7 +186,8 @@ impl Failure {
             | Self::Rights { .. }
             | Self::Certificates(_)
             | Self::Call(_)
-            | Self::Interrupted(_) => false,
+            | Self::Interrupted(_)
+            | Self::Superseded => false,
         }
     }
 
@@ -203,7 +207,7 @@ impl Failure {
             Self::CrdSafety { .. } | Self::StoredObjects { .. } | Self::Survey { .. } => "crd_safety",
             Self::Pack(_) => "pack",
             Self::Call(_) => "api",
-            Self::Interrupted(_) => "interrupted",
+            Self::Interrupted(_) | Self::Superseded => "interrupted",
         }
     }
 
@@ -243,6 +247,8 @@ pub(crate) struct Stopped {
     pub max_delay: Option<Duration>,
     /// Shortest delay before the retry.
     pub min_delay: Duration,
+    /// True if the extension changed meanwhile, so that the status of this pass is outdated.
+    pub superseded: bool,
 }
 
 impl Stopped {
@@ -252,6 +258,7 @@ impl Stopped {
             progress: failure.progress(bundle),
             max_delay: failure.max_delay(),
             min_delay: failure.min_delay(),
+            superseded: matches!(failure, Failure::Superseded),
         }
     }
 
@@ -265,6 +272,7 @@ impl Stopped {
             },
             max_delay: None,
             min_delay: Duration::ZERO,
+            superseded: false,
         }
     }
 

@@ -106,6 +106,18 @@ impl<'a> Pass<'a> {
         Box::pin(self.context.shared.metrics.measure(step, work)).instrument(span)
     }
 
+    /// Waits for a pull, which can take long, unless the extension is deleted or its spec changes.
+    pub(crate) async fn unless_superseded<T>(
+        &self,
+        pulling: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        let generation = self.extension.metadata.generation;
+        tokio::select! {
+            pulled = pulling => pulled,
+            () = self.context.stores.superseded(&self.name, generation) => Err(Failure::Superseded),
+        }
+    }
+
     async fn revisions(&self) -> Result<Maintained, RevisionsError> {
         let observed = self.step(Step::Observe, gather::revisions::observe(self)).await?;
         self.step(Step::Maintain, act::maintain::maintain(self, observed))
@@ -261,6 +273,7 @@ fn unreadable(error: &RevisionsError) -> Report {
             progress: Progress::Retrying(text),
             max_delay: None,
             min_delay: Duration::ZERO,
+            superseded: false,
         }),
         incomplete: false,
     }

@@ -49,6 +49,9 @@ pub(crate) async fn reconcile(context: &Context, name: &str) -> Result<Action, C
         stopped,
         incomplete,
     } = Box::pin(Pass::new(context, &extension, now).run()).await;
+    if stopped.as_ref().is_some_and(|stopped| stopped.superseded) {
+        return Ok(Action::requeue(Duration::ZERO));
+    }
     let action = Action::requeue(next_pass(context, name, stopped, incomplete));
     status::write(context, &extension, &outcome, &Time(now)).await?;
     Ok(action)
@@ -101,6 +104,7 @@ fn next_pass(context: &Context, name: &str, stopped: Option<Stopped>, incomplete
             progress,
             max_delay,
             min_delay,
+            superseded: _,
         }) => {
             // The tag may point to another image at the retry.
             context.tags.remove(name);

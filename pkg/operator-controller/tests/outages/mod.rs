@@ -34,7 +34,8 @@ async fn outages_are_told_and_end_by_themselves() -> Result<()> {
     a_change_waits_for_the_registry(&mut world).await?;
     a_catalog_is_left_out(&world).await?;
     former_content_stands_in(&mut world).await?;
-    five_archived_revisions_stay(&world).await
+    five_archived_revisions_stay(&world).await?;
+    a_deletion_ends_a_pull(&mut world).await
 }
 
 /// A configuration that sets a variable of the environment.
@@ -93,6 +94,28 @@ async fn unavailable(host: &str) -> Result<AbortOnDropHandle<()>> {
             });
         }
     })))
+}
+
+/// A registry that accepts connections and never answers does not hold up a deletion.
+async fn a_deletion_ends_a_pull(world: &mut World) -> Result<()> {
+    world.registry.stop();
+    let address: SocketAddr = world.registry.host().parse()?;
+    let silent = eventually(LIMIT, "the registry has left its port", async || {
+        Ok(TcpListener::bind(address).await?)
+    })
+    .await?;
+    world
+        .apply_extension("pulling", NAMESPACE, json!({"packageName": PACKAGE}))
+        .await?;
+    // The connection stays open, so that the pull waits for an answer.
+    let (_connection, _) = tokio::time::timeout(LIMIT, silent.accept()).await??;
+    let api: Api<ClusterExtension> = Api::all(world.client.clone());
+    api.delete("pulling", &DeleteParams::default()).await?;
+    eventually(LIMIT, "the extension is gone", async || {
+        ensure!(api.get_opt("pulling").await?.is_none(), "still there");
+        Ok(())
+    })
+    .await
 }
 
 async fn a_change_waits_for_the_registry(world: &mut World) -> Result<()> {

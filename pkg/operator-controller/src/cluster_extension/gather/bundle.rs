@@ -30,7 +30,9 @@ pub(crate) async fn pull<'a>(pass: &Pass<'_>, located: Located<'a>) -> Result<Pu
         .context
         .puller
         .fetch_as(&pass.name, &named, &located.image, Filter::All);
-    let unpacked = without_worker(pulling).await.map_err(Failure::image)?;
+    let unpacked = pass
+        .unless_superseded(async { without_worker(pulling).await.map_err(Failure::image) })
+        .await?;
     let parsing = tokio::task::spawn_blocking(move || {
         let format = unpacked.labels.get(olm_bundle::FORMAT_LABEL);
         olm_bundle::check_format(format.map(String::as_str).unwrap_or_default()).map_err(Failure::Parse)?;

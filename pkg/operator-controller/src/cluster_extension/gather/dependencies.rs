@@ -66,6 +66,7 @@ pub(crate) async fn check(pass: &Pass<'_>, resolved: &Resolved, history: &Histor
             progress: Progress::Retrying(text),
             max_delay: Some(RECHECK),
             min_delay: Duration::ZERO,
+            superseded: false,
         }
     })
 }

@@ -35,6 +35,7 @@ pub(crate) async fn locate<'a>(
     let bundle = &resolved.bundle;
     let (image, registry_error) = match digest(pass, bundle).await {
         Ok(image) => (image, None),
+        Err(Failure::Superseded) => return Err(Failure::Superseded),
         Err(failure) => match recorded(history, bundle) {
             Some(image) => (image, Some(failure)),
             None => return Err(failure),
@@ -72,9 +73,10 @@ async fn digest(pass: &Pass<'_>, bundle: &BundleRef) -> Result<CanonicalRef, Fai
     if let Some(image) = tags.get(&pass.name, &bundle.image, Instant::now()) {
         return Ok(image);
     }
-    let image = without_worker(pass.context.puller.resolve(&reference))
-        .await
-        .map_err(Failure::image)?;
+    let resolving = without_worker(pass.context.puller.resolve(&reference));
+    let image = pass
+        .unless_superseded(async { resolving.await.map_err(Failure::image) })
+        .await?;
     tags.insert(&pass.name, &bundle.image, &image, Instant::now());
     Ok(image)
 }

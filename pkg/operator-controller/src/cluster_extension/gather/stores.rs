@@ -3,6 +3,7 @@
 //! Invariant: a store that is older than the controller's own last write gives no answer; the caller asks the API server.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use futures::FutureExt as _;
 use kube::core::DynamicObject;
@@ -14,6 +15,9 @@ use olm_api::{ClusterExtension, ClusterObjectSet, keys};
 use olm_applier::watch::is_older;
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
+
+/// Interval at which a pull checks if its extension changed.
+const SUPERSEDED_CHECK: Duration = Duration::from_millis(500);
 
 /// Write ends of the stores, for the watches.
 pub(crate) struct Writers {
@@ -71,6 +75,21 @@ impl Stores {
         fresh(&object, newest.as_deref())
             .then(|| typed(&object))
             .flatten()
+    }
+
+    /// Waits until the watch reports that the extension is deleted, or that its spec differs from that of `generation`.
+    pub(crate) async fn superseded(&self, name: &str, generation: Option<i64>) {
+        let reference = ObjectRef::new_with(name, kind::<ClusterExtension>());
+        loop {
+            tokio::time::sleep(SUPERSEDED_CHECK).await;
+            let outdated = self.extensions.get(&reference).is_none_or(|extension| {
+                let metadata = &extension.metadata;
+                metadata.deletion_timestamp.is_some() || metadata.generation != generation
+            });
+            if outdated {
+                return;
+            }
+        }
     }
 
     /// Returns the revisions with the extension's owner label, in any order; `None` if the API server must be asked.

@@ -1,7 +1,9 @@
-//! The pure crates stay pure: nothing they link may do IO.
+//! Checks that the pure crates link nothing that does IO, and that the steps of operator-controller keep to their folders.
 //!
-//! Linking is checked here, over cargo's dependency tree; calls of the standard library's files, clock and
-//! network are refused by the `clippy.toml` of each pure crate.
+//! The links come from cargo's dependency tree. The `clippy.toml` of each pure crate refuses calls of the standard library's
+//! files, clock and network.
+
+mod folders;
 
 use anyhow::bail;
 
@@ -65,6 +67,13 @@ pub(crate) fn run() -> anyhow::Result<()> {
     found.dedup();
     if !found.is_empty() {
         bail!("pure crates must not do IO:\n  {}", found.join("\n  "));
+    }
+    let violations = folders::violations()?;
+    if !violations.is_empty() {
+        bail!(
+            "gather must not write, and decide must not do IO:\n  {}",
+            violations.join("\n  ")
+        );
     }
     eprintln!("pure: {}", PURE.join(", "));
     Ok(())

@@ -1,0 +1,86 @@
+//! The steps of operator-controller keep to their folders: `gather` writes nothing, `decide` does no IO.
+//!
+//! The check looks for calls by name in the sources, since the compiler has no notion of a folder's purpose.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context as _;
+
+const CONTROLLERS: &str = "pkg/operator-controller/src";
+/// Writes to the API server.
+const WRITES: [&str; 8] = [
+    ".patch(",
+    ".patch_status(",
+    ".patch_metadata(",
+    ".replace(",
+    ".replace_status(",
+    ".create(",
+    ".delete(",
+    ".delete_collection(",
+];
+/// Parts of IO: tasks, API calls, clocks, files.
+const IO: [&str; 7] = [
+    "async ",
+    ".await",
+    "kube::Api",
+    "tokio::",
+    "::now()",
+    "std::fs",
+    "std::net",
+];
+/// Files that may contain `.create(`: reviews of rights are created, but change nothing.
+const REVIEWS: &str = "rights.rs";
+
+/// Returns a line for every call that a folder's rule forbids.
+pub(super) fn violations() -> anyhow::Result<Vec<String>> {
+    let mut found = Vec::new();
+    for controller in ["cluster_extension", "cluster_object_set"] {
+        let folder = Path::new(CONTROLLERS).join(controller);
+        for (step, forbidden) in [("gather", &WRITES[..]), ("decide", &IO[..]), ("action", &IO[..])] {
+            let file = folder.join(step).with_extension("rs");
+            if file.is_file() {
+                check(&file, forbidden, &mut found)?;
+            }
+            if folder.join(step).is_dir() {
+                walk(&folder.join(step), forbidden, &mut found)?;
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn walk(folder: &Path, forbidden: &[&str], found: &mut Vec<String>) -> anyhow::Result<()> {
+    let entries = fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
+    for entry in entries {
+        let path = entry?.path();
+        if path.is_dir() {
+            walk(&path, forbidden, found)?;
+        } else {
+            check(&path, forbidden, found)?;
+        }
+    }
+    Ok(())
+}
+
+fn check(file: &Path, forbidden: &[&str], found: &mut Vec<String>) -> anyhow::Result<()> {
+    let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+    let reviews = file.file_name().is_some_and(|name| name == REVIEWS);
+    for (number, line) in code.lines().enumerate() {
+        if line.trim_start().starts_with("//") {
+            continue;
+        }
+        for call in forbidden {
+            if line.contains(call) && !(reviews && *call == ".create(") {
+                found.push(format!(
+                    "{}:{} contains {}",
+                    file.display(),
+                    number + 1,
+                    call.trim()
+                ));
+            }
+        }
+    }
+    Ok(())
+}
