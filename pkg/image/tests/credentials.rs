@@ -18,7 +18,7 @@ use base64::{
     Engine as _,
     engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
 };
-use common::{Answer, Asked, Fixture, Host, Image, answer, cause, not_found};
+use common::{Answer, Fixture, Host, Image, RecordedRequest, answer, cause, not_found};
 use olm_harness::{ImageBuilder, Registry, RegistryOptions, TokenService};
 use olm_image::{HostClass, RegistryError};
 use ring::{
@@ -65,7 +65,7 @@ impl Issuer {
     }
 
     /// Starts a token service for one user and one refresh token.
-    fn serve(&self, asked: &Asked) -> Answer {
+    fn serve(&self, asked: &RecordedRequest) -> Answer {
         let form = if asked.body.is_empty() {
             &asked.query
         } else {
@@ -135,7 +135,7 @@ async fn tokens_of_a_real_registry() {
     }));
     let unpacked = fixture.pull(&image).await.unwrap();
     assert_eq!(std::fs::read_to_string(unpacked.root.join("a")).unwrap(), "1");
-    let asked = service.asked().pop().unwrap();
+    let asked = service.requests().pop().unwrap();
     assert_eq!(
         asked.query,
         "service=registry&scope=repository%3Ateam%2Fapp%3Apull"
@@ -145,7 +145,7 @@ async fn tokens_of_a_real_registry() {
     let fixture = Fixture::plain(&[&host]);
     fixture.credentials(&json!({&host: {"auth": "", "identitytoken": "refresh"}}));
     fixture.pull(&image).await.unwrap();
-    let asked = service.asked().pop().unwrap();
+    let asked = service.requests().pop().unwrap();
     assert!(
         asked.query.is_empty() && asked.authorization.is_none(),
         "{asked:?}"
@@ -163,7 +163,7 @@ async fn tokens_of_a_real_registry() {
 }
 
 /// Registry that requires a token of a service on another host, and knows one token.
-fn wants_token(image: Image, realm: String) -> impl Fn(&Asked) -> Answer + Clone + Send + Sync + 'static {
+fn wants_token(image: Image, realm: String) -> impl Fn(&RecordedRequest) -> Answer + Clone + Send + Sync + 'static {
     move |asked| {
         if asked.authorization.as_deref() == Some("Bearer good") {
             return image.serve(asked);
@@ -197,10 +197,10 @@ async fn a_foreign_token_service_is_told_nothing() {
         "{error}"
     );
     assert!(error.to_string().contains("--registry-token-host"), "{error}");
-    assert_eq!(elsewhere.asked().len(), 1);
+    assert_eq!(elsewhere.requests().len(), 1);
     assert!(
         elsewhere
-            .asked()
+            .requests()
             .iter()
             .all(|asked| asked.authorization.is_none())
     );
@@ -236,13 +236,13 @@ async fn a_redirect_takes_no_authorization_along() {
         std::fs::read_to_string(unpacked.root.join("a")).unwrap(),
         "redirected"
     );
-    assert_eq!(store.asked().len(), 2);
+    assert_eq!(store.requests().len(), 2);
     assert!(
-        store.asked().iter().all(|asked| asked.authorization.is_none()),
+        store.requests().iter().all(|asked| asked.authorization.is_none()),
         "{:?}",
-        store.asked()
+        store.requests()
     );
-    let blobs = registry.asked_for("/blobs/");
+    let blobs = registry.requests_for("/blobs/");
     assert!(
         blobs
             .iter()
@@ -298,7 +298,7 @@ async fn redirects_do_not_lead_to_refused_hosts() {
             format!("registry {host} redirects {why}, which is not followed")
         );
     }
-    assert!(inside.asked().is_empty());
+    assert!(inside.requests().is_empty());
 
     // An unlisted host is not contacted either.
     fixture.config.plain_http.clear();
@@ -497,7 +497,7 @@ mod tls {
             if folder == "ca" {
                 // The registry receives the client certificate, the target of its redirect does not.
                 assert!(fixture.pull(&redirected).await.is_err());
-                assert!(!redirecting.asked().is_empty());
+                assert!(!redirecting.requests().is_empty());
                 std::fs::remove_file(fixture.folder.path().join(cert_file)).unwrap();
                 std::fs::remove_file(fixture.folder.path().join(key_file)).unwrap();
             }
@@ -529,6 +529,6 @@ mod tls {
         assert!(matches!(error, RegistryError::Redirect { .. }), "{error}");
         let error = cause(fixture.pull(&format!("{host}/a/b:token")).await.unwrap_err());
         assert!(matches!(error, RegistryError::Token { .. }), "{error}");
-        assert!(open.asked().is_empty());
+        assert!(open.requests().is_empty());
     }
 }

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use common::{Asked, Fixture, Host, Image, answer, cause, gzip, sha256};
+use common::{Fixture, Host, Image, RecordedRequest, answer, cause, gzip, sha256};
 use olm_image::{Error, Filter, Puller, RegistryError, UnpackError};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -35,7 +35,7 @@ async fn what_passes_is_waited_for() {
     });
     let (fixture, reference) = plain(&host);
     fixture.pull(&reference).await.unwrap();
-    assert_eq!(host.asked_for("/manifests/v1").len(), 3);
+    assert_eq!(host.requests_for("/manifests/v1").len(), 3);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -56,7 +56,7 @@ async fn waiting_has_an_end() {
             _ => matches!(error, RegistryError::Unavailable { .. }),
         };
         assert!(right, "{status}: {error}");
-        assert_eq!(host.asked().len(), asked, "{status} {wait}");
+        assert_eq!(host.requests().len(), asked, "{status} {wait}");
     }
 }
 
@@ -111,7 +111,7 @@ async fn a_broken_transfer_goes_on_where_it_ended() {
     for ranges in [true, false] {
         let (port, asked) = breaking(image.layer.clone(), ranges).await;
         let serving = image.clone();
-        let host = Host::start(None, move |asked: &Asked| {
+        let host = Host::start(None, move |asked: &RecordedRequest| {
             if asked.path.contains(&serving.layer_path()) {
                 let target = format!("http://127.0.0.1:{port}/");
                 return answer(307, &[("location", &target)], "");

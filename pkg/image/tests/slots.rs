@@ -14,7 +14,7 @@ use std::{
 };
 
 use axum::body::Body;
-use common::{Asked, Fixture, Host, Image, answer, cause};
+use common::{Fixture, Host, Image, RecordedRequest, answer, cause};
 use futures::{StreamExt as _, stream};
 use olm_image::{Filter, MinRate, Puller, RegistryError};
 use tokio::{sync::watch, task::JoinSet, time::sleep};
@@ -22,7 +22,7 @@ use tokio::{sync::watch, task::JoinSet, time::sleep};
 /// Registry that sends its layers when they are released.
 fn held(image: &Image, released: watch::Receiver<bool>) -> Host {
     let image = image.clone();
-    Host::start(None, move |asked: &Asked| {
+    Host::start(None, move |asked: &RecordedRequest| {
         if !asked.path.contains(&image.layer_path()) {
             return image.serve(asked);
         }
@@ -61,17 +61,17 @@ async fn a_start_with_many_catalogs_pulls_a_few_at_a_time() {
         pulls.spawn(async move { fetch(&puller, &format!("o{number}"), &slow).await });
     }
     // All images are resolved, and the permitted number of pulls runs.
-    while slow.asked_for("/manifests/v1").len() < 20 || slow.asked_for(&image.layer_path()).len() < 3 {
+    while slow.requests_for("/manifests/v1").len() < 20 || slow.requests_for(&image.layer_path()).len() < 3 {
         sleep(Duration::from_millis(5)).await;
     }
     fetch(&puller, "other", &other).await.unwrap();
     sleep(Duration::from_millis(50)).await;
-    assert_eq!(slow.asked_for(&image.layer_path()).len(), 3);
+    assert_eq!(slow.requests_for(&image.layer_path()).len(), 3);
     release.send(true).unwrap();
     while let Some(pulled) = pulls.join_next().await {
         pulled.unwrap().unwrap();
     }
-    assert_eq!(slow.asked_for(&image.layer_path()).len(), 20);
+    assert_eq!(slow.requests_for(&image.layer_path()).len(), 20);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -80,7 +80,7 @@ async fn a_registry_that_drips_is_given_up() {
     let sent = Arc::new(AtomicUsize::new(0));
     let host = Host::start(None, {
         let (image, sent) = (image.clone(), sent.clone());
-        move |asked: &Asked| {
+        move |asked: &RecordedRequest| {
             if !asked.path.contains(&image.layer_path()) {
                 return image.serve(asked);
             }
@@ -109,7 +109,11 @@ async fn a_registry_that_drips_is_given_up() {
     let words = "too slowly: fewer than 1000 bytes in 100ms; it is tried again later";
     assert!(error.to_string().ends_with(words), "{error}");
     assert!(sent.load(Ordering::Relaxed) < 1000, "most of it was never sent");
-    assert_eq!(host.asked_for(&image.layer_path()).len(), 1, "not at once again");
+    assert_eq!(
+        host.requests_for(&image.layer_path()).len(),
+        1,
+        "not at once again"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -123,7 +127,7 @@ async fn content_that_is_pulled_is_not_forgotten_underneath() {
     let layers = |count: usize| {
         let (host, path) = (host.clone(), image.layer_path());
         async move {
-            while host.asked_for(&path).len() < count {
+            while host.requests_for(&path).len() < count {
                 sleep(Duration::from_millis(5)).await;
             }
         }
@@ -143,7 +147,7 @@ async fn content_that_is_pulled_is_not_forgotten_underneath() {
     let second = start(&puller);
     sleep(Duration::from_millis(50)).await;
     assert_eq!(
-        host.asked_for(&image.layer_path()).len(),
+        host.requests_for(&image.layer_path()).len(),
         1,
         "two pulls of one owner at the same time"
     );

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use olm_harness::stub::{Answer, Asked, Image};
+use olm_harness::stub::{Answer, Image, RecordedRequest};
 
 /// Handler of the requests for one repository of the hostile registry.
-pub type Handler = Arc<dyn Fn(&Asked) -> Answer + Send + Sync>;
+pub type Handler = Arc<dyn Fn(&RecordedRequest) -> Answer + Send + Sync>;
 
 /// Hostile part of a case.
 #[derive(Clone)]
@@ -74,5 +74,5 @@ impl fmt::Debug for Case {
 
 /// Returns a handler that serves an image unchanged.
 pub fn serving(image: Image) -> Handler {
-    Arc::new(move |asked| image.serve(asked))
+    Arc::new(move |request| image.serve(request))
 }

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 use axum::body::Body;
 use futures::{StreamExt as _, stream};
 use olm_e2e::content::{Keyword, Row as BundleRow, bundle_files};
-use olm_harness::stub::{Asked, Image, answer};
+use olm_harness::stub::{Image, RecordedRequest, answer};
 use olm_harness::{ImageBuilder, eventually, unique_id};
 
 use crate::run::{PACKAGE, catalog_with};
@@ -150,9 +150,9 @@ async fn bundle(world: &World) -> Result<(String, String)> {
 /// Returns a handler that serves an image's layer byte by byte.
 fn serve_slowly(image: &Image) -> Handler {
     let image = image.clone();
-    Arc::new(move |asked: &Asked| {
-        if !asked.path.contains(&image.layer_path()) {
-            return image.serve(asked);
+    Arc::new(move |request: &RecordedRequest| {
+        if !request.path.contains(&image.layer_path()) {
+            return image.serve(request);
         }
         let bytes = stream::iter(image.layer.clone()).then(|byte| async move {
             tokio::time::sleep(BYTE_INTERVAL).await;
@@ -164,8 +164,8 @@ fn serve_slowly(image: &Image) -> Handler {
 
 /// Returns the number of started layer transfers, by the prefix of the repository.
 fn transfers(world: &World, repository: &str) -> usize {
-    let asked = world.hostile().asked_for(repository);
+    let requests = world.hostile().requests_for(repository);
     // The config is requested before the layer.
-    let blobs = asked.iter().filter(|asked| asked.path.contains("/blobs/"));
+    let blobs = requests.iter().filter(|request| request.path.contains("/blobs/"));
     blobs.count() / 2
 }

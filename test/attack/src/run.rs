@@ -117,7 +117,7 @@ async fn create(world: &World, class: &str, case: &Case) -> Result<()> {
         Subject::Bundle(handler) => {
             let bundle = world.serve(&format!("{repository}/bundle"), handler.clone());
             let catalog = catalog_with(&bundle);
-            let reference = world.serve(&repository, Arc::new(move |asked| catalog.serve(asked)));
+            let reference = world.serve(&repository, Arc::new(move |request| catalog.serve(request)));
             world.apply_catalog(&name, &reference).await?;
             world.apply_extension(&name, &name, PACKAGE).await
         }
@@ -145,9 +145,9 @@ async fn check_bystander(world: &mut World, class: &str) -> Result<()> {
     let image = catalog_with("registry.invalid/never:v1");
     let reference = world.serve(
         &name,
-        Arc::new(move |asked| match asked.path.as_str() {
+        Arc::new(move |request| match request.path.as_str() {
             "/v2/" => answer(200, &[], ""),
-            _ => image.serve(asked),
+            _ => image.serve(request),
         }),
     );
     world.apply_catalog(&name, &reference).await?;

@@ -71,11 +71,11 @@ impl World {
     pub async fn start(extra: ExtraArgs) -> Result<Self> {
         let handlers = HandlerMap::default();
         let routes = handlers.0.clone();
-        let host = Host::start(None, move |asked| {
+        let host = Host::start(None, move |request| {
             let routes = routes.lock().unwrap_or_else(PoisonError::into_inner);
-            let found = repository(&asked.path).and_then(|name| routes.get(name).cloned());
+            let found = repository(&request.path).and_then(|name| routes.get(name).cloned());
             drop(routes);
-            found.map_or_else(not_found, |answer| answer(asked))
+            found.map_or_else(not_found, |answer| answer(request))
         })?;
         let plane = ControlPlane::start().await?;
         install_crds(&plane.client()).await?;

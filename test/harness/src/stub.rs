@@ -21,7 +21,7 @@ const BODY_LIMIT: usize = 1 << 20;
 
 /// A recorded request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct RecordedRequest {
     /// Path of the URL.
     pub path: String,
     /// Query of the URL; empty for none.
@@ -43,7 +43,7 @@ pub type Answer = Response<Body>;
 #[derive(Debug)]
 pub struct Host {
     address: SocketAddr,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    requests: Arc<Mutex<Vec<RecordedRequest>>>,
 }
 
 impl Host {
@@ -53,15 +53,15 @@ impl Host {
     /// No port is available.
     pub fn start(
         tls: Option<rustls::ServerConfig>,
-        answer: impl Fn(&Asked) -> Answer + Clone + Send + Sync + 'static,
+        answer: impl Fn(&RecordedRequest) -> Answer + Clone + Send + Sync + 'static,
     ) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").context("cannot listen on loopback")?;
         listener
             .set_nonblocking(true)
             .context("cannot make a listener asynchronous")?;
         let address = listener.local_addr().context("a listener has no address")?;
-        let asked: Arc<Mutex<Vec<Asked>>> = Arc::default();
-        let log = asked.clone();
+        let requests: Arc<Mutex<Vec<RecordedRequest>>> = Arc::default();
+        let log = requests.clone();
         let app = Router::new().fallback(move |request: Request| {
             let (log, answer) = (log.clone(), answer.clone());
             async move { Ok::<_, Infallible>(answer(&record(&log, request).await)) }
@@ -75,7 +75,7 @@ impl Host {
             let server = axum_server::from_tcp(listener).context("cannot serve HTTP")?;
             tokio::spawn(server.serve(app));
         }
-        Ok(Self { address, asked })
+        Ok(Self { address, requests })
     }
 
     /// Returns `127.0.0.1:PORT`.
@@ -89,37 +89,40 @@ impl Host {
     }
 
     /// Returns all requests so far.
-    pub fn asked(&self) -> Vec<Asked> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn requests(&self) -> Vec<RecordedRequest> {
+        self.requests
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Returns the requests for paths that contain `part`.
-    pub fn asked_for(&self, part: &str) -> Vec<Asked> {
-        let mut asked = self.asked();
-        asked.retain(|asked| asked.path.contains(part));
-        asked
+    pub fn requests_for(&self, part: &str) -> Vec<RecordedRequest> {
+        let mut requests = self.requests();
+        requests.retain(|request| request.path.contains(part));
+        requests
     }
 }
 
-async fn record(log: &Mutex<Vec<Asked>>, request: Request) -> Asked {
+async fn record(log: &Mutex<Vec<RecordedRequest>>, request: Request) -> RecordedRequest {
     let (parts, body) = request.into_parts();
     let text = |name| {
         let value: &HeaderValue = parts.headers.get(name)?;
         Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
     };
-    let mut asked = Asked {
+    let mut recorded = RecordedRequest {
         path: parts.uri.path().to_owned(),
         query: parts.uri.query().unwrap_or_default().to_owned(),
         authorization: text(header::AUTHORIZATION),
         range: text(header::RANGE),
-        ..Asked::default()
+        ..RecordedRequest::default()
     };
     let body = axum::body::to_bytes(body, BODY_LIMIT).await.unwrap_or_default();
-    asked.body = String::from_utf8_lossy(&body).into_owned();
+    recorded.body = String::from_utf8_lossy(&body).into_owned();
     let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
-    asked.before = log.iter().filter(|before| before.path == asked.path).count();
-    log.push(asked.clone());
-    asked
+    recorded.before = log.iter().filter(|before| before.path == recorded.path).count();
+    log.push(recorded.clone());
+    recorded
 }
 
 /// Returns a response with status, headers and body. Invalid statuses and headers are ignored.
@@ -211,11 +214,11 @@ impl Image {
     }
 
     /// Answers like a registry with this image in every repository, under any tag.
-    pub fn serve(&self, asked: &Asked) -> Answer {
-        let Some((_, name)) = asked.path.rsplit_once('/') else {
+    pub fn serve(&self, request: &RecordedRequest) -> Answer {
+        let Some((_, name)) = request.path.rsplit_once('/') else {
             return not_found();
         };
-        if asked.path.contains("/manifests/") {
+        if request.path.contains("/manifests/") {
             return answer(200, &[], self.manifest.clone());
         }
         match self.blobs.get(name) {

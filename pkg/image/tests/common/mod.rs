@@ -14,7 +14,7 @@ use std::{io::Write as _, ops::Deref, path::Path, time::Duration};
 
 use axum::http::StatusCode;
 use olm_harness::stub;
-pub use olm_harness::stub::{Answer, Asked, Image, answer, not_found, sha256};
+pub use olm_harness::stub::{Answer, Image, RecordedRequest, answer, not_found, sha256};
 use olm_image::{Error, Filter, HostPolicy, ImageConfig, Puller, Reference, RegistryError, Unpacked};
 use serde_json::json;
 use tempfile::TempDir;
@@ -25,7 +25,7 @@ pub struct Host(stub::Host);
 impl Host {
     pub fn start(
         tls: Option<rustls::ServerConfig>,
-        answer: impl Fn(&Asked) -> Answer + Clone + Send + Sync + 'static,
+        answer: impl Fn(&RecordedRequest) -> Answer + Clone + Send + Sync + 'static,
     ) -> Self {
         Self(stub::Host::start(tls, answer).unwrap())
     }

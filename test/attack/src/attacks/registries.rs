@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use futures::{StreamExt as _, stream};
-use olm_harness::stub::{Answer, Asked, Image, answer};
+use olm_harness::stub::{Answer, Image, RecordedRequest, answer};
 
 use super::{catalog_image, plain_layer};
 use crate::{Case, Expect, Scale, Subject};
@@ -18,14 +18,14 @@ pub(super) fn cases(scale: Scale) -> Vec<Case> {
     )]));
     let layer = |name: &str, words, lie: fn(&Image) -> Answer| {
         let image = image.clone();
-        case(name, Expect::Refused(words), move |asked| {
-            if asked.path.contains(&image.layer_path()) {
+        case(name, Expect::Refused(words), move |request| {
+            if request.path.contains(&image.layer_path()) {
                 return lie(&image);
             }
-            image.serve(asked)
+            image.serve(request)
         })
     };
-    let to = |location: &'static str| move |_: &Asked| answer(307, &[("location", location)], "");
+    let to = |location: &'static str| move |_: &RecordedRequest| answer(307, &[("location", location)], "");
     let mut cases = vec![
         case("unavailable", Expect::Refused("not able to answer now"), |_| {
             answer(503, &[("retry-after", "3600")], "")
@@ -40,8 +40,8 @@ pub(super) fn cases(scale: Scale) -> Vec<Case> {
             let chunks = stream::repeat_with(|| Ok::<_, Infallible>(vec![0_u8; 64 << 10]));
             answer(200, &[], Body::from_stream(chunks))
         }),
-        case("redirect-loop", Expect::Refused("too often"), |asked| {
-            answer(307, &[("location", &asked.path)], "")
+        case("redirect-loop", Expect::Refused("too often"), |request| {
+            answer(307, &[("location", &request.path)], "")
         }),
         case(
             "redirect-port",
@@ -85,6 +85,10 @@ pub(super) fn cases(scale: Scale) -> Vec<Case> {
     cases
 }
 
-fn case(name: &str, expect: Expect, handler: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Case {
+fn case(
+    name: &str,
+    expect: Expect,
+    handler: impl Fn(&RecordedRequest) -> Answer + Send + Sync + 'static,
+) -> Case {
     Case::new(name, Subject::Catalog(Arc::new(handler)), expect)
 }

@@ -98,7 +98,7 @@ pub(crate) async fn perform(world: &mut World, metrics: &str, scale: Scale) -> R
 }
 
 async fn serve(world: &World, image: Image) -> Result<()> {
-    let reference = world.serve(CLASS, Arc::new(move |asked| image.serve(asked)));
+    let reference = world.serve(CLASS, Arc::new(move |request| image.serve(request)));
     world.apply_catalog(CATALOG, &reference).await?;
     let served = world.wait_for_catalog(CATALOG, &Expect::Accepted).await;
     served.context("the catalog for clients is not served").map(drop)
