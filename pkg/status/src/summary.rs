@@ -23,11 +23,11 @@ const TRUNCATED: &str = " [Cut at 1 KiB; Progressing, Available or Installed has
 /// State of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// At rest, as the spec asks, and available.
+    /// Reconciled and available.
     Ready,
     /// Being reconciled or retried.
     Reconciling,
-    /// At rest and as the spec asks, but not available.
+    /// Reconciled but not available.
     Unavailable,
     /// Only a change from outside helps.
     Stalled,

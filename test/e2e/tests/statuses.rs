@@ -150,9 +150,9 @@ fn every_outcome_is_consistent() {
         let faults = extension_faults(&object(1, &status));
         assert!(faults.is_empty(), "{faults:?}: {outcome:#?}");
         let newer = compute(&object(2, &status));
-        assert_eq!(newer, Status::InProgress, "nobody has looked at the new spec yet");
+        assert_eq!(newer, Status::InProgress, "the status is of an older generation");
         let again = extension(&status, &outcome, 1, &time(90));
-        assert!(same(&status, &again), "saying it again is no news");
+        assert!(same(&status, &again), "a repeated outcome changes nothing");
     }
 }
 

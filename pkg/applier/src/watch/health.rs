@@ -1,13 +1,14 @@
 //! Health of a watch. Pure: the time is an argument.
 //!
 //! Invariants: before its first list a watch is not reliable. A watch that fails for [`WatchTiming::patience`] is
-//! unreliable until it has listed and then worked for [`WatchTiming::settle`], so that neither a short fault nor a short
-//! recovery changes the report.
+//! unreliable until it has listed and then worked for [`WatchTiming::settle`], so that neither a short fault nor a
+//! short recovery changes the report.
 
 use std::fmt;
 use std::time::{Duration, Instant};
 
 use kube::runtime::watcher;
+use olm_api::condition::reasons::ObjectSet as Reason;
 use olm_text::{cut, printable};
 
 /// Maximum length of an error in bytes.
@@ -64,12 +65,13 @@ impl Cause {
     /// Returns the reason of the condition.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Forbidden => "Forbidden",
-            Self::ConversionFailed => "ConversionFailed",
-            Self::NotServed => "NotServed",
-            Self::Unavailable => "Unavailable",
-        }
+        let reason = match self {
+            Self::Forbidden => Reason::Forbidden,
+            Self::ConversionFailed => Reason::ConversionFailed,
+            Self::NotServed => Reason::NotServed,
+            Self::Unavailable => Reason::Unavailable,
+        };
+        reason.as_str()
     }
 
     fn of(code: u16, message: &str) -> Self {

@@ -212,7 +212,7 @@ async fn supervise(
         while alarm.as_mut().poll(context).is_ready() {
             match activity.decide(limits) {
                 Decision::Keep(deadline) => alarm.as_mut().reset(deadline),
-                verdict => return Poll::Ready(EndReason::Decided(verdict)),
+                decision => return Poll::Ready(EndReason::Decided(decision)),
             }
         }
         if evicted.as_mut().poll(context).is_ready() {

@@ -96,7 +96,7 @@ fn the_documented_script_agrees_with_the_conditions() {
         assert_eq!(
             health(&script, &changed).0,
             "Progressing",
-            "nobody has looked at the new spec yet"
+            "the status is of an older generation"
         );
         seen.insert(health_status);
     }

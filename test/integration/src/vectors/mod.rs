@@ -34,7 +34,7 @@ pub struct Report {
     pub equal: usize,
     /// Number of cases with another answer, as listed.
     pub deviating: usize,
-    /// One line per case with another answer, or that is unreadable.
+    /// Lines for the cases that are unreadable or have another answer.
     pub wrong: Vec<String>,
     /// Number of skipped cases by missing input.
     pub skipped: BTreeMap<String, usize>,
