@@ -10,7 +10,7 @@ use serde_json::Value;
 /// Returns true if `live` has every field of `desired` and this controller applied them.
 #[must_use]
 pub fn is_applied(live: &DynamicObject, desired: &Value) -> bool {
-    if !applied_by_us(&live.metadata) {
+    if !applied_by_controller(&live.metadata) {
         return false;
     }
     let Some(desired) = desired.as_object() else {
@@ -25,7 +25,7 @@ pub fn is_applied(live: &DynamicObject, desired: &Value) -> bool {
 
 /// Returns true if this controller applied the object: a copy or a restored backup has the values without the field
 /// ownership.
-fn applied_by_us(meta: &ObjectMeta) -> bool {
+fn applied_by_controller(meta: &ObjectMeta) -> bool {
     meta.managed_fields.iter().flatten().any(|entry| {
         entry.manager.as_deref() == Some(keys::OBJECT_FIELD_MANAGER)
             && entry.operation.as_deref() == Some("Apply")

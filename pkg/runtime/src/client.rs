@@ -67,7 +67,7 @@ pub async fn client(args: &CommonArgs) -> Result<Client, ClientError> {
 
 /// Returns the name of a [`served_kinds`] call, for errors.
 #[must_use]
-pub fn asking_for(group: &str, version: &str) -> String {
+pub fn discovery_call(group: &str, version: &str) -> String {
     if group.is_empty() {
         "asking for the core API".to_owned()
     } else {

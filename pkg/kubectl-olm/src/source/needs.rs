@@ -8,7 +8,7 @@ use olm_fbc::Property;
 use olm_resolve::constraint::{
     ConstraintError, Environment, Gvk, InstalledBundle, Unmet, apis, brought, group_versions, parse, unmet,
 };
-use olm_runtime::client::{asking_for, served_kinds};
+use olm_runtime::client::{discovery_call, served_kinds};
 
 use super::call::call;
 use super::cluster::{Cluster, counts};
@@ -32,7 +32,7 @@ impl Cluster {
         };
         let mut served: BTreeSet<Gvk> = brought(properties).collect();
         for (group, version) in group_versions(&requirements) {
-            let what = asking_for(&group, &version);
+            let what = discovery_call(&group, &version);
             let kinds = call(&what, served_kinds(self.client(), &group, &version)).await?;
             served.extend(apis(&group, &version, kinds));
         }

@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn the_idlest_is_worth_least_then_the_slowest() {
+    fn idle_connections_are_evicted_before_slow_ones() {
         let mut idle = Clock::new(Protocol::Http1);
         let later = idle.pass(1);
         let mut slow = Clock::new(Protocol::Http1);

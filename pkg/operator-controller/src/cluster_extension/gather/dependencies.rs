@@ -13,7 +13,7 @@ use olm_api::{AvailabilityMode, ClusterCatalog, ClusterObjectSet, keys};
 use olm_fbc::Property;
 use olm_resolve::CatalogLookup;
 use olm_resolve::constraint::{self, Environment, Gvk, InstalledBundle, Requirement, Unmet, Want};
-use olm_runtime::client::{asking_for, served_kinds};
+use olm_runtime::client::{discovery_call, served_kinds};
 use olm_status::cluster_extension::Progress;
 use olm_version::{Version, go_quote};
 use parking_lot::Mutex;
@@ -129,7 +129,7 @@ async fn environment(
 ) -> Result<Environment, CallError> {
     let mut served: BTreeSet<Gvk> = constraint::brought(own).collect();
     for (group, version) in constraint::group_versions(requirements) {
-        let what = asking_for(&group, &version);
+        let what = discovery_call(&group, &version);
         let kinds = call(what, served_kinds(&context.shared.client, &group, &version)).await?;
         served.extend(constraint::apis(&group, &version, kinds));
     }

@@ -88,7 +88,7 @@ async fn not_served(world: &mut OlmWorld, name: String) -> anyhow::Result<()> {
 }
 
 #[when(regex = r#"^the image of catalog "([^"]+)" is mended with package "([^"]+)"$"#)]
-async fn mended(world: &mut OlmWorld, name: String, package: String) -> anyhow::Result<()> {
+async fn repair_image(world: &mut OlmWorld, name: String, package: String) -> anyhow::Result<()> {
     let package = world.expand(&package);
     let text = format!("schema: olm.package\nname: {package}\n");
     push(world, &name, "catalog.yaml", &text).await?;

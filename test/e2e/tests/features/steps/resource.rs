@@ -88,7 +88,7 @@ async fn restored(world: &mut OlmWorld, reference: String) {
 
 /// Repeats the change each time the extension has taken its fields back.
 #[when(regex = r#"^"(\w+)" keeps changing "configmap/([^"]+)" until ClusterExtension names it$"#)]
-async fn rival(world: &mut OlmWorld, manager: String, name: String) {
+async fn change_repeatedly(world: &mut OlmWorld, manager: String, name: String) {
     let object = json!({
         "apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {"name": world.expand(&name), "namespace": world.namespace()}, "data": {"version": "theirs"},
