@@ -163,7 +163,10 @@ async fn tokens_of_a_real_registry() {
 }
 
 /// Registry that requires a token of a service on another host, and knows one token.
-fn wants_token(image: Image, realm: String) -> impl Fn(&RecordedRequest) -> Answer + Clone + Send + Sync + 'static {
+fn wants_token(
+    image: Image,
+    realm: String,
+) -> impl Fn(&RecordedRequest) -> Answer + Clone + Send + Sync + 'static {
     move |asked| {
         if asked.authorization.as_deref() == Some("Bearer good") {
             return image.serve(asked);
