@@ -1,7 +1,7 @@
-//! What reading and rendering bundles costs: the largest, and all there are.
+//! Cost of parsing and rendering bundles: the largest one, and all of them.
 //!
-//! With `OLM_VECTORS` these are the recorded real bundles, else our own. Before anything is measured, the largest is
-//! rendered once and the kernel's peak of the process's memory is printed.
+//! With `OLM_VECTORS` these are the recorded real bundles, else our own. Before the measurements, the largest is
+//! rendered once and the peak of the process's memory is printed.
 #![expect(
     clippy::expect_used,
     clippy::disallowed_methods,

@@ -41,7 +41,7 @@ pub enum ParseError {
         /// Description of the defect.
         detail: String,
     },
-    /// None of the files holds a `ClusterServiceVersion`.
+    /// The bundle has no `ClusterServiceVersion`.
     #[error("no ClusterServiceVersion found in \"manifests\"")]
     NoCsv,
     /// The image holds something other than a registry+v1 bundle.
@@ -79,8 +79,8 @@ fn lines(findings: &[ParseError]) -> String {
 }
 
 impl ParseError {
-    /// Returns true if a retry is pointless until the catalog offers another image or the spec asks for one, as for content of
-    /// another format. Any other defect may be mended under the same tag.
+    /// Returns true if a retry is pointless until the catalog offers another image or the spec asks for one, as for
+    /// content of another format. Any other defect may be mended under the same tag.
     pub fn terminal(&self) -> bool {
         matches!(self, Self::Format { .. })
     }

@@ -15,14 +15,14 @@ use serde_json::Value;
 use serde_json::ser::{Formatter, Serializer};
 use sha2::{Digest, Sha256};
 
-/// Compact JSON in which the characters that matter to HTML and JavaScript are escaped too, as Go's encoder does unless it is
-/// told otherwise.
+/// Compact JSON in which the characters that matter to HTML and JavaScript are escaped too, as Go's encoder does unless
+/// it is told otherwise.
 pub fn escaped_json(value: &Value) -> String {
     encode(value, true)
 }
 
-/// The JSON `text` without white space and with the characters escaped that [`escaped_json`] escapes; keys and numbers stay as
-/// they are written.
+/// The JSON `text` without white space and with the characters escaped that [`escaped_json`] escapes; keys and numbers
+/// stay as they are written.
 pub(crate) fn compact(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let (mut quoted, mut escaped) = (false, false);
@@ -64,7 +64,7 @@ pub fn list_hash(objects: &[Value]) -> String {
 
 fn encode(value: &Value, html: bool) -> String {
     let mut out = Vec::new();
-    // Writing to memory cannot fail, and neither can a value whose keys are texts.
+    // Writing to memory does not fail, nor does serializing a value with text keys.
     let _ = value.serialize(&mut Serializer::with_formatter(&mut out, Go { html }));
     String::from_utf8(out).unwrap_or_default()
 }
@@ -174,7 +174,7 @@ mod tests {
     fn a_list_has_no_order() {
         let (one, two) = (json!({"b": 1, "a": 2}), json!({}));
         assert_eq!(list_hash(&[one.clone(), two.clone()]), list_hash(&[two, one]));
-        // sha256 of nothing, and of `{}`.
+        // sha256 of the empty text, and of `{}`.
         assert!(list_hash(&[]).starts_with("e3b0c44298fc1c14"));
         assert!(list_hash(&[json!({})]).starts_with("44136fa355b3678a"));
     }

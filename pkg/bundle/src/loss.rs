@@ -132,7 +132,7 @@ fn webhooks(csv: &Value, rendered: &[Value], out: &mut Vec<Loss>) {
         let full = text(webhook, "generateName");
         let name = full.strip_suffix('-').unwrap_or(full);
         let mut walk = Walk::new(format!("{kind} {name}"));
-        // These make the name, the service and its port.
+        // These fields determine the name, the service and its port.
         let elsewhere = [
             "type",
             "generateName",

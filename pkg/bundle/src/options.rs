@@ -35,7 +35,7 @@ impl RenderOptions {
 /// Issuers of webhook serving certificates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Certificates {
-    /// No issuer: a bundle with webhooks is refused.
+    /// No issuer: bundles with webhooks are rejected.
     #[default]
     None,
     /// cert-manager: an `Issuer` and a `Certificate` per deployment, CA injected by annotation.
@@ -72,7 +72,7 @@ pub struct NextCertificate {
 
 impl std::fmt::Debug for OwnCertificate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // A private key has no place in a log.
+        // Private keys must not be logged.
         f.debug_struct("OwnCertificate").finish_non_exhaustive()
     }
 }

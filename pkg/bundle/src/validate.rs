@@ -1,4 +1,4 @@
-//! What makes a bundle impossible to install.
+//! Validation of bundles: faults that make installation impossible.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use crate::config::WATCH_NAMESPACES;
 use crate::model::{InstallMode, Webhook, WebhookType};
 use crate::{Bundle, Certificates, RenderError, RenderOptions};
 
-/// Whether objects of a kind live in a namespace.
+/// Scope of a kind's objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
     Namespaced,
@@ -90,7 +90,7 @@ pub(crate) fn consistent(bundle: &Bundle) -> Result<(), RenderError> {
 pub fn findings(bundle: &Bundle) -> Vec<String> {
     let mut options = RenderOptions::new("");
     options.certificates = Certificates::CertManager;
-    // A list of namespaces is all that a bundle for several of them lacks.
+    // A bundle for several namespaces lacks only the list of namespaces.
     options.config = Some(serde_json::json!({ WATCH_NAMESPACES: [] }));
     let mut out: Vec<String> = supported(bundle, &options)
         .err()

@@ -117,7 +117,7 @@ fn schema_and_renderer_agree() {
                 options.deployment_config = deployment_config;
                 options.config = Some(config.clone());
                 let refusal = render(&bundle, &options).err();
-                // What is wrong beyond the schema is another error.
+                // Faults beyond the schema are another error.
                 let refused = refusal
                     .as_ref()
                     .is_some_and(|error| error.to_string().contains("invalid configuration:"));
@@ -208,7 +208,7 @@ fn any_configuration() -> impl Strategy<Value = Value> {
         "volumes",
         "selector",
     ]);
-    // Lists are what most fields are.
+    // Most fields are lists.
     let value = prop_oneof![
         any_value(),
         prop::collection::vec(any_value(), 0..3).prop_map(Value::from)

@@ -7,7 +7,7 @@ use olm_bundle::{Certificates, RenderOptions, parse, render};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// Any JSON, with keys that mean something.
+/// Generates any JSON, with significant keys.
 fn value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

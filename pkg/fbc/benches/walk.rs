@@ -1,4 +1,4 @@
-//! How fast a catalog is read: the real one under `OLM_VECTORS`, else a generated one.
+//! Speed of reading a catalog: the real one under `OLM_VECTORS`, else a generated one.
 #![expect(
     clippy::expect_used,
     clippy::disallowed_methods,
@@ -7,7 +7,7 @@
 )]
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use olm_fbc::{Limits, Located, Validator, decode, decode_located};
+use olm_fbc::{Limits, LocatedMeta, Validator, decode, decode_located};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -59,7 +59,7 @@ fn bench(c: &mut Criterion, name: &str, files: &[Vec<u8>]) {
             for file in files {
                 for meta in decode_located(file.as_slice(), &Limits::default()) {
                     let (line, meta) = meta.expect("a sound meta");
-                    validator.add(Located {
+                    validator.add(LocatedMeta {
                         file: "catalog",
                         line,
                         meta: &meta,

@@ -6,7 +6,7 @@
     reason = "a program for the command line: it reads files, measures time and prints"
 )]
 
-use olm_fbc::{Limits, Located, Validator, decode_located};
+use olm_fbc::{Limits, LocatedMeta, Validator, decode_located};
 use std::fs::File;
 use std::time::Instant;
 
@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             metas += 1;
             largest = largest.max(meta.blob.len());
             if !only_decode {
-                validator.add(Located {
+                validator.add(LocatedMeta {
                     file,
                     line,
                     meta: &meta,

@@ -1,8 +1,8 @@
-//! The canonical form of a meta: the one in which it is stored, served and hashed.
+//! Canonical form of a meta, in which it is stored, served and hashed.
 //!
-//! Keys are sorted bytewise at every level, there is no white space, the only characters escaped are those
-//! that JSON demands and U+2028 and U+2029, and numbers are written as Go's encoder writes them. Integers of
-//! up to 64 bits keep their digits.
+//! Keys are sorted bytewise at every level, and there is no white space. Only the characters that JSON requires and
+//! U+2028 and U+2029 are escaped. Numbers are written like Go's encoder writes them. Integers of up to 64 bits keep
+//! their digits.
 
 use crate::Meta;
 use crate::error::DecodeError;
@@ -10,10 +10,10 @@ use serde_json::{Map, Number, Value};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Most keys at the top of a meta. Each is kept apart and compared with all others; real metas have less than twenty.
+/// Maximum number of top-level keys of a meta. Each is stored separately and compared with all others; real metas have
+/// less than twenty.
 pub(crate) const MAX_KEYS: usize = 16_384;
-/// Files `fields`, the top level of one object with the canonical text of each value, under its schema, package
-/// and name.
+/// Builds the meta of an object from its top-level `fields` with the canonical text of each value.
 pub(crate) fn meta(mut fields: Vec<(String, String)>) -> Result<Meta, DecodeError> {
     if fields.len() > MAX_KEYS {
         return Err(DecodeError::TooManyKeys { limit: MAX_KEYS });
@@ -59,14 +59,14 @@ pub(crate) fn meta(mut fields: Vec<(String, String)>) -> Result<Meta, DecodeErro
     })
 }
 
-/// The canonical text of a value; its depth was limited when it was read.
+/// Returns the canonical text of a value; its depth was limited when it was parsed.
 pub(crate) fn text(value: &Value) -> String {
     let mut out = String::new();
     write(value, &mut out);
     out
 }
 
-/// Simple case folding, as Go compares the keys of JSON objects.
+/// Folds case simply, as Go compares the keys of JSON objects.
 fn fold(key: &str) -> String {
     key.chars()
         .map(|c| {
@@ -78,7 +78,7 @@ fn fold(key: &str) -> String {
         .collect()
 }
 
-/// The one character of `mapped`, or `c` when there are several.
+/// Returns the single character of `mapped`, or `c` if there are several.
 fn single(c: char, mut mapped: impl Iterator<Item = char>) -> char {
     match (mapped.next(), mapped.next()) {
         (Some(only), None) => only,
@@ -131,8 +131,8 @@ fn object(fields: &Map<String, Value>, out: &mut String) {
     out.push('}');
 }
 
-/// Writes a number: integers by their digits, others with the fewest digits that read back, in exponent
-/// form from 1e21 on and below 1e-6.
+/// Writes a number: integers with all their digits, others with the fewest digits that parse to the same value, in
+/// exponent form from 1e21 on and below 1e-6.
 pub(crate) fn number(value: &Number, out: &mut String) {
     if value.is_u64() || value.is_i64() {
         let _ = write!(out, "{value}");
@@ -196,24 +196,24 @@ fn first_escape(bytes: &[u8]) -> Option<usize> {
     Some(words.len() * 8 + rest.iter().position(needs)?)
 }
 
-const EACH: u64 = u64::from_ne_bytes([1; 8]);
+const EACH_BYTE: u64 = u64::from_ne_bytes([1; 8]);
 
-/// Marks the bytes of `word` that are less than `limit` (at most 0x80) by their highest bit. The lowest mark is right;
-/// those above it may not be, because of the borrow.
+/// Marks the bytes of `word` that are less than `limit` (at most 0x80) with their highest bit. Only the lowest mark is
+/// reliable, because of the borrow.
 fn less(word: u64, limit: u8) -> u64 {
-    word.wrapping_sub(EACH * u64::from(limit)) & !word & (EACH << 7)
+    word.wrapping_sub(EACH_BYTE * u64::from(limit)) & !word & (EACH_BYTE << 7)
 }
 
-/// Marks the bytes of `word` that are `byte`, as [`less`] does.
+/// Marks the bytes of `word` that equal `byte`, like [`less`].
 fn equal(word: u64, byte: u8) -> u64 {
-    less(word ^ (EACH * u64::from(byte)), 1)
+    less(word ^ (EACH_BYTE * u64::from(byte)), 1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::string;
 
-    /// Every character that is escaped at every place of a word, beside every other one.
+    /// Tests every escaped character at every position of a word, beside every other character.
     #[test]
     fn every_escape_is_found_wherever_it_stands() {
         let special: Vec<char> = (0..0x20_u8)

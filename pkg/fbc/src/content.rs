@@ -1,24 +1,24 @@
-//! The typed graph of one package, as resolution reads it.
+//! Typed graph of one package, the input of resolution.
 
 use crate::Meta;
-use crate::footprint::kept;
+use crate::footprint::of_entry;
 use crate::model::{Bundle, Channel, Deprecations, Package, schema};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// The graph of one package of one catalog.
+/// Graph of one package of one catalog.
 ///
-/// Lists are ordered as upstream's cache orders them: bytewise by name as if a `.json` followed. Of two
-/// objects of one schema and name the later one counts.
+/// Lists have the order of upstream's cache: bytewise by name with `.json` appended. The later of two objects with the
+/// same schema and name wins.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PackageContent {
     /// The package's name.
     pub name: String,
-    /// The `olm.package` object; a package may exist by its bundles alone.
+    /// The `olm.package` object; a package may consist of bundles alone.
     pub package: Option<Package>,
-    /// Its channels.
+    /// Channels of the package.
     pub channels: Vec<Channel>,
-    /// Its bundles.
+    /// Bundles of the package.
     pub bundles: Vec<Bundle>,
     /// Deprecations of the package; only the first blob counts.
     pub deprecations: Vec<Deprecations>,
@@ -27,7 +27,7 @@ pub struct PackageContent {
 /// Reason why the content of a package cannot be used. Terminal: only other content can succeed.
 #[derive(Debug, thiserror::Error)]
 pub enum ContentError {
-    /// An object has another shape than its schema says.
+    /// An object does not match its schema.
     #[error(
         "error loading package {}: {schema} {} is malformed",
         olm_version::go_quote(package),
@@ -53,10 +53,10 @@ impl ContentError {
 }
 
 impl PackageContent {
-    /// Collects the package `name` from `metas`; objects of other packages are passed over.
+    /// Collects the package `name` from `metas`; objects of other packages are ignored.
     ///
     /// # Errors
-    /// [`ContentError`] for the first object that does not fit its schema.
+    /// [`ContentError`] for the first object that does not match its schema.
     pub fn from_metas(name: &str, metas: impl IntoIterator<Item = Meta>) -> Result<Self, ContentError> {
         let mut builder = PackageBuilder::new(name);
         for meta in metas {
@@ -74,7 +74,7 @@ impl PackageContent {
     }
 }
 
-/// Collects a package object by object, so that no more than one raw object is in memory.
+/// Builder of a package, object by object, so that at most one raw object is in memory.
 #[derive(Debug, Default)]
 pub struct PackageBuilder {
     name: String,
@@ -86,7 +86,7 @@ pub struct PackageBuilder {
 }
 
 impl PackageBuilder {
-    /// Starts with nothing of the package `name`.
+    /// Creates an empty builder of the package `name`.
     pub fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -94,7 +94,7 @@ impl PackageBuilder {
         }
     }
 
-    /// Returns true if `meta` belongs to the package and has a schema that matters.
+    /// Returns true if `meta` belongs to the package and has a schema that resolution uses.
     pub fn wants(&self, meta: &Meta) -> bool {
         match meta.schema.as_str() {
             schema::PACKAGE => meta.name == self.name,
@@ -111,7 +111,7 @@ impl PackageBuilder {
     /// Adds `meta` if the builder [wants](Self::wants) it; returns true if so.
     ///
     /// # Errors
-    /// [`ContentError`] if `meta` does not fit its schema.
+    /// [`ContentError`] if `meta` does not match its schema.
     pub fn add(&mut self, meta: &Meta) -> Result<bool, ContentError> {
         if !self.wants(meta) {
             return Ok(false);
@@ -128,12 +128,12 @@ impl PackageBuilder {
         match meta.schema.as_str() {
             schema::PACKAGE => {
                 let package: Package = typed(meta, &self.name)?;
-                self.footprint += kept(&key, &package);
+                self.footprint += of_entry(&key, &package);
                 self.package = Some(package);
             }
             schema::CHANNEL => {
                 let channel: Channel = typed(meta, &self.name)?;
-                self.footprint += kept(&key, &channel);
+                self.footprint += of_entry(&key, &channel);
                 self.channels.insert(
                     key,
                     Channel {
@@ -144,7 +144,7 @@ impl PackageBuilder {
             }
             schema::BUNDLE => {
                 let bundle: Bundle = typed(meta, &self.name)?;
-                self.footprint += kept(&key, &bundle);
+                self.footprint += of_entry(&key, &bundle);
                 self.bundles.insert(
                     key,
                     Bundle {
@@ -155,14 +155,14 @@ impl PackageBuilder {
             }
             _ => {
                 let deprecations: Deprecations = typed(meta, &self.name)?;
-                self.footprint += kept(&key, &deprecations);
+                self.footprint += of_entry(&key, &deprecations);
                 self.deprecations.insert(key, deprecations);
             }
         }
         Ok(true)
     }
 
-    /// The package as collected so far.
+    /// Returns the package collected so far.
     pub fn finish(self) -> PackageContent {
         PackageContent {
             name: self.name,

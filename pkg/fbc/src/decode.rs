@@ -1,6 +1,6 @@
-//! Reading a catalog file as a stream of metas.
+//! Decoder of a catalog file into a stream of metas.
 //!
-//! The text of one meta is cut out first, within the limits, and read then: memory is bounded by the largest.
+//! The text of a meta is cut out within the limits and then parsed: memory is bounded by the largest meta.
 
 use crate::error::DecodeError;
 use crate::{Meta, canonical, json};
@@ -8,20 +8,20 @@ use olm_yaml::{Frame, Frames};
 use serde_json::Value;
 use std::io::Read;
 
-/// Limits on a catalog file. Catalogs are foreign, so every file is bounded.
+/// Limits on a catalog file. Catalogs are untrusted, so every file is bounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Longest single meta, in bytes of its source. The values of a YAML document may take twice as much memory, but no more
-    /// than 32 times its own text and 4 MiB.
+    /// Maximum size of a meta, in bytes of its source. The values of a YAML document may take twice as much memory, but
+    /// no more than 32 times its own text and 4 MiB.
     pub max_meta_bytes: usize,
-    /// Deepest nesting of a meta; never more than [`olm_yaml::Limits::DEEPEST`].
+    /// Maximum nesting of a meta; never more than [`olm_yaml::Limits::DEEPEST`].
     pub max_depth: usize,
-    /// Most metas in one file.
+    /// Maximum number of metas in one file.
     pub max_documents: usize,
 }
 
 impl Default for Limits {
-    /// 32 MiB, 100 levels, a million metas.
+    /// Returns 32 MiB, 100 levels, a million metas.
     fn default() -> Self {
         Self {
             max_meta_bytes: 32 * 1024 * 1024,
@@ -32,27 +32,27 @@ impl Default for Limits {
 }
 
 /// Memory that the values of any YAML document may take, in bytes.
-const LEAST_MEMORY: usize = 4 << 20;
-/// Ratio of the memory of a YAML document's values to the length of its text, beyond [`LEAST_MEMORY`]. Short keys and values,
+const MIN_YAML_MEMORY: usize = 4 << 20;
+/// Ratio of the memory of a YAML document's values to the length of its text, beyond [`MIN_YAML_MEMORY`]. Short keys and values,
 /// the most costly that people write, take 25 times their text.
-const MEMORY_RATIO: usize = 32;
+const YAML_MEMORY_RATIO: usize = 32;
 
-/// Reads the metas of one catalog file, JSON values one after another or YAML documents; see [`olm_yaml::Frames`].
+/// Decodes the metas of one catalog file: consecutive JSON values or YAML documents; see [`olm_yaml::Frames`].
 ///
-/// No more than one meta is in memory at a time. The iterator ends after the first error. A YAML document
-/// without any content, such as a comment before the first `---`, is no meta.
+/// At most one meta is in memory. The iterator ends after the first error. A YAML document without content, such as a
+/// comment before the first `---`, is not a meta.
 pub fn decode<R: Read>(reader: R, limits: &Limits) -> Decoder<R> {
     let text_limits = olm_yaml::Limits {
         max_bytes: limits.max_meta_bytes,
         max_depth: limits.max_depth,
-        max_memory: limits.max_meta_bytes.saturating_mul(2).max(LEAST_MEMORY),
+        max_memory: limits.max_meta_bytes.saturating_mul(2).max(MIN_YAML_MEMORY),
     };
     Decoder {
         frames: Frames::new(reader, text_limits),
         text_limits,
         max_documents: limits.max_documents,
         documents: 0,
-        no_json: None,
+        json_error: None,
         ended: false,
     }
 }
@@ -70,21 +70,20 @@ pub fn decode_located<R: Read>(
     })
 }
 
-/// The iterator of [`decode`].
+/// Iterator returned by [`decode`].
 #[derive(Debug)]
 pub struct Decoder<R> {
     frames: Frames<R>,
     text_limits: olm_yaml::Limits,
     max_documents: usize,
     documents: usize,
-    /// Fault of the current document as JSON, while it is tried as YAML.
-    no_json: Option<DecodeError>,
+    /// JSON error of the current document, while it is tried as YAML.
+    json_error: Option<DecodeError>,
     ended: bool,
 }
 
 impl<R: Read> Decoder<R> {
-    /// The line, from 1, where the meta that was returned last starts; after an error, where the meta at
-    /// fault starts.
+    /// Returns the line, from 1, where the last returned meta starts; after an error, where the defective meta starts.
     pub fn line(&self) -> u64 {
         self.frames.line()
     }
@@ -98,12 +97,12 @@ impl<R: Read> Decoder<R> {
                 Frame::Json(text) => match json::fields(text) {
                     Ok(fields) => fields,
                     Err(error) => {
-                        // Braces speak for JSON, so that its fault tells more.
+                        // Braces indicate JSON, so the JSON error is more helpful.
                         let braces = text.starts_with(b"{");
                         if !self.frames.retry_as_yaml()? {
                             return Err(error);
                         }
-                        self.no_json = braces.then_some(error);
+                        self.json_error = braces.then_some(error);
                         continue;
                     }
                 },
@@ -116,7 +115,7 @@ impl<R: Read> Decoder<R> {
                     _ => return Err(DecodeError::NotAnObject),
                 },
             };
-            self.no_json = None;
+            self.json_error = None;
             if self.documents >= self.max_documents {
                 return Err(DecodeError::TooMany {
                     limit: self.max_documents,
@@ -129,12 +128,12 @@ impl<R: Read> Decoder<R> {
     }
 }
 
-/// The limits of one YAML document: a small text has no claim to the memory of a large one.
+/// Returns the limits of one YAML document: a small text may not use the memory of a large one.
 fn limits_of(text: &[u8], limits: &olm_yaml::Limits) -> olm_yaml::Limits {
     let claim = text
         .len()
-        .saturating_mul(MEMORY_RATIO)
-        .saturating_add(LEAST_MEMORY);
+        .saturating_mul(YAML_MEMORY_RATIO)
+        .saturating_add(MIN_YAML_MEMORY);
     olm_yaml::Limits {
         max_memory: limits.max_memory.min(claim),
         ..*limits
@@ -151,7 +150,7 @@ impl<R: Read> Iterator for Decoder<R> {
         let document = self.documents + 1;
         let next = self
             .advance()
-            .map_err(|fault| match self.no_json.take().unwrap_or(fault) {
+            .map_err(|fault| match self.json_error.take().unwrap_or(fault) {
                 fault @ (DecodeError::Read { .. } | DecodeError::TooMany { .. }) => fault,
                 fault => DecodeError::Document {
                     document,

@@ -35,35 +35,35 @@ pub enum DecodeError {
         /// The limit.
         limit: usize,
     },
-    /// The text of a meta is neither JSON nor YAML, or costs too much memory.
+    /// The text of a meta is neither JSON nor YAML, or takes too much memory.
     #[error(transparent)]
     Text(YamlError),
-    /// A meta is no object.
+    /// A meta is not an object.
     #[error("a meta must be an object")]
     NotAnObject,
-    /// Keys that differ in case only.
+    /// Keys differ in case only.
     #[error("duplicate keys for key {}: [{}]", olm_version::go_quote(key), keys.join(" "))]
     DuplicateKeys {
-        /// The key they share when case does not count.
+        /// The key in folded case.
         key: String,
         /// The keys as written.
         keys: Vec<String>,
     },
-    /// `schema`, `package` or `name` is no string.
+    /// `schema`, `package` or `name` is not a string.
     #[error(
         "expected value for key {} to be a string, got {found}",
         olm_version::go_quote(key)
     )]
     NotAString {
-        /// Which one.
+        /// The key.
         key: &'static str,
         /// JSON type of the value.
         found: &'static str,
     },
-    /// The fault is in this meta of the file.
+    /// Position of the defective meta in the file.
     #[error("meta {document} of the file")]
     Document {
-        /// Which meta, from 1.
+        /// Number of the meta, from 1.
         document: usize,
         /// Defect, with its own source.
         #[source]

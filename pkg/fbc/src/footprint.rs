@@ -1,7 +1,7 @@
-//! Memory that the typed content of a package takes, before and after it is parsed.
+//! Memory of the typed content of a package, before and after it is parsed.
 //!
-//! Texts such as `[0],[0]` or `{},{}` take some forty times their length once they are values. Whoever parses foreign
-//! content asks for the estimate first, and counts the content at what it takes.
+//! Texts such as `[0],[0]` or `{},{}` take some forty times their length as values. Parsers of untrusted content check
+//! the estimate first, and count the parsed content at its actual size.
 
 use std::mem::size_of;
 
@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use crate::{Bundle, Channel, DeprecationEntry, Deprecations, Entry, Package, Property};
 
-/// Memory that one value of a JSON text takes at least, in bytes: an entry of a channel is the largest.
+/// Minimum memory of one value of a JSON text, in bytes: an entry of a channel is the largest.
 const VALUE: u64 = 96;
-/// Memory that the allocator and a map's node add to one allocation, in bytes.
+/// Overhead of the allocator and a map's node per allocation, in bytes.
 const ALLOCATION: u64 = 16;
 
 /// Estimates the memory of the values of a JSON text from its length and the number of its values, in bytes. Reads the text
@@ -121,7 +121,7 @@ impl Footprint for Package {
 }
 
 /// Memory of a value that is kept in a map under a name, in bytes.
-pub(crate) fn kept<T: Footprint>(key: &String, value: &T) -> u64 {
+pub(crate) fn of_entry<T: Footprint>(key: &String, value: &T) -> u64 {
     key.below() + value.below() + size_of::<T>() as u64 + ALLOCATION
 }
 

@@ -1,24 +1,24 @@
-//! Which files of a catalog are not read: `.indexignore`.
+//! Ignore rules of a catalog's files: `.indexignore`.
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use std::path::Path;
 
-/// Longest `.indexignore`, in bytes.
+/// Maximum size of an `.indexignore`, in bytes.
 const MAX_TEXT: usize = 1024 * 1024;
-/// Most patterns over all `.indexignore` files of a catalog.
+/// Maximum number of patterns in all `.indexignore` files of a catalog.
 const MAX_PATTERNS: usize = 10_000;
 
-/// The patterns of all `.indexignore` files of a catalog. Works on text: nothing is looked up.
+/// Patterns of all `.indexignore` files of a catalog. Works on text and reads no files.
 #[derive(Debug, Clone, Default)]
 pub struct IndexIgnore {
-    /// Deeper folders come later, so that they have the last word.
+    /// Rules of deeper folders come later, so that they take precedence.
     rules: Vec<Rules>,
 }
 
 #[derive(Debug, Clone)]
 struct Rules {
-    /// The folder the patterns are scoped to: empty, or ending in a slash.
+    /// Folder to which the patterns apply: empty, or ending in a slash.
     folder: String,
     patterns: Gitignore,
 }
@@ -35,7 +35,7 @@ pub enum IgnoreError {
     /// The file has more than ten thousand patterns.
     #[error("the catalog has more than {MAX_PATTERNS} patterns in its .indexignore files")]
     TooMany,
-    /// A pattern does not parse.
+    /// A pattern cannot be parsed.
     #[error("{folder}.indexignore: pattern {pattern:?} is malformed")]
     Pattern {
         /// The folder that holds the file.
@@ -48,11 +48,11 @@ pub enum IgnoreError {
 }
 
 impl IndexIgnore {
-    /// Reads the patterns of (folder, text of its `.indexignore`) pairs. Folders are relative to the root of
-    /// the catalog, with `/` between names; the root is `""` or `"."`.
+    /// Parses (folder, text of its `.indexignore`) pairs. Folders are relative to the root of the catalog, with `/`
+    /// between names; the root is `""` or `"."`.
     ///
     /// # Errors
-    /// [`IgnoreError`] when a file is over a limit or a pattern does not parse.
+    /// [`IgnoreError`] if a file exceeds a limit or a pattern cannot be parsed.
     pub fn new<F, T>(files: impl IntoIterator<Item = (F, T)>) -> Result<Self, IgnoreError>
     where
         F: AsRef<str>,
@@ -107,7 +107,7 @@ impl IndexIgnore {
     /// matching pattern decides; a pattern that matches a folder covers everything below it. Empty names and `.` in the path do
     /// not count.
     pub fn is_ignored(&self, path: &str) -> bool {
-        // The matcher underneath refuses by a panic what is left with a slash in front.
+        // The underlying matcher panics on a remaining leading slash.
         let names: Vec<&str> = path
             .split('/')
             .filter(|name| !matches!(*name, "" | "."))

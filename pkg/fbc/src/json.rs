@@ -1,7 +1,7 @@
-//! One JSON object as the fields of a meta, made canonical while it is read.
+//! Decoder of a JSON object into the fields of a meta, canonical while it is read.
 //!
-//! No tree of values is built: each value is written to its place in the canonical text at once. If the keys of an object are
-//! not sorted, the object is put in order afterwards. Memory is twice the size of the text.
+//! No tree of values is built: each value is written to its place in the canonical text at once. If the keys of an
+//! object are not sorted, the object is sorted afterwards. Memory is twice the size of the text.
 
 use crate::canonical::{self, MAX_KEYS};
 use crate::error::DecodeError;
@@ -12,8 +12,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Returns the fields of the object in `text` with the canonical text of each value. Of a key that stands twice the
-/// last value counts.
+/// Returns the fields of the object in `text` with the canonical text of each value. The last value of a repeated key
+/// wins.
 pub(crate) fn fields(text: &[u8]) -> Result<Vec<(String, String)>, DecodeError> {
     let read = |text: &str| {
         let mut reader = serde_json::Deserializer::from_str(text);
@@ -21,7 +21,7 @@ pub(crate) fn fields(text: &[u8]) -> Result<Vec<(String, String)>, DecodeError> 
         reader.end().map(|()| fields)
     };
     olm_yaml::read_json(text, read).map_err(|source| match source.classify() {
-        // The text is JSON, but not of an object.
+        // The text is JSON but not an object.
         Category::Data if !text.starts_with(b"{") => DecodeError::NotAnObject,
         _ => DecodeError::Text(YamlError::Json { source }),
     })
@@ -54,10 +54,10 @@ impl<'de> Visitor<'de> for Fields {
     }
 }
 
-/// Appends the canonical text of the value that is read.
+/// Deserializer that appends the canonical text of a value.
 struct Canonical<'a> {
     out: &'a mut String,
-    /// Room for putting the members of an object in order; empty between two uses.
+    /// Buffer for sorting the members of an object; empty between two uses.
     scratch: &'a mut String,
 }
 
@@ -167,14 +167,14 @@ impl<'de> Visitor<'de> for Canonical<'_> {
     }
 }
 
-/// Sorts the members that fill `out` from `first` on. Of equal keys the last one counts.
+/// Sorts the members that fill `out` from `first` on. The last of equal keys wins.
 fn reorder(
     out: &mut String,
     scratch: &mut String,
     first: usize,
     members: &mut Vec<Member<'_>>,
 ) -> Option<()> {
-    // Later members come first among equals, so that the one that counts is kept.
+    // Later members come first among equals, so that the effective one is kept.
     members.sort_by(|a, b| a.key.cmp(&b.key).then(b.start.cmp(&a.start)));
     members.dedup_by(|later, kept| later.key == kept.key);
     scratch.clear();
@@ -189,7 +189,7 @@ fn reorder(
     Some(())
 }
 
-/// A key, borrowed when it has no escapes.
+/// Key, borrowed if it has no escapes.
 struct Key;
 
 impl<'de> DeserializeSeed<'de> for Key {

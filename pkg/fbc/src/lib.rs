@@ -1,9 +1,9 @@
 //! File-based catalogs: metas, packages, channels, bundles, deprecations, canonical blobs.
 //!
-//! [`decode`] turns any catalog file into [`Meta`]s whose blob is canonical: what is stored, served, hashed
-//! and parsed later is always that one form. [`IndexIgnore`] says which files of a catalog are not read.
-//! [`PackageContent`] is the typed graph of one package. [`validate()`] finds what authors of catalogs got wrong.
-//! Pure: readers come in as parameters, paths are only text.
+//! [`decode`] turns any catalog file into [`Meta`]s with a canonical blob: the only form that is stored, served, hashed
+//! and parsed later. [`IndexIgnore`] holds the rules of ignored files. [`PackageContent`] is the typed graph of one
+//! package. [`validate()`] finds the defects of a catalog. The crate is pure: readers are parameters, paths are only
+//! text.
 
 mod canonical;
 mod content;
@@ -25,4 +25,4 @@ pub use model::{
     Bundle, Channel, DeprecationEntry, Deprecations, Entry, Package, Property, Reference, VersionError,
     schema,
 };
-pub use validate::{Finding, Located, Rule, Severity, Validator, validate};
+pub use validate::{Finding, LocatedMeta, Rule, Severity, Validator, validate};

@@ -1,10 +1,10 @@
-//! The typed schemas that resolution reads. Fields that nothing reads are not kept: a package may hold a
-//! thousand bundles, each with a megabyte of descriptions.
+//! Typed schemas that resolution uses. Unused fields are dropped: a package may hold a thousand bundles, each with a
+//! megabyte of descriptions.
 
 use olm_version::{ParseError, VersionRelease};
 use serde::{Deserialize, Serialize};
 
-/// The schemas of a catalog that have a meaning here.
+/// Schemas with a meaning in resolution.
 pub mod schema {
     /// A package.
     pub const PACKAGE: &str = "olm.package";
@@ -16,14 +16,14 @@ pub mod schema {
     pub const DEPRECATIONS: &str = "olm.deprecations";
 }
 
-/// An `olm.package`.
+/// Object of schema `olm.package`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Package {
     /// The package's name.
     #[serde(default, deserialize_with = "or_default")]
     pub name: String,
-    /// The channel that older clients default to; resolution does not look at it.
+    /// Channel that older clients default to; resolution ignores it.
     #[serde(default, deserialize_with = "or_default")]
     pub default_channel: String,
     /// Description for people.
@@ -31,39 +31,39 @@ pub struct Package {
     pub description: String,
 }
 
-/// An `olm.channel`: bundles and the upgrade edges between them.
+/// Object of schema `olm.channel`: bundles and the upgrade edges between them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Channel {
     /// The channel's name, unique in the package.
     #[serde(default, deserialize_with = "or_default")]
     pub name: String,
-    /// Its bundles, each with the edges that lead to it.
+    /// Bundles of the channel, each with the edges that lead to it.
     #[serde(default, deserialize_with = "or_default")]
     pub entries: Vec<Entry>,
 }
 
-/// A bundle in a channel, with the edges that lead to it.
+/// Bundle in a channel, with the edges that lead to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Entry {
     /// The bundle's name; the bundle itself may be missing from the catalog.
     #[serde(default, deserialize_with = "or_default")]
     pub name: String,
-    /// The bundle it replaces; may name one that is no longer in the channel.
+    /// Replaced bundle; it may be missing from the channel.
     #[serde(
         default,
         deserialize_with = "or_default",
         skip_serializing_if = "String::is_empty"
     )]
     pub replaces: String,
-    /// Further bundles it replaces.
+    /// Further replaced bundles.
     #[serde(
         default,
         deserialize_with = "or_default",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub skips: Vec<String>,
-    /// The versions it replaces, as written; see `olm_version::SkipRange`.
+    /// Replaced versions, as written; see `olm_version::SkipRange`.
     #[serde(
         default,
         deserialize_with = "or_default",
@@ -72,32 +72,32 @@ pub struct Entry {
     pub skip_range: String,
 }
 
-/// An `olm.bundle`.
+/// Object of schema `olm.bundle`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Bundle {
     /// The bundle's name, unique in the package.
     #[serde(default, deserialize_with = "or_default")]
     pub name: String,
-    /// The image that holds its manifests.
+    /// Image with the manifests.
     #[serde(default, deserialize_with = "or_default")]
     pub image: String,
-    /// Its properties, without the ones that hold whole manifests.
+    /// Properties, without those that hold whole manifests.
     #[serde(default, deserialize_with = "kept_properties")]
     pub properties: Vec<Property>,
 }
 
-/// A property of a bundle.
+/// Property of a bundle.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Property {
     /// Type of the property, such as `olm.package`.
     #[serde(rename = "type")]
     pub type_: String,
-    /// Its value.
+    /// Value of the property.
     #[serde(default)]
     pub value: serde_json::Value,
 }
 
-/// An `olm.deprecations`.
+/// Object of schema `olm.deprecations`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deprecations {
     /// Deprecations, in the order written.
@@ -116,13 +116,13 @@ pub struct DeprecationEntry {
     pub message: String,
 }
 
-/// Names a package, a channel or a bundle.
+/// Reference to a package, channel or bundle.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reference {
-    /// The schema of what is named; see [`schema`].
+    /// Schema of the referenced object; see [`schema`].
     #[serde(default, deserialize_with = "or_default")]
     pub schema: String,
-    /// Its name; empty for the package itself.
+    /// Name of the referenced object; empty for the package itself.
     #[serde(default, deserialize_with = "or_default")]
     pub name: String,
 }
@@ -136,13 +136,13 @@ pub enum VersionError {
         /// The bundle.
         bundle: String,
     },
-    /// The `olm.package` property has another shape than a package name and a version.
+    /// The `olm.package` property does not consist of a package name and a version.
     #[error("error unmarshalling package property: {reason}")]
     Shape {
         /// Reason why the property does not decode.
         reason: String,
     },
-    /// The version, or the release, does not read.
+    /// The version or release cannot be parsed.
     #[error(transparent)]
     Parse(#[from] ParseError),
 }
@@ -155,14 +155,14 @@ struct PackageValue {
 }
 
 impl Bundle {
-    /// The property that gives a bundle its version.
+    /// Property with the version of a bundle.
     pub const PACKAGE_PROPERTY: &'static str = "olm.package";
 
-    /// The bundle's version and release. With `release_support` a `release` in the property counts, even an
-    /// empty one; else, and where there is none, build metadata that reads as a release is the release.
+    /// Returns the bundle's version and release. With `release_support`, a `release` in the property counts, even an
+    /// empty one. Otherwise, or without it, build metadata that parses as a release is the release.
     ///
     /// # Errors
-    /// [`VersionError`] when there is no version or it does not read.
+    /// [`VersionError`] if the version is missing or cannot be parsed.
     pub fn version_release(&self, release_support: bool) -> Result<VersionRelease, VersionError> {
         let property = self
             .properties
@@ -181,7 +181,7 @@ impl Bundle {
     }
 }
 
-/// Reads `null` as the empty value, as Go's decoder does.
+/// Deserializes `null` as the empty value, like Go's decoder.
 fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: serde::Deserializer<'de>,
@@ -190,8 +190,8 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// Properties that hold whole manifests or descriptions; nothing here reads them.
-const BULKY: [&str; 2] = ["olm.bundle.object", "olm.csv.metadata"];
+/// Properties with whole manifests or descriptions, which are never read.
+const DROPPED_PROPERTIES: [&str; 2] = ["olm.bundle.object", "olm.csv.metadata"];
 
 fn kept_properties<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Property>, D::Error> {
     #[derive(Deserialize)]
@@ -203,7 +203,7 @@ fn kept_properties<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<
     }
     let raw = Option::<Vec<Raw<'de>>>::deserialize(deserializer)?.unwrap_or_default();
     raw.into_iter()
-        .filter(|raw| !BULKY.contains(&raw.type_.as_ref()))
+        .filter(|raw| !DROPPED_PROPERTIES.contains(&raw.type_.as_ref()))
         .map(|raw| {
             let value = raw.value.map_or(Ok(serde_json::Value::Null), |value| {
                 serde_json::from_str(value.get())

@@ -132,7 +132,7 @@ fn schema_package_and_name_are_found_in_any_case() {
 fn keys_that_differ_in_case_only_are_refused() {
     let error = fault(r#"{"schema":"s","a":1,"A":2}"#, &Limits::default());
     assert_eq!(error.to_string(), r#"duplicate keys for key "a": [A a]"#);
-    // The same key written twice is no fault for Go's reader: the last value counts, in JSON as in YAML.
+    // Go's decoder accepts a repeated key: the last value wins, in JSON as in YAML.
     assert_eq!(blobs(r#"{"x":1,"x":2}"#), "{\"x\":2}\n");
     assert_eq!(blobs("x: 1\nx: 2\n"), "{\"x\":2}\n");
 }
@@ -248,7 +248,7 @@ fn a_package_is_collected_in_the_order_of_its_names() {
         .iter()
         .map(|b| (b.name.as_str(), b.image.as_str()))
         .collect();
-    // As files would sort: b-1.json before b.json.
+    // Files sort like this: b-1.json before b.json.
     assert_eq!(bundles, [("b-1", ""), ("b", "new")]);
     assert_eq!(content.bundles[0].properties.len(), 1, "manifests are not kept");
     assert_eq!(content.channels[0].entries[0].name, "b");

@@ -5,7 +5,7 @@
     reason = "tests fail by panicking and read files"
 )]
 
-use olm_fbc::{Finding, Limits, Located, Meta, Rule, Severity, Validator, decode_located, validate};
+use olm_fbc::{Finding, Limits, LocatedMeta, Meta, Rule, Severity, Validator, decode_located, validate};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ fn located(text: &str) -> Vec<(u64, Meta)> {
 
 fn findings(file: &str, text: &str) -> Vec<Finding> {
     let metas = located(text);
-    validate(metas.iter().map(|(line, meta)| Located {
+    validate(metas.iter().map(|(line, meta)| LocatedMeta {
         file,
         line: *line,
         meta,
@@ -131,7 +131,7 @@ fn large_graphs_cost_their_size() {
     let metas = located(&text);
     let start = Instant::now();
     let mut validator = Validator::default();
-    validator.add(Located {
+    validator.add(LocatedMeta {
         file: "a",
         line: 1,
         meta: &metas[0].1,
@@ -160,7 +160,7 @@ fn survey(root: &Path) -> (BTreeMap<&'static str, usize>, Vec<Finding>) {
             let reader = std::fs::File::open(&file).expect("a file");
             for meta in decode_located(reader, &Limits::default()) {
                 let (line, meta) = meta.expect("a sound meta");
-                validator.add(Located {
+                validator.add(LocatedMeta {
                     file: &name,
                     line,
                     meta: &meta,
@@ -213,7 +213,7 @@ fn real_catalogs_have_the_faults_they_are_known_for() {
     let known = stats["multiHeadChannels"].as_object().expect("an object");
     heads.sort();
     assert_eq!(heads, known.keys().cloned().collect::<Vec<_>>());
-    // Nothing else of what catalog tools refuse: they have built these catalogs.
+    // No other check of catalog tools: they have built these catalogs.
     others.sort();
     let expected = [
         "alibaba-cloud-csi-operator entry-stranded",

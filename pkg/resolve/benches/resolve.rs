@@ -1,8 +1,8 @@
-//! What a resolution costs: on long channels with many skips, and over several catalogs, with content that
-//! has to be read from its stored form (cold) and with content at hand (warm).
+//! Cost of a resolution: on long channels with many skips and over several catalogs, with content that must be read
+//! from its stored form (cold) and with content in memory (warm).
 //!
-//! With `OLM_VECTORS` the catalogs hold a real package, else one made up. Before anything is measured, the
-//! longest channel is resolved once and the kernel's peak of the process's memory is printed.
+//! With `OLM_VECTORS` the catalogs hold a real package, else a generated one. Before the measurements, the longest
+//! channel is resolved once and the peak of the process's memory is printed.
 #![expect(
     clippy::expect_used,
     clippy::disallowed_methods,
@@ -25,7 +25,7 @@ const CATALOGS: [i32; 3] = [1, 4, 16];
 /// The real package and the bundle installed of it.
 const REAL: &str = "argocd-operator";
 
-/// One channel in which every entry replaces the one before it and skips the hundred before that.
+/// Returns a channel in which every entry replaces its predecessor and skips the hundred entries before that.
 fn long(entries: usize) -> CatalogInput {
     let name = |at: usize| format!("p.v1.{at}.0");
     let bundle = |at: usize| Bundle {

@@ -1,4 +1,4 @@
-//! Changes of a spec that a suggestion is made of.
+//! Changes of a spec that a suggestion consists of.
 
 use crate::{CatalogInput, Request};
 use olm_version::go_quote;
@@ -94,7 +94,7 @@ impl Change {
         }
     }
 
-    /// The one catalog that this change leaves.
+    /// Returns the only catalog that remains after this change.
     pub(crate) fn only(&self) -> Option<&str> {
         match self {
             Self::SelectCatalog { catalog } => Some(catalog),
@@ -103,7 +103,7 @@ impl Change {
     }
 }
 
-/// The request and the catalogs as they are once `changes` have been made.
+/// Returns the request and the catalogs after `changes`.
 pub fn apply(
     changes: &[Change],
     request: &Request,

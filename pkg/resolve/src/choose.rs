@@ -1,4 +1,4 @@
-//! The choice between catalogs.
+//! Choice between catalogs.
 
 use crate::constraint;
 use crate::facts::{Candidate, CatalogFacts};
@@ -8,13 +8,13 @@ use crate::{Request, Rule, Selection, Trouble};
 use olm_fbc::Property;
 use olm_version::{VersionRelease, go_quote};
 
-/// The winner among the catalogs.
+/// Winner among the catalogs.
 pub(crate) struct Choice {
     /// Position in [`KnownCatalogs::facts`].
     pub(crate) winner: usize,
-    /// Position in its bundles.
+    /// Position among the bundles of the winner.
     pub(crate) bundle: usize,
-    /// The catalog whose deprecations are shown.
+    /// Catalog whose deprecations are shown.
     pub(crate) deprecation: usize,
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn installable<'f, 'a>(
     }
 }
 
-/// Chooses among everything that `question` selects.
+/// Chooses among the bundles that `question` selects.
 pub(crate) fn choose(known: &KnownCatalogs<'_>, question: &Question<'_>) -> Result<Choice, Trouble> {
     let selected = |name: &str| question.selects(name);
     let unread: Vec<&UnreadCatalog<'_>> = known
@@ -93,7 +93,7 @@ pub(crate) fn choose(known: &KnownCatalogs<'_>, question: &Question<'_>) -> Resu
             choose_ours(known, question, &unread)
         }
         Selection::Upstream => {
-            // Upstream stops at the first thing that is wrong on its walk.
+            // Upstream stops at the first error of its walk.
             let first = unread.first().copied();
             if read.is_some_and(|read| first.is_none_or(|first| read < first.position)) {
                 question.installed_version()?;
@@ -104,8 +104,8 @@ pub(crate) fn choose(known: &KnownCatalogs<'_>, question: &Question<'_>) -> Resu
     }
 }
 
-/// The catalog that the extension is installed from decides, as long as it is there. Else priority decides,
-/// then deprecation; what could not be read must not be able to change the choice.
+/// The catalog that the extension is installed from decides, as long as it exists. Otherwise priority decides, then
+/// deprecation. A catalog that cannot be read must not be able to change the choice.
 fn choose_ours(
     known: &KnownCatalogs<'_>,
     question: &Question<'_>,
@@ -148,7 +148,7 @@ fn choose_ours(
     }
 }
 
-/// Deprecation decides while walking, then priority; the last catalog that had a best bundle lends its
+/// Deprecation decides during the walk, then priority. The last catalog that had a best bundle supplies the
 /// deprecations.
 fn choose_upstream(known: &KnownCatalogs<'_>, question: &Question<'_>) -> Result<Choice, Trouble> {
     let mut kept: Vec<BestBundle<'_, '_>> = Vec::new();
@@ -182,8 +182,8 @@ fn choose_upstream(known: &KnownCatalogs<'_>, question: &Question<'_>) -> Result
     }
 }
 
-/// The property by which a bundle asks for something of others, where it is refused for that. Ours are looked
-/// at by whoever knows the cluster; upstream refuses them unseen.
+/// Returns the dependency property for which a bundle is refused. With our rules the caller checks dependencies against
+/// the cluster; upstream refuses them unseen.
 pub(crate) fn dependency(selection: Selection, properties: &[Property]) -> Option<&Property> {
     properties
         .iter()
@@ -191,7 +191,7 @@ pub(crate) fn dependency(selection: Selection, properties: &[Property]) -> Optio
         .find(|property| constraint::TYPES.contains(&property.type_.as_str()))
 }
 
-/// Upstream's sentence for no bundle, or for several.
+/// Returns upstream's sentence for no bundle, or for several.
 pub(crate) fn not_one(request: &Request, tied: &[&str]) -> Trouble {
     let upgrading = request.installed.as_ref().map(|installed| {
         format!(

@@ -3,9 +3,9 @@
 use olm_fbc::{PackageContent, schema};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The deprecations of a package: of itself, its channels and its bundles.
+/// Deprecations of a package, its channels and its bundles.
 ///
-/// Messages stand as written, with their own line ends.
+/// Messages are verbatim, with their own line ends.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeprecationInfo {
     /// Messages about the package.
@@ -17,7 +17,7 @@ pub struct DeprecationInfo {
 }
 
 impl DeprecationInfo {
-    /// Reads the deprecations of `content`. Only the first `olm.deprecations` blob counts.
+    /// Collects the deprecations of `content`. Only the first `olm.deprecations` blob counts.
     pub(crate) fn of(content: &PackageContent) -> Self {
         let mut info = Self::default();
         for entry in content.deprecations.iter().take(1).flat_map(|list| &list.entries) {
@@ -44,7 +44,7 @@ impl DeprecationInfo {
     }
 }
 
-/// The names of the bundles that `content` deprecates.
+/// Returns the names of the bundles that `content` deprecates.
 pub(crate) fn deprecated_bundles(content: &PackageContent) -> BTreeSet<&str> {
     content
         .deprecations

@@ -4,12 +4,12 @@ use crate::{Explanation, SelectorError};
 use olm_version::{ParseError, RangeError};
 use std::fmt;
 
-/// Failure of a resolution: upstream's sentence, then our sentence about what would help.
+/// Failure of a resolution: upstream's sentence, then our sentence about possible remedies.
 #[derive(Debug)]
 pub struct ResolveError {
     /// Cause of the failure.
     pub trouble: Trouble,
-    /// One sentence about existing and reachable bundles; empty if there is nothing to add.
+    /// Sentence about existing and reachable bundles; empty if there is nothing to add.
     pub hint: String,
     /// The reasoning.
     pub explanation: Box<Explanation>,
@@ -32,7 +32,7 @@ pub enum Trouble {
         /// Syntax error of the range; part of upstream's sentence.
         source: RangeError,
     },
-    /// The version of what is installed does not parse, so that no edge can be tested.
+    /// The version of the installed bundle does not parse, so no edge can be tested.
     #[error("error walking catalogs: error finding upgrade edges: {}: {source}",
         if *apart { "failed to parse installed bundle version and release" }
         else { "failed to get version and release of installed bundle" })]
@@ -56,15 +56,15 @@ pub enum Trouble {
         /// Reason why the catalog cannot be read.
         reason: String,
     },
-    /// The rules leave no bundle, or more than one.
+    /// The rules leave no bundle, or several.
     #[error("{sentence}")]
     NotOne {
         /// Upstream's sentence.
         sentence: String,
-        /// The catalogs that tie; empty when no bundle is left.
+        /// Tied catalogs; empty if no bundle is left.
         tied: Vec<String>,
     },
-    /// The version of the chosen bundle does not read.
+    /// The version of the chosen bundle does not parse.
     #[error(
         "error getting resolved bundle version for bundle {}: {source}",
         olm_version::go_quote(bundle)
@@ -75,7 +75,7 @@ pub enum Trouble {
         /// Syntax error of the version; part of upstream's sentence.
         source: olm_fbc::VersionError,
     },
-    /// The chosen bundle needs something that nothing provides.
+    /// No bundle or API meets a dependency of the chosen bundle.
     #[error(
         "validating bundle {0}: bundle {0} has a dependency declared via property {1} which is currently not supported",
         olm_version::go_quote(bundle),
@@ -98,19 +98,18 @@ impl ResolveError {
         }
     }
 
-    /// Always false: catalogs change by themselves, and a fault of the request is, as upstream, retried
-    /// until the request changes.
+    /// Always false: catalogs change by themselves, and a faulty request is retried until it changes, like upstream.
     pub fn terminal(&self) -> bool {
         false
     }
 
-    /// Upstream's sentence alone.
+    /// Returns upstream's sentence alone.
     pub fn head(&self) -> String {
         self.trouble.to_string()
     }
 }
 
-/// An error about which there is nothing more to say.
+/// Converts a failure without a hint.
 impl From<Trouble> for ResolveError {
     fn from(trouble: Trouble) -> Self {
         Self::new(trouble, String::new(), Explanation::default())
@@ -130,7 +129,7 @@ impl fmt::Display for ResolveError {
 
 impl std::error::Error for ResolveError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        // The source's text is part of the sentence already.
+        // The message already contains the text of the source.
         None
     }
 }

@@ -3,27 +3,27 @@
 use serde::Serialize;
 use std::fmt;
 
-/// The reasoning of one resolution.
+/// Reasoning of one resolution.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
-    /// Every catalog that was asked, by priority, then name.
+    /// Queried catalogs, by priority, then name.
     pub catalogs: Vec<CatalogExplanation>,
     /// Remarks beside the verdicts, in the order of the catalogs.
     pub notes: Vec<Note>,
 }
 
-/// The reasoning about one catalog.
+/// Reasoning about one catalog.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CatalogExplanation {
     /// The catalog's name.
     pub name: String,
-    /// Its priority; higher goes first.
+    /// Priority; higher precedes.
     pub priority: i32,
     /// Result for this catalog.
     pub outcome: CatalogOutcome,
-    /// Every bundle of the package, best first.
+    /// Bundles of the package, best first.
     pub candidates: Vec<CandidateVerdict>,
 }
 
@@ -52,7 +52,7 @@ pub enum CatalogOutcome {
         /// The catalog that won.
         by: String,
     },
-    /// Its best bundle is not looked at: the extension is installed from another catalog and stays with it.
+    /// Its best bundle is ignored: the extension is installed from another catalog and stays with it.
     Elsewhere {
         /// Its best bundle.
         bundle: String,
@@ -66,7 +66,7 @@ pub enum CatalogOutcome {
         /// The catalog that is waited for.
         by: String,
     },
-    /// Its best bundle is as good as another catalog's; nothing decides.
+    /// Its best bundle is as good as another catalog's; no rule decides.
     Tied {
         /// Its best bundle.
         bundle: String,
@@ -89,24 +89,24 @@ pub enum CatalogOutcome {
 pub struct CandidateVerdict {
     /// The bundle's name.
     pub bundle: String,
-    /// Its version (with release) where it reads.
+    /// Version with release, if it parses.
     pub version: Option<String>,
-    /// The first rule that ruled it out; none for the bundle that was chosen, and only for that.
+    /// First rule that excluded the bundle; none only for the chosen bundle.
     pub ruled_out: Option<Rule>,
     /// Least number of upgrades through the visible channels from the installed bundle: 0 for the installed bundle, 1 for a
     /// direct successor. None if no upgrades lead there, or if nothing is installed.
     pub steps: Option<usize>,
-    /// The bundle before it on a shortest way; none for what is reachable at once.
+    /// Predecessor on a shortest path; none for a direct successor.
     pub via: Option<String>,
 }
 
 impl CatalogExplanation {
-    /// The versions (names, where there is none) that are reachable at once, best first.
+    /// Returns the versions (or names) that are reachable directly, best first.
     pub fn reachable(&self) -> impl Iterator<Item = &str> {
         self.reached(|steps| steps <= 1)
     }
 
-    /// The versions (names, where there is none) that are reachable through others, best first.
+    /// Returns the versions (or names) that are reachable through others, best first.
     pub fn reachable_later(&self) -> impl Iterator<Item = &str> {
         self.reached(|steps| steps > 1)
     }
@@ -125,13 +125,13 @@ impl CatalogExplanation {
 pub enum Rule {
     /// The bundle is in none of the requested channels.
     NotInChannels,
-    /// Its version is outside the requested range, or does not read.
+    /// Its version is outside the requested range, or does not parse.
     OutOfRange,
     /// No edge of the visible channels leads from the installed bundle to this one.
     NotSuccessor,
     /// The bundle is deprecated, and another suitable bundle of the catalog is not.
     Deprecated,
-    /// Another suitable bundle of the catalog goes before it.
+    /// Another suitable bundle of the catalog precedes it.
     Lower,
     /// The bundle is the best of its catalog, but the extension is installed from another catalog and stays there.
     OtherCatalog,
@@ -151,12 +151,12 @@ pub enum Rule {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "note", rename_all = "camelCase")]
 pub enum Note {
-    /// The catalog that the extension was installed from is gone, is disabled or is no longer selected, so
-    /// that the extension may move to another.
+    /// The catalog that the extension was installed from is gone, disabled or no longer selected, so the extension may
+    /// move to another.
     Moved {
-        /// The catalog it was installed from.
+        /// Former catalog.
         from: String,
-        /// The catalog it is to be installed from; none when there is no bundle for it.
+        /// New catalog; none if no catalog has a suitable bundle.
         to: Option<String>,
     },
     /// A `skipRange` does not parse, so that it matches nothing.

@@ -1,5 +1,5 @@
-//! Facts about the package in one catalog that do not depend on the request. They are computed once, so that trying another
-//! request is cheap.
+//! Facts about the package in one catalog that do not depend on the request. They are computed once, so that other
+//! requests are cheap to try.
 
 use crate::deprecation::deprecated_bundles;
 use crate::installed_version::InstalledVersion;
@@ -9,7 +9,7 @@ use olm_version::{SkipRange, VersionRelease};
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-/// A bundle with what its catalog says of it. Channels are positions in the content's list.
+/// Bundle with the facts of its catalog. Channels are positions in the content's list.
 pub(crate) struct Candidate<'a> {
     pub(crate) bundle: &'a Bundle,
     pub(crate) version: Result<VersionRelease, VersionError>,
@@ -23,15 +23,15 @@ pub(crate) struct Candidate<'a> {
 }
 
 impl Candidate<'_> {
-    /// Its version, or its name where the version does not read.
+    /// Returns its version, or its name if the version does not parse.
     pub(crate) fn label(&self) -> String {
         self.version
             .as_ref()
             .map_or_else(|_| self.bundle.name.clone(), ToString::to_string)
     }
 
-    /// Better first: not deprecated, then higher version, then higher release, then those without a
-    /// readable version.
+    /// Orders better bundles first: not deprecated, then higher version, then higher release; bundles without a
+    /// parsable version come last.
     fn order(&self, other: &Self) -> Ordering {
         let by_version = match (&self.version, &other.version) {
             (Ok(mine), Ok(theirs)) => theirs.cmp_precedence(mine),
@@ -41,7 +41,7 @@ impl Candidate<'_> {
     }
 }
 
-/// An entry with a `skipRange` that reads.
+/// Entry with a valid `skipRange`.
 pub(crate) struct RangeEdge {
     /// Position of its channel.
     pub(crate) channel: usize,
@@ -50,11 +50,11 @@ pub(crate) struct RangeEdge {
     pub(crate) range: SkipRange,
 }
 
-/// A catalog that has the package.
+/// Catalog that has the package.
 pub(crate) struct CatalogFacts<'a> {
     pub(crate) catalog: &'a CatalogInput,
     pub(crate) content: &'a PackageContent,
-    /// Position of the catalog among those given.
+    /// Position of the catalog in the input.
     pub(crate) position: usize,
     /// Every bundle, best first.
     pub(crate) bundles: Vec<Candidate<'a>>,
@@ -114,7 +114,7 @@ impl<'a> CatalogFacts<'a> {
                     "" => None,
                     text => match text.parse::<SkipRange>() {
                         Ok(range) => Some(range),
-                        // It contains nothing, as upstream has it; but somebody meant something by it.
+                        // The range contains nothing, as in upstream; but its author meant something by it.
                         Err(error) => {
                             self.notes.push(Note::UnreadableSkipRange {
                                 catalog: self.catalog.name.clone(),
@@ -151,7 +151,7 @@ impl<'a> CatalogFacts<'a> {
         &self.catalog.name
     }
 
-    /// The names of channels by position.
+    /// Returns the names of channels by position.
     pub(crate) fn channel_names<'s>(&'s self, channels: &'s [usize]) -> impl Iterator<Item = &'a str> + 's {
         channels
             .iter()

@@ -1,6 +1,6 @@
-//! The successor that the spec holds back.
+//! Successor that the spec holds back.
 //!
-//! The resolution is repeated with each part of the spec left out in turn, the smallest part first. The result is therefore
+//! The resolution is repeated without each part of the spec in turn, the smallest part first. The result is therefore
 //! always a bundle that the relaxed spec would install.
 
 use crate::{CatalogInput, Request, Resolution, resolve};
@@ -8,7 +8,7 @@ use olm_version::go_quote as quote;
 use serde::Serialize;
 use std::fmt;
 
-/// A successor of the installed bundle that the spec holds back. `Display` is one sentence without a full stop.
+/// Successor of the installed bundle that the spec holds back. `Display` is one sentence without a full stop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HeldBack {
@@ -45,7 +45,7 @@ pub enum Hold {
     },
 }
 
-/// The successor that is held back, given what `request` is answered by; none when nothing is installed.
+/// Returns the successor that is held back, given the resolution of `request`; none if no bundle is installed.
 pub fn held_back(request: &Request, catalogs: &[CatalogInput], chosen: &Resolution) -> Option<HeldBack> {
     request.installed.as_ref()?;
     let range = request.version.clone().filter(|range| !range.is_empty());

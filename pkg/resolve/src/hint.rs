@@ -7,12 +7,12 @@ use crate::question::{CatalogQuery, Question};
 use crate::{Change, Note, Selection, Trouble, did_you_mean, reach, suggest};
 use olm_version::go_quote;
 
-/// Most bytes of the text.
+/// Maximum size of the text, in bytes.
 pub(crate) const LIMIT: usize = 1024;
-/// Most versions or channels that are named at one place.
-const NAMED: usize = 5;
+/// Maximum number of versions or channels named in one place.
+const MAX_NAMED: usize = 5;
 /// Most characters of a name that a catalog has made up.
-const NAME: usize = 80;
+const MAX_NAME: usize = 80;
 
 /// Returns the sentences to append to `trouble`, without the last full stop; empty if there are none.
 pub(crate) fn text(known: &KnownCatalogs<'_>, question: &Question<'_>, trouble: &Trouble) -> String {
@@ -30,14 +30,14 @@ pub(crate) fn text(known: &KnownCatalogs<'_>, question: &Question<'_>, trouble: 
     fit(&sentences)
 }
 
-/// The sentences in one text. When that is too long, what is cut is before the last: that says what to do.
+/// Joins the sentences. If the text is too long, sentences before the last are cut: the last one names the remedy.
 fn fit(sentences: &[String]) -> String {
-    const BETWEEN: &str = ". ";
-    let whole = sentences.join(BETWEEN);
+    const SEPARATOR: &str = ". ";
+    let whole = sentences.join(SEPARATOR);
     match sentences.split_last() {
         Some((last, before)) if whole.len() > LIMIT && last.len() <= LIMIT / 2 => {
-            let left = LIMIT - last.len() - BETWEEN.len();
-            format!("{}{BETWEEN}{last}", cut(before.join(BETWEEN), left))
+            let left = LIMIT - last.len() - SEPARATOR.len();
+            format!("{}{SEPARATOR}{last}", cut(before.join(SEPARATOR), left))
         }
         _ => cut(whole, LIMIT),
     }
@@ -108,7 +108,7 @@ fn others(known: &KnownCatalogs<'_>, question: &Question<'_>) -> Vec<String> {
         .collect()
 }
 
-/// One catalog and the question, as the tests below read them.
+/// Catalog and question, as the tests below read them.
 struct View<'v, 'a> {
     facts: &'v CatalogFacts<'a>,
     query: CatalogQuery<'v>,
@@ -149,7 +149,7 @@ fn nothing(known: &KnownCatalogs<'_>, question: &Question<'_>) -> Vec<String> {
             question,
         })
         .collect();
-    // The first test that says something is about the bundle that came closest.
+    // In this order the first test with a result concerns the bundle that came closest.
     let tests: [fn(&View<'_, '_>) -> Option<Finding>; 5] = [
         no_successor,
         missing_channel,
@@ -325,8 +325,8 @@ fn out_of_range(view: &View<'_, '_>) -> Option<Finding> {
     Some((vec![sentence], None))
 }
 
-/// The smallest change by which the bundle `wanted` is chosen; by which any is, when that one cannot be or
-/// when none is wanted.
+/// Returns the smallest change that makes the resolution choose the bundle `wanted`, or any bundle if that is
+/// impossible or none is wanted.
 fn change(known: &KnownCatalogs<'_>, question: &Question<'_>, wanted: Option<&str>) -> Option<String> {
     let changes = |wanted| {
         let changes = suggest::within(known, question.request, wanted)?;
@@ -349,31 +349,31 @@ fn change(known: &KnownCatalogs<'_>, question: &Question<'_>, wanted: Option<&st
     Some(format!("Smallest change: {}", changes(None)?))
 }
 
-/// A foreign name, shortened and quoted.
+/// Shortens and quotes an untrusted name.
 fn quote(name: &str) -> String {
     go_quote(&clip(name))
 }
 
 fn clip(name: &str) -> String {
-    if name.chars().count() <= NAME {
+    if name.chars().count() <= MAX_NAME {
         return name.to_owned();
     }
-    let head: String = name.chars().take(NAME).collect();
+    let head: String = name.chars().take(MAX_NAME).collect();
     format!("{head}...")
 }
 
-/// The first few of `items`, and how many more there are; none when there are none.
+/// Returns the first few of `items` and the number of further ones; none if there are none.
 fn list(items: impl Iterator<Item = String>) -> Option<String> {
     let items: Vec<String> = items.map(|item| clip(&item)).collect();
     let named = items
         .iter()
-        .take(NAMED)
+        .take(MAX_NAMED)
         .map(String::as_str)
         .collect::<Vec<_>>()
         .join(", ");
     match items.len() {
         0 => None,
-        count if count > NAMED => Some(format!("{named} and {} more", count - NAMED)),
+        count if count > MAX_NAMED => Some(format!("{named} and {} more", count - MAX_NAMED)),
         _ => Some(named),
     }
 }

@@ -1,15 +1,15 @@
-//! Which bundles may follow the installed one.
+//! Successors of the installed bundle.
 //!
-//! One edge is enough and edges are not followed further: an entry whose `replaces` or `skips` names the
-//! installed bundle, or whose `skipRange` contains its version. A bundle of the same version and release as
-//! the installed one may always stay, whatever its name.
+//! A single edge suffices, and edges are not followed further: an entry whose `replaces` or `skips` names the installed
+//! bundle, or whose `skipRange` contains its version. A bundle with the same version and release as the installed one
+//! may always stay, whatever its name.
 
 use crate::{Installed, Trouble};
 use olm_fbc::Entry;
 use olm_version::{SkipRange, VersionRelease};
 use std::cmp::Ordering;
 
-/// The installed bundle, with its version read.
+/// Installed bundle with its parsed version.
 #[derive(Debug, Clone)]
 pub(crate) struct InstalledVersion {
     pub(crate) name: String,
@@ -17,7 +17,7 @@ pub(crate) struct InstalledVersion {
 }
 
 impl InstalledVersion {
-    /// Reads the version of what is installed.
+    /// Parses the version of the installed bundle.
     pub(crate) fn read(installed: &Installed) -> Result<Self, Trouble> {
         let version = match &installed.release {
             Some(release) => VersionRelease::parse(&installed.version, release),

@@ -1,4 +1,4 @@
-//! Everything that is known for one resolution, whatever is asked.
+//! Facts for one resolution that are independent of the request.
 
 use crate::facts::{Candidate, CatalogFacts};
 use crate::installed_version::InstalledVersion;
@@ -7,15 +7,15 @@ use crate::{CatalogInput, CatalogLookup, Request, Selection, Trouble};
 use olm_version::go_quote;
 use std::cmp::Reverse;
 
-/// A catalog that nobody could read.
+/// Catalog that could not be read.
 pub(crate) struct UnreadCatalog<'a> {
     pub(crate) catalog: &'a CatalogInput,
-    /// Position of the catalog among those given.
+    /// Position of the catalog in the input.
     pub(crate) position: usize,
     pub(crate) reason: String,
 }
 
-/// Everything that is known for one resolution.
+/// Facts for one resolution.
 pub(crate) struct KnownCatalogs<'a> {
     /// Catalogs that have the package.
     pub(crate) facts: Vec<CatalogFacts<'a>>,
@@ -25,7 +25,7 @@ pub(crate) struct KnownCatalogs<'a> {
     pub(crate) unread: Vec<UnreadCatalog<'a>>,
 }
 
-/// The best bundle of a catalog.
+/// Best bundle of a catalog.
 #[derive(Clone, Copy)]
 pub(crate) struct BestBundle<'f, 'a> {
     /// Position in [`KnownCatalogs::facts`].
@@ -37,13 +37,13 @@ pub(crate) struct BestBundle<'f, 'a> {
 }
 
 impl<'a> KnownCatalogs<'a> {
-    /// Looks at `catalogs`: in the order given as upstream does, else by priority and name.
+    /// Collects the facts of `catalogs`: in the given order like upstream, else by priority and name.
     pub(crate) fn new(request: &Request, catalogs: &'a [CatalogInput]) -> Self {
         let mut ordered: Vec<&CatalogInput> = catalogs.iter().collect();
         if request.selection == Selection::Ours {
             ordered.sort_by_key(|catalog| (Reverse(catalog.priority), &catalog.name));
         }
-        // One that does not read is reported when it matters; see `choose`.
+        // Invalid bundles are reported when they matter; see `choose`.
         let installed = request
             .installed
             .as_ref()
@@ -83,7 +83,7 @@ impl<'a> KnownCatalogs<'a> {
         known
     }
 
-    /// The catalogs that offer a bundle, with the best of each.
+    /// Returns the best bundle of each catalog that offers one.
     pub(crate) fn bests<'f>(&'f self, question: &Question<'_>) -> Vec<BestBundle<'f, 'a>> {
         let best = |(at, facts): (usize, &'f CatalogFacts<'a>)| {
             let bundle = question.query(facts).best(facts)?;
@@ -102,7 +102,7 @@ impl<'a> KnownCatalogs<'a> {
             .collect()
     }
 
-    /// The catalog that the extension is installed from and stays with, if it is among those given.
+    /// Returns the catalog that the extension is installed from and stays with, if it is in the input.
     pub(crate) fn home<'q>(&self, question: &Question<'q>) -> Option<&'q str> {
         let request = question.request;
         let home = request.installed.as_ref()?.catalog.as_deref()?;
@@ -115,7 +115,7 @@ impl<'a> KnownCatalogs<'a> {
         (request.selection == Selection::Ours && question.selects(home) && given()).then_some(home)
     }
 
-    /// The catalog that the extension is installed from when it is not among those given any more.
+    /// Returns the catalog that the extension is installed from if it is no longer in the input.
     pub(crate) fn left_home<'q>(&self, question: &Question<'q>) -> Option<&'q str> {
         let home = question.request.installed.as_ref()?.catalog.as_deref()?;
         let ours = question.request.selection == Selection::Ours;

@@ -1,9 +1,9 @@
-//! Which bundle, and why: candidates, successors, ordering, catalogs' priority.
+//! Resolution of a bundle: candidates, successors, ordering, priority of catalogs.
 //!
-//! [`resolve`] is one pure function of what is asked for, what is installed and what the catalogs hold. It
-//! returns its reasoning ([`Explanation`]) with the answer and with the error alike; [`suggest`] says what to
-//! change in the spec to get a version that is not chosen. Where it departs from
-//! upstream on purpose is listed in `docs/deviations.md`, and [`Selection::Upstream`] turns that off.
+//! [`resolve`] is a pure function of the request, the installed bundle and the content of catalogs. It returns its
+//! reasoning ([`Explanation`]) with the result and with the error alike. [`suggest`] returns the changes of the spec
+//! that lead to a version that is not chosen. `docs/deviations.md` lists the deliberate deviations from upstream;
+//! [`Selection::Upstream`] disables them.
 
 mod change;
 mod choose;

@@ -1,16 +1,16 @@
-//! Near misses: names and versions that may have been meant.
+//! Near misses: names and versions that the user may have meant.
 
 use olm_version::VersionRelease;
 
-/// Most names or versions that are offered.
-const OFFERED: usize = 3;
+/// Maximum number of suggested names or versions.
+const MAX_SUGGESTIONS: usize = 3;
 /// Shortest name that counts as part of a longer one.
-const PART: usize = 3;
+const MIN_PART: usize = 3;
 
-/// The names that `wanted` may be a misspelling or a part of, the nearest first, at most three.
+/// Returns the names that `wanted` may be a misspelling or a part of, the nearest first, at most three.
 ///
-/// A name is near when one typing error in four characters, three at most, leads to it (an extra, missing, wrong or
-/// swapped character), or when it has `wanted` among its words.
+/// A name is near if one typing error per four characters, at most three, leads to it (an extra, missing, wrong or
+/// swapped character), or if it has `wanted` among its words.
 pub fn near_names<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let wanted = wanted.to_lowercase();
     let letters: Vec<char> = wanted.chars().collect();
@@ -20,13 +20,16 @@ pub fn near_names<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) ->
         .filter_map(|name| {
             let lower = name.to_lowercase();
             let errors = errors(&letters, &lower.chars().collect::<Vec<_>>(), limit);
-            let part = || (letters.len() >= PART && has_words(&lower, &wanted)).then_some(limit + 1);
+            let part = || (letters.len() >= MIN_PART && has_words(&lower, &wanted)).then_some(limit + 1);
             Some((errors.or_else(part)?, name))
         })
         .collect();
     near.sort_unstable();
     near.dedup();
-    near.into_iter().map(|(_, name)| name).take(OFFERED).collect()
+    near.into_iter()
+        .map(|(_, name)| name)
+        .take(MAX_SUGGESTIONS)
+        .collect()
 }
 
 /// Reports whether the words of `part` stand one after another in `name`.
@@ -40,8 +43,8 @@ fn has_words(name: &str, part: &str) -> bool {
     })
 }
 
-/// The number of typing errors between two words; none when there are more than `limit`. Only that part of the table is
-/// filled in that could stay within the limit, so that long names cost little.
+/// Returns the number of typing errors between two words; none if there are more than `limit`. Only the part of the
+/// table that could stay within the limit is computed, so that long names cost little.
 fn errors(a: &[char], b: &[char], limit: usize) -> Option<usize> {
     if a.len().abs_diff(b.len()) > limit {
         return None;
@@ -75,7 +78,7 @@ fn errors(a: &[char], b: &[char], limit: usize) -> Option<usize> {
     last.last().copied().filter(|errors| *errors <= limit)
 }
 
-/// The versions next to `wanted`, at most two lower and two higher ones, highest first.
+/// Returns the versions next to `wanted`, at most two lower and two higher ones, highest first.
 pub fn near_versions(wanted: &VersionRelease, present: &[VersionRelease]) -> Vec<VersionRelease> {
     let mut sorted: Vec<&VersionRelease> = present.iter().collect();
     sorted.sort_by(|a, b| b.cmp_precedence(a));
@@ -86,7 +89,7 @@ pub fn near_versions(wanted: &VersionRelease, present: &[VersionRelease]) -> Vec
     near.take(taken).cloned().collect()
 }
 
-/// `Did you mean ...?` of these names; none when there are none.
+/// Returns `Did you mean ...?` with these names; none if there are none.
 pub fn did_you_mean<S: AsRef<str>>(names: &[S]) -> Option<String> {
     let quoted: Vec<String> = names
         .iter()

@@ -1,4 +1,4 @@
-//! Builds the explanation of a resolution.
+//! Explanation of a resolution.
 
 use crate::choose::Choice;
 use crate::facts::CatalogFacts;
@@ -69,7 +69,7 @@ impl Verdict<'_> {
     }
 }
 
-/// The reasoning about every catalog of `known`.
+/// Returns the reasoning about every catalog of `known`.
 pub(crate) fn explanation(
     known: &KnownCatalogs<'_>,
     question: &Question<'_>,

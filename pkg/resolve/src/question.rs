@@ -1,15 +1,15 @@
-//! The question that every catalog is asked, and the verdict of each rule on a bundle.
+//! Request to every catalog, and the verdict of each rule on a bundle.
 
 use crate::facts::{Candidate, CatalogFacts};
 use crate::installed_version::InstalledVersion;
 use crate::{Request, Rule, Trouble};
 use olm_version::VersionRange;
 
-/// A request with its texts read.
+/// Request with parsed texts.
 pub(crate) struct Question<'a> {
     pub(crate) request: &'a Request,
     pub(crate) range: Option<VersionRange>,
-    /// The one catalog to look at; none for all.
+    /// The only catalog to consider; none for all.
     pub(crate) only: Option<&'a str>,
 }
 
@@ -40,7 +40,7 @@ impl<'a> Question<'a> {
         self.only.is_none_or(|only| only == name)
     }
 
-    /// The question as it is put to one catalog.
+    /// Returns the request to one catalog.
     pub(crate) fn query<'q>(&'q self, facts: &CatalogFacts<'_>) -> CatalogQuery<'q> {
         let wanted = &self.request.channels;
         let visible = || {
@@ -55,9 +55,9 @@ impl<'a> Question<'a> {
     }
 }
 
-/// The question as it is put to one catalog.
+/// Request to one catalog.
 pub(crate) struct CatalogQuery<'q> {
-    /// Which of the catalog's channels were asked for; none for all. They limit edges and bundles alike.
+    /// Requested channels of the catalog; none for all. They limit edges and bundles alike.
     visible: Option<Vec<bool>>,
     range: Option<&'q VersionRange>,
     anything_follows: bool,
@@ -92,7 +92,7 @@ impl CatalogQuery<'_> {
         self.anything_follows || candidate.stays || self.sees_any(&candidate.edges)
     }
 
-    /// The first rule that rules it out.
+    /// Returns the first rule that excludes the candidate.
     pub(crate) fn rule(&self, candidate: &Candidate<'_>) -> Option<Rule> {
         if !self.in_channels(candidate) {
             Some(Rule::NotInChannels)
@@ -105,7 +105,7 @@ impl CatalogQuery<'_> {
         }
     }
 
-    /// The best suitable bundle: its position in [`CatalogFacts::bundles`].
+    /// Returns the position of the best suitable bundle in [`CatalogFacts::bundles`].
     pub(crate) fn best(&self, facts: &CatalogFacts<'_>) -> Option<usize> {
         facts
             .bundles

@@ -1,24 +1,24 @@
-//! Which bundles can be reached from the installed one, and in how many upgrades.
+//! Bundles reachable from the installed one, and the number of upgrades to each.
 
 use crate::facts::CatalogFacts;
 use crate::question::CatalogQuery;
 use std::collections::{HashMap, VecDeque};
 
-/// Most tests of a version against a `skipRange`. A graph of ranges alone can ask for the square of its
-/// entries; what is beyond this is not found, which real catalogs are far from.
-const RANGE_TESTS: usize = 2_000_000;
+/// Maximum number of tests of a version against a `skipRange`. A graph of ranges can require the square of its entries;
+/// bundles beyond the limit count as unreachable. Real catalogs are far below it.
+const MAX_RANGE_TESTS: usize = 2_000_000;
 
 /// Last upgrade on the shortest path to a bundle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PathStep {
     /// Least number of upgrades to the bundle.
     pub(crate) count: usize,
-    /// The bundle before it, as a position; none for what is reachable at once.
+    /// Position of the predecessor; none for a direct successor.
     pub(crate) via: Option<usize>,
 }
 
-/// A shortest way to every bundle of `facts` through the channels that `query` shows, by position; all none
-/// when nothing is installed. `installed` is the name of what is.
+/// Returns a shortest path to every bundle of `facts` through the channels that `query` shows, by position; all none if
+/// no bundle is installed. `installed` is the name of the installed bundle.
 pub(crate) fn steps(
     facts: &CatalogFacts<'_>,
     query: &CatalogQuery<'_>,
@@ -63,7 +63,7 @@ pub(crate) fn steps(
             }
         }
         let Ok(version) = &candidate.version else { continue };
-        if tests > RANGE_TESTS {
+        if tests > MAX_RANGE_TESTS {
             continue;
         }
         tests += ranges.len();
@@ -78,7 +78,7 @@ pub(crate) fn steps(
     steps
 }
 
-/// The bundles that `replaces` or `skips` lead to, by what they lead from.
+/// Returns the bundles that `replaces` or `skips` lead to, by their predecessor.
 fn successors(facts: &CatalogFacts<'_>, query: &CatalogQuery<'_>) -> HashMap<usize, Vec<usize>> {
     let mut successors: HashMap<usize, Vec<usize>> = HashMap::new();
     let seen = facts.content.channels.iter().enumerate();
@@ -97,7 +97,7 @@ fn successors(facts: &CatalogFacts<'_>, query: &CatalogQuery<'_>) -> HashMap<usi
     successors
 }
 
-/// Takes `step` for the bundle at `at` unless there is one already; says whether it did.
+/// Sets `step` for the bundle at `at` unless it has one; returns whether it was set.
 fn set(steps: &mut [Option<PathStep>], at: usize, step: PathStep) -> bool {
     match steps.get_mut(at) {
         Some(slot @ None) => {

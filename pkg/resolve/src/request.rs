@@ -5,14 +5,14 @@ use olm_fbc::{PackageContent, Property};
 use olm_version::VersionRelease;
 use std::sync::Arc;
 
-/// Wishes of the spec, and the installed bundle.
+/// Request of the spec, and the installed bundle.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Request {
     /// The package.
     pub package: String,
-    /// The range of versions, as written; none or empty admits all.
+    /// Range of versions, as written; none or empty admits all.
     pub version: Option<String>,
-    /// The channels to choose from; empty admits all. They limit the upgrade edges, too.
+    /// Channels to choose from; empty admits all. They limit the upgrade edges, too.
     pub channels: Vec<String>,
     /// True if any version may follow the installed one (`upgradeConstraintPolicy: SelfCertified`).
     pub self_certified: bool,
@@ -22,7 +22,7 @@ pub struct Request {
     pub release_support: bool,
     /// Rule for the choice between catalogs.
     pub selection: Selection,
-    /// Packages of the catalogs that may have been meant, where none has this one; only the message names them.
+    /// Similar packages of the catalogs, if no catalog has this one; used in messages only.
     pub similar: Vec<String>,
 }
 
@@ -33,31 +33,30 @@ pub struct Installed {
     pub name: String,
     /// Its version, as recorded.
     pub version: String,
-    /// Its release when it was recorded apart from the version; an empty one means that there is none.
+    /// Release, if it was recorded separately from the version; empty if the bundle has none.
     pub release: Option<String>,
-    /// The catalog it came from, where that is known. As long as that catalog is among those given, the
-    /// extension stays with it.
+    /// Catalog of the installed bundle, if known. As long as that catalog is in the input, the extension stays with it.
     pub catalog: Option<String>,
 }
 
 /// Rules for the choice between catalogs; see `docs/deviations.md`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Selection {
-    /// Priority decides before deprecation; a catalog that cannot be read stops only what it could change; an
-    /// installed extension stays with its catalog.
+    /// Priority precedes deprecation; a catalog that cannot be read blocks only choices it could change; an installed
+    /// extension stays with its catalog.
     #[default]
     Ours,
     /// Upstream's rule (gate `UpstreamCatalogSelection`).
     Upstream,
 }
 
-/// A catalog that the extension may choose from. Those that are made unavailable or that its selector does
-/// not match are not given.
+/// Catalog that the extension may choose from. The input excludes unavailable catalogs and those that the selector does
+/// not match.
 #[derive(Debug, Clone)]
 pub struct CatalogInput {
     /// The catalog's name.
     pub name: String,
-    /// Higher goes first.
+    /// Priority; higher precedes.
     pub priority: i32,
     /// Result of the lookup of the package.
     pub lookup: CatalogLookup,
@@ -91,10 +90,10 @@ pub struct Resolution {
     pub properties: Vec<Property>,
     /// Deprecations of the package, its channels and its bundles.
     pub deprecation: DeprecationInfo,
-    /// Catalogs that could not be read, which could not have changed the choice, each with the reason.
+    /// Catalogs that could not be read and could not have changed the choice, each with the reason.
     pub left_out: Vec<(String, String)>,
-    /// The catalog that the installed bundle came from, when it is gone, disabled or no longer selected and the
-    /// extension therefore moves to another.
+    /// Catalog of the installed bundle, if it is gone, disabled or no longer selected, so that the extension moves to
+    /// another.
     pub moved_from: Option<String>,
     /// Reasons for this bundle and against every other one.
     pub explanation: Explanation,

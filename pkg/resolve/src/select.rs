@@ -1,4 +1,4 @@
-//! A whole resolution.
+//! Resolution of a request.
 
 use crate::choose::{Choice, Chosen, choose, installable};
 use crate::known_catalogs::KnownCatalogs;
@@ -8,10 +8,10 @@ use crate::{CatalogInput, CatalogOutcome, DeprecationInfo, Request, Resolution, 
 
 /// Chooses the bundle for `request` from `catalogs`.
 ///
-/// With [`Selection::Ours`](crate::Selection::Ours) the answer does not depend on the order of `catalogs`.
+/// With [`Selection::Ours`](crate::Selection::Ours) the result does not depend on the order of `catalogs`.
 ///
 /// # Errors
-/// [`ResolveError`] when there is no bundle, more than one, or not enough known to choose.
+/// [`ResolveError`] if there is no bundle, several, or too little known to choose.
 pub fn resolve(request: &Request, catalogs: &[CatalogInput]) -> Result<Resolution, ResolveError> {
     let question = Question::new(request, None)?;
     let known = KnownCatalogs::new(request, catalogs);

@@ -1,4 +1,4 @@
-//! Which catalogs an extension may choose from: a label selector.
+//! Label selector of catalogs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ pub enum Operator {
     In,
     /// The label has none of the values, or is absent.
     NotIn,
-    /// The label is there.
+    /// The label is present.
     Exists,
     /// The label is absent.
     DoesNotExist,
@@ -56,14 +56,14 @@ pub enum SelectorError {
     Value {
         /// The key.
         key: String,
-        /// Which value.
+        /// Index of the value.
         index: usize,
         /// The value.
         value: String,
         /// Description of the defect.
         reason: String,
     },
-    /// The number of values does not fit the operator.
+    /// The number of values does not match the operator.
     #[error("values: Invalid value: {values}: {reason}")]
     Count {
         /// The values, as a list in JSON.
@@ -74,10 +74,10 @@ pub enum SelectorError {
 }
 
 impl Selector {
-    /// Parses a selector given as its labels and its expressions (key, operator, values).
+    /// Parses a selector from its labels and its expressions (key, operator, values).
     ///
     /// # Errors
-    /// [`SelectorError`] for the first fault.
+    /// [`SelectorError`] for the first defect.
     pub fn new<'a>(
         labels: impl IntoIterator<Item = (&'a str, &'a str)>,
         expressions: impl IntoIterator<Item = (&'a str, &'a str, &'a [String])>,

@@ -1,8 +1,7 @@
-//! The smallest change of the spec by which a wanted version is chosen.
+//! Search for the smallest change of the spec that makes the resolution choose a wanted version.
 //!
-//! Every combination of changes that could matter for a wanted bundle is tried on what is known, the smallest
-//! first, and the first that succeeds is the answer. So it is sound, because it was tried, and minimal,
-//! because everything smaller was tried before.
+//! Every combination of changes that could matter for a wanted bundle is tried on the known facts, the smallest first.
+//! The result is sound, because it was tried, and minimal, because all smaller combinations were tried before.
 
 use crate::choose::{choose, dependency, installable};
 use crate::facts::{Candidate, CatalogFacts};
@@ -11,16 +10,16 @@ use crate::question::Question;
 use crate::{CatalogInput, Change, Request};
 use olm_version::VersionRelease;
 
-/// Most bundles for which changes are tried.
-const TARGETS: usize = 32;
+/// Maximum number of bundles for which changes are tried.
+const MAX_TARGETS: usize = 32;
 /// Most channels that are tried for one bundle.
-const CHANNELS: usize = 4;
+const MAX_CHANNELS: usize = 4;
 
-/// The smallest change by which [`resolve`](crate::resolve) chooses the version `wanted` (or the bundle of that
-/// name; any when none): empty when it does so already, none when no change of the spec is enough.
+/// Returns the smallest change by which [`resolve`](crate::resolve) chooses the version `wanted` (or the bundle of that
+/// name; any if none). Empty if it does so already, none if no change of the spec suffices.
 ///
-/// Of changes that are equally small, one that keeps the upgrade graph and the catalog is preferred.
-/// [`Change::WaitFor`] alone means that only a catalog that cannot be read may have it.
+/// Among equally small changes, one that keeps the upgrade graph and the catalog is preferred. [`Change::WaitFor`]
+/// alone means that only a catalog that cannot be read may have the version.
 pub fn suggest(request: &Request, catalogs: &[CatalogInput], wanted: Option<&str>) -> Option<Vec<Change>> {
     within(&KnownCatalogs::new(request, catalogs), request, wanted)
 }
@@ -31,7 +30,7 @@ pub(crate) fn within(
     request: &Request,
     wanted: Option<&str>,
 ) -> Option<Vec<Change>> {
-    let wanted = Wanted::new(wanted);
+    let wanted = Target::new(wanted);
     if succeeds(known, request, &[], &wanted) {
         return Some(Vec::new());
     }
@@ -50,7 +49,7 @@ pub(crate) fn within(
         .into_iter()
         .find(|(plan, target)| suits(request, plan, *target) && enough(plan));
     if let Some((plan, _)) = found {
-        // Another bundle than the one it was made for may need less of it.
+        // Another bundle may need fewer changes than the one for which the suggestion was made.
         let smaller = parts(&plan).into_iter().find(|part| enough(part));
         return Some(smaller.unwrap_or(plan));
     }
@@ -60,7 +59,7 @@ pub(crate) fn within(
 }
 
 /// Bundle that the suggested changes should lead to.
-enum Wanted<'a> {
+enum Target<'a> {
     Anything,
     Version {
         text: &'a str,
@@ -68,7 +67,7 @@ enum Wanted<'a> {
     },
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> Target<'a> {
     fn new(text: Option<&'a str>) -> Self {
         text.map_or(Self::Anything, |text| Self::Version {
             text,
@@ -76,7 +75,7 @@ impl<'a> Wanted<'a> {
         })
     }
 
-    /// A version without a release stands for any release of it.
+    /// Reports whether `candidate` is wanted. A version without a release stands for any of its releases.
     fn is(&self, candidate: &Candidate<'_>) -> bool {
         let Self::Version { text, version } = self else {
             return true;
@@ -94,7 +93,7 @@ impl<'a> Wanted<'a> {
 }
 
 /// Returns true if the resolution with `changes` chooses the wanted bundle.
-fn succeeds(known: &KnownCatalogs<'_>, request: &Request, changes: &[Change], wanted: &Wanted<'_>) -> bool {
+fn succeeds(known: &KnownCatalogs<'_>, request: &Request, changes: &[Change], wanted: &Target<'_>) -> bool {
     let mut amended = request.clone();
     for change in changes {
         change.amend(&mut amended);
@@ -120,7 +119,7 @@ fn suits(
     Question::new(&amended, None).is_ok_and(|question| question.query(facts).rule(candidate).is_none())
 }
 
-/// Every choice of some but not all of `changes`, the smallest first.
+/// Returns all proper subsets of `changes`, the smallest first.
 fn parts(changes: &[Change]) -> Vec<Vec<Change>> {
     let whole = (1_usize << changes.len()) - 1;
     let part = |chosen: usize| {
@@ -135,11 +134,11 @@ fn parts(changes: &[Change]) -> Vec<Vec<Change>> {
     parts
 }
 
-/// The bundles that could be chosen, those first that need the fewest changes.
+/// Returns the possible bundles, those that need the fewest changes first.
 fn targets<'f, 'a>(
     known: &'f KnownCatalogs<'a>,
     request: &Request,
-    wanted: &Wanted<'_>,
+    wanted: &Target<'_>,
 ) -> Vec<(&'f CatalogFacts<'a>, &'f Candidate<'a>)> {
     let question = Question::new(request, None).ok();
     let home = question.as_ref().and_then(|question| known.home(question));
@@ -164,11 +163,11 @@ fn targets<'f, 'a>(
         }
     }
     targets.sort_by_key(|(order, _)| *order);
-    targets.truncate(TARGETS);
+    targets.truncate(MAX_TARGETS);
     targets.into_iter().map(|(_, target)| target).collect()
 }
 
-/// Every combination of changes that could bring `candidate` forward, those preferred first within one size.
+/// Returns the combinations of changes that could lead to `candidate`, by size, then by preference.
 fn plans(
     known: &KnownCatalogs<'_>,
     request: &Request,
@@ -204,13 +203,13 @@ fn plans(
     plans
 }
 
-/// Lets the first none through, not a second.
+/// Returns a filter that passes each change, and none, once.
 fn distinct() -> impl FnMut(&Option<Change>) -> bool {
     let mut none = false;
     move |change| change.is_some() || !std::mem::replace(&mut none, true)
 }
 
-/// The changes of the channels that show `candidate`: those with an edge to it first, then by name.
+/// Returns the changes to channels that show `candidate`: those with an edge to it first, then by name.
 fn channels(request: &Request, facts: &CatalogFacts<'_>, candidate: &Candidate<'_>) -> Vec<Change> {
     let with_edge: Vec<&str> = facts.channel_names(&candidate.edges).collect();
     let without = facts.channel_names(&candidate.channels);
@@ -219,7 +218,7 @@ fn channels(request: &Request, facts: &CatalogFacts<'_>, candidate: &Candidate<'
         .iter()
         .copied()
         .chain(without)
-        .take(CHANNELS)
+        .take(MAX_CHANNELS)
         .map(ToOwned::to_owned)
         .collect();
     let mut changes = Vec::new();
@@ -236,7 +235,7 @@ fn channels(request: &Request, facts: &CatalogFacts<'_>, candidate: &Candidate<'
     changes
 }
 
-/// The range that holds this version alone; releases and build metadata do not count in ranges.
+/// Returns the range of this version alone; ranges ignore releases and build metadata.
 fn pin(version: &VersionRelease) -> String {
     let mut bare = version.version.clone();
     bare.build = semver::BuildMetadata::EMPTY;

@@ -88,7 +88,7 @@ fn the_part_of_the_spec_that_holds_it_is_named() {
             }
         ),
     );
-    // Without the range there is one already: the smaller change is named.
+    // Without the range a successor exists already: the smaller change is suggested.
     assert_eq!(
         held(Some("1.0.1"), Some("1.0.x"), &["stable"]),
         version("1.1.0", Hold::Version { range: range() }),

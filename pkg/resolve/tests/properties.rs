@@ -39,7 +39,7 @@ fn check(part: u32, law: fn(&Case)) {
     }
 }
 
-/// Whether `resolution` is what `wanted` names: a bundle's name, or a version with or without a release.
+/// Reports whether `resolution` is what `wanted` names: a bundle's name, or a version with or without a release.
 fn is_wanted(resolution: &Resolution, wanted: Option<&str>) -> bool {
     let Some(wanted) = wanted else { return true };
     if resolution.bundle == wanted {

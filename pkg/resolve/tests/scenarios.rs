@@ -33,7 +33,7 @@ struct Catalog {
     name: String,
     #[serde(default)]
     priority: i32,
-    /// Why it cannot be read; `down` for one that is not being served.
+    /// Reason why the catalog cannot be read; `down` for one that is not being served.
     unread: Option<String>,
     /// Bundles by name with their version.
     #[serde(default)]
@@ -219,7 +219,7 @@ fn scenarios_come_out_as_written() {
                 scenario.expect
             ));
         }
-        // Our choice does not depend on the order in which the catalogs are given.
+        // Our choice does not depend on the order of the catalogs.
         catalogs.reverse();
         if !scenario.request.upstream && outcome(&scenario, &catalogs) != found {
             wrong.push(format!(

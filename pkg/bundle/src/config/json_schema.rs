@@ -179,7 +179,7 @@ fn kubernetes() -> &'static Map<String, Value> {
         let mut definitions = generator.take_definitions(true);
         for (name, schema) in &mut definitions {
             if name.ends_with(".Quantity") || name.ends_with(".IntOrString") {
-                // Both forms are taken, and a number is what people write.
+                // Both forms are accepted, and users write numbers.
                 let text = schema.get("description").cloned();
                 *schema =
                     json!({"type": ["string", "number"], "description": text.unwrap_or_else(|| "".into())});

@@ -53,7 +53,7 @@ pub(crate) fn read(bundle: &Bundle, options: &RenderOptions) -> Result<Config, R
         .filter_map(Value::as_str)
         .map(ToOwned::to_owned)
         .collect();
-    // Their order means nothing, and must not make another revision.
+    // The order has no meaning and must not create another revision.
     watch_namespaces.sort_unstable();
     let deployment = input
         .get("deploymentConfig")
@@ -135,7 +135,7 @@ pub(crate) fn targets(
     config: &Config,
 ) -> Result<Vec<String>, RenderError> {
     if !config.watch_namespaces.is_empty() {
-        // The field is known only where the mode is supported.
+        // The field exists only if the mode is supported.
         return Ok(config.watch_namespaces.clone());
     }
     let targets = match &config.watch_namespace {

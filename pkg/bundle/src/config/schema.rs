@@ -1,7 +1,7 @@
 //! The schema of a bundle's configuration, and what is said when an input does not fit it.
 //!
-//! The texts, and which findings are shown together, are those of the validator that clients have seen until now, which is
-//! why they are not a library's; the library's verdict on the same schema is asked after them ([`super::verdict`]).
+//! The texts, and which findings are shown together, are those of the validator that clients have seen until now, which
+//! is why they are not a library's; the library's verdict on the same schema is asked after them ([`super::verdict`]).
 
 use serde_json::Value;
 
@@ -55,7 +55,7 @@ pub(super) fn check(bundle: &Bundle, options: &RenderOptions, input: &Value) -> 
     {
         deployment_config(value, &mut findings);
     }
-    // Only one unknown key of a level is named; upstream picks at random, we the first by name.
+    // Only one unknown key per level is named; upstream picks at random, we take the first by name.
     if let Some(key) = map.keys().find(|key| !known(key)) {
         findings.push(Finding::Text(format!("unknown field \"{key}\"")));
     }
@@ -63,7 +63,7 @@ pub(super) fn check(bundle: &Bundle, options: &RenderOptions, input: &Value) -> 
 }
 
 fn report(mut findings: Vec<Finding>) -> Result<(), String> {
-    // A single finding is followed down to where it is; beside others only its head is shown.
+    // A single finding is followed down to its location; beside others only its head is shown.
     while let [Finding::Nested(_)] = findings.as_slice() {
         if let Some(Finding::Nested(inner)) = findings.pop() {
             findings = inner;

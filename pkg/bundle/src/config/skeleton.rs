@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::WATCH_NAMESPACES;
 
-/// `spec.config` of a `ClusterExtension` as YAML, made from a schema of [`config_schema`](crate::config_schema()). Only what has
-/// to be given is not a comment.
+/// `spec.config` of a `ClusterExtension` as YAML, made from a schema of [`config_schema`](crate::config_schema()). Only
+/// what has to be given is not a comment.
 pub fn config_skeleton(schema: &Value) -> String {
     let title = schema
         .get("title")
@@ -42,7 +42,7 @@ pub fn config_skeleton(schema: &Value) -> String {
         "  inline: {} # the braces go as soon as something is set\n"
     };
     out.push_str(inline);
-    // What decides most comes first.
+    // The most decisive constraint comes first.
     let order = ["watchNamespace", WATCH_NAMESPACES, "deploymentConfig"];
     for (name, property) in order
         .iter()

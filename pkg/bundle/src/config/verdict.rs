@@ -1,7 +1,7 @@
 //! The verdict of the `jsonschema` library on a configuration.
 //!
-//! [`schema::check`](super::schema) comes first, for the words that clients know; this is what the schema that is handed out
-//! says. The two agree, as `tests/config_schema.rs` shows; were they not to, the stricter one counts.
+//! [`schema::check`](super::schema) comes first, for the words that clients know; this is what the schema that is
+//! handed out says. The two agree, as `tests/config_schema.rs` shows; were they not to, the stricter one counts.
 
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ pub(super) fn validate(bundle: &Bundle, options: &RenderOptions, input: &Value) 
         .into_iter()
         .filter(|mode| bundle.supports(*mode))
         .collect();
-    // Without one of the others the bundle is refused as such.
+    // A bundle that supports no other mode is rejected elsewhere.
     if modes.iter().all(|mode| *mode == InstallMode::MultiNamespace) {
         return Ok(());
     }

@@ -48,7 +48,7 @@ pub(super) fn field(before: &Node<'_>, after: &Node<'_>, passing: Option<Effect>
     nullable(old, new, &mut out);
     one_of(old, new, &mut out);
     let passes = |key: &str| passing.is_some_and(|passing| keywords::effect(key, before, after) <= passing);
-    // Those rules are named after the key they look at.
+    // Those rules are named after the key that they examine.
     out.retain(|(rule, _)| !passes(rule));
     unhandled(old, new, passes, &mut out);
     out

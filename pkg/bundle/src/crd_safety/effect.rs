@@ -5,7 +5,7 @@ use serde_json::Value;
 /// Effect of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Effect {
-    /// None: old and new schema have the same meaning.
+    /// Old and new schema have the same meaning.
     Same,
     /// More is allowed; nothing that was valid is refused.
     Looser,

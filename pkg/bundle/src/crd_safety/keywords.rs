@@ -1,8 +1,8 @@
 //! Effect of a changed schema key on objects and clients.
 //!
-//! Upstream refuses every change without a rule. Here a change passes if its effect is known and breaks neither objects nor
-//! clients: every valid object stays valid and reads the same, and no client sees a value of a new type, loses a default
-//! that it relied on, or loses its part of an object to server-side apply. docs/deviations.md argues each rule.
+//! Upstream refuses every change without a rule. Here a change passes if its effect is known and breaks neither objects
+//! nor clients: every valid object stays valid and reads the same, and no client sees a value of a new type, loses a
+//! default that it relied on, or loses its part of an object to server-side apply. docs/deviations.md argues each rule.
 
 use std::collections::BTreeSet;
 
@@ -104,7 +104,8 @@ fn format(old: &Value, is: Option<&Value>) -> Effect {
     looser_if(string && is_empty(is) && PLAIN_FORMATS.contains(&word(old.get("format"), "")))
 }
 
-/// If the field has a default, a null that the default used to replace would now stay.
+/// Reports the effect of `nullable`. If the field has a default, a null that the default used to replace would now
+/// stay.
 fn nullable(old: &Value, new: &Value) -> Effect {
     looser_if(truth(new.get("nullable")) && !has_default(old) && !has_default(new))
 }
@@ -156,7 +157,7 @@ fn additional(old: &Value, new: &Value) -> Effect {
         (Value::Null, Value::Object(_)) => looser_if(
             is_object(old) && !has_properties && !truth(old.get("x-kubernetes-preserve-unknown-fields")),
         ),
-        // What it held is kept whole; see `flattened below a field that keeps everything`.
+        // Its content is kept whole; see `flattened below a field that keeps everything`.
         (Value::Object(_), Value::Null) => looser_if(truth(new.get("x-kubernetes-preserve-unknown-fields"))),
         _ => Unsafe,
     }
@@ -203,9 +204,9 @@ fn map_type(old: &Value, new: &Value) -> Effect {
     }
 }
 
-/// Returns true if a removed field stays in the objects because its parent keeps unknown fields, so that only the field's checks
-/// go. False if the field has defaults, which would go too, or lists and maps that server-side apply merges by their own
-/// rules.
+/// Returns true if a removed field stays in the objects because its parent keeps unknown fields, so that only the
+/// field's checks go. False if the field has defaults, which would go too, or lists and maps that server-side apply
+/// merges by their own rules.
 pub(super) fn is_only_checks(schema: &Value) -> bool {
     match schema {
         Value::Object(map) => map.iter().all(|(key, value)| match key.as_str() {

@@ -20,7 +20,7 @@ pub(super) fn show(key: &str, value: Option<&Value>) -> String {
             let items: Vec<String> = items.iter().map(ToString::to_string).collect();
             format!("[]string{{{}}}", items.join(", "))
         }
-        // What a rule or an example says tells more than that it is there.
+        // The content of a rule or example tells more than its presence.
         Some(value) if matches!(key, "x-kubernetes-validations" | "example") => shortened(value),
         Some(Value::Array(_) | Value::Object(_)) => "<complex value>".to_owned(),
         Some(other) if pointer => format!("&{other}"),

@@ -23,17 +23,17 @@ pub(super) fn effect(key: &str, old: &Value, new: &Value) -> Effect {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let admits = |wide: &Value, narrow: &Value| covers(narrow, wide);
     let looser = match key {
-        // Each demand is one that was made before, or less.
+        // Each requirement existed before or is weaker.
         "allOf" => list(&is)
             .iter()
             .all(|now| list(&was).iter().any(|then| admits(now, then))),
-        // Whatever way there was to satisfy it is there still.
+        // Every former way to satisfy the requirement still exists.
         "anyOf" => list(&was)
             .iter()
             .all(|then| list(&is).iter().any(|now| admits(now, then))),
-        // What is forbidden was forbidden before.
+        // The forbidden values were forbidden before.
         "not" => admits(&was, &is),
-        // Of exactly one, more ways can mean less.
+        // With `oneOf`, more alternatives can allow less.
         _ => false,
     };
     if looser { Looser } else { Unsafe }
@@ -42,7 +42,7 @@ pub(super) fn effect(key: &str, old: &Value, new: &Value) -> Effect {
 /// Returns true if `wide` certainly admits every value that `narrow` admits.
 fn covers(narrow: &Value, wide: &Value) -> bool {
     let (old, new) = (flatten::flatten(narrow), flatten::flatten(wide));
-    // A restriction on another field is one that `narrow` does not make.
+    // A restriction of a field that only one of them has is a restriction that the other lacks.
     new.keys().all(|path| old.contains_key(path))
         && old.keys().all(|path| new.contains_key(path))
         && differences("", &old, &new, Some(Looser)).is_empty()

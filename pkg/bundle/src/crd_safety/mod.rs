@@ -1,11 +1,11 @@
 //! CRD upgrade safety: decides if a CRD may replace another without breaking existing objects.
 //!
-//! Every version present on both sides is compared field by field, and the versions served side by side are compared with each
-//! other, because objects are read and written through all of them. A change that only loosens a schema passes; a difference
-//! that no rule knows is refused.
+//! Every version present on both sides is compared field by field, and the versions served side by side are compared
+//! with each other, because objects are read and written through all of them. A change that only loosens a schema
+//! passes; a difference that no rule knows is refused.
 //!
-//! Findings of [`check`] are upstream's, word for word; [`Rules::Ours`] omits those that break nothing. One finding of our own
-//! needs more than schemas: [`unserved`] versions that are in use.
+//! Findings of [`check`] are upstream's, word for word; [`Rules::Ours`] omits those that break nothing. One finding of
+//! our own needs more than schemas: [`unserved`] versions that are in use.
 
 mod compare;
 mod effect;
@@ -78,7 +78,7 @@ pub fn check(old: &Value, new: &Value, rules: Rules) -> Vec<Finding> {
         }
     }
     if new.pointer("/spec/conversion/strategy").and_then(Value::as_str) != Some("Webhook") {
-        // Objects go both ways between versions, so that one may not allow more than the other.
+        // Objects are converted in both directions, so neither version may allow more than the other.
         let passing = ours.then_some(Effect::Same);
         served_pairs(&old_versions, &new_versions, passing, &mut out);
     }
@@ -181,8 +181,8 @@ fn is_kept(node: &flatten::Node<'_>, old: &flatten::Fields<'_>, new: &flatten::F
     false
 }
 
-/// Applies the rules to each field of `old`; a removed field is compared with an empty schema. With `passing`, changes up to that
-/// effect are omitted, and fields that only restrict are judged with the field that contains them.
+/// Applies the rules to each field of `old`; a removed field is compared with an empty schema. With `passing`, changes
+/// up to that effect are omitted, and fields that only restrict are judged with the field that contains them.
 fn differences(
     head: &str,
     old: &flatten::Fields<'_>,

@@ -1,7 +1,8 @@
 //! Versions that the cluster serves and a new CRD does not: whoever uses one is cut off.
 //!
-//! Schemas do not tell whether somebody does. The evidence is `status.storedVersions` and the field managers of the stored
-//! objects; reading those is up to the caller, who hands them in as [`Uses`]. Upstream lets every such version go.
+//! Schemas do not tell whether somebody does. The evidence is `status.storedVersions` and the field managers of the
+//! stored objects; reading those is up to the caller, who hands them in as [`Uses`]. Upstream lets every such version
+//! go.
 
 use std::collections::BTreeMap;
 
@@ -56,8 +57,8 @@ pub struct Served {
     pub warnings: Vec<String>,
 }
 
-/// The versions that `old` serves and `new` does not; `None` if there are none. A version that `new` lacks and objects may
-/// be stored in is left out: the rule `storedVersionRemoval` refuses it.
+/// The versions that `old` serves and `new` does not; `None` if there are none. A version that `new` lacks and objects
+/// may be stored in is left out: the rule `storedVersionRemoval` refuses it.
 pub fn unserved(old: &Value, new: &Value) -> Option<Unserved> {
     if !is_v1(old) || !is_v1(new) {
         return None;
@@ -71,7 +72,7 @@ pub fn unserved(old: &Value, new: &Value) -> Option<Unserved> {
         .filter(|(_, version)| is(version, "served"))
         .map(|(name, version)| (*name, *version))
         .collect();
-    // Being stored in the version that stays the storage version is no sign of use.
+    // Storage in the version that remains the storage version is no evidence of use.
     let dropped: BTreeMap<String, bool> = now
         .keys()
         .filter(|name| !will(name, "served") && (after.contains_key(*name) || !may_hold(name)))
@@ -271,14 +272,14 @@ mod tests {
             "{findings:?}"
         );
         assert_eq!((findings.len(), warnings.len()), (1, 0));
-        // The list keeps the names of versions of which no object is left.
+        // The list keeps the names of versions without remaining objects.
         let (findings, warnings) = judged(&old, &new, &objects(0));
         assert_eq!((findings.len(), warnings.len()), (0, 1));
-        // They go on being stored in it.
+        // Objects continue to be stored in it.
         let kept = crd(&[("v1alpha1", false, true), ("v1", true, false)], &[]);
         let (findings, warnings) = judged(&old, &kept, &objects(1));
         assert_eq!((findings.len(), warnings.len()), (0, 1));
-        // Another rule refuses that.
+        // Another rule rejects that.
         let gone = crd(&[("v1", true, true)], &[]);
         assert_eq!(unserved(&old, &gone), None);
         assert_eq!(check(&old, &gone, Rules::Ours)[0].rule, "storedVersionRemoval");

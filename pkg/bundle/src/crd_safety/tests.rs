@@ -82,7 +82,7 @@ fn served_versions_must_agree_unless_they_are_converted() {
         texts,
         ["v1 -> v2: ^.spec: type: type changed : \"object\" -> \"string\""]
     );
-    // What was so before is no fault of the upgrade.
+    // The upgrade is not to blame for earlier faults.
     assert!(check(&new, &new).is_empty());
     new["spec"]["conversion"] = json!({"strategy": "Webhook"});
     assert!(check(&old, &new).is_empty());
@@ -160,7 +160,7 @@ fn what_can_break_nothing_passes() {
                 json!({"additionalProperties": {"type": "object", "properties": {"x": {"type": "string"}, "y": {"type": "string"}}}}),
             ),
         ),
-        // All goes on being kept, only the checks go.
+        // All fields are still kept; only the checks are removed.
         (
             object(
                 json!({"properties": {"x": {"type": "object", "properties": {"y": {"type": "string", "enum": ["z"]}}}}}),
@@ -193,7 +193,7 @@ fn what_can_break_nothing_passes() {
             json!({"x-kubernetes-int-or-string": true}),
             json!({"x-kubernetes-int-or-string": true, "anyOf": [{"type": "integer"}, {"type": "string"}]}),
         ),
-        // What has a default is never missing.
+        // A field with a default is never missing.
         (
             object(json!({"properties": {"x": {"type": "string", "default": "d"}}})),
             object(json!({"properties": {"x": {"type": "string", "default": "d"}}, "required": ["x"]})),
@@ -234,7 +234,7 @@ fn what_can_break_something_does_not_pass() {
             json!({"type": "integer", "format": "int32"}),
             json!({"type": "integer"}),
         ),
-        // What is absent now reads differently, or not at all.
+        // An absent field now reads differently, or not at all.
         (
             json!({"type": "string"}),
             json!({"type": "string", "default": "x"}),
@@ -260,7 +260,7 @@ fn what_can_break_something_does_not_pass() {
             json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
             json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "additionalProperties": {"type": "string"}}),
         ),
-        // One more way can make two match.
+        // An additional alternative can make two match.
         (
             json!({"type": "string", "oneOf": [{"pattern": "^x"}]}),
             json!({"type": "string", "oneOf": [{"pattern": "^x"}, {"pattern": "x$"}]}),
@@ -273,7 +273,7 @@ fn what_can_break_something_does_not_pass() {
             json!({"type": "string", "anyOf": [{"pattern": "^x"}, {"pattern": "^y"}]}),
             json!({"type": "string", "anyOf": [{"pattern": "^x"}]}),
         ),
-        // Server-side apply takes the share of one away.
+        // Server-side apply removes the share of one owner.
         (
             json!({"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}),
             json!({"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "atomic"}),
@@ -282,7 +282,7 @@ fn what_can_break_something_does_not_pass() {
             json!({"type": "object", "properties": {"x": {"type": "string"}, "y": {"type": "string"}}}),
             json!({"type": "object", "properties": {"x": {"type": "string"}, "y": {"type": "string"}}, "x-kubernetes-map-type": "atomic"}),
         ),
-        // Required, and where unknown fields were kept it may be there already, as anything.
+        // The field is required; where unknown fields were kept, it may already exist with any value.
         (
             json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
             json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "required": ["x"],
@@ -336,7 +336,7 @@ fn versions_served_together_may_not_drift_apart() {
     };
     let old = of(&json!({"type": "string", "enum": ["x"]}));
     let new = of(&json!({"type": "string"}));
-    // What is written by v1 could not be written back by v1beta1.
+    // Values written by v1 could not be written back by v1beta1.
     let texts: Vec<String> = check(&old, &new).iter().map(ToString::to_string).collect();
     assert_eq!(
         texts,

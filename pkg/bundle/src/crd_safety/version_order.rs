@@ -8,7 +8,7 @@ pub(super) fn compare(left: &str, right: &str) -> Ordering {
         (Some(left), Some(right)) => left.cmp(&right),
         (Some(_), None) => Ordering::Greater,
         (None, Some(_)) => Ordering::Less,
-        // Names of no known form are in reverse alphabetical order, after Kubernetes' own rule.
+        // Names in other formats sort in reverse alphabetical order, by Kubernetes' own rule.
         (None, None) => right.cmp(left),
     }
 }

@@ -27,7 +27,7 @@ impl Waiver {
     pub fn covers(&self, finding: &Finding) -> bool {
         let field = field(finding);
         if self.rule == REMOVAL {
-            // A field that is gone is also compared with nothing, as is everything below it.
+            // A removed field is also compared with nothing, as is everything below it.
             return field == self.path
                 || field
                     .strip_prefix(&self.path)

@@ -170,7 +170,7 @@ fn string(node: &Node, text: &str, out: &mut Findings) {
         range(count(), least, most, ("character", "characters"), out);
     }
     if let Some(pattern) = &node.pattern {
-        // One that does not read was named when the schema was.
+        // A pattern that cannot be compiled was reported with the schema.
         if pattern.regex.as_ref().is_some_and(|regex| !regex.is_match(text)) {
             out.fault(format!(
                 "{} does not match the pattern {:?}",

@@ -1,14 +1,15 @@
 //! Validation of an object against a version of a CRD, with the API server's verdict on a write.
 //!
-//! A schema is compiled once ([`Schema::compile`]) and applied to many objects ([`Schema::check`]). Like the API server, it
-//! first drops unknown fields and meaningless nulls and fills in defaults; then it checks types, bounds, patterns, formats,
-//! `allOf` and the like, lists as sets and maps, embedded resources, and the CEL rules of `x-kubernetes-validations`.
+//! A schema is compiled once ([`Schema::compile`]) and applied to many objects ([`Schema::check`]). Like the API
+//! server, it first drops unknown fields and meaningless nulls and fills in defaults; then it checks types, bounds,
+//! patterns, formats, `allOf` and the like, lists as sets and maps, embedded resources, and the CEL rules of
+//! `x-kubernetes-validations`.
 //!
-//! A verdict has three values: valid, invalid, and unknown. A format, pattern or rule that the libraries cannot decide is
-//! named in [`Verdict::unknown`] and counts neither as fulfilled nor as broken.
+//! A verdict has three values: valid, invalid, and unknown. A format, pattern or rule that the libraries cannot decide
+//! is named in [`Verdict::unknown`] and counts neither as fulfilled nor as broken.
 //!
-//! Two things are left out: rules about a change (`oldSelf`), since nothing changes; and the API server's ratcheting, which
-//! admits an update of an invalid object as long as the invalid field stays the same.
+//! Two things are left out: rules about a change (`oldSelf`), since nothing changes; and the API server's ratcheting,
+//! which admits an update of an invalid object as long as the invalid field stays the same.
 
 mod compile;
 mod embedded;
@@ -93,7 +94,7 @@ impl Schema {
         judge::judge(&self.root, &object, &mut findings);
         unique::check(&self.root, &object, &mut findings);
         embedded::check(&self.root, &object, &mut findings);
-        // The API server does not ask rules of an object whose fields do not have their types.
+        // The API server skips the rules of an object whose fields have wrong types.
         if findings.faults.is_empty() {
             rules::check(&self.root, &object, &mut findings);
         }
@@ -161,7 +162,7 @@ enum Step<'a> {
 impl Step<'_> {
     fn append(&self, path: &mut String) {
         use std::fmt::Write as _;
-        // Writing to a text cannot fail.
+        // Writing to a String does not fail.
         let _ = match self {
             Self::Field(name) if path.is_empty() => write!(path, "{name}"),
             Self::Field(name) => write!(path, ".{name}"),

@@ -42,15 +42,15 @@ impl Num {
         }
     }
 
-    /// Returns true if the number is below `bound`, or above it with `above`; the bound itself counts only if it is exclusive.
-    /// For whole numbers a bound counts without its fraction.
+    /// Returns true if the number is below `bound`, or above it with `above`; the bound itself counts only if it is
+    /// exclusive. For whole numbers a bound counts without its fraction.
     pub(super) fn is_beyond(self, bound: Bound, above: bool) -> bool {
         let (value, limit) = match self {
             Self::Whole(_) => (self.float(), bound.value.trunc()),
             Self::Float(float) => (float, bound.value),
         };
         let ordering = match (self, to_whole(limit)) {
-            // Digits beyond those of a float count.
+            // Digits beyond the precision of a float count.
             (Self::Whole(whole), Some(limit)) => Some(whole.cmp(&limit)),
             _ => value.partial_cmp(&limit),
         };

@@ -101,7 +101,7 @@ impl Delicate {
             Additional::Of(child) => Some(&**child),
             _ => None,
         };
-        // Elements are reached through what holds them.
+        // Elements are reached through their container.
         for child in node.items.as_deref().into_iter().chain(additional) {
             holds |= self.collect(child, name);
         }
@@ -117,7 +117,7 @@ impl Delicate {
         mentions.into_iter().find_map(|mention| match mention {
             Mention::Field(name) => Some(name).filter(|name| self.values.contains(*name)),
             Mention::Call("_==_" | "_!=_" | "_+_", operands) => operands.into_iter().find(|name| {
-                // The variable of a loop can be anything; those of macros begin with an @.
+                // The variable of a loop can have any name; those of macros begin with an @.
                 let variable = !self.known.contains(*name) && !name.starts_with('@');
                 self.holders.contains(*name) || variable && !self.holders.is_empty()
             }),
@@ -191,7 +191,7 @@ fn environment() -> Arc<Env> {
     static ENVIRONMENT: OnceLock<Arc<Env>> = OnceLock::new();
     let made = ENVIRONMENT.get_or_init(|| {
         let mut environment = Env::stdlib();
-        // Without them such functions are unknown, and rules that call them undecided.
+        // Without this extension its functions would be unknown, and rules that call them undecidable.
         let _ = environment.add_extension(cel::extensions::strings);
         Arc::new(environment)
     });

@@ -53,8 +53,8 @@ impl Target {
 
 /// Plans the validation of stored objects before `new` replaces `old`, which is on the cluster.
 ///
-/// Objects are read in each version that stays served and whose schema changes in more than descriptions. Objects of the stored
-/// version are also validated against versions that are new, if versions differ in nothing but their names.
+/// Objects are read in each version that stays served and whose schema changes in more than descriptions. Objects of
+/// the stored version are also validated against versions that are new, if versions differ in nothing but their names.
 pub fn plan(old: &Value, new: &Value) -> Plan {
     let text = |crd: &Value, pointer: &str| {
         let found = crd.pointer(pointer).and_then(Value::as_str);
@@ -69,7 +69,7 @@ pub fn plan(old: &Value, new: &Value) -> Plan {
     let (before, after) = (versions(old), versions(new));
     let is = |version: &Value, key: &str| version.get(key).and_then(Value::as_bool).unwrap_or(false);
     let converts = text(new, "/spec/conversion/strategy") == "Webhook";
-    // Its schema is that of what is stored.
+    // The schema is that of the stored version.
     let mut served = before.iter().filter(|(_, version)| is(version, "served"));
     let stored = served
         .clone()

@@ -94,7 +94,7 @@ fn what_cannot_be_decided_is_named_once() {
         {"rule": "self.a =="}]});
     let compiled = Schema::compile(&broken);
     assert_eq!(compiled.unknown().len(), 2, "{:?}", compiled.unknown());
-    // A condition that nobody can decide makes its opposite undecided, too.
+    // The negation of an undecidable condition is undecidable, too.
     for key in ["not", "anyOf", "oneOf"] {
         let part = json!({"pattern": "(?<=x)y"});
         let part = if key == "not" {

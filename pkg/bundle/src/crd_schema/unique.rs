@@ -55,7 +55,7 @@ fn repeated(items: impl Iterator<Item = Value>, out: &mut Findings) {
     let mut seen = HashSet::new();
     let mut told = HashSet::new();
     for (at, item) in items.enumerate() {
-        // Keys of objects are sorted, so that equal values have equal texts.
+        // Object keys are sorted, so that equal values have equal texts.
         let text = item.to_string();
         if !seen.insert(text.clone()) && told.insert(text) {
             let step = Step::Index(at);

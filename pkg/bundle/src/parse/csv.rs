@@ -9,7 +9,7 @@ use crate::shape::{CSV, DEPLOYMENT_SPEC, shapes};
 /// Reads the fields that matter. Fields nobody knows are dropped, a known field of a wrong type is an
 /// error, in the words of upstream's converter.
 pub(super) fn csv(value: &Value) -> Result<Csv, String> {
-    // Fields that nothing here reads must have the right types too.
+    // Fields that are not used must have the right types, too.
     shapes().normalize(CSV, value)?;
     let root = Object::of(value)?;
     let metadata = root.object("metadata")?;

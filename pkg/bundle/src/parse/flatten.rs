@@ -167,7 +167,7 @@ mod tests {
             read(json!({"kind": "List", "items": [a.clone(), b.clone()]})),
             Ok(vec![a.clone(), b])
         );
-        // The items of a typed list need not say what they are; the kind of a list is not looked at.
+        // Items of a typed list may omit their kind; the kind of a list is ignored.
         assert_eq!(
             read(json!({"kind": "SecretList", "apiVersion": "v1", "items": [{"data": {}}, null]})),
             Ok(vec![

@@ -40,7 +40,7 @@ pub(super) fn check(files: &BTreeMap<String, Vec<u8>>) -> Result<(), ParseError>
     let Some(bytes) = files.get(ANNOTATIONS) else {
         return check_format(if files.contains_key(CHART) { "helm" } else { "" });
     };
-    // What does not read is told by those that need it.
+    // The reader of the annotations reports a file that cannot be parsed.
     let declared = yaml::document(bytes).ok().and_then(|value| {
         let annotation = value.get("annotations")?.get(FORMAT_LABEL)?;
         annotation.as_str().map(ToOwned::to_owned).or_else(|| {

@@ -47,7 +47,7 @@ const PACKAGE_ANNOTATION: &str = "operators.operatorframework.io.bundle.package.
 /// thing, as [`ParseError::Several`]. A bundle that is too large is not looked at any further.
 pub fn parse(files: &BTreeMap<String, Vec<u8>>) -> Result<Bundle, ParseError> {
     check_sizes(files)?;
-    // What is something else has nothing in it that could be right.
+    // A bundle in another format has nothing to validate.
     format::check(files)?;
     let mut wrong = Vec::new();
     let annotations = files.get(ANNOTATIONS).ok_or_else(|| ParseError::MissingFile {
@@ -59,7 +59,7 @@ pub fn parse(files: &BTreeMap<String, Vec<u8>>) -> Result<Bundle, ParseError> {
         .unwrap_or_default();
     let mut found = Manifests::default();
     found.read(files, &mut wrong)?;
-    // Whatever else is wrong comes first: a file that cannot be read may have held it.
+    // Other errors come first: an unreadable file may have contained the object.
     if found.csv.is_none() && wrong.is_empty() {
         wrong.push(ParseError::NoCsv);
     }

@@ -30,7 +30,7 @@ pub(super) fn merge(csv: &mut Csv, path: &str, file: Option<&[u8]>) -> Result<()
             "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {detail}"
         ))
     })?);
-    // A list without elements is a nil slice in Go.
+    // An empty list is a nil slice in Go.
     let text = if all.is_empty() {
         "null".to_owned()
     } else {
@@ -97,7 +97,7 @@ fn added(value: &Value) -> Result<Vec<String>, String> {
             let kind = match field("type") {
                 None => String::new(),
                 Some(Value::String(kind)) => kind.clone(),
-                // YAML's scalars become texts where a text is wanted.
+                // YAML scalars become text where text is expected.
                 Some(scalar @ (Value::Number(_) | Value::Bool(_))) => scalar.to_string(),
                 Some(other) => {
                     return Err(mismatch(
@@ -155,7 +155,7 @@ mod tests {
                 assert!(error.starts_with(&head), "{annotation} {file:?}: {error}");
             }
         }
-        // What is right stays as it is written, unless there is a file.
+        // Valid annotations stay as written, unless there is a file.
         let spaced = "[ {\"value\" : 1.0, \"type\": \"a\"} ]";
         assert_eq!(merged(Some(spaced), None).unwrap().as_deref(), Some(spaced));
         assert_eq!(merged(Some(spaced), Some("")).unwrap().as_deref(), Some(spaced));

@@ -181,7 +181,7 @@ fn other_formats_are_named() {
         );
         assert!(error.terminal());
     }
-    // A chart has no annotations, and nothing else of it is looked at.
+    // A chart has no annotations, and its other files are ignored.
     let chart = parse(&files(&[("Chart.yaml", ""), ("manifests/sub/x", "")])).unwrap_err();
     assert!(chart.to_string().contains("\"helm\"") && chart.terminal());
     assert!(check_format("teapot").is_err() && check_format(" registry+v1\n").is_ok());

@@ -136,7 +136,7 @@ fn handing_out(object: &Value, objects: &[Value], escalation: Escalation) -> Vec
     match text(object, "/kind") {
         kind @ ("Role" | "ClusterRole") => {
             let scope = scope(object, kind == "Role");
-            // What an aggregated role will grant is not known beforehand.
+            // The rights of an aggregated role are not known beforehand.
             let aggregated = object.get("aggregationRule").is_some_and(|rule| !rule.is_null());
             if escalation == Escalation::Verbs || aggregated {
                 let plural = Resource::of_kind(kind).plural;
@@ -161,7 +161,7 @@ fn handing_out(object: &Value, objects: &[Value], escalation: Escalation) -> Vec
                         || text(other, "/metadata/namespace") == text(object, "/metadata/namespace"))
                     && other.get("aggregationRule").is_none_or(Value::is_null)
             };
-            // Whoever may write the role by having its rights may bind it for the same reason.
+            // Whoever may write the role because they have its rights may bind it for the same reason.
             if escalation == Escalation::Rules && objects.iter().any(is_bound) {
                 return Vec::new();
             }
@@ -177,7 +177,7 @@ fn reduce(mut rules: Vec<RequiredRule>) -> Vec<RequiredRule> {
     rules.retain(|required| !required.rule.is_empty());
     rules.sort();
     rules.dedup();
-    // Every rule is held against every other; real bundles have a few hundred.
+    // Compares every pair of rules; real bundles have a few hundred.
     if rules.len() > MAX_REDUCED {
         return rules;
     }

@@ -17,7 +17,7 @@ impl Resource {
     pub fn of_kind(kind: &str) -> Self {
         let namespaced = match kind {
             "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration" | "Namespace" => false,
-            // The autoscaler is rendered without a namespace, yet it lives in one.
+            // The autoscaler is rendered without a namespace, but it is namespaced.
             "Deployment" | "Issuer" | "Certificate" | "VerticalPodAutoscaler" => true,
             _ => scope_of(kind) != Some(KindScope::Cluster),
         };

@@ -18,7 +18,7 @@ pub(super) fn manifests(context: &Context<'_>) -> Vec<Value> {
             if scope_of(kind) == Some(Scope::Namespaced)
                 && let Value::Object(map) = &mut object
             {
-                // Metadata that are null stay null, as upstream leaves them.
+                // Null metadata stay null, as in upstream.
                 let metadata = map.entry("metadata").or_insert_with(|| json!({}));
                 if let Value::Object(metadata) = metadata {
                     metadata.insert("namespace".to_owned(), context.namespace.into());

@@ -71,7 +71,7 @@ impl Shapes {
                 Value::Object(_),
             )
             | (Shape::Named(name), _) => self.normalize(name, value),
-            // Whatever is neither of the two is read as nothing.
+            // Other values are read as null.
             (Shape::NamedOrList(_) | Shape::NamedOrTexts(_), _) => Ok(Value::Null),
             (Shape::NamedOrBool(_), _) => Err("boolean or JSON schema expected".to_owned()),
             (

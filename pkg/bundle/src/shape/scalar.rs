@@ -27,7 +27,7 @@ pub(super) fn convert(shape: &Shape, value: &Value) -> Result<Value, String> {
         (Shape::Time, _) => time(value),
         (Shape::Bytes, Value::String(text)) => bytes(text).map(Value::String),
         (Shape::Bytes, _) => Err(format!("cannot restore slice from {}", go_kind(value))),
-        // Go converts integers to texts, as if they were characters; only this case has a text of its own.
+        // Go converts integers to text as if they were characters; only this case has a text of its own.
         (Shape::Str, Value::Number(number)) if !number.is_f64() => {
             Err("cannot convert int64 to string".to_owned())
         }

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use olm_fbc::{Limits, Located, Validator, decode, decode_located};
+use olm_fbc::{Limits, LocatedMeta, Validator, decode, decode_located};
 
 fuzz_target!(|data: &[u8]| {
     let limits = Limits { max_meta_bytes: 4096, max_depth: 20, max_documents: 50 };
@@ -14,7 +14,7 @@ fuzz_target!(|data: &[u8]| {
         before = line;
         let again = decode(meta.blob.as_slice(), &Limits::default()).collect::<Result<Vec<_>, _>>();
         assert_eq!(again.expect("canonical JSON"), [meta.clone()]);
-        validator.add(Located { file: "catalog", line, meta: &meta });
+        validator.add(LocatedMeta { file: "catalog", line, meta: &meta });
     }
     validator.finish();
 });

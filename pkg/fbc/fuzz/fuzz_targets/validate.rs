@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use olm_fbc::{Limits, Located, Meta, decode, validate};
+use olm_fbc::{Limits, LocatedMeta, Meta, decode, validate};
 
 fuzz_target!(|data: &[u8]| {
     let texts: Vec<String> = data
@@ -20,6 +20,6 @@ fuzz_target!(|data: &[u8]| {
         .iter()
         .flat_map(|text| decode(text.as_bytes(), &Limits::default()).flatten())
         .collect();
-    let run = || validate(metas.iter().map(|meta| Located { file: "a", line: 1, meta }));
+    let run = || validate(metas.iter().map(|meta| LocatedMeta { file: "a", line: 1, meta }));
     assert_eq!(run(), run());
 });

@@ -1,4 +1,4 @@
-//! Bundles: name, version, properties, images.
+//! Validation of bundles: name, version, properties, images.
 
 use super::facts::{BundleFacts, Name, PackageFacts};
 use super::finding::Rule;
@@ -68,7 +68,7 @@ fn check_images(
     }
 }
 
-/// The rules about the bundles of a package among themselves.
+/// Applies the rules that relate the bundles of a package.
 pub(super) fn check(facts: &PackageFacts, package: &str, report: &mut Report) {
     let listed: HashSet<Name> = facts
         .channels

@@ -1,4 +1,4 @@
-//! Channels: their entries, and the upgrade graph that these make.
+//! Validation of channels: entries and upgrade graph.
 
 use super::facts::{ChannelFacts, Name, PackageFacts};
 use super::finding::Rule;
@@ -83,7 +83,7 @@ pub(super) fn add(facts: &mut PackageFacts, meta: &Meta, place: Place, report: &
                 format!("{of} is listed twice"),
                 "list each bundle once",
             );
-            // The graph is that of both together.
+            // The graph covers both together.
             if let Some(kept) = channel.replaces.get_mut(at) {
                 *kept = kept.or(replaces);
             }
@@ -171,7 +171,7 @@ impl ChannelFacts {
             cyclic.extend(cycle);
         }
         for knot in graph
-            .knots()
+            .strongly_connected()
             .iter()
             .filter(|knot| !knot.iter().any(|node| cyclic.contains(node)))
         {
@@ -201,16 +201,16 @@ impl ChannelFacts {
             let hint = "let one of them replace or skip the others, or move them to other channels";
             add(Rule::ChannelHeadMultiple, message, hint);
         }
-        let stranded: Vec<usize> = graph
-            .stranded(&heads)
+        let unreachable: Vec<usize> = graph
+            .unreachable(&heads)
             .into_iter()
             .filter(|node| !cyclic.contains(node))
             .collect();
-        if !stranded.is_empty() {
+        if !unreachable.is_empty() {
             let message = format!(
                 "channel {quoted} has {} stranded entries, to which no replaces leads from the head: {}",
-                stranded.len(),
-                list(&stranded)
+                unreachable.len(),
+                list(&unreachable)
             );
             add(
                 Rule::EntryStranded,

@@ -1,4 +1,4 @@
-//! Deprecations: that each names one thing that exists, once.
+//! Validation of deprecations: each must name one existing object, once.
 
 use super::facts::{DeprecationsFacts, Name, PackageFacts};
 use super::finding::Rule;

@@ -4,10 +4,10 @@ use super::report::Place;
 use olm_version::VersionRelease;
 use std::collections::{BTreeMap, HashMap};
 
-/// A name, by its number in [`Names`].
+/// Name, as its number in [`Names`].
 pub(super) type Name = usize;
 
-/// The names of bundles in one package; each is kept once, however many entries mention it.
+/// Interned names of the bundles of a package.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     numbers: HashMap<String, Name>,
@@ -29,7 +29,7 @@ impl Names {
         self.texts.get(number).map_or("", String::as_str)
     }
 
-    /// Up to twenty names in order, and how many more there are.
+    /// Returns up to twenty names in order, and the number of further ones.
     pub(super) fn list(&self, numbers: impl IntoIterator<Item = Name>) -> String {
         let mut texts: Vec<&str> = numbers.into_iter().map(|number| self.text(number)).collect();
         texts.sort_unstable();
@@ -48,16 +48,16 @@ impl Names {
 #[derive(Debug, Default)]
 pub(super) struct PackageFacts {
     pub(super) names: Names,
-    /// Each `olm.package` with its default channel.
+    /// `olm.package` objects with their default channels.
     pub(super) definitions: Vec<(Place, String)>,
     pub(super) channels: Vec<ChannelFacts>,
     pub(super) bundles: Vec<BundleFacts>,
     pub(super) deprecations: Vec<DeprecationsFacts>,
     /// First place that names the package.
     pub(super) first: Option<Place>,
-    /// The first bundle whose image has no digest, and how many there are.
+    /// First bundle whose image has no digest, and the number of such bundles.
     pub(super) by_tag: Option<(Place, usize)>,
-    /// The schemas that are not known here, where each comes first, and how often.
+    /// Unknown schemas with their first place and number.
     pub(super) unknown: BTreeMap<String, (Place, usize)>,
 }
 
@@ -66,7 +66,7 @@ pub(super) struct PackageFacts {
 pub(super) struct ChannelFacts {
     pub(super) place: Place,
     pub(super) name: String,
-    /// Its bundles, each once, in the order written.
+    /// Bundles of the channel, each once, in the order written.
     pub(super) entries: Vec<Name>,
     /// The replaced name of each entry.
     pub(super) replaces: Vec<Option<Name>>,

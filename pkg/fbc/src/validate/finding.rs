@@ -5,16 +5,16 @@ use std::fmt;
 /// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// Catalog tools refuse the catalog, or part of it can never be installed.
+    /// Catalog tools reject the catalog, or part of it can never be installed.
     Error,
-    /// Accepted by catalog tools, but hardly what the author means.
+    /// Catalog tools accept it, but it is hardly intended.
     Warning,
-    /// Worth knowing; nothing is wrong.
+    /// Information; nothing is wrong.
     Note,
 }
 
 impl Severity {
-    /// `error`, `warning` or `note`.
+    /// Returns `error`, `warning` or `note`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Error => "error",
@@ -40,10 +40,10 @@ macro_rules! rules {
         }
 
         impl Rule {
-            /// Every rule, in the order in which findings of one place are listed.
+            /// All rules, in the order in which findings of one place are listed.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
-            /// The rule's identifier, such as `channel-head-multiple`.
+            /// Returns the rule's identifier, such as `channel-head-multiple`.
             pub fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $text,)+
@@ -61,17 +61,17 @@ macro_rules! rules {
 }
 
 rules! {
-    /// A meta does not have the shape of its schema.
+    /// A meta does not match its schema.
     Shape = Error "shape",
-    /// A meta of a schema without a meaning here; it is stored and served all the same.
+    /// A meta has an unknown schema; it is stored and served nevertheless.
     SchemaUnknown = Note "schema-unknown",
     /// A meta names no schema.
     SchemaMissing = Error "schema-missing",
     /// A package has no name.
     PackageNameMissing = Error "package-name-missing",
-    /// A package's name is no DNS label.
+    /// A package's name is not a DNS label.
     PackageNameInvalid = Error "package-name-invalid",
-    /// Two packages have one name.
+    /// Two packages have the same name.
     PackageDuplicate = Error "package-duplicate",
     /// A blob belongs to a package that has no `olm.package`.
     PackageUnknown = Error "package-unknown",
@@ -87,15 +87,15 @@ rules! {
     IconEmpty = Error "icon-empty",
     /// An icon is not base64.
     IconEncoding = Error "icon-encoding",
-    /// An icon names no media type or one that is no image's.
+    /// An icon has no media type, or one that is not an image's.
     IconMediaType = Error "icon-media-type",
-    /// An icon's bytes are of another type than it says.
+    /// An icon's content has another type than its media type.
     IconMediaTypeMismatch = Warning "icon-media-type-mismatch",
-    /// An icon is so large that every client pays for it.
+    /// An icon is large, at the expense of every client.
     IconSize = Warning "icon-size",
     /// A channel has no name.
     ChannelNameMissing = Error "channel-name-missing",
-    /// Two channels of a package have one name.
+    /// Two channels of a package have the same name.
     ChannelDuplicate = Error "channel-duplicate",
     /// A channel has no entries.
     ChannelEmpty = Error "channel-empty",
@@ -111,23 +111,23 @@ rules! {
     EntrySkipsItself = Warning "entry-skips-itself",
     /// An entry skips an empty name.
     EntrySkipsNothing = Error "entry-skips-nothing",
-    /// A `skipRange` does not read; resolution ignores it.
+    /// A `skipRange` cannot be parsed; resolution ignores it.
     SkipRangeInvalid = Warning "skip-range-invalid",
-    /// Following `replaces` comes back to where it started.
+    /// `replaces` edges form a cycle.
     ReplacesCycle = Error "replaces-cycle",
-    /// Following `replaces` and `skips` comes back to where it started.
+    /// `replaces` and `skips` edges form a cycle.
     SkipsCycle = Warning "skips-cycle",
     /// Every entry of a channel is replaced or skipped by another.
     ChannelHeadMissing = Error "channel-head-missing",
     /// Several entries of a channel are neither replaced nor skipped.
     ChannelHeadMultiple = Error "channel-head-multiple",
-    /// Entries are neither skipped nor on the way of `replaces` from a head.
+    /// Entries are neither skipped nor reachable from a head by `replaces`.
     EntryStranded = Error "entry-stranded",
-    /// Versions of two bundles of a channel differ in nothing that orders them.
+    /// The versions of two bundles of a channel have equal precedence.
     ChannelVersionDuplicate = Warning "channel-version-duplicate",
     /// A bundle has no name.
     BundleNameMissing = Error "bundle-name-missing",
-    /// Two bundles of a package have one name.
+    /// Two bundles of a package have the same name.
     BundleDuplicate = Error "bundle-duplicate",
     /// A bundle is in no channel.
     BundleNotInChannel = Error "bundle-not-in-channel",
@@ -137,27 +137,27 @@ rules! {
     PackagePropertyMultiple = Error "package-property-multiple",
     /// The `olm.package` property names another package.
     PackagePropertyMismatch = Error "package-property-mismatch",
-    /// The version or release in the `olm.package` property does not read.
+    /// The version or release in the `olm.package` property cannot be parsed.
     VersionInvalid = Error "version-invalid",
-    /// Two bundles of a package have one version and release.
+    /// Two bundles of a package have the same version and release.
     VersionDuplicate = Error "version-duplicate",
-    /// A property has no type, no value, or a value of another shape than its type's.
+    /// A property has no type, no value, or a value that does not match its type.
     PropertyInvalid = Error "property-invalid",
-    /// An `olm.csv.metadata` is malformed or there are several.
+    /// An `olm.csv.metadata` is malformed, or there are several.
     CsvMetadataInvalid = Error "csv-metadata-invalid",
-    /// An `olm.bundle.object` is no base64 of an object.
+    /// An `olm.bundle.object` is not a base64-encoded object.
     BundleObjectInvalid = Error "bundle-object-invalid",
-    /// A bundle names no image and holds no objects.
+    /// A bundle has neither an image nor objects.
     ImageMissing = Error "image-missing",
-    /// An image is no image reference.
+    /// An image is not an image reference.
     ImageInvalid = Error "image-invalid",
-    /// Bundles of a package name their image by a tag, whose content may change.
+    /// Bundles of a package refer to their image by a tag, whose content may change.
     ImageTag = Note "image-tag",
-    /// A related image is empty or no image reference.
+    /// A related image is empty or not an image reference.
     RelatedImageInvalid = Warning "related-image-invalid",
     /// A package has several `olm.deprecations`; only the first counts.
     DeprecationsDuplicate = Error "deprecations-duplicate",
-    /// A thing is deprecated twice.
+    /// An object is deprecated twice.
     DeprecationDuplicate = Error "deprecation-duplicate",
     /// A deprecated package, channel or bundle does not exist.
     DeprecationUnknown = Error "deprecation-unknown",
@@ -165,7 +165,7 @@ rules! {
     DeprecationSchema = Error "deprecation-schema",
     /// The deprecation of a package names it, or that of a channel or bundle has no name.
     DeprecationReference = Error "deprecation-reference",
-    /// A deprecation tells its users nothing.
+    /// A deprecation has no message for users.
     DeprecationMessageMissing = Warning "deprecation-message-missing",
 }
 
@@ -180,11 +180,11 @@ impl fmt::Display for Rule {
 /// Findings are ordered by file, line, package, severity, rule and message.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
-    /// The file, as it was given.
+    /// The file as passed in.
     pub file: String,
-    /// The line where the meta at fault starts, from 1.
+    /// Line where the defective meta starts, from 1.
     pub line: u64,
-    /// The package; empty where the meta names none.
+    /// The package; empty if the meta names none.
     pub package: String,
     /// Severity of the finding; always the severity of its rule.
     pub severity: Severity,

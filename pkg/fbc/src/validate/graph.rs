@@ -1,11 +1,11 @@
-//! The upgrade graph of one channel by numbers: heads, cycles, what no way leads to. Linear in its size.
+//! Upgrade graph of a channel, with numbered nodes: heads, cycles, unreachable nodes. Linear in its size.
 
-/// The edges of a channel whose nodes are the numbers below `len`.
+/// Edges of a channel whose nodes are the numbers below `len`.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
-    /// The node that each node replaces, if the channel has it.
+    /// Replaced node of each node, if the channel has it.
     pub(super) replaces: Vec<Option<usize>>,
-    /// The nodes that each node skips, as far as the channel has them.
+    /// Skipped nodes of each node that the channel has.
     pub(super) skips: Vec<Vec<usize>>,
 }
 
@@ -15,7 +15,7 @@ impl Graph {
     }
 
     /// Returns the node that `node` replaces; an edge to itself does not count.
-    fn below(&self, node: usize) -> Option<usize> {
+    fn replaced_by(&self, node: usize) -> Option<usize> {
         self.replaces
             .get(node)
             .copied()
@@ -28,20 +28,20 @@ impl Graph {
         skips.iter().copied().filter(move |to| *to != node)
     }
 
-    /// The nodes that no other one replaces or skips.
+    /// Returns the nodes that no other node replaces or skips.
     pub(super) fn heads(&self) -> Vec<usize> {
         let mut reached = vec![false; self.len()];
         for node in 0..self.len() {
-            for to in self.below(node).into_iter().chain(self.skipped_by(node)) {
+            for to in self.replaced_by(node).into_iter().chain(self.skipped_by(node)) {
                 mark(&mut reached, to);
             }
         }
         unmarked(&reached)
     }
 
-    /// The cycles of `replaces`, each once, each from its lowest node on in the direction of the edges.
+    /// Returns the cycles of `replaces`, each once, starting with its lowest node in the direction of the edges.
     pub(super) fn replaces_cycles(&self) -> Vec<Vec<usize>> {
-        // The walk in which a node was first met; 0 means none.
+        // The walk that first reached a node; 0 means none.
         let mut walks = vec![0_usize; self.len()];
         let mut cycles = Vec::new();
         for start in 0..self.len() {
@@ -51,15 +51,15 @@ impl Graph {
                 if let Some(seen) = walks.get_mut(node) {
                     *seen = walk;
                 }
-                at = self.below(node);
+                at = self.replaced_by(node);
             }
-            // The walk ended on its own way: there is a cycle, through this node.
+            // The walk reached its own path: this node is on a cycle.
             if let Some(entry) = at.filter(|node| walks.get(*node) == Some(&walk)) {
                 let mut cycle = vec![entry];
-                let mut next = self.below(entry);
+                let mut next = self.replaced_by(entry);
                 while let Some(node) = next.filter(|node| *node != entry) {
                     cycle.push(node);
-                    next = self.below(node);
+                    next = self.replaced_by(node);
                 }
                 let lowest = (0..cycle.len())
                     .min_by_key(|at| cycle.get(*at))
@@ -71,8 +71,8 @@ impl Graph {
         cycles
     }
 
-    /// The nodes that are neither skipped nor on the way of `replaces` from one of `heads`.
-    pub(super) fn stranded(&self, heads: &[usize]) -> Vec<usize> {
+    /// Returns the nodes that are neither skipped nor reachable by `replaces` from `heads`.
+    pub(super) fn unreachable(&self, heads: &[usize]) -> Vec<usize> {
         let mut reached = vec![false; self.len()];
         for node in 0..self.len() {
             for to in self.skipped_by(node) {
@@ -85,14 +85,14 @@ impl Graph {
             while let Some(node) = at.filter(|node| walked.get(*node) == Some(&false)) {
                 mark(&mut walked, node);
                 mark(&mut reached, node);
-                at = self.below(node);
+                at = self.replaced_by(node);
             }
         }
         unmarked(&reached)
     }
 
-    /// Groups of nodes of which each leads to every other by `replaces` and `skips`, without single nodes.
-    pub(super) fn knots(&self) -> Vec<Vec<usize>> {
+    /// Returns the strongly connected components of `replaces` and `skips` with several nodes.
+    pub(super) fn strongly_connected(&self) -> Vec<Vec<usize>> {
         let mut search = Search {
             order: vec![0; self.len()],
             low: vec![0; self.len()],
@@ -104,12 +104,12 @@ impl Graph {
                 search.run(self, start);
             }
         }
-        search.knots.sort();
-        search.knots
+        search.strongly_connected.sort();
+        search.strongly_connected
     }
 
     fn edges(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
-        self.below(node).into_iter().chain(self.skipped_by(node))
+        self.replaced_by(node).into_iter().chain(self.skipped_by(node))
     }
 }
 
@@ -125,29 +125,29 @@ fn unmarked(marks: &[bool]) -> Vec<usize> {
         .collect()
 }
 
-/// Tarjan's search for strongly connected components, with a stack of its own: a channel may be a chain of
-/// tens of thousands of entries.
+/// Tarjan's search for strongly connected components, with an explicit stack: a channel may be a chain of tens of
+/// thousands of entries.
 #[derive(Debug, Default)]
 struct Search {
     count: usize,
     /// Visit order of each node, from 1.
     order: Vec<usize>,
-    /// The earliest node on the stack that a node leads to.
+    /// Earliest node on the stack that is reachable from a node.
     low: Vec<usize>,
     open: Vec<bool>,
     stack: Vec<usize>,
-    knots: Vec<Vec<usize>>,
+    strongly_connected: Vec<Vec<usize>>,
 }
 
 impl Search {
     fn run(&mut self, graph: &Graph, start: usize) {
-        self.meet(start);
+        self.visit(start);
         let mut calls = vec![(start, graph.edges(start).collect::<Vec<_>>().into_iter())];
         while let Some((node, edges)) = calls.last_mut() {
             let node = *node;
             match edges.next() {
                 Some(to) if self.order.get(to) == Some(&0) => {
-                    self.meet(to);
+                    self.visit(to);
                     calls.push((to, graph.edges(to).collect::<Vec<_>>().into_iter()));
                 }
                 Some(to) if self.open.get(to) == Some(&true) => {
@@ -169,7 +169,7 @@ impl Search {
         }
     }
 
-    fn meet(&mut self, node: usize) {
+    fn visit(&mut self, node: usize) {
         self.count += 1;
         for numbers in [&mut self.order, &mut self.low] {
             if let Some(number) = numbers.get_mut(node) {
@@ -199,7 +199,7 @@ impl Search {
         }
         if knot.len() > 1 {
             knot.sort_unstable();
-            self.knots.push(knot);
+            self.strongly_connected.push(knot);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Icons: something to show, of the type it says, and not so large that every client pays for it.
+//! Validation of icons: content, media type and size.
 
 use super::finding::Rule;
 use super::raw::RawIcon;
@@ -7,10 +7,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use olm_version::go_quote;
 
-/// Above this an icon is remarked on, in bytes. Lists of packages carry every icon.
-const LARGE: usize = 256 * 1024;
+/// Size above which an icon gives a warning, in bytes. Lists of packages carry every icon.
+const WARN_BYTES: usize = 256 * 1024;
 
-/// The media types that browsers show as an image.
+/// Media types of images that browsers support.
 const MEDIA_TYPES: [&str; 6] = [
     "image/svg+xml",
     "image/png",
@@ -44,11 +44,11 @@ pub(super) fn check(icon: &RawIcon<'_>, package: &str, place: Place, report: &mu
             return add(Rule::IconEncoding, format!("{of} is not base64: {error}"), hint);
         }
     };
-    if bytes.len() > LARGE {
-        let message = format!("{of} has {} bytes, more than {LARGE}", bytes.len());
+    if bytes.len() > WARN_BYTES {
+        let message = format!("{of} has {} bytes, more than {WARN_BYTES}", bytes.len());
         add(Rule::IconSize, message, "make the icon smaller, or use SVG");
     }
-    if let Some(actual) = sniff(&bytes).filter(|actual| known && !same(actual, media_type)) {
+    if let Some(actual) = detect_media_type(&bytes).filter(|actual| known && !same(actual, media_type)) {
         let message = format!("{of} is {actual}, but says {}", go_quote(media_type));
         add(
             Rule::IconMediaTypeMismatch,
@@ -62,8 +62,8 @@ fn same(actual: &str, media_type: &str) -> bool {
     actual == media_type || (actual == "image/jpeg" && media_type == "image/jpg")
 }
 
-/// The type that the first bytes tell, where they do.
-fn sniff(bytes: &[u8]) -> Option<&'static str> {
+/// Returns the media type that the first bytes indicate, if they do.
+fn detect_media_type(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
         [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),

@@ -1,4 +1,4 @@
-//! Image references, as far as a catalog's author can get them wrong.
+//! Validation of image references.
 
 /// Returns the reason why `image` is no image reference; none if it is one.
 pub(super) fn fault(image: &str) -> Option<&'static str> {
@@ -37,7 +37,7 @@ pub(super) fn by_tag(image: &str) -> bool {
 
 fn split_tag(rest: &str) -> (&str, Option<&str>) {
     match rest.rsplit_once(':') {
-        // A colon before the last slash is that of a port.
+        // A colon before the last slash belongs to a port.
         Some((name, tag)) if !tag.contains('/') => (name, Some(tag)),
         _ => (rest, None),
     }

@@ -1,4 +1,4 @@
-//! Packages: metas by package, and the rules about packages as a whole.
+//! Packages: metas by package, and rules about whole packages.
 
 use super::facts::{Name, PackageFacts};
 use super::finding::Rule;
@@ -74,7 +74,7 @@ impl Packages {
         if let Some(icon) = raw.as_ref().and_then(|raw| raw.icon.as_ref()) {
             icon::check(icon, name, place, report);
         }
-        // What is malformed is a finding already; that it has no default channel would be a guess.
+        // A malformed channel is a finding already; a missing default channel would be a guess.
         let channel = raw.map(|raw| raw.default_channel.as_str().to_owned());
         if channel.as_deref() == Some("") {
             let message = format!("package {} has no default channel", go_quote(name));

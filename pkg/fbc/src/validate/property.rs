@@ -1,4 +1,4 @@
-//! Properties of a bundle: those that have a meaning, each by the shape of its value.
+//! Validation of the properties of bundles, by the shape of their values.
 
 use super::finding::Rule;
 use super::raw::{RawBundle, RawPackageProperty, RawProperty};
@@ -16,11 +16,11 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default)]
 pub(super) struct Properties {
     pub(super) version: Option<VersionRelease>,
-    /// True if the bundle holds its objects itself, and needs no image.
+    /// The bundle holds its objects itself and needs no image.
     pub(super) has_objects: bool,
 }
 
-/// Says what is wrong, under which rule, and what to do.
+/// Rule, message and hint of a finding.
 type Fault = (Rule, String, &'static str);
 
 pub(super) fn check(raw: &RawBundle<'_>, meta: &Meta, place: Place, report: &mut Report) -> Properties {
@@ -76,7 +76,7 @@ pub(super) fn check(raw: &RawBundle<'_>, meta: &Meta, place: Place, report: &mut
     properties
 }
 
-/// Reads the value of `property`; the text says what is wrong with it.
+/// Parses the value of `property`; the error is its description.
 fn value<'a, T: Deserialize<'a>>(property: &RawProperty<'a>) -> Result<T, String> {
     let type_ = property.type_.as_str();
     let value = property
@@ -181,7 +181,7 @@ fn bundle_object(property: &RawProperty<'_>) -> Option<Fault> {
         Ok(bytes) => bytes,
         Err(error) => return fault(format!("an olm.bundle.object is not base64: {error}")),
     };
-    // YAML is allowed too, and is left to whoever unpacks it.
+    // YAML is allowed, too, and validated when it is unpacked.
     if bytes.trim_ascii_start().first() != Some(&b'{') {
         return None;
     }
@@ -192,7 +192,7 @@ fn bundle_object(property: &RawProperty<'_>) -> Option<Fault> {
     }
 }
 
-/// Properties of which only the shape matters, and those of foreign types.
+/// Validates properties by their shape only, and those of unknown types.
 fn other(property: &RawProperty<'_>, type_: &str) -> Option<Fault> {
     let fault = |text, hint| Some((Rule::PropertyInvalid, text, hint));
     let required: &[&str] = match type_ {

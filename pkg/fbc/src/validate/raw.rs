@@ -1,5 +1,5 @@
-//! The schemas as validation reads them: more of them than resolution needs, and forgiving, so that one
-//! fault does not hide the others. Everything large is borrowed and not kept.
+//! Schemas for the validation: more fields than resolution needs, and lenient, so that one defect does not hide others.
+//! Large values are borrowed and not kept.
 
 use super::finding::Rule;
 use super::report::{Place, Report};
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// Reads `null` as the empty value, as Go's decoder does.
+/// Deserializes `null` as the empty value, like Go's decoder.
 fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: serde::Deserializer<'de>,
@@ -18,7 +18,7 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// A string, borrowed when nothing in it is escaped; empty when absent or `null`.
+/// String, borrowed if it has no escapes; empty if absent or `null`.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Text<'a>(#[serde(borrow)] Option<Cow<'a, str>>);
 
@@ -129,7 +129,7 @@ pub(super) struct RawReference<'a> {
     pub(super) name: Text<'a>,
 }
 
-/// Reads the blob of `meta`; a finding when it has another shape than its schema says.
+/// Parses the blob of `meta`; reports a finding if it does not match its schema.
 pub(super) fn shape<'a, T: Deserialize<'a>>(
     meta: &'a Meta,
     package: &str,

@@ -1,4 +1,4 @@
-//! Collecting findings, with places that cost a few bytes.
+//! Collector of findings, with places of a few bytes.
 
 use super::finding::{Finding, Rule};
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ pub(super) struct Place {
     line: u64,
 }
 
-/// The findings so far.
+/// Findings so far.
 #[derive(Debug, Default)]
 pub(super) struct Report {
     files: Vec<String>,
@@ -19,7 +19,7 @@ pub(super) struct Report {
 }
 
 impl Report {
-    /// The place `line` of `file`.
+    /// Returns the place `line` of `file`.
     pub(super) fn place(&mut self, file: &str, line: u64) -> Place {
         let known = self.numbers.get(file).copied();
         let number = known.unwrap_or_else(|| {
@@ -31,7 +31,7 @@ impl Report {
         Place { file: number, line }
     }
 
-    /// `FILE:LINE`, for messages that name a second place.
+    /// Returns `FILE:LINE`, for messages that name a second place.
     pub(super) fn name(&self, place: Place) -> String {
         format!("{}:{}", self.file(place), place.line)
     }

@@ -6,7 +6,7 @@ use std::io::BufReader;
 use std::path::Path;
 
 use olm_catalog_files::{WalkLimits, walk};
-use olm_fbc::{Finding, Limits, Located, Severity, Validator, decode};
+use olm_fbc::{Finding, Limits, LocatedMeta, Severity, Validator, decode};
 use serde::Serialize;
 
 use crate::cli::ValidateArgs;
@@ -94,7 +94,7 @@ fn findings(root: &Path) -> Result<Vec<Shown>, SourceError> {
             match meta {
                 Ok(meta) => {
                     metas += 1;
-                    validator.add(Located {
+                    validator.add(LocatedMeta {
                         file: &name,
                         line,
                         meta: &meta,

@@ -10,7 +10,7 @@ fuzz_target!(|data: &[u8]| {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
     };
-    // The text as an expression, and as a constraint of any shape.
+    // Uses the text as an expression, and as a constraint of any shape.
     let mut properties = vec![property(json!({"cel": {"rule": text}}))];
     if let Ok(value) = serde_json::from_str::<Value>(text) {
         properties.push(property(value));

@@ -12,29 +12,29 @@ use olm_cel::Expression;
 use olm_version::parse_version;
 use serde_json::Value;
 
-/// Most steps of one evaluation.
-const STEPS: u64 = 200_000;
+/// Maximum number of steps of one evaluation.
+const MAX_STEPS: u64 = 200_000;
 
-/// An expression that can be evaluated.
+/// Compiled expression.
 #[derive(Clone, Debug)]
 pub(super) struct Rule(Expression);
 
 impl Rule {
-    /// Reads an expression.
+    /// Compiles an expression.
     ///
-    /// Errors: why it cannot be used, as one phrase.
+    /// The error is the reason, as one phrase.
     pub(super) fn parse(source: &str) -> Result<Self, String> {
         Expression::parse(source).map(Self)
     }
 
-    /// The expression as written.
+    /// Returns the expression as written.
     pub(super) fn source(&self) -> &str {
         self.0.source()
     }
 
     /// Evaluates the expression against the properties of a bundle.
     ///
-    /// Errors: the reason why there is no result, as one phrase.
+    /// The error is the reason why there is no result, as one phrase.
     pub(super) fn holds(&self, properties: &[Value]) -> Result<bool, String> {
         let widest = properties
             .iter()
@@ -42,8 +42,8 @@ impl Rule {
             .max()
             .unwrap_or(0)
             .max(properties.len());
-        if self.0.steps(widest) > STEPS {
-            return Err(format!("it could take more than {STEPS} steps"));
+        if self.0.steps(widest) > MAX_STEPS {
+            return Err(format!("it could take more than {MAX_STEPS} steps"));
         }
         let mut context = Context::default();
         let list: Vec<Cel> = properties.iter().map(value).collect();
@@ -91,7 +91,7 @@ fn value(json: &Value) -> Cel {
     }
 }
 
-/// The length of the longest list or map in a value.
+/// Returns the length of the longest list or map in a value.
 fn widest(json: &Value) -> usize {
     match json {
         Value::Array(list) => list.iter().map(widest).max().unwrap_or(0).max(list.len()),

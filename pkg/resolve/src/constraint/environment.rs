@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use super::{Gvk, InstalledBundle, Requirement, Test};
 
-/// Most group versions that a cluster is asked for.
-const GROUP_VERSIONS: usize = 128;
+/// Maximum number of group versions to ask a cluster for.
+const MAX_GROUP_VERSIONS: usize = 128;
 
-/// The group and version of every API that `requirements` ask for, at most 128: what a cluster has to be asked.
+/// Returns the group versions of all APIs in `requirements`, at most 128, for discovery in a cluster.
 pub fn group_versions(requirements: &[Requirement]) -> BTreeSet<(String, String)> {
     fn collect(requirements: &[Requirement], into: &mut BTreeSet<(String, String)>) {
         for requirement in requirements {
@@ -26,10 +26,10 @@ pub fn group_versions(requirements: &[Requirement]) -> BTreeSet<(String, String)
     }
     let mut out = BTreeSet::new();
     collect(requirements, &mut out);
-    out.into_iter().take(GROUP_VERSIONS).collect()
+    out.into_iter().take(MAX_GROUP_VERSIONS).collect()
 }
 
-/// The APIs of these kinds in one version of a group.
+/// Returns the APIs of these kinds in one version of a group.
 pub fn apis(group: &str, version: &str, kinds: Vec<String>) -> impl Iterator<Item = Gvk> {
     kinds.into_iter().map(move |kind| Gvk {
         group: group.to_owned(),
@@ -38,7 +38,7 @@ pub fn apis(group: &str, version: &str, kinds: Vec<String>) -> impl Iterator<Ite
     })
 }
 
-/// The APIs that a bundle brings itself, as its properties say.
+/// Returns the APIs that a bundle provides according to its properties.
 pub fn brought(properties: &[Property]) -> impl Iterator<Item = Gvk> {
     properties.iter().filter_map(|property| {
         let text = |key: &str| {
@@ -55,8 +55,8 @@ pub fn brought(properties: &[Property]) -> impl Iterator<Item = Gvk> {
 }
 
 impl InstalledBundle {
-    /// An installed bundle with its properties, and the one of its package, which every bundle has. None when the version is
-    /// no version.
+    /// Creates an installed bundle with its properties, including the package property that every bundle has. None if
+    /// the version is invalid.
     pub fn new(package: String, version: &str, mut properties: Vec<Value>) -> Option<Self> {
         let parsed = VersionRelease::parse_legacy(version).ok()?.version;
         let is_package =

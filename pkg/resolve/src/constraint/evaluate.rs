@@ -1,12 +1,12 @@
-//! Requirements held against what there is.
+//! Evaluation of requirements against an environment.
 
 use olm_text::head;
 use olm_version::go_quote;
 
 use super::{Environment, PackageRange, Requirement, Rule, Test, Unmet, Want};
 
-/// Longest part of a rule or of a list that a text repeats, in bytes.
-const SHOWN: usize = 200;
+/// Maximum quoted size of a rule or list, in bytes.
+const MAX_QUOTED: usize = 200;
 
 /// Returns the requirements that `environment` does not meet, in their order.
 pub fn unmet(requirements: &[Requirement], environment: &Environment) -> Vec<Unmet> {
@@ -125,7 +125,7 @@ fn joined(several: Vec<Unmet>, between: &str) -> Unmet {
 }
 
 fn cut(text: &str) -> String {
-    match head(text, SHOWN) {
+    match head(text, MAX_QUOTED) {
         shown if shown.len() < text.len() => format!("{shown}…"),
         _ => text.to_owned(),
     }

@@ -91,9 +91,9 @@ pub struct Rule(cel::Rule);
 /// Installed packages and served APIs that requirements are compared with.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
-    /// The bundles that are installed, without the one in question.
+    /// Installed bundles, without the one being resolved.
     pub installed: Vec<InstalledBundle>,
-    /// The APIs that the cluster serves, and those that the bundle in question brings itself.
+    /// APIs that the cluster serves, and those that the bundle being resolved provides.
     pub served: BTreeSet<Gvk>,
 }
 
@@ -120,7 +120,7 @@ pub struct Unmet {
 /// Package or API to look for in catalogs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Want {
-    /// A bundle that brings the API.
+    /// A bundle that provides the API.
     Gvk(Gvk),
     /// The package, in versions of the range.
     Package {

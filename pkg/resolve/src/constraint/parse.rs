@@ -7,36 +7,36 @@ use serde_json::{Map, Value};
 
 use super::{Gvk, PackageRange, Requirement, Rule, Test, cel};
 
-/// The properties that are read here.
+/// Types of dependency properties.
 pub(crate) const TYPES: [&str; 3] = ["olm.package.required", "olm.gvk.required", "olm.constraint"];
 
-/// Largest `olm.constraint`, in bytes of JSON; OLM's own limit.
-const BYTES: usize = 64 * 1024;
+/// Maximum size of an `olm.constraint`, in bytes of JSON; OLM's own limit.
+const MAX_BYTES: usize = 64 * 1024;
 /// Deepest nesting of compound constraints.
-const DEPTH: usize = 16;
+const MAX_DEPTH: usize = 16;
 /// Most constraints of one bundle, nested ones included.
-const COUNT: usize = 1024;
+const MAX_COUNT: usize = 1024;
 /// Longest failure message that is kept.
-const MESSAGE: usize = 512;
+const MAX_MESSAGE: usize = 512;
 
-/// Reason why a requirement cannot be read.
+/// Failure to parse a requirement.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConstraintError {
     /// The property is larger than 64 KiB.
-    #[error("property {property} is larger than {BYTES} bytes")]
+    #[error("property {property} is larger than {MAX_BYTES} bytes")]
     TooLarge {
         /// The property's type.
         property: String,
     },
     /// The property holds too many constraints, or nests them too deeply.
     #[error(
-        "property {property}: there are more than {COUNT} constraints, or they are nested more than {DEPTH} deep"
+        "property {property}: there are more than {MAX_COUNT} constraints, or they are nested more than {MAX_DEPTH} deep"
     )]
     TooMany {
         /// The property's type.
         property: String,
     },
-    /// A field has another shape than it should.
+    /// A field has an unexpected shape.
     #[error("property {property}: {place} {fault}")]
     Shape {
         /// The property's type.
@@ -46,7 +46,7 @@ pub enum ConstraintError {
         /// Description of the defect.
         fault: String,
     },
-    /// A range of versions does not read.
+    /// A range of versions does not parse.
     #[error(
         "property {property}: {place}: the version range {} does not read: {source}",
         go_quote(range)
@@ -100,7 +100,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn property(&mut self, value: &Value) -> Result<Requirement, ConstraintError> {
-        if value.to_string().len() > BYTES {
+        if value.to_string().len() > MAX_BYTES {
             return Err(ConstraintError::TooLarge {
                 property: self.property.to_owned(),
             });
@@ -127,7 +127,7 @@ impl Reader<'_> {
         let map = self.map(value, place)?;
         let message = match map.get("failureMessage") {
             None | Some(Value::Null) => String::new(),
-            Some(Value::String(text)) => head(text, MESSAGE).to_owned(),
+            Some(Value::String(text)) => head(text, MAX_MESSAGE).to_owned(),
             Some(_) => return Err(self.fault(place, "has a failureMessage that is no text")),
         };
         let kinds: Vec<(&String, &Value)> = map
@@ -156,7 +156,7 @@ impl Reader<'_> {
             "cel" => self.cel(value, &below)?,
             "all" => Test::All(self.list(value, &below, depth)?),
             "any" => Test::Any(self.list(value, &below, depth)?),
-            // The older name of the same.
+            // Older name of the same constraint.
             "not" | "none" => Test::Not(self.list(value, &below, depth)?),
             _ => {
                 return Err(self.fault(
@@ -197,7 +197,7 @@ impl Reader<'_> {
 
     fn package(&self, value: &Value, place: &str) -> Result<Test, ConstraintError> {
         let map = self.map(value, place)?;
-        // `name` is what the handbook writes, `packageName` what bundles have.
+        // The documentation uses `name`, bundles use `packageName`.
         let key = if map.contains_key("packageName") {
             "packageName"
         } else {
@@ -248,7 +248,7 @@ impl Reader<'_> {
 
     fn tally(&mut self, depth: usize) -> Result<(), ConstraintError> {
         *self.count += 1;
-        if *self.count > COUNT || depth > DEPTH {
+        if *self.count > MAX_COUNT || depth > MAX_DEPTH {
             return Err(ConstraintError::TooMany {
                 property: self.property.to_owned(),
             });
