@@ -36,14 +36,6 @@ pub const BUNDLE_REFERENCE_ANNOTATION: &str = "olm.operatorframework.io/bundle-r
 pub const BUNDLE_RELEASE_ANNOTATION: &str = "olm.operatorframework.io/bundle-release";
 /// The bundle's properties as a JSON array, copied from its ClusterServiceVersion.
 pub const PROPERTIES_ANNOTATION: &str = "olm.properties";
-/// Annotation of pod templates: namespaces that the operator watches.
-pub const TARGET_NAMESPACES_ANNOTATION: &str = "olm.targetNamespaces";
-/// Annotation of pod templates: namespace that the operator runs in.
-pub const OPERATOR_NAMESPACE_ANNOTATION: &str = "olm.operatorNamespace";
-/// Annotation of manifests: feature set that they were made for.
-pub const FEATURE_SET_ANNOTATION: &str = "olm.operatorframework.io/feature-set";
-/// Annotation of CRDs: channel that they were generated for.
-pub const GENERATOR_ANNOTATION: &str = "olm.operatorframework.io/generator";
 
 /// Finalizer of a ClusterObjectSet until its objects are gone or handed over.
 pub const TEARDOWN_FINALIZER: &str = "olm.operatorframework.io/teardown";
@@ -68,8 +60,6 @@ pub const RELEASE_CHUNK_SECRET_TYPE: &str = "operatorframework.io/chunk.v1";
 
 /// Image label of a catalog: the directory of its file-based catalog.
 pub const CATALOG_CONFIGS_IMAGE_LABEL: &str = "operators.operatorframework.io.index.configs.v1";
-/// Bundle annotation that names the package.
-pub const BUNDLE_PACKAGE_ANNOTATION: &str = "operators.operatorframework.io.bundle.package.v1";
 
 /// Annotation of a revision: the bundle's properties in its catalog, as JSON.
 pub const CATALOG_PROPERTIES_ANNOTATION: &str = "olm.operatorframework.io/catalog-properties";

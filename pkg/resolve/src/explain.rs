@@ -103,18 +103,9 @@ pub struct CandidateVerdict {
 impl CatalogExplanation {
     /// Returns the versions (or names) that are reachable directly, best first.
     pub fn reachable(&self) -> impl Iterator<Item = &str> {
-        self.reached(|steps| steps <= 1)
-    }
-
-    /// Returns the versions (or names) that are reachable through others, best first.
-    pub fn reachable_later(&self) -> impl Iterator<Item = &str> {
-        self.reached(|steps| steps > 1)
-    }
-
-    fn reached(&self, which: impl Fn(usize) -> bool) -> impl Iterator<Item = &str> {
         let candidates = self.candidates.iter();
         candidates
-            .filter(move |candidate| candidate.steps.is_some_and(&which))
+            .filter(|candidate| candidate.steps.is_some_and(|steps| steps <= 1))
             .map(|candidate| candidate.version.as_deref().unwrap_or(&candidate.bundle))
     }
 }

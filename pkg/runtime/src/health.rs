@@ -97,11 +97,6 @@ impl ReadyFlag {
     pub fn set_ready(&self) {
         *self.0.write() = Ok(());
     }
-
-    /// Sets the check to not ready with a reason.
-    pub fn set_unready(&self, reason: impl Into<String>) {
-        *self.0.write() = Err(reason.into());
-    }
 }
 
 async fn ping() -> Response {
