@@ -1,6 +1,6 @@
 # Two images from one build: `docker build --target catalogd .` and `docker build --target operator-controller .`
-# The binaries are static (musl), so the images hold nothing else but the certificate authorities of the public web.
-# hack/image.sh makes the same images without a container engine.
+# The binaries are static (musl), so the images contain only the program and the certificate authorities of the public web.
+# hack/image.sh builds the same images without a container engine.
 #
 #   docker build --target catalogd --build-arg VERSION=1.0.0 --build-arg COMMIT=$(git rev-parse HEAD) \
 #     --build-arg TREE_STATE=clean --build-arg BUILD_DATE=$(date -u +%FT%TZ) -t olmv1/catalogd:1.0.0 .
@@ -9,12 +9,12 @@ ARG RUST_VERSION=1.95.0
 FROM docker.io/library/rust:${RUST_VERSION}-alpine AS build
 # A C compiler for ring and zstd.
 RUN apk add --no-cache build-base ca-certificates
-# The image's own toolchain; without this rustup would fetch the developers' extra components.
+# Use the image's toolchain; otherwise rustup downloads the developers' extra components.
 ARG RUST_VERSION
 ENV RUSTUP_TOOLCHAIN=${RUST_VERSION}
 WORKDIR /src
 COPY . .
-# What --version says; see pkg/runtime/src/build_info.rs.
+# Output of --version; see pkg/runtime/src/build_info.rs.
 ARG VERSION
 ARG COMMIT
 ARG TREE_STATE
@@ -33,11 +33,11 @@ LABEL org.opencontainers.image.licenses=Apache-2.0
 LABEL org.opencontainers.image.version=${VERSION}
 LABEL org.opencontainers.image.revision=${COMMIT}
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
-# Writable where no volume is mounted.
+# Writable directories if no volume is mounted.
 COPY --from=build --chown=65532:65532 /out/empty/ /tmp/
 COPY --from=build --chown=65532:65532 /out/empty/ /var/cache/
 USER 65532:65532
-# Manifests call ./catalogd.
+# The manifests run ./catalogd.
 WORKDIR /
 
 FROM base AS catalogd

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs every fuzz target for a number of seconds each: hack/fuzz.sh [SECONDS] [CRATE...]
-# Needs cargo-fuzz and a nightly toolchain. Findings are under CRATE/fuzz/artifacts; add each as a test.
+# Runs each fuzz target for SECONDS: hack/fuzz.sh [SECONDS] [CRATE...]
+# Needs cargo-fuzz and a nightly toolchain. Findings are in CRATE/fuzz/artifacts; add a test for each.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-60}

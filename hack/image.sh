@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Builds both controllers statically, as the Dockerfile does, and pushes them as images, without a container engine:
+# Builds both controllers statically, like the Dockerfile, and pushes them as images without a container engine:
 #   hack/image.sh HOST[:PORT]/PREFIX TAG [--plain-http]
-# pushes HOST/PREFIX/catalogd:TAG and HOST/PREFIX/operator-controller:TAG and prints their digests. Credentials, if the
-# registry asks for any, are in REGISTRY_AUTH=USER:PASSWORD. BIN_DIR=dir takes static binaries from there instead of building.
+# pushes HOST/PREFIX/catalogd:TAG and HOST/PREFIX/operator-controller:TAG and prints their digests. Set
+# REGISTRY_AUTH=USER:PASSWORD if the registry needs credentials. Set BIN_DIR=dir to use static binaries instead of building.
 # Needs: rustup target add x86_64-unknown-linux-musl, and a musl C compiler (Debian: musl-tools).
 set -euo pipefail
 cd "$(dirname "$0")/.."

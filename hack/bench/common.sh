@@ -1,5 +1,5 @@
-# Builds what is measured and what measures; sourced by the scripts beside it.
-# CARGO_PROFILE_RELEASE_LTO=off makes the build quicker and what it makes a little slower and larger.
+# Builds the measured programs and the measuring ones; sourced by the scripts in this directory.
+# CARGO_PROFILE_RELEASE_LTO=off makes the build faster, and the programs a little slower and larger.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 cargo build --quiet --release --manifest-path "$root/Cargo.toml" -p catalogd -p olm-bench

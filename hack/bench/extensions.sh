@@ -1,8 +1,8 @@
 #!/bin/sh
 # Measures operator-controller with many extensions against a real API server; the figures are in docs/benchmarks.md.
-#   hack/bench/extensions.sh [HOW_MANY]        200 when not said
+#   hack/bench/extensions.sh [HOW_MANY]        default: 200
 # Resolving alone: `cargo bench -p olm-resolve`. Real operators: `cargo test -p olm-e2e --test real -- --nocapture` with OLM_VECTORS set
-# and OLM_BIN_DIR at the release programs. Filling a cache: nothing is fetched before a package is asked for.
+# and OLM_BIN_DIR at the release programs. A cache is never filled in advance.
 set -eu
 cd "$(dirname "$0")/../.."
 target=${CARGO_TARGET_DIR:-target}

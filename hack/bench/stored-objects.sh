@@ -1,6 +1,6 @@
 #!/bin/sh
-# Measures the memory that holding stored objects against a changed CRD takes, with a real API server.
-#   hack/bench/stored-objects.sh [HOW_MANY]    100000 when not said: making them takes some minutes
+# Measures the memory of checking stored objects against a changed CRD, with a real API server.
+#   hack/bench/stored-objects.sh [HOW_MANY]    default: 100000, which takes some minutes to create
 set -eu
 cd "$(dirname "$0")/../.."
 target=${CARGO_TARGET_DIR:-target}

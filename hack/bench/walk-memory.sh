@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Shows the kernel's figure of peak memory (VmHWM) for reading catalogs: hack/bench/walk-memory.sh DIR...
-# Each DIR counts as one catalog of all the .json and .yaml files below it. A release build.
+# Prints the peak memory (VmHWM) of reading catalogs: hack/bench/walk-memory.sh DIR...
+# Each DIR is one catalog of all .json and .yaml files below it. Uses a release build.
 set -euo pipefail
 [ $# -gt 0 ] || { echo "usage: $0 DIR..." >&2; exit 2; }
 cd "$(dirname "$0")/../.." && root=$PWD && cd - >/dev/null
