@@ -145,6 +145,18 @@ pub(crate) struct Rule {
     pub non_resource_urls: Vec<String>,
 }
 
+impl Rule {
+    /// Returns every list but the verbs by its key, in the order in which Go writes them.
+    pub(crate) fn lists(&self) -> [(&'static str, &[String]); 4] {
+        [
+            ("apiGroups", &self.api_groups),
+            ("resources", &self.resources),
+            ("resourceNames", &self.resource_names),
+            ("nonResourceURLs", &self.non_resource_urls),
+        ]
+    }
+}
+
 /// The three kinds of webhook a CSV can define.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum WebhookType {

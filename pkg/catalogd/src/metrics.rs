@@ -17,11 +17,10 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use crate::{
-    run::UNPACK,
-    storage::{Encoding, Store},
-};
+use crate::storage::{Encoding, Store};
 
+/// Directory of unpacked images below the cache directory.
+pub(crate) const UNPACK: &str = "unpack";
 /// Maximum number of entries visited to sum up the folder of unpacked images. Keeps a scrape cheap while a huge
 /// image is being unpacked.
 const MAX_ENTRIES: u32 = 20_000;

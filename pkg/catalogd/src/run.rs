@@ -30,7 +30,7 @@ use crate::{
     check::Checker,
     controller::{self, CatalogWatch, Context},
     gc::Collector,
-    metrics::Metrics,
+    metrics::{Metrics, UNPACK},
     server,
     storage::Store,
 };
@@ -41,8 +41,6 @@ const LEASE: &str = "catalogd-operator-lock";
 const METRICS_PORT: u16 = 7443;
 /// Directory of served content below the cache directory.
 const CATALOGS: &str = "catalogs";
-/// Directory of unpacked images below the cache directory.
-pub(crate) const UNPACK: &str = "unpack";
 
 /// Runs catalogd until a stop signal. The TLS provider must be installed.
 ///

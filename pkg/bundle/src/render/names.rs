@@ -55,12 +55,7 @@ fn hashed_text(permission: &Permission) -> String {
 fn rule_text(rule: &Rule) -> String {
     let verbs = rule.verbs.as_deref().map_or_else(|| "null".to_owned(), list_text);
     let mut text = format!("{{\"verbs\":{verbs}");
-    for (key, list) in [
-        ("apiGroups", &rule.api_groups),
-        ("resources", &rule.resources),
-        ("resourceNames", &rule.resource_names),
-        ("nonResourceURLs", &rule.non_resource_urls),
-    ] {
+    for (key, list) in rule.lists() {
         if !list.is_empty() {
             text.extend([",\"", key, "\":", list_text(list).as_str()]);
         }

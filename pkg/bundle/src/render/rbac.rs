@@ -100,12 +100,7 @@ fn rules(permission: &Permission) -> Value {
         .map(|rule| {
             let mut out = Map::new();
             out.insert("verbs".to_owned(), json!(rule.verbs));
-            for (key, list) in [
-                ("apiGroups", &rule.api_groups),
-                ("resources", &rule.resources),
-                ("resourceNames", &rule.resource_names),
-                ("nonResourceURLs", &rule.non_resource_urls),
-            ] {
+            for (key, list) in rule.lists() {
                 if !list.is_empty() {
                     out.insert(key.to_owned(), json!(list));
                 }
