@@ -1,6 +1,6 @@
 //! The ClusterExtension controller: from a spec to a revision, and from revisions to a status.
 //!
-//! [`controller`] wires the triggers, [`reconcile`] runs one [`pass`] and writes the status. A pass is a list of steps: [`gather`]
+//! [`controller`] wires the triggers, [`reconcile`] runs the [`steps`] of one pass and writes the status: [`gather`]
 //! reads, [`decide`] is pure, [`act`] writes.
 
 mod account;
@@ -14,6 +14,7 @@ mod gather;
 mod namespace_waiters;
 mod pass;
 mod reconcile;
+mod steps;
 
 pub(crate) use call::{CallError, call, chain};
 pub(crate) use context::Context;

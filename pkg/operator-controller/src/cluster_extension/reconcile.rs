@@ -18,7 +18,8 @@ use super::decide::History;
 use super::failure::Stopped;
 use super::gather::revisions::revisions;
 use super::gather::tag_cache::TAG_INTERVAL;
-use super::pass::{Pass, Report, known};
+use super::pass::Pass;
+use super::steps::Report;
 use crate::ServiceAccountPolicy;
 
 /// Delay before the retry of a failure that only a change resolves.
@@ -82,7 +83,7 @@ pub(crate) async fn report_panic(
     let uid = extension.metadata.uid.as_deref();
     let objects = revisions(context, name, uid).await?;
     let outcome = Outcome {
-        revisions: known(&History::read(&objects)),
+        revisions: History::read(&objects).view(),
         progress: Progress::Retrying(panicked.to_string()),
         deprecations: None,
         upgrade: Upgrade::Unknown,

@@ -11,8 +11,9 @@ use olm_applier::ownership::Identity;
 use olm_applier::probe::Prober;
 use olm_status::cluster_object_set::Outcome;
 
+use super::content::Prepared;
 use super::decide::{self, Goal};
-use super::gather::{Gathered, Prepared, SecretKey};
+use super::gather::{Gathered, SecretKey};
 use crate::ServiceAccountPolicy;
 
 /// Delay before a collision or an invalid object is retried.

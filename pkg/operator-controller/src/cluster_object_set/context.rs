@@ -13,8 +13,8 @@ use olm_runtime::events::Events;
 use olm_runtime::metrics;
 use parking_lot::Mutex;
 
+use super::content::ContentCache;
 use super::decide;
-use super::gather::ContentCache;
 use super::gone::GoneRevisions;
 use crate::ServiceAccountPolicy;
 use crate::inventory::Inventory;
@@ -38,6 +38,16 @@ pub(super) struct Context {
 }
 
 impl Context {
+    /// Drops the state of revisions of this name that are gone.
+    pub(super) fn sweep(&self, name: &str) {
+        for key in self.gone.remove(name) {
+            self.forget(&key.uid);
+            if let Some(recorder) = &self.recorder {
+                recorder.inventory.forget_objects(&key.owner, key.number);
+            }
+        }
+    }
+
     /// Drops the state of the revision with this uid.
     pub(super) fn forget(&self, uid: &str) {
         self.engine.forget(uid);

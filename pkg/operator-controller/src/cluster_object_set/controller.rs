@@ -24,9 +24,9 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
+use super::content::ContentCache;
 use super::context::{Context, Recorder, ReleasedRevisions};
 use super::error::Error;
-use super::gather::ContentCache;
 use super::gone::GoneRevisions;
 use super::reconcile::reconcile;
 use crate::ServiceAccountPolicy;
@@ -94,7 +94,7 @@ pub(crate) async fn run_recorded(
     let (noting, mut present) = (context.clone(), Present::default());
     let sets = sets(client)
         .reflect(writer)
-        .inspect_ok(move |event| noting.note_gone(&mut present, event, &vanished))
+        .inspect_ok(move |event| noting.gone.follow(&mut present, event, &vanished))
         .touched_objects();
     let controller = Controller::for_stream(sets, reader)
         .with_config(controller::Config::default().concurrency(options.concurrency.max(1)))

@@ -1,35 +1,21 @@
 //! Reads the objects of a revision: inline, or from the Secrets that it references.
-//!
-//! Prepared objects are cached during a rollout and dropped after it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt as _;
 use kube::api::Api;
 use olm_api::names::{self, Segment};
-use olm_api::{ClusterObjectSet, CollisionProtection, ObjectSourceRef, ObservedPhase, keys};
+use olm_api::{ClusterObjectSet, CollisionProtection, ObjectSourceRef, keys};
 use olm_applier::engine::{PreparedObject, RevisionPhase};
 use olm_applier::plan::{self, Phase};
-use parking_lot::Mutex;
 use serde_json::Value;
 
+use super::content::Prepared;
 use super::context::Context;
 use super::decide::{self, Goal};
 use super::error::limited;
-
-/// Objects of a revision, validated and ready to be applied.
-pub(super) struct Prepared {
-    /// Phases in order.
-    pub(super) phases: Arc<Vec<RevisionPhase>>,
-    /// Digest of each phase.
-    pub(super) digests: Vec<ObservedPhase>,
-    /// Fault of the objects, such as duplicates.
-    pub(super) invalid: Option<String>,
-    /// Fault of a name that no API server accepts.
-    pub(super) refused: Option<String>,
-}
 
 /// Result of reading the objects.
 pub(super) enum Gathered {
@@ -53,28 +39,6 @@ pub(super) struct SecretKey {
     pub(super) namespace: String,
     pub(super) name: String,
     pub(super) uid: Option<String>,
-}
-
-/// Cached objects of the revisions that roll out, by uid, each with the [`state`](decide::state) of its revision.
-#[derive(Default)]
-pub(super) struct ContentCache(Mutex<HashMap<String, (u64, Arc<Prepared>)>>);
-
-impl ContentCache {
-    fn get(&self, uid: &str, state: u64) -> Option<Arc<Prepared>> {
-        let contents = self.0.lock();
-        let (cached, content) = contents.get(uid)?;
-        (*cached == state).then(|| content.clone())
-    }
-
-    /// Caches the objects of the revision.
-    pub(super) fn insert(&self, uid: String, state: u64, content: Arc<Prepared>) {
-        self.0.lock().insert(uid, (state, content));
-    }
-
-    /// Drops the objects of the revision.
-    pub(super) fn remove(&self, uid: &str) {
-        self.0.lock().remove(uid);
-    }
 }
 
 /// Objects with their collision protection.

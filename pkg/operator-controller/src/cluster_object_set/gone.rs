@@ -11,7 +11,6 @@ use olm_api::ClusterObjectSet;
 use parking_lot::Mutex;
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::context::Context;
 use super::decide;
 use crate::present::Present;
 
@@ -19,18 +18,21 @@ use crate::present::Present;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RevisionKey {
     name: String,
-    uid: String,
-    owner: String,
-    number: i64,
+    /// uid of the revision.
+    pub(super) uid: String,
+    /// Name of the extension.
+    pub(super) owner: String,
+    /// Number of the revision.
+    pub(super) number: i64,
 }
 
 /// Revisions that are gone and may have state left, by name.
 #[derive(Debug, Default)]
 pub(super) struct GoneRevisions(Mutex<HashMap<String, Vec<RevisionKey>>>);
 
-impl Context {
+impl GoneRevisions {
     /// Follows the watch of revisions: records those that vanish and queues them.
-    pub(super) fn note_gone(
+    pub(super) fn follow(
         &self,
         present: &mut Present<RevisionKey>,
         event: &Event<ClusterObjectSet>,
@@ -48,20 +50,14 @@ impl Context {
         });
         for (_, key) in change.gone {
             let trigger = ObjectRef::new(&key.name);
-            self.gone.0.lock().entry(key.name.clone()).or_default().push(key);
+            self.0.lock().entry(key.name.clone()).or_default().push(key);
             // Without a receiver the process is stopping.
             let _ = triggers.send(trigger);
         }
     }
 
-    /// Drops the state of revisions of this name that are gone.
-    pub(super) fn sweep(&self, name: &str) {
-        let gone = self.gone.0.lock().remove(name);
-        for key in gone.into_iter().flatten() {
-            self.forget(&key.uid);
-            if let Some(recorder) = &self.recorder {
-                recorder.inventory.forget_objects(&key.owner, key.number);
-            }
-        }
+    /// Removes and returns the revisions of this name.
+    pub(super) fn remove(&self, name: &str) -> Vec<RevisionKey> {
+        self.0.lock().remove(name).unwrap_or_default()
     }
 }

@@ -5,6 +5,7 @@
 
 mod act;
 mod action;
+mod content;
 mod context;
 mod controller;
 mod decide;

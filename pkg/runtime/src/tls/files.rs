@@ -91,7 +91,7 @@ async fn watch(
         let content = match files.read().await {
             Ok(content) => content,
             Err(error) => {
-                tracing::warn!(error = %crate::telemetry::chain(&error), "the former serving certificate stays in use");
+                tracing::warn!(error = %olm_text::chain(&error), "the former serving certificate stays in use");
                 continue;
             }
         };
@@ -107,7 +107,7 @@ async fn watch(
                 tracing::info!(file = %files.certificate.display(), "serving certificate reloaded");
             }
             Err(error) => {
-                tracing::warn!(error = %crate::telemetry::chain(&error), "the former serving certificate stays in use");
+                tracing::warn!(error = %olm_text::chain(&error), "the former serving certificate stays in use");
             }
         }
     }

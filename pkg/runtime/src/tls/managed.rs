@@ -253,7 +253,7 @@ async fn renew_periodically(
             }
             Ok(_) => {}
             Err(error) => tracing::warn!(
-                error = %crate::telemetry::chain(&error),
+                error = %olm_text::chain(&error),
                 "the former serving certificate stays in use"
             ),
         }

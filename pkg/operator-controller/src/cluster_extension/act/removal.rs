@@ -19,7 +19,6 @@ use crate::cluster_extension::Context;
 use crate::cluster_extension::call::{CallError, call, chain};
 use crate::cluster_extension::decide::History;
 use crate::cluster_extension::gather::revisions::revisions;
-use crate::cluster_extension::pass::known;
 
 /// Delay before a removal is looked at again without an event.
 const REMOVAL_RECHECK: Duration = Duration::from_secs(30);
@@ -73,7 +72,7 @@ pub(crate) async fn reconcile(
 async fn report(context: &Context, extension: &ClusterExtension, text: String) -> Result<(), CallError> {
     let uid = extension.metadata.uid.as_deref();
     let revisions = match revisions(context, &extension.name_any(), uid).await {
-        Ok(objects) => known(&History::read(&objects)),
+        Ok(objects) => History::read(&objects).view(),
         Err(error) => Revisions::Unreadable(chain(&error)),
     };
     let outcome = Outcome {

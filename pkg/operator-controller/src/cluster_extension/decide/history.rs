@@ -3,7 +3,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt as _;
 use olm_api::{ClusterObjectSet, LifecycleState, keys};
-use olm_status::cluster_extension::RevisionView;
+use olm_status::cluster_extension::{RevisionView, Revisions};
 
 /// Annotation with the digest of everything that determines the objects of a revision.
 pub(crate) const IDENTITY_ANNOTATION: &str = "olm.operatorframework.io/revision-identity";
@@ -156,6 +156,14 @@ impl History {
             }
         }
         history
+    }
+
+    /// Returns the revisions in the form of the status.
+    pub(crate) fn view(&self) -> Revisions {
+        Revisions::Known {
+            installed: self.installed.as_ref().map(Revision::view),
+            rolling_out: self.rolling_out.iter().map(Revision::view).collect(),
+        }
     }
 
     /// Adds a revision that was just created.
