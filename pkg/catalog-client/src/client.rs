@@ -15,11 +15,11 @@ use reqwest::{
     header::{HeaderName, HeaderValue},
 };
 use tokio::sync::Semaphore;
-use url::Url;
 
 use crate::{
     cache::{Cache, Key, Lookup},
-    connection::{Connections, HttpClient},
+    catalog_ref::CatalogRef,
+    connection::{Connections, Transport},
     error::ClientError,
     names::PackageNames,
     providers::Providers,
@@ -29,18 +29,6 @@ use crate::{
 
 /// Header of our catalogd with the digest of the content.
 const CONTENT_DIGEST: HeaderName = HeaderName::from_static("olm-content-digest");
-
-/// Catalog according to its status.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CatalogRef {
-    /// Name of the catalog.
-    pub name: String,
-    /// `status.urls.base`.
-    pub base_url: String,
-    /// `status.resolvedSource.image.ref` or its digest, the key of the cache. Responses with another digest are
-    /// rejected; if empty, any content is accepted.
-    pub digest: String,
-}
 
 /// Content of a package in a catalog, current or stale.
 #[derive(Clone, Debug)]
@@ -94,16 +82,11 @@ impl Default for Limits {
 /// Client of catalogd with a cache of packages.
 #[derive(Debug)]
 pub struct CatalogClient {
-    pub(crate) trust: Trust,
-    /// File with the bearer token.
-    pub(crate) token: Option<PathBuf>,
-    pub(crate) profile: Profile,
-    pub(crate) limits: Limits,
-    pub(crate) providers: Providers,
-    pub(crate) names: PackageNames,
+    transport: Transport,
+    limits: Limits,
+    providers: Providers,
+    names: PackageNames,
     cache: Mutex<Cache>,
-    /// Created at the first request; replaced if TLS fails (authorities change) or a replica has other content.
-    pub(crate) http: tokio::sync::Mutex<Option<HttpClient>>,
     /// Allows one read at a time per package: the second reader finds it in the cache.
     in_progress: Mutex<HashMap<Key, Arc<tokio::sync::Mutex<()>>>>,
     read_slots: Semaphore,
@@ -118,14 +101,11 @@ impl CatalogClient {
     /// Creates a client with other limits.
     pub fn with_limits(trust: Trust, limits: Limits) -> Self {
         Self {
-            trust,
-            token: None,
-            profile: Profile::default(),
+            transport: Transport::new(trust),
             limits,
             providers: Providers::default(),
             names: PackageNames::default(),
             cache: Mutex::new(Cache::new(limits.cache)),
-            http: tokio::sync::Mutex::default(),
             in_progress: Mutex::default(),
             read_slots: Semaphore::new(limits.reads),
         }
@@ -136,14 +116,14 @@ impl CatalogClient {
     /// catalog's status decides where it is sent.
     #[must_use]
     pub fn with_token_file(mut self, path: Option<PathBuf>) -> Self {
-        self.token = path;
+        self.transport.token = path;
         self
     }
 
     /// Sets another TLS profile than the intermediate one.
     #[must_use]
     pub fn with_profile(mut self, profile: Profile) -> Self {
-        self.profile = profile;
+        self.transport.profile = profile;
         self
     }
 
@@ -169,6 +149,34 @@ impl CatalogClient {
             in_progress.remove(&key);
         }
         result
+    }
+
+    /// Returns the names of the packages of `catalog`, sorted; only the first 512 KiB of them.
+    ///
+    /// # Errors
+    /// [`ClientError`]; also if catalogd does not support filters.
+    pub async fn package_names(&self, catalog: &CatalogRef) -> Result<Arc<[String]>, ClientError> {
+        self.names
+            .get(&self.transport, catalog, self.limits.package)
+            .await
+    }
+
+    /// Returns the packages of `catalog` with a bundle that provides the API (a property `olm.gvk`), by name, at most
+    /// 16.
+    ///
+    /// # Errors
+    /// [`ClientError`]; also if catalogd does not support filters.
+    pub async fn providers(
+        &self,
+        catalog: &CatalogRef,
+        group: &str,
+        version: &str,
+        kind: &str,
+    ) -> Result<Vec<String>, ClientError> {
+        let api = (group.to_owned(), version.to_owned(), kind.to_owned());
+        self.providers
+            .get(&self.transport, catalog, api, self.limits.catalog)
+            .await
     }
 
     /// Drops the cached data of a catalog.
@@ -230,7 +238,7 @@ impl CatalogClient {
 
     /// Reads the package from a replica that has the current content.
     async fn load(&self, catalog: &CatalogRef, package: &str) -> Result<PackageReader, ClientError> {
-        let mut connections = self.connections(catalog).await?;
+        let mut connections = self.transport.connections(catalog).await?;
         loop {
             let read = self.load_over(&mut connections, catalog, package).await;
             if let Some(done) = connections.settle(read).await {
@@ -247,7 +255,7 @@ impl CatalogClient {
         package: &str,
     ) -> Result<PackageReader, ClientError> {
         let limit = self.limits.package;
-        let by_package = url(catalog, "metas", &[("package", package)])?;
+        let by_package = catalog.url("metas", &[("package", package)])?;
         // catalogd also responds with 404 if the endpoint is disabled; the whole catalog shows which it is.
         let response = match connections.get(by_package).await {
             Err(
@@ -264,7 +272,7 @@ impl CatalogClient {
             .read_response(response, limit)
             .await?;
         // The package object itself has no package field.
-        let itself = url(catalog, "metas", &[("schema", "olm.package"), ("name", package)])?;
+        let itself = catalog.url("metas", &[("schema", "olm.package"), ("name", package)])?;
         let response = connections.get(itself).await?;
         if version(&response) != of_metas {
             return Err(ClientError::Changed {
@@ -280,7 +288,7 @@ impl CatalogClient {
         catalog: &CatalogRef,
         package: &str,
     ) -> Result<PackageReader, ClientError> {
-        let response = connections.get(url(catalog, "all", &[])?).await?;
+        let response = connections.get(catalog.url("all", &[])?).await?;
         PackageReader::new(catalog, package, self.limits.footprint)
             .read_response(response, self.limits.catalog)
             .await
@@ -297,46 +305,4 @@ fn fresh(content: Option<Arc<PackageContent>>) -> PackageAnswer {
 /// Returns the digest of the catalog's content, if catalogd sends one. An `ETag` identifies only one selection.
 fn version(response: &Response) -> Option<HeaderValue> {
     response.headers().get(CONTENT_DIGEST).cloned()
-}
-
-pub(crate) fn url(catalog: &CatalogRef, endpoint: &str, query: &[(&str, &str)]) -> Result<Url, ClientError> {
-    let invalid = || ClientError::Url {
-        catalog: catalog.name.clone(),
-        url: catalog.base_url.clone(),
-    };
-    let mut url = Url::parse(&catalog.base_url).map_err(|_| invalid())?;
-    if !matches!(url.scheme(), "http" | "https") {
-        return Err(invalid());
-    }
-    url.path_segments_mut()
-        .map_err(|()| invalid())?
-        .pop_if_empty()
-        .extend(["api", "v1", endpoint]);
-    if !query.is_empty() {
-        url.query_pairs_mut().extend_pairs(query);
-    }
-    Ok(url)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_escaped() {
-        let mut catalog = CatalogRef {
-            name: "c".to_owned(),
-            base_url: "https://catalogd.svc/catalogs/c/".to_owned(),
-            digest: "d".to_owned(),
-        };
-        let built = url(&catalog, "metas", &[("package", "a&b c")]).unwrap();
-        assert_eq!(
-            built.as_str(),
-            "https://catalogd.svc/catalogs/c/api/v1/metas?package=a%26b+c"
-        );
-        for bad in ["", "file:///etc", "catalogd"] {
-            bad.clone_into(&mut catalog.base_url);
-            assert!(url(&catalog, "all", &[]).is_err(), "{bad}");
-        }
-    }
 }

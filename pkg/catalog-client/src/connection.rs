@@ -3,8 +3,9 @@
 //! Invariant: a response with another image digest than the catalog's status is never passed on. A response without a
 //! digest, as upstream's catalogd sends it, is taken to match the status.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
+use olm_runtime::tls::Profile;
 use reqwest::{
     Client, Response, StatusCode,
     header::{AUTHORIZATION, HeaderName, HeaderValue},
@@ -12,11 +13,7 @@ use reqwest::{
 };
 use url::Url;
 
-use crate::{
-    client::{CatalogClient, CatalogRef},
-    error::ClientError,
-    token,
-};
+use crate::{catalog_ref::CatalogRef, error::ClientError, token, trust::Trust};
 
 /// Header with the image digest of the content.
 const IMAGE_DIGEST: HeaderName = HeaderName::from_static("olm-image-digest");
@@ -31,7 +28,7 @@ const REQUEST_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// HTTP client and its TLS configuration.
 #[derive(Clone, Debug)]
-pub(crate) struct HttpClient {
+struct HttpClient {
     client: Client,
     tls: rustls::ClientConfig,
 }
@@ -58,14 +55,35 @@ impl HttpClient {
 /// Connections of one read, which may take several requests.
 #[derive(Debug)]
 pub(crate) struct Connections<'a> {
-    owner: &'a CatalogClient,
+    transport: &'a Transport,
     catalog: &'a CatalogRef,
     http_client: HttpClient,
     /// Number of new connections that may still be opened.
     reconnects_left: u8,
 }
 
-impl CatalogClient {
+/// Settings of all connections, and the HTTP client that reads share.
+#[derive(Debug)]
+pub(crate) struct Transport {
+    pub(crate) trust: Trust,
+    /// File with the bearer token.
+    pub(crate) token: Option<PathBuf>,
+    pub(crate) profile: Profile,
+    /// Created at the first request; replaced if TLS fails (authorities change) or a replica has other content.
+    http: tokio::sync::Mutex<Option<HttpClient>>,
+}
+
+impl Transport {
+    /// Creates the transport without a token, with the default TLS profile.
+    pub(crate) fn new(trust: Trust) -> Self {
+        Self {
+            trust,
+            token: None,
+            profile: Profile::default(),
+            http: tokio::sync::Mutex::default(),
+        }
+    }
+
     /// Starts a read of `catalog` over the open connections.
     pub(crate) async fn connections<'a>(
         &'a self,
@@ -73,7 +91,7 @@ impl CatalogClient {
     ) -> Result<Connections<'a>, ClientError> {
         Ok(Connections {
             http_client: self.http_client(catalog, false).await?,
-            owner: self,
+            transport: self,
             catalog,
             reconnects_left: MAX_RECONNECTS,
         })
@@ -115,7 +133,7 @@ impl Connections<'_> {
     /// authorities.
     pub(crate) async fn get(&mut self, url: Url) -> Result<Response, ClientError> {
         let catalog = self.catalog;
-        let token = match &self.owner.token {
+        let token = match &self.transport.token {
             Some(path) if url.scheme() == "https" => Some(token::read(path, &catalog.name).await?),
             _ => None,
         };
@@ -126,7 +144,7 @@ impl Connections<'_> {
                     cause,
                     "rereading the certificate authorities"
                 );
-                self.http_client = self.owner.http_client(catalog, true).await?;
+                self.http_client = self.transport.http_client(catalog, true).await?;
                 send(catalog, &self.http_client.client, &url, token.as_ref()).await?
             }
             response => response?,
@@ -190,7 +208,7 @@ impl Connections<'_> {
             }
             Ok(_) if self.reconnects_left < MAX_RECONNECTS => {
                 // Later reads use the replica that has the content.
-                *self.owner.http.lock().await = Some(self.http_client.clone());
+                *self.transport.http.lock().await = Some(self.http_client.clone());
                 Some(result)
             }
             _ => Some(result),

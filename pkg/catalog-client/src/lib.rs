@@ -6,6 +6,7 @@
 //! the client requests it again over a new connection.
 
 mod cache;
+mod catalog_ref;
 mod client;
 mod connection;
 mod error;
@@ -15,6 +16,7 @@ mod read;
 mod token;
 mod trust;
 
-pub use client::{CatalogClient, CatalogRef, Limits, PackageAnswer, StaleReason};
+pub use catalog_ref::CatalogRef;
+pub use client::{CatalogClient, Limits, PackageAnswer, StaleReason};
 pub use error::ClientError;
 pub use trust::{CaFuture, Trust};

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use olm_fbc::{Limits, decode, schema};
 use parking_lot::Mutex;
 
-use crate::client::{CatalogClient, CatalogRef, url};
+use crate::catalog_ref::CatalogRef;
+use crate::connection::Transport;
 use crate::error::ClientError;
 use crate::read::{LimitedReader, reader};
 
@@ -31,32 +32,28 @@ struct CachedNames {
 }
 
 impl PackageNames {
-    pub(crate) fn forget(&self, catalog: &str) {
-        self.0.lock().remove(catalog);
-    }
-}
-
-impl CatalogClient {
-    /// Returns the names of the packages of `catalog`, sorted; only the first 512 KiB of them.
-    ///
-    /// # Errors
-    /// [`ClientError`]; also if catalogd does not support filters.
-    pub async fn package_names(&self, catalog: &CatalogRef) -> Result<Arc<[String]>, ClientError> {
-        if let Some(cached) = self.names.0.lock().get(&catalog.name)
+    /// Returns the names of the packages of `catalog`. A response has at most `limit` bytes.
+    pub(crate) async fn get(
+        &self,
+        transport: &Transport,
+        catalog: &CatalogRef,
+        limit: u64,
+    ) -> Result<Arc<[String]>, ClientError> {
+        if let Some(cached) = self.0.lock().get(&catalog.name)
             && cached.digest == catalog.digest
         {
             return Ok(cached.names.clone());
         }
-        let packages = url(catalog, "metas", &[("schema", schema::PACKAGE)])?;
-        let response = self.response(catalog, &packages).await?;
-        let (name, limit) = (catalog.name.clone(), self.limits.package);
+        let packages = catalog.url("metas", &[("schema", schema::PACKAGE)])?;
+        let response = transport.response(catalog, &packages).await?;
+        let name = catalog.name.clone();
         let names =
             tokio::task::spawn_blocking(move || scan(LimitedReader::new(reader(response), limit), &name))
                 .await
                 .map_err(|_| ClientError::Interrupted {
                     catalog: catalog.name.clone(),
                 })??;
-        let mut cache = self.names.0.lock();
+        let mut cache = self.0.lock();
         if cache.len() >= MAX_CACHED {
             cache.clear();
         }
@@ -66,6 +63,11 @@ impl CatalogClient {
         };
         cache.insert(catalog.name.clone(), cached);
         Ok(names)
+    }
+
+    /// Drops the names of a catalog.
+    pub(crate) fn forget(&self, catalog: &str) {
+        self.0.lock().remove(catalog);
     }
 }
 

@@ -8,7 +8,8 @@ use std::collections::{BTreeSet, HashMap};
 use olm_fbc::{Bundle, Limits, decode};
 use parking_lot::Mutex;
 
-use crate::client::{CatalogClient, CatalogRef, url};
+use crate::catalog_ref::CatalogRef;
+use crate::connection::Transport;
 use crate::error::ClientError;
 use crate::read::{LimitedReader, reader};
 
@@ -18,48 +19,30 @@ const MAX_CACHED: usize = 256;
 const MAX_PACKAGES: usize = 16;
 
 /// API: group, version, kind.
-type Api = (String, String, String);
+pub(crate) type Api = (String, String, String);
 
 /// Results by catalog and API.
 #[derive(Debug, Default)]
 pub(crate) struct Providers(Mutex<HashMap<(String, Api), CachedPackages>>);
 
 impl Providers {
-    pub(crate) fn forget(&self, catalog: &str) {
-        self.0.lock().retain(|(of, _), _| of != catalog);
-    }
-}
-
-/// Packages that provide an API, and the digest of the content.
-#[derive(Debug)]
-struct CachedPackages {
-    digest: String,
-    packages: Vec<String>,
-}
-
-impl CatalogClient {
-    /// Returns the packages of `catalog` with a bundle that provides the API (a property `olm.gvk`), by name, at most
-    /// 16.
-    ///
-    /// # Errors
-    /// [`ClientError`]; also if catalogd does not support filters.
-    pub async fn providers(
+    /// Returns the packages of `catalog` that provide the API. A response has at most `limit` bytes.
+    pub(crate) async fn get(
         &self,
+        transport: &Transport,
         catalog: &CatalogRef,
-        group: &str,
-        version: &str,
-        kind: &str,
+        api: Api,
+        limit: u64,
     ) -> Result<Vec<String>, ClientError> {
-        let api = (group.to_owned(), version.to_owned(), kind.to_owned());
         let key = (catalog.name.clone(), api.clone());
-        if let Some(cache) = self.providers.0.lock().get(&key)
+        if let Some(cache) = self.0.lock().get(&key)
             && cache.digest == catalog.digest
         {
             return Ok(cache.packages.clone());
         }
-        let bundles = url(catalog, "metas", &[("schema", "olm.bundle")])?;
-        let response = self.response(catalog, &bundles).await?;
-        let (name, limit) = (catalog.name.clone(), self.limits.catalog);
+        let bundles = catalog.url("metas", &[("schema", "olm.bundle")])?;
+        let response = transport.response(catalog, &bundles).await?;
+        let name = catalog.name.clone();
         let packages = tokio::task::spawn_blocking(move || {
             scan(LimitedReader::new(reader(response), limit), &name, &api)
         })
@@ -67,7 +50,7 @@ impl CatalogClient {
         .map_err(|_| ClientError::Interrupted {
             catalog: catalog.name.clone(),
         })??;
-        let mut cache = self.providers.0.lock();
+        let mut cache = self.0.lock();
         if cache.len() >= MAX_CACHED {
             cache.clear();
         }
@@ -78,6 +61,18 @@ impl CatalogClient {
         cache.insert(key, entry);
         Ok(packages)
     }
+
+    /// Drops the results of a catalog.
+    pub(crate) fn forget(&self, catalog: &str) {
+        self.0.lock().retain(|(of, _), _| of != catalog);
+    }
+}
+
+/// Packages that provide an API, and the digest of the content.
+#[derive(Debug)]
+struct CachedPackages {
+    digest: String,
+    packages: Vec<String>,
 }
 
 fn scan(bundles: impl std::io::Read, catalog: &str, api: &Api) -> Result<Vec<String>, ClientError> {

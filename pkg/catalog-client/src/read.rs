@@ -8,7 +8,7 @@ use olm_runtime::parsing;
 use reqwest::Response;
 use tokio_util::io::{StreamReader, SyncIoBridge};
 
-use crate::{client::CatalogRef, error::ClientError};
+use crate::{catalog_ref::CatalogRef, error::ClientError};
 
 /// Partially read package.
 #[derive(Debug)]

@@ -63,7 +63,7 @@ impl Checker {
         let discarded = tokio::task::spawn_blocking(move || {
             let _guard = guard;
             if store.discard_damaged(&name, &generation, &damage) {
-                let error = olm_runtime::telemetry::chain(&damage);
+                let error = olm_text::chain(&damage);
                 tracing::error!(catalog = %name, error, "stored content is damaged; discarded, pulling it again");
                 metrics.count_damage();
             }

@@ -87,7 +87,7 @@ impl Collector {
             match removed.await {
                 Ok(Ok(())) => tracing::info!(catalog = %name, "removed the content of a deleted catalog"),
                 Ok(Err(error)) => {
-                    tracing::warn!(catalog = %name, error = olm_runtime::telemetry::chain(&error), "could not remove content");
+                    tracing::warn!(catalog = %name, error = olm_text::chain(&error), "could not remove content");
                 }
                 Err(error) => tracing::warn!(catalog = %name, %error, "could not remove content"),
             }
@@ -135,7 +135,7 @@ impl Collector {
             Ok(Ok(names)) => Ok(names),
             Ok(Err(error)) => Err(format!(
                 "error reading cache directory: {}",
-                olm_runtime::telemetry::chain(&error)
+                olm_text::chain(&error)
             )),
             Err(error) => Err(format!("error reading cache directory: {error}")),
         }

@@ -169,7 +169,7 @@ async fn open_store(args: &Args) -> anyhow::Result<Arc<Store>> {
     let store = tokio::task::spawn_blocking(open)
         .await
         .context("the cache directory cannot be opened")?
-        .map_err(|error| anyhow::anyhow!(olm_runtime::telemetry::chain(&error)))?;
+        .map_err(|error| anyhow::anyhow!(olm_text::chain(&error)))?;
     Ok(Arc::new(store))
 }
 
@@ -274,7 +274,8 @@ async fn serving_certificate(
         secret: CATALOGD_OWN_CERT.to_owned(),
         labels: BTreeMap::from([("app.kubernetes.io/name".to_owned(), "catalogd".to_owned())]),
     };
-    ServingCert::from_args(checked, client.clone(), own, shutdown.clone())
+    checked
+        .serving_certificate(client.clone(), own, shutdown.clone())
         .await
         .context("no serving certificate")
 }

@@ -287,7 +287,7 @@ fn each_cap_has_its_own_message() {
         let error = tight
             .store(&disk.name, &disk.source(text), origin("bb"), 200, &|| false)
             .unwrap_err();
-        let error = olm_runtime::telemetry::chain(&error);
+        let error = olm_text::chain(&error);
         assert!(error.contains(expected), "{expected}: {error}");
         assert_eq!(disk.entries(), ["current", "sha256-aa"], "{expected}");
         // Without the limits the catalog is accepted.

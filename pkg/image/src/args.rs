@@ -6,10 +6,9 @@ use olm_runtime::CommonArgs;
 
 use crate::{
     auth::PullSecrets,
-    config::{ImageConfig, Limits},
+    config::ImageConfig,
     hosts::{AllowedHost, HostPolicy},
-    registry::MinRate,
-    slots::PullLimits,
+    limits::{Limits, MinRate, PullLimits},
 };
 
 const MIB: u64 = 1024 * 1024;

@@ -7,7 +7,7 @@
 use std::{
     collections::BTreeMap,
     fs::{self, DirBuilder, File},
-    io::{self, Read as _},
+    io,
     os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
     time::SystemTime,
@@ -86,7 +86,7 @@ impl OwnerDir {
             }
         };
         let root = path.join(ROOT);
-        let marker = read_capped_blocking(&path.join(MARKER), MAX_MARKER_BYTES)
+        let marker = crate::files::read_capped_blocking(&path.join(MARKER), MAX_MARKER_BYTES)
             .ok()
             .and_then(|bytes| serde_json::from_slice::<Marker>(&bytes).ok())
             .filter(|marker| marker.filter.as_ref().map(|(label, _)| label.as_str()) == filter);
@@ -211,27 +211,6 @@ fn remove(path: &Path) -> Result<(), Error> {
         }),
         _ => Ok(()),
     }
-}
-
-/// Reads a small file; a larger one is an error.
-fn read_capped_blocking(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > limit {
-        return Err(io::Error::new(
-            io::ErrorKind::FileTooLarge,
-            "the file is too large",
-        ));
-    }
-    Ok(bytes)
-}
-
-/// Runs [`read_capped_blocking`] on a blocking thread.
-pub(crate) async fn read_capped(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    let path = path.to_owned();
-    tokio::task::spawn_blocking(move || read_capped_blocking(&path, limit))
-        .await
-        .map_err(io::Error::other)?
 }
 
 #[cfg(test)]

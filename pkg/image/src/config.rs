@@ -1,8 +1,13 @@
 //! Configuration of a [`crate::Puller`].
 
-use std::{path::PathBuf, time::Duration};
+use std::path::PathBuf;
 
-use crate::{auth::PullSecrets, hosts::HostPolicy, registry::MinRate, slots::PullLimits, trust};
+use crate::{
+    auth::PullSecrets,
+    hosts::HostPolicy,
+    limits::{Limits, PullLimits},
+    trust,
+};
 
 /// Locations, trust and limits of a puller.
 #[derive(Clone, Debug)]
@@ -56,73 +61,6 @@ impl ImageConfig {
             hosts: HostPolicy::default(),
             limits: Limits::default(),
             pulls: PullLimits::default(),
-        }
-    }
-}
-
-/// Limits on untrusted registries and images. Sizes are bytes.
-#[derive(Clone, Debug)]
-pub struct Limits {
-    /// Size of a manifest or index.
-    pub manifest: u64,
-    /// Size of an image config.
-    pub config: u64,
-    /// Size of a compressed layer.
-    pub layer: u64,
-    /// Number of layers of an image.
-    pub layers: usize,
-    /// Number of entries of all layers together, skipped ones included.
-    pub entries: u64,
-    /// Unpacked size of all layers together.
-    pub total: u64,
-    /// Size of one file.
-    pub file: u64,
-    /// Number of directories above an entry.
-    pub depth: usize,
-    /// Ratio of a layer's unpacked to its compressed size, above [`Limits::ratio_floor`] bytes.
-    pub ratio: u64,
-    /// Unpacked size up to which the ratio is ignored.
-    pub ratio_floor: u64,
-    /// Timeout of opening a connection.
-    pub connect: Duration,
-    /// Timeout of silence during a transfer.
-    pub read: Duration,
-    /// Minimum transfer rate of a layer.
-    pub min_rate: MinRate,
-    /// Timeout of a request for a token or manifest.
-    pub request: Duration,
-    /// Maximum number of retries after a transient failure.
-    pub retries: u32,
-    /// Delay before the first retry; each further delay is twice as long.
-    pub retry_wait: Duration,
-    /// Maximum delay; a registry that asks for a longer one is not retried within this pull.
-    pub retry_wait_max: Duration,
-    /// Timeout of a whole pull from one source, without the wait for a slot.
-    pub pull: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        const MIB: u64 = 1024 * 1024;
-        Self {
-            manifest: 4 * MIB,
-            config: 4 * MIB,
-            layer: 2048 * MIB,
-            layers: 256,
-            entries: 500_000,
-            total: 4096 * MIB,
-            file: 1024 * MIB,
-            depth: 64,
-            ratio: 200,
-            ratio_floor: 64 * MIB,
-            connect: Duration::from_secs(15),
-            read: Duration::from_secs(30),
-            min_rate: MinRate::default(),
-            request: Duration::from_mins(1),
-            retries: 4,
-            retry_wait: Duration::from_millis(500),
-            retry_wait_max: Duration::from_secs(30),
-            pull: Duration::from_mins(15),
         }
     }
 }

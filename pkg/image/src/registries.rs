@@ -171,7 +171,7 @@ impl Registries {
             .or_else(user_file)
             .unwrap_or_else(|| PathBuf::from(DEFAULT_FILE));
         let mut rules = Self::default();
-        match crate::cache::read_capped(&path, MAX_FILE_BYTES).await {
+        match crate::files::read_capped(&path, MAX_FILE_BYTES).await {
             Ok(bytes) => rules.add(&path, &bytes)?,
             Err(error) if optional && error.kind() == io::ErrorKind::NotFound => {}
             Err(source) => return Err(RegistriesError::Read { path, source }),
@@ -179,7 +179,7 @@ impl Registries {
         let mut directory = path.into_os_string();
         directory.push(".d");
         for path in drop_ins(Path::new(&directory)).await? {
-            match crate::cache::read_capped(&path, MAX_FILE_BYTES).await {
+            match crate::files::read_capped(&path, MAX_FILE_BYTES).await {
                 Ok(bytes) => rules.add(&path, &bytes)?,
                 Err(source) => return Err(RegistriesError::Read { path, source }),
             }

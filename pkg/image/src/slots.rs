@@ -3,37 +3,15 @@
 //! A pull waits for its registry first, so that the queue of a slow registry blocks no slots of others. Slots are
 //! granted in the order of arrival. Unpacking has separate slots, because it takes memory and CPU.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc};
 
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::{error::Error, registry::RegistryError};
+use crate::{error::Error, limits::PullLimits, registry::RegistryError};
 
 /// Maximum number of images unpacked concurrently: a decoder's window takes up to 32 MiB.
 const MAX_UNPACKING: usize = 2;
-
-/// Limits on the concurrent pulls of one process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PullLimits {
-    /// Maximum number of concurrent pulls from one registry.
-    pub per_registry: usize,
-    /// Maximum number of concurrent pulls from all registries.
-    pub total: usize,
-    /// Maximum time that a pull waits for a slot.
-    pub wait: Duration,
-}
-
-impl Default for PullLimits {
-    /// Returns 4 per registry, 32 in total, 10 minutes.
-    fn default() -> Self {
-        Self {
-            per_registry: 4,
-            total: 32,
-            wait: Duration::from_mins(10),
-        }
-    }
-}
 
 /// Slots of concurrent pulls.
 #[derive(Debug)]
@@ -102,6 +80,8 @@ impl PullSlots {
 #[cfg(test)]
 mod tests {
     use futures::FutureExt as _;
+
+    use std::time::Duration;
 
     use super::*;
 

@@ -28,7 +28,7 @@ use olm_runtime::lease::{self, LeaseConfig};
 use olm_runtime::metrics as telemetry;
 use olm_runtime::pprof;
 use olm_runtime::shutdown;
-use olm_runtime::tls::{OPERATOR_CONTROLLER_OWN_CERT, OwnCertificate, ServingCert};
+use olm_runtime::tls::{OPERATOR_CONTROLLER_OWN_CERT, OwnCertificate};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -76,7 +76,9 @@ pub async fn run_until(args: Args, shutdown: CancellationToken) -> anyhow::Resul
         .resolve(METRICS_PORT, checked.tls_files.is_some());
     if address != BindAddress::Off {
         let own = own_certificate(common.system_namespace());
-        let certificate = ServingCert::from_args(&checked, client.clone(), own, shutdown.clone()).await?;
+        let certificate = checked
+            .serving_certificate(client.clone(), own, shutdown.clone())
+            .await?;
         let (registry, client, shutdown) = (registry.clone(), client.clone(), shutdown.clone());
         servers
             .spawn(async move { telemetry::serve(address, registry, client, &certificate, shutdown).await });
@@ -218,7 +220,7 @@ fn trust(client: &kube::Client, namespace: &Arc<str>, folder: Option<&Path>) -> 
         let (client, namespace) = (client.clone(), namespace.clone());
         async move {
             let ca = olm_runtime::tls::own_ca(&client, &namespace).await;
-            ca.map_err(|error| olm_runtime::telemetry::chain(&error))
+            ca.map_err(|error| olm_text::chain(&error))
         }
     })
 }

@@ -1,34 +1,10 @@
 //! Logging on standard error, as text or JSON.
 
-pub use olm_text::chain;
+use std::io::IsTerminal as _;
+
 use tracing_subscriber::{EnvFilter, fmt};
 
-use crate::args::CommonArgs;
-
-/// Format of log lines.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum LogFormat {
-    /// Human-readable text.
-    #[default]
-    Text,
-    /// One JSON object per line.
-    Json,
-}
-
-/// Minimum level of log lines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum LogLevel {
-    /// Failures that keep the process from its work.
-    Error,
-    /// Problems that need attention.
-    Warn,
-    /// Changes.
-    Info,
-    /// Every reconcile, request and decision.
-    Debug,
-    /// Everything.
-    Trace,
-}
+use crate::args::{CommonArgs, LogFormat, LogLevel};
 
 /// Error of the logging setup.
 #[derive(Debug, thiserror::Error)]
@@ -45,7 +21,12 @@ pub struct TelemetryError(#[source] Box<dyn std::error::Error + Send + Sync>);
 pub fn init(args: &CommonArgs) -> Result<(), TelemetryError> {
     let filter =
         EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(directives(level(args))));
-    let lines = fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // Files and `kubectl logs` get no colours; https://no-color.org turns them off on a terminal, too.
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let lines = fmt()
+        .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal() && !no_color)
+        .with_writer(std::io::stderr);
     match args.log_format {
         LogFormat::Text => lines.try_init(),
         LogFormat::Json => lines.json().flatten_event(true).try_init(),

@@ -23,7 +23,7 @@ pub(super) enum ActError {
     #[error("source catalog content: {0}")]
     Source(String, Cause),
     /// The image was pulled, but its catalog cannot be used.
-    #[error("error storing fbc: {}", olm_runtime::telemetry::chain(.0))]
+    #[error("error storing fbc: {}", olm_text::chain(.0))]
     Store(#[source] StorageError),
     /// The content cannot be removed.
     #[error("error deleting catalog content: {0}")]
@@ -260,7 +260,7 @@ pub(super) async fn remove(context: &Arc<Context>, name: &CatalogName) -> Result
     })
     .await
     .map_err(|error| match error {
-        ActError::Store(error) => ActError::Remove(olm_runtime::telemetry::chain(&error)),
+        ActError::Store(error) => ActError::Remove(olm_text::chain(&error)),
         other => other,
     })?;
     context

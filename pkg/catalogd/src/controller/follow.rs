@@ -102,7 +102,7 @@ async fn run_task(context: Arc<Context>, name: CatalogName, task: Task) -> Catal
         .guard("ClusterCatalog", name.as_str(), work)
         .await
     {
-        Ok(done) => done.err().map(|error| olm_runtime::telemetry::chain(&error)),
+        Ok(done) => done.err().map(|error| olm_text::chain(&error)),
         Err(panicked) => Some(panicked.to_string()),
     };
     match failed {

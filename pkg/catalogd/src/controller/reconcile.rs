@@ -50,7 +50,7 @@ pub async fn run(context: Arc<Context>, shutdown: CancellationToken) {
         .run(reconcile_measured, error_policy, context)
         .for_each(|result| {
             if let Err(error) = result {
-                tracing::debug!(error = olm_runtime::telemetry::chain(&error), "reconcile ended");
+                tracing::debug!(error = olm_text::chain(&error), "reconcile ended");
             }
             std::future::ready(())
         });
@@ -73,14 +73,11 @@ fn error_policy(catalog: Arc<Guarded>, error: &ReportError, context: Arc<Context
     let wait = context.backoff.failed(name);
     if error.superseded() {
         tracing::debug!(
-            error = olm_runtime::telemetry::chain(error),
+            error = olm_text::chain(error),
             "the object changed or is gone; requeueing"
         );
     } else {
-        tracing::warn!(
-            error = olm_runtime::telemetry::chain(error),
-            "reconcile failed; requeueing"
-        );
+        tracing::warn!(error = olm_text::chain(error), "reconcile failed; requeueing");
     }
     Action::requeue(wait)
 }
@@ -223,7 +220,7 @@ async fn report_panic(context: &Arc<Context>, catalog: &Guarded, panicked: &Pani
     };
     let reported = guard(report::status(context, &name, catalog.clone(), &outcome)).await;
     if let Ok(Err(error)) = reported {
-        let error = olm_runtime::telemetry::chain(&error);
+        let error = olm_text::chain(&error);
         tracing::warn!(error, "could not report a panic in the status");
     }
     Action::requeue(context.backoff.failed(name))

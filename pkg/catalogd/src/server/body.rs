@@ -93,7 +93,7 @@ impl StreamingBody {
                 Ok(Ok((chunk, body))) if chunk.is_empty() && !body.more => Ok(None),
                 Ok(Ok((chunk, body))) => Ok(Some((chunk.send(), (None, body)))),
                 Ok(Err(error)) => {
-                    let text = olm_runtime::telemetry::chain(&error);
+                    let text = olm_text::chain(&error);
                     tracing::error!(error = text, "a response is cut off");
                     Err(std::io::Error::other(error))
                 }

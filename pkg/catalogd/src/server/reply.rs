@@ -64,7 +64,7 @@ pub(super) fn method_not_allowed(allowed: &'static str) -> Response {
 
 /// Logs an internal error that the client does not see.
 pub(super) fn internal_error(what: &'static str, error: &dyn std::error::Error) -> Response {
-    let error = olm_runtime::telemetry::chain(error);
+    let error = olm_text::chain(error);
     tracing::error!(what, error, "request failed");
     text(StatusCode::INTERNAL_SERVER_ERROR, "500 Internal Server Error")
 }

@@ -115,7 +115,7 @@ impl Store {
                 self.serving.write().insert(name, Arc::new(generation));
             }
             Err(error) => {
-                let error = olm_runtime::telemetry::chain(&error);
+                let error = olm_text::chain(&error);
                 tracing::warn!(catalog = %name, error, "removing content of a former run: it cannot be used");
                 discard(&self.folder(&name));
             }
@@ -241,10 +241,10 @@ impl Store {
             return false;
         }
         if let Err(error) = self.remove(name) {
-            let error = olm_runtime::telemetry::chain(&error);
+            let error = olm_text::chain(&error);
             tracing::warn!(catalog = %name, error, "could not remove damaged content, which is no longer served");
         }
-        let why = olm_runtime::telemetry::chain(why);
+        let why = olm_text::chain(why);
         self.damages.send_modify(|damages| {
             damages.insert(name.clone(), why);
         });
@@ -351,7 +351,7 @@ fn unused_name(folder: &Path, origin: &Origin) -> String {
 
 fn discard(path: &Path) {
     if let Err(error) = files::remove(path) {
-        let error = olm_runtime::telemetry::chain(&error);
+        let error = olm_text::chain(&error);
         tracing::warn!(error, "could not remove a leftover");
     }
 }

@@ -7,6 +7,8 @@ mod auth;
 #[path = "../../src/config.rs"]
 mod config;
 mod entry;
+#[path = "../../src/limits.rs"]
+mod limits;
 #[path = "../../src/policy/mod.rs"]
 mod policy;
 #[path = "../../src/reference.rs"]
@@ -19,7 +21,7 @@ mod unpack;
 pub use entry::{docker_config, manifest, policy, reference, registries, unpack};
 pub(crate) use reference::Algorithm;
 
-mod cache {
+mod files {
     use std::{io, path::Path};
 
     pub(crate) async fn read_capped(_path: &Path, _limit: u64) -> io::Result<Vec<u8>> {
@@ -37,19 +39,11 @@ mod hosts {
 }
 
 mod registry {
-    #[derive(Clone, Debug, Default)]
-    pub struct MinRate;
-
     #[derive(Clone, Debug)]
     pub(crate) struct Signature {
         pub(crate) payload: Vec<u8>,
         pub(crate) signature: String,
     }
-}
-
-mod slots {
-    #[derive(Clone, Debug, Default)]
-    pub struct PullLimits;
 }
 
 mod trust {

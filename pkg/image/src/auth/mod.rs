@@ -91,7 +91,7 @@ impl Keychain {
 
 /// Reads a file's credentials; `None` if the file does not exist.
 async fn read(path: &Path) -> Result<Option<DockerConfig>, AuthError> {
-    match crate::cache::read_capped(path, MAX_FILE_BYTES).await {
+    match crate::files::read_capped(path, MAX_FILE_BYTES).await {
         Ok(bytes) => DockerConfig::parse(&bytes)
             .map(Some)
             .map_err(|line| AuthError::Malformed {

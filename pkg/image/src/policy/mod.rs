@@ -131,7 +131,7 @@ impl Policy {
         let Some(path) = find(named) else {
             return Ok(None);
         };
-        let read = crate::cache::read_capped(&path, MAX_FILE_BYTES).await;
+        let read = crate::files::read_capped(&path, MAX_FILE_BYTES).await;
         let bytes = match read {
             Ok(bytes) => bytes,
             Err(error) if named.is_none() && error.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -5,8 +5,8 @@ use std::{error::Error as StdError, io, time::Duration};
 use olm_runtime::connect::{ConnectFailure, TlsFailure};
 use reqwest::StatusCode;
 
-use super::MinRate;
 use crate::hosts::HostRejected;
+use crate::limits::MinRate;
 
 /// Failed request to a registry; each cause has its own sentence.
 #[derive(Debug, thiserror::Error)]

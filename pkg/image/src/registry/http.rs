@@ -14,9 +14,9 @@ use url::Url;
 
 use super::RegistryError;
 use crate::{
-    config::Limits,
     error::Error,
     hosts::{HostPolicy, Resolver},
+    limits::Limits,
     trust::Trust,
 };
 

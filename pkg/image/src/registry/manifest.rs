@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256, Sha512};
 
 use super::{RegistryError, Session};
 use crate::{
-    config::Limits,
+    limits::Limits,
     reference::{Algorithm, Digest},
 };
 

@@ -16,6 +16,5 @@ mod token;
 pub use error::RegistryError;
 pub(crate) use http::Scheme;
 pub(crate) use manifest::{Image, Layer};
-pub use rate::MinRate;
 pub(crate) use session::{Session, SessionOptions};
 pub(crate) use signatures::Signature;

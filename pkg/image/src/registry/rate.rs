@@ -1,27 +1,8 @@
 //! Minimum transfer rate.
 
-use std::time::Duration;
-
 use tokio::time::Instant;
 
-/// Minimum rate: bytes per window of time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MinRate {
-    /// Minimum number of bytes in each window; 0 disables the check.
-    pub bytes: u64,
-    /// Length of a window.
-    pub window: Duration,
-}
-
-impl Default for MinRate {
-    /// Returns 128 KiB in 30 s.
-    fn default() -> Self {
-        Self {
-            bytes: 128 * 1024,
-            window: Duration::from_secs(30),
-        }
-    }
-}
+use crate::limits::MinRate;
 
 /// Monitor of the rate of one transfer.
 #[derive(Debug)]
@@ -55,6 +36,8 @@ impl RateMonitor {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]

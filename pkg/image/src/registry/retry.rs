@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 
 use super::RegistryError;
-use crate::config::Limits;
+use crate::limits::Limits;
 
 /// Attempts of one request.
 pub(super) struct Attempts<'a> {

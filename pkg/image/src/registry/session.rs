@@ -14,8 +14,8 @@ use super::{
 };
 use crate::{
     auth::Credentials,
-    config::Limits,
     hosts::{HostPolicy, without_port},
+    limits::Limits,
     reference::Repository,
     trust::Trust,
 };

@@ -12,7 +12,7 @@ use std::{
 };
 
 use super::UnpackError;
-use crate::config::Limits;
+use crate::limits::Limits;
 
 /// Budget shared by all layers of an image. Clones share it.
 #[derive(Clone, Debug)]

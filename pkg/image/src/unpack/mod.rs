@@ -26,7 +26,7 @@ use meter::Meter;
 use placed_paths::PlacedPaths;
 use root::Root;
 
-use crate::config::Limits;
+use crate::limits::Limits;
 
 /// Prefix that removes an entry of a lower layer.
 const WHITEOUT: &[u8] = b".wh.";

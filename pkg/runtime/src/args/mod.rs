@@ -4,19 +4,23 @@
 //! flag wins, except for repeatable flags. docs/operations.md has the table.
 
 mod klog;
+mod log;
 mod tls;
 
 use std::{ffi::OsString, io::Write as _, path::PathBuf, process::ExitCode, str::FromStr};
 
+use kube::Client;
+use tokio_util::sync::CancellationToken;
+
 pub use klog::KlogArgs;
+pub use log::{LogFormat, LogLevel};
 pub use tls::TlsArgs;
 
 use crate::{
     address::{BindAddress, MetricsAddress},
     build_info,
     features::{Binary, FeatureError, FeatureGates},
-    telemetry::{LogFormat, LogLevel},
-    tls::{Profile, ProfileError},
+    tls::{OwnCertificate, Profile, ProfileError, ServingCert, TlsError},
 };
 
 /// File with the namespace of the pod.
@@ -149,6 +153,25 @@ pub struct CheckedArgs {
     pub tls_files: Option<(PathBuf, PathBuf)>,
     /// TLS versions, cipher suites and groups.
     pub tls_profile: Profile,
+}
+
+impl CheckedArgs {
+    /// Returns the certificate that the flags select, with their TLS profile: from files if given, else `own`.
+    ///
+    /// # Errors
+    /// As [`ServingCert::from_files`] and [`ServingCert::own`].
+    pub async fn serving_certificate(
+        &self,
+        client: Client,
+        own: OwnCertificate,
+        shutdown: CancellationToken,
+    ) -> Result<ServingCert, TlsError> {
+        let certificate = match self.tls_files.clone() {
+            Some((certificate, key)) => ServingCert::from_files(certificate, key, shutdown).await?,
+            None => ServingCert::own(client, own, shutdown).await?,
+        };
+        Ok(certificate.with_profile(self.tls_profile.clone()))
+    }
 }
 
 impl CommonArgs {

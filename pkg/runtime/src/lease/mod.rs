@@ -285,7 +285,7 @@ impl Candidate {
         let found = timeout(CALL_TIMEOUT, self.api.get_opt(&self.config.name))
             .await
             .map_err(|_| "the API server did not answer in time".to_owned())?
-            .map_err(|error| crate::telemetry::chain(&error))?;
+            .map_err(|error| olm_text::chain(&error))?;
         let now = Timestamp::now();
         self.observe(found, now);
         let observed = self
@@ -315,7 +315,7 @@ impl Candidate {
             }
             // Another replica was faster.
             Err(kube::Error::Api(status)) if status.is_conflict() || status.is_already_exists() => Ok(false),
-            Err(error) => Err(crate::telemetry::chain(&error)),
+            Err(error) => Err(olm_text::chain(&error)),
         }
     }
 

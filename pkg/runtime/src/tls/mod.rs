@@ -22,7 +22,6 @@ pub use managed::{CATALOGD_OWN_CERT, OPERATOR_CONTROLLER_OWN_CERT, OwnCertificat
 pub use profile::{GroupName, MinVersion, Profile, ProfileError, ProfileName, SuiteName, unsupported};
 pub use trust::{authorities, authorities_in, client_config, client_config_with, with_identity};
 
-use crate::args::CheckedArgs;
 use resolver::CertificateResolver;
 
 /// Installs ring as the process's TLS provider; no-op if a provider is installed.
@@ -68,23 +67,6 @@ impl ServingCert {
         managed::load_and_renew(client, own, shutdown)
             .await
             .map(Self::new)
-    }
-
-    /// Returns the certificate that the flags select, with their TLS profile: from files if given, else `own`.
-    ///
-    /// # Errors
-    /// As [`from_files`](Self::from_files) and [`own`](Self::own).
-    pub async fn from_args(
-        args: &CheckedArgs,
-        client: Client,
-        own: OwnCertificate,
-        shutdown: CancellationToken,
-    ) -> Result<Self, TlsError> {
-        let certificate = match args.tls_files.clone() {
-            Some((certificate, key)) => Self::from_files(certificate, key, shutdown).await?,
-            None => Self::own(client, own, shutdown).await?,
-        };
-        Ok(certificate.with_profile(args.tls_profile.clone()))
     }
 
     /// Returns a certificate that never changes.

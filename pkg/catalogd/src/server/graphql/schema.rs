@@ -216,7 +216,7 @@ fn read(
 
 /// Logs the cause and returns an error without it.
 fn unreadable(error: &dyn std::error::Error) -> Error {
-    let text = olm_runtime::telemetry::chain(error);
+    let text = olm_text::chain(error);
     tracing::error!(error = text, "a query cannot read content");
     Error::new("stored content cannot be read")
 }

@@ -2,6 +2,7 @@
 
 use olm_api::CrdUpgradeWaiver;
 use olm_bundle::crd_safety::{self, Finding, Rules, SERVED_REMOVAL, Served, Unserved, Waiver};
+use olm_text::head;
 use serde_json::Value;
 
 /// Longest text of all findings in a message, in bytes. The rest of 1 KiB holds the text around them.
@@ -115,7 +116,7 @@ fn message(extension: &str, findings: &[String], steps: Option<&str>, idle: &[St
     let mut bytes = 0;
     let short = format!(
         "`kubectl olm crd-safety --extension {}` shows how to go on",
-        cut(extension, NAME_LIMIT)
+        head(extension, NAME_LIMIT)
     );
     // Half a command is worse than none.
     let steps = steps.map(|steps| {
@@ -127,7 +128,7 @@ fn message(extension: &str, findings: &[String], steps: Option<&str>, idle: &[St
     });
     let limit = TEXT_LIMIT - steps.map_or(0, str::len);
     for finding in findings {
-        let line = cut(finding, limit);
+        let line = head(finding, limit);
         if bytes > 0 && bytes + line.len() >= limit {
             break;
         }
@@ -139,22 +140,17 @@ fn message(extension: &str, findings: &[String], steps: Option<&str>, idle: &[St
     if left > 0 {
         lines.push(format!(
             "(and {left} more: `kubectl olm crd-safety --extension {}` names all)",
-            cut(extension, NAME_LIMIT)
+            head(extension, NAME_LIMIT)
         ));
     }
     if !idle.is_empty() {
         let idle = idle.join("; ");
         lines.push(format!(
             "(waivers that match nothing: {})",
-            cut(&idle, IDLE_LIMIT)
+            head(&idle, IDLE_LIMIT)
         ));
     }
     lines.join("\n")
-}
-
-/// Cuts a text to at most `bytes`, at a character boundary.
-pub(crate) fn cut(text: &str, bytes: usize) -> &str {
-    text.get(..text.floor_char_boundary(bytes)).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use olm_resolve::CatalogLookup;
 use olm_resolve::constraint::{self, Environment, Gvk, InstalledBundle, Requirement, Unmet, Want};
 use olm_runtime::client::{discovery_call, served_kinds};
 use olm_status::cluster_extension::Progress;
+use olm_text::head;
 use olm_version::{Version, go_quote};
 use parking_lot::Mutex;
 
@@ -79,9 +80,9 @@ async fn unmet(pass: &Pass<'_>, resolved: &Resolved, history: &History) -> Resul
         return Ok(());
     }
     let bundle = go_quote(&resolved.bundle.name);
-    let head = format!("validating bundle {bundle}: bundle {bundle}");
+    let subject = format!("validating bundle {bundle}: bundle {bundle}");
     let requirements = constraint::parse(&resolved.properties)
-        .map_err(|error| format!("{head} has a dependency that cannot be read: {error}"))?;
+        .map_err(|error| format!("{subject} has a dependency that cannot be read: {error}"))?;
     if requirements.is_empty() {
         return Ok(());
     }
@@ -89,11 +90,11 @@ async fn unmet(pass: &Pass<'_>, resolved: &Resolved, history: &History) -> Resul
     waiters.insert(&pass.name);
     let environment = environment(pass.context, &pass.name, &requirements, &resolved.properties)
         .await
-        .map_err(|error| format!("{head} has dependencies, and {}", chain(&error)))?;
+        .map_err(|error| format!("{subject} has dependencies, and {}", chain(&error)))?;
     // CEL expressions are bounded, but many bundles can take a while.
     let unmet = tokio::task::spawn_blocking(move || constraint::unmet(&requirements, &environment))
         .await
-        .map_err(|_| format!("{head} has dependencies, and looking at them was interrupted"))?;
+        .map_err(|_| format!("{subject} has dependencies, and looking at them was interrupted"))?;
     if unmet.is_empty() {
         waiters.remove(&pass.name);
         return Ok(());
@@ -101,13 +102,13 @@ async fn unmet(pass: &Pass<'_>, resolved: &Resolved, history: &History) -> Resul
     let providers = tokio::time::timeout(SEARCH_LIMIT, providers(pass.context, &unmet))
         .await
         .unwrap_or_default();
-    Err(message(&head, &unmet, &providers))
+    Err(message(&subject, &unmet, &providers))
 }
 
-fn message(head: &str, unmet: &[Unmet], providers: &[String]) -> String {
+fn message(subject: &str, unmet: &[Unmet], providers: &[String]) -> String {
     let texts: Vec<&str> = unmet.iter().map(|unmet| unmet.text.as_str()).collect();
     let mut sentences = vec![format!(
-        "{head} has dependencies that are not met: {}",
+        "{subject} has dependencies that are not met: {}",
         texts.join("; ")
     )];
     sentences.extend(providers.iter().cloned());
@@ -116,8 +117,7 @@ fn message(head: &str, unmet: &[Unmet], providers: &[String]) -> String {
             .push("Install the missing dependencies and the installation continues automatically".to_owned());
     }
     let text = sentences.join(". ");
-    let end = text.floor_char_boundary(MESSAGE_LIMIT);
-    text.get(..end).unwrap_or_default().to_owned()
+    head(&text, MESSAGE_LIMIT).to_owned()
 }
 
 /// Reads the part of the cluster that `requirements` ask about.

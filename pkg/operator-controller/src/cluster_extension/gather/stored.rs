@@ -8,9 +8,10 @@ use olm_api::ClusterExtension;
 use olm_applier::stored::{Limits, Survey, survey};
 use olm_bundle::crd_schema::Plan;
 use olm_runtime::workers::without_worker;
+use olm_text::head;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use crate::cluster_extension::decide::crd_findings::{NAME_LIMIT, cut};
+use crate::cluster_extension::decide::crd_findings::NAME_LIMIT;
 use crate::cluster_extension::failure::Failure;
 use crate::cluster_extension::{Context, account};
 
@@ -98,7 +99,7 @@ fn line(crd: &str, version: &str, found: &Survey) -> String {
     );
     for (shown, object) in found.named.iter().enumerate() {
         let first = object.faults.first().map(ToString::to_string).unwrap_or_default();
-        let part = format!("{object}: {}", cut(&first, FAULT_LIMIT));
+        let part = format!("{object}: {}", head(&first, FAULT_LIMIT));
         if shown > 0 && text.len() + part.len() > TEXT_LIMIT {
             break;
         }
@@ -120,15 +121,15 @@ fn message(extension: &str, lines: &[String], unknown: &[String]) -> String {
         bytes += line.len();
         out.push(line);
     }
-    let mut text = cut(&out.join("\n"), TEXT_LIMIT).to_owned();
+    let mut text = head(&out.join("\n"), TEXT_LIMIT).to_owned();
     if !unknown.is_empty() {
         let unknown = unknown.join("; ");
         text.push_str("\n(not checked: ");
-        text.push_str(cut(&unknown, UNKNOWN_LIMIT));
+        text.push_str(head(&unknown, UNKNOWN_LIMIT));
         text.push(')');
     }
     text.push_str("\nMend or delete these objects; `kubectl olm crd-safety --stored-objects --extension ");
-    text.push_str(cut(extension, NAME_LIMIT));
+    text.push_str(head(extension, NAME_LIMIT));
     text.push_str("` names all.");
     text
 }

@@ -295,7 +295,7 @@ pub(super) async fn check(State(access): State<Access>, request: Request, next: 
                 )
                     .into_response();
             }
-            tracing::warn!(error = %crate::telemetry::chain(&error), "review of a metrics scraper failed");
+            tracing::warn!(error = %olm_text::chain(&error), "review of a metrics scraper failed");
             (StatusCode::INTERNAL_SERVER_ERROR, "Authentication failed\n").into_response()
         }
     }
