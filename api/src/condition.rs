@@ -44,7 +44,7 @@ pub mod types {
             Serving,
             /// The controller moves towards the spec.
             Progressing,
-            /// The spec is fulfilled and the objects are available. For tools; see `docs/status.md`.
+            /// The spec is fulfilled and the content is available. For tools; see `docs/status.md`.
             Ready,
             /// The controller works or retries; present only while it does. For tools.
             Reconciling,
@@ -63,7 +63,7 @@ pub mod types {
             Succeeded,
             /// Objects of some kinds are not watched; present only while that holds.
             WatchFailing,
-            /// The spec is fulfilled and the content is available. For tools; see `docs/status.md`.
+            /// The spec is fulfilled and the objects are available. For tools; see `docs/status.md`.
             Ready,
             /// The controller works or retries; present only while it does. For tools.
             Reconciling,

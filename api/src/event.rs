@@ -53,5 +53,27 @@ texts! {
         WatchFailing,
         /// All objects are watched again.
         WatchRestored,
+        /// The extension blocks an upgrade of the cluster.
+        ClusterUpgradeBlocked,
+        /// The extension no longer blocks an upgrade of the cluster.
+        ClusterUpgradeUnblocked,
+        /// A catalog image was pulled.
+        Pulled,
+        /// A catalog was stored.
+        Unpacked,
+        /// The content of a catalog is served.
+        Serving,
+        /// The content of a catalog is not served.
+        Unavailable,
+        /// Stored content is damaged; catalogd pulls the image again.
+        ContentDamaged,
+        /// A catalog image cannot be pulled.
+        PullFailed,
+        /// A catalog cannot be stored.
+        UnpackFailed,
+        /// The content of a catalog cannot be removed.
+        RemoveFailed,
+        /// The shutdown of catalogd interrupted a pull.
+        Interrupted,
     }
 }

@@ -5,6 +5,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
+use olm_api::event::Reason;
 use olm_catalog_files::WalkError;
 use olm_image::{CanonicalRef, Cause, Reference};
 use olm_runtime::workers::without_worker;
@@ -45,12 +46,12 @@ impl ActError {
     }
 
     /// Returns the reason of the event for this error.
-    pub(super) fn reason(&self) -> &'static str {
+    pub(super) fn reason(&self) -> Reason {
         match self {
-            Self::Terminal(..) | Self::Source(..) => "PullFailed",
-            Self::Store(_) => "UnpackFailed",
-            Self::Remove(_) => "RemoveFailed",
-            Self::Interrupted => "Interrupted",
+            Self::Terminal(..) | Self::Source(..) => Reason::PullFailed,
+            Self::Store(_) => Reason::UnpackFailed,
+            Self::Remove(_) => Reason::RemoveFailed,
+            Self::Interrupted => Reason::Interrupted,
         }
     }
 

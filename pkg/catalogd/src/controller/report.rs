@@ -8,7 +8,7 @@ use kube::{
     Api, Resource,
     api::{Patch, PatchParams, PostParams},
 };
-use olm_api::{ClusterCatalog, keys};
+use olm_api::{ClusterCatalog, event::Reason, keys};
 use olm_status::cluster_catalog::{self, Outcome};
 use serde_json::json;
 use tokio::time::timeout;
@@ -146,9 +146,12 @@ pub(super) async fn damaged(
     damage: String,
 ) -> Result<ClusterCatalog, ReportError> {
     let message = format!("{damage}; it is not served any more, and pulled again");
-    context
-        .events
-        .warning(catalog.object_ref(&()), "ContentDamaged", "Check", &message);
+    context.events.warning(
+        catalog.object_ref(&()),
+        Reason::ContentDamaged.as_str(),
+        "Check",
+        &message,
+    );
     let outcome = Outcome::Retrying {
         message,
         served: context.served_now(name),
@@ -164,7 +167,7 @@ pub(super) fn emit_pulled(context: &Context, catalog: &ClusterCatalog, pulled: &
     let note = format!("Pulled image {image} in {:.1} s", timings.pull.as_secs_f64());
     context
         .events
-        .normal(catalog.object_ref(&()), "Pulled", "Pull", &note);
+        .normal(catalog.object_ref(&()), Reason::Pulled.as_str(), "Pull", &note);
     let note = format!(
         "Unpacked {} objects, of these {} packages and {} bundles, in {:.1} s from {image}",
         manifest.counts.metas,
@@ -172,9 +175,12 @@ pub(super) fn emit_pulled(context: &Context, catalog: &ClusterCatalog, pulled: &
         manifest.counts.bundles,
         timings.store.as_secs_f64(),
     );
-    context
-        .events
-        .normal(catalog.object_ref(&()), "Unpacked", "Unpack", &note);
+    context.events.normal(
+        catalog.object_ref(&()),
+        Reason::Unpacked.as_str(),
+        "Unpack",
+        &note,
+    );
 }
 
 /// Emits the event of a failure; repeated failures increase its count.
@@ -186,7 +192,7 @@ pub(super) fn emit_failed(context: &Context, catalog: &ClusterCatalog, error: &A
     };
     context.events.warning(
         catalog.object_ref(&()),
-        error.reason(),
+        error.reason().as_str(),
         action,
         &error.to_string(),
     );
@@ -198,11 +204,15 @@ fn emit_status_event(context: &Context, catalog: &ClusterCatalog, outcome: &Outc
     match outcome {
         Outcome::Serving(served) => {
             let note = format!("Serving the content of {}", served.reference);
-            context.events.normal(object, "Serving", "Serve", &note);
+            context
+                .events
+                .normal(object, Reason::Serving.as_str(), "Serve", &note);
         }
         Outcome::Unavailable => {
             let note = "The content is not served any more";
-            context.events.normal(object, "Unavailable", "Withdraw", note);
+            context
+                .events
+                .normal(object, Reason::Unavailable.as_str(), "Withdraw", note);
         }
         Outcome::Retrying { .. } | Outcome::Blocked { .. } | Outcome::Deleting => {}
     }

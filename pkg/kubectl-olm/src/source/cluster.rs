@@ -202,11 +202,9 @@ fn of_status(extension: &ClusterExtension) -> Option<Installed> {
 /// Returns the address of the catalog's current content; none if the catalog is not being served.
 fn reference(catalog: &ClusterCatalog) -> Option<CatalogRef> {
     let status = catalog.status.as_ref()?;
-    let serving = status
-        .conditions
-        .iter()
-        .flatten()
-        .any(|condition| condition.type_ == "Serving" && condition.status == "True");
+    let serving = status.conditions.iter().flatten().any(|condition| {
+        condition.type_ == olm_api::condition::types::Catalog::Serving.as_str() && condition.status == "True"
+    });
     let source = status.resolved_source.as_ref().filter(|_| serving)?;
     Some(CatalogRef {
         name: catalog.name_any(),

@@ -14,6 +14,7 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use kube::api::{Api, ListParams};
 use kube::{Client, Resource as _, ResourceExt};
 use olm_api::ClusterExtension;
+use olm_api::event::Reason;
 use olm_runtime::events::Events;
 use olm_status::cluster_upgrade::{Upgradeability, evaluate};
 use tokio_util::sync::CancellationToken;
@@ -109,7 +110,7 @@ fn announce(
         let note = format!("an upgrade of the cluster to {} is blocked: {why}", verdict.next);
         events.warning(
             reference(name, known.get(name)),
-            "ClusterUpgradeBlocked",
+            Reason::ClusterUpgradeBlocked.as_str(),
             "Judge",
             &note,
         );
@@ -124,7 +125,7 @@ fn announce(
         );
         events.normal(
             reference(name, known.get(name)),
-            "ClusterUpgradeUnblocked",
+            Reason::ClusterUpgradeUnblocked.as_str(),
             "Judge",
             &note,
         );
