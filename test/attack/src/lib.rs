@@ -1,7 +1,7 @@
 //! Attacks on both controllers: real binaries, a real control plane, hostile content.
 //!
 //! A [`Case`] is one attack: a hostile image or registry, and its expected outcome. Each module of [`attacks`] has
-//! one class of them. [`run`] starts a [`World`], performs the cases class by class, checks after each class that
+//! one class of them. [`run()`] starts a [`World`], performs the cases class by class, checks after each class that
 //! the controllers still serve others, and returns a [`Report`] with duration and peak memory of every case.
 //!
 //! `cargo test -p olm-attack` runs [`Scale::Small`], `cargo xtask attack` runs [`Scale::Full`] against release
