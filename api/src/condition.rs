@@ -178,9 +178,8 @@ pub mod reasons {
 
 /// Returns the condition of this type.
 #[must_use]
-pub fn find<'a>(conditions: Option<&'a [Condition]>, type_: &str) -> Option<&'a Condition> {
-    let mut conditions = conditions.unwrap_or_default().iter();
-    conditions.find(|condition| condition.type_ == type_)
+pub fn find<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Condition> {
+    conditions.iter().find(|condition| condition.type_ == type_)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ pub type CaFuture = Pin<Box<dyn Future<Output = Result<Option<String>, String>> 
 /// Authorities trusted besides the system's.
 #[derive(Clone)]
 pub enum Trust {
-    /// Only the system's authorities.
+    /// The system's authorities alone.
     System,
     /// PEM files (`*.crt`, `*.pem`) of a directory, read again after TLS failures.
     Directory(PathBuf),

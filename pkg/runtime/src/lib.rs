@@ -23,6 +23,7 @@ pub mod pprof;
 #[cfg(feature = "server")]
 pub mod serve;
 pub mod shutdown;
+pub mod superseded;
 pub mod telemetry;
 pub mod tls;
 pub mod workers;

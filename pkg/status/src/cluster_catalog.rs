@@ -7,7 +7,8 @@ use olm_api::{
 };
 
 use crate::condition::{self, NewCondition};
-use crate::summary::{self, State, Summary, find};
+use crate::summary::{self, State, Summary};
+use olm_api::condition::find;
 
 /// Content that catalogd serves.
 #[derive(Clone, Debug, PartialEq, Eq)]

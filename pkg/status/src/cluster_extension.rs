@@ -167,16 +167,16 @@ pub fn extension(
 /// undo that.
 fn at_rest(old: &ClusterExtensionStatus, generation: i64) -> bool {
     let conditions = old.conditions.as_deref().unwrap_or_default();
-    let ready = summary::find(conditions, summary::READY);
+    let ready = olm_api::condition::find(conditions, summary::READY);
     ready.is_some_and(|ready| ready.observed_generation == Some(generation))
-        && summary::find(conditions, summary::RECONCILING).is_none()
-        && summary::find(conditions, summary::STALLED).is_none()
+        && olm_api::condition::find(conditions, summary::RECONCILING).is_none()
+        && olm_api::condition::find(conditions, summary::STALLED).is_none()
 }
 
 /// Derives the summary for generic tools from the other conditions. `unresolved`: the extension is at rest, and only
 /// the resolution of other versions fails.
 fn summarise(conditions: &[Condition], revisions: &Revisions, unresolved: bool) -> Summary {
-    let find = |type_: Type| summary::find(conditions, type_.as_str());
+    let find = |type_: Type| olm_api::condition::find(conditions, type_.as_str());
     let Some(progressing) = find(Type::Progressing) else {
         return Summary {
             state: State::Reconciling,
@@ -318,7 +318,7 @@ impl Conditions<'_> {
 }
 
 fn find(revision: &RevisionView, type_: Type) -> Option<&Condition> {
-    summary::find(&revision.conditions, type_.as_str())
+    olm_api::condition::find(&revision.conditions, type_.as_str())
 }
 
 fn report_installed(

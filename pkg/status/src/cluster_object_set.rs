@@ -8,8 +8,9 @@ use olm_api::condition::{reasons::ObjectSet as Reason, types::ObjectSet as Type}
 use olm_api::{ClusterObjectSetStatus, ObservedPhase};
 
 use crate::condition::{self, NewCondition};
-use crate::summary::{self, State, Summary, find};
+use crate::summary::{self, State, Summary};
 use crate::unwatched::{self, Unwatched};
+use olm_api::condition::find;
 
 /// Outcome of a reconcile.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -84,11 +84,6 @@ pub fn put(conditions: &mut Vec<Condition>, summary: Option<&Summary>, generatio
     conditions.retain(|c| ![READY, RECONCILING, STALLED].contains(&c.type_.as_str()) || keep(&c.type_));
 }
 
-/// Returns the condition of `type_`, if any.
-pub(crate) fn find<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Condition> {
-    conditions.iter().find(|condition| condition.type_ == type_)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

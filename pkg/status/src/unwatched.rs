@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use olm_api::condition::types::ObjectSet as Type;
 
 use crate::condition::{self, NewCondition};
-use crate::summary::find;
+use olm_api::condition::find;
 
 const WATCH_FAILING: &str = Type::WatchFailing.as_str();
 

@@ -90,7 +90,7 @@ pub enum ReleaseError {
     Segment {
         /// The whole text.
         text: String,
-        /// Which identifier, from 0.
+        /// Index of the identifier, from 0.
         segment: usize,
         /// Syntax error of the identifier. Part of the text, because upstream's sentence contains it.
         source: Box<ParseError>,

@@ -89,7 +89,7 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// Everything below that is part of the structure.
+    /// Returns the schemas directly below this one that belong to the structural schema.
     pub(super) fn structure(&self) -> impl Iterator<Item = &Self> {
         let additional = match &self.additional {
             Additional::Of(node) => Some(&**node),

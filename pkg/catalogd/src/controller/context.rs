@@ -3,17 +3,17 @@
 use std::{
     collections::HashMap,
     sync::{Arc, OnceLock},
-    time::Duration,
 };
 
 use jiff::Timestamp;
-use kube::{Client, Resource as _, core::DeserializeGuard, runtime::reflector};
+use kube::{Client, core::DeserializeGuard, runtime::reflector};
 use olm_api::ClusterCatalog;
 use olm_image::Puller;
 use olm_runtime::{
     backoff::Backoff,
     events::Events,
     metrics::{ControllerMetrics, ReconcileMetrics},
+    superseded::superseded,
     workers::Workers,
 };
 use olm_status::cluster_catalog::Served;
@@ -27,9 +27,6 @@ use crate::storage::{CatalogName, Generation, Store};
 
 /// Maximum number of catalogs that are parsed and written to disk concurrently.
 const MAX_CONCURRENT_STORES: usize = 2;
-
-/// Interval at which a pull checks if its catalog changed.
-const SUPERSEDED_CHECK: Duration = Duration::from_millis(500);
 
 /// Default number of concurrent reconciles.
 pub(crate) const CONCURRENCY: u16 = 4;
@@ -86,19 +83,12 @@ impl Context {
 
     /// Waits until the catalog is deleted, or its spec differs from that of `generation`.
     pub(super) async fn superseded(&self, name: &CatalogName, generation: Option<i64>) {
-        let reference = reflector::ObjectRef::new(name.as_str());
-        loop {
-            tokio::time::sleep(SUPERSEDED_CHECK).await;
-            let Some(catalogs) = self.catalogs.get() else {
-                continue;
-            };
-            let outdated = catalogs.get(&reference).is_none_or(|catalog| {
-                let meta = catalog.meta();
-                meta.deletion_timestamp.is_some() || meta.generation != generation
-            });
-            if outdated {
-                return;
+        // The controller sets the store before its first reconcile.
+        match self.catalogs.get() {
+            Some(catalogs) => {
+                superseded(catalogs, &reflector::ObjectRef::new(name.as_str()), generation).await;
             }
+            None => std::future::pending().await,
         }
     }
 

@@ -13,7 +13,7 @@ use crate::reference::{Digest, Reference, Repository, TagOrDigest};
     deny_unknown_fields
 )]
 pub(super) enum SignedIdentity {
-    /// The same name, including tag or digest.
+    /// A signed name equal to the pulled one, including tag or digest.
     MatchExact,
     /// The same name; for an image by digest, the same repository.
     #[default]

@@ -30,7 +30,7 @@ pub(crate) use live::{last_seen, owner};
 
 use crate::cli::SourceArgs;
 
-/// Everything that can be asked.
+/// Catalogs that a command reads.
 #[derive(Debug)]
 pub(crate) struct Sources {
     /// The catalogs; those of a cluster that are made unavailable are left out.

@@ -48,7 +48,7 @@ pub(super) fn is_held(set: &ClusterObjectSet) -> bool {
 /// Returns status and reason of a condition.
 fn condition(set: &ClusterObjectSet, type_: types::ObjectSet) -> Option<(&str, &str)> {
     let conditions = set.status.as_ref()?.conditions.as_deref();
-    let found = find(conditions, type_.as_str())?;
+    let found = find(conditions.unwrap_or_default(), type_.as_str())?;
     Some((&found.status, &found.reason))
 }
 

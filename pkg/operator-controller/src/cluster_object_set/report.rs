@@ -72,7 +72,7 @@ impl Context {
         unwatched::announce(&self.events, set, old, new);
         let progressing = |status: &ClusterObjectSetStatus| {
             let type_ = types::ObjectSet::Progressing.as_str();
-            find(status.conditions.as_deref(), type_).cloned()
+            find(status.conditions.as_deref().unwrap_or_default(), type_).cloned()
         };
         let Some(now) = progressing(new) else { return };
         if progressing(old).is_some_and(|before| before.reason == now.reason) {

@@ -38,7 +38,7 @@ fn push(events: &mut Vec<StatusEvent>, warning: bool, reason: Reason, note: Stri
 type ConditionTexts<'a> = (&'a str, &'a str, &'a str);
 
 fn condition(status: &ClusterExtensionStatus, type_: ConditionType) -> Option<ConditionTexts<'_>> {
-    let found = find(status.conditions.as_deref(), type_.as_str())?;
+    let found = find(status.conditions.as_deref().unwrap_or_default(), type_.as_str())?;
     Some((&found.status, &found.reason, &found.message))
 }
 

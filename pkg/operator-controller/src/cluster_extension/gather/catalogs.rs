@@ -160,7 +160,10 @@ pub(crate) fn reference(catalog: &ClusterCatalog) -> Result<CatalogRef, CatalogL
     let name = catalog.name_any();
     let status = catalog.status.as_ref();
     let conditions = status.and_then(|status| status.conditions.as_deref());
-    let serving = condition::find(conditions, condition::types::Catalog::Serving.as_str());
+    let serving = condition::find(
+        conditions.unwrap_or_default(),
+        condition::types::Catalog::Serving.as_str(),
+    );
     if serving.is_none_or(|serving| serving.status != "True") {
         return Err(CatalogLookup::NotServing);
     }

@@ -3,7 +3,6 @@
 //! Invariant: a store that is older than the controller's own last write gives no answer; the caller asks the API server.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use futures::FutureExt as _;
 use kube::core::DynamicObject;
@@ -13,11 +12,9 @@ use kube::runtime::reflector::{ObjectRef, Store};
 use kube::{Resource, ResourceExt as _};
 use olm_api::{ClusterExtension, ClusterObjectSet, keys};
 use olm_applier::watch::is_older;
+use olm_runtime::superseded::superseded;
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
-
-/// Interval at which a pull checks if its extension changed.
-const SUPERSEDED_CHECK: Duration = Duration::from_millis(500);
 
 /// Write ends of the stores, for the watches.
 pub(crate) struct Writers {
@@ -80,16 +77,7 @@ impl Stores {
     /// Waits until the watch reports that the extension is deleted, or that its spec differs from that of `generation`.
     pub(crate) async fn superseded(&self, name: &str, generation: Option<i64>) {
         let reference = ObjectRef::new_with(name, kind::<ClusterExtension>());
-        loop {
-            tokio::time::sleep(SUPERSEDED_CHECK).await;
-            let outdated = self.extensions.get(&reference).is_none_or(|extension| {
-                let metadata = &extension.metadata;
-                metadata.deletion_timestamp.is_some() || metadata.generation != generation
-            });
-            if outdated {
-                return;
-            }
-        }
+        superseded(&self.extensions, &reference, generation).await;
     }
 
     /// Returns the revisions with the extension's owner label, in any order; `None` if the API server must be asked.
