@@ -99,9 +99,10 @@ pub struct CatalogCaps {
         default_value_t = 4_000_000
     )]
     pub objects: u32,
-    /// Maximum size of an object, in MiB. The values of a YAML document may take twice as much memory, aliases
+    /// Maximum size of an object, in MiB, as written and as served. The values of a YAML document may take four times as
+    /// much memory, aliases
     /// included.
-    #[arg(long = "catalog-max-object-mib", value_name = "MIB", default_value_t = 32)]
+    #[arg(long = "catalog-max-object-mib", value_name = "MIB", default_value_t = 16)]
     pub object_mib: u64,
     /// Maximum nesting of an object, at most 120.
     #[arg(long = "catalog-max-depth", value_name = "COUNT", default_value_t = 100)]

@@ -9,33 +9,86 @@ use crate::error::DecodeError;
 use serde_json::{Map, Number, Value};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::ops::Range;
 
 /// Maximum number of top-level keys of a meta. Each is stored separately and compared with all others; real metas have
 /// less than twenty.
 pub(crate) const MAX_KEYS: usize = 16_384;
-/// Builds the meta of an object from its top-level `fields` with the canonical text of each value.
-pub(crate) fn meta(mut fields: Vec<(String, String)>) -> Result<Meta, DecodeError> {
-    if fields.len() > MAX_KEYS {
-        return Err(DecodeError::TooManyKeys { limit: MAX_KEYS });
+
+/// Maximum length of a schema, package or name, in bytes. The index sorts them in memory; Kubernetes allows 253 bytes.
+pub(crate) const MAX_NAME: usize = 16 * 1024;
+
+/// Top-level fields of an object: its keys, and the canonical text of all values in one buffer.
+#[derive(Debug, Default)]
+pub(crate) struct Fields {
+    text: String,
+    /// End of the last field's value in `text`.
+    end: usize,
+    /// Range of each value in `text`, by key.
+    ranges: BTreeMap<String, Range<usize>>,
+}
+
+impl Fields {
+    /// Creates an empty object, with a buffer for values of `capacity` bytes.
+    pub(crate) fn with_capacity(capacity: usize) -> Self {
+        Self {
+            text: String::with_capacity(capacity),
+            ..Self::default()
+        }
     }
-    let mut folded: BTreeMap<String, Vec<&String>> = BTreeMap::new();
-    for (key, _) in &fields {
+
+    /// Returns the buffer, to which the caller appends the canonical text of the next field's value.
+    pub(crate) fn buffer(&mut self) -> &mut String {
+        &mut self.text
+    }
+
+    /// Adds a field whose value is the text appended to the buffer since the previous field. The last value of a repeated
+    /// key wins.
+    ///
+    /// # Errors
+    /// [`DecodeError::TooManyKeys`].
+    pub(crate) fn add(&mut self, key: String) -> Result<(), DecodeError> {
+        self.ranges.insert(key, self.end..self.text.len());
+        self.end = self.text.len();
+        if self.ranges.len() > MAX_KEYS {
+            return Err(DecodeError::TooManyKeys { limit: MAX_KEYS });
+        }
+        Ok(())
+    }
+
+    /// Returns the fields with the canonical text of each value, sorted by key.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.ranges
+            .iter()
+            .map(|(key, range)| (key.as_str(), self.text.get(range.clone()).unwrap_or_default()))
+    }
+}
+
+/// Builds the meta of an object.
+///
+/// # Errors
+/// [`DecodeError`] for keys that differ in case only, and for a schema, package or name that is no string or too long.
+pub(crate) fn meta(fields: &Fields) -> Result<Meta, DecodeError> {
+    let mut folded: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for (key, _) in fields.iter() {
         folded.entry(fold(key)).or_default().push(key);
     }
     if let Some((key, keys)) = folded.into_iter().find(|(_, keys)| keys.len() > 1) {
-        let mut keys: Vec<String> = keys.into_iter().cloned().collect();
-        keys.sort();
+        let keys = keys.into_iter().map(str::to_owned).collect();
         return Err(DecodeError::DuplicateKeys { key, keys });
     }
     let text = |wanted: &'static str| match fields.iter().find(|(key, _)| fold(key) == wanted) {
         None => Ok(String::new()),
+        Some((_, value)) if value.len() > MAX_NAME => Err(DecodeError::NameTooLong {
+            key: wanted,
+            limit: MAX_NAME,
+        }),
         Some((_, value)) => serde_json::from_str(value).map_err(|_| DecodeError::NotAString {
             key: wanted,
             found: kind(value),
         }),
     };
     let (schema, package, name) = (text("schema")?, text("package")?, text("name")?);
-    fields.sort();
     let size: usize = fields
         .iter()
         .map(|(key, value)| key.len() + value.len() + 4)
@@ -57,13 +110,6 @@ pub(crate) fn meta(mut fields: Vec<(String, String)>) -> Result<Meta, DecodeErro
         name,
         blob: blob.into_bytes(),
     })
-}
-
-/// Returns the canonical text of a value; its depth was limited when it was parsed.
-pub(crate) fn text(value: &Value) -> String {
-    let mut out = String::new();
-    write(value, &mut out);
-    out
 }
 
 /// Folds case simply, as Go compares the keys of JSON objects.
@@ -98,7 +144,8 @@ fn kind(value: &str) -> &'static str {
     }
 }
 
-fn write(value: &Value, out: &mut String) {
+/// Writes a value; its depth was limited when it was parsed.
+pub(crate) fn write(value: &Value, out: &mut String) {
     match value {
         Value::Null => out.push_str("null"),
         Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),

@@ -2,17 +2,18 @@
 //!
 //! The text of a meta is cut out within the limits and then parsed: memory is bounded by the largest meta.
 
+use crate::canonical::{self, Fields};
 use crate::error::DecodeError;
-use crate::{Meta, canonical, json};
+use crate::{Meta, json};
 use olm_yaml::{Frame, Frames};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::io::Read;
 
 /// Limits on a catalog file. Catalogs are untrusted, so every file is bounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Maximum size of a meta, in bytes of its source. The values of a YAML document may take twice as much memory, but
-    /// no more than 32 times its own text and 4 MiB.
+    /// Maximum size of a meta, in bytes of its source and of its canonical form. The values of a YAML document may take
+    /// four times as much memory, but no more than 32 times its own text and 4 MiB.
     pub max_meta_bytes: usize,
     /// Maximum nesting of a meta; never more than [`olm_yaml::Limits::DEEPEST`].
     pub max_depth: usize,
@@ -21,10 +22,10 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// Returns 32 MiB, 100 levels, a million metas.
+    /// Returns 16 MiB, 100 levels, a million metas. The largest real meta has 2.5 MB.
     fn default() -> Self {
         Self {
-            max_meta_bytes: 32 * 1024 * 1024,
+            max_meta_bytes: 16 * 1024 * 1024,
             max_depth: 100,
             max_documents: 1_000_000,
         }
@@ -45,7 +46,7 @@ pub fn decode<R: Read>(reader: R, limits: &Limits) -> Decoder<R> {
     let text_limits = olm_yaml::Limits {
         max_bytes: limits.max_meta_bytes,
         max_depth: limits.max_depth,
-        max_memory: limits.max_meta_bytes.saturating_mul(2).max(MIN_YAML_MEMORY),
+        max_memory: limits.max_meta_bytes.saturating_mul(4).max(MIN_YAML_MEMORY),
     };
     Decoder {
         frames: Frames::new(reader, text_limits),
@@ -94,7 +95,7 @@ impl<R: Read> Decoder<R> {
                 return Ok(None);
             };
             let fields = match frame {
-                Frame::Json(text) => match json::fields(text) {
+                Frame::Json(text) => match json::fields(text, self.text_limits.max_bytes) {
                     Ok(fields) => fields,
                     Err(error) => {
                         // Braces indicate JSON, so the JSON error is more helpful.
@@ -108,24 +109,35 @@ impl<R: Read> Decoder<R> {
                 },
                 Frame::Yaml(text) => match olm_yaml::document(text, &limits_of(text, &self.text_limits))? {
                     Value::Null => continue,
-                    Value::Object(fields) => fields
-                        .into_iter()
-                        .map(|(key, value)| (key, canonical::text(&value)))
-                        .collect(),
+                    Value::Object(members) => {
+                        self.frames.release();
+                        yaml_fields(members)?
+                    }
                     _ => return Err(DecodeError::NotAnObject),
                 },
             };
             self.json_error = None;
+            self.frames.release();
             if self.documents >= self.max_documents {
                 return Err(DecodeError::TooMany {
                     limit: self.max_documents,
                 });
             }
-            let meta = canonical::meta(fields)?;
+            let meta = canonical::meta(&fields)?;
             self.documents += 1;
             return Ok(Some(meta));
         }
     }
+}
+
+/// Returns the fields of a YAML document. Each value is dropped as soon as it is written.
+fn yaml_fields(members: Map<String, Value>) -> Result<Fields, DecodeError> {
+    let mut fields = Fields::default();
+    for (key, value) in members {
+        canonical::write(&value, fields.buffer());
+        fields.add(key)?;
+    }
+    Ok(fields)
 }
 
 /// Returns the limits of one YAML document: a small text may not use the memory of a large one.

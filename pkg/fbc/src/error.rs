@@ -35,6 +35,14 @@ pub enum DecodeError {
         /// The limit.
         limit: usize,
     },
+    /// The schema, package or name of a meta is longer than the limit.
+    #[error("the {key} of a meta is longer than {limit} bytes")]
+    NameTooLong {
+        /// The key.
+        key: &'static str,
+        /// The limit, in bytes.
+        limit: usize,
+    },
     /// The text of a meta is neither JSON nor YAML, or takes too much memory.
     #[error(transparent)]
     Text(YamlError),

@@ -1,82 +1,157 @@
 //! Decoder of a JSON object into the fields of a meta, canonical while it is read.
 //!
 //! No tree of values is built: each value is written to its place in the canonical text at once. If the keys of an
-//! object are not sorted, the object is sorted afterwards. Memory is twice the size of the text.
+//! object are not sorted, the object is sorted afterwards. Memory is twice the size of the text, and eight bytes for each
+//! member of the largest object.
 
-use crate::canonical::{self, MAX_KEYS};
+use crate::canonical::{self, Fields};
 use crate::error::DecodeError;
 use olm_yaml::YamlError;
-use serde::de::{DeserializeSeed, Deserializer as _, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Number, error::Category};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
 use std::fmt;
 
-/// Returns the fields of the object in `text` with the canonical text of each value. The last value of a repeated key
-/// wins.
-pub(crate) fn fields(text: &[u8]) -> Result<Vec<(String, String)>, DecodeError> {
+/// Returns the fields of the object in `text` with the canonical text of each value, at most `limit` bytes. The last
+/// value of a repeated key wins.
+pub(crate) fn fields(text: &[u8], limit: usize) -> Result<Fields, DecodeError> {
+    // Serde passes on messages only, so the typed error is kept here.
+    let mut refusal = None;
     let read = |text: &str| {
         let mut reader = serde_json::Deserializer::from_str(text);
-        let fields = reader.deserialize_map(Fields)?;
+        let object = Object {
+            capacity: text.len(),
+            limit,
+            refusal: &mut refusal,
+        };
+        let fields = reader.deserialize_map(object)?;
         reader.end().map(|()| fields)
     };
-    olm_yaml::read_json(text, read).map_err(|source| match source.classify() {
+    let fields = olm_yaml::read_json(text, read);
+    fields.map_err(|source| match (refusal, source.classify()) {
+        (Some(refusal), _) => refusal,
         // The text is JSON but not an object.
-        Category::Data if !text.starts_with(b"{") => DecodeError::NotAnObject,
+        (None, Category::Data) if !text.starts_with(b"{") => DecodeError::NotAnObject,
         _ => DecodeError::Text(YamlError::Json { source }),
     })
 }
 
-struct Fields;
+/// Visitor of the top-level object.
+struct Object<'a> {
+    /// Size of the buffer for the canonical text, in bytes.
+    capacity: usize,
+    limit: usize,
+    refusal: &'a mut Option<DecodeError>,
+}
 
-impl<'de> Visitor<'de> for Fields {
-    type Value = Vec<(String, String)>;
+impl<'de> Visitor<'de> for Object<'_> {
+    type Value = Fields;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut fields = BTreeMap::new();
+        let mut fields = Fields::with_capacity(self.capacity.min(self.limit));
         let mut scratch = String::new();
         while let Some(key) = map.next_key()? {
-            let mut out = String::new();
-            map.next_value_seed(Canonical {
-                out: &mut out,
+            map.next_value_seed(&mut Writer {
+                out: fields.buffer(),
                 scratch: &mut scratch,
+                limit: self.limit,
+                refusal: &mut *self.refusal,
             })?;
-            fields.insert(key, out);
-            if fields.len() > MAX_KEYS {
-                return Err(A::Error::custom(DecodeError::TooManyKeys { limit: MAX_KEYS }));
-            }
+            fields
+                .add(key)
+                .map_err(|error| refuse(&mut *self.refusal, error))?;
         }
-        Ok(fields.into_iter().collect())
+        Ok(fields)
     }
 }
 
-/// Deserializer that appends the canonical text of a value.
-struct Canonical<'a> {
+/// Keeps a typed error; returns the error that ends the parsing.
+fn refuse<E: serde::de::Error>(refusal: &mut Option<DecodeError>, error: DecodeError) -> E {
+    let message = E::custom(&error);
+    *refusal = Some(error);
+    message
+}
+
+/// Writer of canonical text: a deserializer that appends each value to `out`.
+struct Writer<'a> {
     out: &'a mut String,
     /// Buffer for sorting the members of an object; empty between two uses.
     scratch: &'a mut String,
+    /// Maximum length of `out`, in bytes: a number such as `1e20` is longer in canonical form.
+    limit: usize,
+    refusal: &'a mut Option<DecodeError>,
 }
 
-impl<'de> DeserializeSeed<'de> for Canonical<'_> {
+impl<'de> DeserializeSeed<'de> for &mut Writer<'_> {
     type Value = ();
 
     fn deserialize<D: serde::Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
-        reader.deserialize_any(self)
+        reader.deserialize_any(&mut *self)?;
+        if self.out.len() > self.limit {
+            let limit = self.limit;
+            return Err(refuse(self.refusal, DecodeError::TooLarge { limit }));
+        }
+        Ok(())
     }
 }
 
-/// Position of an object's member in the canonical text, `"key":value`.
-struct Member<'de> {
-    key: Cow<'de, str>,
-    start: usize,
-    end: usize,
+/// Range of an object's member in the canonical text, `"key":value`.
+#[derive(Clone, Copy)]
+struct Member {
+    start: u32,
+    end: u32,
 }
 
-impl<'de> Visitor<'de> for Canonical<'_> {
+impl Member {
+    fn new<E: serde::de::Error>(start: usize, end: usize) -> Result<Self, E> {
+        match (u32::try_from(start), u32::try_from(end)) {
+            (Ok(start), Ok(end)) => Ok(Self { start, end }),
+            _ => Err(E::custom("the text is larger than 4 GiB")),
+        }
+    }
+
+    fn text(self, out: &str) -> &str {
+        out.get(self.start as usize..self.end as usize)
+            .unwrap_or_default()
+    }
+
+    /// Compares the keys of two members of `out`.
+    fn compare(self, other: Self, out: &str) -> Ordering {
+        key(self.text(out)).cmp(key(other.text(out)))
+    }
+}
+
+/// Returns the characters of a member's key, whose escapes are those of [`canonical::string`]. Their order is the bytewise
+/// order of the keys.
+fn key(member: &str) -> impl Iterator<Item = char> {
+    let mut rest = member.chars();
+    // The opening quote.
+    rest.next();
+    std::iter::from_fn(move || match rest.next()? {
+        '"' => None,
+        '\\' => match rest.next()? {
+            'n' => Some('\n'),
+            'r' => Some('\r'),
+            't' => Some('\t'),
+            'b' => Some('\u{8}'),
+            'f' => Some('\u{c}'),
+            'u' => {
+                let code = rest.as_str().get(..4)?;
+                rest.nth(3)?;
+                char::from_u32(u32::from_str_radix(code, 16).ok()?)
+            }
+            escaped => Some(escaped),
+        },
+        plain => Some(plain),
+    })
+}
+
+impl<'de> Visitor<'de> for &mut Writer<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -122,11 +197,7 @@ impl<'de> Visitor<'de> for Canonical<'_> {
             if before > start {
                 self.out.push(',');
             }
-            let item = Canonical {
-                out: &mut *self.out,
-                scratch: &mut *self.scratch,
-            };
-            if items.next_element_seed(item)?.is_none() {
+            if items.next_element_seed(&mut *self)?.is_none() {
                 self.out.truncate(before);
                 break;
             }
@@ -138,29 +209,24 @@ impl<'de> Visitor<'de> for Canonical<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         self.out.push('{');
         let first = self.out.len();
-        let mut members: Vec<Member<'de>> = Vec::new();
+        let mut members: Vec<Member> = Vec::new();
         let mut sorted = true;
         while let Some(key) = map.next_key_seed(Key)? {
-            sorted &= members.last().is_none_or(|last| *last.key < *key);
             if !members.is_empty() {
                 self.out.push(',');
             }
             let start = self.out.len();
             canonical::string(&key, self.out);
             self.out.push(':');
-            map.next_value_seed(Canonical {
-                out: &mut *self.out,
-                scratch: &mut *self.scratch,
-            })?;
-            members.push(Member {
-                key,
-                start,
-                end: self.out.len(),
-            });
+            map.next_value_seed(&mut *self)?;
+            let member = Member::new(start, self.out.len())?;
+            sorted &= members
+                .last()
+                .is_none_or(|last| last.compare(member, self.out).is_lt());
+            members.push(member);
         }
         if !sorted {
-            reorder(self.out, self.scratch, first, &mut members)
-                .ok_or_else(|| A::Error::custom("an object's members cannot be sorted"))?;
+            reorder(self.out, self.scratch, first, &mut members);
         }
         self.out.push('}');
         Ok(())
@@ -168,25 +234,19 @@ impl<'de> Visitor<'de> for Canonical<'_> {
 }
 
 /// Sorts the members that fill `out` from `first` on. The last of equal keys wins.
-fn reorder(
-    out: &mut String,
-    scratch: &mut String,
-    first: usize,
-    members: &mut Vec<Member<'_>>,
-) -> Option<()> {
+fn reorder(out: &mut String, scratch: &mut String, first: usize, members: &mut Vec<Member>) {
     // Later members come first among equals, so that the effective one is kept.
-    members.sort_by(|a, b| a.key.cmp(&b.key).then(b.start.cmp(&a.start)));
-    members.dedup_by(|later, kept| later.key == kept.key);
+    members.sort_unstable_by(|a, b| a.compare(*b, out).then(b.start.cmp(&a.start)));
+    members.dedup_by(|later, kept| later.compare(*kept, out).is_eq());
     scratch.clear();
     for (at, member) in members.iter().enumerate() {
         if at > 0 {
             scratch.push(',');
         }
-        scratch.push_str(out.get(member.start..member.end)?);
+        scratch.push_str(member.text(out));
     }
     out.truncate(first);
     out.push_str(scratch);
-    Some(())
 }
 
 /// Key, borrowed if it has no escapes.
@@ -218,10 +278,10 @@ impl<'de> Visitor<'de> for Key {
 
 #[cfg(test)]
 mod tests {
-    use super::fields;
+    use super::{DecodeError, fields};
 
     fn canonical(text: &str) -> String {
-        let fields = fields(text.as_bytes()).unwrap();
+        let fields = fields(text.as_bytes(), 1000).unwrap();
         let all: Vec<_> = fields
             .iter()
             .map(|(key, value)| format!("{key}={value}"))
@@ -242,9 +302,26 @@ mod tests {
     }
 
     #[test]
+    fn keys_are_sorted_as_they_are_read_not_as_they_are_escaped() {
+        assert_eq!(
+            canonical(
+                r#"{"k":{"]":1,"\\":2,"[":3,"\"":4,"!":5,"\u2028":6,"\u2030":7,"\u2027":8,"\n":9,"\u001f":0,"a":1,"a\u0000":2}}"#
+            ),
+            "k={\"\\n\":9,\"\\u001f\":0,\"!\":5,\"\\\"\":4,\"[\":3,\"\\\\\":2,\"]\":1,\"a\":1,\"a\\u0000\":2,\"\u{2027}\":8,\"\\u2028\":6,\"\u{2030}\":7}"
+        );
+    }
+
+    #[test]
+    fn text_that_grows_beyond_the_limit_is_refused() {
+        let error = fields(br#"{"a":[1e20,1e20]}"#, 40).unwrap_err();
+        assert!(matches!(error, DecodeError::TooLarge { limit: 40 }), "{error}");
+        assert!(fields(br#"{"a":[1e20,1e20]}"#, 45).is_ok());
+    }
+
+    #[test]
     fn broken_text_is_refused() {
         for text in ["{", "{}{}", r#"{"a":}"#, r#"{"a":1,}"#, "[]", r#"{"a":1e999}"#] {
-            assert!(fields(text.as_bytes()).is_err(), "{text}");
+            assert!(fields(text.as_bytes(), 1000).is_err(), "{text}");
         }
     }
 }

@@ -13,6 +13,8 @@ use crate::{Limits, YamlError};
 const GUESS: usize = 4096;
 /// Bytes that must be left where a JSON stream goes on as YAML. Go's reader wants as many.
 const LEAST: usize = 4;
+/// Capacity in bytes of a frame's buffer that is used again.
+const KEPT_FRAME: usize = 1 << 20;
 /// Marks the end of a YAML document at the start of a line.
 const SEPARATOR: &[u8] = b"---";
 
@@ -30,7 +32,7 @@ pub enum Frame<'a> {
 enum Mode {
     /// Not known: the stream is not read yet.
     Unknown,
-    /// JSON values; the number of those before the current frame.
+    /// JSON values; the number of those up to the current frame.
     Json(u32),
     Yaml,
 }
@@ -88,10 +90,10 @@ impl<R: Read> Frames<R> {
                 return self.next();
             }
             Mode::Json(before) => {
-                let before = if self.frame.is_empty() { before } else { before + 1 };
-                self.mode = Mode::Json(before);
                 self.frame.clear();
-                self.json_value()?
+                let found = self.json_value()?;
+                self.mode = Mode::Json(before + u32::from(found));
+                found
             }
             Mode::Yaml => {
                 self.frame.clear();
@@ -104,6 +106,13 @@ impl<R: Read> Frames<R> {
         }))
     }
 
+    /// Frees the memory of the last frame if it is large, before its value is processed further.
+    pub fn release(&mut self) {
+        if self.frame.capacity() > KEPT_FRAME {
+            self.frame = Vec::new();
+        }
+    }
+
     /// Takes the last frame back and goes on as YAML, after a JSON frame that is no JSON. Returns false where the
     /// stream is certainly JSON, since two values of it were, and where it all but ends.
     ///
@@ -112,12 +121,18 @@ impl<R: Read> Frames<R> {
     pub fn retry_as_yaml(&mut self) -> Result<bool, YamlError> {
         // A number is JSON, even if no float can hold it.
         let number = matches!(self.frame.as_slice(), [b'-' | b'0'..=b'9', .., b'0'..=b'9']);
-        if number || !matches!(self.mode, Mode::Json(0 | 1)) {
+        if number || !matches!(self.mode, Mode::Json(1 | 2)) {
             return Ok(false);
         }
         let mut text = std::mem::take(&mut self.space);
         let blank_lines = lines(&text).saturating_sub(1);
-        text.append(&mut self.frame);
+        let mut frame = std::mem::take(&mut self.frame);
+        // Large frames are moved, not copied.
+        if text.is_empty() {
+            text = frame;
+        } else {
+            text.append(&mut frame);
+        }
         let more = LEAST.saturating_sub(text.len());
         let more = u64::try_from(more).unwrap_or_default();
         let read = self.source.by_ref().take(more).read_to_end(&mut text);

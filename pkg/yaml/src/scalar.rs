@@ -2,6 +2,8 @@
 //!
 //! `yes` and `on` are true, `012` is ten, `1_000` is a thousand, an unquoted date stays a text.
 
+use std::borrow::Cow;
+
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
@@ -123,7 +125,15 @@ fn plain(text: String) -> Scalar {
 }
 
 fn number(text: &str) -> Option<Scalar> {
-    let plain = text.replace('_', "");
+    // Most texts are no numbers: the first byte says so before anything is copied.
+    if !matches!(text.bytes().next()?, b'.' | b'+' | b'-' | b'0'..=b'9') {
+        return None;
+    }
+    let plain = if text.contains('_') {
+        Cow::Owned(text.replace('_', ""))
+    } else {
+        Cow::Borrowed(text)
+    };
     match text.bytes().next()? {
         b'.' if underscores_separate_digits(text) && decimal(&plain) => float(&plain),
         b'0'..=b'9' | b'+' | b'-' => integer(&plain)

@@ -76,3 +76,28 @@ impl fmt::Debug for Case {
 pub fn serving(image: Image) -> Handler {
     Arc::new(move |request| image.serve(request))
 }
+
+/// Attacks to perform: those whose `class/name` starts with one of these texts, or all without a text.
+#[derive(Clone, Debug, Default)]
+pub struct Selection(pub Vec<String>);
+
+impl Selection {
+    /// Returns true if the attack is selected.
+    #[must_use]
+    pub fn contains(&self, class: &str, name: &str) -> bool {
+        let path = format!("{class}/{name}");
+        self.0.is_empty() || self.0.iter().any(|prefix| path.starts_with(prefix.as_str()))
+    }
+
+    /// Returns the selected attacks by class, without empty classes.
+    #[must_use]
+    pub fn select(&self, all: Vec<(&'static str, Vec<Case>)>) -> Vec<(&'static str, Vec<Case>)> {
+        all.into_iter()
+            .map(|(class, mut cases)| {
+                cases.retain(|case| self.contains(class, &case.name));
+                (class, cases)
+            })
+            .filter(|(_, cases)| !cases.is_empty())
+            .collect()
+    }
+}

@@ -15,7 +15,7 @@ mod report;
 mod run;
 mod world;
 
-pub use case::{Case, Expect, Handler, Subject, serving};
+pub use case::{Case, Expect, Handler, Selection, Subject, serving};
 pub use fairness::{Fairness, fairness};
 pub use report::{Peaks, Report, Row};
 pub use run::{MemoryLimits, run};

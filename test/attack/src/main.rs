@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use olm_attack::{MemoryLimits, Scale};
+use olm_attack::{MemoryLimits, Scale, Selection};
 
 #[derive(Parser)]
 #[command(about = "Attacks both controllers and prints outcomes and peaks of memory")]
@@ -11,14 +11,17 @@ struct Args {
     /// Number and size of the attacks.
     #[arg(long, value_enum, default_value = "full")]
     scale: Scale,
+    /// Performs only attacks whose `class/name` starts with this text, for example `catalogs/json`; repeatable.
+    #[arg(long, value_name = "PREFIX")]
+    only: Vec<String>,
 }
 
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "the table is the result")]
 async fn main() -> ExitCode {
-    let scale = Args::parse().scale;
+    let Args { scale, only } = Args::parse();
     let limits = (scale == Scale::Full).then_some(MemoryLimits::FULL);
-    let checked = match Box::pin(olm_attack::run(scale, limits)).await {
+    let checked = match Box::pin(olm_attack::run(scale, limits, &Selection(only))).await {
         Ok(report) => {
             println!("{report}");
             report.check()

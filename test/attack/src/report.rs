@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
-/// Maximum length of an outcome in the table.
+/// Maximum length of an expected outcome in the table; deviations are printed in full.
 const MAX_OUTCOME: usize = 110;
 
 /// Peak memory of both controllers, in KiB.
@@ -102,14 +102,13 @@ impl fmt::Display for Report {
 
 impl fmt::Display for Row {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let outcome = match &self.outcome {
-            Ok(outcome) => outcome.clone(),
+        let outcome: String = match &self.outcome {
+            Ok(outcome) => outcome.chars().take(MAX_OUTCOME).collect(),
             Err(error) => format!("FAILED: {error}"),
         };
-        let short: String = outcome.chars().take(MAX_OUTCOME).collect();
         write!(
             formatter,
-            "{:<11} {:<28} {:>7.2} {:>12.1} {:>12.1}  {short}",
+            "{:<11} {:<28} {:>7.2} {:>12.1} {:>12.1}  {outcome}",
             self.class,
             self.name,
             self.duration.as_secs_f64(),

@@ -12,7 +12,7 @@ use olm_harness::{
 pub(crate) use crate::attacks::PACKAGE;
 use crate::report::mib;
 use crate::world::ExtraArgs;
-use crate::{Case, Expect, Peaks, Report, Row, Scale, Subject, World, attacks, clients};
+use crate::{Case, Expect, Peaks, Report, Row, Scale, Selection, Subject, World, attacks, clients};
 
 /// Memory limits of each controller, in KiB.
 #[derive(Clone, Copy, Debug)]
@@ -31,11 +31,11 @@ impl MemoryLimits {
     };
 }
 
-/// Runs all attacks of a scale. With `limits`, checks the memory of both controllers.
+/// Runs the selected attacks of a scale. With `limits`, checks the memory of both controllers.
 ///
 /// # Errors
 /// The environment fails, other work is affected, or a limit is exceeded; outcomes of attacks are in the report.
-pub async fn run(scale: Scale, limits: Option<MemoryLimits>) -> Result<Report> {
+pub async fn run(scale: Scale, limits: Option<MemoryLimits>, selection: &Selection) -> Result<Report> {
     let metrics = Port::reserve()?;
     let extra = ExtraArgs {
         catalogd: clients::arguments(&metrics.address()),
@@ -43,7 +43,7 @@ pub async fn run(scale: Scale, limits: Option<MemoryLimits>) -> Result<Report> {
     };
     let mut world = World::start(extra).await?;
     let mut report = Report::default();
-    for (class, cases) in attacks::all(scale)? {
+    for (class, cases) in selection.select(attacks::all(scale)?) {
         let concurrent = match scale {
             Scale::Small => cases.len().max(1),
             Scale::Full => 1,
@@ -57,12 +57,12 @@ pub async fn run(scale: Scale, limits: Option<MemoryLimits>) -> Result<Report> {
         }
         check_bystander(&mut world, class).await?;
     }
-    for row in clients::perform(&mut world, &metrics.address(), scale).await? {
+    for row in clients::perform(&mut world, &metrics.address(), scale, selection).await? {
         report.add(row);
     }
     check_bystander(&mut world, "clients").await?;
     if let Some(limits) = limits {
-        check_limits(&mut world, &mut report, limits).await?;
+        check_limits(&mut world, &mut report, limits, selection).await?;
     }
     Ok(report)
 }
@@ -159,8 +159,13 @@ async fn check_bystander(world: &mut World, class: &str) -> Result<()> {
 }
 
 /// Runs all attacks concurrently, waits a minute, and checks the limits.
-async fn check_limits(world: &mut World, report: &mut Report, limits: MemoryLimits) -> Result<()> {
-    let all: Vec<(&'static str, Vec<Case>)> = attacks::all(Scale::Full)?;
+async fn check_limits(
+    world: &mut World,
+    report: &mut Report,
+    limits: MemoryLimits,
+    selection: &Selection,
+) -> Result<()> {
+    let all = selection.select(attacks::all(Scale::Full)?);
     world.reset_peaks()?;
     let started = Instant::now();
     for (class, cases) in &all {

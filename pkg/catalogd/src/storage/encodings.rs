@@ -86,9 +86,17 @@ impl<'scope> EncodingWriters<'scope> {
     }
 
     /// Adds bytes to the content. Returns false if a thread failed; [`EncodingWriters::finish`] returns its error.
-    pub(super) fn add(&mut self, bytes: &[u8]) -> bool {
-        self.chunk.extend_from_slice(bytes);
-        self.chunk.len() < CHUNK || self.flush()
+    pub(super) fn add(&mut self, mut bytes: &[u8]) -> bool {
+        while !bytes.is_empty() {
+            let free = CHUNK.saturating_sub(self.chunk.len()).min(bytes.len());
+            let (next, rest) = bytes.split_at(free);
+            self.chunk.extend_from_slice(next);
+            bytes = rest;
+            if self.chunk.len() >= CHUNK && !self.flush() {
+                return false;
+            }
+        }
+        true
     }
 
     fn flush(&mut self) -> bool {

@@ -12,8 +12,8 @@ pub struct Limits {
     pub content: u64,
     /// Maximum number of objects.
     pub objects: u32,
-    /// Maximum size of one object as written, in bytes. The values of a YAML document may take twice as much memory,
-    /// aliases included.
+    /// Maximum size of one object as written and as served, in bytes. The values of a YAML document may take four times
+    /// as much memory, aliases included.
     pub object: usize,
     /// Maximum nesting of an object.
     pub depth: usize,
@@ -22,12 +22,12 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// Returns 8 GiB, four million objects, 32 MiB and 100 levels per object.
+    /// Returns 8 GiB, four million objects, 16 MiB and 100 levels per object.
     fn default() -> Self {
         Self {
             content: 8 * 1024 * 1024 * 1024,
             objects: 4_000_000,
-            object: 32 * 1024 * 1024,
+            object: 16 * 1024 * 1024,
             depth: 100,
             tree: WalkLimits::default(),
         }

@@ -5,7 +5,7 @@ use crate::{Case, Expect, Scale};
 
 /// Length of a hostile text at each scale: small, and just below the limit of one object.
 const SMALL: usize = 64 << 10;
-const LARGE: usize = 30 << 20;
+const LARGE: usize = 15 << 20;
 
 pub(super) fn cases(scale: Scale) -> Vec<Case> {
     let mut cases = vec![
@@ -36,10 +36,19 @@ pub(super) fn cases(scale: Scale) -> Vec<Case> {
         ),
         case(
             "larger-than-allowed",
-            json("\"x\",", 33 << 20, "0]}").as_bytes(),
-            Expect::Refused("larger than 33554432 bytes"),
+            json("\"x\",", 17 << 20, "0]}").as_bytes(),
+            Expect::Refused("larger than 16777216 bytes"),
         ),
     ];
+    cases.push(case(
+        "long-name",
+        format!(
+            "{{\"schema\":\"olm.package\",\"name\":\"{}\"}}",
+            "x".repeat(SMALL)
+        )
+        .as_bytes(),
+        Expect::Refused("the name of a meta is longer than 16384 bytes"),
+    ));
     if scale == Scale::Full {
         for (size, length) in [("s", SMALL), ("m", 2 << 20), ("l", LARGE)] {
             cases.extend(
@@ -95,6 +104,22 @@ fn texts(length: usize) -> Vec<(&'static str, String)> {
         ("json-lists", json("[0],", length, "0]}")),
         ("json-strings", json("\"\",", length, "0]}")),
         ("json-maps", json("{},", length, "0]}")),
+        ("json-floats", json("1e20,", length, "0]}")),
+        (
+            "json-escapes",
+            format!(
+                "{{\"schema\":\"olm.package\",\"name\":\"a\",\"v\":\"{}\"}}",
+                "\\u0001".repeat(length / 6)
+            ),
+        ),
+        (
+            "json-objects",
+            format!(
+                "{{\"schema\":\"olm.filling\",\"name\":\"a\",\"v\":\"{}\"}}\n",
+                "x".repeat(length)
+            )
+            .repeat(4),
+        ),
         (
             "json-keys",
             format!("{{\"schema\":\"olm.package\",\"name\":\"a\",\"v\":{{{keys}\"z\":0}}}}"),

@@ -18,7 +18,7 @@ use anyhow::{Context as _, Result};
 use olm_harness::{ProcessStats, stub::Image};
 
 use crate::{
-    Expect, Peaks, Row, Scale, World,
+    Expect, Peaks, Row, Scale, Selection, World,
     attacks::{catalog_image, plain_layer},
     report::mib,
 };
@@ -81,18 +81,36 @@ pub(crate) fn arguments(metrics: &str) -> Vec<String> {
     vec![format!("--metrics-bind-address={metrics}")]
 }
 
-/// Performs all attacks of the class.
-pub(crate) async fn perform(world: &mut World, metrics: &str, scale: Scale) -> Result<Vec<Row>> {
+/// Performs the selected attacks of the class.
+pub(crate) async fn perform(
+    world: &mut World,
+    metrics: &str,
+    scale: Scale,
+    selection: &Selection,
+) -> Result<Vec<Row>> {
+    let names = [silent::NAME, slow::NAME, tokens::NAME].map(|name| (name, selection.contains(CLASS, name)));
+    if names.iter().all(|(_, selected)| !selected) {
+        return Ok(Vec::new());
+    }
     let content = content(scale);
     let image = catalog_image(&plain_layer([("configs/catalog.json", content.as_bytes())]));
     serve(world, image).await?;
     let target = Arc::new(Target::new(world, metrics).await?);
     let stats = world.catalogd_stats()?;
-    let rows = vec![
-        silent::attack(&target, stats, scale).await,
-        slow::attack(&target, stats, scale).await,
-        tokens::attack(world, &target, stats, scale).await,
-    ];
+    let mut rows = Vec::new();
+    for (name, selected) in names {
+        if !selected {
+            continue;
+        }
+        let row = match name {
+            silent::NAME => silent::attack(&target, stats, scale).await,
+            slow::NAME => slow::attack(&target, stats, scale).await,
+            _ => tokens::attack(world, &target, stats, scale).await,
+        };
+        // The run is long: the rows show its progress.
+        eprintln!("{row}");
+        rows.push(row);
+    }
     world.remove_catalog(CATALOG).await?;
     Ok(rows)
 }

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{Row, Scale};
 
-const NAME: &str = "silent";
+pub(super) const NAME: &str = "silent";
 /// Number of connections that are opened concurrently.
 const MAX_CONCURRENT: usize = 64;
 /// Time after which silent clients are disconnected, with a margin for busy machines.

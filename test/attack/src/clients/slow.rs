@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{Row, Scale};
 
-const NAME: &str = "slow";
+pub(super) const NAME: &str = "slow";
 /// Number of clients that connect concurrently.
 const MAX_CONCURRENT: usize = 50;
 /// Bytes that a slow client reads per second.

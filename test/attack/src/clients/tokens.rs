@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{NAMESPACE, Row, Scale, World};
 
-const NAME: &str = "bogus tokens";
+pub(super) const NAME: &str = "bogus-tokens";
 const SCRAPER: &str = "scraper";
 /// Maximum duration of a scrape during the flood: far below the timeout of twenty seconds for a review.
 const MAX_SCRAPE: Duration = Duration::from_secs(5);
