@@ -100,8 +100,7 @@ pub struct CatalogCaps {
     )]
     pub objects: u32,
     /// Maximum size of an object, in MiB, as written and as served. The values of a YAML document may take four times as
-    /// much memory, aliases
-    /// included.
+    /// much memory, aliases included.
     #[arg(long = "catalog-max-object-mib", value_name = "MIB", default_value_t = 16)]
     pub object_mib: u64,
     /// Maximum nesting of an object, at most 120.
