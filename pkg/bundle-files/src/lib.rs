@@ -1,6 +1,7 @@
-//! A bundle's files from a folder, be it unpacked from an image or an author's own, bounded in number, size and depth.
+//! Reads a bundle's files from a folder, with limits of number, size and depth.
 //!
-//! What [`olm_bundle::parse`](../olm_bundle/fn.parse.html) takes: the parser itself reads no files.
+//! The folder is unpacked from an image or is the author's own. [`olm_bundle::parse`](../olm_bundle/fn.parse.html)
+//! takes the result; the parser itself does no IO.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,76 +10,76 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// The folders of a bundle that mean anything.
+/// Folders of a bundle that are read.
 const FOLDERS: [&str; 2] = ["manifests", "metadata"];
-/// Files at the top that only tell what an image holds: that they are there is all that is read of them.
-const MARKS: [&str; 1] = ["Chart.yaml"];
-/// Largest single file.
+/// Top-level files that identify another format. Only their presence matters.
+const FORMAT_FILES: [&str; 1] = ["Chart.yaml"];
+/// Maximum size of a file, in bytes.
 const FILE_MAX: u64 = 16 * 1024 * 1024;
-/// Largest sum of all files.
+/// Maximum size of all files, in bytes.
 const TOTAL_MAX: u64 = 64 * 1024 * 1024;
-/// Most files.
+/// Maximum number of files.
 const COUNT_MAX: usize = 4096;
-/// Depth to which folders are followed: one more than permitted, so that the parser can name what is too deep.
+/// Maximum depth of folders: one more than permitted, so that the parser can name the folder that is too deep.
 const DEPTH_MAX: usize = 3;
 
-/// A bundle whose files cannot be read.
+/// Failure to read the files of a bundle.
 #[derive(Debug, Error)]
 pub enum FilesError {
-    /// The disk failed.
+    /// A file cannot be read.
     #[error("reading {} of the bundle", path.display())]
     Read {
-        /// Inside the bundle.
+        /// Path inside the bundle.
         path: PathBuf,
-        /// The disk's error.
+        /// IO error.
         #[source]
         source: std::io::Error,
     },
-    /// Larger than any sensible bundle.
-    #[error("the bundle is too large: {what}, at most {limit} is accepted")]
+    /// The bundle exceeds a limit.
+    #[error("the bundle is too large: {what} than the limit of {limit}")]
     TooLarge {
-        /// Counted thing.
+        /// Description of the counted items.
         what: String,
         /// Largest permitted count or size.
         limit: u64,
     },
-    /// Neither a file nor a folder.
+    /// An entry is neither a file nor a folder.
     #[error("{} in the bundle is neither a file nor a folder", path.display())]
-    Odd {
-        /// Inside the bundle.
+    UnsupportedType {
+        /// Path inside the bundle.
         path: PathBuf,
     },
 }
 
-/// Reads the bundle at `root`; keys are paths such as `manifests/csv.yaml`, an empty folder's ends in a slash. Folders
-/// that are not there are left out; of a Helm chart's `Chart.yaml` it is only told that it is there. Blocks on the disk.
+/// Reads the bundle at `root`. Keys are paths such as `manifests/csv.yaml`; the path of an empty folder ends in a
+/// slash. Absent folders are skipped. A Helm chart's `Chart.yaml` is empty in the result. Blocks on disk IO.
 ///
 /// # Errors
-/// The disk fails, there is more than any sensible bundle has, or something is neither a file nor a folder: links are
-/// not followed.
+/// [`FilesError`] if a read fails, a limit is exceeded, or an entry is neither a file nor a folder. Links are not
+/// followed.
 pub fn read(root: &Path) -> Result<BTreeMap<String, Vec<u8>>, FilesError> {
-    let mut found = Found::default();
-    for mark in MARKS {
-        if root.join(mark).is_file() {
-            found.files.insert(mark.to_owned(), Vec::new());
+    let mut reader = Reader::default();
+    for name in FORMAT_FILES {
+        if root.join(name).is_file() {
+            reader.files.insert(name.to_owned(), Vec::new());
         }
     }
     for folder in FOLDERS {
         let path = root.join(folder);
         if path.is_dir() {
-            found.walk(&path, folder, 0)?;
+            reader.walk(&path, folder, 0)?;
         }
     }
-    Ok(found.files)
+    Ok(reader.files)
 }
 
 #[derive(Default)]
-struct Found {
+struct Reader {
     files: BTreeMap<String, Vec<u8>>,
     total: u64,
 }
 
-impl Found {
+impl Reader {
     fn walk(&mut self, folder: &Path, key: &str, depth: usize) -> Result<(), FilesError> {
         let fail = |source| FilesError::Read {
             path: PathBuf::from(key),
@@ -88,29 +89,29 @@ impl Found {
         for entry in fs::read_dir(folder).map_err(fail)? {
             empty = false;
             let entry = entry.map_err(fail)?;
-            // A name that is no text cannot be a manifest's.
+            // A manifest's name is UTF-8.
             let Ok(name) = entry.file_name().into_string() else {
                 continue;
             };
             let key = format!("{key}/{name}");
-            // Links are not followed: `file_type` speaks of the entry itself.
+            // `file_type` does not follow links.
             let kind = entry.file_type().map_err(fail)?;
             if kind.is_dir() && depth < DEPTH_MAX {
                 self.walk(&entry.path(), &key, depth + 1)?;
             } else if kind.is_file() {
-                self.take(&entry.path(), key)?;
+                self.read_file(&entry.path(), key)?;
             } else {
-                return Err(FilesError::Odd { path: key.into() });
+                return Err(FilesError::UnsupportedType { path: key.into() });
             }
         }
         if empty && depth > 0 {
-            // It has no file that would name it, and the parser is to know of it all the same.
+            // The parser reports the folder, although no file names it.
             self.files.insert(format!("{key}/"), Vec::new());
         }
         Ok(())
     }
 
-    fn take(&mut self, path: &Path, key: String) -> Result<(), FilesError> {
+    fn read_file(&mut self, path: &Path, key: String) -> Result<(), FilesError> {
         if self.files.len() >= COUNT_MAX {
             return Err(FilesError::TooLarge {
                 what: "it has more files".to_owned(),
@@ -169,7 +170,7 @@ mod tests {
         fs::create_dir(root.path().join("manifests")).unwrap();
         std::os::unix::fs::symlink("/etc/hostname", root.path().join("manifests/a.yaml")).unwrap();
         let error = read(root.path()).unwrap_err();
-        assert!(matches!(error, FilesError::Odd { .. }), "{error}");
+        assert!(matches!(error, FilesError::UnsupportedType { .. }), "{error}");
     }
 
     #[test]

@@ -1,8 +1,7 @@
-//! CEL expressions that strangers wrote, bounded before they run.
+//! Untrusted CEL expressions with bounded cost.
 //!
-//! The library has no limits of its own for evaluation, so that an expression is measured first: its length, its depth,
-//! and how many steps its loops can take on the values at hand. What an expression is evaluated with (variables and
-//! functions) is its user's business.
+//! The `cel` library does not limit evaluation. [`Expression`] therefore limits length and depth at parsing, and
+//! computes the maximum number of steps for the size of the variables. The caller supplies variables and functions.
 
 mod walk;
 
@@ -15,16 +14,16 @@ pub use cel::{ExecutionError, Value};
 
 pub use walk::Mention;
 
-/// Longest expression, in bytes.
+/// Maximum length of an expression, in bytes.
 pub const BYTES: usize = 8 * 1024;
-/// Deepest nesting while parsing.
+/// Maximum nesting while parsing.
 const PARSE_DEPTH: u16 = 32;
-/// Deepest tree.
+/// Maximum depth of the tree.
 const DEPTH: usize = 96;
-/// Most nodes, macros expanded.
+/// Maximum number of nodes, after the expansion of macros.
 const NODES: usize = 4096;
 
-/// An expression that can be evaluated.
+/// Parsed expression.
 #[derive(Clone, Debug)]
 pub struct Expression {
     source: String,
@@ -32,10 +31,10 @@ pub struct Expression {
 }
 
 impl Expression {
-    /// Reads an expression.
+    /// Parses an expression.
     ///
     /// # Errors
-    /// Why it cannot be used, as one phrase.
+    /// The reason why the expression is refused, as one phrase.
     pub fn parse(source: &str) -> Result<Self, String> {
         if source.len() > BYTES {
             return Err(format!("it is longer than {BYTES} bytes"));
@@ -46,7 +45,7 @@ impl Expression {
             .parse(source)
             .map_err(|errors| {
                 let first = errors.errors.first();
-                first.map_or_else(|| "it does not read".to_owned(), |error| error.msg.clone())
+                first.map_or_else(|| "it cannot be parsed".to_owned(), |error| error.msg.clone())
             })?;
         if !walk::is_small(&tree, DEPTH, NODES) {
             return Err(format!(
@@ -59,14 +58,15 @@ impl Expression {
         })
     }
 
-    /// The expression as written.
+    /// Returns the expression as written.
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// The most steps that one evaluation can take where no list, map or text of the variables is longer than `widest`.
+    /// Returns the maximum number of steps of an evaluation if no list, map or text of the variables is longer than
+    /// `widest`.
     pub fn steps(&self, widest: usize) -> u64 {
-        // A loop's variable may be a list of the expression's own.
+        // A loop may iterate over a list literal of the expression.
         let widest = widest.max(walk::longest(&self.tree));
         walk::cost(&self.tree, widest as u64)
     }
@@ -84,10 +84,10 @@ impl Expression {
         )
     }
 
-    /// Evaluates it.
+    /// Evaluates the expression.
     ///
     /// # Errors
-    /// It has no value: the library's reason.
+    /// The library's error if the expression has no value.
     pub fn evaluate(&self, context: &Context<'_, '_>) -> Result<Value, ExecutionError> {
         context.resolve(&self.tree)
     }

@@ -1,4 +1,4 @@
-//! Measures and looks through the tree of an expression.
+//! Traversal and cost of the tree of an expression.
 
 use cel::common::ast::{EntryExpr, Expr, IdedExpr};
 
@@ -9,11 +9,12 @@ pub enum Mention<'a> {
     Field(&'a str),
     /// Test for the presence of a field: `has(a.field)`.
     Presence(&'a str),
-    /// A function or operator (`_==_`, `_+_`, `@in`), with the names of those operands that are plain fields or variables.
+    /// A function or operator (`_==_`, `_+_`, `@in`), with the names of the operands that are plain fields or
+    /// variables.
     Call(&'a str, Vec<&'a str>),
 }
 
-/// The parts of a node.
+/// Returns the child nodes of a node.
 fn parts(node: &IdedExpr) -> Vec<&IdedExpr> {
     match &node.expr {
         Expr::Call(call) => call.target.as_deref().into_iter().chain(&call.args).collect(),
@@ -47,7 +48,7 @@ fn entry_parts(entry: &EntryExpr) -> Vec<&IdedExpr> {
     }
 }
 
-/// Returns true if `test` holds for any node.
+/// Returns true if `test` is true for any node.
 pub(super) fn any(node: &IdedExpr, test: &dyn Fn(&IdedExpr) -> bool) -> bool {
     test(node) || parts(node).into_iter().any(|part| any(part, test))
 }
@@ -74,7 +75,7 @@ pub(super) fn mentions(node: &IdedExpr) -> Vec<Mention<'_>> {
     out
 }
 
-/// The name of a field or variable that is taken as it is.
+/// Returns the name of a plain field or variable.
 fn plain(node: &IdedExpr) -> Option<&str> {
     match &node.expr {
         Expr::Select(select) if !select.test => Some(&select.field),
@@ -83,7 +84,7 @@ fn plain(node: &IdedExpr) -> Option<&str> {
     }
 }
 
-/// The length of the longest list or map that an expression writes out.
+/// Returns the length of the longest list or map literal of an expression.
 pub(super) fn longest(node: &IdedExpr) -> usize {
     let parts = parts(node);
     let own = match &node.expr {
@@ -105,7 +106,7 @@ pub(super) fn is_small(node: &IdedExpr, depth: usize, nodes: usize) -> bool {
     count(node, depth, &mut left)
 }
 
-/// The most steps that a node can take, where no list is longer than `widest`.
+/// Returns the maximum number of steps of a node if no list is longer than `widest`.
 pub(super) fn cost(node: &IdedExpr, widest: u64) -> u64 {
     let Expr::Comprehension(fold) = &node.expr else {
         let parts = parts(node).into_iter().map(|part| cost(part, widest));
@@ -121,12 +122,12 @@ pub(super) fn cost(node: &IdedExpr, widest: u64) -> u64 {
         )
 }
 
-/// The most elements that a node can have when it is looped over.
+/// Returns the maximum number of elements of a node in a loop.
 fn length(node: &IdedExpr, widest: u64) -> u64 {
     match &node.expr {
         Expr::List(list) => list.elements.len() as u64,
         Expr::Map(map) => map.entries.len() as u64,
-        // What macros make is as long as what they are made from, at most.
+        // The result of a macro has at most as many elements as its input.
         Expr::Comprehension(fold) => length(&fold.iter_range, widest),
         Expr::Call(call) => call
             .target

@@ -1,13 +1,13 @@
-//! Laws of expressions that hold for every text; the fuzz target looks further.
+//! Properties of expressions that hold for every text; the fuzz target covers more.
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use cel::Context;
 use olm_cel::{BYTES, Expression, Value};
 use proptest::prelude::*;
 
-/// Length of the one variable.
+/// Length of the variable.
 const WIDEST: usize = 40;
-/// Most steps of an evaluation.
+/// Maximum number of steps of an evaluation.
 const STEPS: u64 = 200_000;
 
 fn look(text: &str) {
@@ -27,7 +27,7 @@ fn look(text: &str) {
     }
 }
 
-/// A piece of an expression, so that many texts read.
+/// Fragments of expressions, so that many texts can be parsed.
 fn piece() -> impl Strategy<Value = String> {
     let words = [
         "self",

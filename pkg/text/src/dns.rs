@@ -5,7 +5,7 @@ pub const SUBDOMAIN_MAX: usize = 253;
 /// Maximum length of a label, in bytes.
 pub const LABEL_MAX: usize = 63;
 
-/// Kubernetes' sentence about a text whose characters make it no subdomain.
+/// Kubernetes' message about invalid characters in a subdomain.
 pub const SUBDOMAIN_RULE: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must \
      start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
      '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
@@ -28,8 +28,7 @@ pub fn has_subdomain_parts(text: &str) -> bool {
     text.split('.').all(is_subdomain_part)
 }
 
-/// Returns Kubernetes' complaints about a text that is no DNS subdomain: first about its length, then about its
-/// characters.
+/// Returns Kubernetes' messages about an invalid DNS subdomain: first about its length, then about its characters.
 #[must_use]
 pub fn subdomain_faults(text: &str) -> Vec<String> {
     let mut faults = Vec::new();

@@ -1,4 +1,4 @@
-//! Foreign text in messages: bounded, and without characters that a terminal acts on.
+//! Untrusted text in messages: bounded, and without control characters.
 
 use std::borrow::Cow;
 
@@ -25,12 +25,12 @@ pub fn head(text: &str, limit: usize) -> &str {
 /// writing, as its escape (`\u{1b}`).
 #[must_use]
 pub fn printable(text: &str) -> Cow<'_, str> {
-    if !text.contains(acts) {
+    if !text.contains(is_control) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
     for character in text.chars() {
-        if acts(character) {
+        if is_control(character) {
             out.extend(character.escape_unicode());
         } else {
             out.push(character);
@@ -39,7 +39,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Returns `text` in quotes, escaped and cut to about `limit` bytes: a name of a stranger in a sentence.
+/// Returns an untrusted name in quotes, escaped and cut to about `limit` bytes.
 #[must_use]
 pub fn quoted(text: &str, limit: usize) -> String {
     let shown = cut(text, limit);
@@ -50,7 +50,8 @@ pub fn quoted(text: &str, limit: usize) -> String {
     format!("\"{}\"", printable(&plain))
 }
 
-fn acts(character: char) -> bool {
+/// Returns true for control characters, except line feed and tab, and for characters that change the writing direction.
+fn is_control(character: char) -> bool {
     let direction =
         matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     direction || character.is_control() && !matches!(character, '\n' | '\t')

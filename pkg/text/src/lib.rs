@@ -1,4 +1,4 @@
-//! Texts and names that several crates need: error chains, foreign text in messages, DNS names, identity of objects.
+//! Shared text functions: error chains, untrusted text in messages, DNS names, identity of objects.
 
 mod chain;
 pub mod dns;

@@ -1,4 +1,4 @@
-//! Identity of Kubernetes objects, as their manifests name it.
+//! Identity of Kubernetes objects in manifests.
 
 use serde_json::Value;
 

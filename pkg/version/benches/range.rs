@@ -1,4 +1,4 @@
-//! How long a range takes to read and to match.
+//! Time to parse and to match a range.
 #![expect(clippy::expect_used, reason = "a bench fails by panicking")]
 
 use criterion::{Criterion, criterion_group, criterion_main};

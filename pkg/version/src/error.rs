@@ -1,8 +1,8 @@
-//! Syntax errors of versions and releases. Each of the two types can be the cause of the other.
+//! Syntax errors of versions and releases. Each type can be the cause of the other.
 
 use crate::go_quote;
 
-/// Reason why a version cannot be read. Terminal.
+/// Reason why a version cannot be parsed. Terminal.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
     /// The text is empty.
@@ -11,7 +11,7 @@ pub enum ParseError {
     /// Fewer than three components.
     #[error("No Major.Minor.Patch elements found")]
     Components,
-    /// A component holds something else than digits.
+    /// A component has characters other than digits.
     #[error("Invalid character(s) found in {part} number {}", go_quote(text))]
     NotANumber {
         /// `major`, `minor` or `patch`.
@@ -66,7 +66,7 @@ pub enum ParseError {
         /// The identifier as written.
         text: String,
     },
-    /// The release that comes with the version is not one.
+    /// The release of the version is invalid.
     #[error("error parsing release {}: {source}", go_quote(text))]
     Release {
         /// The release as written.
@@ -76,7 +76,7 @@ pub enum ParseError {
     },
 }
 
-/// Reason why a text is no release. Terminal.
+/// Reason why a release cannot be parsed. Terminal.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReleaseError {
     /// Longer than 20 characters.

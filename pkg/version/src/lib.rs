@@ -1,9 +1,8 @@
 //! Versions, releases and the two range grammars of OLM.
 //!
-//! Three grammars meet here and none can stand in for another: strict semantic versions (bundles), the
-//! range of `spec.source.catalog.version` ([`VersionRange`]) and the `skipRange` of a channel entry
-//! ([`SkipRange`]). Their verdicts and error texts are those that users of OLM see today.
-//! Pure: no IO, no clock.
+//! OLM has three grammars: strict semantic versions of bundles ([`parse_version`]), the range of
+//! `spec.source.catalog.version` ([`VersionRange`]) and the `skipRange` of a channel entry ([`SkipRange`]). Results and
+//! error messages are upstream's. The crate does no IO and reads no clock.
 
 mod error;
 mod parse;

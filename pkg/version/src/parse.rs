@@ -1,15 +1,15 @@
-//! Strict semantic versions, with the error texts of OLM's messages.
+//! Strict semantic versions, with upstream's error messages.
 //!
-//! The grammar is that of semver 2.0.0 with every number limited to 64 bits, also in the pre-release. The
-//! `semver` crate could parse it too, but not say what is wrong in the words users know.
+//! The grammar is semver 2.0.0, with all numbers limited to 64 bits, also in the pre-release. The `semver` crate parses
+//! the same grammar, but with other error messages.
 
 use crate::error::ParseError;
 use semver::{BuildMetadata, Prerelease, Version};
 
-/// Reads a strict semantic version: `MAJOR.MINOR.PATCH[-PRERELEASE][+BUILD]`, no leading `v`.
+/// Parses a strict semantic version: `MAJOR.MINOR.PATCH[-PRERELEASE][+BUILD]`, without a leading `v`.
 ///
 /// # Errors
-/// [`ParseError`] with the text that upstream gives for the first fault, from left to right.
+/// [`ParseError`] with upstream's message for the first fault, from left to right.
 pub fn parse_version(text: &str) -> Result<Version, ParseError> {
     if text.is_empty() {
         return Err(ParseError::Empty);
@@ -45,7 +45,7 @@ pub fn parse_version(text: &str) -> Result<Version, ParseError> {
     })
 }
 
-/// Checks one pre-release identifier, which is also what a release is made of.
+/// Checks a pre-release identifier; releases consist of the same identifiers.
 pub(crate) fn check_prerelease(text: &str) -> Result<(), ParseError> {
     let owned = || text.to_owned();
     if text.is_empty() {

@@ -1,8 +1,8 @@
-//! Quoting as in the messages of OLM: Go's `%q`.
+//! Quoting like Go's `%q`, as in upstream's messages.
 
 use std::fmt::Write as _;
 
-/// `text` in double quotes, with everything that would not print escaped as Go does.
+/// Returns `text` in double quotes, with unprintable characters escaped like in Go.
 ///
 /// ```
 /// assert_eq!(olm_version::go_quote("a\"\u{a0}"), "\"a\\\"\\u00a0\"");

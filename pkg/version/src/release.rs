@@ -1,4 +1,4 @@
-//! The release of a bundle: what orders bundles of one version among themselves.
+//! Release of a bundle, which orders bundles of equal version.
 
 use crate::error::{ParseError, ReleaseError};
 use crate::parse::check_prerelease;
@@ -6,24 +6,24 @@ use semver::Prerelease;
 use std::fmt;
 use std::str::FromStr;
 
-/// Longest release, in characters.
+/// Maximum length of a release, in characters.
 const MAX_LENGTH: usize = 20;
 
-/// A release such as `1` or `2.rc`: identifiers joined by dots, ordered as the pre-release of a semantic
-/// version is (numbers before words, shorter before longer). Never empty; at most 20 characters.
+/// A release such as `1` or `2.rc`: identifiers joined by dots, with the order of semantic pre-releases (numbers before
+/// words, shorter before longer). Has 1 to 20 characters.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Release(Prerelease);
 
 impl Release {
-    /// The release as written.
+    /// Returns the release as written.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
 
-    /// Reads a release where an empty text means that there is none.
+    /// Parses a release; an empty text means none.
     ///
     /// # Errors
-    /// [`ReleaseError`] when `text` is neither empty nor a release.
+    /// [`ReleaseError`] if `text` is neither empty nor a release.
     pub fn parse_optional(text: &str) -> Result<Option<Self>, ReleaseError> {
         if text.is_empty() {
             Ok(None)

@@ -1,9 +1,9 @@
-//! The range grammar of `skipRange` in a channel entry.
+//! Range grammar of `skipRange` in a channel entry.
 //!
-//! A range is `||`-joined groups of space-joined comparators. The reader is byte-exact with the one that
-//! catalogs are written against, in its oddities too: a token of one character is dropped, a space after
-//! `>`, `<` or `=` does not separate, `x` stands for a wildcard only in the last place, a comma is never a
-//! separator and pre-releases are compared as any other version.
+//! A range consists of groups joined by `||`; a group consists of comparators separated by spaces. The parser has the
+//! same results as upstream's, also for its peculiarities: a token of one character is dropped, a space after `>`, `<`
+//! or `=` does not separate, `x` is a wildcard only in the last component, a comma never separates, and pre-releases
+//! are compared like other versions.
 
 use crate::error::ParseError;
 use crate::go_quote;
@@ -15,11 +15,11 @@ use std::str::FromStr;
 /// A range of versions, as in `olm.skipRange`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkipRange {
-    /// Alternatives: one group must hold with all its comparators.
+    /// Alternatives: all comparators of one group must match.
     groups: Vec<Vec<Comparator>>,
 }
 
-/// Reason why a text is no range. Terminal; upstream ignores such a range.
+/// Reason why a range cannot be parsed. Terminal; upstream ignores such a range.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SkipRangeError {
     /// The text before the first `||` is empty.
@@ -34,7 +34,7 @@ pub enum SkipRangeError {
         /// The comparator.
         text: String,
     },
-    /// The text before the version is no operator.
+    /// The text before the version is not an operator.
     #[error(
         "Could not parse Range {}: Could not parse comparator {} in {}",
         go_quote(text),
@@ -81,7 +81,7 @@ enum Operator {
 }
 
 impl SkipRange {
-    /// Returns true if the range contains `version`; build metadata does not count.
+    /// Returns true if the range contains `version`; build metadata is ignored.
     pub fn matches(&self, version: &Version) -> bool {
         self.groups
             .iter()
@@ -192,7 +192,7 @@ fn comparator(token: &str) -> Result<Comparator, SkipRangeError> {
     Ok(Comparator { operator, version })
 }
 
-/// Rewrites a comparator that has an `x` into ones that have none.
+/// Rewrites a comparator with an `x` to comparators without.
 fn expand(token: &str, out: &mut Vec<String>) -> Result<(), SkipRangeError> {
     if !token.contains('x') {
         out.push(token.to_owned());
@@ -213,7 +213,7 @@ fn expand(token: &str, out: &mut Vec<String>) -> Result<(), SkipRangeError> {
     Ok(())
 }
 
-/// The lowest version of a wildcard: `1.x` and `1.x.x` are 1.0.0.
+/// Returns the lowest version of a wildcard: `1.x` and `1.x.x` are 1.0.0.
 fn floor_of(version: &str) -> String {
     let floor = version.replacen(".x.x", ".x", 1).replacen(".x", ".0", 1);
     if floor.split('.').count() == 2 {
@@ -223,7 +223,7 @@ fn floor_of(version: &str) -> String {
     }
 }
 
-/// The first version above a wildcard, when the wildcard is one.
+/// Returns the lowest version above a wildcard; none without a wildcard.
 fn ceiling_of(version: &str, floor: &str) -> Option<String> {
     let parts: Vec<&str> = version.split('.').collect();
     let raised = match parts.as_slice() {

@@ -1,4 +1,4 @@
-//! A version together with its release: what identifies and orders the bundles of a package.
+//! Version with release, which identifies and orders the bundles of a package.
 
 use crate::error::ParseError;
 use crate::parse::parse_version;
@@ -7,22 +7,21 @@ use semver::{BuildMetadata, Version};
 use std::cmp::Ordering;
 use std::fmt;
 
-/// A version and, where there is one, its release.
+/// A version and its optional release.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct VersionRelease {
-    /// The version. With [`parse_legacy`](Self::parse_legacy) it has build metadata only when that is no
-    /// release.
+    /// The version. After [`parse_legacy`](Self::parse_legacy) it has build metadata only if that is not a release.
     pub version: Version,
-    /// The release; unset sorts before any.
+    /// The release; none sorts first.
     pub release: Option<Release>,
 }
 
 impl VersionRelease {
-    /// Reads a version the way of registry+v1 bundles: build metadata that reads as a release is the release
-    /// and leaves the version; any other stays build metadata, which no comparison looks at.
+    /// Parses a version of a registry+v1 bundle: build metadata that is a valid release moves to the release. Other
+    /// build metadata stays in the version, and comparisons ignore it.
     ///
     /// # Errors
-    /// [`ParseError`] when the version is not strict semver.
+    /// [`ParseError`] if the version is not strict semver.
     pub fn parse_legacy(text: &str) -> Result<Self, ParseError> {
         let mut version = parse_version(text)?;
         let release = version
@@ -37,11 +36,10 @@ impl VersionRelease {
         Ok(Self { version, release })
     }
 
-    /// Reads a version and a release given apart; an empty release means none and the version keeps its
-    /// build metadata.
+    /// Parses a version and a separate release. An empty release means none; the version keeps its build metadata.
     ///
     /// # Errors
-    /// [`ParseError`] when either does not read.
+    /// [`ParseError`] if either is invalid.
     pub fn parse(version: &str, release: &str) -> Result<Self, ParseError> {
         let version = parse_version(version)?;
         let release = Release::parse_optional(release).map_err(|source| ParseError::Release {
@@ -51,15 +49,15 @@ impl VersionRelease {
         Ok(Self { version, release })
     }
 
-    /// Order by version precedence, then release. Build metadata does not count.
+    /// Compares by version precedence, then release. Ignores build metadata.
     pub fn cmp_precedence(&self, other: &Self) -> Ordering {
         self.version
             .cmp_precedence(&other.version)
             .then_with(|| self.release.cmp(&other.release))
     }
 
-    /// The one-string form in which the release is written as build metadata (`1.0.0+2`), as in status,
-    /// labels and annotations where releases are not supported on their own.
+    /// Returns one string with the release as build metadata (`1.0.0+2`), for status, labels and annotations without a
+    /// separate release.
     pub fn legacy_string(&self) -> String {
         match &self.release {
             Some(release) => {

@@ -1,4 +1,4 @@
-//! The version expressions that users are told of, each with what it matches: a case a row.
+//! The documented version expressions and their matches, one case a row.
 #![expect(clippy::expect_used, reason = "tests fail by panicking")]
 
 use olm_version::{VersionRange, VersionRelease};
@@ -9,7 +9,7 @@ type Numbers = (u64, u64, u64);
 /// A comparison of a version with a base.
 type Holds = fn(&Numbers, &Numbers) -> bool;
 
-/// Versions that every case is tried on: around all numbers that the cases name.
+/// Returns the versions to try in every case: those around all numbers of the cases.
 fn versions() -> impl Iterator<Item = Numbers> {
     (0..5).flat_map(|major| (0..18).flat_map(move |minor| (0..6).map(move |patch| (major, minor, patch))))
 }
@@ -51,7 +51,7 @@ fn comparison_operators() {
     }
 }
 
-/// An expression, the comparison that it stands for, its lowest version, and the lowest above that is outside.
+/// An expression, its comparison, its lowest version, and the lowest version above it.
 type Row = (&'static str, &'static str, Numbers, Option<Numbers>);
 
 fn check_rows(rows: &[Row]) {

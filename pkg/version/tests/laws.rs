@@ -1,4 +1,4 @@
-//! Laws of versions and ranges that hold for every input.
+//! Properties of versions and ranges that hold for every input.
 #![expect(clippy::expect_used, reason = "tests fail by panicking")]
 
 use olm_version::{Release, SkipRange, VersionRange, VersionRelease, parse_version};

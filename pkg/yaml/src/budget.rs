@@ -1,14 +1,14 @@
-//! Cost of a document, counted before it arises.
+//! Cost of a document, counted before it is allocated.
 
 use serde_json::Value;
 
 use crate::{Limits, YamlError};
 
-/// Memory of a value in a list, in bytes: itself, and the room that a growing list keeps.
+/// Memory of a value in a list, in bytes: the value, and the spare capacity of a growing list.
 const VALUE: usize = 2 * size_of::<Value>();
-/// Memory of the first items of a list, in bytes: a list starts with room for four.
+/// Memory of the first items of a list, in bytes: a list starts with capacity for four.
 const LIST: usize = 4 * size_of::<Value>();
-/// Memory of an object's first member, in bytes: a B-tree node has room for eleven.
+/// Memory of an object's first member, in bytes: a B-tree node has capacity for eleven.
 const FIRST_MEMBER: usize = 11 * MEMBER + 16;
 /// Memory of a member, in bytes.
 const MEMBER: usize = size_of::<String>() + size_of::<Value>();
@@ -32,7 +32,7 @@ impl Cost {
         self.nodes = self.nodes.saturating_add(item.nodes);
     }
 
-    /// Returns the cost of a collection whose items cost this.
+    /// Returns the cost of a collection with these items.
     pub(crate) fn higher(self) -> Self {
         Self {
             height: self.height + 1,
@@ -41,12 +41,12 @@ impl Cost {
     }
 }
 
-/// Budget of a document: memory, depth and nodes that are left.
+/// Remaining memory, depth and nodes of a document.
 pub(crate) struct Budget {
     limits: Limits,
-    /// Memory taken so far, in bytes.
-    taken: usize,
-    /// Nodes so far, and those of them that aliases repeat.
+    /// Memory used so far, in bytes.
+    used: usize,
+    /// Nodes so far, and the nodes among them that aliases repeat.
     nodes: u64,
     repeated: u64,
 }
@@ -55,25 +55,25 @@ impl Budget {
     pub(crate) fn new(limits: Limits) -> Self {
         Self {
             limits,
-            taken: 0,
+            used: 0,
             nodes: 0,
             repeated: 0,
         }
     }
 
-    /// Takes a scalar of so many bytes.
+    /// Charges a scalar of `length` bytes.
     pub(crate) fn scalar(&mut self, length: usize) -> Result<Cost, YamlError> {
         self.node(VALUE.saturating_add(length))
     }
 
-    /// Takes an empty list or object.
+    /// Charges an empty list or object.
     pub(crate) fn collection(&mut self, list: bool) -> Result<Cost, YamlError> {
         self.node(if list { VALUE + LIST } else { VALUE })
     }
 
-    /// Takes room for a member of an object, whose key and value are taken already.
+    /// Charges a member of an object, whose key and value are already charged.
     pub(crate) fn member(&mut self, first: bool) -> Result<Cost, YamlError> {
-        // Splitting leaves half of the room in a B-tree node empty.
+        // Splitting leaves half of a B-tree node empty.
         let bytes = if first { FIRST_MEMBER } else { 2 * MEMBER };
         self.memory(bytes)?;
         Ok(Cost {
@@ -82,12 +82,12 @@ impl Budget {
         })
     }
 
-    /// Takes a second copy of a value, which stays aside.
+    /// Charges a second copy of a value, kept for its anchor.
     pub(crate) fn copy(&mut self, cost: Cost) -> Result<(), YamlError> {
         self.memory(cost.bytes)
     }
 
-    /// Takes the repetition of a value and returns its cost.
+    /// Charges the repetition of a value and returns its cost.
     pub(crate) fn alias(&mut self, cost: Cost) -> Result<Cost, YamlError> {
         self.repeated = self.repeated.saturating_add(cost.nodes);
         self.nodes = self.nodes.saturating_add(cost.nodes);
@@ -98,7 +98,7 @@ impl Budget {
         })
     }
 
-    /// Refuses a value that is too deep in collections.
+    /// Refuses a value that is nested too deeply.
     pub(crate) fn check_depth(&self, depth: usize) -> Result<(), YamlError> {
         let limit = self.limits.depth();
         if depth > limit {
@@ -121,8 +121,8 @@ impl Budget {
     }
 
     fn memory(&mut self, bytes: usize) -> Result<(), YamlError> {
-        self.taken = self.taken.saturating_add(bytes);
-        if self.taken > self.limits.max_memory {
+        self.used = self.used.saturating_add(bytes);
+        if self.used > self.limits.max_memory {
             let limit = self.limits.max_memory;
             return Err(YamlError::TooCostly { limit });
         }
@@ -130,7 +130,7 @@ impl Budget {
     }
 }
 
-/// Reports whether aliases repeat too large a part of the nodes: more than 99 % in a document of up to 400,000 nodes,
+/// Returns true if aliases repeat too large a share of the nodes: more than 99 % in a document of up to 400,000 nodes,
 /// falling to 10 % at 4,000,000. The rule is that of Go's reader.
 fn excessive(repeated: u64, nodes: u64) -> bool {
     const LOW: f64 = 400_000.0;

@@ -10,10 +10,10 @@ use crate::parser::Parser;
 use crate::scalar::{self, Scalar};
 use crate::{Limits, YamlError};
 
-/// Most repeated keys that are remembered.
+/// Maximum number of reported repeated keys.
 const MAX_REPEATED: usize = 20;
 
-/// A key that stands twice in one mapping; the last value counts.
+/// A key that is repeated in one mapping; the last value is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RepeatedKey {
     /// Line of the second value, counted from 1.
@@ -22,25 +22,25 @@ pub struct RepeatedKey {
     pub key: String,
 }
 
-/// A document, and oddities that its value does not show.
+/// A document and its repeated keys.
 #[derive(Debug)]
 pub struct Composed {
     /// Value of the document.
     pub value: Value,
-    /// The first few keys that stand twice in a mapping.
+    /// The first few keys that are repeated in a mapping.
     pub repeated: Vec<RepeatedKey>,
 }
 
 /// Reads the first document of a YAML text; see [`document`](crate::document).
 ///
 /// # Errors
-/// [`YamlError`], for everything that is no YAML, has no JSON form, or exceeds a limit.
+/// [`YamlError`] if the text is not YAML, has no JSON form, or exceeds a limit.
 pub fn compose(text: &[u8], limits: &Limits) -> Result<Composed, YamlError> {
     let text = events::decode(text)?;
     let mut events = Parser::new(&text);
     let mut composer = Composer::new(*limits);
     while let Some((event, line)) = events.next()? {
-        composer.take(event, line)?;
+        composer.handle(event, line)?;
     }
     Ok(Composed {
         value: composer.root,
@@ -57,7 +57,7 @@ struct Node {
 
 #[derive(Clone)]
 enum Content {
-    /// A scalar, not yet JSON: as a key it may have another form than as a value.
+    /// A scalar, not yet JSON: its form as a key may differ from its form as a value.
     Scalar(Scalar),
     Collection(Value),
 }
@@ -78,13 +78,13 @@ impl Content {
     }
 }
 
-/// An anchor: a collection that is still open, by its number, or a finished value.
+/// An anchor: an open collection, by its number, or a finished value.
 enum Anchor {
     Open(usize),
     Finished(Node),
 }
 
-/// A collection whose end is still to come.
+/// A collection that is not complete yet.
 struct Open {
     items: Items,
     anchor: Option<String>,
@@ -98,7 +98,7 @@ enum Items {
     Map {
         members: Map<String, Value>,
         key: Option<Key>,
-        /// Keys that a merge brought in; writing them out is no repetition.
+        /// Keys from a merge; an explicit key of the same name is not a repetition.
         merged: BTreeSet<String>,
     },
 }
@@ -129,7 +129,7 @@ impl Composer {
         }
     }
 
-    fn take(&mut self, event: Event, line: u64) -> Result<(), YamlError> {
+    fn handle(&mut self, event: Event, line: u64) -> Result<(), YamlError> {
         match event {
             Event::Scalar {
                 text,
@@ -203,7 +203,7 @@ impl Composer {
             }
             Some(Anchor::Finished(node)) => node.cost,
         };
-        // Checked before anything is copied: aliases of aliases grow exponentially.
+        // Checked before the copy: aliases of aliases grow exponentially.
         let cost = self.budget.alias(cost)?;
         self.budget.check_depth(self.open.len() + cost.height)?;
         let Some(Anchor::Finished(node)) = self.anchors.get(name) else {
@@ -211,12 +211,12 @@ impl Composer {
         };
         let content = node.content.clone();
         if self.merges() && !matches!(content, Content::Collection(Value::Object(_))) {
-            return Err(merge_wants_maps());
+            return Err(merge_requires_maps());
         }
         self.place(Node { content, cost }, line)
     }
 
-    /// Takes note of a merge key where a key may stand.
+    /// Records a merge key if a key is expected; returns true if so.
     fn expect_merge(&mut self) -> bool {
         if let Some(Open {
             items: Items::Map { key: key @ None, .. },
@@ -229,7 +229,7 @@ impl Composer {
         false
     }
 
-    /// Reports whether the next value is merged into the innermost mapping.
+    /// Returns true if the next value is merged into the innermost mapping.
     fn merges(&self) -> bool {
         let items = self.open.last().map(|open| &open.items);
         matches!(
@@ -249,7 +249,7 @@ impl Composer {
         self.place(node, line)
     }
 
-    /// Puts a finished value where it belongs.
+    /// Adds a finished value to the innermost open collection.
     fn place(&mut self, node: Node, line: u64) -> Result<(), YamlError> {
         let Some(open) = self.open.last_mut() else {
             self.root = node.content.value()?;
@@ -262,8 +262,8 @@ impl Composer {
                 None => *key = Some(Key::Text(node.content.key()?)),
                 Some(Key::Text(name)) => {
                     open.cost.add(self.budget.member(members.is_empty())?);
-                    let brought = merged.remove(&name);
-                    let repeats = members.contains_key(&name) && !brought;
+                    let from_merge = merged.remove(&name);
+                    let repeats = members.contains_key(&name) && !from_merge;
                     if repeats && self.repeated.len() < MAX_REPEATED {
                         self.repeated.push(RepeatedKey {
                             line: line + 1,
@@ -285,12 +285,12 @@ impl Composer {
     }
 }
 
-fn merge_wants_maps() -> YamlError {
+fn merge_requires_maps() -> YamlError {
     YamlError::problem("map merge requires map or sequence of maps as the value")
 }
 
-/// Returns the members that a merge key brings in: those of a mapping, or of a list of mappings in which earlier ones
-/// have precedence. They override what is written before the merge key, and what is written behind it overrides them.
+/// Returns the members of a merge: those of a mapping, or of a list of mappings in which earlier ones have precedence.
+/// They override members before the merge key; members after it override them.
 fn merge(content: Content) -> Result<Map<String, Value>, YamlError> {
     match content {
         Content::Collection(Value::Object(members)) => Ok(members),
@@ -298,12 +298,12 @@ fn merge(content: Content) -> Result<Map<String, Value>, YamlError> {
             let mut all = Map::new();
             for item in items.into_iter().rev() {
                 let Value::Object(members) = item else {
-                    return Err(merge_wants_maps());
+                    return Err(merge_requires_maps());
                 };
                 all.extend(members);
             }
             Ok(all)
         }
-        _ => Err(merge_wants_maps()),
+        _ => Err(merge_requires_maps()),
     }
 }

@@ -1,8 +1,8 @@
-//! A place in a text.
+//! Position in a text.
 
 use crate::YamlError;
 
-/// A place: line and column count from 0, column and index count characters.
+/// Position: line and column from 0; column and index count characters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mark {
     pub(crate) line: u64,
@@ -10,17 +10,17 @@ pub(crate) struct Mark {
     pub(crate) index: usize,
 }
 
-/// A reader of a UTF-8 text without NUL, which stands for the end.
+/// Reader of a UTF-8 text without NUL; NUL represents the end.
 pub(crate) struct Cursor<'a> {
     text: &'a str,
-    /// Offset in bytes; always between two characters.
+    /// Offset in bytes, at a character boundary.
     at: usize,
     mark: Mark,
 }
 
 impl<'a> Cursor<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
-        // A second byte order mark counts as nothing at the very beginning, as in Go's reader.
+        // A second byte order mark at the beginning is ignored, like in Go's reader.
         let at = if text.starts_with('\u{feff}') { 3 } else { 0 };
         Self {
             text,
@@ -37,7 +37,7 @@ impl<'a> Cursor<'a> {
         self.mark.column
     }
 
-    /// Returns the byte `ahead` of the place, or 0 behind the end.
+    /// Returns the byte at the offset `ahead`, or 0 after the end.
     pub(crate) fn peek(&self, ahead: usize) -> u8 {
         self.text
             .as_bytes()
@@ -55,12 +55,12 @@ impl<'a> Cursor<'a> {
         self.at
     }
 
-    /// Returns the text from an offset up to here.
+    /// Returns the text from an offset to the current position.
     pub(crate) fn since(&self, offset: usize) -> &'a str {
         self.text.get(offset..self.at).unwrap_or_default()
     }
 
-    /// Returns the length of the line break `ahead` of the place, or 0 when there is none. CR LF counts as CR.
+    /// Returns the length of the line break at the offset `ahead`, or 0 if there is none. CR LF counts as CR.
     pub(crate) fn line_break(&self, ahead: usize) -> usize {
         match self.peek(ahead) {
             b'\n' | b'\r' => 1,
@@ -72,29 +72,29 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Reports whether a space or a tab is `ahead` of the place.
+    /// Returns true if a space or a tab is at the offset `ahead`.
     pub(crate) fn is_blank(&self, ahead: usize) -> bool {
         matches!(self.peek(ahead), b' ' | b'\t')
     }
 
-    /// Reports whether a line break or the end is `ahead` of the place.
+    /// Returns true if a line break or the end is at the offset `ahead`.
     pub(crate) fn is_line_end(&self, ahead: usize) -> bool {
         self.peek(ahead) == 0 || self.line_break(ahead) > 0
     }
 
-    /// Reports whether white space or the end is `ahead` of the place.
+    /// Returns true if white space or the end is at the offset `ahead`.
     pub(crate) fn is_space_or_end(&self, ahead: usize) -> bool {
         self.is_blank(ahead) || self.is_line_end(ahead)
     }
 
-    /// Reports whether a line `---` or `...` begins here.
+    /// Returns the first byte of a `---` or `...` line that begins here.
     pub(crate) fn document_indicator(&self) -> Option<u8> {
         let first = self.peek(0);
         let three = matches!(first, b'-' | b'.') && self.peek(1) == first && self.peek(2) == first;
         (self.mark.column == 0 && three && self.is_space_or_end(3)).then_some(first)
     }
 
-    /// Passes `count` bytes that are no line breaks.
+    /// Skips `count` bytes without line breaks.
     pub(crate) fn pass(&mut self, count: usize) {
         let passed = self
             .text
@@ -107,8 +107,7 @@ impl<'a> Cursor<'a> {
         self.mark.column += characters;
     }
 
-    /// Passes a line break, if there is one, and returns what it stands for: a line feed, or itself for the separators of
-    /// Unicode.
+    /// Skips a line break and returns its value: a line feed, or the Unicode separator itself. Empty if there is none.
     pub(crate) fn take_break(&mut self) -> &'a str {
         let length = self.line_break(0);
         if length == 0 {
@@ -129,7 +128,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Passes a comment up to the end of its line.
+    /// Skips a comment up to the end of its line.
     pub(crate) fn pass_comment(&mut self) {
         if self.peek(0) == b'#' {
             let mut length = 1;
@@ -140,7 +139,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Ends the last line, so that the end counts as the start of a line.
+    /// Ends the last line, so that the end of the text is the start of a line.
     pub(crate) fn end_line(&mut self) {
         if self.mark.column != 0 {
             self.mark.column = 0;
@@ -148,7 +147,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Returns a fault of the scanner at this place, in a construct that starts at `context`.
+    /// Returns an error of the scanner at this position, in a construct that starts at `context`.
     pub(crate) fn fault(&self, context: Mark, problem: &str) -> YamlError {
         let line = match (self.mark.line, context.line) {
             (0, 0) => None,

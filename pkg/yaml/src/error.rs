@@ -1,26 +1,26 @@
-//! Errors of the reader.
+//! Errors of the parser.
 
 /// Reason why a text is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum YamlError {
-    /// The source of a stream fails. The only error that a second attempt may cure.
+    /// The source of a stream fails. A second attempt may succeed, unlike for all other errors.
     #[error("the input cannot be read")]
     Read {
         /// Error of the source.
         source: std::io::Error,
     },
-    /// The text is malformed. The words are those of the Go reader where both readers find the same fault.
+    /// The text is malformed. The message is that of the Go reader if both readers find the same fault.
     #[error("yaml: {}{problem}", line.map(|line| format!("line {line}: ")).unwrap_or_default())]
     Syntax {
-        /// Line of the fault as the Go reader counts it, if the fault has a place.
+        /// Line of the fault as the Go reader counts it, if known.
         line: Option<u64>,
         /// Description of the fault.
         problem: String,
     },
-    /// A value is no JSON.
+    /// A value is not JSON.
     #[error("malformed JSON: {source}")]
     Json {
-        /// Fault and its place in the value.
+        /// Fault and its position in the value.
         source: serde_json::Error,
     },
     /// A document is nested too deeply.
@@ -44,7 +44,7 @@ pub enum YamlError {
 }
 
 impl YamlError {
-    /// Returns an error without a place.
+    /// Returns an error without a line.
     pub(crate) fn problem(problem: impl Into<String>) -> Self {
         Self::Syntax {
             line: None,
@@ -52,7 +52,7 @@ impl YamlError {
         }
     }
 
-    /// Reports whether the same bytes fail again.
+    /// Returns true if the same bytes fail again.
     pub fn terminal(&self) -> bool {
         !matches!(self, Self::Read { .. })
     }

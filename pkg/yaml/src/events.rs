@@ -1,16 +1,16 @@
-//! Events of a document, and the characters that a document may have.
+//! Events of a document, and decoding of its text.
 
 use std::borrow::Cow;
 
 use crate::YamlError;
 
-/// One event of a document's content.
+/// Event of a document's content.
 #[derive(Debug)]
 pub(crate) enum Event {
     /// A scalar.
     Scalar {
         text: String,
-        /// Neither tagged nor quoted, so that the text decides the type.
+        /// True if neither tagged nor quoted, so that the text decides the type.
         implicit: bool,
         /// Full form of the tag, such as `tag:yaml.org,2002:int`.
         tag: Option<String>,

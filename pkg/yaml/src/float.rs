@@ -1,10 +1,10 @@
-//! Texts of floats as Go writes them.
+//! Floats as Go writes them.
 
 use serde_json::Number;
 
 /// Returns the JSON number of a float, or `None` for infinities and NaN.
 ///
-/// JSON knows no difference between `1.0` and `1`: Go writes both as `1`, which is read as an integer.
+/// Go writes `1.0` as `1`, which is read as an integer.
 pub(crate) fn json_number(value: f64) -> Option<Number> {
     // Go uses an exponent from 1e21 on, so that an integer below that is written by its digits.
     if value.fract() == 0.0 && value.abs() < 1e21 && !(value == 0.0 && value.is_sign_negative()) {
@@ -23,7 +23,7 @@ pub(crate) fn json_number(value: f64) -> Option<Number> {
     Number::from_f64(value)
 }
 
-/// Returns the text of a float that is a key: the fewest digits that identify it among 32-bit floats, with an exponent
+/// Returns the text of a float as a key: the fewest digits that identify it among 32-bit floats, with an exponent
 /// below 1e-4 and from 1e6 on, as Go's `%g` prints it.
 pub(crate) fn key(value: f64) -> String {
     #[expect(clippy::cast_possible_truncation, reason = "Go rounds keys to 32 bits, too")]

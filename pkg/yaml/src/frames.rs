@@ -1,7 +1,7 @@
-//! Documents of a stream, cut out one after another.
+//! Splitting of a stream into documents.
 //!
-//! A stream that begins with `{` holds JSON values one after another, any other stream YAML documents. A JSON stream
-//! whose first or second value is no JSON goes on as YAML, as in `k8s.io/apimachinery`.
+//! A stream that begins with `{` is a sequence of JSON values, any other stream one of YAML documents. A JSON stream
+//! whose first or second value is not JSON continues as YAML, as in `k8s.io/apimachinery`.
 
 use std::io::{BufRead, Read};
 
@@ -9,9 +9,9 @@ use crate::json_extent::JsonExtent;
 use crate::source::Source;
 use crate::{Limits, YamlError};
 
-/// Bytes in which the first brace of a JSON stream stands.
+/// Number of bytes in which a JSON stream must have its first brace.
 const GUESS: usize = 4096;
-/// Bytes that must be left where a JSON stream goes on as YAML. Go's reader wants as many.
+/// Minimum number of remaining bytes for a JSON stream to continue as YAML, like in Go's reader.
 const LEAST: usize = 4;
 /// Capacity in bytes of a frame's buffer that is used again.
 const KEPT_FRAME: usize = 1 << 20;
@@ -21,32 +21,32 @@ const SEPARATOR: &[u8] = b"---";
 /// The text of one document.
 #[derive(Debug)]
 pub enum Frame<'a> {
-    /// One JSON value. A value that turns out not to be JSON may be YAML: see [`Frames::retry_as_yaml`].
+    /// A JSON value. A value that is not JSON may be YAML: see [`Frames::retry_as_yaml`].
     Json(&'a [u8]),
-    /// One YAML document, possibly without content.
+    /// A YAML document, possibly without content.
     Yaml(&'a [u8]),
 }
 
 /// Kind of the documents of a stream.
 #[derive(Clone, Copy, Debug)]
 enum Mode {
-    /// Not known: the stream is not read yet.
+    /// The stream is not read yet.
     Unknown,
-    /// JSON values; the number of those up to the current frame.
+    /// JSON values; the number of values including the current frame.
     Json(u32),
     Yaml,
 }
 
-/// Cuts a stream into frames. Only one frame is in memory.
+/// Splits a stream into frames. One frame is in memory at a time.
 #[derive(Debug)]
 pub struct Frames<R> {
     source: Source<R>,
     limits: Limits,
     mode: Mode,
     frame: Vec<u8>,
-    /// White space before a JSON frame, from the first line break on: it counts when the frame turns out to be YAML.
+    /// White space before a JSON frame, from the first line break on. It is part of the frame if the frame is YAML.
     space: Vec<u8>,
-    /// Line where the frame starts, and where its content does.
+    /// Line where the frame starts, and line where its content starts.
     start: u64,
     line: u64,
     /// Line of the next byte.
@@ -81,7 +81,7 @@ impl<R: Read> Frames<R> {
     /// Returns the next frame, or `None` at the end of the stream.
     ///
     /// # Errors
-    /// [`YamlError`] if the source fails, if a frame exceeds a limit, or if a line begins with `---` and goes on.
+    /// [`YamlError`] if the source fails, if a frame exceeds a limit, or if other text follows `---` on its line.
     #[expect(clippy::should_implement_trait, reason = "a frame borrows from the reader")]
     pub fn next(&mut self) -> Result<Option<Frame<'_>>, YamlError> {
         let found = match self.mode {
@@ -113,8 +113,8 @@ impl<R: Read> Frames<R> {
         }
     }
 
-    /// Takes the last frame back and goes on as YAML, after a JSON frame that is no JSON. Returns false where the
-    /// stream is certainly JSON, since two values of it were, and where it all but ends.
+    /// Rewinds to the last frame, which is not JSON, and continues as YAML. Returns false if the stream is certainly
+    /// JSON, because two of its values were, or if almost no bytes remain.
     ///
     /// # Errors
     /// [`YamlError::Read`] if the source fails.
@@ -154,7 +154,7 @@ impl<R: Read> Frames<R> {
             .map_err(|source| YamlError::Read { source })
     }
 
-    /// Looks for the first byte that is no white space.
+    /// Decides the mode by the first byte that is not white space.
     fn guess(&mut self) -> Result<Mode, YamlError> {
         let mut passed = Vec::new();
         loop {
@@ -182,7 +182,7 @@ impl<R: Read> Frames<R> {
                 Ok(chunk) => chunk,
                 Err(source) => return Err(YamlError::Read { source }),
             };
-            // A value that the stream cuts short is found out by its reader.
+            // The JSON parser reports a truncated value.
             if chunk.is_empty() {
                 return Ok(!self.frame.is_empty());
             }
@@ -229,7 +229,7 @@ impl<R: Read> Frames<R> {
         (self.start, self.line) = (self.ahead, self.ahead);
         loop {
             let start = self.frame.len();
-            // One byte over the limit tells a document that fits from one that does not.
+            // One byte over the limit shows that a document is too large.
             let room = u64::try_from(limit.saturating_sub(start).saturating_add(1)).unwrap_or(u64::MAX);
             let count = self
                 .source
@@ -251,7 +251,7 @@ impl<R: Read> Frames<R> {
                 self.line = self.ahead;
             }
             self.ahead += 1;
-            // The first separator of a frame opens it, the next one ends it.
+            // The first separator of a frame starts it; the next one ends it.
             if separates && start > 0 {
                 self.frame.truncate(start);
                 return Ok(true);
@@ -260,7 +260,7 @@ impl<R: Read> Frames<R> {
     }
 }
 
-/// Ends the last line of `frame` by a line feed alone.
+/// Replaces the line ending of the last line of `frame` with a line feed.
 fn end_line(frame: &mut Vec<u8>) {
     if frame.ends_with(b"\r\n") {
         frame.truncate(frame.len() - 2);
@@ -270,7 +270,7 @@ fn end_line(frame: &mut Vec<u8>) {
     }
 }
 
-/// Reports whether a line is neither blank nor a comment.
+/// Returns true if a line is neither blank nor a comment.
 fn has_content(line: &[u8]) -> bool {
     !matches!(line.trim_ascii_start().first(), None | Some(b'#'))
 }
@@ -281,7 +281,7 @@ fn lines(bytes: &[u8]) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX)
 }
 
-/// Reports whether a line ends a document. Only white space and a comment may follow the three dashes.
+/// Returns true if a line ends a document. Only white space and a comment may follow the three dashes.
 fn is_separator(line: &[u8]) -> Result<bool, YamlError> {
     let Some(rest) = line.strip_prefix(SEPARATOR) else {
         return Ok(false);

@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use crate::{Limits, YamlError, float};
 
-/// Reads one JSON value. Of a key that stands twice the last value counts, bytes that are no UTF-8 and halves of
-/// surrogate pairs become U+FFFD, and `1.0` is `1`.
+/// Reads a JSON value. The last value of a repeated key is used. Invalid UTF-8 bytes and lone surrogates become U+FFFD,
+/// and `1.0` becomes `1`.
 ///
 /// # Errors
-/// [`YamlError::Json`] for a text that is no JSON or holds a number that no 64-bit float can hold.
+/// [`YamlError::Json`] if the text is not JSON or has a number outside of the range of 64-bit floats.
 pub fn json(text: &[u8], limits: &Limits) -> Result<Value, YamlError> {
     let value =
         read_json(text, |text| serde_json::from_str(text)).map_err(|source| YamlError::Json { source })?;
@@ -22,24 +22,23 @@ pub fn json(text: &[u8], limits: &Limits) -> Result<Value, YamlError> {
     Ok(whole_numbers(value))
 }
 
-/// Gives a JSON text to a reader in the form in which Go's reader would take it: bytes that are no UTF-8 and halves of
-/// surrogate pairs are U+FFFD.
+/// Passes a JSON text to `read` as Go's reader understands it: invalid UTF-8 bytes and lone surrogates are U+FFFD.
 ///
 /// # Errors
-/// Those of the reader.
+/// Errors of `read`.
 pub fn read_json<T>(
     text: &[u8],
     mut read: impl FnMut(&str) -> Result<T, serde_json::Error>,
 ) -> Result<T, serde_json::Error> {
     let text = lossy(text);
-    // Nearly all texts are right at once; only a wrong one is looked at a second time.
+    // Nearly all texts are valid; only an invalid one is scanned for surrogates.
     read(&text).or_else(|error| match whole_surrogates(&text) {
         None => Err(error),
         Some(text) => read(&text),
     })
 }
 
-/// Returns a text in which each byte that is no UTF-8 is U+FFFD.
+/// Decodes a text; each invalid byte becomes U+FFFD.
 pub(crate) fn lossy(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = str::from_utf8(bytes) {
         return Cow::Borrowed(text);
@@ -52,8 +51,7 @@ pub(crate) fn lossy(bytes: &[u8]) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Returns the text with an escaped U+FFFD in place of each escaped half of a surrogate pair, or `None` when there is
-/// none.
+/// Replaces escaped lone surrogates with an escaped U+FFFD; `None` if there are none.
 fn whole_surrogates(text: &str) -> Option<String> {
     let unit = |at: usize| {
         let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
@@ -72,7 +70,7 @@ fn whole_surrogates(text: &str) -> Option<String> {
                 copied = at;
                 found = true;
             }
-            // Any other escape, `\\` among them, has two characters that matter.
+            // Any other escape, such as `\\`: skip two characters.
             _ => at += 2,
         }
     }
@@ -80,7 +78,7 @@ fn whole_surrogates(text: &str) -> Option<String> {
     found.then_some(out)
 }
 
-/// Turns floats that are whole into integers. The depth of the value is limited by the JSON reader.
+/// Converts integral floats to integers. The JSON parser limits the depth of the value.
 fn whole_numbers(value: Value) -> Value {
     match value {
         Value::Number(number) if number.is_f64() => {
@@ -95,7 +93,7 @@ fn whole_numbers(value: Value) -> Value {
     }
 }
 
-/// Reports whether a value has more than `limit` levels.
+/// Returns true if a value has more than `limit` levels.
 fn depth_exceeds(value: &Value, limit: usize) -> bool {
     let deeper = |value: &Value| limit == 0 || depth_exceeds(value, limit - 1);
     match value {

@@ -1,7 +1,7 @@
-//! The end of a JSON value, found without reading what is in it.
+//! Search for the end of a JSON value without parsing it.
 
-/// Automaton over the bytes of one JSON value. It knows strings and brackets only, so that a text which it takes for a
-/// value may still be none.
+/// Automaton over the bytes of a JSON value. It knows only strings and brackets, so an accepted text may still be
+/// invalid.
 #[derive(Debug, Default)]
 pub(crate) struct JsonExtent {
     state: State,
@@ -19,14 +19,14 @@ enum State {
     /// Inside brackets.
     Inside,
     InString,
-    /// In a number outside of all brackets.
+    /// Inside a number outside of all brackets.
     InNumber(Part),
-    /// In a word outside of all brackets, so many letters before its end.
+    /// Inside a word outside of all brackets; the number of remaining letters.
     InWord(u8),
     Finished,
 }
 
-/// The part of a number that was read last.
+/// Last part of a number that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Sign,
@@ -40,7 +40,7 @@ enum Part {
 }
 
 impl Part {
-    /// Returns what a number has with one more byte, or `None` when the number ended before.
+    /// Returns the part after one more byte, or `None` if the number ended before the byte.
     fn with(self, byte: u8) -> Option<Self> {
         Some(match (self, byte) {
             (Self::Sign, b'0') => Self::Zero,
@@ -56,7 +56,7 @@ impl Part {
 }
 
 impl JsonExtent {
-    /// Reports whether the value is complete.
+    /// Returns true if the value is complete.
     pub(crate) fn finished(&self) -> bool {
         self.state == State::Finished
     }
@@ -66,14 +66,14 @@ impl JsonExtent {
         self.deepest
     }
 
-    /// Returns how many bytes of the last chunk stand before the value.
+    /// Returns the number of bytes before the value in the last chunk.
     pub(crate) fn take_skipped(&mut self) -> usize {
         std::mem::take(&mut self.skipped)
     }
 
-    /// Goes through `chunk` up to the end of the value; returns how many bytes it used.
+    /// Advances through `chunk` up to the end of the value; returns the number of bytes used.
     ///
-    /// Most of a catalog is text and icons, so strings are passed many bytes at a time.
+    /// Most of a catalog is text and icons, so strings are skipped many bytes at a time.
     pub(crate) fn advance(&mut self, chunk: &[u8]) -> usize {
         let mut at = 0;
         while let Some(&byte) = chunk.get(at) {
@@ -119,7 +119,7 @@ impl JsonExtent {
                 (State::Before, b'1'..=b'9') => self.state = State::InNumber(Part::Whole),
                 (State::Before, b't' | b'n') => self.state = State::InWord(3),
                 (State::Before, b'f') => self.state = State::InWord(4),
-                // No value starts so; its reader says so.
+                // Not a value; the JSON parser reports it.
                 (State::Before, _) => self.state = State::Finished,
                 _ => {}
             }
@@ -127,7 +127,7 @@ impl JsonExtent {
         chunk.len()
     }
 
-    /// Passes a string from `at` on, up to its end or that of the chunk; returns that place.
+    /// Skips a string from `at` to its end or to the end of the chunk; returns the new position.
     fn pass_string(&mut self, chunk: &[u8], mut at: usize) -> usize {
         if self.escaped {
             self.escaped = false;
@@ -146,7 +146,7 @@ impl JsonExtent {
                 };
                 return at + 1;
             }
-            // The backslash and what it escapes, which may be in the next chunk.
+            // The backslash and the escaped byte, which may be in the next chunk.
             at += 2;
             self.escaped = at > chunk.len();
         }

@@ -1,18 +1,18 @@
-//! Limits of what one text may cost.
+//! Limits of the cost of a text.
 
-/// Limits of a document. Texts are foreign, so each limit is checked before its cost arises.
+/// Limits of a document. Texts are untrusted, so each limit is checked before its cost arises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Longest document of a stream, in bytes.
+    /// Maximum length of a document, in bytes.
     pub max_bytes: usize,
-    /// Deepest nesting, in levels. At most [`Limits::DEEPEST`] counts.
+    /// Maximum nesting, in levels; capped at [`Limits::DEEPEST`].
     pub max_depth: usize,
-    /// Memory that the values of one document may take, in bytes, with every alias expanded.
+    /// Maximum memory of the values of a document, in bytes, with every alias expanded.
     pub max_memory: usize,
 }
 
 impl Limits {
-    /// Deepest nesting that any limit allows: below the recursion limit of the JSON reader, which is 128 levels.
+    /// Upper bound of [`Limits::max_depth`]: below the recursion limit of the JSON reader, which is 128 levels.
     pub const DEEPEST: usize = 120;
 
     pub(crate) fn depth(&self) -> usize {

@@ -1,6 +1,6 @@
 //! Values of YAML scalars, by the rules of YAML 1.1 as Go's reader applies them.
 //!
-//! `yes` and `on` are true, `012` is ten, `1_000` is a thousand, an unquoted date stays a text.
+//! `yes` and `on` are true, `012` is ten, `1_000` is a thousand, and an unquoted date is a text.
 
 use std::borrow::Cow;
 
@@ -11,10 +11,10 @@ use serde_json::Value;
 
 use crate::{YamlError, timestamp};
 
-/// Prefix of the tags that YAML itself defines.
+/// Prefix of YAML's own tags.
 const CORE: &str = "tag:yaml.org,2002:";
 
-/// A scalar that may be a key, too: JSON has no form for some scalars that are keys in YAML.
+/// A scalar that may be a value or a key.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Scalar {
     Null,
@@ -55,12 +55,12 @@ impl Scalar {
     }
 }
 
-/// Reports whether a scalar in the place of a key merges other mappings in.
+/// Returns true if a scalar is a merge key.
 pub(crate) fn is_merge(text: &str, implicit: bool, tag: Option<&str>) -> bool {
     text == "<<" && (implicit || tag.and_then(|tag| tag.strip_prefix(CORE)) == Some("merge"))
 }
 
-/// Resolves a scalar. A tag demands a type; without one the text of a plain scalar decides.
+/// Resolves a scalar by its tag, or by its text if it is plain and has no tag.
 pub(crate) fn resolve(text: String, implicit: bool, tag: Option<&str>) -> Result<Scalar, YamlError> {
     let Some(tag) = tag.filter(|tag| !tag.is_empty()) else {
         return Ok(if implicit { plain(text) } else { Scalar::Text(text) });
@@ -69,7 +69,7 @@ pub(crate) fn resolve(text: String, implicit: bool, tag: Option<&str>) -> Result
     if !matches!(short, Some("bool" | "int" | "float" | "null" | "timestamp")) {
         return match short {
             Some("binary") => binary(&text),
-            // A text, or a tag of somebody else, which Go's reader ignores.
+            // A text, or a custom tag, which Go's reader ignores.
             _ => Ok(Scalar::Text(text)),
         };
     }
@@ -94,7 +94,7 @@ pub(crate) fn resolve(text: String, implicit: bool, tag: Option<&str>) -> Result
     }
 }
 
-/// Decodes base64 text, in which line breaks do not count. Bytes that are no UTF-8 become U+FFFD, one each.
+/// Decodes base64 text; line breaks are ignored. Each invalid UTF-8 byte becomes U+FFFD.
 fn binary(text: &str) -> Result<Scalar, YamlError> {
     let engine = GeneralPurpose::new(
         &STANDARD,
@@ -107,7 +107,7 @@ fn binary(text: &str) -> Result<Scalar, YamlError> {
     Ok(Scalar::Text(crate::json::lossy(&bytes).into_owned()))
 }
 
-/// Guesses the type of a plain scalar.
+/// Resolves a plain scalar by its text.
 fn plain(text: String) -> Scalar {
     match text.as_str() {
         "" | "~" | "null" | "Null" | "NULL" => Scalar::Null,
@@ -143,7 +143,7 @@ fn number(text: &str) -> Option<Scalar> {
     }
 }
 
-/// Reports whether every underscore stands between two digits. Go's reader asks for that only behind a leading point.
+/// Returns true if every underscore is between two digits. Go's reader requires it only after a leading point.
 fn underscores_separate_digits(text: &str) -> bool {
     let bytes = text.as_bytes();
     let digit = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_digit);
@@ -165,7 +165,7 @@ fn integer(text: &str) -> Option<Scalar> {
         return None;
     }
     let value = i128::from_str_radix(digits, radix).ok()?;
-    // Go's reader parses what does not fit a signed integer as an unsigned one, which has no sign.
+    // Go's reader parses an integer that overflows as an unsigned one, which has no sign.
     match i64::try_from(if text.starts_with('-') { -value } else { value }) {
         Ok(value) => Some(Scalar::Integer(value)),
         Err(_) if text.starts_with(['+', '-']) => None,
@@ -173,7 +173,7 @@ fn integer(text: &str) -> Option<Scalar> {
     }
 }
 
-/// Reads `0b` with a sign behind the prefix, a form that only Go's reader knows.
+/// Reads `0b` with a sign after the prefix, a form that only Go's reader accepts.
 fn binary_integer(text: &str) -> Option<Scalar> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(rest) => (true, rest.strip_prefix("0b")?),
@@ -186,7 +186,7 @@ fn binary_integer(text: &str) -> Option<Scalar> {
     Some(Scalar::Integer(if negative { -value } else { value }))
 }
 
-/// Reports whether a text has digits with at most one point, and an optional exponent.
+/// Returns true if a text has digits with at most one point, and an optional exponent.
 fn decimal(text: &str) -> bool {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
@@ -202,7 +202,7 @@ fn decimal(text: &str) -> bool {
     !(whole.is_empty() && fraction.is_empty()) && all_digits(whole) && all_digits(fraction) && exponent_fits
 }
 
-/// Returns the nearest float; what is out of range stays a text.
+/// Returns the nearest float; none if the text is out of range.
 fn float(text: &str) -> Option<Scalar> {
     let value: f64 = text.parse().ok()?;
     value.is_finite().then_some(Scalar::Float(value))

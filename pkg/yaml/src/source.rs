@@ -1,15 +1,15 @@
-//! A source whose last bytes can be read once more.
+//! Source of a stream that accepts bytes back.
 
 use std::io::{self, BufRead, BufReader, Read};
 
-/// Bytes that are read at a time.
+/// Size of a read, in bytes.
 const CHUNK: usize = 64 * 1024;
 
-/// A buffered reader that takes bytes back.
+/// Buffered reader that accepts bytes back.
 #[derive(Debug)]
 pub(crate) struct Source<R> {
-    /// Bytes that were taken back, from `at` on.
-    again: Vec<u8>,
+    /// Bytes to read again, from `at` on.
+    unread: Vec<u8>,
     at: usize,
     reader: BufReader<R>,
 }
@@ -17,16 +17,16 @@ pub(crate) struct Source<R> {
 impl<R: Read> Source<R> {
     pub(crate) fn new(reader: R) -> Self {
         Self {
-            again: Vec::new(),
+            unread: Vec::new(),
             at: 0,
             reader: BufReader::with_capacity(CHUNK, reader),
         }
     }
 
-    /// Takes back the bytes that were read last.
+    /// Returns the bytes that were read last to the source.
     pub(crate) fn unread(&mut self, mut bytes: Vec<u8>) {
-        bytes.extend_from_slice(self.again.get(self.at..).unwrap_or_default());
-        self.again = bytes;
+        bytes.extend_from_slice(self.unread.get(self.at..).unwrap_or_default());
+        self.unread = bytes;
         self.at = 0;
     }
 }
@@ -41,17 +41,17 @@ impl<R: Read> Read for Source<R> {
 
 impl<R: Read> BufRead for Source<R> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        match self.again.get(self.at..) {
+        match self.unread.get(self.at..) {
             Some(rest) if !rest.is_empty() => Ok(rest),
             _ => self.reader.fill_buf(),
         }
     }
 
     fn consume(&mut self, count: usize) {
-        if self.at < self.again.len() {
+        if self.at < self.unread.len() {
             self.at += count;
-            if self.at >= self.again.len() {
-                self.again = Vec::new();
+            if self.at >= self.unread.len() {
+                self.unread = Vec::new();
                 self.at = 0;
             }
         } else {

@@ -49,7 +49,7 @@ fn tags_demand_a_type() {
     }
 }
 
-/// Every form of the merge key brings its members in, and takes effect where it stands.
+/// Checks the members and the precedence of every form of the merge key.
 #[test]
 fn merge_keys_lose_nothing() {
     let text = "base: &a {x: 1, z: 2}\nplain:\n  x: 9\n  <<: *a\ntagged:\n  !!merge <<: *a\n  x: 8\n\

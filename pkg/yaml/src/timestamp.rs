@@ -1,10 +1,9 @@
-//! Timestamps, which only the tag `!!timestamp` asks for.
+//! Timestamps, for the tag `!!timestamp`.
 
 use jiff::civil::Date;
 
-/// Reports whether a text is a timestamp in one of the forms that Go's reader knows: a date; a date and a time
-/// separated by a space; a date and a time with a zone separated by `T` or `t`. Months, days and times may have one
-/// digit.
+/// Returns true if a text is a timestamp in a form of Go's reader: a date; a date and a time, separated by a
+/// space; a date, a time and a zone, with `T` or `t` before the time. Months, days and times may have one digit.
 pub(crate) fn is_timestamp(text: &str) -> bool {
     let (date, rest) = match text.find(['T', 't', ' ']) {
         Some(at) => text.split_at(at),
@@ -67,7 +66,7 @@ fn is_zone(text: &str) -> bool {
     two(hours, 24) && two(minutes, 60)
 }
 
-/// Returns the number that a text of at most `most` digits writes.
+/// Parses a number of at most `most` digits.
 fn digits(text: &str, most: usize) -> Option<u16> {
     let fits = !text.is_empty() && text.len() <= most && text.bytes().all(|b| b.is_ascii_digit());
     fits.then(|| text.parse().ok()).flatten()

@@ -2,7 +2,7 @@
 
 use crate::cursor::Mark;
 
-/// A token and the place where it starts.
+/// A token and its start.
 #[derive(Clone, Debug)]
 pub(crate) struct Token<'a> {
     pub(crate) kind: Kind<'a>,
@@ -21,7 +21,7 @@ pub(crate) enum Kind<'a> {
     DocumentEnd,
     BlockSequence,
     BlockMapping,
-    /// End of a block collection, where the indentation falls back.
+    /// End of a block collection, at a smaller indentation.
     BlockEnd,
     FlowSequence,
     FlowSequenceEnd,
@@ -31,7 +31,7 @@ pub(crate) enum Kind<'a> {
     BlockEntry,
     /// `,`
     FlowEntry,
-    /// `?`, or the start of a key that a `:` shows to be one.
+    /// `?`, or the start of a key without `?`, known by its `:`.
     Key,
     /// `:`
     Value,

@@ -1,6 +1,6 @@
-//! One comparator of a range: an operator, a version, and the given parts of that version.
+//! Comparator of a range: an operator, a version, and the given parts of that version.
 
-use super::grammar::{Shape, Term};
+use super::grammar::{PartialVersion, Term};
 use crate::parse::check_prerelease;
 use semver::{BuildMetadata, Prerelease, Version};
 use std::cmp::Ordering;
@@ -16,8 +16,8 @@ pub(super) struct Comparator {
 /// Parts of a version that are given as numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Given {
-    /// No part: `*`.
-    Nothing,
+    /// `*`.
+    None,
     /// `1`, `1.x`.
     Major,
     /// `1.2`, `1.2.x`.
@@ -39,7 +39,7 @@ enum Operator {
 }
 
 impl Comparator {
-    /// The comparator of `term`, or none when its version is not one.
+    /// Returns the comparator of `term`; none if its version is invalid.
     pub(super) fn new(term: &Term<'_>) -> Option<Self> {
         let operator = match term.operator {
             "!=" => Operator::NotEqual,
@@ -64,7 +64,7 @@ impl Comparator {
         !self.base.pre.is_empty()
     }
 
-    /// Returns true if `version` fulfils the comparator. The group decides if pre-releases count.
+    /// Returns true if `version` matches the comparator. The group decides on pre-releases.
     pub(super) fn matches(&self, version: &Version) -> bool {
         let order = version.cmp_precedence(&self.base);
         match self.operator {
@@ -87,13 +87,14 @@ impl Comparator {
         self.same_major(version) && version.minor == self.base.minor
     }
 
-    /// Matches versions from the base up with the given parts, except the patch, unchanged. Zero and `*` admit all above.
+    /// Matches versions from the base up with the given parts, except the patch, unchanged. Zero and `*` admit all
+    /// above.
     fn within_tilde(&self, version: &Version, order: Ordering) -> bool {
         let base = &self.base;
         let zero = (base.major, base.minor, base.patch) == (0, 0, 0);
         order != Ordering::Less
             && match self.given {
-                Given::Nothing => true,
+                Given::None => true,
                 Given::All if zero => true,
                 Given::Major => self.same_major(version),
                 Given::Minor | Given::All => self.same_minor(version),
@@ -102,28 +103,28 @@ impl Comparator {
 
     fn differs(&self, version: &Version, order: Ordering) -> bool {
         match self.given {
-            Given::All | Given::Nothing => order != Ordering::Equal,
+            Given::All | Given::None => order != Ordering::Equal,
             Given::Major => !self.same_major(version),
             // A pre-release of the excluded minor is told apart by the pre-release alone.
             Given::Minor => !self.same_minor(version) || version.pre != self.base.pre,
         }
     }
 
-    /// `>1` starts at 2.0.0 and `>1.2` at 1.3.0.
+    /// Matches versions above the base: `>1` starts at 2.0.0 and `>1.2` at 1.3.0.
     fn above(&self, version: &Version, order: Ordering) -> bool {
         match self.given {
-            Given::All | Given::Nothing => order == Ordering::Greater,
+            Given::All | Given::None => order == Ordering::Greater,
             Given::Major => version.major > self.base.major,
             Given::Minor => (version.major, version.minor) > (self.base.major, self.base.minor),
         }
     }
 
-    /// `<=1` includes all of 1 and `<=1.2` all of 1.2; `<=*` is upstream's `<=0.0`.
+    /// Matches versions up to the base: `<=1` includes 1.x, `<=1.2` includes 1.2.x, and `<=*` is upstream's `<=0.0`.
     fn at_most(&self, version: &Version, order: Ordering) -> bool {
         match self.given {
             Given::All => order != Ordering::Greater,
             Given::Major => version.major <= self.base.major,
-            Given::Minor | Given::Nothing => {
+            Given::Minor | Given::None => {
                 (version.major, version.minor) <= (self.base.major, self.base.minor)
             }
         }
@@ -150,14 +151,14 @@ fn number(text: Option<&str>) -> Option<&str> {
     text.filter(|text| !matches!(*text, "x" | "X" | "*"))
 }
 
-/// The lowest version of that shape, and how much of it was given.
-fn base(shape: &Shape<'_>) -> Option<(Version, Given)> {
+/// Returns the lowest version of a partial version, and its given parts.
+fn base(shape: &PartialVersion<'_>) -> Option<(Version, Given)> {
     let (numbers, given) = match (
         number(Some(shape.major)),
         number(shape.minor),
         number(shape.patch),
     ) {
-        (None, ..) => (["0"; 3], Given::Nothing),
+        (None, ..) => (["0"; 3], Given::None),
         (Some(major), None, _) => ([major, "0", "0"], Given::Major),
         (Some(major), Some(minor), None) => ([major, minor, "0"], Given::Minor),
         (Some(major), Some(minor), Some(patch)) => ([major, minor, patch], Given::All),

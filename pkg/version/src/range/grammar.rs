@@ -1,22 +1,22 @@
-//! The shape of a range: operators, versions with missing parts, hyphen ranges.
+//! Grammar of a range: operators, partial versions, hyphen ranges.
 //!
-//! Works on bytes: everything that has a meaning is ASCII, anything else ends a token.
+//! The parser works on bytes: all tokens are ASCII, and any other byte ends a token.
 
-/// Operators, longer before their beginnings.
+/// Operators; longer ones precede their prefixes.
 const OPERATORS: [&str; 11] = ["!=", ">=", "=>", "<=", "=<", "~>", "=", ">", "<", "~", "^"];
 
 /// An operator and the version after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Term<'a> {
-    /// Empty when there is none.
+    /// Operator; may be empty.
     pub(super) operator: &'static str,
     /// The version as far as written.
-    pub(super) version: Shape<'a>,
+    pub(super) version: PartialVersion<'a>,
 }
 
-/// A version of which only the first number is sure to be there. Numbers are not checked yet.
+/// A version with at least its first component. Numbers are not checked yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Shape<'a> {
+pub(super) struct PartialVersion<'a> {
     pub(super) major: &'a str,
     pub(super) minor: Option<&'a str>,
     pub(super) patch: Option<&'a str>,
@@ -24,7 +24,7 @@ pub(super) struct Shape<'a> {
     pub(super) pre: Option<&'a str>,
 }
 
-/// A position in a text that is read once, from left to right.
+/// Position in a text that is parsed from left to right.
 #[derive(Debug, Clone, Copy)]
 struct Cursor<'a> {
     text: &'a str,
@@ -46,7 +46,7 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// The longest run of bytes that `accept` takes; may be empty.
+    /// Reads the longest run of bytes that `accept` accepts; may be empty.
     fn run(&mut self, accept: fn(u8) -> bool) -> &'a str {
         let start = self.at;
         while self.peek().is_some_and(accept) {
@@ -69,7 +69,7 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// `.` and a number or wildcard, or nothing.
+    /// Reads an optional `.` with a number or wildcard.
     fn component(&mut self) -> Option<&'a str> {
         let before = self.at;
         if self.eat(b'.') {
@@ -82,7 +82,7 @@ impl<'a> Cursor<'a> {
         None
     }
 
-    /// `mark`, then identifiers joined by dots, or nothing.
+    /// Reads an optional `mark` with identifiers joined by dots.
     fn identifiers(&mut self, mark: u8) -> Option<&'a str> {
         let before = self.at;
         if self.eat(mark) {
@@ -103,7 +103,7 @@ impl<'a> Cursor<'a> {
         None
     }
 
-    fn version(&mut self) -> Option<Shape<'a>> {
+    fn version(&mut self) -> Option<PartialVersion<'a>> {
         let before = self.at;
         self.eat(b'v');
         let major = self.run(is_number);
@@ -115,7 +115,7 @@ impl<'a> Cursor<'a> {
         let patch = self.component();
         let pre = self.identifiers(b'-');
         self.identifiers(b'+');
-        Some(Shape {
+        Some(PartialVersion {
             major,
             minor,
             patch,
@@ -124,7 +124,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// The comparators of a group, or none when it is malformed.
+/// Returns the comparators of a group; none if it is malformed.
 pub(super) fn terms(group: &str) -> Option<Vec<Term<'_>>> {
     let mut cursor = Cursor { text: group, at: 0 };
     let mut terms = Vec::new();
@@ -146,7 +146,7 @@ pub(super) fn terms(group: &str) -> Option<Vec<Term<'_>>> {
     }
 }
 
-/// Writes every `A - B` as `>= A, <= B `, wherever it stands.
+/// Rewrites every `A - B` to `>= A, <= B `.
 pub(super) fn rewrite_hyphens(text: &str) -> String {
     let mut rewritten = text.to_owned();
     let mut cursor = Cursor { text, at: 0 };
@@ -184,7 +184,7 @@ fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0c)
 }
 
-/// The stray bar is in upstream's grammar; it never makes a number.
+/// Returns true for bytes of a number. The bar is in upstream's grammar, but is never part of a valid number.
 fn is_number(byte: u8) -> bool {
     byte.is_ascii_digit() || matches!(byte, b'x' | b'X' | b'*' | b'|')
 }

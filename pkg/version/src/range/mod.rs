@@ -1,9 +1,8 @@
-//! The range grammar of `spec.source.catalog.version`.
+//! Range grammar of `spec.source.catalog.version`.
 //!
-//! A range is `||`-joined groups of comparators, joined by spaces or commas inside a group. A version may
-//! leave out its minor and patch numbers or give them as `x`, `X` or `*`. `A - B` means `>= A, <= B`.
-//! A version with a pre-release is only inside a group in which some comparator has a pre-release. Build
-//! metadata and releases do not count.
+//! A range consists of groups joined by `||`; a group consists of comparators separated by spaces or commas. A version
+//! may omit its minor and patch numbers or give them as `x`, `X` or `*`. `A - B` means `>= A, <= B`. A group matches a
+//! pre-release only if one of its comparators has a pre-release. Build metadata and releases are ignored.
 
 mod comparator;
 mod grammar;
@@ -20,14 +19,14 @@ pub struct VersionRange {
     groups: Vec<Group>,
 }
 
-/// Comparators that must all hold.
+/// Comparators that must all match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Group {
     comparators: Vec<Comparator>,
     admits_prerelease: bool,
 }
 
-/// Reason why a text is no range. Terminal.
+/// Reason why a range cannot be parsed. Terminal.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RangeError {
     /// A part between `||` does not follow the grammar.
@@ -36,7 +35,7 @@ pub enum RangeError {
         /// The part, with hyphen ranges rewritten.
         text: String,
     },
-    /// The shape is right, a version in it is not.
+    /// A version in the range is invalid.
     #[error("constraint parser error")]
     Version,
 }
@@ -54,7 +53,7 @@ impl VersionRange {
         })
     }
 
-    /// The range as written.
+    /// Returns the range as written.
     pub fn as_str(&self) -> &str {
         &self.text
     }

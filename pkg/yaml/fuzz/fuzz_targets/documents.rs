@@ -1,4 +1,4 @@
-//! Any file: bounded, and what it holds reads back from JSON as the same values.
+//! Parses any file: bounded, and its values as JSON read back as the same values.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,12 +1,12 @@
 //! Flow collections: `[a, b]` and `{a: b}`.
 
-use super::{Parser, State, Step};
+use super::{EventResult, Parser, State};
 use crate::cursor::Mark;
 use crate::events::Event;
 use crate::token::Kind;
 
 impl Parser<'_> {
-    pub(super) fn flow_entry(&mut self, start: Mark, first: bool) -> Step {
+    pub(super) fn flow_entry(&mut self, start: Mark, first: bool) -> EventResult {
         if *self.kind()? == Kind::FlowSequenceEnd {
             return self.take_end();
         }
@@ -32,12 +32,12 @@ impl Parser<'_> {
         }
     }
 
-    pub(super) fn pair_key(&mut self) -> Step {
+    pub(super) fn pair_key(&mut self) -> EventResult {
         self.states.push(State::PairValue);
         match self.kind()? {
             Kind::Value | Kind::FlowEntry | Kind::FlowSequenceEnd => {
-                let event = self.nothing()?;
-                // A key that is missing takes the token behind it along, as in Go's reader.
+                let event = self.empty_scalar()?;
+                // A missing key consumes the next token, like in Go's reader.
                 self.take()?;
                 Ok(event)
             }
@@ -45,17 +45,17 @@ impl Parser<'_> {
         }
     }
 
-    pub(super) fn pair_value(&mut self) -> Step {
+    pub(super) fn pair_value(&mut self) -> EventResult {
         if *self.kind()? == Kind::Value {
             self.take()?;
             if !matches!(self.kind()?, Kind::FlowEntry | Kind::FlowSequenceEnd) {
                 return self.node(false, false);
             }
         }
-        self.nothing()
+        self.empty_scalar()
     }
 
-    pub(super) fn flow_key(&mut self, start: Mark, first: bool) -> Step {
+    pub(super) fn flow_key(&mut self, start: Mark, first: bool) -> EventResult {
         if *self.kind()? == Kind::FlowMappingEnd {
             return self.take_end();
         }
@@ -79,18 +79,18 @@ impl Parser<'_> {
             }
         }
         match self.kind()? {
-            Kind::Value | Kind::FlowEntry | Kind::FlowMappingEnd => self.nothing(),
+            Kind::Value | Kind::FlowEntry | Kind::FlowMappingEnd => self.empty_scalar(),
             _ => self.node(false, false),
         }
     }
 
-    pub(super) fn flow_value(&mut self) -> Step {
+    pub(super) fn flow_value(&mut self) -> EventResult {
         if *self.kind()? == Kind::Value {
             self.take()?;
             if !matches!(self.kind()?, Kind::FlowEntry | Kind::FlowMappingEnd) {
                 return self.node(false, false);
             }
         }
-        self.nothing()
+        self.empty_scalar()
     }
 }

@@ -1,7 +1,7 @@
-//! Tokens as events.
+//! Parser from tokens to events.
 //!
-//! The grammar is that of YAML 1.1, as an automaton with a stack: each step takes the state on top, puts the states that
-//! come later, and returns one event. Nesting therefore costs no recursion.
+//! The grammar of YAML 1.1 as an automaton with a stack: each step pops a state, pushes the following states and
+//! returns one event. Nesting therefore needs no recursion.
 
 mod flow;
 
@@ -11,44 +11,44 @@ use crate::events::Event;
 use crate::scanner::Scanner;
 use crate::token::{Kind, Token};
 
-/// Handles of tags that need no directive.
+/// Tag handles that need no directive.
 const KNOWN_HANDLES: [(&str, &str); 2] = [("!", "!"), ("!!", "tag:yaml.org,2002:")];
 
-/// State of the parser: the rule for what comes next. A mark is the place where a collection starts.
+/// State of the parser: the expected content. A mark is the start of a collection.
 #[derive(Clone, Copy, Debug)]
 enum State {
     Document,
     DocumentContent,
-    /// Between the entries of a block sequence.
+    /// An entry of a block sequence is next.
     BlockEntry(Mark),
-    /// Between the entries of a block sequence that is indented as little as its key.
+    /// An entry of a block sequence with the indentation of its key is next.
     IndentlessEntry,
-    /// Before a key of a block mapping.
+    /// A key of a block mapping is next.
     BlockKey(Mark),
-    /// Behind a key of a block mapping.
+    /// The value of a block mapping's key is next.
     BlockValue,
-    /// Before the first (true) or a later entry of a flow sequence.
+    /// The first (true) or a later entry of a flow sequence is next.
     FlowEntry(Mark, bool),
-    /// Behind the `?` of a mapping of one pair in a flow sequence, behind its key, and behind its value.
+    /// The key, the value and the end of a mapping of one pair in a flow sequence are next.
     PairKey,
     PairValue,
     PairEnd,
-    /// Before the first (true) or a later key of a flow mapping.
+    /// The first (true) or a later key of a flow mapping is next.
     FlowKey(Mark, bool),
-    /// Behind a key of a flow mapping.
+    /// The value of a flow mapping's key is next.
     FlowValue,
-    /// Behind an entry of a flow mapping that has no value.
+    /// The absent value of a flow mapping's entry is next.
     FlowNoValue,
 }
 
-/// Reads the events of the first document.
+/// Parser of the first document.
 pub(crate) struct Parser<'a> {
     scanner: Scanner<'a>,
     states: Vec<State>,
     handles: Vec<(String, String)>,
 }
 
-type Step = Result<Option<(Event, u64)>, YamlError>;
+type EventResult = Result<Option<(Event, u64)>, YamlError>;
 
 impl<'a> Parser<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
@@ -59,11 +59,11 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Returns the next event and its line, counted from 0, or `None` at the end of the document. What follows the first
-    /// document is not read.
-    pub(crate) fn next(&mut self) -> Step {
+    /// Returns the next event and its line, counted from 0, or `None` at the end of the document. Text after the first
+    /// document is not parsed.
+    pub(crate) fn next(&mut self) -> EventResult {
         let Some(state) = self.states.pop() else {
-            // The token behind the document is scanned, and may be at fault.
+            // The token after the document is scanned and may be invalid.
             self.scanner.peek()?;
             return Ok(None);
         };
@@ -74,7 +74,7 @@ impl<'a> Parser<'a> {
                 | Kind::TagPrefix(..)
                 | Kind::DocumentStart
                 | Kind::DocumentEnd
-                | Kind::StreamEnd => self.nothing(),
+                | Kind::StreamEnd => self.empty_scalar(),
                 _ => self.node(true, false),
             },
             State::BlockEntry(start) => self.block_entry(start),
@@ -87,7 +87,7 @@ impl<'a> Parser<'a> {
             State::PairEnd => self.end(),
             State::FlowKey(start, first) => self.flow_key(start, first),
             State::FlowValue => self.flow_value(),
-            State::FlowNoValue => self.nothing(),
+            State::FlowNoValue => self.empty_scalar(),
         }
     }
 
@@ -107,7 +107,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Returns an empty plain scalar, which is null.
-    fn nothing(&mut self) -> Step {
+    fn empty_scalar(&mut self) -> EventResult {
         let mark = self.mark()?;
         let event = Event::Scalar {
             text: String::new(),
@@ -118,16 +118,16 @@ impl<'a> Parser<'a> {
         Ok(Some((event, mark.line)))
     }
 
-    fn end(&mut self) -> Step {
+    fn end(&mut self) -> EventResult {
         Ok(Some((Event::End, self.mark()?.line)))
     }
 
     /// Ends a collection with the next token.
-    fn take_end(&mut self) -> Step {
+    fn take_end(&mut self) -> EventResult {
         Ok(Some((Event::End, self.take()?.mark.line)))
     }
 
-    /// Returns a fault at the next token, in a collection that starts at `context`.
+    /// Returns an error at the next token, in a collection that starts at `context`.
     fn fault(&mut self, context: Mark, problem: &str) -> YamlError {
         match self.mark() {
             Ok(mark) => fault(mark, context, problem),
@@ -135,7 +135,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn document(&mut self) -> Step {
+    fn document(&mut self) -> EventResult {
         let directives = matches!(self.kind()?, Kind::Version(..) | Kind::TagPrefix(..));
         if !directives && *self.kind()? == Kind::StreamEnd {
             return Ok(None);
@@ -178,7 +178,7 @@ impl<'a> Parser<'a> {
 
     /// Reads a value with its anchor and tag. `block` admits block collections, `indentless` a block sequence without
     /// indentation.
-    fn node(&mut self, block: bool, indentless: bool) -> Step {
+    fn node(&mut self, block: bool, indentless: bool) -> EventResult {
         let start = self.mark()?;
         if let Kind::Alias(name) = self.kind()? {
             let event = Event::Alias((*name).to_owned());
@@ -221,7 +221,7 @@ impl<'a> Parser<'a> {
         Ok(Some((event, start.line)))
     }
 
-    fn scalar(&mut self, start: Mark, anchor: Option<String>, tag: Option<String>) -> Step {
+    fn scalar(&mut self, start: Mark, anchor: Option<String>, tag: Option<String>) -> EventResult {
         let Kind::Scalar { text, plain } = self.take()?.kind else {
             return Err(self.fault(start, "did not find expected node content"));
         };
@@ -265,13 +265,13 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn block_entry(&mut self, start: Mark) -> Step {
+    fn block_entry(&mut self, start: Mark) -> EventResult {
         match self.kind()? {
             Kind::BlockEntry => {
                 self.take()?;
                 self.states.push(State::BlockEntry(start));
                 match self.kind()? {
-                    Kind::BlockEntry | Kind::BlockEnd => self.nothing(),
+                    Kind::BlockEntry | Kind::BlockEnd => self.empty_scalar(),
                     _ => self.node(true, false),
                 }
             }
@@ -280,19 +280,19 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn indentless_entry(&mut self) -> Step {
+    fn indentless_entry(&mut self) -> EventResult {
         if *self.kind()? != Kind::BlockEntry {
             return self.end();
         }
         self.take()?;
         self.states.push(State::IndentlessEntry);
         match self.kind()? {
-            Kind::BlockEntry | Kind::Key | Kind::Value | Kind::BlockEnd => self.nothing(),
+            Kind::BlockEntry | Kind::Key | Kind::Value | Kind::BlockEnd => self.empty_scalar(),
             _ => self.node(true, false),
         }
     }
 
-    fn block_key(&mut self, start: Mark) -> Step {
+    fn block_key(&mut self, start: Mark) -> EventResult {
         match self.kind()? {
             Kind::Key => {
                 self.take()?;
@@ -305,24 +305,24 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn block_value(&mut self) -> Step {
+    fn block_value(&mut self) -> EventResult {
         if *self.kind()? != Kind::Value {
-            return self.nothing();
+            return self.empty_scalar();
         }
         self.take()?;
         self.block_content()
     }
 
     /// Reads a key or a value of a block mapping.
-    fn block_content(&mut self) -> Step {
+    fn block_content(&mut self) -> EventResult {
         match self.kind()? {
-            Kind::Key | Kind::Value | Kind::BlockEnd => self.nothing(),
+            Kind::Key | Kind::Value | Kind::BlockEnd => self.empty_scalar(),
             _ => self.node(true, true),
         }
     }
 }
 
-/// Returns a fault of the grammar at `place`. Go's reader counts its lines from 0 and names no line 0.
+/// Returns a syntax error at `place`. Go's reader counts these lines from 0 and omits line 0.
 fn fault(place: Mark, context: Mark, problem: &str) -> YamlError {
     let line = [place.line, context.line].into_iter().find(|line| *line > 0);
     YamlError::Syntax {

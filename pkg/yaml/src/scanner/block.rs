@@ -8,11 +8,11 @@ use crate::token::Kind;
 /// Treatment of the line breaks at the end of a block scalar.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Chomping {
-    /// `-`: none stays.
+    /// `-`: removes all.
     Strip,
-    /// The first one stays.
+    /// Keeps the first one.
     Clip,
-    /// `+`: all stay.
+    /// `+`: keeps all.
     Keep,
 }
 
@@ -30,7 +30,7 @@ impl Scanner<'_> {
         let mut after_blank = false;
         while self.cursor.column() == indent && !self.cursor.at_end() {
             let blank = self.cursor.is_blank(0);
-            // Lines are joined by a space; lines that are indented more stand alone.
+            // Lines are joined by a space, except lines with more indentation.
             if !literal && !after_blank && !blank && line_break == "\n" {
                 if breaks.is_empty() {
                     text.push(' ');
@@ -97,8 +97,8 @@ impl Scanner<'_> {
         Some(chomping)
     }
 
-    /// Passes the indentation and empty lines before a line with text. Returns the line breaks, and the indentation to
-    /// assume where none is given: that of the widest of these lines, but at least one more than that of the parent.
+    /// Skips the indentation and empty lines before a line with text. Returns the line breaks, and the default
+    /// indentation: that of the widest of these lines, but at least one more than that of the parent.
     fn block_breaks(&mut self, indent: Option<usize>, scalar: Mark) -> Result<(String, usize), YamlError> {
         let mut breaks = String::new();
         let mut widest = usize::try_from(self.indent + 1).unwrap_or_default().max(1);

@@ -1,8 +1,8 @@
-//! A text as tokens.
+//! Scanner from text to tokens.
 //!
-//! YAML tells a key from another value only by the `:` behind it. The scanner therefore remembers, for each level of flow
-//! collections, the last token that may start such a key, and puts a [`Kind::Key`] before that token when the `:` comes.
-//! A key without `?` ends on its line and has at most 1024 characters, which bounds how far the scanner looks ahead.
+//! In YAML, only a following `:` marks a key. The scanner therefore records, for each level of flow collections, the
+//! last token that may start a key, and inserts a [`Kind::Key`] before that token at the `:`. A key without `?` ends on
+//! its line and has at most 1024 characters, which bounds the lookahead.
 
 mod block;
 mod keys;
@@ -18,18 +18,18 @@ use crate::token::{Kind, Token};
 
 use keys::PossibleKey;
 
-/// Most levels of flow collections, and of block collections; Go's reader has the same limits.
+/// Maximum levels of flow collections, and of block collections; Go's reader has the same limits.
 const MAX_LEVELS: usize = 10_000;
 
-/// Reads tokens one after another.
+/// Reads tokens in sequence.
 pub(crate) struct Scanner<'a> {
     cursor: Cursor<'a>,
     tokens: VecDeque<Token<'a>>,
     /// Number of tokens that were taken.
     taken: usize,
-    /// The possible key of the block context, then one for each open flow collection, in the order of their tokens.
+    /// The possible key of the block context, then one for each open flow collection, in order of their tokens.
     keys: Vec<PossibleKey>,
-    /// A key may start at the next token.
+    /// True if a key may start at the next token.
     key_allowed: bool,
     /// Column of the innermost block collection; -1 outside of all.
     indent: isize,
@@ -51,7 +51,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Returns the next token without taking it. Behind the end there are more ends.
+    /// Returns the next token without taking it. At the end, repeats the end token.
     pub(crate) fn peek(&mut self) -> Result<&Token<'a>, YamlError> {
         while !self.ended && (self.tokens.is_empty() || self.head_may_be_key()?) {
             self.fetch()?;
@@ -79,7 +79,7 @@ impl<'a> Scanner<'a> {
         isize::try_from(self.cursor.column()).unwrap_or(isize::MAX)
     }
 
-    /// Number that the next token at the end of the queue gets.
+    /// Returns the number of the next token to push.
     fn next_number(&self) -> usize {
         self.taken + self.tokens.len()
     }
@@ -88,8 +88,8 @@ impl<'a> Scanner<'a> {
         self.tokens.push_back(Token { kind, mark });
     }
 
-    /// Puts a token before the one with that number. A token that was taken already is not called back: the new one
-    /// comes last, as in Go's reader.
+    /// Inserts a token before the one with that number. If that token was already taken, the new one is appended, like
+    /// in Go's reader.
     fn insert(&mut self, number: usize, kind: Kind<'a>, mark: Mark) {
         match number.checked_sub(self.taken) {
             Some(at) if at < self.tokens.len() => self.tokens.insert(at, Token { kind, mark }),
@@ -131,7 +131,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Reads the next token into the queue, and what it shows to stand before it.
+    /// Reads the next token into the queue, with the tokens that it implies.
     fn fetch(&mut self) -> Result<(), YamlError> {
         self.pass_to_token();
         self.unroll_indent(self.column());
@@ -195,7 +195,7 @@ impl<'a> Scanner<'a> {
     /// Passes white space, comments and line breaks.
     fn pass_to_token(&mut self) {
         loop {
-            // A tab is no indentation, so that it may stand only where no key can start.
+            // A tab is not indentation, so it is allowed only if no key can start.
             let tabs = self.in_flow() || !self.key_allowed;
             while self.cursor.peek(0) == b' ' || tabs && self.cursor.peek(0) == b'\t' {
                 self.cursor.pass(1);
@@ -260,10 +260,10 @@ impl<'a> Scanner<'a> {
         if self.in_flow()
             && let Some(closed) = self.keys.pop()
             && let Some(outer) = self.keys.last_mut()
-            // An empty collection is not waited for as a key, a defect of Go's reader that decides what it accepts.
+            // An empty collection is not pending as a key: a defect of Go's reader that affects its results.
             && outer.token == closed.token
         {
-            outer.awaited = false;
+            outer.pending = false;
         }
         self.key_allowed = false;
         self.indicator(kind);
@@ -307,7 +307,7 @@ impl<'a> Scanner<'a> {
             && let Some(key) = self.keys.last_mut()
         {
             key.possible = false;
-            key.awaited = false;
+            key.pending = false;
             let PossibleKey { token, mark, .. } = *key;
             let column = isize::try_from(mark.column).unwrap_or(isize::MAX);
             self.insert(token, Kind::Key, mark);
@@ -336,8 +336,8 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// Returns what line breaks inside a scalar stand for: a single one is a space, of several the first does not count. The
-/// separators of Unicode stay.
+/// Returns the value of line breaks inside a scalar: a single one is a space; the first of several is dropped. Unicode
+/// separators stay.
 fn fold(first: &str, more: String) -> String {
     match first {
         "\n" if more.is_empty() => " ".to_owned(),

@@ -137,7 +137,7 @@ impl<'a> Scanner<'a> {
         Ok(Kind::TagPrefix(handle.to_owned(), prefix))
     }
 
-    /// Reads `!`, the word behind it, and the `!` behind that, if there is one.
+    /// Reads `!`, the following word, and an optional second `!`.
     fn tag_handle(&mut self) -> &'a str {
         let start = self.cursor.offset();
         self.cursor.pass(1);
@@ -148,8 +148,8 @@ impl<'a> Scanner<'a> {
         self.cursor.since(start)
     }
 
-    /// Reads the characters of a URI behind a `head`, whose first character does not count. Only a URI with a head may
-    /// be empty.
+    /// Reads the characters of a URI after a `head`, without the head's first character. Only a URI with a head may be
+    /// empty.
     fn uri(&mut self, head: &str, context: Mark) -> Result<String, YamlError> {
         let mut uri = head.as_bytes().get(1..).unwrap_or_default().to_vec();
         let mut found = !head.is_empty();
@@ -167,7 +167,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Reads one character in the form `%XX`, as many times as its UTF-8 form has bytes.
+    /// Reads one character in the form `%XX`, once for each of its UTF-8 bytes.
     fn escaped_octets(&mut self, uri: &mut Vec<u8>, context: Mark) -> Result<(), YamlError> {
         let mut left = 1;
         let mut leading = true;

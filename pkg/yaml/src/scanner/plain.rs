@@ -10,7 +10,7 @@ impl Scanner<'_> {
         let mark = self.cursor.mark();
         let indent = self.indent + 1;
         let mut text = String::new();
-        // White space counts only where more of the scalar follows.
+        // White space is part of the scalar only if more text follows.
         let mut space = String::new();
         let mut on_new_line = false;
         while self.cursor.document_indicator().is_none() && self.cursor.peek(0) != b'#' {
@@ -32,7 +32,7 @@ impl Scanner<'_> {
                 break;
             }
         }
-        // The next token stands on another line, where a key may start.
+        // The next token is on another line, where a key may start.
         if on_new_line {
             self.key_allowed = true;
         }
@@ -54,7 +54,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Passes white space and line breaks; returns what they stand for inside a scalar.
+    /// Skips white space and line breaks; returns their value inside a scalar.
     fn plain_space(&mut self, indent: isize, scalar: Mark) -> Result<String, YamlError> {
         let start = self.cursor.offset();
         self.cursor.pass_blanks();

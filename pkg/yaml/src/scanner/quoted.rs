@@ -65,7 +65,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Passes white space and line breaks and appends what they stand for.
+    /// Skips white space and line breaks and appends their value.
     fn quoted_space(&mut self, escaped_break: bool, text: &mut String) {
         let start = self.cursor.offset();
         self.cursor.pass_blanks();
@@ -86,7 +86,7 @@ impl Scanner<'_> {
         text.push_str(&fold(first, more));
     }
 
-    /// Passes an escape sequence and returns its character.
+    /// Skips an escape sequence and returns its character.
     fn escape(&mut self, scalar: Mark) -> Result<char, YamlError> {
         let short = match self.cursor.peek(1) {
             b'0' => '\0',
