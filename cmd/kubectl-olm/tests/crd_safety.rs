@@ -40,8 +40,8 @@ fn a_version_that_is_served_no_more_is_a_warning() {
     assert_eq!(said.code, 0, "{said}");
     assert_eq!(
         said.out,
-        "tests.example.com: safe\n  warning: version v1alpha1 is no longer served; its use was not checked: the objects are \
-         on the cluster\n"
+        "tests.example.com: safe\n  warning: version v1alpha1 is no longer served; its use was not checked: this needs a \
+         cluster\n"
     );
     let said = run(&["crd-safety", "--upstream", &old, &new]);
     assert_eq!(said.out, "tests.example.com: safe\n", "{said}");
@@ -59,7 +59,7 @@ fn a_stored_version_that_goes_comes_with_the_way_on() {
     assert_eq!(said.code, 1, "{said}");
     assert!(
         said.out.contains(
-            "\n  Objects may be stored in v1alpha1. 1. Store all in v1: `kubectl get tests.v1.example.com -A -o json | kubectl \
+            "\n  Objects may be stored in v1alpha1. 1. Store all objects in v1: `kubectl get tests.v1.example.com -A -o json | kubectl \
              replace -f -`. 2. "
         ),
         "{said}"

@@ -9,7 +9,7 @@ use http::{Request, Response};
 use kube::Client;
 use kube::client::Body;
 use olm_applier::stored::{Limits, SearchLimits, Survey, SurveyError, survey, uses};
-use olm_bundle::crd_safety::{Unserved, Uses, unserved};
+use olm_bundle::crd_safety::{UnservedVersions, VersionUses, unserved_versions};
 use olm_bundle::crd_schema::{Target, plan};
 use serde_json::{Value, json};
 
@@ -169,13 +169,13 @@ async fn limits_hold() {
 }
 
 /// A CRD change that removes `v1alpha1` and `v1beta1`.
-fn crd_change() -> Unserved {
+fn crd_change() -> UnservedVersions {
     let crd = |versions: &[&str]| {
         let version = |name: &&str| json!({"name": name, "served": true, "storage": *name == "v1"});
         json!({"apiVersion": "apiextensions.k8s.io/v1", "spec": {"group": "example.com", "names": {"plural": "tests"},
                "versions": versions.iter().map(version).collect::<Vec<_>>()}, "status": {"storedVersions": ["v1"]}})
     };
-    unserved(&crd(&["v1alpha1", "v1beta1", "v1"]), &crd(&["v1"])).unwrap()
+    unserved_versions(&crd(&["v1alpha1", "v1beta1", "v1"]), &crd(&["v1"])).unwrap()
 }
 
 /// A page of objects, each with the API versions of its managed fields.
@@ -194,14 +194,14 @@ fn written(objects: &[(&str, &[&str])], next: &str) -> (u16, Value) {
 async fn search(
     answers: Vec<(u16, Value)>,
     limits: &SearchLimits,
-) -> (Result<Uses, SurveyError>, Vec<(String, String)>) {
+) -> (Result<VersionUses, SurveyError>, Vec<(String, String)>) {
     let (client, requests) = server(answers);
     let found = uses(&client, &crd_change(), limits).await;
     let requests = requests.lock().unwrap().clone();
     (found, requests)
 }
 
-fn writers(found: &Uses) -> Vec<(&str, &str)> {
+fn writers(found: &VersionUses) -> Vec<(&str, &str)> {
     let writers = found.writers.iter();
     writers
         .map(|(version, writer)| (version.as_str(), writer.object.as_str()))

@@ -1,11 +1,11 @@
-//! Failures to read or render a bundle. Texts that clients match on are upstream's.
+//! Errors of reading and rendering a bundle. Upstream's messages stay word for word, because clients match on them.
 
 use thiserror::Error;
 
-/// A bundle that cannot be read. Another bundle image mends it.
+/// A bundle that cannot be read. Another bundle image is needed.
 #[derive(Debug, Error)]
 pub enum ParseError {
-    /// A file that every bundle must have is not there.
+    /// A file that every bundle must have is missing.
     #[error("open {path}: no such file or directory")]
     MissingFile {
         /// The path inside the bundle.
@@ -19,7 +19,7 @@ pub enum ParseError {
         /// The directory found.
         path: String,
     },
-    /// A manifest is no stream of Kubernetes objects.
+    /// A manifest is not a stream of Kubernetes objects.
     #[error("error parsing objects in \"{path}\": {detail}")]
     Manifest {
         /// The file.
@@ -27,7 +27,7 @@ pub enum ParseError {
         /// Description of the defect.
         detail: String,
     },
-    /// A metadata file is not what it must be.
+    /// A metadata file has wrong content.
     #[error("failed to unmarshal {path}: {detail}")]
     Metadata {
         /// The file.
@@ -52,13 +52,13 @@ pub enum ParseError {
         /// Details about the format; a phrase that begins with a comma.
         what: &'static str,
     },
-    /// More than one thing is wrong: a line each, upstream's first finding first.
+    /// Several errors, one line each, upstream's first error first.
     #[error("{}", lines(.0))]
-    Several(Vec<ParseError>),
-    /// The bundle is larger than anything sensible.
-    #[error("bundle is too large: {what} is {actual}, at most {limit} is accepted")]
+    Multiple(Vec<ParseError>),
+    /// The bundle exceeds a limit.
+    #[error("bundle is too large: {what} is {actual}, the limit is {limit}")]
     TooLarge {
-        /// Counted thing.
+        /// Description of the counted items.
         what: String,
         /// Actual count or size.
         actual: usize,
@@ -67,32 +67,32 @@ pub enum ParseError {
     },
 }
 
-/// Most findings that a message shows.
+/// Maximum number of errors in a message.
 const MAX_SHOWN: usize = 20;
 
 fn lines(findings: &[ParseError]) -> String {
     let mut lines: Vec<String> = findings.iter().take(MAX_SHOWN).map(ToString::to_string).collect();
     if findings.len() > MAX_SHOWN {
-        lines.push(format!("and {} findings more", findings.len() - MAX_SHOWN));
+        lines.push(format!("and {} more findings", findings.len() - MAX_SHOWN));
     }
     lines.join("\n")
 }
 
 impl ParseError {
     /// Returns true if a retry is pointless until the catalog offers another image or the spec asks for one, as for
-    /// content of another format. Any other defect may be mended under the same tag.
+    /// content of another format. Other defects may be fixed under the same tag.
     pub fn terminal(&self) -> bool {
         matches!(self, Self::Format { .. })
     }
 }
 
-/// A bundle that cannot be rendered as asked.
+/// A bundle that cannot be rendered with the given options.
 #[derive(Debug, Error)]
 pub enum RenderError {
     /// The bundle uses something that cannot be installed at all, or not with these options.
     #[error("unsupported bundle: {0}")]
     Unsupported(String),
-    /// `spec.config` does not fit the bundle; only a change of the extension mends it.
+    /// `spec.config` does not fit the bundle; only a change of the extension helps.
     #[error("invalid ClusterExtension configuration: invalid configuration: {text}")]
     Config {
         /// Description of the defect, in upstream's words.
@@ -106,13 +106,13 @@ pub enum RenderError {
     /// The bundle contradicts itself; one line per finding.
     #[error("{0}")]
     Invalid(String),
-    /// The target namespaces do not go with the bundle's install modes.
+    /// The target namespaces contradict the bundle's install modes.
     #[error("invalid option(s): {0}")]
     Options(String),
-    /// A certificate that [`webhook_certificates`](crate::webhook_certificates) asks for was not handed over.
+    /// A certificate that [`webhook_certificates`](crate::webhook_certificates) asks for is missing.
     #[error("no serving certificate was provided for secret \"{secret_name}\"")]
     MissingCertificate {
-        /// The secret that would hold it.
+        /// Name of the Secret that would hold it.
         secret_name: String,
     },
 }

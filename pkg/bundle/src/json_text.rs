@@ -1,9 +1,9 @@
-//! JSON text as it has always been hashed and stored: as Go's encoder writes it.
+//! JSON text as Go's encoder writes it, the form in which objects are hashed and stored.
 //!
-//! The one place for it, but for catalogs (`olm_fbc`), where integers of up to 64 bits keep their digits.
+//! Catalogs have their own encoder (`olm_fbc`), which keeps the digits of integers of up to 64 bits.
 //!
 //! Keys are sorted, there is no white space, U+2028 and U+2029 are escaped, and numbers have Go's form: an
-//! integer that does not fit 64 signed bits is a float there.
+//! integer outside of 64 signed bits is a float.
 
 use std::io;
 
@@ -15,14 +15,13 @@ use serde_json::Value;
 use serde_json::ser::{Formatter, Serializer};
 use sha2::{Digest, Sha256};
 
-/// Compact JSON in which the characters that matter to HTML and JavaScript are escaped too, as Go's encoder does unless
-/// it is told otherwise.
+/// Returns compact JSON with `<`, `>` and `&` escaped, as Go's encoder does by default.
 pub fn escaped_json(value: &Value) -> String {
     encode(value, true)
 }
 
-/// The JSON `text` without white space and with the characters escaped that [`escaped_json`] escapes; keys and numbers
-/// stay as they are written.
+/// Returns the JSON `text` without white space and with the escapes of [`escaped_json`]; the order of keys and the form
+/// of numbers stay.
 pub(crate) fn compact(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let (mut quoted, mut escaped) = (false, false);
@@ -42,13 +41,13 @@ pub(crate) fn compact(text: &str) -> String {
     out
 }
 
-/// Canonical JSON: what equal objects have in common, byte for byte. `<`, `>` and `&` stay what they are.
+/// Returns canonical JSON: equal objects have equal bytes. `<`, `>` and `&` are not escaped.
 pub fn canonical_json(value: &Value) -> String {
     encode(value, false)
 }
 
-/// The hash of a rendered list, whatever its order: the hex SHA-256 of all objects' [`canonical_json`], sorted
-/// bytewise and joined by line feeds.
+/// Returns the hash of a rendered list, independent of its order: the hex SHA-256 of all objects' [`canonical_json`],
+/// sorted bytewise and joined by line feeds.
 pub fn list_hash(objects: &[Value]) -> String {
     let mut texts: Vec<String> = objects.iter().map(canonical_json).collect();
     texts.sort_unstable();
@@ -96,14 +95,11 @@ impl Formatter for Go {
         if i64::try_from(value).is_ok() {
             return write!(out, "{value}");
         }
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "the loss is what Go's reader does to it"
-        )]
+        #[expect(clippy::cast_precision_loss, reason = "Go's reader loses the same precision")]
         self.write_f64(out, value as f64)
     }
 
-    /// The fewest digits that give the same float back; with an exponent below 1e-6 and from 1e21 on.
+    /// Writes the shortest digits that read back as the same float; with an exponent below 1e-6 and from 1e21.
     fn write_f64<W: io::Write + ?Sized>(&mut self, out: &mut W, value: f64) -> io::Result<()> {
         let size = value.abs();
         if size == 0.0 || (1e-6..1e21).contains(&size) {

@@ -1,8 +1,7 @@
 //! registry+v1 bundles: parse, validate, render to plain manifests; CRD upgrade safety.
 //!
-//! Everything here is pure: files come in as bytes, manifests leave as [`serde_json::Value`]s. No
-//! input, however broken, makes it panic; whatever is wrong with a bundle is a [`ParseError`] or a
-//! [`RenderError`] that names the file or the object.
+//! The crate does no IO: it takes files as bytes and returns manifests as [`serde_json::Value`]s. Broken input never
+//! causes a panic; every defect of a bundle is a [`ParseError`] or a [`RenderError`] that names the file or the object.
 
 mod config;
 pub mod crd_safety;

@@ -1,14 +1,15 @@
-//! Finds what a bundle's manifests hold and its rendered objects lack.
+//! Finds values of a bundle's manifests that its rendered objects lack.
 //!
-//! Every path of a CRD, of any other manifest, and of the CSV's deployments, rules and admission webhooks must be in a rendered
-//! object. Only these are dropped, as upstream drops them:
+//! Every path of a CRD, of any other manifest, and of the CSV's deployments, rules and admission webhooks must be in a
+//! rendered object. Only these are dropped, as upstream drops them:
 //!
 //! - fields that the Kubernetes type does not know;
 //! - null in a field, except inside raw JSON (`default`, `example`, `enum`);
-//! - `""`, `0`, `false`, `[]` and `{}` in fields that Kubernetes writes only when they hold something, `[]` and scalars where
-//!   a schema has `items` or `dependencies`;
+//! - `""`, `0`, `false`, `[]` and `{}` in fields that Kubernetes writes only when they hold something, `[]` and scalars
+//!   where a schema has `items` or `dependencies`;
 //! - `metadata.namespace` of manifests: namespaced objects go to the install namespace;
-//! - `spec.conversion` of a CRD for which the CSV defines a conversion webhook, and its annotation that names the CA to trust;
+//! - `spec.conversion` of a CRD for which the CSV defines a conversion webhook, and its annotation that names the CA to
+//!   trust;
 //! - `revisionHistoryLimit` of deployments, which is always 1;
 //! - volumes and mounts in the place of those for the certificates of webhooks;
 //! - the rest of the CSV, which describes the operator and is not applied.
@@ -42,7 +43,7 @@ impl fmt::Display for Loss {
     }
 }
 
-/// Compares the manifests of `files` with the objects `rendered` from them. Files that cannot be read hold nothing.
+/// Compares the manifests of `files` with the objects `rendered` from them. Unreadable files have no values.
 pub fn losses(files: &BTreeMap<String, Vec<u8>>, rendered: &[Value]) -> Vec<Loss> {
     let mut csv = Value::Null;
     let mut out = Vec::new();
@@ -60,17 +61,17 @@ pub fn losses(files: &BTreeMap<String, Vec<u8>>, rendered: &[Value]) -> Vec<Loss
         .collect();
     for object in &own {
         let (kind, name) = (text(object, "kind"), metadata_name(object));
-        let mut walk = Walk::new(format!("{kind} {name}"));
+        let mut comparison = Comparison::new(format!("{kind} {name}"));
         let shape = if kind == "CustomResourceDefinition" {
             if converted.contains(name) {
-                walk.replaced.extend(CONVERSION.map(ToOwned::to_owned));
+                comparison.replaced.extend(CONVERSION.map(ToOwned::to_owned));
             }
             Shape::Named(CRD.to_owned())
         } else {
-            walk.replaced.insert("/metadata/namespace".to_owned());
+            comparison.replaced.insert("/metadata/namespace".to_owned());
             Shape::Any
         };
-        out.extend(walk.best(&shape, object, named(rendered, kind, name)));
+        out.extend(comparison.fewest_losses(&shape, object, named(rendered, kind, name)));
     }
     deployments(&csv, rendered, &mut out);
     rules(&csv, rendered, &mut out);
@@ -84,10 +85,11 @@ fn deployments(csv: &Value, rendered: &[Value], out: &mut Vec<Loss>) {
         .collect();
     for deployment in list(csv, "/spec/install/spec/deployments") {
         let name = text(deployment, "name");
-        let mut walk = Walk::new(format!("Deployment {name}"));
-        walk.replaced.insert("/revisionHistoryLimit".to_owned());
+        let mut comparison = Comparison::new(format!("Deployment {name}"));
+        comparison.replaced.insert("/revisionHistoryLimit".to_owned());
         if serving.contains(name) {
-            walk.hidden
+            comparison
+                .replaced_volumes
                 .extend(CERTIFICATE_VOLUMES.iter().map(|volume| volume.0));
             let mounts = list(deployment, "/spec/template/spec/containers")
                 .flat_map(|container| list(container, "/volumeMounts"));
@@ -95,28 +97,29 @@ fn deployments(csv: &Value, rendered: &[Value], out: &mut Vec<Loss>) {
                 let path = text(mount, "mountPath");
                 CERTIFICATE_VOLUMES.iter().any(|volume| volume.1 == path)
             };
-            walk.hidden
+            comparison
+                .replaced_volumes
                 .extend(mounts.filter(covered).map(|mount| text(mount, "name")));
         }
         let spec = deployment.get("spec").unwrap_or(&Value::Null);
         let got = named(rendered, "Deployment", name).filter_map(|object| object.get("spec"));
-        out.extend(walk.best(&Shape::Named(DEPLOYMENT_SPEC.to_owned()), spec, got));
+        out.extend(comparison.fewest_losses(&Shape::Named(DEPLOYMENT_SPEC.to_owned()), spec, got));
     }
 }
 
-/// The rules of each permission are together in one role.
+/// Compares the rules of each permission with the role that holds all of them.
 fn rules(csv: &Value, rendered: &[Value], out: &mut Vec<Loss>) {
     let shape = Shape::List(Box::new(Shape::Named("CsvRule".to_owned())));
     for key in ["permissions", "clusterPermissions"] {
         let permissions = list(csv, &format!("/spec/install/spec/{key}"));
         for (at, permission) in permissions.enumerate() {
-            let walk = Walk::new(format!("{CSV_KIND} {key}/{at}"));
+            let comparison = Comparison::new(format!("{CSV_KIND} {key}/{at}"));
             let roles = rendered
                 .iter()
                 .filter(|object| matches!(text(object, "kind"), "Role" | "ClusterRole"));
             let got = roles.filter_map(|role| role.get("rules"));
             if let Some(given) = permission.get("rules").filter(|rules| !is_empty(rules)) {
-                out.extend(walk.best(&shape, given, got));
+                out.extend(comparison.fewest_losses(&shape, given, got));
             }
         }
     }
@@ -131,7 +134,7 @@ fn webhooks(csv: &Value, rendered: &[Value], out: &mut Vec<Loss>) {
         };
         let full = text(webhook, "generateName");
         let name = full.strip_suffix('-').unwrap_or(full);
-        let mut walk = Walk::new(format!("{kind} {name}"));
+        let mut comparison = Comparison::new(format!("{kind} {name}"));
         // These fields determine the name, the service and its port.
         let elsewhere = [
             "type",
@@ -141,14 +144,15 @@ fn webhooks(csv: &Value, rendered: &[Value], out: &mut Vec<Loss>) {
             "targetPort",
             "webhookPath",
         ];
-        walk.replaced
+        comparison
+            .replaced
             .extend(elsewhere.iter().map(|field| format!("/{field}")));
-        walk.replaced.insert("/conversionCRDs".to_owned());
+        comparison.replaced.insert("/conversionCRDs".to_owned());
         if kind == "ValidatingWebhookConfiguration" {
-            walk.replaced.insert("/reinvocationPolicy".to_owned());
+            comparison.replaced.insert("/reinvocationPolicy".to_owned());
         }
         let got = named(rendered, kind, name).filter_map(|object| object.pointer("/webhooks/0"));
-        out.extend(walk.best(&Shape::Named("CsvWebhook".to_owned()), webhook, got));
+        out.extend(comparison.fewest_losses(&Shape::Named("CsvWebhook".to_owned()), webhook, got));
     }
 }
 
@@ -169,36 +173,36 @@ fn list<'a>(value: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Value> 
         .flatten()
 }
 
-/// Paths of a CRD that a conversion webhook fills.
+/// Paths of a CRD that rendering sets for a conversion webhook.
 const CONVERSION: [&str; 3] = [
     "/spec/conversion",
     "/metadata/annotations/cert-manager.io/inject-ca-from",
     "/metadata/annotations/service.beta.openshift.io/inject-cabundle",
 ];
 
-/// Most characters of a lost value that are shown.
+/// Maximum number of characters of a lost value.
 const MAX_SHOWN: usize = 80;
 
 /// The comparison of one object.
-struct Walk<'a> {
+struct Comparison<'a> {
     object: String,
     /// Paths that rendering replaces.
     replaced: BTreeSet<String>,
     /// Names of the volumes and mounts that rendering replaces.
-    hidden: BTreeSet<&'a str>,
+    replaced_volumes: BTreeSet<&'a str>,
 }
 
-impl Walk<'_> {
+impl Comparison<'_> {
     fn new(object: String) -> Self {
         Self {
             object,
             replaced: BTreeSet::new(),
-            hidden: BTreeSet::new(),
+            replaced_volumes: BTreeSet::new(),
         }
     }
 
-    /// The losses against that one of the candidates that lacks least.
-    fn best<'v>(
+    /// Returns the losses against the candidate with the fewest losses.
+    fn fewest_losses<'v>(
         &self,
         shape: &Shape,
         given: &Value,
@@ -286,14 +290,14 @@ impl Walk<'_> {
         }
     }
 
-    /// Items have the same place; volumes and their mounts have the same name.
+    /// Compares items by index; volumes and their mounts by name.
     fn items(&self, shape: &Shape, given: &[Value], got: &[Value], path: &str, out: &mut Vec<Loss>) {
         let by_name = path.ends_with("/volumes") || path.ends_with("/volumeMounts");
         for (at, value) in given.iter().enumerate() {
             let path = format!("{path}/{at}");
             if by_name {
                 let name = text(value, "name");
-                if !self.hidden.contains(name) {
+                if !self.replaced_volumes.contains(name) {
                     let same_name = got.iter().filter(|item| text(item, "name") == name);
                     let mut least: Option<Vec<Loss>> = None;
                     for item in same_name {
@@ -315,7 +319,7 @@ impl Walk<'_> {
     }
 }
 
-/// Equality of values, where numbers count by what they are and not by how they are written.
+/// Returns true if the values are equal; numbers are equal whatever their notation.
 fn same(one: &Value, other: &Value) -> bool {
     one == other || one.is_number() && one.as_f64() == other.as_f64()
 }

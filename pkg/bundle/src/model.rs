@@ -1,4 +1,4 @@
-//! A bundle as far as rendering needs it: the CSV's relevant fields, and manifests as they came.
+//! Model of a bundle for rendering: the CSV's relevant fields, and unchanged manifests.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,33 +12,33 @@ pub struct Bundle {
     pub(crate) csv: Csv,
     /// CRDs in the order of their files, shaped like `apiextensions.k8s.io/v1`.
     pub(crate) crds: Vec<Value>,
-    /// Everything else of `manifests`, untouched.
-    pub(crate) others: Vec<Value>,
+    /// All other objects of `manifests`, unchanged.
+    pub(crate) other_manifests: Vec<Value>,
 }
 
 impl Bundle {
-    /// The name of the `ClusterServiceVersion`, which is the name of the bundle in a catalog.
+    /// Returns the name of the `ClusterServiceVersion`, which is the name of the bundle in a catalog.
     pub fn csv_name(&self) -> &str {
         &self.csv.name
     }
 
-    /// `spec.version` of the CSV, in the form of semantic versioning; empty when it has none.
+    /// Returns `spec.version` of the CSV as a semantic version; empty if the CSV has none.
     pub fn version(&self) -> &str {
         &self.csv.version
     }
 
-    /// The package the bundle says it belongs to; empty when it does not say.
+    /// Returns the package of the bundle; empty if its annotations name none.
     pub fn package(&self) -> &str {
         &self.package
     }
 
-    /// The CSV's `olm.properties` annotation, with the entries of `metadata/properties.yaml` appended:
+    /// Returns the CSV's `olm.properties` annotation, with the entries of `metadata/properties.yaml` appended:
     /// a JSON list of `{"type","value"}`.
     pub fn properties_annotation(&self) -> Option<String> {
         self.csv.annotations.get(PROPERTIES_ANNOTATION).cloned()
     }
 
-    /// The install modes the bundle supports, in a fixed order.
+    /// Returns the install modes that the bundle supports, in a fixed order.
     pub fn install_modes(&self) -> Vec<InstallMode> {
         InstallMode::ALL
             .into_iter()
@@ -63,21 +63,21 @@ impl Bundle {
 /// Annotation of a CSV that holds its properties.
 pub(crate) const PROPERTIES_ANNOTATION: &str = "olm.properties";
 
-/// Which namespaces an operator can watch.
+/// Install mode: the namespaces that an operator can watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum InstallMode {
     /// The operator watches all namespaces.
     AllNamespaces,
-    /// Several, chosen by `watchNamespaces`.
+    /// The operator watches the namespaces of `watchNamespaces`.
     MultiNamespace,
-    /// The one it runs in.
+    /// The operator watches its own namespace.
     OwnNamespace,
     /// The operator watches one namespace other than its own.
     SingleNamespace,
 }
 
 impl InstallMode {
-    /// All modes, in the order in which messages name them.
+    /// The modes, in the order in which messages name them.
     pub const ALL: [Self; 4] = [
         Self::AllNamespaces,
         Self::MultiNamespace,
@@ -102,13 +102,13 @@ impl fmt::Display for InstallMode {
     }
 }
 
-/// The fields of a CSV that matter here.
+/// The fields of a CSV that rendering uses.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Csv {
     pub name: String,
     pub annotations: BTreeMap<String, String>,
     pub version: String,
-    /// Names are kept as text: unknown ones occur in the wild and mean nothing.
+    /// Names as text: real bundles have unknown ones, which have no effect.
     pub install_modes: Vec<(String, bool)>,
     pub owned_crds: Vec<String>,
     pub owns_api_services: bool,
@@ -131,7 +131,7 @@ pub(crate) struct StrategyDeployment {
 #[derive(Clone, Debug)]
 pub(crate) struct Permission {
     pub service_account: String,
-    /// `None` when the field is absent: that makes another name than an empty list.
+    /// `None` if the field is absent, which leads to another object name than an empty list.
     pub rules: Option<Vec<Rule>>,
 }
 
@@ -178,7 +178,7 @@ impl WebhookType {
 /// A webhook definition.
 #[derive(Clone, Debug)]
 pub(crate) struct Webhook {
-    /// `None` for a type nobody knows: such a definition still needs certificates, and renders nothing else.
+    /// `None` for an unknown type: such a definition still needs certificates but renders nothing else.
     pub kind: Option<WebhookType>,
     pub type_name: String,
     pub generate_name: String,
@@ -189,7 +189,7 @@ pub(crate) struct Webhook {
     pub conversion_crds: Vec<String>,
     pub admission_review_versions: Option<Vec<String>>,
     pub rules: Vec<WebhookRule>,
-    /// The fields copied as they are into the configuration: failurePolicy, matchPolicy,
+    /// The fields copied unchanged into the configuration: failurePolicy, matchPolicy,
     /// objectSelector, sideEffects, timeoutSeconds, reinvocationPolicy.
     pub copied: serde_json::Map<String, Value>,
 }

@@ -1,4 +1,4 @@
-//! Inputs of rendering besides the bundle.
+//! Options of rendering.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,9 @@ use serde_json::Value;
 /// Options for rendering one bundle.
 #[derive(Clone, Debug)]
 pub struct RenderOptions {
-    /// The namespace the operator runs in; it must exist already, rendering never creates one.
+    /// The namespace that the operator runs in. It must exist; rendering never creates a namespace.
     pub install_namespace: String,
-    /// `spec.config.inline` of the extension; `None` when there is no `spec.config`.
+    /// `spec.config.inline` of the extension; `None` if there is no `spec.config`.
     pub config: Option<Value>,
     /// Source of the serving certificates of the bundle's webhooks.
     pub certificates: Certificates,
@@ -20,7 +20,7 @@ pub struct RenderOptions {
 }
 
 impl RenderOptions {
-    /// Everything on, no configuration, webhooks refused until [`certificates`](Self::certificates) is set.
+    /// Creates options without configuration. Webhooks are refused until [`certificates`](Self::certificates) is set.
     pub fn new(install_namespace: impl Into<String>) -> Self {
         Self {
             install_namespace: install_namespace.into(),
@@ -35,14 +35,14 @@ impl RenderOptions {
 /// Issuers of webhook serving certificates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Certificates {
-    /// No issuer: bundles with webhooks are rejected.
+    /// Bundles with webhooks are rejected.
     #[default]
     None,
     /// cert-manager: an `Issuer` and a `Certificate` per deployment, CA injected by annotation.
     CertManager,
     /// OpenShift's service CA: annotations only.
     ServiceCa,
-    /// We: the caller hands over PEMs by secret name, for every [`CertificateRequest`] of
+    /// The caller: it passes PEMs by secret name for every [`CertificateRequest`] of
     /// [`webhook_certificates`](crate::webhook_certificates).
     Own(BTreeMap<String, OwnCertificate>),
 }
@@ -61,7 +61,7 @@ pub struct OwnCertificate {
     pub next: Option<NextCertificate>,
 }
 
-/// A serving certificate that waits in the Secret to be used.
+/// A serving certificate in the Secret that is not in use yet.
 #[derive(Clone, PartialEq, Eq)]
 pub struct NextCertificate {
     /// The certificate chain, leaf first.
@@ -80,10 +80,10 @@ impl std::fmt::Debug for OwnCertificate {
 /// A certificate that [`Certificates::Own`] must hold for a bundle with webhooks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CertificateRequest {
-    /// Name of the Secret the deployment mounts, the key in [`Certificates::Own`].
+    /// Name of the Secret that the deployment mounts; the key in [`Certificates::Own`].
     pub secret_name: String,
     /// The Service in front of the webhook deployment.
     pub service_name: String,
-    /// Subject alternative names, the first is also fit as common name.
+    /// Subject alternative names; the first may also serve as common name.
     pub dns_names: Vec<String>,
 }

@@ -1,15 +1,15 @@
-//! Resource quantities in their canonical form: `1024Mi` is `1Gi`, `0.5` is `500m`, `1e3` is `1k`.
+//! Canonical form of resource quantities: `1024Mi` is `1Gi`, `0.5` is `500m`, `1e3` is `1k`.
 
 use num_bigint::BigInt;
 use serde_json::Value;
 
-/// Upstream's answer to a text that is no quantity.
+/// Upstream's error for an invalid quantity.
 pub(crate) const FORMAT_ERROR: &str =
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
-/// Longest text looked at; real quantities have at most a few dozen characters.
+/// Maximum length of a quantity; real ones have at most a few dozen characters.
 const MAX_LENGTH: usize = 128;
-/// Largest decimal exponent looked at.
+/// Maximum decimal exponent.
 const MAX_EXPONENT: i32 = 60;
 
 #[derive(Clone, Copy, PartialEq)]
@@ -19,7 +19,7 @@ enum Format {
     DecimalExponent,
 }
 
-/// The canonical text of a quantity given as text or number; null is zero.
+/// Returns the canonical text of a quantity given as text or number; null is zero.
 pub(crate) fn canonical(value: &Value) -> Result<String, &'static str> {
     match value {
         Value::String(text) => canonical_text(text),
@@ -34,7 +34,7 @@ fn canonical_text(text: &str) -> Result<String, &'static str> {
     Ok(write(&nano, format))
 }
 
-/// The value in units of 10^-9, rounded up away from zero as the API does, and how it was written.
+/// Parses the value in units of 10^-9, rounded away from zero like in the API, and the format.
 fn parse(text: &str) -> Option<(BigInt, Format)> {
     if text.is_empty() || text.len() > MAX_LENGTH || !text.is_ascii() {
         return None;

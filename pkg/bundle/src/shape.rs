@@ -1,8 +1,8 @@
-//! The Kubernetes types of the CSV's deployments, as tables.
+//! Fields of Kubernetes types, as tables.
 //!
-//! A CSV's deployments have always been read into typed structures and written out again, so that
-//! unknown fields vanish, empty optional ones are left out and quantities are normalised. Clients
-//! compare what comes out; [`Shapes::normalize`] has the same effect, driven by the API's own schema.
+//! Upstream reads a CSV's deployments into typed structures and writes them again. Unknown fields disappear, empty
+//! optional fields are omitted, and quantities are normalised. [`Shapes::normalize`] has the same effect, from the
+//! API's own schema.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -43,11 +43,11 @@ pub(crate) enum Shape {
     List(Box<Shape>),
     Map(Box<Shape>),
     Named(String),
-    /// The structure, or a boolean.
+    /// A structure or a boolean.
     NamedOrBool(String),
-    /// The structure, or a list of it.
+    /// A structure or a list of it.
     NamedOrList(String),
-    /// The structure, or a list of texts.
+    /// A structure or a list of texts.
     NamedOrTexts(String),
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct Field {
     pub presence: Presence,
 }
 
-/// Structures by the names of the API's schema.
+/// Structures by their names in the API's schema.
 #[derive(Debug, Default)]
 pub(crate) struct Shapes {
     types: Types,
@@ -67,7 +67,7 @@ pub(crate) struct Shapes {
 
 type Types = BTreeMap<String, BTreeMap<String, Field>>;
 
-/// The tables for everything reachable from a `DeploymentSpec`; made once.
+/// Returns the tables of everything reachable from a `DeploymentSpec`; created once.
 pub(crate) fn shapes() -> &'static Shapes {
     static SHAPES: OnceLock<Shapes> = OnceLock::new();
     SHAPES.get_or_init(|| {
@@ -130,7 +130,7 @@ fn shape(schema: &Value) -> Shape {
 }
 
 impl Shapes {
-    /// The fields of the structure `name`; empty when there is no such structure.
+    /// Returns the fields of the structure `name`; empty if it is unknown.
     pub(crate) fn fields(&self, name: &str) -> impl Iterator<Item = (&String, &Field)> {
         self.types.get(name).into_iter().flatten()
     }

@@ -1,4 +1,4 @@
-//! Validation of bundles: faults that make installation impossible.
+//! Validation of bundles: defects that prevent installation.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,8 +16,8 @@ pub(crate) enum Scope {
     Cluster,
 }
 
-/// The kinds a bundle may bring along, by kind alone; `None` for all others. Vertical pod autoscalers
-/// count as cluster scoped, as they always have.
+/// Returns the scope of a kind that a bundle may contain; `None` for all others. Vertical pod autoscalers count as
+/// cluster scoped, like upstream.
 pub(crate) fn scope_of(kind: &str) -> Option<Scope> {
     match kind {
         "Secret"
@@ -46,7 +46,7 @@ pub(crate) fn scope_of(kind: &str) -> Option<Scope> {
     }
 }
 
-/// Refuses what cannot be installed with these options, before anything else is looked at.
+/// Refuses a bundle that cannot be installed with these options; runs before all other checks.
 pub(crate) fn supported(bundle: &Bundle, options: &RenderOptions) -> Result<(), RenderError> {
     let refuse = |text: &str| Err(RenderError::Unsupported(text.to_owned()));
     if bundle.csv.owns_api_services {
@@ -76,7 +76,7 @@ pub(crate) fn supported(bundle: &Bundle, options: &RenderOptions) -> Result<(), 
     Ok(())
 }
 
-/// Finds every contradiction inside the bundle; all of them are reported at once, a line each.
+/// Checks the bundle for contradictions. The error lists all of them, one per line.
 pub(crate) fn consistent(bundle: &Bundle) -> Result<(), RenderError> {
     let findings = contradictions(bundle);
     if findings.is_empty() {
@@ -86,7 +86,7 @@ pub(crate) fn consistent(bundle: &Bundle) -> Result<(), RenderError> {
     }
 }
 
-/// Everything for which `bundle` would be refused whatever the options are; empty for a sound bundle.
+/// Returns the defects for which `bundle` is refused with any options; empty for a valid bundle.
 pub fn findings(bundle: &Bundle) -> Vec<String> {
     let mut options = RenderOptions::new("");
     options.certificates = Certificates::CertManager;
@@ -145,7 +145,7 @@ fn deployment_names(bundle: &Bundle) -> Vec<String> {
     twice.chain(invalid).collect()
 }
 
-/// Returns Kubernetes' complaints about a name that is no DNS-1123 subdomain, sorted.
+/// Returns Kubernetes' messages about a name that is not a DNS-1123 subdomain, sorted.
 fn subdomain_messages(name: &str) -> Vec<String> {
     let mut messages = subdomain_faults(name);
     messages.sort();
@@ -241,7 +241,7 @@ fn webhook_deployments(bundle: &Bundle) -> Vec<String> {
         .collect()
 }
 
-/// The type and the name of a webhook definition, by which findings are sorted.
+/// Returns the type and the name of a webhook definition, the sort key of findings.
 fn typed_name(webhook: &Webhook) -> (&str, &str) {
     (&webhook.type_name, &webhook.generate_name)
 }
@@ -303,7 +303,7 @@ fn conversion_owned(bundle: &Bundle) -> Vec<String> {
         .collect()
 }
 
-/// Rules that would let a bundle intercept this system itself, or admission as a whole.
+/// Finds rules that would let a bundle intercept OLM itself or admission as a whole.
 fn webhook_rules(bundle: &Bundle) -> Vec<String> {
     let mut out = Vec::new();
     let admission = |webhook: &&Webhook| webhook.kind != Some(WebhookType::Conversion);
@@ -353,5 +353,5 @@ fn kinds(bundle: &Bundle) -> Vec<String> {
             )
         })
     };
-    bundle.others.iter().filter_map(unsupported).collect()
+    bundle.other_manifests.iter().filter_map(unsupported).collect()
 }

@@ -152,7 +152,7 @@ proptest! {
         prop_assert!(ours.len() <= upstream.len());
         let _ = crd_safety::check(&old, &new, Rules::Ours);
         for (old, new) in [(&old, &new), (&crd(&old), &crd(&new))] {
-            let _ = (crd_safety::unserved(old, new), crd_safety::migration(old, new));
+            let _ = (crd_safety::unserved_versions(old, new), crd_safety::migration(old, new));
         }
         prop_assert_eq!(crd_safety::check(&crd(&new), &crd(&new), Rules::Ours), vec![]);
     }

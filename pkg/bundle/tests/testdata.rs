@@ -218,7 +218,7 @@ fn a_refusal_says_what_may_be_configured() {
     );
     assert_eq!(
         allowed("fleet", true),
-        "Known fields: watchNamespace (a namespace: any, or none for all); watchNamespaces (1 to 100 namespaces); \
+        "Known fields: watchNamespace (a namespace: any, or absent for all); watchNamespaces (1 to 100 namespaces); \
          deploymentConfig (affinity, annotations, env, envFrom, nodeSelector, resources, tolerations, volumeMounts, volumes)"
     );
 }

@@ -10,7 +10,7 @@ use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, PostParams};
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Client, ResourceExt as _};
 use olm_applier::stored::{SearchLimits, uses};
-use olm_bundle::crd_safety::{Finding, Rules, Served, check, migration, unserved};
+use olm_bundle::crd_safety::{Finding, Rules, ServedVerdict, check, migration, unserved_versions};
 use olm_harness::{ControlPlane, workspace};
 use serde_json::{Value, json};
 
@@ -95,10 +95,10 @@ fn has_commands() -> bool {
     all
 }
 
-async fn check_served(client: &Client, old: &Value, new: &Value) -> Served {
-    let unserved = unserved(old, new).unwrap();
+async fn check_served(client: &Client, old: &Value, new: &Value) -> ServedVerdict {
+    let unserved = unserved_versions(old, new).unwrap();
     let found = uses(client, &unserved, &SearchLimits::default()).await.unwrap();
-    unserved.judge(&found)
+    unserved.evaluate(&found)
 }
 
 fn rules(findings: &[Finding]) -> Vec<&str> {
@@ -135,7 +135,7 @@ async fn a_version_is_removed_by_the_documented_commands() {
     // The API server refuses the removal of a stored version; the commands migrate it.
     let old = current(&client).await;
     assert_eq!(rules(&check(&old, &new, Rules::Ours)), ["storedVersionRemoval"]);
-    assert_eq!(unserved(&old, &new), None, "one rule is enough");
+    assert_eq!(unserved_versions(&old, &new), None, "one rule is enough");
     assert!(replace(&client, &new).await.is_err());
     let instructions = migration(&old, &new).unwrap();
     let commands: Vec<&str> = instructions.split('`').skip(1).step_by(2).collect();
@@ -156,7 +156,12 @@ async fn a_version_is_removed_by_the_documented_commands() {
         "{text}"
     );
     let nobody = plane.client_for("nobody", None).await.unwrap();
-    let refused = uses(&nobody, &unserved(&old, &new).unwrap(), &SearchLimits::default()).await;
+    let refused = uses(
+        &nobody,
+        &unserved_versions(&old, &new).unwrap(),
+        &SearchLimits::default(),
+    )
+    .await;
     assert!(refused.unwrap_err().is_permanent());
 
     // The command in the documentation removes exactly these entries.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kube::Client;
-use olm_bundle::crd_safety::{Unserved, Uses, Writer};
+use olm_bundle::crd_safety::{UnservedVersions, VersionUses, Writer};
 use serde::Deserialize;
 
 use super::list::{Lister, NextPage, ObjectForm, Pages, SurveyError};
@@ -37,18 +37,22 @@ impl Default for SearchLimits {
 ///
 /// # Errors
 /// The list failed.
-pub async fn uses(client: &Client, unserved: &Unserved, limits: &SearchLimits) -> Result<Uses, SurveyError> {
-    let Unserved {
+pub async fn uses(
+    client: &Client,
+    unserved: &UnservedVersions,
+    limits: &SearchLimits,
+) -> Result<VersionUses, SurveyError> {
+    let UnservedVersions {
         group, plural, read, ..
     } = unserved;
     let lister = Lister::new(client, group, plural, read, ObjectForm::Metadata);
     let mut pages = Pages::new(&lister, limits.page, limits.bytes, limits.time);
-    let mut found = Uses::default();
+    let mut found = VersionUses::default();
     loop {
         let body = match pages.next(found.objects).await {
             Ok(NextPage::Page(body)) => body,
             Ok(NextPage::Restart) => {
-                found = Uses::default();
+                found = VersionUses::default();
                 continue;
             }
             Ok(NextPage::End) => return Ok(found),
@@ -118,7 +122,7 @@ struct ManagedFields {
 }
 
 impl ObjectMeta {
-    fn add_to(&self, found: &mut Uses, unserved: &Unserved) {
+    fn add_to(&self, found: &mut VersionUses, unserved: &UnservedVersions) {
         for entry in &self.managed_fields {
             let Some(version) = entry
                 .api_version

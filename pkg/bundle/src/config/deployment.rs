@@ -1,10 +1,10 @@
-//! `deploymentConfig`: how the user adapts the operator's deployments.
+//! `deploymentConfig`: changes of the user to the operator's deployments.
 
 use serde_json::{Map, Value};
 
 use crate::shape::{Shape, shapes};
 
-/// The configuration, every part in the form the API writes.
+/// The configuration, each part in the API's normal form.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DeploymentConfig {
     pub env: Vec<Value>,
@@ -20,7 +20,7 @@ pub(crate) struct DeploymentConfig {
     pub annotations: Map<String, Value>,
 }
 
-/// Structure and kind of every field.
+/// Returns the shape of every field.
 pub(super) fn fields() -> [(&'static str, Shape); 9] {
     let core = |name: &str| Shape::Named(format!("io.k8s.api.core.v1.{name}"));
     let list = |name: &str| Shape::List(Box::new(core(name)));
@@ -41,20 +41,20 @@ pub(super) fn fields() -> [(&'static str, Shape); 9] {
 /// Describes the effect of a field in one sentence.
 pub(super) fn describe(field: &str) -> &'static str {
     match field {
-        "affinity" => "Each part replaces that of the deployment; an empty part removes it, {} removes all.",
-        "annotations" => "Added to deployments and their pods, where the key is not there yet.",
-        "env" => "Variables of every container; one of the same name is replaced.",
+        "affinity" => "Each part replaces the deployment's; an empty part removes it, {} removes all parts.",
+        "annotations" => "Added to deployments and their pods; existing keys keep their values.",
+        "env" => "Variables of every container; they replace variables of the same name.",
         "envFrom" => "Sources of variables, added to every container.",
         "nodeSelector" => "Replaces the pods' node selector.",
         "resources" => "Replaces the resources of every container.",
-        "tolerations" => "Added to those of the pods.",
-        "volumeMounts" => "Mounts of every container; one of the same name is replaced.",
-        "volumes" => "Volumes of the pods; one of the same name is replaced.",
+        "tolerations" => "Added to the tolerations of the pods.",
+        "volumeMounts" => "Mounts of every container; they replace mounts of the same name.",
+        "volumes" => "Volumes of the pods; they replace volumes of the same name.",
         _ => "",
     }
 }
 
-/// Reads a configuration that the schema has let pass; what is left to refuse are bad quantities.
+/// Reads a configuration that the schema accepts. The only remaining errors are invalid quantities.
 pub(super) fn read(value: &Value) -> Result<DeploymentConfig, String> {
     let mut out = DeploymentConfig::default();
     for (field, shape) in fields() {

@@ -21,13 +21,13 @@ pub struct ConfigSchema<'a> {
     pub title: &'a str,
     /// The install modes the bundle supports, as its CSV names them.
     pub modes: &'a [InstallMode],
-    /// The namespace to install to; without it the rules that compare with it are left to the description.
+    /// The install namespace; if it is absent, only the descriptions state the rules that depend on it.
     pub install_namespace: Option<&'a str>,
     /// True if `deploymentConfig` is a known field.
     pub deployment_config: bool,
 }
 
-/// The schema of a bundle's configuration.
+/// Returns the schema of a bundle's configuration.
 pub fn config_schema(of: &ConfigSchema<'_>) -> Value {
     let mut properties = Map::new();
     let mut out = Map::new();
@@ -91,11 +91,11 @@ fn watch_namespace(of: &ConfigSchema<'_>, own: bool, single: bool, all: bool) ->
     let mut text = "The namespace that the operator watches.".to_owned();
     match (own, single) {
         (true, false) => text.push_str(" It must be the namespace that the operator is installed to."),
-        (false, _) => text.push_str(" It must be another than the operator is installed to."),
+        (false, _) => text.push_str(" It must differ from the namespace that the operator is installed to."),
         (true, true) => {}
     }
     if all {
-        text.push_str(" Without it, all of them.");
+        text.push_str(" If it is absent, the operator watches all namespaces.");
     }
     if let (Some(map), Some(namespace)) = (rule.as_object_mut(), of.install_namespace) {
         match (own, single) {
@@ -113,7 +113,7 @@ fn watch_namespace(of: &ConfigSchema<'_>, own: bool, single: bool, all: bool) ->
     rule
 }
 
-/// The object schema; the Kubernetes types that it refers to go to `definitions`.
+/// Returns the schema of the field and adds the Kubernetes types that it refers to, to `definitions`.
 fn deployment_config(definitions: &mut Map<String, Value>) -> Value {
     let mut properties = Map::new();
     let mut due: Vec<String> = Vec::new();
@@ -135,7 +135,7 @@ fn deployment_config(definitions: &mut Map<String, Value>) -> Value {
         }
     }
     json!({
-        "description": "How the operator's deployments are adapted. All of them get the same; init containers stay as they are.",
+        "description": "Changes to all deployments of the operator. Init containers are not changed.",
         "type": "object", "additionalProperties": false, "properties": properties,
     })
 }
@@ -152,7 +152,7 @@ fn shape_schema(shape: &Shape, due: &mut Vec<String>) -> Value {
     }
 }
 
-/// The names of the definitions that `schema` refers to. Schemas of the API are only a few levels deep.
+/// Adds the names of the definitions that `schema` refers to. Schemas of the API are only a few levels deep.
 fn references(schema: &Value, due: &mut Vec<String>) {
     match schema {
         Value::Object(map) => {
@@ -170,7 +170,7 @@ fn references(schema: &Value, due: &mut Vec<String>) {
     }
 }
 
-/// The API's own schemas for everything reachable from a `DeploymentSpec`; made once.
+/// Returns the API's own schemas of everything reachable from a `DeploymentSpec`; created once.
 fn kubernetes() -> &'static Map<String, Value> {
     static DEFINITIONS: OnceLock<Map<String, Value>> = OnceLock::new();
     DEFINITIONS.get_or_init(|| {

@@ -1,10 +1,10 @@
-//! `spec.config.inline` of an extension: what a bundle lets its users configure.
+//! `spec.config.inline` of an extension: the configuration of a bundle.
 
 mod deployment;
 mod json_schema;
 mod schema;
 mod skeleton;
-mod verdict;
+mod validate;
 
 use serde_json::{Map, Value};
 
@@ -15,8 +15,8 @@ pub(crate) use deployment::DeploymentConfig;
 pub use json_schema::{ConfigSchema, config_schema};
 pub use skeleton::config_skeleton;
 
-/// The namespaces to watch, for bundles that support `MultiNamespace`: there is no such field upstream, where that
-/// install mode cannot be chosen. Whoever gives it has chosen the mode.
+/// Field with the namespaces to watch, for bundles that support `MultiNamespace`; setting it selects that install mode.
+/// Upstream has neither the field nor the mode.
 pub(crate) const WATCH_NAMESPACES: &str = "watchNamespaces";
 
 /// A configuration that fits its bundle.
@@ -28,8 +28,8 @@ pub(crate) struct Config {
     pub deployment: Option<DeploymentConfig>,
 }
 
-/// Checks the configuration against what the bundle offers, and reads it. Without a configuration
-/// nothing is checked while only `AllNamespaces` can be installed.
+/// Checks the configuration against the bundle and reads it. An absent configuration is not checked if only
+/// `AllNamespaces` can be installed.
 pub(crate) fn read(bundle: &Bundle, options: &RenderOptions) -> Result<Config, RenderError> {
     if !options.single_own_namespace && options.config.is_none() {
         return Ok(Config::default());
@@ -37,7 +37,7 @@ pub(crate) fn read(bundle: &Bundle, options: &RenderOptions) -> Result<Config, R
     let given = options.config.as_ref().filter(|value| !value.is_null());
     let input = &given.map_or_else(|| Value::Object(Map::new()), plain_integers);
     schema::check(bundle, options, input)
-        .and_then(|()| given.map_or(Ok(()), |_| verdict::validate(bundle, options, input)))
+        .and_then(|()| given.map_or(Ok(()), |_| validate::validate(bundle, options, input)))
         .map_err(|text| RenderError::Config {
             text,
             allowed: allowed(bundle, options),
@@ -69,10 +69,10 @@ pub(crate) fn read(bundle: &Bundle, options: &RenderOptions) -> Result<Config, R
     })
 }
 
-/// Replaces numbers without a fraction by integers: for JSON Schema 2.0 is an integer.
+/// Replaces floats without a fraction by integers: for JSON Schema, 2.0 is an integer.
 #[expect(clippy::cast_possible_truncation, reason = "without a fraction, and small")]
 fn plain_integers(value: &Value) -> Value {
-    /// Up to here every integer is a float.
+    /// Every integer up to this one is exact as a float.
     const SAFE: f64 = 9_007_199_254_740_992.0;
     match value {
         Value::Number(number) => match number.as_f64() {
@@ -102,11 +102,11 @@ fn allowed(bundle: &Bundle, options: &RenderOptions) -> String {
         let namespace = &options.install_namespace;
         let mut what = match (own, single) {
             (true, false) => format!("only \"{namespace}\""),
-            (false, _) => format!("any but \"{namespace}\""),
+            (false, _) => format!("any except \"{namespace}\""),
             (true, true) => "any".to_owned(),
         };
         if supports(InstallMode::AllNamespaces) {
-            what.push_str(", or none for all");
+            what.push_str(", or absent for all");
         } else if !supports(InstallMode::MultiNamespace) {
             what.push_str(", required");
         }
@@ -123,12 +123,12 @@ fn allowed(bundle: &Bundle, options: &RenderOptions) -> String {
         fields.push(format!("deploymentConfig ({known})"));
     }
     if fields.is_empty() {
-        return "Nothing can be configured".to_owned();
+        return "The bundle has no configuration fields".to_owned();
     }
     format!("Known fields: {}", fields.join("; "))
 }
 
-/// The namespaces to watch, checked against the install modes; a single empty name means all.
+/// Returns the namespaces to watch, checked against the install modes; a single empty name means all.
 pub(crate) fn targets(
     bundle: &Bundle,
     options: &RenderOptions,

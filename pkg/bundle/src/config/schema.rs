@@ -1,7 +1,7 @@
-//! The schema of a bundle's configuration, and what is said when an input does not fit it.
+//! Checks of a bundle's configuration, with upstream's messages.
 //!
-//! The texts, and which findings are shown together, are those of the validator that clients have seen until now, which
-//! is why they are not a library's; the library's verdict on the same schema is asked after them ([`super::verdict`]).
+//! The messages, and which of them are shown together, are those of upstream's validator, so no library can produce
+//! them. [`super::validate`] applies a library to the same schema afterwards.
 
 use serde_json::Value;
 
@@ -12,17 +12,17 @@ use crate::{Bundle, RenderOptions};
 
 pub(super) const PATTERN: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
 pub(super) const MAX_NAMESPACE: usize = 63;
-/// Each gets its own roles and bindings.
+/// Each namespace gets its own roles and bindings.
 pub(super) const MAX_NAMESPACES: usize = 100;
 
-/// Finding or group of findings; a group has a line of its own.
+/// Finding or group of findings.
 enum Finding {
     Text(String),
-    /// Inside the structure of another schema: only its first line is shown beside other findings.
+    /// Findings inside another structure: beside other findings only one line stands for the group.
     Nested(Vec<Finding>),
 }
 
-/// Checks `input`. The error is one sentence, or a list of them.
+/// Checks `input`. The error is one sentence or a list of sentences.
 pub(super) fn check(bundle: &Bundle, options: &RenderOptions, input: &Value) -> Result<(), String> {
     let Value::Object(map) = input else {
         return Err(format!("invalid type: got {}, want object", kind(input)));
@@ -91,7 +91,7 @@ enum Format {
 }
 
 impl Format {
-    /// `None` when the namespace cannot be chosen at all.
+    /// Returns `None` if the namespace cannot be chosen.
     fn of(bundle: &Bundle) -> Option<Self> {
         let own = bundle.supports(InstallMode::OwnNamespace);
         match (own, bundle.supports(InstallMode::SingleNamespace)) {
@@ -102,7 +102,7 @@ impl Format {
         }
     }
 
-    fn complaint(self, value: &str, namespace: &str) -> Option<String> {
+    fn violation(self, value: &str, namespace: &str) -> Option<String> {
         let (name, message) = match self {
             Self::Own if value != namespace => (
                 "ownNamespaceInstallMode",
@@ -131,8 +131,8 @@ fn watch_namespace(format: Format, optional: bool, namespace: &str, value: &Valu
     match value {
         Value::Null if optional => {}
         Value::String(text) => {
-            if let Some(complaint) = format.complaint(text, namespace) {
-                found.push(complaint);
+            if let Some(violation) = format.violation(text, namespace) {
+                found.push(violation);
             } else {
                 found.extend(namespace_name("watchNamespace", text));
             }
@@ -236,7 +236,7 @@ fn deployment_config(value: &Value, out: &mut Vec<Finding>) {
     }
 }
 
-/// Types and required fields are checked all the way down; unknown nested keys pass.
+/// Checks types and required fields at every level; unknown nested keys pass.
 fn nested(path: &str, shape: &Shape, value: &Value, out: &mut Vec<Finding>) {
     let want = match (shape, value) {
         (Shape::List(item), Value::Array(items)) => {
@@ -297,7 +297,7 @@ fn structure(path: &str, name: &str, value: &Value, out: &mut Vec<Finding>) {
     }
 }
 
-/// Null where something else is wanted is reported as a missing field.
+/// Returns the message for a wrong type; null counts as a missing field.
 fn null_or_type(path: &str, value: &Value, want: &str) -> String {
     if value.is_null() {
         format!("required field \"{path}\" is missing")

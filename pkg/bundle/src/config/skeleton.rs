@@ -1,4 +1,4 @@
-//! A configuration to begin with: every field there is, with what it means, commented out unless it is required.
+//! Template of a configuration: every field with its description, commented out unless it is required.
 
 use std::fmt::Write as _;
 
@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::WATCH_NAMESPACES;
 
-/// `spec.config` of a `ClusterExtension` as YAML, made from a schema of [`config_schema`](crate::config_schema()). Only
-/// what has to be given is not a comment.
+/// Returns `spec.config` of a `ClusterExtension` as YAML, from a schema of [`config_schema`](crate::config_schema()).
+/// Optional fields are comments.
 pub fn config_skeleton(schema: &Value) -> String {
     let title = schema
         .get("title")
@@ -15,7 +15,7 @@ pub fn config_skeleton(schema: &Value) -> String {
         .unwrap_or("Configuration")
         .replace(char::is_control, " ");
     let mut out = format!(
-        "# {title}.\n# Goes below `spec` of the ClusterExtension; take the `#` from what you want to set.\n\
+        "# {title}.\n# Belongs below `spec` of the ClusterExtension. Remove the `#` from the fields that you set.\n\
          config:\n  configType: Inline\n"
     );
     let required = |name: &str| {
@@ -39,7 +39,7 @@ pub fn config_skeleton(schema: &Value) -> String {
     let inline = if properties.keys().any(|name| required(name)) {
         "  inline:\n"
     } else {
-        "  inline: {} # the braces go as soon as something is set\n"
+        "  inline: {} # remove the braces when you set a field\n"
     };
     out.push_str(inline);
     // The most decisive constraint comes first.
@@ -73,7 +73,7 @@ fn describe(out: &mut String, indent: &str, property: &Value, required: bool) {
     }
 }
 
-/// A value that is allowed, to be replaced.
+/// Returns an example value of a field.
 fn example(field: &str) -> &'static str {
     match field {
         "watchNamespace" => "my-namespace",

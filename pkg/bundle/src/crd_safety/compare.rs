@@ -9,10 +9,10 @@ use super::flatten::Node;
 use super::keywords;
 use super::literal::{field_name, show};
 
-/// A rule's name and what it says.
+/// Name of a rule, and its message.
 type Violation = (&'static str, String);
 
-/// Fields that have a rule of their own, or that hold other fields and are compared there.
+/// Keys that have a rule of their own, or that contain fields with their own comparison.
 const KNOWN: [&str; 18] = [
     "type",
     "required",
@@ -34,8 +34,8 @@ const KNOWN: [&str; 18] = [
     "items",
 ];
 
-/// Everything that is wrong with replacing the field `before` with `after`. What has at most the effect
-/// `passing` is left out; without one, everything that upstream names is named.
+/// Returns the violations of replacing the field `before` with `after`. Omits changes with at most the effect
+/// `passing`; without one, returns everything that upstream reports.
 pub(super) fn field(before: &Node<'_>, after: &Node<'_>, passing: Option<Effect>) -> Vec<Violation> {
     let (old, new) = (before.schema, after.schema);
     let mut out = Vec::new();
@@ -66,7 +66,7 @@ fn list<'a>(schema: &'a Value, key: &str) -> &'a [Value] {
         .unwrap_or_default()
 }
 
-/// The elements as sorted, distinct JSON texts.
+/// Returns the elements as sorted, distinct JSON texts.
 fn set(items: &[Value]) -> BTreeSet<String> {
     items.iter().map(ToString::to_string).collect()
 }
@@ -232,8 +232,8 @@ fn unhandled(old: &Value, new: &Value, passes: impl Fn(&str) -> bool, out: &mut 
     }
 }
 
-/// Absent, null, false and empty mean the same. A schema below, other than that of a property or an
-/// element, is compared as a whole, down to its descriptions: that is how clients know the check.
+/// Returns true if the values are equal; absent, null, false and empty are. A schema other than that of a property or
+/// an element is compared as a whole, including its descriptions, as upstream does.
 fn is_same(key: &str, old: Option<&Value>, new: Option<&Value>) -> bool {
     KNOWN.contains(&key) || meaning(old) == meaning(new)
 }

@@ -1,20 +1,20 @@
-//! A schema as a flat list of its fields.
+//! Flat list of the fields of a schema.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// Deepest schema looked at; Kubernetes' own limits keep real ones far below.
+/// Maximum nesting of a schema; Kubernetes' own limits are far below.
 const MAX_DEPTH: usize = 200;
 
-/// A field and how it is reached.
+/// A field and its place in the schema.
 #[derive(Clone, Debug)]
 pub(super) struct Node<'a> {
     /// Its schema.
     pub schema: &'a Value,
-    /// The path of the schema it stands in; `None` at the root.
+    /// Path of the schema that contains it; `None` at the root.
     pub above: Option<String>,
-    /// The schema it stands in and its name there, where it is a property.
+    /// The schema that contains it and its name there, if it is a property.
     pub property_of: Option<(&'a Value, &'a str)>,
     /// True below `allOf`, `anyOf`, `oneOf` or `not`, where schemas only restrict.
     pub in_logic: bool,

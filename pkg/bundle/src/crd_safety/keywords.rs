@@ -14,8 +14,8 @@ use super::logic;
 
 use Effect::{Looser, Same, Unsafe};
 
-/// Formats of strings that clients keep as strings, whatever they hold. Not `date-time`, `byte` and the like,
-/// which generated clients turn into types of their own.
+/// Formats whose values clients keep as strings. Excludes `date-time`, `byte` and the like, for which generated clients
+/// have types of their own.
 const PLAIN_FORMATS: [&str; 16] = [
     "bsonobjectid",
     "cidr",
@@ -35,7 +35,7 @@ const PLAIN_FORMATS: [&str; 16] = [
     "uuid",
 ];
 
-/// The effect of the change of `key` between two versions of a field.
+/// Returns the effect of the change of `key` between two versions of a field.
 pub(super) fn effect(key: &str, old: &Node<'_>, new: &Node<'_>) -> Effect {
     let (was, is) = (old.schema.get(key), new.schema.get(key));
     match key {
@@ -93,7 +93,7 @@ fn has_default(schema: &Value) -> bool {
     schema.get("default").is_some_and(|value| !value.is_null())
 }
 
-/// A multiple of ten is a multiple of five.
+/// Returns `Looser` if the new factor divides the old one.
 fn multiple_of(was: Option<&Value>, is: Option<&Value>) -> Effect {
     let whole = |value: Option<&Value>| value.and_then(Value::as_u64).filter(|number| *number > 0);
     looser_if(matches!((whole(was), whole(is)), (Some(was), Some(is)) if was % is == 0))
@@ -110,7 +110,7 @@ fn nullable(old: &Value, new: &Value) -> Effect {
     looser_if(truth(new.get("nullable")) && !has_default(old) && !has_default(new))
 }
 
-/// A default for what every object must have already is never used on one that exists.
+/// Returns `Looser` if the field was required: a new default never applies to an existing object.
 fn default(old: &Node<'_>) -> Effect {
     let was_required = old.property_of.is_some_and(|(parent, name)| {
         let required = parent.get("required").and_then(Value::as_array);
@@ -119,8 +119,8 @@ fn default(old: &Node<'_>) -> Effect {
     looser_if(was_required && !old.in_logic && !has_default(old.schema))
 }
 
-/// A field with a default is always there, before validation looks: to require it changes nothing, provided
-/// that it had one before, or is new where nothing unknown was kept.
+/// Returns `Looser` if every newly required field has a default, which applies before validation. The field must have
+/// had a default before, or be new in an object that kept no unknown fields.
 fn required(old: &Value, new: &Value) -> Effect {
     let property =
         |schema: &Value, name: &str| schema.get("properties").and_then(|all| all.get(name)).cloned();
@@ -144,7 +144,8 @@ fn required(old: &Value, new: &Value) -> Effect {
     }))
 }
 
-/// Schemas on both sides are compared as fields of their own. Where no field at all could be kept, any may be added.
+/// Schemas on both sides are compared as fields of their own. If no fields could be kept before, adding them is
+/// `Looser`.
 fn additional(old: &Value, new: &Value) -> Effect {
     let of = |schema: &Value| schema.get("additionalProperties").cloned().unwrap_or(Value::Null);
     let is_object = |schema: &Value| schema.get("type").and_then(Value::as_str) == Some("object");
@@ -163,7 +164,7 @@ fn additional(old: &Value, new: &Value) -> Effect {
     }
 }
 
-/// Fewer rules, or the same with other words.
+/// Compares the rules, without their messages.
 fn validations(was: Option<&Value>, is: Option<&Value>) -> Effect {
     let rules = |value: Option<&Value>| -> BTreeSet<(String, bool)> {
         let list = value.and_then(Value::as_array);
@@ -181,8 +182,8 @@ fn validations(was: Option<&Value>, is: Option<&Value>) -> Effect {
     }
 }
 
-/// An object with at most one plain field cannot be shared between two appliers, so that it makes no
-/// difference whether they own it whole.
+/// Returns `Looser` for an object with at most one plain field: two appliers cannot share it, so atomic ownership
+/// changes nothing.
 fn map_type(old: &Value, new: &Value) -> Effect {
     let of = |schema: &'_ Value| word(schema.get("x-kubernetes-map-type"), "granular").to_owned();
     let single = |schema: &Value| {

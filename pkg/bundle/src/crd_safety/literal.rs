@@ -1,11 +1,11 @@
-//! Values of schema fields as they appear in findings.
+//! Representation of schema values in findings.
 
 use serde_json::Value;
 
-/// Most characters of a value that a finding repeats.
+/// Maximum number of characters of a value in a finding.
 const MAX_SHOWN: usize = 200;
 
-/// The value of the schema field `key`, short: complex ones are only named.
+/// Returns the value of the schema field `key` in short form, without the content of complex values.
 pub(super) fn show(key: &str, value: Option<&Value>) -> String {
     let pointer = matches!(
         key,
@@ -20,7 +20,7 @@ pub(super) fn show(key: &str, value: Option<&Value>) -> String {
             let items: Vec<String> = items.iter().map(ToString::to_string).collect();
             format!("[]string{{{}}}", items.join(", "))
         }
-        // The content of a rule or example tells more than its presence.
+        // The content of a rule or an example is useful.
         Some(value) if matches!(key, "x-kubernetes-validations" | "example") => shortened(value),
         Some(Value::Array(_) | Value::Object(_)) => "<complex value>".to_owned(),
         Some(other) if pointer => format!("&{other}"),
@@ -48,7 +48,7 @@ fn absent(key: &str) -> &'static str {
     }
 }
 
-/// The name of the schema field `key` in findings.
+/// Returns the name of the schema field `key` in findings.
 pub(super) fn field_name(key: &str) -> String {
     let bare = key.strip_prefix('$').unwrap_or(key);
     match bare.strip_prefix("x-kubernetes-") {

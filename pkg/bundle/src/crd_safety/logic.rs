@@ -1,4 +1,4 @@
-//! `allOf`, `anyOf`, `oneOf` and `not`: schemas that only restrict, each judged as a whole.
+//! `allOf`, `anyOf`, `oneOf` and `not`: schemas that only restrict, each compared as a whole.
 
 use serde_json::{Map, Value};
 
@@ -7,7 +7,7 @@ use super::{differences, flatten};
 
 use Effect::{Looser, Same, Unsafe};
 
-/// The effect of the change of `key`, one of the four.
+/// Returns the effect of the change of `key`, one of the four.
 pub(super) fn effect(key: &str, old: &Value, new: &Value) -> Effect {
     let (was, is) = (bare(old.get(key)), bare(new.get(key)));
     if was == is || (key == "anyOf" && both_int_or_string(old, new, &was, &is)) {
@@ -75,7 +75,7 @@ fn bare(value: Option<&Value>) -> Value {
     }
 }
 
-/// `x-kubernetes-int-or-string` says by itself what the two alternatives spell out.
+/// Returns true if the alternatives only repeat what `x-kubernetes-int-or-string` means.
 fn both_int_or_string(old: &Value, new: &Value, was: &Value, is: &Value) -> bool {
     let flag = |schema: &Value| truth(schema.get("x-kubernetes-int-or-string"));
     let spelled = serde_json::json!([{"type": "integer"}, {"type": "string"}]);

@@ -24,7 +24,7 @@ use serde_json::Value;
 
 use effect::Effect;
 
-pub use served::{SERVED_REMOVAL, Served, Unserved, Uses, Writer, unserved};
+pub use served::{SERVED_REMOVAL, ServedVerdict, UnservedVersions, VersionUses, Writer, unserved_versions};
 pub use stored::migration;
 pub use waiver::{Waiver, waive};
 
@@ -58,8 +58,8 @@ pub enum Rules {
     Upstream,
 }
 
-/// Compares `old`, as it is on the cluster, with `new`. No finding means that the upgrade is safe. The
-/// findings are sorted. Objects that are no `apiextensions.k8s.io/v1` CRDs are not looked at.
+/// Compares `old`, as it is on the cluster, with `new`. Returns sorted findings; the upgrade is safe if there are none.
+/// Ignores objects that are not `apiextensions.k8s.io/v1` CRDs.
 pub fn check(old: &Value, new: &Value, rules: Rules) -> Vec<Finding> {
     if !is_v1(old) || !is_v1(new) {
         return Vec::new();
@@ -87,13 +87,13 @@ pub fn check(old: &Value, new: &Value, rules: Rules) -> Vec<Finding> {
     out
 }
 
-/// A version in which no object is stored and that no client can reach.
+/// Returns true for a version in which no object is stored and that no client can reach.
 fn is_unused(crd: &Value, name: &str, version: &Value) -> bool {
     let stored: Vec<&str> = stored::versions(crd).collect();
     !is(version, "served") && !is(version, "storage") && !stored.is_empty() && !stored.contains(&name)
 }
 
-/// The value of a flag of a version: `served`, `storage`.
+/// Returns a flag of a version: `served` or `storage`.
 fn is(version: &Value, key: &str) -> bool {
     version.get(key).and_then(Value::as_bool).unwrap_or(false)
 }
@@ -102,7 +102,7 @@ fn is_v1(crd: &Value) -> bool {
     crd.get("apiVersion").and_then(Value::as_str) == Some("apiextensions.k8s.io/v1")
 }
 
-/// The versions of a CRD by name.
+/// Returns the versions of a CRD by name.
 fn versions(crd: &Value) -> BTreeMap<&str, &Value> {
     crd.pointer("/spec/versions")
         .and_then(Value::as_array)
@@ -142,7 +142,7 @@ fn scope(old: &Value, new: &Value, out: &mut Vec<Finding>) {
 fn same_version(name: &str, old: &Value, new: &Value, ours: bool, out: &mut Vec<Finding>) {
     let (old, new) = (flatten::flatten(schema(old)), flatten::flatten(schema(new)));
     for (path, node) in old.iter().filter(|(path, _)| !new.contains_key(*path)) {
-        if ours && (is_judged_above(node, &old, &new) || is_kept(node, &old, &new)) {
+        if ours && (is_compared_with_ancestor(node, &old, &new) || is_kept(node, &old, &new)) {
             continue;
         }
         out.push(crd_wide(
@@ -153,8 +153,12 @@ fn same_version(name: &str, old: &Value, new: &Value, ours: bool, out: &mut Vec<
     out.extend(differences(name, &old, &new, ours.then_some(Effect::Looser)));
 }
 
-/// Returns true if the field that this one only restricts still exists, so that the change is judged there.
-fn is_judged_above(node: &flatten::Node<'_>, old: &flatten::Fields<'_>, new: &flatten::Fields<'_>) -> bool {
+/// Returns true if the field that this one only restricts still exists: the comparison of that field covers this one.
+fn is_compared_with_ancestor(
+    node: &flatten::Node<'_>,
+    old: &flatten::Fields<'_>,
+    new: &flatten::Fields<'_>,
+) -> bool {
     let mut node = node;
     while let Some(above) = node.above.as_deref().filter(|_| node.in_logic) {
         match old.get(above) {
@@ -182,7 +186,7 @@ fn is_kept(node: &flatten::Node<'_>, old: &flatten::Fields<'_>, new: &flatten::F
 }
 
 /// Applies the rules to each field of `old`; a removed field is compared with an empty schema. With `passing`, changes
-/// up to that effect are omitted, and fields that only restrict are judged with the field that contains them.
+/// up to that effect are omitted, and a schema that only restricts is compared with the field that contains it.
 fn differences(
     head: &str,
     old: &flatten::Fields<'_>,
@@ -191,7 +195,7 @@ fn differences(
 ) -> BTreeSet<Finding> {
     let mut out = BTreeSet::new();
     for (path, before) in old {
-        if passing.is_some() && is_judged_above(before, old, new) {
+        if passing.is_some() && is_compared_with_ancestor(before, old, new) {
             continue;
         }
         let gone = flatten::Node {
@@ -214,8 +218,7 @@ fn differences(
     out
 }
 
-/// Versions served together are views of the same objects. What the old CRD did wrong already is not
-/// the fault of the upgrade.
+/// Compares the versions served together: all are views of the same objects. Omits findings that the old CRD has too.
 fn served_pairs(
     old: &BTreeMap<&str, &Value>,
     new: &BTreeMap<&str, &Value>,

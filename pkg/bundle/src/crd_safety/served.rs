@@ -1,8 +1,7 @@
-//! Versions that the cluster serves and a new CRD does not: whoever uses one is cut off.
+//! Versions that the cluster serves and a new CRD does not: clients of such a version fail after the upgrade.
 //!
-//! Schemas do not tell whether somebody does. The evidence is `status.storedVersions` and the field managers of the
-//! stored objects; reading those is up to the caller, who hands them in as [`Uses`]. Upstream lets every such version
-//! go.
+//! Schemas do not show if a version has clients. `status.storedVersions` and the field managers of the stored objects
+//! do; the caller reads them and passes them as [`VersionUses`]. Upstream allows the removal of every such version.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +12,9 @@ use super::{Finding, crd_wide, is, is_v1, stored, version_order, versions};
 /// Name of the rule.
 pub const SERVED_REMOVAL: &str = "servedVersionRemoval";
 
-/// Versions that are served now and will not be.
+/// Versions that the cluster serves now and the new CRD does not.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unserved {
+pub struct UnservedVersions {
     /// Group of the kind.
     pub group: String,
     /// Name of the kind in the API.
@@ -28,14 +27,14 @@ pub struct Unserved {
     versions: BTreeMap<String, bool>,
 }
 
-/// The metadata of stored objects, as far as it shows through which versions they were written.
+/// Versions through which stored objects were written, from their metadata.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Uses {
-    /// Objects that were looked at.
+pub struct VersionUses {
+    /// Number of objects examined.
     pub objects: u64,
-    /// True if there are objects that were not looked at.
+    /// True if some objects were not examined.
     pub partial: bool,
-    /// A write through each version, by version.
+    /// One write through each version, by version.
     pub writers: BTreeMap<String, Writer>,
 }
 
@@ -48,18 +47,18 @@ pub struct Writer {
     pub manager: String,
 }
 
-/// The verdict on versions that will no longer be served.
+/// Result of the check of versions that will no longer be served.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Served {
+pub struct ServedVerdict {
     /// Versions that are in use.
     pub findings: Vec<Finding>,
     /// Versions without evidence of use, each as one phrase.
     pub warnings: Vec<String>,
 }
 
-/// The versions that `old` serves and `new` does not; `None` if there are none. A version that `new` lacks and objects
-/// may be stored in is left out: the rule `storedVersionRemoval` refuses it.
-pub fn unserved(old: &Value, new: &Value) -> Option<Unserved> {
+/// Returns the versions that `old` serves and `new` does not; `None` if there are none. Leaves out versions that `new`
+/// lacks and in which objects may be stored: the rule `storedVersionRemoval` refuses them.
+pub fn unserved_versions(old: &Value, new: &Value) -> Option<UnservedVersions> {
     if !is_v1(old) || !is_v1(new) {
         return None;
     }
@@ -83,7 +82,7 @@ pub fn unserved(old: &Value, new: &Value) -> Option<Unserved> {
     let storage = now.iter().find(|(_, version)| is(version, "storage"));
     let read = storage.map(|(name, _)| name).or_else(|| stays().next());
     let read = read.or_else(|| now.keys().next())?;
-    (!dropped.is_empty()).then(|| Unserved {
+    (!dropped.is_empty()).then(|| UnservedVersions {
         group: text("/spec/group").to_owned(),
         plural: text("/spec/names/plural").to_owned(),
         read: (*read).to_owned(),
@@ -94,8 +93,8 @@ pub fn unserved(old: &Value, new: &Value) -> Option<Unserved> {
     })
 }
 
-impl Unserved {
-    /// The names of the versions.
+impl UnservedVersions {
+    /// Returns the names of the versions.
     pub fn versions(&self) -> impl Iterator<Item = &str> {
         self.versions.keys().map(String::as_str)
     }
@@ -106,16 +105,16 @@ impl Unserved {
         self.versions().map(presumed).collect()
     }
 
-    /// True if there is evidence for every version, so that looking further changes nothing.
-    pub fn all_used(&self, uses: &Uses) -> bool {
+    /// Returns true if there is evidence for every version, so that the search can stop.
+    pub fn all_used(&self, uses: &VersionUses) -> bool {
         self.versions
             .iter()
             .all(|(version, stored)| evidence(version, *stored, uses).is_some())
     }
 
-    /// Refuses the versions that are in use, and warns of the others.
-    pub fn judge(&self, uses: &Uses) -> Served {
-        let mut out = Served::default();
+    /// Refuses the versions that are in use and warns of the others.
+    pub fn evaluate(&self, uses: &VersionUses) -> ServedVerdict {
+        let mut out = ServedVerdict::default();
         for (version, stored) in &self.versions {
             let head = head(version);
             let Some(evidence) = evidence(version, *stored, uses) else {
@@ -127,15 +126,15 @@ impl Unserved {
                 out.warnings.push(format!("{head}; {looked}"));
                 continue;
             };
-            let stays = self.stays.as_deref().unwrap_or("a version that stays");
+            let stays = self.stays.as_deref().unwrap_or("a version that stays served");
             let message = match evidence {
                 Evidence::Written(Writer { object, manager }) => format!(
-                    "{head}, but \"{manager}\" wrote {object} through it: move such clients to {stays} and take their entries \
-                     of {version} out of metadata.managedFields, or accept this with a waiver"
+                    "{head}, but \"{manager}\" wrote {object} through it: move such clients to {stays} and remove their \
+                     entries of {version} from metadata.managedFields, or accept this with a waiver"
                 ),
                 Evidence::Stored => format!(
-                    "{head}, but objects may be stored in it (status.storedVersions): store them in {stays} and take {version} \
-                     off that list, or accept this with a waiver"
+                    "{head}, but objects may be stored in it (status.storedVersions): store them in {stays} and remove \
+                     {version} from that list, or accept this with a waiver"
                 ),
             };
             out.findings.push(crd_wide(SERVED_REMOVAL, message));
@@ -143,10 +142,10 @@ impl Unserved {
         out
     }
 
-    /// Warns of all versions, because nobody could look for their use.
-    pub fn unchecked(&self, why: &str) -> Served {
+    /// Warns of all versions, because their use could not be checked.
+    pub fn unchecked(&self, why: &str) -> ServedVerdict {
         let warning = |version| format!("{}; its use was not checked: {why}", head(version));
-        Served {
+        ServedVerdict {
             findings: Vec::new(),
             warnings: self.versions().map(warning).collect(),
         }
@@ -157,13 +156,13 @@ fn head(version: &str) -> String {
     format!("version {version} is no longer served")
 }
 
-/// The sign that a version is used.
+/// Evidence that a version is used.
 enum Evidence<'a> {
     Written(&'a Writer),
     Stored,
 }
 
-fn evidence<'a>(version: &str, stored: bool, uses: &'a Uses) -> Option<Evidence<'a>> {
+fn evidence<'a>(version: &str, stored: bool, uses: &'a VersionUses) -> Option<Evidence<'a>> {
     let written = uses.writers.get(version).map(Evidence::Written);
     written.or_else(|| (stored && uses.objects > 0).then_some(Evidence::Stored))
 }
@@ -172,7 +171,7 @@ fn evidence<'a>(version: &str, stored: bool, uses: &'a Uses) -> Option<Evidence<
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{SERVED_REMOVAL, Served, Unserved, Uses, Writer, unserved};
+    use super::{SERVED_REMOVAL, ServedVerdict, UnservedVersions, VersionUses, Writer, unserved_versions};
     use crate::crd_safety::{Rules, Waiver, check, waive};
 
     /// Versions by name, served, storage.
@@ -190,27 +189,27 @@ mod tests {
         crd(&[("v1alpha1", true, false), ("v1", true, true)], &["v1"])
     }
 
-    fn written(version: &str) -> Uses {
+    fn written(version: &str) -> VersionUses {
         let writer = Writer {
             object: "default/one".to_owned(),
             manager: "kubectl".to_owned(),
         };
-        Uses {
+        VersionUses {
             objects: 3,
             partial: false,
             writers: [(version.to_owned(), writer)].into(),
         }
     }
 
-    fn objects(objects: u64) -> Uses {
-        Uses {
+    fn objects(objects: u64) -> VersionUses {
+        VersionUses {
             objects,
-            ..Uses::default()
+            ..VersionUses::default()
         }
     }
 
-    fn judged(old: &Value, new: &Value, uses: &Uses) -> (Vec<String>, Vec<String>) {
-        let Served { findings, warnings } = unserved(old, new).unwrap().judge(uses);
+    fn judged(old: &Value, new: &Value, uses: &VersionUses) -> (Vec<String>, Vec<String>) {
+        let ServedVerdict { findings, warnings } = unserved_versions(old, new).unwrap().evaluate(uses);
         (findings.iter().map(ToString::to_string).collect(), warnings)
     }
 
@@ -226,7 +225,7 @@ mod tests {
                 findings,
                 [
                     "servedVersionRemoval: version v1alpha1 is no longer served, but \"kubectl\" wrote default/one through it: \
-                     move such clients to v1 and take their entries of v1alpha1 out of metadata.managedFields, or accept this \
+                     move such clients to v1 and remove their entries of v1alpha1 from metadata.managedFields, or accept this \
                      with a waiver"
                 ]
             );
@@ -241,7 +240,7 @@ mod tests {
         for uses in [objects(0), objects(7), written("v1")] {
             assert_eq!(judged(&both(), &new, &uses), (vec![], vec![warning.to_owned()]));
         }
-        let partial = Uses {
+        let partial = VersionUses {
             partial: true,
             ..objects(500)
         };
@@ -251,7 +250,7 @@ mod tests {
             warnings[0].ends_with("; the first 500 objects show no use of it"),
             "{warnings:?}"
         );
-        let unchecked = unserved(&both(), &new).unwrap().unchecked("forbidden");
+        let unchecked = unserved_versions(&both(), &new).unwrap().unchecked("forbidden");
         assert_eq!(unchecked.findings, []);
         assert_eq!(
             unchecked.warnings,
@@ -281,7 +280,7 @@ mod tests {
         assert_eq!((findings.len(), warnings.len()), (0, 1));
         // Another rule rejects that.
         let gone = crd(&[("v1", true, true)], &[]);
-        assert_eq!(unserved(&old, &gone), None);
+        assert_eq!(unserved_versions(&old, &gone), None);
         assert_eq!(check(&old, &gone, Rules::Ours)[0].rule, "storedVersionRemoval");
     }
 
@@ -289,14 +288,19 @@ mod tests {
     fn versions_that_are_not_served_now_or_stay_are_nobodys_loss() {
         let unserved_before = crd(&[("v1alpha1", false, false), ("v1", true, true)], &["v1"]);
         let new = crd(&[("v1", true, true), ("v2", true, false)], &[]);
-        assert_eq!(unserved(&unserved_before, &new), None);
-        assert_eq!(unserved(&both(), &both()), None);
-        assert_eq!(unserved(&both(), &json!({"spec": {"versions": []}})), None);
+        assert_eq!(unserved_versions(&unserved_before, &new), None);
+        assert_eq!(unserved_versions(&both(), &both()), None);
+        assert_eq!(
+            unserved_versions(&both(), &json!({"spec": {"versions": []}})),
+            None
+        );
     }
 
     #[test]
     fn objects_are_read_in_a_version_that_is_served_now() {
-        let read = |old: &Value, new: &Value| unserved(old, new).map(|unserved: Unserved| unserved.read);
+        let read = |old: &Value, new: &Value| {
+            unserved_versions(old, new).map(|unserved: UnservedVersions| unserved.read)
+        };
         let new = crd(&[("v2", true, true)], &[]);
         assert_eq!(read(&both(), &new).as_deref(), Some("v1"));
         let hidden = crd(
@@ -308,7 +312,7 @@ mod tests {
 
     #[test]
     fn a_waiver_covers_every_version() {
-        let unserved = unserved(&both(), &crd(&[], &[])).unwrap();
+        let unserved = unserved_versions(&both(), &crd(&[], &[])).unwrap();
         let waiver = Waiver {
             rule: SERVED_REMOVAL.to_owned(),
             path: String::new(),

@@ -1,17 +1,17 @@
-//! Stored versions that a new CRD lacks, and the way to get rid of them.
+//! Stored versions that a new CRD lacks, and the steps to migrate their objects.
 
 use olm_text::object::{metadata_name, text};
 use serde_json::{Value, json};
 
 use super::{Finding, crd_wide, is, versions as versions_of};
 
-/// The versions in which objects may be stored, as the status of a CRD names them.
+/// Returns the versions in which objects may be stored, from the status of a CRD.
 pub(super) fn versions(crd: &Value) -> impl Iterator<Item = &str> {
     let listed = crd.pointer("/status/storedVersions").and_then(Value::as_array);
     listed.into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// Stored versions of `old` that are no versions of `new`.
+/// Returns the stored versions of `old` that `new` lacks.
 fn removed<'a>(old: &'a Value, new: &Value) -> Vec<&'a str> {
     let present = versions_of(new);
     versions(old)
@@ -19,14 +19,15 @@ fn removed<'a>(old: &'a Value, new: &Value) -> Vec<&'a str> {
         .collect()
 }
 
-/// Objects may still be stored in a version that is gone.
+/// Returns the finding if objects may be stored in a removed version.
 pub(super) fn finding(old: &Value, new: &Value) -> Option<Finding> {
     let removed = removed(old, new);
     let message = format!("stored versions removed : [{}]", removed.join(" "));
     (!removed.is_empty()).then(|| crd_wide("storedVersionRemoval", message))
 }
 
-/// The steps that lead to an upgrade from `old` to `new` that removes no stored version; `None` if it removes none.
+/// Returns the steps that lead to an upgrade from `old` to `new` that removes no stored version; `None` if it removes
+/// none.
 ///
 /// The API server stores an object that is written again in the storage version, even if nothing else changes. It never
 /// shortens `status.storedVersions` by itself.
@@ -52,9 +53,9 @@ pub fn migration(old: &Value, new: &Value) -> Option<String> {
     let left: Vec<&str> = versions(old).filter(|name| !removed.contains(name)).collect();
     let patch = json!({"status": {"storedVersions": left}});
     Some(format!(
-        "Objects may be stored in {named}. 1. Store all in {storage}: \
+        "Objects may be stored in {named}. 1. Store all objects in {storage}: \
          `kubectl get {plural}.{read}.{group} -A -o json | kubectl replace -f -`. \
-         2. Take {named} off the list: `kubectl patch crd {crd} --subresource=status --type=merge -p '{patch}'`. \
+         2. Remove {named} from status.storedVersions: `kubectl patch crd {crd} --subresource=status --type=merge -p '{patch}'`. \
          3. The upgrade continues automatically within two minutes"
     ))
 }
@@ -84,16 +85,16 @@ mod tests {
         );
         assert_eq!(
             migration(&old, &new).unwrap(),
-            "Objects may be stored in v1alpha1. 1. Store all in v1: \
+            "Objects may be stored in v1alpha1. 1. Store all objects in v1: \
              `kubectl get tests.v1.example.com -A -o json | kubectl replace -f -`. \
-             2. Take v1alpha1 off the list: `kubectl patch crd tests.example.com --subresource=status --type=merge \
+             2. Remove v1alpha1 from status.storedVersions: `kubectl patch crd tests.example.com --subresource=status --type=merge \
              -p '{\"status\":{\"storedVersions\":[\"v1\"]}}'`. 3. The upgrade continues automatically within two minutes"
         );
         // The storage version need not be served.
         let old = crd(&[("v1", false, true), ("v2", true, false)], &["v0", "v1"]);
         let text = migration(&old, &new).unwrap();
         assert!(
-            text.contains("Store all in v1: `kubectl get tests.v2.example.com -A"),
+            text.contains("Store all objects in v1: `kubectl get tests.v2.example.com -A"),
             "{text}"
         );
     }

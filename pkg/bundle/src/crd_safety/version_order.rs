@@ -1,8 +1,8 @@
-//! The order of API versions: alpha before beta before stable, then by number.
+//! Order of API versions: alpha before beta before stable, then by number.
 
 use std::cmp::Ordering;
 
-/// Compares two version names, the less mature first. Names that are no API versions come before all.
+/// Compares two version names, the less mature first. Other names come first.
 pub(super) fn compare(left: &str, right: &str) -> Ordering {
     match (parse(left), parse(right)) {
         (Some(left), Some(right)) => left.cmp(&right),
@@ -13,7 +13,7 @@ pub(super) fn compare(left: &str, right: &str) -> Ordering {
     }
 }
 
-/// Maturity, major number, minor number.
+/// Parses maturity, major number and minor number.
 fn parse(name: &str) -> Option<(u8, u64, u64)> {
     let rest = name.strip_prefix('v')?;
     let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());

@@ -1,8 +1,8 @@
-//! Findings that somebody has accepted: one rule at one place each.
+//! Accepted findings: one rule at one path each.
 
 use super::Finding;
 
-/// The rule for fields that are gone.
+/// The rule for removed fields.
 const REMOVAL: &str = "existingFieldRemoval";
 
 /// Accepted finding.
@@ -10,12 +10,12 @@ const REMOVAL: &str = "existingFieldRemoval";
 pub struct Waiver {
     /// The rule's name, as in [`Finding::rule`].
     pub rule: String,
-    /// The field without its version (`^.spec.size`); empty where a rule concerns the whole CRD.
+    /// The field without its version (`^.spec.size`); empty if the rule concerns the whole CRD.
     pub path: String,
 }
 
 impl Waiver {
-    /// The waiver that accepts one finding.
+    /// Returns the waiver that accepts one finding.
     pub fn of(finding: &Finding) -> Self {
         Self {
             rule: finding.rule.clone(),
@@ -23,7 +23,7 @@ impl Waiver {
         }
     }
 
-    /// Reports whether the waiver accepts `finding`, provided that its object is found at all.
+    /// Returns true if the waiver accepts `finding`.
     pub fn covers(&self, finding: &Finding) -> bool {
         let field = field(finding);
         if self.rule == REMOVAL {
@@ -37,10 +37,9 @@ impl Waiver {
     }
 }
 
-/// Takes away what is waived. Returns what is left, and for every waiver whether it met anything.
+/// Removes the waived findings. Returns the rest, and for every waiver true if it matched a finding.
 ///
-/// A waiver for the removal of a field counts only where the field is gone indeed: one that has merely changed is
-/// not covered by it.
+/// A waiver for the removal of a field applies only to a removed field, not to a changed one.
 pub fn waive(findings: Vec<Finding>, waivers: &[Waiver]) -> (Vec<Finding>, Vec<bool>) {
     let is_real = |waiver: &Waiver| {
         waiver.rule != REMOVAL
@@ -66,7 +65,7 @@ pub fn waive(findings: Vec<Finding>, waivers: &[Waiver]) -> (Vec<Finding>, Vec<b
     (left, met)
 }
 
-/// The field that a finding is about, without its version; empty for the whole CRD.
+/// Returns the field of a finding without its version; empty for the whole CRD.
 fn field(finding: &Finding) -> &str {
     if let Some((_, field)) = finding.path.split_once(": ") {
         return field;

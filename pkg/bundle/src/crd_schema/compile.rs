@@ -1,22 +1,22 @@
-//! An `openAPIV3Schema` → a tree that can be held against values.
+//! Compilation of an `openAPIV3Schema` to a tree that checks values.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
 use super::format::Format;
-use super::node::{Additional, List, Node, Pattern};
+use super::node::{Additional, ListType, Node, Pattern};
 use super::number::Bound;
 use super::value_type::Type;
-use super::{Unknown, rules};
+use super::{UndecidedChecks, rules};
 
-/// Deepest schema that is read; Kubernetes' own limits keep real ones far below.
+/// Maximum nesting of a schema; Kubernetes' own limits are far below.
 const DEPTH: usize = 200;
-/// Most memory of one compiled pattern, in bytes.
+/// Maximum memory of a compiled pattern, in bytes.
 const PATTERN_BYTES: usize = 1 << 20;
 
 /// The schema of a whole resource.
-pub(super) fn root(schema: &Value, unknown: &mut Unknown) -> Node {
+pub(super) fn root(schema: &Value, unknown: &mut UndecidedChecks) -> Node {
     let mut node = Compiler {
         unknown,
         path: String::new(),
@@ -27,7 +27,7 @@ pub(super) fn root(schema: &Value, unknown: &mut Unknown) -> Node {
 }
 
 struct Compiler<'a> {
-    unknown: &'a mut Unknown,
+    unknown: &'a mut UndecidedChecks,
     path: String,
 }
 
@@ -43,16 +43,16 @@ impl Compiler<'_> {
         out
     }
 
-    fn unsure(&mut self, why: &str) {
+    fn undecided(&mut self, why: &str) {
         self.unknown.add(&self.path, why);
     }
 
-    /// `in_logic`: below `allOf` and its like, where there is no structure, only conditions.
+    /// Compiles one schema. `in_logic` is true below `allOf`, `anyOf`, `oneOf` and `not`, whose schemas only restrict.
     fn node(&mut self, schema: &Value, depth: usize, in_logic: bool) -> Node {
         let empty = Map::new();
         let map = schema.as_object().unwrap_or(&empty);
         if depth > DEPTH {
-            self.unsure("the schema is nested too deeply to be looked at");
+            self.undecided("the schema is nested too deeply to be checked");
             return Node::default();
         }
         let flag = |key: &str| map.get(key).and_then(Value::as_bool).unwrap_or(false);
@@ -80,11 +80,11 @@ impl Compiler<'_> {
         let additional = match map.get("additionalProperties") {
             Some(schema @ Value::Object(_)) => {
                 let node = self.within("[]", |inner| inner.node(schema, depth + 1, in_logic));
-                Additional::Of(Box::new(node))
+                Additional::Schema(Box::new(node))
             }
             Some(Value::Bool(true)) => Additional::Any,
             Some(Value::Bool(false)) => Additional::Forbidden,
-            _ => Additional::Unsaid,
+            _ => Additional::Unspecified,
         };
         let mut all = |key: &str| -> Vec<Node> {
             let schemas = map.get(key).and_then(Value::as_array);
@@ -121,9 +121,9 @@ impl Compiler<'_> {
             additional,
             items,
             list: match word("x-kubernetes-list-type") {
-                Some("set") => List::Set,
-                Some("map") => List::Map(texts(map, "x-kubernetes-list-map-keys")),
-                _ => List::Atomic,
+                Some("set") => ListType::Set,
+                Some("map") => ListType::Map(texts(map, "x-kubernetes-list-map-keys")),
+                _ => ListType::Atomic,
             },
             all_of,
             any_of,
@@ -132,7 +132,7 @@ impl Compiler<'_> {
             ..Node::default()
         };
         self.rules(map, in_logic, &mut node);
-        node.notice();
+        node.set_flags();
         node
     }
 
@@ -142,7 +142,7 @@ impl Compiler<'_> {
             .build()
             .ok();
         if regex.is_none() {
-            self.unsure(&format!("pattern {source:?} does not read here"));
+            self.undecided(&format!("pattern {source:?} cannot be compiled"));
         }
         Pattern {
             source: source.to_owned(),
@@ -154,12 +154,12 @@ impl Compiler<'_> {
         for rule in list(map, "x-kubernetes-validations") {
             if in_logic {
                 let text = rule.get("rule").and_then(Value::as_str).unwrap_or_default();
-                self.unsure(&format!("rule {text:?} stands below allOf, anyOf, oneOf or not"));
+                self.undecided(&format!("rule {text:?} is below allOf, anyOf, oneOf or not"));
                 continue;
             }
             match rules::compile(rule, node) {
                 Ok(rule) => node.rules.extend(rule),
-                Err(why) => self.unsure(&why),
+                Err(why) => self.undecided(&why),
             }
         }
     }

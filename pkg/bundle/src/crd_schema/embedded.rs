@@ -1,11 +1,11 @@
-//! Resources inside of resources: they say what they are.
+//! Checks of embedded resources: each names its own version and kind.
 
 use serde_json::{Map, Value};
 
 use super::node::Node;
-use super::{Findings, Step};
+use super::{Findings, PathSegment};
 
-/// Checks all embedded resources of the resource `value`. Its own version and kind are the API server's affair.
+/// Checks all embedded resources of the resource `value`. The API server checks the version and kind of `value` itself.
 pub(super) fn check(node: &Node, value: &Value, out: &mut Findings) {
     below(node, value, out);
 }
@@ -25,9 +25,9 @@ fn below(node: &Node, value: &Value, out: &mut Findings) {
                     continue;
                 };
                 let step = if node.properties.contains_key(name) {
-                    Step::Field(name)
+                    PathSegment::Field(name)
                 } else {
-                    Step::Key(name)
+                    PathSegment::Key(name)
                 };
                 out.within(&step, |out| walk(known, value, out));
             }
@@ -37,7 +37,7 @@ fn below(node: &Node, value: &Value, out: &mut Findings) {
                 return;
             };
             for (at, item) in items.iter().enumerate() {
-                out.within(&Step::Index(at), |out| walk(known, item, out));
+                out.within(&PathSegment::Index(at), |out| walk(known, item, out));
             }
         }
         _ => {}
@@ -46,10 +46,10 @@ fn below(node: &Node, value: &Value, out: &mut Findings) {
 
 fn resource(map: &Map<String, Value>, out: &mut Findings) {
     let mut word = |name: &str, fits: &dyn Fn(&str) -> bool| {
-        out.within(&Step::Field(name), |out| match map.get(name) {
+        out.within(&PathSegment::Field(name), |out| match map.get(name) {
             None => out.fault("is required"),
             Some(Value::String(text)) if fits(text) => {}
-            Some(_) => out.fault("is none that a resource can have"),
+            Some(_) => out.fault("is not valid for a resource"),
         });
     };
     word("apiVersion", &|text| {
@@ -57,7 +57,9 @@ fn resource(map: &Map<String, Value>, out: &mut Findings) {
     });
     word("kind", &is_kind);
     if map.get("metadata").is_some_and(|metadata| !metadata.is_object()) {
-        out.within(&Step::Field("metadata"), |out| out.fault("is no object"));
+        out.within(&PathSegment::Field("metadata"), |out| {
+            out.fault("is not an object");
+        });
     }
 }
 

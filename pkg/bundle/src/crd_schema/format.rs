@@ -1,9 +1,9 @@
-//! Formats: what a text or a number has to look like.
+//! Formats of texts and numbers.
 //!
-//! A format that no API server knows means nothing. Those that it checks with a parser of its own are decided only where
-//! there can be no doubt.
+//! A format that the API server does not know has no effect. A format that the API server checks with a parser of its
+//! own is decided only if the result is certain.
 
-use super::number::Num;
+use super::number::Number;
 use super::value_type::Type;
 
 /// A format that the API server checks.
@@ -30,11 +30,11 @@ pub(super) enum Format {
     Other(&'static str),
 }
 
-/// Formats that are known to the API server and not to us.
-const OTHERS: [&str; 5] = ["isbn", "isbn10", "isbn13", "creditcard", "rgbcolor"];
+/// Formats that the API server checks and this module does not.
+const UNCHECKED: [&str; 5] = ["isbn", "isbn10", "isbn13", "creditcard", "rgbcolor"];
 
 impl Format {
-    /// The format of a name, for values of a type; none where it means nothing there.
+    /// Returns the format of a name for values of a type; none if it has no effect on the type.
     pub(super) fn of(name: &str, kind: Option<Type>) -> Option<Self> {
         match kind {
             Some(Type::Integer) => match name {
@@ -68,7 +68,7 @@ impl Format {
             "email" => Self::Email,
             "uri" => Self::Uri,
             _ => {
-                return OTHERS
+                return UNCHECKED
                     .iter()
                     .find(|other| **other == name)
                     .copied()
@@ -100,15 +100,17 @@ impl Format {
         }
     }
 
-    /// Returns true if CEL rules see values of this format as more than texts.
+    /// Returns true if CEL rules see values of this format as another type than text.
     pub(super) fn is_special_to_rules(self) -> bool {
         matches!(self, Self::Date | Self::DateTime | Self::Duration | Self::Byte)
     }
 
-    pub(super) fn admits_number(self, number: Num) -> bool {
+    pub(super) fn admits_number(self, number: Number) -> bool {
         match (self, number) {
-            (Self::Int32, Num::Whole(whole)) => i32::try_from(whole).is_ok(),
-            (Self::Int32, Num::Float(float)) => (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&float),
+            (Self::Int32, Number::Integer(whole)) => i32::try_from(whole).is_ok(),
+            (Self::Int32, Number::Float(float)) => {
+                (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&float)
+            }
             _ => true,
         }
     }
@@ -144,7 +146,7 @@ fn is_hex(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Two or four digits as a number.
+/// Parses two or four digits.
 fn digits(bytes: &[u8]) -> Option<u32> {
     let text = std::str::from_utf8(bytes).ok()?;
     bytes.iter().all(u8::is_ascii_digit).then(|| text.parse().ok())?
@@ -172,7 +174,7 @@ fn date(bytes: &[u8]) -> bool {
     (1..=last).contains(&day)
 }
 
-/// RFC 3339 in its plain form; anything else is left to the API server, but for what has no date in front.
+/// Accepts RFC 3339 in its plain form and rejects texts without a date in front; other forms are undecided.
 fn date_time(text: &str) -> Option<bool> {
     let bytes = text.as_bytes();
     if bytes.is_empty() {
@@ -214,7 +216,7 @@ fn date_time(text: &str) -> Option<bool> {
     }
 }
 
-/// Go's form (`1h30m`), or numbers each followed by the name of a unit.
+/// Accepts Go's form (`1h30m`), and numbers with the names of units.
 fn duration(text: &str) -> Option<bool> {
     const UNITS: [&str; 9] = ["ns", "us", "µs", "ms", "s", "m", "h", "d", "w"];
     let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -229,7 +231,7 @@ fn duration(text: &str) -> Option<bool> {
         let (count, tail) = rest.split_at_checked(number)?;
         let end = tail.find(|c: char| c.is_ascii_digit()).unwrap_or(tail.len());
         let (unit, next) = tail.split_at_checked(end)?;
-        // Long numbers may not fit, and other names are left to the API server.
+        // Long numbers may overflow; other units are undecided.
         if !(1..=6).contains(&count.len()) || count.starts_with('.') || count.matches('.').count() > 1 {
             return None;
         }
@@ -241,7 +243,7 @@ fn duration(text: &str) -> Option<bool> {
     Some(true)
 }
 
-/// Padded base64 of the usual alphabet.
+/// Accepts padded base64 of the standard alphabet.
 fn base64(text: &str) -> bool {
     let body = text.trim_end_matches('=');
     let padding = text.len() - body.len();
@@ -275,7 +277,7 @@ fn uuid(text: &str, version: Option<u8>) -> bool {
     rest.is_empty() && fits && parts.iter().all(|part| is_hex(part))
 }
 
-/// The API server also takes leading zeros, and addresses of the other kind in some forms.
+/// Leaves leading zeros, and IPv6 addresses with dots, undecided: the API server accepts some of them.
 fn ip(text: &str, four: bool) -> Option<bool> {
     match text.parse::<std::net::IpAddr>() {
         Ok(std::net::IpAddr::V4(_)) => Some(four),
@@ -308,7 +310,7 @@ fn cidr(text: &str) -> Option<bool> {
     }
 }
 
-/// Six octets; longer and other forms are left to the API server.
+/// Accepts six octets; longer and other forms are undecided.
 fn mac(text: &str) -> Option<bool> {
     let parts: Vec<&str> = text.split([':', '-']).collect();
     if !text.contains([':', '-', '.']) {
@@ -327,7 +329,7 @@ fn ssn(text: &str) -> bool {
         })
 }
 
-/// Labels of letters, digits and inner dashes, the last one of letters; a few more forms are left to the API server.
+/// Accepts labels of letters, digits and inner dashes, the last one of letters; a few more forms are undecided.
 fn hostname(text: &str) -> Option<bool> {
     if text.is_empty()
         || text.len() > 255
@@ -363,7 +365,7 @@ fn email(text: &str) -> Option<bool> {
     (is_plain(local) && is_plain(domain)).then_some(true)
 }
 
-/// Absolute addresses and paths in plain characters; what has neither a scheme nor a slash in front is none.
+/// Accepts absolute URIs and paths of plain characters; rejects texts with neither a scheme nor a leading slash.
 fn uri(text: &str) -> Option<bool> {
     if text.is_empty() {
         return Some(false);

@@ -1,20 +1,20 @@
-//! Validation of an object against a version of a CRD, with the API server's verdict on a write.
+//! Validation of an object against a version of a CRD, like the API server on a write.
 //!
 //! A schema is compiled once ([`Schema::compile`]) and applied to many objects ([`Schema::check`]). Like the API
 //! server, it first drops unknown fields and meaningless nulls and fills in defaults; then it checks types, bounds,
 //! patterns, formats, `allOf` and the like, lists as sets and maps, embedded resources, and the CEL rules of
 //! `x-kubernetes-validations`.
 //!
-//! A verdict has three values: valid, invalid, and unknown. A format, pattern or rule that the libraries cannot decide
-//! is named in [`Verdict::unknown`] and counts neither as fulfilled nor as broken.
+//! A verdict has three values: valid, invalid and unknown. [`Verdict::unknown`] names every format, pattern or rule
+//! that the libraries cannot decide. Such a check neither passes nor fails.
 //!
-//! Two things are left out: rules about a change (`oldSelf`), since nothing changes; and the API server's ratcheting,
-//! which admits an update of an invalid object as long as the invalid field stays the same.
+//! Two features of the API server are left out: transition rules (`oldSelf`), because nothing changes; and ratcheting,
+//! which admits an update of an invalid object while the invalid field stays the same.
 
 mod compile;
+mod constraints;
 mod embedded;
 mod format;
-mod judge;
 mod node;
 mod number;
 mod prepare;
@@ -32,12 +32,12 @@ use node::Node;
 
 pub use targets::{Plan, Target, plan};
 
-/// Most faults of one object that are named.
+/// Maximum number of reported faults of an object.
 const FAULTS: usize = 32;
-/// Most things that are named as not known.
+/// Maximum number of reported undecided checks.
 const UNKNOWN: usize = 64;
 
-/// The schema of one version, ready to be held against objects.
+/// Compiled schema of one version.
 #[derive(Debug)]
 pub struct Schema {
     root: Node,
@@ -62,7 +62,7 @@ impl std::fmt::Display for Fault {
     }
 }
 
-/// The answer on one object.
+/// Result of the validation of one object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     /// The first 32 defects.
@@ -72,9 +72,9 @@ pub struct Verdict {
 }
 
 impl Schema {
-    /// Reads the `openAPIV3Schema` of a version. What cannot be understood in it is named by [`Schema::unknown`].
+    /// Compiles the `openAPIV3Schema` of a version. [`Schema::unknown`] names the parts that cannot be compiled.
     pub fn compile(schema: &Value) -> Self {
-        let mut unknown = Unknown::default();
+        let mut unknown = UndecidedChecks::default();
         let root = compile::root(schema, &mut unknown);
         Self {
             root,
@@ -87,11 +87,11 @@ impl Schema {
         &self.unknown
     }
 
-    /// Judges an object as it would be when it is written in this version.
+    /// Validates an object as if it were written in this version.
     pub fn check(&self, mut object: Value) -> Verdict {
         prepare::prepare(&mut object, &self.root);
         let mut findings = Findings::default();
-        judge::judge(&self.root, &object, &mut findings);
+        constraints::check(&self.root, &object, &mut findings);
         unique::check(&self.root, &object, &mut findings);
         embedded::check(&self.root, &object, &mut findings);
         // The API server skips the rules of an object whose fields have wrong types.
@@ -105,12 +105,12 @@ impl Schema {
     }
 }
 
-/// Findings so far, and the current path.
+/// Findings so far, with the path of the current value.
 #[derive(Debug, Default)]
 struct Findings {
     faults: Vec<Fault>,
-    unknown: Unknown,
-    /// The way to the value that is being judged.
+    unknown: UndecidedChecks,
+    /// Path of the current value.
     path: String,
 }
 
@@ -124,14 +124,14 @@ impl Findings {
         }
     }
 
-    /// Notes that something cannot be decided here.
-    fn unsure(&mut self, why: &str) {
+    /// Records an undecided check.
+    fn undecided(&mut self, why: &str) {
         let place = place(&self.path);
         self.unknown.add(&place, why);
     }
 
-    /// Judges something at the same place on its own.
-    fn apart(&self) -> Self {
+    /// Returns empty findings at the same path, for an alternative of `anyOf` and the like.
+    fn branch(&self) -> Self {
         Self {
             path: self.path.clone(),
             ..Self::default()
@@ -142,24 +142,24 @@ impl Findings {
         self.faults.is_empty() && self.unknown.0.is_empty()
     }
 
-    /// Judges the value of a field.
-    fn within<T>(&mut self, step: &Step<'_>, judge: impl FnOnce(&mut Self) -> T) -> T {
+    /// Runs `check` with the path extended by `step`.
+    fn within<T>(&mut self, step: &PathSegment<'_>, check: impl FnOnce(&mut Self) -> T) -> T {
         let length = self.path.len();
         step.append(&mut self.path);
-        let out = judge(self);
+        let out = check(self);
         self.path.truncate(length);
         out
     }
 }
 
 /// Part of the path to a value.
-enum Step<'a> {
+enum PathSegment<'a> {
     Field(&'a str),
     Key(&'a str),
     Index(usize),
 }
 
-impl Step<'_> {
+impl PathSegment<'_> {
     fn append(&self, path: &mut String) {
         use std::fmt::Write as _;
         // Writing to a String does not fail.
@@ -174,9 +174,9 @@ impl Step<'_> {
 
 /// Undecided checks, each once.
 #[derive(Debug, Default)]
-struct Unknown(BTreeSet<String>);
+struct UndecidedChecks(BTreeSet<String>);
 
-impl Unknown {
+impl UndecidedChecks {
     fn add(&mut self, place: &str, why: &str) {
         if self.0.len() < UNKNOWN {
             self.0.insert(if place.is_empty() {
@@ -188,7 +188,7 @@ impl Unknown {
     }
 }
 
-/// A path without its indices and keys, so that what concerns every element of a list is named once.
+/// Returns a path without its indices and keys, so that a check of every list element is reported once.
 fn place(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
     let mut inside = 0_u32;

@@ -1,27 +1,27 @@
-//! Numbers as the API server reads them: what fits 64 signed bits and has no fraction is whole, all else is a float.
+//! Numbers as the API server reads them: 64-bit signed integers, and floats for all others.
 
 use std::cmp::Ordering;
 
-use serde_json::Number;
+use serde_json::Number as JsonNumber;
 
-/// A bound, and whether it is itself excluded.
+/// Minimum or maximum of a number.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bound {
     pub value: f64,
     pub exclusive: bool,
 }
 
-/// A number.
+/// A JSON number.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Num {
-    Whole(i64),
+pub(super) enum Number {
+    Integer(i64),
     Float(f64),
 }
 
-impl Num {
-    pub(super) fn of(number: &Number) -> Self {
+impl Number {
+    pub(super) fn of(number: &JsonNumber) -> Self {
         match number.as_i64() {
-            Some(whole) => Self::Whole(whole),
+            Some(integer) => Self::Integer(integer),
             None => Self::Float(number.as_f64().unwrap_or(f64::NAN)),
         }
     }
@@ -29,15 +29,15 @@ impl Num {
     #[expect(clippy::cast_precision_loss, reason = "bounds are floats in schemas")]
     pub(super) fn float(self) -> f64 {
         match self {
-            Self::Whole(whole) => whole as f64,
+            Self::Integer(whole) => whole as f64,
             Self::Float(float) => float,
         }
     }
 
     /// Returns true if the number counts as an integer: 2.0 does, and so does a number that is off only by rounding.
-    pub(super) fn is_whole(self) -> bool {
+    pub(super) fn is_integer(self) -> bool {
         match self {
-            Self::Whole(_) => true,
+            Self::Integer(_) => true,
             Self::Float(float) => is_integral(float),
         }
     }
@@ -46,12 +46,12 @@ impl Num {
     /// exclusive. For whole numbers a bound counts without its fraction.
     pub(super) fn is_beyond(self, bound: Bound, above: bool) -> bool {
         let (value, limit) = match self {
-            Self::Whole(_) => (self.float(), bound.value.trunc()),
+            Self::Integer(_) => (self.float(), bound.value.trunc()),
             Self::Float(float) => (float, bound.value),
         };
         let ordering = match (self, to_whole(limit)) {
             // Digits beyond the precision of a float count.
-            (Self::Whole(whole), Some(limit)) => Some(whole.cmp(&limit)),
+            (Self::Integer(whole), Some(limit)) => Some(whole.cmp(&limit)),
             _ => value.partial_cmp(&limit),
         };
         match ordering {
@@ -66,7 +66,7 @@ impl Num {
         if factor <= 0.0 {
             return false;
         }
-        if let (Self::Whole(whole), Some(factor)) = (self, to_whole(factor)) {
+        if let (Self::Integer(whole), Some(factor)) = (self, to_whole(factor)) {
             return whole.checked_rem(factor) == Some(0);
         }
         is_integral(if factor < 1.0 {
@@ -77,7 +77,7 @@ impl Num {
     }
 }
 
-/// Largest number up to which every integer is a float, less one.
+/// Largest integer such that it and its successor are exact as floats.
 const SAFE: f64 = 9_007_199_254_740_991.0;
 
 fn is_integral(float: f64) -> bool {

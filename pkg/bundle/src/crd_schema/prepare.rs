@@ -4,16 +4,16 @@ use serde_json::Value;
 
 use super::node::{Additional, Node};
 
-/// Fields of every resource, which no schema has to name.
+/// Fields of every resource, which a schema may omit.
 const RESOURCE: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 pub(super) fn prepare(object: &mut Value, root: &Node) {
     prune(object, Some(root));
     drop_nulls(object, root);
-    fill(object, root);
+    fill_defaults(object, root);
 }
 
-/// Drops what the schema does not know. Without a schema nothing is known.
+/// Drops fields that the schema does not know. Without a schema, drops all fields.
 fn prune(value: &mut Value, node: Option<&Node>) {
     match value {
         Value::Object(map) => {
@@ -26,10 +26,10 @@ fn prune(value: &mut Value, node: Option<&Node>) {
                 }
                 match (node.properties.get(name), &node.additional) {
                     (Some(known), _) => prune(value, Some(known)),
-                    (None, Additional::Of(known)) => prune(value, Some(known)),
+                    (None, Additional::Schema(known)) => prune(value, Some(known)),
                     _ if node.keeps_unknown => {}
                     (None, Additional::Any) => prune(value, None),
-                    (None, Additional::Unsaid | Additional::Forbidden) => return false,
+                    (None, Additional::Unspecified | Additional::Forbidden) => return false,
                 }
                 true
             });
@@ -47,7 +47,7 @@ fn prune(value: &mut Value, node: Option<&Node>) {
     }
 }
 
-/// A null where null is no value and there is no default is as good as absent.
+/// Drops nulls of fields that are neither nullable nor have a default.
 fn drop_nulls(value: &mut Value, node: &Node) {
     match value {
         Value::Object(map) => map.retain(|name, value| {
@@ -71,7 +71,8 @@ fn drop_nulls(value: &mut Value, node: &Node) {
     }
 }
 
-fn fill(value: &mut Value, node: &Node) {
+/// Fills in defaults for absent fields and for nulls that are not allowed.
+fn fill_defaults(value: &mut Value, node: &Node) {
     let missing = |value: &Value, node: &Node| value.is_null() && !node.nullable;
     match value {
         Value::Object(map) => {
@@ -88,7 +89,7 @@ fn fill(value: &mut Value, node: &Node) {
                 {
                     value.clone_from(default);
                 }
-                fill(value, known);
+                fill_defaults(value, known);
             }
         }
         Value::Array(items) => {
@@ -99,7 +100,7 @@ fn fill(value: &mut Value, node: &Node) {
                 {
                     item.clone_from(default);
                 }
-                fill(item, known);
+                fill_defaults(item, known);
             }
         }
         _ => {}

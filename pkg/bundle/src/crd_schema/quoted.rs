@@ -1,9 +1,9 @@
-//! Values in findings.
+//! Quotation of values in findings.
 
 use olm_text::head;
 use serde_json::Value;
 
-/// Longest value that a finding repeats, in bytes.
+/// Maximum length of a quoted value, in bytes.
 const QUOTED: usize = 80;
 
 /// Returns a value as a finding quotes it.

@@ -1,8 +1,8 @@
 //! The CEL rules of `x-kubernetes-validations`.
 //!
-//! A rule is evaluated only where this is bound to give the API server's answer. What it would treat as more than plain
-//! JSON (dates, durations, bytes; lists that are sets or maps, when they are compared or joined) and functions that the
-//! library does not have make a rule undecided, never kept or broken.
+//! A rule is evaluated only if the result is certain to be the API server's. A rule is undecided if it uses functions
+//! that the library lacks, or values that the API server treats as more than plain JSON: dates, durations, bytes, and
+//! lists that are sets or maps if they are compared or joined.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
@@ -13,19 +13,20 @@ use olm_cel::{Expression, Mention};
 use olm_text::head;
 use serde_json::{Map, Value};
 
-use super::node::{Additional, List, Node, Rule};
-use super::number::Num;
+use super::node::{Additional, ListType, Node, Rule};
+use super::number::Number;
 use super::value_type::Type;
-use super::{Findings, Step};
+use super::{Findings, PathSegment};
 
-/// Most steps of one evaluation.
+/// Maximum number of steps of an evaluation.
 const STEPS: u64 = 1_000_000;
-/// Longest message of a rule that is repeated, in bytes.
+/// Maximum length of a rule's message, in bytes.
 const MESSAGE: usize = 240;
 
-/// Reads a rule on values of `node`; none when it is about changes, and so says nothing about an object as it is.
+/// Compiles a rule on values of `node`; none for a transition rule, which does not concern a single object.
 ///
-/// Errors: why it cannot be asked, as one phrase that names it.
+/// # Errors
+/// The reason why the rule is undecided, as one phrase that names the rule.
 pub(super) fn compile(rule: &Value, node: &Node) -> Result<Option<Rule>, String> {
     let text = |key: &str| {
         rule.get(key)
@@ -39,22 +40,22 @@ pub(super) fn compile(rule: &Value, node: &Node) -> Result<Option<Rule>, String>
     }
     let undecided = |why: &str| format!("rule {:?} {why}", head(source, MESSAGE));
     let expression =
-        Expression::parse(source).map_err(|why| undecided(&format!("does not read here: {why}")))?;
+        Expression::parse(source).map_err(|why| undecided(&format!("cannot be parsed: {why}")))?;
     if expression.names("oldSelf") {
         let optional = rule
             .get("optionalOldSelf")
             .and_then(Value::as_bool)
             .unwrap_or(false);
         return if optional {
-            Err(undecided("asks for what was before"))
+            Err(undecided("depends on the previous object (oldSelf)"))
         } else {
             Ok(None)
         };
     }
-    if let Some(name) = Delicate::of(node).touched_by(&expression) {
+    if let Some(name) = SpecialFields::of(node).used_in(&expression) {
         let name = name.to_owned();
         return Err(undecided(&format!(
-            "speaks of {name:?}, which is more than plain JSON to it"
+            "uses {name:?}, whose type cannot be evaluated"
         )));
     }
     let message = match text("message") {
@@ -64,25 +65,25 @@ pub(super) fn compile(rule: &Value, node: &Node) -> Result<Option<Rule>, String>
     Ok(Some(Rule { expression, message }))
 }
 
-/// Names under which a rule would meet what is more than plain JSON.
+/// Names of the fields below a rule whose values are more than plain JSON to the rule.
 #[derive(Default)]
-struct Delicate {
+struct SpecialFields {
     /// Names of all fields below the rule.
     known: BTreeSet<String>,
-    /// Dates and the like, and lists of them.
+    /// Fields with dates, durations or bytes, and lists of them.
     values: BTreeSet<String>,
-    /// Whatever holds such, or lists that are sets or maps: not to be compared or joined.
-    holders: BTreeSet<String>,
+    /// Fields that contain such values, or lists that are sets or maps: comparing or joining them is undecided.
+    containers: BTreeSet<String>,
 }
 
-impl Delicate {
+impl SpecialFields {
     fn of(node: &Node) -> Self {
         let mut out = Self::default();
         out.collect(node, "self");
         out
     }
 
-    /// Returns whether anything delicate is there or below.
+    /// Adds `node` and everything below it. Returns true if any of it is special.
     fn collect(&mut self, node: &Node, name: &str) -> bool {
         self.known.insert(name.to_owned());
         let special = node
@@ -91,14 +92,14 @@ impl Delicate {
         if special {
             self.values.insert(name.to_owned());
         }
-        let mut holds = special || !matches!(node.list, List::Atomic);
+        let mut holds = special || !matches!(node.list, ListType::Atomic);
         for (property, child) in &node.properties {
             if let Some(property) = escape(property) {
                 holds |= self.collect(child, &property);
             }
         }
         let additional = match &node.additional {
-            Additional::Of(child) => Some(&**child),
+            Additional::Schema(child) => Some(&**child),
             _ => None,
         };
         // Elements are reached through their container.
@@ -106,68 +107,68 @@ impl Delicate {
             holds |= self.collect(child, name);
         }
         if holds {
-            self.holders.insert(name.to_owned());
+            self.containers.insert(name.to_owned());
         }
         holds
     }
 
-    /// A name that makes an answer uncertain.
-    fn touched_by<'a>(&self, expression: &'a Expression) -> Option<&'a str> {
+    /// Returns a name in `expression` that makes the result uncertain.
+    fn used_in<'a>(&self, expression: &'a Expression) -> Option<&'a str> {
         let mentions = expression.mentions();
         mentions.into_iter().find_map(|mention| match mention {
             Mention::Field(name) => Some(name).filter(|name| self.values.contains(*name)),
             Mention::Call("_==_" | "_!=_" | "_+_", operands) => operands.into_iter().find(|name| {
                 // The variable of a loop can have any name; those of macros begin with an @.
                 let variable = !self.known.contains(*name) && !name.starts_with('@');
-                self.holders.contains(*name) || variable && !self.holders.is_empty()
+                self.containers.contains(*name) || variable && !self.containers.is_empty()
             }),
             Mention::Call(..) | Mention::Presence(_) => None,
         })
     }
 }
 
-/// Asks all rules of `value` and below.
+/// Evaluates the rules of `value` and of everything below it.
 pub(super) fn check(node: &Node, value: &Value, out: &mut Findings) {
     if !node.has_rules || value.is_null() {
         return;
     }
     if !node.rules.is_empty() {
-        ask(node, value, out);
+        evaluate(node, value, out);
     }
     match value {
         Value::Object(map) => {
             for (name, value) in map {
                 if let Some(known) = node.properties.get(name) {
-                    out.within(&Step::Field(name), |out| check(known, value, out));
-                } else if let Additional::Of(known) = &node.additional {
-                    out.within(&Step::Key(name), |out| check(known, value, out));
+                    out.within(&PathSegment::Field(name), |out| check(known, value, out));
+                } else if let Additional::Schema(known) = &node.additional {
+                    out.within(&PathSegment::Key(name), |out| check(known, value, out));
                 }
             }
         }
         Value::Array(items) => {
             let Some(known) = &node.items else { return };
             for (at, item) in items.iter().enumerate() {
-                out.within(&Step::Index(at), |out| check(known, item, out));
+                out.within(&PathSegment::Index(at), |out| check(known, item, out));
             }
         }
         _ => {}
     }
 }
 
-fn ask(node: &Node, value: &Value, out: &mut Findings) {
+fn evaluate(node: &Node, value: &Value, out: &mut Findings) {
     let widest = widest(value);
     let mut context = Context::with_env(environment());
     context.add_variable_from_value("self", convert(node, value));
     for rule in &node.rules {
         let source = head(rule.expression.source(), MESSAGE);
         if rule.expression.steps(widest) > STEPS {
-            out.unsure(&format!("rule {source:?} could take more than {STEPS} steps"));
+            out.undecided(&format!("rule {source:?} could take more than {STEPS} steps"));
             continue;
         }
         match rule.expression.evaluate(&context) {
             Ok(Cel::Bool(true)) => {}
             Ok(Cel::Bool(false)) => out.fault(rule.message.clone()),
-            Ok(_) => out.unsure(&format!("rule {source:?} gives no boolean here")),
+            Ok(_) => out.undecided(&format!("rule {source:?} does not return a boolean")),
             Err(
                 error @ (ExecutionError::NoSuchKey(_)
                 | ExecutionError::IndexOutOfBounds(_)
@@ -177,8 +178,8 @@ fn ask(node: &Node, value: &Value, out: &mut Findings) {
             ) => out.fault(format!("failed rule: {source}: {error}")),
             Err(error) => {
                 let error = error.to_string();
-                out.unsure(&format!(
-                    "rule {source:?} cannot be asked here: {}",
+                out.undecided(&format!(
+                    "rule {source:?} cannot be evaluated: {}",
                     head(&error, MESSAGE)
                 ));
             }
@@ -186,19 +187,19 @@ fn ask(node: &Node, value: &Value, out: &mut Findings) {
     }
 }
 
-/// The standard functions and those on texts, which the API server has, too; made once.
+/// Returns the standard functions and the string extension, like the API server; created once.
 fn environment() -> Arc<Env> {
     static ENVIRONMENT: OnceLock<Arc<Env>> = OnceLock::new();
-    let made = ENVIRONMENT.get_or_init(|| {
+    let environment = ENVIRONMENT.get_or_init(|| {
         let mut environment = Env::stdlib();
         // Without this extension its functions would be unknown, and rules that call them undecidable.
         let _ = environment.add_extension(cel::extensions::strings);
         Arc::new(environment)
     });
-    Arc::clone(made)
+    Arc::clone(environment)
 }
 
-/// The length of the longest list or map in a value.
+/// Returns the length of the longest list or map in a value.
 fn widest(value: &Value) -> usize {
     match value {
         Value::Array(list) => list.iter().map(widest).max().unwrap_or(0).max(list.len()),
@@ -207,16 +208,16 @@ fn widest(value: &Value) -> usize {
     }
 }
 
-/// A value as rules see it: typed by the schema, without fields that are null.
+/// Returns a value as rules see it: typed by the schema, without null fields.
 fn convert(node: &Node, value: &Value) -> Cel {
     match value {
         Value::Null => Cel::Null,
         Value::Bool(flag) => Cel::Bool(*flag),
-        Value::Number(number) => match (Num::of(number), node.kind) {
+        Value::Number(number) => match (Number::of(number), node.kind) {
             (number, Some(Type::Number)) => Cel::Float(number.float()),
-            (Num::Whole(whole), _) => Cel::Int(whole),
-            (Num::Float(float), Some(Type::Integer)) => Cel::Int(to_int(float)),
-            (Num::Float(float), _) => Cel::Float(float),
+            (Number::Integer(whole), _) => Cel::Int(whole),
+            (Number::Float(float), Some(Type::Integer)) => Cel::Int(to_int(float)),
+            (Number::Float(float), _) => Cel::Float(float),
         },
         Value::String(text) => Cel::String(Arc::new(text.clone())),
         Value::Array(items) => {
@@ -246,14 +247,14 @@ fn fields(node: &Node, map: &Map<String, Value>) -> HashMap<Key, Cel> {
             }
         } else if node.is_resource && matches!(name.as_str(), "apiVersion" | "kind") {
             out.insert(Key::from(name.clone()), convert(&unknown, value));
-        } else if let Additional::Of(known) = &node.additional {
+        } else if let Additional::Schema(known) = &node.additional {
             out.insert(Key::from(name.clone()), convert(known, value));
         }
     }
     out
 }
 
-/// Reduces a resource's metadata to its names: rules see nothing else.
+/// Reduces a resource's metadata to the names, the only metadata that rules see.
 fn metadata(value: &Value) -> Cel {
     let names = ["name", "generateName"].into_iter().filter_map(|key| {
         let text = value.get(key)?.as_str()?;
@@ -262,7 +263,7 @@ fn metadata(value: &Value) -> Cel {
     Cel::from(names.collect::<HashMap<Key, Cel>>())
 }
 
-/// A field's name as rules write it; none for one that they cannot reach.
+/// Returns a field's name as rules write it; none if rules cannot reach the field.
 fn escape(name: &str) -> Option<String> {
     const RESERVED: [&str; 21] = [
         "true",

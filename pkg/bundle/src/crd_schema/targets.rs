@@ -1,4 +1,4 @@
-//! Which stored objects have to be held against which schema, when a CRD is replaced.
+//! Plan of the validation of stored objects before a CRD is replaced.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 use super::{Schema, Verdict};
 
-/// Keys of a schema that are for people.
-const PROSE: [&str; 4] = ["description", "title", "example", "externalDocs"];
+/// Keys of a schema that only describe.
+const DESCRIPTIONS: [&str; 4] = ["description", "title", "example", "externalDocs"];
 
 /// Objects to validate, and the schemas to use.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub struct Plan {
     pub group: String,
     /// The name of its objects in the API.
     pub plural: String,
-    /// The versions to read, and what to hold their objects against; none when nothing changes for any.
+    /// The versions to read and the schemas to check against; empty if no schema changes.
     pub targets: Vec<Target>,
     /// Objects that cannot be validated, each as one phrase.
     pub notes: Vec<String>,
@@ -25,9 +25,9 @@ pub struct Plan {
 /// A version whose schema changes.
 #[derive(Debug)]
 pub struct Target {
-    /// The version that objects are read in; the cluster serves it now.
+    /// Version in which objects are read; the cluster serves it now.
     pub read: String,
-    /// The version that they are held against.
+    /// Version whose schema they are validated against.
     pub version: String,
     before: Schema,
     after: Schema,
@@ -84,7 +84,7 @@ pub fn plan(old: &Value, new: &Value) -> Plan {
             (Some(known), _) => (*name, *known),
             (None, Some((_, _))) if converts => {
                 plan.notes.push(format!(
-                    "version {name} is new, and a webhook will make its objects"
+                    "version {name} is new, and a webhook will convert its objects"
                 ));
                 continue;
             }
@@ -96,7 +96,7 @@ pub fn plan(old: &Value, new: &Value) -> Plan {
             }
         };
         let (known, version) = (schema(known), schema(version));
-        if without_prose(known) != without_prose(version) {
+        if without_descriptions(known) != without_descriptions(version) {
             plan.targets.push(Target {
                 read: read.to_owned(),
                 version: (*name).to_owned(),
@@ -120,28 +120,30 @@ fn schema(version: &Value) -> &Value {
     version.pointer("/schema/openAPIV3Schema").unwrap_or(&Value::Null)
 }
 
-/// A schema without what is only for people. Below `properties` names are names, whatever they are.
-fn without_prose(schema: &Value) -> Value {
+/// Returns a schema without its descriptions. Keys below `properties` are names of fields and stay.
+fn without_descriptions(schema: &Value) -> Value {
     match schema {
         Value::Object(map) => {
-            let kept = map.iter().filter(|(key, _)| !PROSE.contains(&key.as_str()));
+            let kept = map
+                .iter()
+                .filter(|(key, _)| !DESCRIPTIONS.contains(&key.as_str()));
             let clean = kept.map(|(key, value)| {
                 let value = match (key.as_str(), value) {
                     ("properties", Value::Object(fields)) => {
                         let fields = fields
                             .iter()
-                            .map(|(name, field)| (name.clone(), without_prose(field)));
+                            .map(|(name, field)| (name.clone(), without_descriptions(field)));
                         Value::Object(fields.collect())
                     }
                     // Values, not schemas.
                     ("default" | "enum", value) => value.clone(),
-                    (_, value) => without_prose(value),
+                    (_, value) => without_descriptions(value),
                 };
                 (key.clone(), value)
             });
             Value::Object(clean.collect::<Map<_, _>>())
         }
-        Value::Array(items) => Value::Array(items.iter().map(without_prose).collect()),
+        Value::Array(items) => Value::Array(items.iter().map(without_descriptions).collect()),
         other => other.clone(),
     }
 }

@@ -58,7 +58,7 @@ fn faults_say_where_and_why() {
         faults(&schema, object),
         [
             "spec.labels[k]: has 4 characters, more than the maximum 1",
-            "spec.mode: \"slow\" is none of \"fast\", \"safe\"",
+            "spec.mode: \"slow\" is not one of \"fast\", \"safe\"",
             "spec.parts[1].name: \"b\" does not match the pattern \"^a\"",
             "spec.size: 7 is more than the maximum 5",
         ]
@@ -88,7 +88,7 @@ fn what_cannot_be_decided_is_named_once() {
     assert!(verdict.faults.is_empty());
     assert_eq!(
         verdict.unknown.into_iter().collect::<Vec<_>>(),
-        ["list[]: format isbn cannot be checked here"]
+        ["list[]: format isbn cannot be checked"]
     );
     let broken = json!({"type": "object", "properties": {"a": {"type": "string", "pattern": "(?<=x)y"}}, "x-kubernetes-validations": [
         {"rule": "self.a =="}]});
@@ -140,7 +140,7 @@ fn only_versions_that_change_are_looked_at() {
         json!({"type": "integer"}),
         json!({"type": "integer", "maximum": 5}),
     );
-    let told = json!({"type": "integer", "description": "How large."});
+    let described = json!({"type": "integer", "description": "How large."});
     let targets = |old: Value, new: Value, strategy: &str| -> (Vec<String>, usize) {
         let plan = plan(&crd(&old, "None"), &crd(&new, strategy));
         assert_eq!(
@@ -154,7 +154,7 @@ fn only_versions_that_change_are_looked_at() {
         )
     };
     let v1 = |size: &Value| json!([version("v1", true, true, size)]);
-    assert_eq!(targets(v1(&any), v1(&told), "None"), (vec![], 0));
+    assert_eq!(targets(v1(&any), v1(&described), "None"), (vec![], 0));
     assert_eq!(
         targets(v1(&any), v1(&small), "None"),
         (vec!["v1 as v1".to_owned()], 0)

@@ -1,14 +1,14 @@
-//! Lists as sets and maps: no element, or key, may stand twice.
+//! Uniqueness of list elements, and of the keys of lists that are maps.
 
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::node::{List, Node};
+use super::node::{ListType, Node};
 use super::quoted::quoted;
-use super::{Findings, Step};
+use super::{Findings, PathSegment};
 
-/// Checks all lists of `value`.
+/// Checks all lists in `value`.
 pub(super) fn check(node: &Node, value: &Value, out: &mut Findings) {
     if !node.has_lists {
         return;
@@ -18,25 +18,28 @@ pub(super) fn check(node: &Node, value: &Value, out: &mut Findings) {
             for (name, value) in map {
                 let Some(known) = node.field(name) else { continue };
                 let step = if node.properties.contains_key(name) {
-                    Step::Field(name)
+                    PathSegment::Field(name)
                 } else {
-                    Step::Key(name)
+                    PathSegment::Key(name)
                 };
                 out.within(&step, |out| check(known, value, out));
             }
         }
         Value::Array(items) => {
             match &node.list {
-                List::Atomic => {}
-                List::Set => repeated(items.iter().cloned(), out),
-                List::Map(keys) if items.iter().any(|item| !item.is_object() && !item.is_null()) => {
-                    out.fault(format!("holds what has no keys {}", keys.join(", ")));
+                ListType::Atomic => {}
+                ListType::Set => duplicates(items.iter().cloned(), out),
+                ListType::Map(keys) if items.iter().any(|item| !item.is_object() && !item.is_null()) => {
+                    out.fault(format!(
+                        "has an item that is not an object with the keys {}",
+                        keys.join(", ")
+                    ));
                 }
-                List::Map(keys) => repeated(items.iter().map(|item| key(item, keys)), out),
+                ListType::Map(keys) => duplicates(items.iter().map(|item| key(item, keys)), out),
             }
             if let Some(known) = &node.items {
                 for (at, item) in items.iter().enumerate() {
-                    out.within(&Step::Index(at), |out| check(known, item, out));
+                    out.within(&PathSegment::Index(at), |out| check(known, item, out));
                 }
             }
         }
@@ -51,23 +54,23 @@ fn key(item: &Value, keys: &[String]) -> Value {
     Value::Object(fields.collect::<Map<_, _>>())
 }
 
-fn repeated(items: impl Iterator<Item = Value>, out: &mut Findings) {
+fn duplicates(items: impl Iterator<Item = Value>, out: &mut Findings) {
     let mut seen = HashSet::new();
-    let mut told = HashSet::new();
+    let mut reported = HashSet::new();
     for (at, item) in items.enumerate() {
         // Object keys are sorted, so that equal values have equal texts.
         let text = item.to_string();
-        if !seen.insert(text.clone()) && told.insert(text) {
-            let step = Step::Index(at);
+        if !seen.insert(text.clone()) && reported.insert(text) {
+            let step = PathSegment::Index(at);
             out.within(&step, |out| {
-                out.fault(format!("{} stands there twice", quoted(&item)));
+                out.fault(format!("duplicate value {}", quoted(&item)));
             });
         }
     }
 }
 
-/// The first element that stands there already.
-pub(super) fn first_repeated(items: &[Value]) -> Option<usize> {
+/// Returns the index of the first repeated element.
+pub(super) fn first_duplicate(items: &[Value]) -> Option<usize> {
     let mut seen = HashSet::new();
     items.iter().position(|item| !seen.insert(item.to_string()))
 }

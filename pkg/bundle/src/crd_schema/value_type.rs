@@ -1,6 +1,6 @@
-//! Types of values.
+//! Types of a schema.
 
-/// The type of a value.
+/// Type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Type {
     Object,

@@ -1,4 +1,4 @@
-//! A `ClusterServiceVersion` manifest → [`Csv`].
+//! Parsing of a `ClusterServiceVersion` manifest to a [`Csv`].
 
 use serde_json::{Map, Value, json};
 
@@ -6,10 +6,10 @@ use super::decode::Object;
 use crate::model::{Csv, Permission, Rule, StrategyDeployment, Webhook, WebhookRule, WebhookType};
 use crate::shape::{CSV, DEPLOYMENT_SPEC, shapes};
 
-/// Reads the fields that matter. Fields nobody knows are dropped, a known field of a wrong type is an
-/// error, in the words of upstream's converter.
+/// Reads the fields that rendering uses. Drops unknown fields. A known field of a wrong type is an error, in the words
+/// of upstream's converter.
 pub(super) fn csv(value: &Value) -> Result<Csv, String> {
-    // Fields that are not used must have the right types, too.
+    // Unused fields must have the right types, too.
     shapes().normalize(CSV, value)?;
     let root = Object::of(value)?;
     let metadata = root.object("metadata")?;
@@ -37,8 +37,7 @@ pub(super) fn csv(value: &Value) -> Result<Csv, String> {
     })
 }
 
-/// A semantic version, read tolerantly: a leading `v`, leading zeros and missing parts are mended.
-/// Absent, it is empty.
+/// Reads a semantic version and fixes a leading `v`, leading zeros and missing parts. An absent version is empty.
 fn version(spec: Object<'_>) -> Result<String, String> {
     let Some(text) = spec.optional_text("version")? else {
         return Ok(String::new());

@@ -1,4 +1,4 @@
-//! Typed reading of untyped maps, with the converter errors that clients know.
+//! Typed reading of untyped maps, with upstream's converter errors.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::shape::{go_kind, integer};
 
-/// A JSON object, or the emptiness of null and absence.
+/// A JSON object; null and an absent value are empty objects.
 #[derive(Clone, Copy)]
 pub(super) struct Object<'a>(Option<&'a Map<String, Value>>);
 
@@ -49,7 +49,7 @@ impl<'a> Object<'a> {
         })
     }
 
-    /// The elements of a list; `None` when there is no list at all.
+    /// Returns the elements of a list; `None` if there is no list.
     pub(super) fn list(self, key: &str) -> Result<Option<&'a [Value]>, String> {
         match self.get(key) {
             None => Ok(None),
@@ -84,7 +84,7 @@ impl<'a> Object<'a> {
     }
 }
 
-/// A text; null counts as the empty one.
+/// Reads a text; null is the empty text.
 pub(super) fn string(value: &Value) -> Result<String, String> {
     match value {
         Value::String(text) => Ok(text.clone()),

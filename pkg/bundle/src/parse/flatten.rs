@@ -1,23 +1,23 @@
-//! A document of a manifest → its objects; lists become what they list.
+//! Extraction of the objects of a manifest's document; lists are replaced by their items.
 
 use serde_json::{Map, Value};
 
 use crate::shape::{OBJECT_META, json_kind, shapes};
 
-/// Most characters of an object that an error repeats.
+/// Maximum number of characters of an object in an error.
 const MAX_QUOTED: usize = 4096;
 
 /// Reason why a document holds no objects.
 #[derive(Debug)]
-pub(super) enum Unreadable {
-    /// The document itself is no object of the API.
+pub(super) enum FlattenError {
+    /// The document is not an API object.
     Document(String),
-    /// An item of a list is no such object.
+    /// An item of a list is not an API object.
     Item(&'static str),
 }
 
-impl Unreadable {
-    /// The error as upstream has it, for the file `path`.
+impl FlattenError {
+    /// Returns upstream's error message for the file `path`.
     pub(super) fn text(self, path: &str) -> String {
         match self {
             Self::Document(detail) => format!("unable to decode \"{path}\": {detail}"),
@@ -26,9 +26,9 @@ impl Unreadable {
     }
 }
 
-/// Appends the objects of `document` to `out`. Any object with `items` is a list, whatever its kind; a list in a list is
-/// refused, as upstream does.
-pub(super) fn objects(document: Value, out: &mut Vec<Value>) -> Result<(), Unreadable> {
+/// Appends the objects of `document` to `out`. Any object with `items` is a list, whatever its kind; a list in a list
+/// is refused, as upstream does.
+pub(super) fn objects(document: Value, out: &mut Vec<Value>) -> Result<(), FlattenError> {
     let mut map = match document {
         Value::Null => return Ok(()),
         Value::Object(map) => map,
@@ -67,13 +67,13 @@ pub(super) fn objects(document: Value, out: &mut Vec<Value>) -> Result<(), Unrea
             Map::new()
         };
         if item.get("items").is_some_and(Value::is_array) {
-            return Err(Unreadable::Item(
+            return Err(FlattenError::Item(
                 "*unstructured.Unstructured is not a list: no Items field in this object",
             ));
         }
         if text(&item, "kind").is_empty() {
             if !text(&item, "apiVersion").is_empty() {
-                return Err(Unreadable::Item(
+                return Err(FlattenError::Item(
                     "unable to get type info from the object \"*unstructured.Unstructured\": Object 'Kind' is missing in \
                      'object has no kind field '",
                 ));
@@ -86,19 +86,19 @@ pub(super) fn objects(document: Value, out: &mut Vec<Value>) -> Result<(), Unrea
     Ok(())
 }
 
-/// Refuses what has no kind, and metadata that are not what every object's are.
-fn check(map: &Map<String, Value>) -> Result<(), Unreadable> {
+/// Refuses an object without kind or with invalid metadata.
+fn check(map: &Map<String, Value>) -> Result<(), FlattenError> {
     if text(map, "kind").is_empty() {
         let object = Value::Object(map.clone()).to_string();
         let text: String = object.chars().take(MAX_QUOTED).collect();
-        return Err(Unreadable::Document(format!(
+        return Err(FlattenError::Document(format!(
             "Object 'Kind' is missing in '{text}'"
         )));
     }
     if let Some(metadata) = map.get("metadata") {
         shapes()
             .normalize(OBJECT_META, metadata)
-            .map_err(|detail| Unreadable::Document(format!("metadata: {detail}")))?;
+            .map_err(|detail| FlattenError::Document(format!("metadata: {detail}")))?;
     }
     Ok(())
 }
@@ -107,9 +107,9 @@ fn text<'a>(map: &'a Map<String, Value>, key: &str) -> &'a str {
     map.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Returns the words of Go's decoder for a value that does not fit.
-fn mismatch(value: &Value, what: &str) -> Unreadable {
-    Unreadable::Document(format!(
+/// Returns the error of Go's decoder for a value of a wrong type.
+fn mismatch(value: &Value, what: &str) -> FlattenError {
+    FlattenError::Document(format!(
         "json: cannot unmarshal {} into Go {what}",
         json_kind(value)
     ))

@@ -1,4 +1,4 @@
-//! Declared format of an image's content.
+//! Format of an image's content.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,15 @@ use serde_json::Value;
 use super::ANNOTATIONS;
 use crate::{ParseError, yaml};
 
-/// The annotation, and the image's label, that names the format of a bundle.
+/// Annotation and image label that name the format of a bundle.
 pub const FORMAT_LABEL: &str = "operators.operatorframework.io.bundle.mediatype.v1";
-/// The one that can be installed.
+/// The only format that can be installed.
 const REGISTRY: &str = "registry+v1";
-/// The file of a Helm chart that every chart has.
+/// File that every Helm chart has.
 const CHART: &str = "Chart.yaml";
 
-/// Checks that content of the format `declared` can be installed. No declaration means `registry+v1`, as upstream has it.
+/// Checks that content of the format `declared` can be installed. An absent declaration means `registry+v1`, like
+/// upstream.
 ///
 /// # Errors
 /// [`ParseError::Format`], which names the format.
@@ -29,13 +30,13 @@ pub fn check_format(declared: &str) -> Result<(), ParseError> {
         what: match declared.split('+').next() {
             Some("helm") => ", a Helm chart",
             Some("plain") => ", plain manifests",
-            Some("registry") => ", another version of the same",
+            Some("registry") => ", another version of registry+v1",
             _ => ", which is unknown",
         },
     })
 }
 
-/// Checks the format of a bundle's files: by their annotations, or by files of another format.
+/// Checks the format of a bundle's files by their annotations, or by files of another format.
 pub(super) fn check(files: &BTreeMap<String, Vec<u8>>) -> Result<(), ParseError> {
     let Some(bytes) = files.get(ANNOTATIONS) else {
         return check_format(if files.contains_key(CHART) { "helm" } else { "" });

@@ -1,4 +1,4 @@
-//! Content that is accepted, as upstream accepts it, and yet is probably not what the author meant.
+//! Notices about content that is accepted, like upstream does, but is probably a mistake.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +14,11 @@ use crate::yaml;
 pub struct Notice {
     /// The file.
     pub file: String,
-    /// Description of the oddity and its effect.
+    /// Description of the probable mistake and its effect.
     pub message: String,
 }
 
-/// Looks for what is silently passed over when a bundle is read. Files that cannot be read at all are the business of
-/// [`parse`](crate::parse).
+/// Finds content that [`parse`](crate::parse) ignores silently. Skips unreadable files, which `parse` reports.
 pub fn lint(files: &BTreeMap<String, Vec<u8>>) -> Vec<Notice> {
     let mut out = Vec::new();
     if check_sizes(files).is_err() {
@@ -38,7 +37,7 @@ pub fn lint(files: &BTreeMap<String, Vec<u8>>) -> Vec<Notice> {
         };
         for RepeatedKey { line, key } in yaml::repeated_keys(bytes) {
             notice(format!(
-                "line {line}: key \"{key}\" stands twice in one map; the last value counts"
+                "line {line}: duplicate key \"{key}\" in one mapping; the last value is used"
             ));
         }
         for document in yaml::documents(bytes).unwrap_or_default() {
@@ -49,7 +48,7 @@ pub fn lint(files: &BTreeMap<String, Vec<u8>>) -> Vec<Notice> {
                         == Some("apiextensions.k8s.io/v1beta1") =>
                 {
                     notice(
-                        "a CustomResourceDefinition of v1beta1, which no supported cluster serves; its schema is dropped"
+                        "CustomResourceDefinition of apiextensions.k8s.io/v1beta1, which no supported cluster serves; its schema is dropped"
                             .to_owned(),
                     );
                 }
@@ -60,13 +59,13 @@ pub fn lint(files: &BTreeMap<String, Vec<u8>>) -> Vec<Notice> {
     if let [ignored @ .., last] = csvs.as_slice() {
         out.extend(ignored.iter().map(|path| Notice {
             file: (*path).to_owned(),
-            message: format!("a ClusterServiceVersion that is not used: the last one, in \"{last}\", counts"),
+            message: format!("unused ClusterServiceVersion: only the last one, in \"{last}\", is used"),
         }));
     }
     if files.contains_key("metadata/dependencies.yaml") {
         out.push(Notice {
             file: "metadata/dependencies.yaml".to_owned(),
-            message: "dependencies count as the catalog lists them, not as this file does".to_owned(),
+            message: "this file is ignored: dependencies come from the catalog".to_owned(),
         });
     }
     out.sort();

@@ -1,4 +1,4 @@
-//! Files of a bundle image → [`Bundle`].
+//! Parsing of the files of a bundle image to a [`Bundle`].
 
 mod crd;
 mod csv;
@@ -15,22 +15,22 @@ use serde_json::Value;
 pub use format::{FORMAT_LABEL, check_format};
 pub use lint::{Notice, lint};
 
-use self::flatten::Unreadable;
+use self::flatten::FlattenError;
 use crate::model::{Csv, StrategyDeployment};
 use crate::{Bundle, ParseError, yaml};
 
-/// Most bytes in one file; the largest real manifest has 2.5 MB.
+/// Maximum bytes in one file; the largest real manifest has 2.5 MB.
 const MAX_FILE_BYTES: usize = 16 << 20;
-/// Most bytes in all files that are read.
+/// Maximum bytes in all files that are read.
 const MAX_TOTAL_BYTES: usize = 48 << 20;
-/// Most files in `manifests`.
+/// Maximum number of files in `manifests`.
 const MAX_FILES: usize = 4096;
-/// Most objects in all manifests.
+/// Maximum number of objects in all manifests.
 const MAX_OBJECTS: usize = 10_000;
 
-/// Most containers in all deployments: the user's configuration is copied into each.
+/// Maximum number of containers in all deployments: each gets a copy of the user's configuration.
 const MAX_CONTAINERS: usize = 500;
-/// Most bytes of annotations in all deployments: each carries those of the CSV.
+/// Maximum bytes of annotations in all deployments: each gets a copy of the CSV's annotations.
 const MAX_COPIED_ANNOTATIONS: usize = 64 << 20;
 
 const ANNOTATIONS: &str = "metadata/annotations.yaml";
@@ -43,8 +43,8 @@ const PACKAGE_ANNOTATION: &str = "operators.operatorframework.io.bundle.package.
 /// `metadata/annotations.yaml`. All other folders are ignored.
 ///
 /// # Errors
-/// Everything that is wrong is found, in the order in which upstream would come upon it; when it is more than one
-/// thing, as [`ParseError::Several`]. A bundle that is too large is not looked at any further.
+/// All errors, in the order in which upstream finds them; more than one as [`ParseError::Multiple`]. A bundle that
+/// exceeds a limit is not read further.
 pub fn parse(files: &BTreeMap<String, Vec<u8>>) -> Result<Bundle, ParseError> {
     check_sizes(files)?;
     // A bundle in another format has nothing to validate.
@@ -73,26 +73,26 @@ pub fn parse(files: &BTreeMap<String, Vec<u8>>) -> Result<Bundle, ParseError> {
             package,
             csv,
             crds: found.crds,
-            others: found.others,
+            other_manifests: found.other,
         }),
         Some(only) if wrong.is_empty() => Err(only),
         Some(last) => {
             wrong.push(last);
-            Err(ParseError::Several(wrong))
+            Err(ParseError::Multiple(wrong))
         }
     }
 }
 
-/// Sorted content of `manifests`.
+/// Content of `manifests` by kind.
 #[derive(Default)]
 struct Manifests {
     csv: Option<Csv>,
     crds: Vec<Value>,
-    others: Vec<Value>,
+    other: Vec<Value>,
 }
 
 impl Manifests {
-    /// Reads every file; what cannot be read goes to `wrong`, only too many objects end it.
+    /// Reads every file and adds errors to `wrong`. Stops only if there are too many objects.
     fn read(
         &mut self,
         files: &BTreeMap<String, Vec<u8>>,
@@ -115,13 +115,13 @@ impl Manifests {
                 Vec::new()
             });
             for object in objects {
-                if let Err(detail) = self.take(object) {
+                if let Err(detail) = self.add(object) {
                     wrong.push(ParseError::Manifest {
                         path: path.clone(),
                         detail,
                     });
                 }
-                let count = self.crds.len() + self.others.len();
+                let count = self.crds.len() + self.other.len();
                 if count > MAX_OBJECTS {
                     return Err(too_large("the number of objects", count, MAX_OBJECTS));
                 }
@@ -130,17 +130,17 @@ impl Manifests {
         Ok(())
     }
 
-    fn take(&mut self, object: Value) -> Result<(), String> {
+    fn add(&mut self, object: Value) -> Result<(), String> {
         match object.get("kind").and_then(Value::as_str) {
             Some(CSV_KIND) => self.csv = Some(csv::csv(&object)?),
             Some("CustomResourceDefinition") => self.crds.push(crd::normalize(&object)?),
-            _ => self.others.push(object),
+            _ => self.other.push(object),
         }
         Ok(())
     }
 }
 
-/// Refuses a CSV with small parts that become huge when they are copied into every item of its lists.
+/// Refuses a CSV whose copied parts (configuration, annotations) would become too large.
 fn check_copies(csv: &Csv) -> Result<(), ParseError> {
     let containers = |deployment: &StrategyDeployment| {
         let list = deployment
@@ -230,12 +230,12 @@ fn package(bytes: &[u8]) -> Result<String, ParseError> {
     }
 }
 
-/// The objects of all manifests as they came, lists flattened; a file that cannot be read has none.
+/// Returns the unchanged objects of all manifests, lists flattened; an unreadable file has none.
 pub(crate) fn manifest_objects(files: &BTreeMap<String, Vec<u8>>) -> impl Iterator<Item = Value> {
     manifests(files).flat_map(|(path, bytes)| objects(path, bytes).unwrap_or_default())
 }
 
-/// The objects of one file, lists flattened.
+/// Returns the objects of one file, lists flattened.
 fn objects(path: &str, bytes: &[u8]) -> Result<Vec<Value>, ParseError> {
     let wrong = |detail: String| ParseError::Manifest {
         path: path.to_owned(),
@@ -248,7 +248,7 @@ fn objects(path: &str, bytes: &[u8]) -> Result<Vec<Value>, ParseError> {
     })?;
     let mut out = Vec::with_capacity(documents.len());
     for document in documents {
-        let unreadable = |error: Unreadable| wrong(error.text(path));
+        let unreadable = |error: FlattenError| wrong(error.text(path));
         flatten::objects(document, &mut out).map_err(unreadable)?;
     }
     Ok(out)

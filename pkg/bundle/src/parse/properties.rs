@@ -1,4 +1,4 @@
-//! `metadata/properties.yaml` joins the CSV's own properties.
+//! Merge of `metadata/properties.yaml` with the CSV's own properties.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use crate::model::{Csv, PROPERTIES_ANNOTATION};
 use crate::shape::json_kind;
 use crate::{ParseError, json_text, yaml};
 
-/// Appends the properties of the file `path` to the annotation and writes the annotation as compact JSON. Without a file, or
-/// with an empty one, the annotation stays as it is; it is read in any case, and must hold a list.
+/// Appends the properties of the file `path` to the annotation and writes the annotation as compact JSON. If the
+/// file is absent or empty, the annotation stays unchanged. In any case it must be a list.
 pub(super) fn merge(csv: &mut Csv, path: &str, file: Option<&[u8]>) -> Result<(), ParseError> {
     let mut all = match csv.annotations.get(PROPERTIES_ANNOTATION) {
         None => Vec::new(),
@@ -40,7 +40,7 @@ pub(super) fn merge(csv: &mut Csv, path: &str, file: Option<&[u8]>) -> Result<()
     Ok(())
 }
 
-/// The properties of the annotation, each as compact JSON; what their values hold keeps its order.
+/// Returns the properties of the annotation, each as compact JSON; the order of keys inside values stays.
 fn own(text: &str) -> Result<Vec<String>, String> {
     type Fields = BTreeMap<String, Box<RawValue>>;
     let unread = |error: serde_json::Error| error.to_string();
@@ -70,7 +70,7 @@ fn own(text: &str) -> Result<Vec<String>, String> {
     Ok(items.iter().zip(raw).map(read).collect())
 }
 
-/// The properties of the file. The error names the kind that was found, and the type that was wanted.
+/// Returns the properties of the file. The error names the actual and the expected type.
 fn added(value: &Value) -> Result<Vec<String>, String> {
     let mismatch = |value: &Value, what: &str| format!("{} into Go {what}", json_kind(value));
     let list = match value {
@@ -112,7 +112,7 @@ fn added(value: &Value) -> Result<Vec<String>, String> {
         .collect()
 }
 
-/// A property has a type and a value, and nothing else.
+/// Returns a property as JSON; it has only a type and a value.
 fn property(kind: &str, value: &str) -> String {
     let kind = json_text::escaped_json(&kind.into());
     format!("{{\"type\":{kind},\"value\":{value}}}")

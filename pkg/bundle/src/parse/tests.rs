@@ -111,10 +111,10 @@ fn what_is_passed_over_is_noticed() {
         shown[1],
         (
             "manifests/c.yaml",
-            "line 5: key \"a\" stands twice in one map; the last value counts"
+            "line 5: duplicate key \"a\" in one mapping; the last value is used"
         )
     );
-    assert!(shown[2].1.contains("\"kind\" stands twice"));
+    assert!(shown[2].1.contains("duplicate key \"kind\""));
     assert!(lint(&files(&[META, ("manifests/a.yaml", CSV)])).is_empty());
 }
 
@@ -132,7 +132,7 @@ fn copies_are_bounded() {
     ]);
     assert_eq!(
         many,
-        "bundle is too large: the number of containers is 501, at most 500 is accepted"
+        "bundle is too large: the number of containers is 501, the limit is 500"
     );
     let long = csv("x".repeat(1 << 20), vec![serde_json::json!({}); 65]);
     assert!(error(&[META, ("manifests/csv.yaml", &long)]).contains("annotations"));
@@ -170,7 +170,7 @@ fn other_formats_are_named() {
     for (format, what) in [
         ("helm", ", a Helm chart"),
         ("plain+v0", ", plain manifests"),
-        ("registry+v2", ", another version of the same"),
+        ("registry+v2", ", another version of registry+v1"),
         ("teapot", ", which is unknown"),
         ("5", ", which is unknown"),
     ] {

@@ -1,8 +1,8 @@
-//! Which rights it takes to install, keep up and remove a list of objects.
+//! Permissions required to install, maintain and remove a list of objects.
 //!
-//! Besides the objects' own verbs there is what the API server demands of whoever hands out rights: a role
-//! can only be written by somebody who has all that it grants, or may `escalate`; a binding by somebody
-//! who has all of the role's rights, or may `bind` it.
+//! They include the permissions that the API server requires to grant permissions: only an account that has all rights
+//! of a role, or may `escalate`, can write the role. Only an account that has all rights of a role, or may `bind` it,
+//! can write a binding to the role.
 
 mod resource;
 mod rule;
@@ -17,7 +17,7 @@ pub use rule::PolicyRule;
 
 /// Verbs on every object by its name. `create` needs a rule of its own, because it cannot be limited to names.
 const VERBS: [&str; 4] = ["delete", "get", "patch", "update"];
-/// Most rules among which those granted by others are looked for.
+/// Maximum number of rules to reduce; the comparison of all pairs is quadratic.
 const MAX_REDUCED: usize = 4000;
 const RBAC: &str = "rbac.authorization.k8s.io";
 
@@ -26,11 +26,11 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 pub enum RuleScope {
     /// The whole cluster: a `ClusterRole` with a `ClusterRoleBinding`.
     Cluster,
-    /// One namespace: a `Role`.
+    /// A namespace: a `Role`.
     Namespace(String),
 }
 
-/// A rule, and where it is needed.
+/// A required rule and its scope.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RequiredRule {
     /// Scope of the rule.
@@ -39,37 +39,38 @@ pub struct RequiredRule {
     pub rule: PolicyRule,
 }
 
-/// Ways past the API server's check against escalation for the account that writes the objects' roles.
+/// Ways for the account that writes the objects' roles to pass the API server's check against escalation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Escalation {
-    /// The account has every right that the roles grant. It hands out nothing beyond the bundle's own rights.
+    /// The account has every right that the roles grant, and can grant no other rights.
     #[default]
     Rules,
-    /// The account has `escalate` and `bind` on these roles: short, but the account can rewrite them.
+    /// The account has `escalate` and `bind` on these roles. The rules are short, but the account can rewrite the
+    /// roles.
     Verbs,
 }
 
 /// Options for the required rights.
 #[derive(Clone, Copy, Default)]
 pub struct PermissionOptions<'a> {
-    /// Way past the check against escalation.
+    /// Way to pass the check against escalation.
     pub escalation: Escalation,
-    /// Name of the `ClusterObjectSet` that will own the objects: to name it as an owner that blocks deletion, its
-    /// `finalizers` must be writable where the API server enforces that. `Some("")` is any.
+    /// Name of the `ClusterObjectSet` that will own the objects; `Some("")` is any. An API server may require write
+    /// access to its `finalizers` for an owner reference that blocks deletion.
     pub owner: Option<&'a str>,
-    /// The resource of an `apiVersion` and `kind`, by discovery; [`Resource::of_kind`] where it has none.
+    /// Looks up the resource of an `apiVersion` and `kind`, by discovery; [`Resource::of_kind`] if it is unknown.
     pub resources: Option<&'a FindResource>,
 }
 
-/// The resource of an `apiVersion` and a `kind`, if it is known.
+/// Function that returns the resource of an `apiVersion` and a `kind`, if known.
 pub type FindResource = dyn Fn(&str, &str) -> Option<Resource>;
 
-/// The rights that installing, upgrading and removing `objects` takes: sorted, without what another
-/// required rule grants already. Objects without a name or kind add nothing.
+/// Returns the rules required to install, upgrade and remove `objects`, sorted and without rules that another one
+/// implies. Skips objects without a name or kind.
 pub fn required_rules(objects: &[Value], options: &PermissionOptions<'_>) -> Vec<RequiredRule> {
     let mut rules = own_verbs(objects, options);
     for object in objects {
-        rules.extend(handing_out(object, objects, options.escalation));
+        rules.extend(grant_rules(object, objects, options.escalation));
     }
     if let Some(owner) = options.owner {
         let names = Some(owner).filter(|name| !name.is_empty());
@@ -127,8 +128,8 @@ fn own_verbs(objects: &[Value], options: &PermissionOptions<'_>) -> Vec<Required
     out
 }
 
-/// Returns the rules that the API server requires if `object` hands out rights.
-fn handing_out(object: &Value, objects: &[Value], escalation: Escalation) -> Vec<RequiredRule> {
+/// Returns the rules that the API server requires if `object` grants rights.
+fn grant_rules(object: &Value, objects: &[Value], escalation: Escalation) -> Vec<RequiredRule> {
     if ObjectId::of(object).group != RBAC {
         return Vec::new();
     }
@@ -136,7 +137,7 @@ fn handing_out(object: &Value, objects: &[Value], escalation: Escalation) -> Vec
     match text(object, "/kind") {
         kind @ ("Role" | "ClusterRole") => {
             let scope = scope(object, kind == "Role");
-            // The rights of an aggregated role are not known beforehand.
+            // The rights of an aggregated role are unknown.
             let aggregated = object.get("aggregationRule").is_some_and(|rule| !rule.is_null());
             if escalation == Escalation::Verbs || aggregated {
                 let plural = Resource::of_kind(kind).plural;
@@ -161,7 +162,7 @@ fn handing_out(object: &Value, objects: &[Value], escalation: Escalation) -> Vec
                         || text(other, "/metadata/namespace") == text(object, "/metadata/namespace"))
                     && other.get("aggregationRule").is_none_or(Value::is_null)
             };
-            // Whoever may write the role because they have its rights may bind it for the same reason.
+            // An account that has the rights of the role may also bind it.
             if escalation == Escalation::Rules && objects.iter().any(is_bound) {
                 return Vec::new();
             }
@@ -172,7 +173,8 @@ fn handing_out(object: &Value, objects: &[Value], escalation: Escalation) -> Vec
     }
 }
 
-/// Sorted, without the empty and without what others cover; a cluster-wide right holds in every namespace.
+/// Sorts the rules and drops empty ones and those that another rule implies. A cluster-wide rule implies that of a
+/// namespace.
 fn reduce(mut rules: Vec<RequiredRule>) -> Vec<RequiredRule> {
     rules.retain(|required| !required.rule.is_empty());
     rules.sort();

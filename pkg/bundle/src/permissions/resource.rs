@@ -12,8 +12,8 @@ pub struct Resource {
 }
 
 impl Resource {
-    /// Returns the resource of `kind` without asking a cluster: exact for the kinds that rendering makes or a bundle may hold,
-    /// else the English plural, namespaced.
+    /// Returns the resource of `kind` without a cluster: exact for the kinds that rendering creates or a bundle may
+    /// contain, otherwise the English plural, namespaced.
     pub fn of_kind(kind: &str) -> Self {
         let namespaced = match kind {
             "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration" | "Namespace" => false,
@@ -28,7 +28,7 @@ impl Resource {
     }
 }
 
-/// The plural of a kind, as `kubectl` and code generators guess it.
+/// Returns the plural of a kind, as `kubectl` and code generators guess it.
 fn plural(kind: &str) -> String {
     let lower = kind.to_ascii_lowercase();
     let ends = |suffixes: &[&str]| suffixes.iter().any(|suffix| lower.ends_with(suffix));

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use serde_json::Value;
 
-/// A rule of a `Role` or `ClusterRole`. Everything is a set: order and repetition mean nothing.
+/// A rule of a `Role` or `ClusterRole`. Lists are sets: order and repetition have no meaning.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyRule {
@@ -15,10 +15,10 @@ pub struct PolicyRule {
     /// Resources by their plural, `pods/log` for a subresource, `*` for all.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub resources: BTreeSet<String>,
-    /// The objects meant; empty for all.
+    /// Names of objects; empty for all.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub resource_names: BTreeSet<String>,
-    /// Paths that are no resources; excludes the three above.
+    /// Paths that are not resources; excludes the three above.
     #[serde(rename = "nonResourceURLs", skip_serializing_if = "BTreeSet::is_empty")]
     pub non_resource_urls: BTreeSet<String>,
     /// Verbs; `*` for all.
@@ -26,7 +26,7 @@ pub struct PolicyRule {
 }
 
 impl PolicyRule {
-    /// `verbs` on `resource` of `group`, for the objects `names`; for all when `names` is empty.
+    /// Returns the rule of `verbs` on `resource` of `group` for the objects `names`, or for all if `names` is empty.
     pub(super) fn on<'a>(
         group: &str,
         resource: &str,
@@ -42,7 +42,7 @@ impl PolicyRule {
         }
     }
 
-    /// Reads a rule of a role's `rules`; what is no list of texts counts as absent.
+    /// Reads a rule of a role's `rules`; fields that are not lists of texts count as absent.
     pub(super) fn read(value: &Value) -> Self {
         let set = |key: &str| {
             let items = value.get(key).and_then(Value::as_array);
@@ -60,14 +60,14 @@ impl PolicyRule {
 
     /// Returns true if this rule grants everything that `other` grants.
     pub fn covers(&self, other: &Self) -> bool {
-        if !holds(&self.verbs, &other.verbs, |have, want| have == want) {
+        if !contains_all(&self.verbs, &other.verbs, |have, want| have == want) {
             return false;
         }
         if !other.non_resource_urls.is_empty() {
-            return holds(&self.non_resource_urls, &other.non_resource_urls, url_covers);
+            return contains_all(&self.non_resource_urls, &other.non_resource_urls, url_covers);
         }
-        holds(&self.api_groups, &other.api_groups, |have, want| have == want)
-            && holds(&self.resources, &other.resources, resource_covers)
+        contains_all(&self.api_groups, &other.api_groups, |have, want| have == want)
+            && contains_all(&self.resources, &other.resources, resource_covers)
             && (self.resource_names.is_empty()
                 || !other.resource_names.is_empty() && other.resource_names.is_subset(&self.resource_names))
     }
@@ -79,11 +79,11 @@ impl PolicyRule {
     }
 }
 
-fn holds(have: &BTreeSet<String>, want: &BTreeSet<String>, covers: fn(&str, &str) -> bool) -> bool {
+fn contains_all(have: &BTreeSet<String>, want: &BTreeSet<String>, covers: fn(&str, &str) -> bool) -> bool {
     have.contains("*") || want.iter().all(|want| have.iter().any(|have| covers(have, want)))
 }
 
-/// `*/scale` is the subresource of every resource.
+/// Returns true if one resource pattern includes the other; `*/scale` is the subresource of every resource.
 fn resource_covers(have: &str, want: &str) -> bool {
     have == want
         || have

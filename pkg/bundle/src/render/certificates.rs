@@ -1,4 +1,4 @@
-//! Serving certificates of webhooks, and their clients' trust in them.
+//! Serving certificates of webhooks, and the trust of their clients.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use super::{Context, names};
 use crate::{CertificateRequest, Certificates, RenderError};
 
-/// An object that is to trust, or to carry, a certificate.
+/// Object that trusts a certificate or requests one.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Target {
     Crd,
@@ -17,16 +17,16 @@ pub(super) enum Target {
     Service,
 }
 
-/// The secret, and the cert-manager `Certificate`, of a webhook deployment.
+/// Returns the name of the Secret and of the cert-manager `Certificate` of a webhook deployment.
 pub(super) fn secret_name(deployment: &str) -> String {
     names::join(&names::service_name(deployment), "cert")
 }
 
-/// Annotation of pods whose certificate the controller makes: fingerprint of the certificate. A new certificate replaces the
-/// pods, because not every server reads its files again.
+/// Annotation of pods whose certificate the controller issues: fingerprint of the certificate. A new certificate
+/// replaces the pods, because not every server reads its files again.
 pub(super) const FINGERPRINT: &str = "olm.operatorframework.io/serving-certificate";
 
-/// The start of the certificate's SHA-256; none when somebody else makes it or there is none.
+/// Returns the start of the certificate's SHA-256; none if the controller does not issue it.
 pub(super) fn fingerprint(context: &Context<'_>, deployment: &str) -> Option<String> {
     let Certificates::Own(own) = &context.options.certificates else {
         return None;
@@ -38,7 +38,7 @@ pub(super) fn fingerprint(context: &Context<'_>, deployment: &str) -> Option<Str
     Some(hash)
 }
 
-/// Returns the names that the certificate of a deployment must cover.
+/// Returns the request for the certificate of a deployment.
 pub(super) fn request(deployment: &str, namespace: &str) -> CertificateRequest {
     let service = names::service_name(deployment);
     let host = format!("{service}.{namespace}");
@@ -53,7 +53,7 @@ pub(super) fn request(deployment: &str, namespace: &str) -> CertificateRequest {
     }
 }
 
-/// Makes `object` trust the certificate of `deployment`, or ask for it.
+/// Makes `object` trust the certificate of `deployment`, or request it.
 pub(super) fn inject(
     context: &Context<'_>,
     deployment: &str,
@@ -105,7 +105,7 @@ fn annotate(object: &mut Value, key: &str, text: &str) {
     }
 }
 
-/// The objects that make or hold the certificates themselves.
+/// Renders the objects that issue or hold the certificates.
 pub(super) fn objects(context: &Context<'_>) -> Result<Vec<Value>, RenderError> {
     let mut out = Vec::new();
     for deployment in context.webhook_deployments() {

@@ -6,7 +6,7 @@ use super::{Context, certificates};
 use crate::config::DeploymentConfig;
 use crate::model::StrategyDeployment;
 
-/// The volumes a webhook deployment gets: name, mount path, certificate file, key file.
+/// Volumes of a webhook deployment: name, mount path, certificate file, key file.
 pub(crate) const CERTIFICATE_VOLUMES: [(&str, &str, &str, &str); 2] = [
     (
         "webhook-cert",
@@ -29,11 +29,11 @@ pub(super) fn deployments(context: &Context<'_>) -> Vec<Value> {
         .csv
         .deployments
         .iter()
-        .map(|deployment| one(context, deployment))
+        .map(|deployment| render(context, deployment))
         .collect()
 }
 
-fn one(context: &Context<'_>, deployment: &StrategyDeployment) -> Value {
+fn render(context: &Context<'_>, deployment: &StrategyDeployment) -> Value {
     let mut spec = deployment.spec.clone();
     if let Some(spec) = spec.as_object_mut() {
         spec.insert("revisionHistoryLimit".to_owned(), 1.into());
@@ -64,12 +64,12 @@ fn one(context: &Context<'_>, deployment: &StrategyDeployment) -> Value {
     object
 }
 
-/// The child object `key`, made when it is not there.
+/// Returns the child object `key`; creates it if it is absent.
 fn child<'a, C: AsChild + ?Sized>(parent: &'a mut C, key: &str) -> &'a mut Map<String, Value> {
     parent.child(key)
 }
 
-/// Objects, and values that are turned into objects, have children.
+/// Objects, and values that are converted to objects.
 trait AsChild {
     fn child(&mut self, key: &str) -> &mut Map<String, Value>;
 }
@@ -106,12 +106,12 @@ fn as_list(value: &mut Value) -> &mut Vec<Value> {
     }
 }
 
-/// The list `key`, made when it is not there.
+/// Returns the list `key`; creates it if it is absent.
 fn list<'a>(parent: &'a mut Map<String, Value>, key: &str) -> &'a mut Vec<Value> {
     as_list(parent.entry(key).or_insert(Value::Null))
 }
 
-/// The CSV's annotations, the template's own over them, and which namespaces are watched.
+/// Returns the CSV's annotations, overridden by the template's, and the watched namespaces.
 fn annotations(context: &Context<'_>, spec: &Value) -> Map<String, Value> {
     let mut out: Map<String, Value> = Map::new();
     for (key, text) in &context.bundle.csv.annotations {
@@ -128,7 +128,7 @@ fn annotations(context: &Context<'_>, spec: &Value) -> Map<String, Value> {
     out
 }
 
-/// Replaces whatever stands at the names and paths of the certificate volumes.
+/// Adds the certificate volumes; removes volumes and mounts with their names or paths.
 fn mount_certificates(pod: &mut Map<String, Value>, secret: &str) {
     let is_ours = |name: &str| CERTIFICATE_VOLUMES.iter().any(|volume| volume.0 == name);
     let is_our_path = |path: &str| CERTIFICATE_VOLUMES.iter().any(|volume| volume.1 == path);
@@ -167,7 +167,7 @@ fn text<'a>(object: &'a Value, key: &str) -> &'a str {
     object.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Applies the user's `deploymentConfig`. Init containers are never touched.
+/// Applies the user's `deploymentConfig`. Init containers stay unchanged.
 fn customize(object: &mut Value, config: &DeploymentConfig) {
     let spec = child(object, "spec");
     let template = child(spec, "template");
@@ -199,7 +199,7 @@ fn customize(object: &mut Value, config: &DeploymentConfig) {
     }
 }
 
-/// Entries of the same name are replaced where they stand, others are appended.
+/// Replaces entries of the same name in place and appends the others.
 fn override_by_name(parent: &mut Map<String, Value>, key: &str, entries: &[Value]) {
     if entries.is_empty() {
         return;
@@ -230,8 +230,7 @@ fn append_missing(parent: &mut Map<String, Value>, key: &str, entries: &[Value])
     }
 }
 
-/// A part that is absent stays, an empty one is removed, any other replaces what was there; affinity
-/// without any part is removed altogether.
+/// Keeps absent parts, removes empty ones and replaces the others. An affinity without parts is removed.
 fn set_affinity(pod: &mut Map<String, Value>, affinity: &Map<String, Value>) {
     if affinity.is_empty() {
         pod.remove("affinity");
@@ -250,7 +249,7 @@ fn set_affinity(pod: &mut Map<String, Value>, affinity: &Map<String, Value>) {
     }
 }
 
-/// Existing keys win.
+/// Adds annotations; existing keys keep their values.
 fn add_annotations(parent: &mut Map<String, Value>, annotations: &Map<String, Value>) {
     if annotations.is_empty() {
         return;

@@ -1,9 +1,9 @@
-//! A bundle and options → plain manifests.
+//! Rendering of a bundle to plain manifests.
 
 mod certificates;
 mod deployments;
 mod names;
-mod others;
+mod other_manifests;
 mod rbac;
 mod webhooks;
 
@@ -16,9 +16,8 @@ use crate::config::{self, Config};
 use crate::model::WebhookType;
 use crate::{Bundle, CertificateRequest, RenderError, RenderOptions, validate};
 
-/// Renders every object that an installation of `bundle` consists of, in the order in which they are
-/// best read: accounts, rights, CRDs, other manifests, deployments, webhooks, services, certificates.
-/// The same input gives the same bytes.
+/// Renders all objects of an installation of `bundle`, in this order: accounts, permissions, CRDs, other manifests,
+/// deployments, webhooks, services, certificates. Equal inputs give equal bytes.
 pub fn render(bundle: &Bundle, options: &RenderOptions) -> Result<Vec<Value>, RenderError> {
     validate::supported(bundle, options)?;
     let config = config::read(bundle, options)?;
@@ -36,7 +35,7 @@ pub fn render(bundle: &Bundle, options: &RenderOptions) -> Result<Vec<Value>, Re
     out.extend(rbac::namespaced(&context));
     out.extend(rbac::cluster(&context));
     out.extend(webhooks::crds(&context)?);
-    out.extend(others::manifests(&context));
+    out.extend(other_manifests::render(&context));
     out.extend(deployments::deployments(&context));
     out.extend(webhooks::configurations(&context, WebhookType::Validating)?);
     out.extend(webhooks::configurations(&context, WebhookType::Mutating)?);
@@ -45,8 +44,8 @@ pub fn render(bundle: &Bundle, options: &RenderOptions) -> Result<Vec<Value>, Re
     Ok(out)
 }
 
-/// The certificates that [`Certificates::Own`](crate::Certificates::Own) must hold for `bundle`: one
-/// for every deployment that serves webhooks, in the order of their names.
+/// Returns requests for the certificates that [`Certificates::Own`](crate::Certificates::Own) must hold for `bundle`:
+/// one for every deployment that serves webhooks, by name.
 pub fn webhook_certificates(bundle: &Bundle, install_namespace: &str) -> Vec<CertificateRequest> {
     webhook_deployments(bundle)
         .into_iter()
@@ -59,7 +58,7 @@ struct Context<'a> {
     bundle: &'a Bundle,
     options: &'a RenderOptions,
     namespace: &'a str,
-    /// The namespaces the operator watches; a single empty name means all of them.
+    /// The namespaces that the operator watches; a single empty name means all.
     targets: Vec<String>,
     config: Config,
 }

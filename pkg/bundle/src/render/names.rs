@@ -1,4 +1,4 @@
-//! Names of generated objects. Clusters hold objects under these names, so they can never change.
+//! Names of generated objects. Clusters hold objects under these names, so the names never change.
 
 use num_bigint::BigUint;
 use olm_text::head;
@@ -8,10 +8,10 @@ use sha2::{Digest, Sha224};
 use crate::json_text;
 use crate::model::{Permission, Rule};
 
-/// Longest name made by [`join`], up to one more when base and suffix fill it exactly.
+/// Maximum length of a name of [`join`], plus one if base and suffix fill it exactly.
 const MAX_NAME: usize = 63;
 
-/// `base-suffix`, the base cut so that the suffix stays whole.
+/// Returns `base-suffix`, with the base cut so that the suffix stays complete.
 pub(super) fn join(base: &str, suffix: &str) -> String {
     if base.len() + suffix.len() > MAX_NAME {
         let room = MAX_NAME.saturating_sub(suffix.len()).saturating_sub(1);
@@ -20,14 +20,14 @@ pub(super) fn join(base: &str, suffix: &str) -> String {
     format!("{base}-{suffix}")
 }
 
-/// The name of the role and binding that grant `permission`: it changes with the CSV's name, the
-/// service account and the rules, and with nothing else.
+/// Returns the name of the role and binding that grant `permission`. It depends only on the CSV's name, the service
+/// account and the rules.
 pub(super) fn rbac(csv_name: &str, permission: &Permission) -> String {
     let base = format!("{csv_name}-{}", account(permission));
     join(&base, &suffix(&hashed_text(permission)))
 }
 
-/// The account that is granted the rights: every pod without one of its own runs as `default`.
+/// Returns the service account of a permission: pods without an account run as `default`.
 pub(super) fn account(permission: &Permission) -> &str {
     if permission.service_account.is_empty() {
         "default"
@@ -40,7 +40,7 @@ fn suffix(text: &str) -> String {
     BigUint::from_bytes_be(&Sha224::digest(text.as_bytes())).to_str_radix(36)
 }
 
-/// The text that is hashed: JSON with these keys in this order, a line end after it.
+/// Returns the text to hash: JSON with these keys in this order, and a line feed.
 fn hashed_text(permission: &Permission) -> String {
     let rules = match &permission.rules {
         None => "null".to_owned(),
@@ -75,7 +75,7 @@ fn text(text: &str) -> String {
     json_text::escaped_json(&Value::from(text))
 }
 
-/// The service name of a deployment that serves webhooks.
+/// Returns the name of the Service of a deployment that serves webhooks.
 pub(super) fn service_name(deployment: &str) -> String {
     join(&deployment.replace('.', "-"), "service")
 }

@@ -10,7 +10,7 @@ use crate::model::{Permission, Rule};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// Renders one service account for every name used, except those that exist in every namespace anyway.
+/// Renders a service account for every name used, except `default`, which every namespace has.
 pub(super) fn service_accounts(context: &Context<'_>) -> Vec<Value> {
     let csv = &context.bundle.csv;
     let names: BTreeSet<&str> = csv
@@ -29,7 +29,7 @@ pub(super) fn service_accounts(context: &Context<'_>) -> Vec<Value> {
         .collect()
 }
 
-/// Namespaced rights in every target namespace; none when all namespaces are targets.
+/// Renders roles and bindings in every target namespace; none if all namespaces are targets.
 pub(super) fn namespaced(context: &Context<'_>) -> Vec<Value> {
     if context.all_namespaces() {
         return Vec::new();
@@ -53,7 +53,7 @@ pub(super) fn namespaced(context: &Context<'_>) -> Vec<Value> {
     out
 }
 
-/// Cluster-wide rights; when all namespaces are targets the namespaced ones are among them.
+/// Renders cluster roles and bindings; if all namespaces are targets, also for the namespaced permissions.
 pub(super) fn cluster(context: &Context<'_>) -> Vec<Value> {
     let csv = &context.bundle.csv;
     let mut permissions = csv.cluster_permissions.clone();
@@ -76,7 +76,7 @@ pub(super) fn cluster(context: &Context<'_>) -> Vec<Value> {
     out
 }
 
-/// An operator that watches everything must be able to list the namespaces.
+/// Adds the right to list namespaces, which an operator that watches all of them needs.
 fn promoted(mut permission: Permission) -> Permission {
     permission.rules.get_or_insert_default().push(Rule {
         verbs: Some(["get", "list", "watch"].map(ToOwned::to_owned).to_vec()),

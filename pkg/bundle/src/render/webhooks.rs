@@ -1,4 +1,4 @@
-//! Webhook configurations, the services in front of webhooks, and conversion of CRDs.
+//! Webhook configurations, services of webhooks, and conversion of CRDs.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::{Context, names};
 use crate::RenderError;
 use crate::model::{Webhook, WebhookType};
 
-/// CRDs in their order, those with a conversion webhook pointed at it.
+/// Returns the CRDs in order, with their conversion webhooks.
 pub(super) fn crds(context: &Context<'_>) -> Result<Vec<Value>, RenderError> {
     let mut by_crd: BTreeMap<&str, &Webhook> = BTreeMap::new();
     for webhook in webhooks(context, WebhookType::Conversion) {

@@ -1,4 +1,4 @@
-//! Values as they are after having gone through the typed structures.
+//! Conversion of values as reading into Go's types and writing again does it.
 
 use serde_json::{Map, Value};
 
@@ -6,7 +6,7 @@ use super::presence::{self, Presence};
 use super::{Field, Shape, Shapes, go_kind, scalar};
 
 impl Shapes {
-    /// `value` as it is after having gone through the structure `name`. The error is upstream's.
+    /// Converts `value` through the structure `name`. The error is upstream's.
     pub(crate) fn normalize(&self, name: &str, value: &Value) -> Result<Value, String> {
         let empty = Map::new();
         let map = match value {
@@ -31,7 +31,7 @@ impl Shapes {
         Ok(Value::Object(out))
     }
 
-    /// `value` as it is after having gone through `shape`; null is what the shape holds when nothing is given.
+    /// Converts `value` through `shape`; null becomes the empty value of the shape.
     pub(crate) fn convert(&self, shape: &Shape, value: &Value) -> Result<Value, String> {
         match (shape, value) {
             (Shape::Any, _) | (Shape::NamedOrBool(_), Value::Bool(_)) => Ok(value.clone()),

@@ -1,7 +1,8 @@
-//! Fields that are written when they are absent or hold nothing.
+//! Rules for writing absent and empty fields.
 //!
-//! The API's schema says which fields are required. Whether an optional one keeps `0`, `false`, `""` or `[]` depends on how
-//! Kubernetes' Go types hold it (as a value or as a pointer), which no schema tells. The exceptions stand here.
+//! The API's schema says which fields are required. Whether an optional one keeps `0`, `false`, `""` or `[]` depends on
+//! how Kubernetes' Go types hold it (as a value or as a pointer), which no schema shows. This module lists the
+//! exceptions.
 
 use serde_json::Value;
 
@@ -10,9 +11,9 @@ use super::Shape;
 /// Conditions under which a field is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Presence {
-    /// Always: an absent field is written as null.
+    /// The field is always written: null if it is absent.
     OrNull,
-    /// Always: an absent field is written as the empty value of its shape.
+    /// The field is always written: the empty value of its shape if it is absent.
     OrEmpty,
     /// The field is written with any value; null counts as absent.
     AsGiven,
@@ -20,7 +21,7 @@ pub(crate) enum Presence {
     UnlessEmpty,
 }
 
-/// The fields that [`usual`] gets wrong: `field` of every structure, or `Structure.field`, which goes first.
+/// Exceptions to [`usual`]: `field` of every structure, or `Structure.field`, which takes precedence.
 const EXCEPTIONS: [(Presence, &str); 4] = [
     (
         Presence::OrNull,
@@ -55,13 +56,13 @@ const EXCEPTIONS: [(Presence, &str); 4] = [
     ),
 ];
 
-/// The names of all exceptions.
+/// Returns the names of all exceptions.
 #[cfg(test)]
 pub(super) fn exceptions() -> impl Iterator<Item = &'static str> {
     EXCEPTIONS.iter().flat_map(|(_, names)| names.split_whitespace())
 }
 
-/// The presence of the field `field` of the structure `type_name`.
+/// Returns the presence of the field `field` of the structure `type_name`.
 pub(super) fn of(type_name: &str, field: &str, shape: &Shape, required: bool) -> Presence {
     let structure = type_name.rsplit('.').next().unwrap_or(type_name);
     let qualified = format!("{structure}.{field}");
@@ -76,7 +77,7 @@ pub(super) fn of(type_name: &str, field: &str, shape: &Shape, required: bool) ->
         .unwrap_or_else(|| usual(shape, required))
 }
 
-/// The presence that most fields of a shape have.
+/// Returns the presence of most fields of a shape.
 pub(super) fn usual(shape: &Shape, required: bool) -> Presence {
     match shape {
         _ if required => Presence::OrEmpty,
@@ -85,7 +86,7 @@ pub(super) fn usual(shape: &Shape, required: bool) -> Presence {
     }
 }
 
-/// Reports whether Go's encoder leaves `value` out of a field that it writes unless it is empty.
+/// Returns true if Go's encoder omits `value` in a field with `omitempty`.
 pub(crate) fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,

@@ -1,4 +1,4 @@
-//! Texts, numbers and truth values, and what Go's converters say of others.
+//! Conversion of scalars, with the errors of Go's converters.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,7 +8,7 @@ use serde_json::{Number, Value};
 use super::Shape;
 use crate::quantity;
 
-/// `value` as a field of the scalar `shape` holds it.
+/// Converts `value` to the scalar `shape`.
 pub(super) fn convert(shape: &Shape, value: &Value) -> Result<Value, String> {
     match (shape, value) {
         (Shape::Str, Value::String(_)) | (Shape::Bool, Value::Bool(_)) => Ok(value.clone()),
@@ -27,7 +27,7 @@ pub(super) fn convert(shape: &Shape, value: &Value) -> Result<Value, String> {
         (Shape::Time, _) => time(value),
         (Shape::Bytes, Value::String(text)) => bytes(text).map(Value::String),
         (Shape::Bytes, _) => Err(format!("cannot restore slice from {}", go_kind(value))),
-        // Go converts integers to text as if they were characters; only this case has a text of its own.
+        // Go converts integers to text as characters; this case has its own error.
         (Shape::Str, Value::Number(number)) if !number.is_f64() => {
             Err("cannot convert int64 to string".to_owned())
         }
@@ -40,7 +40,7 @@ pub(super) fn convert(shape: &Shape, value: &Value) -> Result<Value, String> {
     }
 }
 
-/// The integer that `value` is, also when it is written as a float.
+/// Returns the integer value of `value`, also if it is written as a float.
 pub(crate) fn integer(value: &Value) -> Option<i64> {
     let whole = |number: f64| (number.fract() == 0.0).then(|| number.to_string())?.parse().ok();
     value.as_i64().or_else(|| value.as_f64().and_then(whole))
@@ -60,7 +60,7 @@ fn int_or_string(value: &Value) -> Result<Value, String> {
     ))
 }
 
-/// A point in time in UTC and whole seconds; null is none.
+/// Converts a time to UTC and whole seconds; null stays.
 fn time(value: &Value) -> Result<Value, String> {
     match value {
         Value::Null => Ok(Value::Null),
@@ -77,7 +77,7 @@ fn time(value: &Value) -> Result<Value, String> {
     }
 }
 
-/// Base64 in the one form it has; line ends in it are passed over.
+/// Normalises base64; line ends are ignored.
 fn bytes(text: &str) -> Result<String, String> {
     let bare: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
     let decoded = STANDARD.decode(bare).map_err(|error| {
@@ -90,7 +90,7 @@ fn bytes(text: &str) -> Result<String, String> {
     Ok(STANDARD.encode(decoded))
 }
 
-/// The API keeps these as 64-bit floats: integers that have no exact counterpart come out rounded.
+/// Rounds a number to a 64-bit float, like the API.
 fn float(number: &Number) -> Value {
     let rounded = number
         .as_f64()
@@ -105,7 +105,7 @@ fn float(number: &Number) -> Value {
     Value::Number(whole.unwrap_or_else(|| number.clone()))
 }
 
-/// The kind of a decoded JSON value, in the words of upstream's converter.
+/// Returns the kind of a decoded JSON value in the words of upstream's converter.
 pub(crate) fn go_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "invalid",
@@ -118,7 +118,7 @@ pub(crate) fn go_kind(value: &Value) -> &'static str {
     }
 }
 
-/// The kind of a JSON value, in the words of Go's JSON decoder.
+/// Returns the kind of a JSON value in the words of Go's JSON decoder.
 pub(crate) fn json_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -10,9 +10,10 @@ pub(crate) const CRD: &str = "Crd";
 /// Name of the `ClusterServiceVersion` in the tables.
 pub(crate) const CSV: &str = "Csv";
 
-/// A line a structure: its name, then `field:shape`; `[x]` is a list, `{x}` a map, `x?` structure or boolean, `x*` structure
-/// or list, `x+` structure or texts. Fields are written as [`usual`] has it, but for those with a mark: `!` always, `~` as
-/// given even when empty, `-` unless empty. Of CSVs only the deployments are written, so that their fields need no mark.
+/// One structure per line: its name, then `field:shape`. `[x]` is a list, `{x}` a map, `x?` a structure or boolean,
+/// `x*` a structure or list, `x+` a structure or texts. Fields have the presence of [`usual`], except those with a
+/// mark: `!` always, `~` as given even if empty, `-` unless empty. Only the deployments of CSVs are written, so CSV
+/// fields need none.
 const TABLE: &str = "\
 Crd apiVersion:s kind:s metadata:io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta! spec:CrdSpec! status:CrdStatus!
 CrdSpec group:s! names:CrdNames! scope:s! versions:[CrdVersion]! conversion:CrdConversion preserveUnknownFields:b

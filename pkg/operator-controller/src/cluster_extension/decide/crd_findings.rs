@@ -1,7 +1,7 @@
 //! Findings of the CRD comparison without a waiver, and their message.
 
 use olm_api::CrdUpgradeWaiver;
-use olm_bundle::crd_safety::{self, Finding, Rules, SERVED_REMOVAL, Served, Unserved, Waiver};
+use olm_bundle::crd_safety::{self, Finding, Rules, SERVED_REMOVAL, ServedVerdict, UnservedVersions, Waiver};
 use olm_text::head;
 use serde_json::Value;
 
@@ -38,11 +38,18 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// Compares two CRDs. Returns the versions that are no longer served, unless a waiver covers them: their use must be checked.
-    pub(crate) fn compare(&mut self, crd: &str, old: &Value, new: &Value, rules: Rules) -> Option<Unserved> {
-        let unserved = crd_safety::unserved(old, new).filter(|_| rules == Rules::Ours);
+    /// Compares two CRDs. Returns the versions that are no longer served, unless a waiver covers them: their use must
+    /// be checked.
+    pub(crate) fn compare(
+        &mut self,
+        crd: &str,
+        old: &Value,
+        new: &Value,
+        rules: Rules,
+    ) -> Option<UnservedVersions> {
+        let unserved = crd_safety::unserved_versions(old, new).filter(|_| rules == Rules::Ours);
         let mut found = crd_safety::check(old, new, rules);
-        found.extend(unserved.iter().flat_map(Unserved::presumed));
+        found.extend(unserved.iter().flat_map(UnservedVersions::presumed));
         let own: Vec<usize> = (0..self.waivers.len())
             .filter(|at| self.waivers.get(*at).is_some_and(|waiver| waiver.crd == crd))
             .collect();
@@ -65,7 +72,7 @@ impl<'a> Findings<'a> {
     }
 
     /// Adds the verdict on versions that are no longer served.
-    pub(crate) fn add(&mut self, crd: &str, served: Served) {
+    pub(crate) fn add(&mut self, crd: &str, served: ServedVerdict) {
         self.refuse(crd, &served.findings);
         let warnings = served.warnings.into_iter();
         self.warnings
@@ -156,7 +163,7 @@ fn message(extension: &str, findings: &[String], steps: Option<&str>, idle: &[St
 #[cfg(test)]
 mod tests {
     use olm_api::{CrdUpgradeRule, CrdUpgradeWaiver};
-    use olm_bundle::crd_safety::{Rules, Uses};
+    use olm_bundle::crd_safety::{Rules, VersionUses};
     use serde_json::{Value, json};
 
     use super::{Findings, message};
@@ -206,7 +213,7 @@ mod tests {
         let unserved = findings
             .compare("tests.example.com", &old, &new, Rules::Ours)
             .unwrap();
-        findings.add("tests.example.com", unserved.judge(&Uses::default()));
+        findings.add("tests.example.com", unserved.evaluate(&VersionUses::default()));
         assert_eq!(findings.refused, [""; 0]);
         assert_eq!(
             findings.warnings,
@@ -246,7 +253,7 @@ mod tests {
         assert!(
             text.starts_with(
                 "validating upgrade for CRD \"tests.example.com\": storedVersionRemoval: stored versions removed : [v2]\n\
-                 Objects may be stored in v2. 1. Store all in v1: `kubectl get tests.v1.example.com"
+                 Objects may be stored in v2. 1. Store all objects in v1: `kubectl get tests.v1.example.com"
             ),
             "{text}"
         );

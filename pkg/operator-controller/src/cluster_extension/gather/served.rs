@@ -4,21 +4,21 @@ use std::time::Instant;
 
 use olm_api::ClusterExtension;
 use olm_applier::stored::{SearchLimits, uses};
-use olm_bundle::crd_safety::{Served, Unserved};
+use olm_bundle::crd_safety::{ServedVerdict, UnservedVersions};
 
 use super::stored::turn;
 use crate::cluster_extension::call::chain;
 use crate::cluster_extension::failure::Failure;
 use crate::cluster_extension::{Context, account};
 
-/// Judges the versions of `crd` by the metadata of its objects. If the API server refuses the list, the result is a warning; if it does
-/// not answer, the extension waits.
+/// Judges the versions of `crd` by the metadata of its objects. If the API server refuses the list, the result is a
+/// warning; if it does not answer, the extension waits.
 pub(super) async fn look(
     context: &Context,
     extension: &ClusterExtension,
     crd: &str,
-    unserved: &Unserved,
-) -> Result<Served, Failure> {
+    unserved: &UnservedVersions,
+) -> Result<ServedVerdict, Failure> {
     let client = account::reader(context, extension)?;
     let _turn = turn().await?;
     let started = Instant::now();
@@ -31,7 +31,7 @@ pub(super) async fn look(
                 seconds = started.elapsed().as_secs_f64(),
                 "the use of versions that a CRD no longer serves was looked for"
             );
-            unserved.judge(&found)
+            unserved.evaluate(&found)
         }
         Err(error) if error.is_permanent() => unserved.unchecked(&chain(&error)),
         Err(source) => {

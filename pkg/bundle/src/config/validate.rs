@@ -1,7 +1,7 @@
-//! The verdict of the `jsonschema` library on a configuration.
+//! Validation of a configuration by the `jsonschema` library.
 //!
-//! [`schema::check`](super::schema) comes first, for the words that clients know; this is what the schema that is
-//! handed out says. The two agree, as `tests/config_schema.rs` shows; were they not to, the stricter one counts.
+//! [`schema::check`](super::schema) runs first, for upstream's messages. The published schema decides here. The two
+//! agree (`tests/config_schema.rs`); if they did not, the stricter one would win.
 
 use serde_json::Value;
 
@@ -9,10 +9,10 @@ use super::{ConfigSchema, config_schema};
 use crate::model::InstallMode;
 use crate::{Bundle, RenderOptions};
 
-/// Holds `input` against the bundle's schema (JSON Schema 2020-12).
+/// Validates `input` against the bundle's schema (JSON Schema 2020-12).
 ///
 /// # Errors
-/// The first fault, with its path. Values are not repeated: they may be secret, and long.
+/// The first fault, with its path but without the value, which may be secret or long.
 pub(super) fn validate(bundle: &Bundle, options: &RenderOptions, input: &Value) -> Result<(), String> {
     let modes: Vec<InstallMode> = InstallMode::ALL
         .into_iter()

@@ -1,37 +1,37 @@
-//! Types, bounds, patterns, formats, and what combines them.
+//! Checks of types, bounds, patterns and formats, and the keywords that combine schemas.
 
 use serde_json::{Map, Value};
 
 use super::node::{Additional, Node};
-use super::number::{Bound, Num};
+use super::number::{Bound, Number};
 use super::quoted::quoted;
 use super::value_type::Type;
-use super::{Findings, Step};
+use super::{Findings, PathSegment};
 
 /// Most choices that a finding names.
 const CHOICES: usize = 12;
 
-/// Judges `value`, and all below it.
-pub(super) fn judge(node: &Node, value: &Value, out: &mut Findings) {
-    if !type_fits(node, value) {
-        return out.fault(format!("{} is not {}", kind(value), wanted(node)));
+/// Checks `value` and everything below it.
+pub(super) fn check(node: &Node, value: &Value, out: &mut Findings) {
+    if !has_type(node, value) {
+        return out.fault(format!("{} is not {}", kind(value), expected_type(node)));
     }
-    choice(node, value, out);
+    enumeration(node, value, out);
     if value.is_null() {
         return;
     }
     combined(node, value, out);
     match value {
         Value::String(text) => string(node, text, out),
-        Value::Number(number) => num(node, Num::of(number), value, out),
+        Value::Number(given) => numeric(node, Number::of(given), value, out),
         Value::Array(items) => array(node, items, out),
         Value::Object(map) => object(node, map, out),
         Value::Null | Value::Bool(_) => {}
     }
 }
 
-fn type_fits(node: &Node, value: &Value) -> bool {
-    let whole = |value: &Value| matches!(value, Value::Number(number) if Num::of(number).is_whole());
+fn has_type(node: &Node, value: &Value) -> bool {
+    let whole = |value: &Value| matches!(value, Value::Number(number) if Number::of(number).is_integer());
     if value.is_null() {
         return node.nullable || node.kind.is_none() && !node.int_or_string;
     }
@@ -49,7 +49,7 @@ fn type_fits(node: &Node, value: &Value) -> bool {
     }
 }
 
-fn wanted(node: &Node) -> &'static str {
+fn expected_type(node: &Node) -> &'static str {
     if node.int_or_string {
         return "an integer or a string";
     }
@@ -72,7 +72,7 @@ fn kind(value: &Value) -> String {
     }
 }
 
-fn choice(node: &Node, value: &Value, out: &mut Findings) {
+fn enumeration(node: &Node, value: &Value, out: &mut Findings) {
     if node.choices.is_empty() || node.choices.iter().any(|choice| same(choice, value)) {
         return;
     }
@@ -80,14 +80,14 @@ fn choice(node: &Node, value: &Value, out: &mut Findings) {
     if node.choices.len() > CHOICES {
         names.push(format!("{} more", node.choices.len() - CHOICES));
     }
-    out.fault(format!("{} is none of {}", quoted(value), names.join(", ")));
+    out.fault(format!("{} is not one of {}", quoted(value), names.join(", ")));
 }
 
 /// Returns true if two values are equal; 1 and 1.0 are.
 pub(super) fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {
-        (Value::Number(left), Value::Number(right)) => match (Num::of(left), Num::of(right)) {
-            (Num::Whole(left), Num::Whole(right)) => left == right,
+        (Value::Number(left), Value::Number(right)) => match (Number::of(left), Number::of(right)) {
+            (Number::Integer(left), Number::Integer(right)) => left == right,
             (left, right) => left.float().total_cmp(&right.float()).is_eq(),
         },
         (Value::Array(left), Value::Array(right)) => {
@@ -105,51 +105,51 @@ pub(super) fn same(left: &Value, right: &Value) -> bool {
 
 fn combined(node: &Node, value: &Value, out: &mut Findings) {
     for part in &node.all_of {
-        judge(part, value, out);
+        check(part, value, out);
     }
     let each = |nodes: &[Node], out: &Findings| -> Vec<Findings> {
         nodes
             .iter()
             .map(|part| {
-                let mut apart = out.apart();
-                judge(part, value, &mut apart);
-                apart
+                let mut branch = out.branch();
+                check(part, value, &mut branch);
+                branch
             })
             .collect()
     };
     if !node.any_of.is_empty() {
         let answers = each(&node.any_of, out);
         if !answers.iter().any(Findings::is_clean) {
-            if let Some(unsure) = answers.iter().find(|answer| answer.faults.is_empty()) {
-                out.unknown.0.extend(unsure.unknown.0.iter().cloned());
+            if let Some(undecided) = answers.iter().find(|answer| answer.faults.is_empty()) {
+                out.unknown.0.extend(undecided.unknown.0.iter().cloned());
             } else {
-                out.fault(format!("fits none of anyOf: {}", first_of(&answers)));
+                out.fault(format!("matches none of anyOf: {}", first_of(&answers)));
             }
         }
     }
     if !node.one_of.is_empty() {
         let answers = each(&node.one_of, out);
         let fitting = answers.iter().filter(|answer| answer.is_clean()).count();
-        let unsure = answers
+        let undecided = answers
             .iter()
             .filter(|answer| answer.faults.is_empty() && !answer.is_clean());
         if fitting > 1 {
-            out.fault(format!("fits {fitting} of oneOf, not just one"));
-        } else if unsure.clone().count() > 0 {
+            out.fault(format!("matches {fitting} schemas of oneOf instead of one"));
+        } else if undecided.clone().count() > 0 {
             out.unknown
                 .0
-                .extend(unsure.flat_map(|answer| answer.unknown.0.iter().cloned()));
+                .extend(undecided.flat_map(|answer| answer.unknown.0.iter().cloned()));
         } else if fitting == 0 {
-            out.fault(format!("fits none of oneOf: {}", first_of(&answers)));
+            out.fault(format!("matches none of oneOf: {}", first_of(&answers)));
         }
     }
     if let Some(not) = &node.not {
-        let mut apart = out.apart();
-        judge(not, value, &mut apart);
-        if apart.is_clean() {
-            out.fault("fits what it must not (not)");
-        } else if apart.faults.is_empty() {
-            out.unknown.0.extend(apart.unknown.0);
+        let mut branch = out.branch();
+        check(not, value, &mut branch);
+        if branch.is_clean() {
+            out.fault("matches the schema that it must not match (not)");
+        } else if branch.faults.is_empty() {
+            out.unknown.0.extend(branch.unknown.0);
         }
     }
 }
@@ -178,14 +178,18 @@ fn string(node: &Node, text: &str, out: &mut Findings) {
                 pattern.source
             ));
         } else if pattern.regex.is_none() {
-            out.unsure(&format!("pattern {:?} does not read here", pattern.source));
+            out.undecided(&format!("pattern {:?} cannot be compiled", pattern.source));
         }
     }
     if let Some(format) = &node.format {
         match format.admits_text(text) {
             Some(true) => {}
-            Some(false) => out.fault(format!("{} is no {}", quoted(&text.into()), format.name())),
-            None => out.unsure(&format!("format {} cannot be checked here", format.name())),
+            Some(false) => out.fault(format!(
+                "{} is not a valid {}",
+                quoted(&text.into()),
+                format.name()
+            )),
+            None => out.undecided(&format!("format {} cannot be checked", format.name())),
         }
     }
 }
@@ -206,8 +210,8 @@ fn range(found: u64, least: Option<u64>, most: Option<u64>, (one, many): (&str, 
     }
 }
 
-fn num(node: &Node, number: Num, value: &Value, out: &mut Findings) {
-    let exclusive = |bound: Bound| if bound.exclusive { " (excluded)" } else { "" };
+fn numeric(node: &Node, number: Number, value: &Value, out: &mut Findings) {
+    let exclusive = |bound: Bound| if bound.exclusive { " (exclusive)" } else { "" };
     if let Some(bound) = node.minimum.filter(|bound| number.is_beyond(*bound, false)) {
         out.fault(format!(
             "{} is less than the minimum {}{}",
@@ -225,14 +229,14 @@ fn num(node: &Node, number: Num, value: &Value, out: &mut Findings) {
         ));
     }
     if let Some(factor) = node.multiple_of.filter(|factor| !number.is_multiple_of(*factor)) {
-        out.fault(format!("{} is no multiple of {factor}", quoted(value)));
+        out.fault(format!("{} is not a multiple of {factor}", quoted(value)));
     }
     if let Some(format) = node
         .format
         .as_ref()
         .filter(|format| !format.admits_number(number))
     {
-        out.fault(format!("{} does not fit {}", quoted(value), format.name()));
+        out.fault(format!("{} is out of range for {}", quoted(value), format.name()));
     }
 }
 
@@ -240,13 +244,13 @@ fn array(node: &Node, items: &[Value], out: &mut Findings) {
     let (least, most) = node.items_count;
     range(items.len() as u64, least, most, ("item", "items"), out);
     if node.unique_items
-        && let Some(at) = super::unique::first_repeated(items)
+        && let Some(at) = super::unique::first_duplicate(items)
     {
-        out.within(&Step::Index(at), |out| out.fault("stands there twice"));
+        out.within(&PathSegment::Index(at), |out| out.fault("is a duplicate item"));
     }
     if let Some(known) = &node.items {
         for (at, item) in items.iter().enumerate() {
-            out.within(&Step::Index(at), |out| judge(known, item, out));
+            out.within(&PathSegment::Index(at), |out| check(known, item, out));
         }
     }
 }
@@ -256,15 +260,17 @@ fn object(node: &Node, map: &Map<String, Value>, out: &mut Findings) {
     range(map.len() as u64, least, most, ("field", "fields"), out);
     for (name, value) in map {
         match (node.properties.get(name), &node.additional) {
-            (Some(known), _) => out.within(&Step::Field(name), |out| judge(known, value, out)),
-            (None, Additional::Of(known)) => out.within(&Step::Key(name), |out| judge(known, value, out)),
-            (None, Additional::Forbidden) => {
-                out.within(&Step::Field(name), |out| out.fault("is not allowed"));
+            (Some(known), _) => out.within(&PathSegment::Field(name), |out| check(known, value, out)),
+            (None, Additional::Schema(known)) => {
+                out.within(&PathSegment::Key(name), |out| check(known, value, out));
             }
-            (None, Additional::Any | Additional::Unsaid) => {}
+            (None, Additional::Forbidden) => {
+                out.within(&PathSegment::Field(name), |out| out.fault("is not allowed"));
+            }
+            (None, Additional::Any | Additional::Unspecified) => {}
         }
     }
     for name in node.required.iter().filter(|name| !map.contains_key(*name)) {
-        out.within(&Step::Field(name), |out| out.fault("is required"));
+        out.within(&PathSegment::Field(name), |out| out.fault("is required"));
     }
 }

@@ -1,4 +1,4 @@
-//! Manifests that the bundle brings along and that are passed on as they are.
+//! Manifests of the bundle that are neither the CSV nor CRDs.
 
 use olm_text::object::text;
 use serde_json::{Value, json};
@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 use super::Context;
 use crate::validate::{Scope, scope_of};
 
-/// Namespaced objects go to the install namespace, whatever they say themselves.
-pub(super) fn manifests(context: &Context<'_>) -> Vec<Value> {
+/// Returns the manifests, with the install namespace on namespaced objects.
+pub(super) fn render(context: &Context<'_>) -> Vec<Value> {
     context
         .bundle
-        .others
+        .other_manifests
         .iter()
         .map(|object| {
             let mut object = object.clone();
