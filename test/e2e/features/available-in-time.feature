@@ -1,6 +1,6 @@
-Feature: Available in time, or said so
-  A rollout that takes longer than spec.progressDeadlineMinutes is told to have failed. Nothing is given up: it goes on when
-  it can, and a change of what is wanted wins over it.
+Feature: Progress deadline
+  A rollout that takes longer than spec.progressDeadlineMinutes is reported as failed. It continues when it can, and a change
+  of the spec takes precedence over it.
 
   Background:
     Given OLM is available
@@ -9,7 +9,7 @@ Feature: Available in time, or said so
     And min value for ClusterExtension .spec.progressDeadlineMinutes is set to 1
     And min value for ClusterObjectSet .spec.progressDeadlineMinutes is set to 1
 
-  Scenario: An image that cannot be pulled, and a version that mends it
+  Scenario: A rollout with a missing image fails, and another version fixes it
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents                 |
       | test    | 1.0.0   | alpha   |          | CRD, BadImage, ConfigMap |
@@ -43,13 +43,13 @@ Feature: Available in time, or said so
       """
     And ClusterExtension reports Stalled as True with Reason ProgressDeadlineExceeded
     And ClusterExtension reports Ready as False with Reason ProgressDeadlineExceeded
-    And events tell of ClusterExtension: ProgressDeadlineExceeded
+    And ClusterExtension has events: ProgressDeadlineExceeded
     When catalog "test" is updated to version "v2"
     Then bundle "${PACKAGE:test}.1.0.1" is installed in version "1.0.1"
     And ClusterExtension is rolled out
     And ClusterObjectSet "${NAME}-1" is archived
 
-  Scenario: Ready after the deadline is ready all the same
+  Scenario: A workload that is ready after the deadline is ready
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents              |
       | test    | 1.0.0   | alpha   |          | Deployment, ConfigMap |

@@ -1,12 +1,13 @@
 Feature: Broken images and bundles
-  What cannot be pulled or is no valid bundle is refused whole, with its cause, and heals when it is mended.
+  An image that cannot be pulled, or is not a valid bundle, is refused with its cause. The installation continues when the image
+  is fixed.
 
   Background:
     Given OLM is available
     And an image registry is available
     And namespace "${TEST_NAMESPACE}" is available
 
-  Scenario: A bundle image that is not in the registry
+  Scenario: A bundle image is missing from the registry
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents           |
       | test    | 1.0.0   | alpha   |          | ConfigMap, NoImage |
@@ -35,7 +36,7 @@ Feature: Broken images and bundles
     Then ClusterExtension is rolled out
     And bundle "${PACKAGE:test}.1.0.0" is installed in version "1.0.0"
 
-  Scenario: A bundle that has no ClusterServiceVersion
+  Scenario: A bundle lacks a ClusterServiceVersion
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents         |
       | test    | 1.0.0   | alpha   |          | ConfigMap, NoCSV |
@@ -61,7 +62,7 @@ Feature: Broken images and bundles
       """
     And ClusterExtension has 0 revisions
 
-  Scenario: A bundle with an object that may not be in one
+  Scenario: A bundle has an object of an unsupported kind
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents           |
       | test    | 1.0.0   | alpha   |          | ConfigMap, Ingress |
@@ -88,7 +89,7 @@ Feature: Broken images and bundles
     And ClusterExtension has 0 revisions
     And resource "configmap/test-configmap-${SCENARIO_ID}" is not installed
 
-  Scenario: A catalog image that is not in the registry does not stop other catalogs
+  Scenario: A missing catalog image does not affect other catalogs
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents  |
       | test    | 1.0.0   | alpha   |          | ConfigMap |

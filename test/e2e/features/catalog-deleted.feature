@@ -1,12 +1,12 @@
-Feature: The catalog goes away
-  What is installed stays, is kept in repair, and can still be configured.
+Feature: Deletion of the catalog
+  An installed extension stays, is repaired, and can still be configured.
 
   Background:
     Given OLM is available
     And an image registry is available
     And namespace "${TEST_NAMESPACE}" is available
 
-  Scenario: The extension stays, and heals, without its catalog
+  Scenario: The extension stays and is repaired without its catalog
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents                   |
       | test    | 1.0.0   | alpha   |          | CRD, Deployment, ConfigMap |
@@ -31,7 +31,7 @@ Feature: The catalog goes away
     Then ClusterExtension is rolled out
     And bundle "${PACKAGE:test}.1.0.1" is installed in version "1.0.1"
     When catalog "test" is deleted
-    Then bundle "${PACKAGE:test}.1.0.1" stays installed in version "1.0.1"
+    Then bundle "${PACKAGE:test}.1.0.1" remains installed in version "1.0.1"
     And ClusterExtension reports Installed as True with Reason Succeeded
     When resource "configmap/test-configmap-${SCENARIO_ID}" is removed
     Then resource "configmap/test-configmap-${SCENARIO_ID}" is eventually restored

@@ -1,11 +1,11 @@
-Feature: The life of a ClusterCatalog
-  Its image is pulled, checked and served; what is wrong with it is said; nothing of it stays behind.
+Feature: Lifecycle of a ClusterCatalog
+  The image of a catalog is pulled, checked and served. The status names its defects. A deleted catalog leaves nothing behind.
 
   Background:
     Given OLM is available
     And an image registry is available
 
-  Scenario: A tag that moves is found by polling
+  Scenario: Polling detects a moved tag
     Given catalog "test" follows a tag, polled every minute, with packages:
       | package | version | channel | replaces | contents  |
       | first   | 1.0.0   | alpha   |          | ConfigMap |
@@ -17,7 +17,7 @@ Feature: The life of a ClusterCatalog
     Then catalog "test" is serving version "latest"
     And catalog "test" serves package "${PACKAGE:second}"
 
-  Scenario: Created and served
+  Scenario: A catalog is created and served
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents  |
       | test    | 1.0.0   | alpha   |          | ConfigMap |
@@ -34,7 +34,7 @@ Feature: The life of a ClusterCatalog
     And an event of catalog "test" has reason "Pulled"
     And an event of catalog "test" has reason "Unpacked"
 
-  Scenario: Made unavailable, and available again
+  Scenario: A catalog is made unavailable and available again
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents  |
       | test    | 1.0.0   | alpha   |          | ConfigMap |
@@ -44,21 +44,21 @@ Feature: The life of a ClusterCatalog
       """
       Catalog availability mode is set to Unavailable
       """
-    And nothing of catalog "test" is served or on disk
-    And catalog "test" has not the finalizer for its content
+    And catalog "test" is neither served nor on disk
+    And catalog "test" does not have the finalizer for its content
     When catalog "test" is set to Available
     Then catalog "test" reports Serving as True with Reason Available
     And catalog "test" serves package "${PACKAGE:test}"
     And catalog "test" has the finalizer for its content
 
-  Scenario: Deleted, it leaves nothing behind
+  Scenario: A deleted catalog leaves nothing behind
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents  |
       | test    | 1.0.0   | alpha   |          | ConfigMap |
     When catalog "test" is deleted
-    Then nothing of catalog "test" is served or on disk
+    Then catalog "test" is neither served nor on disk
 
-  Scenario: A broken image says what is wrong, holds up no other catalog, and heals
+  Scenario: A broken image is reported, does not affect other catalogs, and can be fixed
     Given catalog "broken" has an image whose file "deep/catalog.yaml" is not valid
     And a catalog "test" with packages:
       | package | version | channel | replaces | contents  |
@@ -69,7 +69,7 @@ Feature: The life of a ClusterCatalog
       """
     And an event of catalog "broken" has reason "UnpackFailed"
     And catalog "test" serves package "${PACKAGE:test}"
-    When the image of catalog "broken" is mended with package "mended"
+    When the image of catalog "broken" is fixed with package "mended"
     Then catalog "broken" reports Progressing as True with Reason Succeeded
     And catalog "broken" serves package "mended"
     When catalog "broken" is deleted

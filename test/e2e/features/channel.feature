@@ -1,12 +1,12 @@
 Feature: Channels
-  Channels narrow the choice; the edges of the chosen channels are the ones that count.
+  Channels restrict the bundles and the upgrade edges.
 
   Background:
     Given OLM is available
     And an image registry is available
     And namespace "${TEST_NAMESPACE}" is available
 
-  Scenario: Only the chosen channel's bundles are installed, and a change of channel opens the way on
+  Scenario: Only bundles of the selected channel are installed, and a change of channel allows the next upgrade
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents                   |
       | test    | 1.0.0   | alpha   |          | CRD, Deployment, ConfigMap |
@@ -32,7 +32,7 @@ Feature: Channels
       """
     Then ClusterExtension is rolled out
     And bundle "${PACKAGE:test}.1.0.2" is installed in version "1.0.2"
-    And bundle "${PACKAGE:test}.1.0.2" stays installed in version "1.0.2"
+    And bundle "${PACKAGE:test}.1.0.2" remains installed in version "1.0.2"
     When ClusterExtension is updated
       """
       apiVersion: olm.operatorframework.io/v1
@@ -52,7 +52,7 @@ Feature: Channels
       """
     Then bundle "${PACKAGE:test}.2.0.0" is installed in version "2.0.0"
 
-  Scenario: A channel that does not exist is named
+  Scenario: A missing channel is reported
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents                   |
       | test    | 1.0.0   | alpha   |          | CRD, Deployment, ConfigMap |

@@ -1,12 +1,12 @@
-Feature: Objects of others
-  What belongs to somebody else is not touched; the status says whose it is, and the installation goes on when it is gone.
+Feature: Collisions
+  Objects of other owners are not changed. The status names the owner, and the installation continues when the object is gone.
 
   Background:
     Given OLM is available
     And an image registry is available
     And namespace "${TEST_NAMESPACE}" is available
 
-  Scenario: An object that is there already, and goes
+  Scenario: An object exists already and is deleted later
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents              |
       | test    | 1.0.0   | alpha   |          | Deployment, ConfigMap |
@@ -54,7 +54,7 @@ Feature: Objects of others
         version: 1.0.0
       """
 
-  Scenario: A second extension of the same package
+  Scenario: A second extension of the same package is refused
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents                   |
       | test    | 1.0.0   | alpha   |          | CRD, Deployment, ConfigMap |
@@ -126,7 +126,7 @@ Feature: Objects of others
       """
     And ClusterExtension reports Available as True with Reason ProbesSucceeded
 
-  Scenario: Another field manager that keeps changing a field is named
+  Scenario: A field manager that keeps changing a field is reported
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents  |
       | test    | 1.0.0   | alpha   |          | ConfigMap |
@@ -147,5 +147,5 @@ Feature: Objects of others
                 olm.operatorframework.io/metadata.name: ${CATALOG:test}
       """
     Then ClusterExtension is rolled out
-    When "rival" keeps changing "configmap/test-configmap-${SCENARIO_ID}" until ClusterExtension names it
+    When "rival" keeps changing "configmap/test-configmap-${SCENARIO_ID}" until ClusterExtension reports it
     Then resource "configmap/test-configmap-${SCENARIO_ID}" is installed

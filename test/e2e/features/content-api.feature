@@ -1,5 +1,5 @@
 Feature: The content API
-  What a catalog holds is served over HTTPS: whole, in parts, by query, and told about.
+  The content of a catalog is served over HTTPS: complete, in parts, and by query.
 
   Background:
     Given OLM is available
@@ -10,121 +10,121 @@ Feature: The content API
       | first   | 1.1.0   | alpha   | 1.0.0    | ConfigMap |
       | second  | 1.0.0   | beta    |          | ConfigMap |
 
-  Scenario: Everything, and nothing twice
-    When the content API is asked: GET /catalogs/${CATALOG:test}/api/v1/all
-    Then the answer is 200
-    And the answer has header "content-type": application/jsonl
-    And the answer has header "accept-ranges": bytes
-    And the answer has 7 lines
-    When the content API is asked: HEAD /catalogs/${CATALOG:test}/api/v1/all
-    Then the answer is 200
-    And the answer has no body
-    When the content API is asked: GET /catalogs/${CATALOG:test}/api/v1/all
+  Scenario: The complete content, and unchanged content
+    When a client requests: GET /catalogs/${CATALOG:test}/api/v1/all
+    Then the response status is 200
+    And the response has header "content-type": application/jsonl
+    And the response has header "accept-ranges": bytes
+    And the response has 7 lines
+    When a client requests: HEAD /catalogs/${CATALOG:test}/api/v1/all
+    Then the response status is 200
+    And the response has no body
+    When a client requests: GET /catalogs/${CATALOG:test}/api/v1/all
       | If-None-Match | ${ETAG} |
-    Then the answer is 304
-    And the answer has header "etag": ${ETAG}
-    And the answer has no body
-    When the content API is asked: GET /catalogs/${CATALOG:test}/api/v1/all
+    Then the response status is 304
+    And the response has header "etag": ${ETAG}
+    And the response has no body
+    When a client requests: GET /catalogs/${CATALOG:test}/api/v1/all
       | If-Match | "other" |
-    Then the answer is 412
+    Then the response status is 412
 
-  Scenario: A part of the bytes, and compressed ones
-    When the content API is asked: GET /catalogs/${CATALOG:test}/api/v1/all
+  Scenario: Byte ranges and compression
+    When a client requests: GET /catalogs/${CATALOG:test}/api/v1/all
       | Range           | bytes=10-99 |
       | Accept-Encoding | gzip        |
-    Then the answer is 206
-    And the answer is bytes 10 to 99 of what /catalogs/${CATALOG:test}/api/v1/all gives
-    When the content API is asked: GET /catalogs/${CATALOG:test}/api/v1/all
+    Then the response status is 206
+    And the response body equals bytes 10 to 99 of /catalogs/${CATALOG:test}/api/v1/all
+    When a client requests: GET /catalogs/${CATALOG:test}/api/v1/all
       | Range | bytes=99999999- |
-    Then the answer is 416
-    When the content API is asked: GET /catalogs/${CATALOG:test}/api/v1/all
+    Then the response status is 416
+    When a client requests: GET /catalogs/${CATALOG:test}/api/v1/all
       | Accept-Encoding | gzip |
-    Then the answer is 200
-    And the answer has header "vary": Accept-Encoding
-    And the answer, decoded from gzip, is what /catalogs/${CATALOG:test}/api/v1/all gives
-    When the content API is asked: GET /catalogs/${CATALOG:test}/api/v1/all
+    Then the response status is 200
+    And the response has header "vary": Accept-Encoding
+    And the response body, decoded from gzip, equals /catalogs/${CATALOG:test}/api/v1/all
+    When a client requests: GET /catalogs/${CATALOG:test}/api/v1/all
       | Accept-Encoding | gzip, zstd |
-    Then the answer, decoded from zstd, is what /catalogs/${CATALOG:test}/api/v1/all gives
+    Then the response body, decoded from zstd, equals /catalogs/${CATALOG:test}/api/v1/all
 
-  Scenario: Some objects, and parts of them
-    When the content API is asked: GET /catalogs/${CATALOG:test}/api/v1/metas?schema=olm.bundle&package=${PACKAGE:first}
-    Then the answer is 200
-    And the answer has 2 lines
-    When the content API is asked: GET /catalogs/${CATALOG:test}/api/v1/metas?schema=olm.package&name=${PACKAGE:second}
-    Then the answer's body is:
+  Scenario: Selected objects and fields
+    When a client requests: GET /catalogs/${CATALOG:test}/api/v1/metas?schema=olm.bundle&package=${PACKAGE:first}
+    Then the response status is 200
+    And the response has 2 lines
+    When a client requests: GET /catalogs/${CATALOG:test}/api/v1/metas?schema=olm.package&name=${PACKAGE:second}
+    Then the response body is:
       """
       {"defaultChannel":"beta","name":"${PACKAGE:second}","schema":"olm.package"}
       """
-    When the content API is asked: GET /catalogs/${CATALOG:test}/api/v1/metas?package=${PACKAGE:first}&schema=olm.channel&fields=name,entries.name
-    Then the answer's body is:
+    When a client requests: GET /catalogs/${CATALOG:test}/api/v1/metas?package=${PACKAGE:first}&schema=olm.channel&fields=name,entries.name
+    Then the response body is:
       """
       {"entries":[{"name":"${PACKAGE:first}.1.0.0"},{"name":"${PACKAGE:first}.1.1.0"}],"name":"alpha"}
       """
-    When the content API is asked: GET /catalogs/${CATALOG:test}/api/v1/metas?name=nothing
-    Then the answer is 200
-    And the answer has no body
-    When the content API is asked: GET /catalogs/${CATALOG:test}/api/v1/metas?packages=typo
-    Then the answer is 400
-    And the answer's body is:
+    When a client requests: GET /catalogs/${CATALOG:test}/api/v1/metas?name=nothing
+    Then the response status is 200
+    And the response has no body
+    When a client requests: GET /catalogs/${CATALOG:test}/api/v1/metas?packages=typo
+    Then the response status is 400
+    And the response body is:
       """
       400 Bad Request
       """
-    When the content API is asked: GET /catalogs/${CATALOG:test}/api/v1/metas?fields=a..b
-    Then the answer is 400
+    When a client requests: GET /catalogs/${CATALOG:test}/api/v1/metas?fields=a..b
+    Then the response status is 400
 
-  Scenario: What is served
-    When the content API is asked: GET /catalogs/${CATALOG:test}
-    Then the answer is 200
-    And the answer's body includes:
+  Scenario: The list of catalogs and the OpenAPI document
+    When a client requests: GET /catalogs/${CATALOG:test}
+    Then the response status is 200
+    And the response body includes:
       """
       "name":"${CATALOG:test}"
       "counts":{"metas":7,"packages":2,"channels":2,"bundles":3}
       "schemas":{"olm.bundle":3,"olm.channel":2,"olm.package":2}
       "graphql":"/catalogs/${CATALOG:test}/api/v1/graphql"
       """
-    When the content API is asked: GET /catalogs
-    Then the answer is 200
-    And the answer's body includes:
+    When a client requests: GET /catalogs
+    Then the response status is 200
+    And the response body includes:
       """
       "name":"${CATALOG:test}"
       """
-    When the content API is asked: GET /openapi.json
-    Then the answer is 200
-    And the answer's body includes:
+    When a client requests: GET /openapi.json
+    Then the response status is 200
+    And the response body includes:
       """
       "/catalogs/{catalog}/api/v1/metas"
       """
 
-  Scenario: Queries
-    When the content API is asked: POST /catalogs/${CATALOG:test}/api/v1/graphql
+  Scenario: GraphQL queries
+    When a client requests: POST /catalogs/${CATALOG:test}/api/v1/graphql
       """
       {"query": "{ olmbundles(limit: 1) { name properties { type } } summary { totalSchemas } }"}
       """
-    Then the answer is 200
-    And the answer's body is:
+    Then the response status is 200
+    And the response body is:
       """
       {"data":{"olmbundles":[{"name":"${PACKAGE:first}.1.0.0","properties":[{"type":"olm.package"}]}],"summary":{"totalSchemas":3}}}
       """
-    When the content API is asked: POST /catalogs/${CATALOG:test}/api/v1/graphql
+    When a client requests: POST /catalogs/${CATALOG:test}/api/v1/graphql
       """
       {"query": "{ nothing }"}
       """
-    Then the answer is 200
-    And the answer's body includes:
+    Then the response status is 200
+    And the response body includes:
       """
       "errors"
       """
-    When the content API is asked: GET /catalogs/${CATALOG:test}/api/v1/graphql
-    Then the answer is 405
-    And the answer has header "allow": POST
+    When a client requests: GET /catalogs/${CATALOG:test}/api/v1/graphql
+    Then the response status is 405
+    And the response has header "allow": POST
 
-  Scenario: What there is not
-    When the content API is asked: DELETE /catalogs/${CATALOG:test}/api/v1/all
-    Then the answer is 405
-    And the answer has header "allow": GET, HEAD
-    When the content API is asked: GET /catalogs/nothing/api/v1/all
-    Then the answer is 404
-    When the content API is asked: GET /catalogs/Not_A_Name/api/v1/all
-    Then the answer is 400
-    When the content API is asked: GET /catalogs/${CATALOG:test}/api/v2/all
-    Then the answer is 404
+  Scenario: Missing content and invalid requests
+    When a client requests: DELETE /catalogs/${CATALOG:test}/api/v1/all
+    Then the response status is 405
+    And the response has header "allow": GET, HEAD
+    When a client requests: GET /catalogs/nothing/api/v1/all
+    Then the response status is 404
+    When a client requests: GET /catalogs/Not_A_Name/api/v1/all
+    Then the response status is 400
+    When a client requests: GET /catalogs/${CATALOG:test}/api/v2/all
+    Then the response status is 404

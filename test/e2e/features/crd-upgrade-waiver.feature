@@ -1,12 +1,12 @@
 Feature: An unsafe change of a CRD
-  It is refused, unless just this change is accepted.
+  An unsafe change is refused unless a waiver accepts it.
 
   Background:
     Given OLM is available
     And an image registry is available
     And namespace "${TEST_NAMESPACE}" is available
 
-  Scenario: One change is accepted
+  Scenario: A waiver accepts one change
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents            |
       | test    | 1.0.0   | alpha   |          | CRD, ConfigMap      |
@@ -62,7 +62,7 @@ Feature: An unsafe change of a CRD
       """
       (waivers that match nothing: minimum of tests.e2e-${SCENARIO_ID}.example.com at ^.spec.size)
       """
-    And bundle "${PACKAGE:test}.1.0.0" stays installed in version "1.0.0"
+    And bundle "${PACKAGE:test}.1.0.0" remains installed in version "1.0.0"
     When ClusterExtension is updated
       """
       apiVersion: olm.operatorframework.io/v1

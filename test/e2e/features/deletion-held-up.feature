@@ -1,12 +1,12 @@
-Feature: Nothing holds a deletion up for ever
-  The status says what is waited for, and what is done about it ends the wait: docs/deleting.md.
+Feature: Blocked deletions
+  The status names the blocker, and its removal lets the deletion continue; see docs/deleting.md.
 
   Background:
     Given OLM is available
     And an image registry is available
     And namespace "${TEST_NAMESPACE}" is available
 
-  Scenario: The namespace goes first, and does not come to its end
+  Scenario: The namespace is deleted first and is stuck
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents                   |
       | test    | 1.0.0   | alpha   |          | CRD, Deployment, ConfigMap |
@@ -38,7 +38,7 @@ Feature: Nothing holds a deletion up for ever
       """
     And resource "namespace/${TEST_NAMESPACE}" is removed
     And ClusterExtension is removed
-    Then nothing labeled for the ClusterExtension is left
+    Then no object labeled for the ClusterExtension remains
     And resource "configmap/foreign" is installed
     When resource "configmap/foreign" is changed
       """
@@ -47,7 +47,7 @@ Feature: Nothing holds a deletion up for ever
       """
     Then resource "namespace/${TEST_NAMESPACE}" is eventually not found
 
-  Scenario: A custom resource has a finalizer that nobody clears any more
+  Scenario: A custom resource has a finalizer without a controller
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents                   |
       | test    | 1.0.0   | alpha   |          | CRD, Deployment, ConfigMap |
@@ -77,7 +77,7 @@ Feature: Nothing holds a deletion up for ever
         namespace: ${TEST_NAMESPACE}
         finalizers: [example.com/operator]
       """
-    And ClusterExtension is asked to go
+    And deletion of ClusterExtension is requested
     Then ClusterExtension reports Progressing as True with Reason Retrying and Message includes:
       """
       waiting until these are gone: CustomResourceDefinition.apiextensions.k8s.io/v1 /tests.e2e-${SCENARIO_ID}.example.com (its custom resources are not gone yet
@@ -90,9 +90,9 @@ Feature: Nothing holds a deletion up for ever
         finalizers: null
       """
     Then ClusterExtension is gone
-    And nothing labeled for the ClusterExtension is left
+    And no object labeled for the ClusterExtension remains
 
-  Scenario: Another controller's finalizer is named
+  Scenario: A finalizer of another controller is reported
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents  |
       | test    | 1.0.0   | alpha   |          | ConfigMap |
@@ -118,7 +118,7 @@ Feature: Nothing holds a deletion up for ever
       metadata:
         finalizers: [example.com/backup]
       """
-    And ClusterExtension is asked to go
+    And deletion of ClusterExtension is requested
     Then ClusterExtension reports Progressing as True with Reason Retrying and Message includes:
       """
       ConfigMap.v1 ${TEST_NAMESPACE}/test-configmap-${SCENARIO_ID} (held by finalizer example.com/backup)

@@ -1,12 +1,13 @@
-Feature: A bundle needs others
-  It is installed when they are there, says what it waits for while they are not, and brings none of them along.
+Feature: Dependencies of a bundle
+  A bundle is installed when its dependencies are met. Until then the status names them. Dependencies are not installed
+  automatically.
 
   Background:
     Given OLM is available
     And an image registry is available
     And namespace "${TEST_NAMESPACE}" is available
 
-  Scenario: Another package, and the API that it brings
+  Scenario: A bundle requires a package and its API
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents                                                    |
       | base    | 1.0.0   | alpha   |          | CRD, ConfigMap                                              |
@@ -61,7 +62,7 @@ Feature: A bundle needs others
     And bundle "${PACKAGE:test}.1.0.0" is installed in version "1.0.0"
     And resource "configmap/extra-configmap-${SCENARIO_ID}" is installed
 
-  Scenario: A property of another bundle
+  Scenario: A bundle requires a property of another bundle
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents                            |
       | paint   | 1.0.0   | alpha   |          | ConfigMap, Color(red)               |
@@ -105,7 +106,7 @@ Feature: A bundle needs others
     Then ClusterExtension is rolled out
     And bundle "${PACKAGE:test}.1.0.0" is installed in version "1.0.0"
 
-  Scenario: A need that cannot be read
+  Scenario: A dependency is invalid
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents                         |
       | test    | 1.0.0   | alpha   |          | ExtraConfigMap, BrokenConstraint |

@@ -1,5 +1,5 @@
 Feature: Drift
-  What others delete or change comes back; what others add is theirs.
+  Deleted and changed objects are restored. Fields that others add stay.
 
   Background:
     Given OLM is available
@@ -40,12 +40,12 @@ Feature: Drift
       data:
         version: 1.0.0
       """
-    And an event DriftRepaired of ClusterExtension is counted, not repeated
+    And ClusterExtension has one aggregated DriftRepaired event
     When resource "deployment/test-operator-${SCENARIO_ID}" is removed
     Then resource "deployment/test-operator-${SCENARIO_ID}" is eventually restored
     And resource "deployment/test-operator-${SCENARIO_ID}" is available
 
-  Scenario: Labels and annotations that users add stay
+  Scenario: Labels and annotations of users stay
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents                   |
       | test    | 1.0.0   | alpha   |          | CRD, Deployment, ConfigMap |
@@ -104,7 +104,7 @@ Feature: Drift
               kubectl.kubernetes.io/restartedAt: "2026-01-01T00:00:00Z"
       """
 
-  Scenario: A workload that is not ready shows, and shows again when it is
+  Scenario: The status follows the readiness of a workload
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents                   |
       | test    | 1.0.0   | alpha   |          | CRD, Deployment, ConfigMap |

@@ -1,6 +1,6 @@
-Feature: From one revision to the next
-  What both bring is handed over as it is; what only the old one brings stays until the new one is available. A change of
-  the spec wins over a rollout that is going on.
+Feature: Handover between revisions
+  Objects of both revisions are handed over unchanged. Objects of the old revision only stay until the new one is available. A
+  change of the spec takes precedence over a rollout in progress.
 
   The name of a ClusterRole is cut from the bundle's name and a hash of 41 to 44 characters, 63 characters in all. The package's
   name is so long that the bundle's version is always cut off: all versions bring the same ClusterRoles.
@@ -10,7 +10,7 @@ Feature: From one revision to the next
     And an image registry is available
     And namespace "${TEST_NAMESPACE}" is available
 
-  Scenario: Nothing that both bring is deleted, and the rest goes last
+  Scenario: Common objects are never deleted, and other objects are deleted last
     Given a catalog "test" with packages:
       | package     | version | channel | replaces | contents                                   |
       | handed-over | 1.0.0   | alpha   |          | CRD, Deployment, ConfigMap, ExtraConfigMap |
@@ -36,7 +36,7 @@ Feature: From one revision to the next
       """
     Then ClusterExtension is rolled out
     And bundle "${PACKAGE:handed-over}.1.0.0" is installed in version "1.0.0"
-    When the objects of ClusterExtension are noted
+    When the objects of ClusterExtension are recorded
     And deployment "test-operator-${SCENARIO_ID}" reports as not ready
     And catalog "test" is updated to version "v2"
     Then ClusterObjectSet "${NAME}-2" reports Available as False with Reason ProbeFailure
@@ -46,14 +46,14 @@ Feature: From one revision to the next
         version: 1.0.1
       """
     And bundle "${PACKAGE:handed-over}.1.0.0" is installed in version "1.0.0"
-    And none of them was deleted
+    And none of the recorded objects was deleted
     When deployment "test-operator-${SCENARIO_ID}" reports as ready
     Then bundle "${PACKAGE:handed-over}.1.0.1" is installed in version "1.0.1"
     And ClusterObjectSet "${NAME}-1" is archived
     And resource "configmap/extra-configmap-${SCENARIO_ID}" is eventually not found
-    And none of them was deleted but "configmap/extra-configmap-${SCENARIO_ID}"
+    And none of the recorded objects was deleted except "configmap/extra-configmap-${SCENARIO_ID}"
 
-  Scenario: Back from a rollout that does not come to its end
+  Scenario: A return from a stuck rollout
     Given a catalog "test" with packages:
       | package     | version | channel | replaces | contents                   |
       | handed-over | 1.0.0   | alpha   |          | CRD, Deployment, ConfigMap |
@@ -77,7 +77,7 @@ Feature: From one revision to the next
                 olm.operatorframework.io/metadata.name: ${CATALOG:test}
       """
     Then ClusterExtension is rolled out
-    When the objects of ClusterExtension are noted
+    When the objects of ClusterExtension are recorded
     And ClusterExtension is updated
       """
       apiVersion: olm.operatorframework.io/v1
@@ -124,4 +124,4 @@ Feature: From one revision to the next
       data:
         version: 1.0.2
       """
-    And none of them was deleted
+    And none of the recorded objects was deleted

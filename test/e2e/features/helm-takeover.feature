@@ -1,5 +1,5 @@
-Feature: Taking over from upstream's Helm runtime
-  What upstream had installed with Helm is known as installed, adopted as it is, and upgraded along the catalog's graph.
+Feature: Takeover from upstream's Helm runtime
+  A Helm installation of upstream counts as installed. Its objects are adopted unchanged and upgraded along the catalog's graph.
 
   Background:
     Given OLM is available
@@ -30,7 +30,7 @@ Feature: Taking over from upstream's Helm runtime
                 olm.operatorframework.io/metadata.name: ${CATALOG:test}
       """
     Then ClusterExtension reports Progressing as True with Reason Retrying
-    When Helm had installed bundle "test" in version "1.0.0"
+    When Helm has installed bundle "test" in version "1.0.0"
     And ClusterExtension is updated
       """
       apiVersion: olm.operatorframework.io/v1
@@ -59,6 +59,6 @@ Feature: Taking over from upstream's Helm runtime
       data:
         version: 1.0.2
       """
-    And what Helm had installed is still the same object
+    And the objects that Helm installed were not recreated
     When ClusterExtension is removed
-    Then nothing labeled for the ClusterExtension is left
+    Then no object labeled for the ClusterExtension remains

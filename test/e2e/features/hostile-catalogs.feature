@@ -1,11 +1,11 @@
 Feature: Hostile catalogs
-  An image that is made to do harm is refused in words of its own; what other catalogs serve is not touched by it.
+  A hostile image is refused with a specific message and does not affect other catalogs.
 
   Background:
     Given OLM is available
     And an image registry is available
 
-  Scenario Outline: A catalog whose image <does>
+  Scenario Outline: A catalog has an image that <does>
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents  |
       | test    | 1.0.0   | alpha   |          | ConfigMap |

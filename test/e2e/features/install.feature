@@ -1,12 +1,12 @@
 Feature: Install an extension
-  An administrator applies a ClusterExtension and gets the operator, whole, or one sentence that says why not.
+  An administrator applies a ClusterExtension and gets the complete operator, or one sentence with the reason.
 
   Background:
     Given OLM is available
     And an image registry is available
     And namespace "${TEST_NAMESPACE}" is available
 
-  Scenario: Without a wish for a version the highest one is installed
+  Scenario: The highest version is installed by default
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents                   |
       | test    | 1.0.0   | alpha   |          | CRD, Deployment, ConfigMap |
@@ -41,7 +41,7 @@ Feature: Install an extension
         version: 1.2.0
       """
 
-  Scenario: The install namespace may come later
+  Scenario: The install namespace is created later
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents   |
       | test    | 1.0.0   | alpha   |          | ConfigMap  |
@@ -73,7 +73,7 @@ Feature: Install an extension
     Then ClusterExtension is rolled out
     And ClusterExtension is available
 
-  Scenario: One namespace is watched when the configuration says so
+  Scenario: The configuration selects one namespace to watch
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents                                                               |
       | test    | 1.0.0   | alpha   |          | Deployment, InstallMode(SingleNamespace), InstallMode(OwnNamespace)    |
@@ -121,7 +121,7 @@ Feature: Install an extension
     Then ClusterExtension is rolled out
     And operator "test-operator-${SCENARIO_ID}" target namespace is "watched-${SCENARIO_ID}"
 
-  Scenario: The image is named on a registry that a mirror stands in for
+  Scenario: The image comes from a mirror of its registry
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents                 |
       | test    | 1.0.0   | alpha   |          | ConfigMap, CRD, Mirrored |
@@ -147,7 +147,7 @@ Feature: Install an extension
       Installed bundle mirrored.invalid/bundles/
       """
 
-  Scenario: The properties of the bundle, and the place of its pods
+  Scenario: Properties of the bundle and node selectors of its pods
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents                                           |
       | test    | 1.0.0   | alpha   |          | Deployment, Property(olm.test-property=some-value) |

@@ -1,5 +1,5 @@
 Feature: Large bundles
-  What does not fit into one request is kept in immutable Secrets, and what does not fit into one phase in several.
+  Objects that exceed one request are stored in immutable Secrets. A phase with too many objects is split.
 
   Background:
     Given OLM is available
@@ -42,9 +42,9 @@ Feature: Large bundles
           version: 1.0.1
       """
     When ClusterExtension is removed
-    Then nothing labeled for the ClusterExtension is left
+    Then no object labeled for the ClusterExtension remains
 
-  Scenario: Three hundred objects of one phase
+  Scenario: A phase of three hundred objects
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents  |
       | test    | 1.0.0   | alpha   |          | Many(300) |
@@ -79,4 +79,4 @@ Feature: Large bundles
         version: 1.0.1
       """
     When ClusterExtension is removed
-    Then nothing labeled for the ClusterExtension is left
+    Then no object labeled for the ClusterExtension remains

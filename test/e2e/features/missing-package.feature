@@ -1,5 +1,5 @@
 Feature: A package that no catalog has
-  The message names the package, nothing is left behind, and it heals when the package appears.
+  The message names the package, nothing is left behind, and the installation continues when the package appears.
 
   Background:
     Given OLM is available

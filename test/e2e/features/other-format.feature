@@ -1,5 +1,5 @@
 Feature: Images of another format
-  What is no registry+v1 bundle is refused by its name.
+  An image of another format than registry+v1 is refused, and the message names the format.
 
   Background:
     Given OLM is available

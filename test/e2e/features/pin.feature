@@ -1,5 +1,5 @@
 Feature: Pin a version
-  A pinned version stays, whatever the catalog brings.
+  A pinned version stays, whatever the catalog offers.
 
   Background:
     Given OLM is available
@@ -37,7 +37,7 @@ Feature: Pin a version
     And bundle "${PACKAGE:test}.1.0.1" is installed in version "1.0.1"
     When catalog "test" is updated to version "v2"
     Then catalog "test" is serving version "v2"
-    And bundle "${PACKAGE:test}.1.0.1" stays installed in version "1.0.1"
+    And bundle "${PACKAGE:test}.1.0.1" remains installed in version "1.0.1"
     When ClusterExtension is updated
       """
       apiVersion: olm.operatorframework.io/v1
@@ -57,7 +57,7 @@ Feature: Pin a version
       """
     Then bundle "${PACKAGE:test}.1.0.2" is installed in version "1.0.2"
 
-  Scenario: A pin that no bundle has is one clear sentence, and heals when the catalog brings it
+  Scenario: A missing version is reported, and installed when the catalog offers it
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents                   |
       | test    | 1.0.0   | alpha   |          | CRD, Deployment, ConfigMap |

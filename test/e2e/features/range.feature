@@ -1,5 +1,5 @@
 Feature: A range of versions
-  A range admits the highest version inside it, and upgrades stay inside.
+  The highest version in the range is installed, and upgrades stay in the range.
 
   Background:
     Given OLM is available
@@ -42,7 +42,7 @@ Feature: A range of versions
       | <1.1 \|\| >=2    | 2.1.0      |
       | 1.5.0-rc.1       | 1.5.0-rc.1 |
 
-  Scenario: A successor outside the range is not taken
+  Scenario: A successor outside the range is not installed
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents                   |
       | test    | 1.0.0   | alpha   |          | CRD, Deployment, ConfigMap |
@@ -68,4 +68,4 @@ Feature: A range of versions
       """
     Then ClusterExtension is rolled out
     And bundle "${PACKAGE:test}.1.0.1" is installed in version "1.0.1"
-    And bundle "${PACKAGE:test}.1.0.1" stays installed in version "1.0.1"
+    And bundle "${PACKAGE:test}.1.0.1" remains installed in version "1.0.1"

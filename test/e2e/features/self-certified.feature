@@ -1,12 +1,12 @@
 Feature: SelfCertified
-  An administrator may set the upgrade graph aside, forwards and backwards.
+  An administrator may upgrade and downgrade regardless of the upgrade graph.
 
   Background:
     Given OLM is available
     And an image registry is available
     And namespace "${TEST_NAMESPACE}" is available
 
-  Scenario: A downgrade needs SelfCertified, and goes through with it
+  Scenario: A downgrade requires SelfCertified
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents                   |
       | test    | 1.0.0   | alpha   |          | CRD, Deployment, ConfigMap |

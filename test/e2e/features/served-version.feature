@@ -1,12 +1,12 @@
 Feature: A version that a CRD no longer serves
-  A client that writes through it is not cut off unawares.
+  An upgrade must not break clients that write through a version that is no longer served.
 
   Background:
     Given OLM is available
     And an image registry is available
     And namespace "${TEST_NAMESPACE}" is available
 
-  Scenario: An object that was written through it holds the upgrade
+  Scenario: An object that was written through the version blocks the upgrade
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents                  |
       | test    | 1.0.0   | alpha   |          | TwoVersionsCRD, ConfigMap |
@@ -71,13 +71,13 @@ Feature: A version that a CRD no longer serves
       """
       validating upgrade for CRD "tests.e2e-${SCENARIO_ID}.example.com": servedVersionRemoval: version v1alpha1 is no longer served, but "e2e" wrote ${TEST_NAMESPACE}/old through it
       """
-    And bundle "${PACKAGE:test}.1.0.0" stays installed in version "1.0.0"
+    And bundle "${PACKAGE:test}.1.0.0" remains installed in version "1.0.0"
     When resource "tests.e2e-${SCENARIO_ID}.example.com/old" is removed
     Then ClusterExtension is rolled out
     And bundle "${PACKAGE:test}.2.0.0" is installed in version "2.0.0"
-    And events tell of ClusterExtension: ServedVersionRemoved
+    And ClusterExtension has events: ServedVersionRemoved
 
-  Scenario: The change is accepted
+  Scenario: A waiver accepts the change
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents                  |
       | test    | 1.0.0   | alpha   |          | TwoVersionsCRD, ConfigMap |
@@ -132,7 +132,7 @@ Feature: A version that a CRD no longer serves
       """
       validating upgrade for CRD "tests.e2e-${SCENARIO_ID}.example.com": servedVersionRemoval: version v1alpha1 is no longer served, but "e2e" wrote ${TEST_NAMESPACE}/old through it
       """
-    And bundle "${PACKAGE:test}.1.0.0" stays installed in version "1.0.0"
+    And bundle "${PACKAGE:test}.1.0.0" remains installed in version "1.0.0"
     When ClusterExtension is updated
       """
       apiVersion: olm.operatorframework.io/v1

@@ -1,6 +1,6 @@
-Feature: Installing with the rights of a service account
-  What is missing is told at once, before anything is written; what was installed with an account's rights is removed
-  with them.
+Feature: Installation with the permissions of a service account
+  Missing permissions are reported before anything is written. Objects that an account installed are removed with its
+  permissions.
 
   Background:
     Given OLM is available
@@ -10,7 +10,7 @@ Feature: Installing with the rights of a service account
       | package | version | channel | replaces | contents              |
       | test    | 1.0.0   | alpha   |          | Deployment, ConfigMap |
 
-  Scenario: Too few rights, then enough of them, then none to remove with
+  Scenario: Missing permissions, sufficient permissions, and missing permissions for the removal
     When ClusterExtension is applied
       """
       apiVersion: olm.operatorframework.io/v1
@@ -53,24 +53,24 @@ Feature: Installing with the rights of a service account
       """
     And ClusterExtension has 0 revisions
     And resource "configmap/test-configmap-${SCENARIO_ID}" is not installed
-    When the installer is granted its rights
+    When the installer is granted its permissions
     Then ClusterExtension is rolled out
     And bundle "${PACKAGE:test}.1.0.0" is installed in version "1.0.0"
     And resource "deployment/test-operator-${SCENARIO_ID}" is available
     When resource "configmap/test-configmap-${SCENARIO_ID}" is removed
     Then resource "configmap/test-configmap-${SCENARIO_ID}" is eventually restored
     When resource "clusterrolebinding/installer-${SCENARIO_ID}" is removed
-    And ClusterExtension is asked to go
+    And deletion of ClusterExtension is requested
     Then ClusterExtension reports Progressing as True with Reason Retrying and Message includes:
       """
       User "system:serviceaccount:${TEST_NAMESPACE}:installer" cannot delete resource
       """
     And resource "deployment/test-operator-${SCENARIO_ID}" is installed
-    When the installer is granted its rights
+    When the installer is granted its permissions
     Then ClusterExtension is gone
-    And nothing labeled for the ClusterExtension is left
+    And no object labeled for the ClusterExtension remains
 
-  Scenario: The account is gone when the extension is to go
+  Scenario: The account is deleted before the extension
     When resource is applied
       """
       apiVersion: v1
@@ -79,7 +79,7 @@ Feature: Installing with the rights of a service account
         name: installer
         namespace: ${TEST_NAMESPACE}
       """
-    And the installer is granted its rights
+    And the installer is granted its permissions
     And ClusterExtension is applied
       """
       apiVersion: olm.operatorframework.io/v1
@@ -100,7 +100,7 @@ Feature: Installing with the rights of a service account
       """
     Then ClusterExtension is rolled out
     When resource "serviceaccount/installer" is removed
-    And ClusterExtension is asked to go
+    And deletion of ClusterExtension is requested
     Then ClusterExtension reports Progressing as True with Reason Retrying and Message includes:
       """
       service account "installer" not found in namespace "${TEST_NAMESPACE}"
@@ -112,4 +112,4 @@ Feature: Installing with the rights of a service account
         serviceAccount: null
       """
     Then ClusterExtension is gone
-    And nothing labeled for the ClusterExtension is left
+    And no object labeled for the ClusterExtension remains

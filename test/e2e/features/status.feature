@@ -1,13 +1,13 @@
 Feature: A status that tools can trust
-  Ready, Reconciling and Stalled say the same as the conditions that people read. What every feature brings about is
-  checked against the rules of kstatus at the end of the run.
+  Ready, Reconciling and Stalled agree with the other conditions. At the end of the run, all observed statuses are checked
+  against the rules of kstatus.
 
   Background:
     Given OLM is available
     And an image registry is available
     And namespace "${TEST_NAMESPACE}" is available
 
-  Scenario: Ready follows the workload, and a successor that is held back is shown
+  Scenario: Ready follows the workload, and a held-back successor is reported
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents                   |
       | test    | 1.0.0   | alpha   |          | CRD, Deployment, ConfigMap |
@@ -38,15 +38,15 @@ Feature: A status that tools can trust
       Version 1.1.0 (bundle "${PACKAGE:test}.1.1.0" of catalog "${CATALOG:test}") is held back by spec.source.catalog.version "1.0.x"
       """
     And ClusterExtension is installed from catalog "test"
-    And events tell of ClusterExtension: Resolved, RollingOut, Installed, Available, UpgradeAvailable
+    And ClusterExtension has events: Resolved, RollingOut, Installed, Available, UpgradeAvailable
     When resource "configmap/test-configmap-${SCENARIO_ID}" is removed
     Then resource "configmap/test-configmap-${SCENARIO_ID}" is eventually restored
-    And events tell of ClusterExtension: DriftRepaired
+    And ClusterExtension has events: DriftRepaired
     When deployment "test-operator-${SCENARIO_ID}" reports as not ready
     Then ClusterExtension reports Available as False with Reason ProbeFailure
     And ClusterExtension reports Ready as False with Reason ProbeFailure
     And ClusterObjectSet "${NAME}-1" reports Available as False with Reason ProbeFailure
-    And events tell of ClusterExtension: Degraded
+    And ClusterExtension has events: Degraded
     When deployment "test-operator-${SCENARIO_ID}" reports as ready
     Then ClusterExtension reports Available as True with Reason ProbesSucceeded
     And ClusterExtension reports Ready as True with Reason Succeeded
@@ -95,9 +95,9 @@ Feature: A status that tools can trust
       """
     And ClusterExtension reports UpgradeAvailable as False with Reason UpToDate
     When ClusterExtension is removed
-    Then events tell of ClusterExtension: Upgraded, Uninstalled
+    Then ClusterExtension has events: Upgraded, Uninstalled
 
-  Scenario: An extension whose catalog goes moves to another one, and says so
+  Scenario: An extension moves to another catalog when its own is deleted
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents       |
       | test    | 1.0.0   | alpha   |          | CRD, ConfigMap |
@@ -126,15 +126,15 @@ Feature: A status that tools can trust
       | test    | 1.0.0   | alpha   |          | CRD, ConfigMap |
     Then ClusterExtension is installed from catalog "test"
     When catalog "test" is deleted
-    Then ClusterExtension is installed from catalog "other", having moved from "test"
+    Then ClusterExtension is installed from catalog "other" after a move from "test"
     And ClusterExtension reports Ready as True with Reason Succeeded and Message includes:
       """
       It moved to catalog "${CATALOG:other}" because catalog "${CATALOG:test}", which it was installed from, was gone, disabled or no longer selected.
       """
-    And events tell of ClusterExtension: CatalogMoved
+    And ClusterExtension has events: CatalogMoved
     And ClusterExtension has 1 revision
 
-  Scenario: What is installed stays ready while no other version can be looked for
+  Scenario: An installed extension stays ready while no catalog can be read
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents  |
       | test    | 1.0.0   | alpha   |          | ConfigMap |
@@ -165,7 +165,7 @@ Feature: A status that tools can trust
       """
       Other versions cannot be resolved at the moment
       """
-    And events tell of ClusterExtension: Retrying
+    And ClusterExtension has events: Retrying
     When resource "configmap/test-configmap-${SCENARIO_ID}" is removed
     Then resource "configmap/test-configmap-${SCENARIO_ID}" is eventually restored
     When ClusterExtension is updated
@@ -188,7 +188,7 @@ Feature: A status that tools can trust
     Then ClusterExtension reports Ready as False with Reason Retrying
     And ClusterExtension reports Reconciling as True with Reason Retrying
 
-  Scenario: A failure that only a change mends is told as one
+  Scenario: A failure that only a change of the spec fixes is terminal
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents  |
       | test    | 1.0.0   | alpha   |          | ConfigMap |
@@ -216,6 +216,6 @@ Feature: A status that tools can trust
       """
       is too long
       """
-    And events tell of ClusterExtension "long-${SCENARIO_ID}-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx": Blocked
+    And ClusterExtension "long-${SCENARIO_ID}-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" has events: Blocked
     When resource "clusterextension/long-${SCENARIO_ID}-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" is removed
     Then resource "clusterextension/long-${SCENARIO_ID}-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" is eventually not found

@@ -1,12 +1,12 @@
 Feature: Stored objects and a changed CRD
-  Where it is asked for, the objects themselves decide whether a CRD may change.
+  If requested, the stored objects decide if a CRD may change.
 
   Background:
     Given OLM is available
     And an image registry is available
     And namespace "${TEST_NAMESPACE}" is available
 
-  Scenario: An object that would break is named, and mended
+  Scenario: An object that would become invalid is reported and fixed
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents            |
       | test    | 1.0.0   | alpha   |          | CRD, ConfigMap      |
@@ -76,7 +76,7 @@ Feature: Stored objects and a changed CRD
       """
       validating stored objects for CRD "tests.e2e-${SCENARIO_ID}.example.com": 1 of 2 would not be valid in version v1: ${TEST_NAMESPACE}/seven: spec.size: 7 is more than the maximum 5
       """
-    And bundle "${PACKAGE:test}.1.0.0" stays installed in version "1.0.0"
+    And bundle "${PACKAGE:test}.1.0.0" remains installed in version "1.0.0"
     When resource "tests.e2e-${SCENARIO_ID}.example.com/seven" is changed
       """
       spec:

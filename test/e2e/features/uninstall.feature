@@ -1,12 +1,12 @@
 Feature: Uninstall an extension
-  Deleting the ClusterExtension removes all that it installed, and nothing else.
+  Deletion of the ClusterExtension removes everything that it installed, and nothing else.
 
   Background:
     Given OLM is available
     And an image registry is available
     And namespace "${TEST_NAMESPACE}" is available
 
-  Scenario: Everything goes
+  Scenario: Everything is removed
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents                   |
       | test    | 1.0.0   | alpha   |          | CRD, Deployment, ConfigMap |
@@ -31,10 +31,10 @@ Feature: Uninstall an extension
     And ClusterExtension resources are created and labeled
     When ClusterExtension is removed
     Then the ClusterExtension's constituent resources are removed
-    And nothing labeled for the ClusterExtension is left
+    And no object labeled for the ClusterExtension remains
     And resource "namespace/${TEST_NAMESPACE}" is installed
 
-  Scenario: An extension that never installed goes too
+  Scenario: An extension that was never installed is removed
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents                   |
       | test    | 1.0.0   | alpha   |          | CRD, Deployment, ConfigMap |
@@ -57,4 +57,4 @@ Feature: Uninstall an extension
       """
     Then ClusterExtension reports Progressing as True with Reason Retrying
     When ClusterExtension is removed
-    Then nothing labeled for the ClusterExtension is left
+    Then no object labeled for the ClusterExtension remains

@@ -1,12 +1,12 @@
 Feature: Upgrade an extension
-  When the catalog brings a successor, the extension moves to it along the catalog's edges, and nowhere else.
+  The extension is upgraded to successors in the catalog, and only along its edges.
 
   Background:
     Given OLM is available
     And an image registry is available
     And namespace "${TEST_NAMESPACE}" is available
 
-  Scenario: A new successor in the catalog is installed by itself
+  Scenario: A new successor in the catalog is installed automatically
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents                                   |
       | test    | 1.0.0   | alpha   |          | CRD, Deployment, ConfigMap, ExtraConfigMap |
@@ -46,7 +46,7 @@ Feature: Upgrade an extension
     And resource "configmap/extra-configmap-${SCENARIO_ID}" is eventually not found
     And ClusterExtension resources are created and labeled
 
-  Scenario: A version that is no successor is refused, and nothing moves
+  Scenario: A version that is not a successor is refused
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents                   |
       | test    | 1.0.0   | alpha   |          | CRD, Deployment, ConfigMap |
@@ -96,7 +96,7 @@ Feature: Upgrade an extension
     And ClusterExtension reports Installed as True with Reason Succeeded
     And bundle "${PACKAGE:test}.1.0.0" is installed in version "1.0.0"
 
-  Scenario: A deprecated version says so while it is installed
+  Scenario: The deprecation of an installed version is reported
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents                                                         |
       | test    | 1.0.0   | alpha   |          | CRD, Deployment, ConfigMap, Deprecated(1.0.0 has a known defect) |
@@ -124,7 +124,7 @@ Feature: Upgrade an extension
       """
     And ClusterExtension reports Deprecated as True with Reason Deprecated
 
-  Scenario: A bad image holds the rollout, and a good version mends it
+  Scenario: A bad image blocks the rollout, and a new version fixes it
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents                   |
       | test    | 1.0.0   | alpha   |          | CRD, Deployment, ConfigMap |

@@ -1,12 +1,12 @@
 Feature: The namespace that an operator watches
-  A bundle says which namespaces it can watch; what is configured has to fit, and the message says how.
+  A bundle declares the namespaces that it can watch. An invalid configuration is refused with the permitted values.
 
   Background:
     Given OLM is available
     And an image registry is available
     And namespace "${TEST_NAMESPACE}" is available
 
-  Scenario: Its own namespace has to be named, and no other
+  Scenario: Only the install namespace is permitted
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents                              |
       | test    | 1.0.0   | alpha   |          | Deployment, InstallMode(OwnNamespace) |
@@ -30,7 +30,7 @@ Feature: The namespace that an operator watches
       """
       required field "watchNamespace" is missing
       """
-    And events tell of ClusterExtension: InvalidConfiguration
+    And ClusterExtension has events: InvalidConfiguration
     When ClusterExtension is updated
       """
       apiVersion: olm.operatorframework.io/v1
@@ -78,7 +78,7 @@ Feature: The namespace that an operator watches
     Then ClusterExtension is rolled out
     And operator "test-operator-${SCENARIO_ID}" target namespace is "${TEST_NAMESPACE}"
 
-  Scenario: A name that no namespace can have
+  Scenario: An invalid name of a namespace
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents                                 |
       | test    | 1.0.0   | alpha   |          | Deployment, InstallMode(SingleNamespace) |
@@ -107,7 +107,7 @@ Feature: The namespace that an operator watches
       field "watchNamespace" must match pattern
       """
 
-  Scenario: A bundle that watches all namespaces only
+  Scenario: A bundle that only watches all namespaces
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents   |
       | test    | 1.0.0   | alpha   |          | Deployment |

@@ -1,5 +1,5 @@
 Feature: Certificates of webhooks
-  Where nobody else makes them, operator-controller does, and renews them without a gap.
+  operator-controller issues certificates if no other issuer does, and renews them without interruption.
 
   Background:
     Given OLM is available
@@ -29,7 +29,7 @@ Feature: Certificates of webhooks
     Then ClusterExtension is rolled out
     And the serving certificate is trusted by its webhooks
     When the serving certificate is due for renewal
-    Then the next certificate is in use, and trusted beside the one before
+    Then the next certificate is in use and trusted together with the previous one
     And ClusterExtension is rolled out
     And ClusterObjectSet "${NAME}-1" is archived
-    And nothing of the ClusterExtension is written any more
+    And the ClusterExtension's objects are no longer written

@@ -87,7 +87,7 @@ async fn due(world: &mut OlmWorld) -> anyhow::Result<()> {
     world.cluster().merge(&extension, "", &touched).await
 }
 
-#[then("the next certificate is in use, and trusted beside the one before")]
+#[then("the next certificate is in use and trusted together with the previous one")]
 async fn renewed(world: &mut OlmWorld) -> anyhow::Result<()> {
     let before = world
         .certificate
@@ -117,7 +117,7 @@ async fn renewed(world: &mut OlmWorld) -> anyhow::Result<()> {
     Ok(())
 }
 
-#[then("nothing of the ClusterExtension is written any more")]
+#[then("the ClusterExtension's objects are no longer written")]
 async fn at_rest(world: &mut OlmWorld) {
     world
         .eventually("nothing to be written", async || {

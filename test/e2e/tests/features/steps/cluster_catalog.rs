@@ -87,7 +87,7 @@ async fn not_served(world: &mut OlmWorld, name: String) -> anyhow::Result<()> {
     Ok(())
 }
 
-#[when(regex = r#"^the image of catalog "([^"]+)" is mended with package "([^"]+)"$"#)]
+#[when(regex = r#"^the image of catalog "([^"]+)" is fixed with package "([^"]+)"$"#)]
 async fn repair_image(world: &mut OlmWorld, name: String, package: String) -> anyhow::Result<()> {
     let package = world.expand(&package);
     let text = format!("schema: olm.package\nname: {package}\n");
@@ -127,7 +127,7 @@ async fn serves(world: &mut OlmWorld, name: String, package: String) {
         .await;
 }
 
-#[then(regex = r#"^nothing of catalog "([^"]+)" is served or on disk$"#)]
+#[then(regex = r#"^catalog "([^"]+)" is neither served nor on disk$"#)]
 async fn nothing(world: &mut OlmWorld, name: String) {
     let own = world.catalog(&name);
     let cache = &world.environment.catalogd_cache;
@@ -144,7 +144,7 @@ async fn nothing(world: &mut OlmWorld, name: String) {
         .await;
 }
 
-#[then(regex = r#"^catalog "([^"]+)" (has|has not) the finalizer for its content$"#)]
+#[then(regex = r#"^catalog "([^"]+)" (has|does not have) the finalizer for its content$"#)]
 async fn has_finalizer(world: &mut OlmWorld, name: String, has: String) {
     let reference = format!("clustercatalog/{}", world.catalog(&name));
     world

@@ -10,7 +10,7 @@ use reqwest::{Certificate, Method, header};
 use super::cluster_catalog::authority;
 use crate::world::{Answer, OlmWorld};
 
-#[when(regex = r"^the content API is asked: ([A-Z]+) (\S+)$")]
+#[when(regex = r"^a client requests: ([A-Z]+) (\S+)$")]
 async fn request(world: &mut OlmWorld, step: &Step, method: String, path: String) -> anyhow::Result<()> {
     let mut headers = Vec::new();
     for row in step.table.iter().flat_map(|table| &table.rows) {
@@ -25,7 +25,7 @@ async fn request(world: &mut OlmWorld, step: &Step, method: String, path: String
     Ok(())
 }
 
-#[then(regex = r"^the answer is (\d+)$")]
+#[then(regex = r"^the response status is (\d+)$")]
 async fn has_status(world: &mut OlmWorld, expected: u16) -> anyhow::Result<()> {
     let answer = answer(world)?;
     let text = String::from_utf8_lossy(&answer.body);
@@ -33,7 +33,7 @@ async fn has_status(world: &mut OlmWorld, expected: u16) -> anyhow::Result<()> {
     Ok(())
 }
 
-#[then(regex = r#"^the answer has header "([^"]+)": (.+)$"#)]
+#[then(regex = r#"^the response has header "([^"]+)": (.+)$"#)]
 async fn has_header(world: &mut OlmWorld, name: String, expected: String) -> anyhow::Result<()> {
     let expected = world.expand(&expected);
     let headers = &answer(world)?.headers;
@@ -42,21 +42,21 @@ async fn has_header(world: &mut OlmWorld, name: String, expected: String) -> any
     Ok(())
 }
 
-#[then(regex = r"^the answer has (\d+) lines$")]
+#[then(regex = r"^the response has (\d+) lines$")]
 async fn lines(world: &mut OlmWorld, expected: usize) -> anyhow::Result<()> {
     let text = text(world)?;
     anyhow::ensure!(text.lines().count() == expected, "it is {text}");
     Ok(())
 }
 
-#[then("the answer has no body")]
+#[then("the response has no body")]
 async fn empty(world: &mut OlmWorld) -> anyhow::Result<()> {
     let body = &answer(world)?.body;
     anyhow::ensure!(body.is_empty(), "it has {} bytes", body.len());
     Ok(())
 }
 
-#[then("the answer's body is:")]
+#[then("the response body is:")]
 async fn is(world: &mut OlmWorld, step: &Step) -> anyhow::Result<()> {
     let expected = world.expand(step.docstring.as_deref().unwrap_or_default().trim());
     let text = text(world)?;
@@ -64,7 +64,7 @@ async fn is(world: &mut OlmWorld, step: &Step) -> anyhow::Result<()> {
     Ok(())
 }
 
-#[then("the answer's body includes:")]
+#[then("the response body includes:")]
 async fn includes(world: &mut OlmWorld, step: &Step) -> anyhow::Result<()> {
     let expected = world.expand(step.docstring.as_deref().unwrap_or_default().trim());
     let text = text(world)?;
@@ -75,7 +75,7 @@ async fn includes(world: &mut OlmWorld, step: &Step) -> anyhow::Result<()> {
 }
 
 /// Compares the decoded content with the plain content.
-#[then(regex = r"^the answer, decoded from (gzip|zstd), is what (\S+) gives$")]
+#[then(regex = r"^the response body, decoded from (gzip|zstd), equals (\S+)$")]
 async fn decoded(world: &mut OlmWorld, encoding: String, path: String) -> anyhow::Result<()> {
     let encoded = answer(world)?;
     let content_encoding = encoded.headers.get(header::CONTENT_ENCODING);
@@ -97,7 +97,7 @@ async fn decoded(world: &mut OlmWorld, encoding: String, path: String) -> anyhow
 }
 
 /// Compares the response with a part of the content.
-#[then(regex = r"^the answer is bytes (\d+) to (\d+) of what (\S+) gives$")]
+#[then(regex = r"^the response body equals bytes (\d+) to (\d+) of (\S+)$")]
 async fn part(world: &mut OlmWorld, from: usize, to: usize, path: String) -> anyhow::Result<()> {
     let whole = send(world, "GET", &path, &[], None).await?;
     let part = whole.body.get(from..=to).context("it is not that long")?;

@@ -29,7 +29,7 @@ async fn remove(world: &mut OlmWorld) -> anyhow::Result<()> {
     Ok(())
 }
 
-#[when("ClusterExtension is asked to go")]
+#[when("deletion of ClusterExtension is requested")]
 async fn delete(world: &mut OlmWorld) -> anyhow::Result<()> {
     let (api, name) = world.cluster().lookup(&extension(world), "").await?;
     api.delete(&name, &DeleteParams::default()).await?;
@@ -144,7 +144,7 @@ async fn installed(world: &mut OlmWorld, bundle: String, version: String) {
         .await;
 }
 
-#[then(regex = r#"^bundle "([^"]+)" stays installed in version "([^"]+)"$"#)]
+#[then(regex = r#"^bundle "([^"]+)" remains installed in version "([^"]+)"$"#)]
 async fn stays_installed(world: &mut OlmWorld, bundle: String, version: String) -> anyhow::Result<()> {
     let wanted = json!({"name": world.expand(&bundle), "version": version});
     let reference = extension(world);

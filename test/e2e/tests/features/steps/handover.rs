@@ -24,7 +24,7 @@ fn reference(kind: &str, meta: &ObjectMeta) -> String {
     format!("{}/{name}", kind.to_lowercase())
 }
 
-#[when("the objects of ClusterExtension are noted")]
+#[when("the objects of ClusterExtension are recorded")]
 async fn note(world: &mut OlmWorld) -> anyhow::Result<()> {
     let params = ListParams::default().labels(&selector(world));
     world.snapshots.clear();
@@ -91,13 +91,13 @@ async fn deleted(world: &OlmWorld) -> anyhow::Result<BTreeSet<String>> {
     Ok(all)
 }
 
-#[then(regex = r"^none of them was deleted$")]
+#[then(regex = r"^none of the recorded objects was deleted$")]
 async fn none_deleted(world: &mut OlmWorld) -> anyhow::Result<()> {
     only_deleted(world, String::new()).await
 }
 
 /// Checks the deleted objects, and that all other noted objects exist with the same uid.
-#[then(regex = r#"^none of them was deleted but "([^"]+)"$"#)]
+#[then(regex = r#"^none of the recorded objects was deleted except "([^"]+)"$"#)]
 async fn only_deleted(world: &mut OlmWorld, names: String) -> anyhow::Result<()> {
     let names = world.expand(&names);
     let allowed: BTreeSet<String> = names

@@ -17,7 +17,7 @@ use crate::world::OlmWorld;
 const SYSTEM_NAMESPACE: &str = "olmv1-system";
 
 /// Creates the bundle's `ConfigMap`, owned by the extension, and the Helm release that contains it.
-#[when(regex = r#"^Helm had installed bundle "([^"]+)" in version "([^"]+)"$"#)]
+#[when(regex = r#"^Helm has installed bundle "([^"]+)" in version "([^"]+)"$"#)]
 async fn installed(world: &mut OlmWorld, package: String, version: String) -> anyhow::Result<()> {
     let cluster = world.cluster();
     let extension = format!("clusterextension/{}", world.name());
@@ -82,7 +82,7 @@ async fn installed(world: &mut OlmWorld, package: String, version: String) -> an
     cluster.apply(&secret).await
 }
 
-#[then("what Helm had installed is still the same object")]
+#[then("the objects that Helm installed were not recreated")]
 async fn same(world: &mut OlmWorld) -> anyhow::Result<()> {
     let reference = format!("configmap/test-configmap-{}", world.id);
     let found = world.cluster().get(&reference, &world.namespace()).await?;

@@ -8,9 +8,9 @@ mod deadline;
 mod extension;
 mod handover;
 mod helm;
+mod permissions;
 mod resource;
 mod revision;
-mod rights;
 mod status;
 
 pub(crate) use certificate::Certificate;

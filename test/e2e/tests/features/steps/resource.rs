@@ -87,7 +87,7 @@ async fn restored(world: &mut OlmWorld, reference: String) {
 }
 
 /// Repeats the change each time the extension has taken its fields back.
-#[when(regex = r#"^"(\w+)" keeps changing "configmap/([^"]+)" until ClusterExtension names it$"#)]
+#[when(regex = r#"^"(\w+)" keeps changing "configmap/([^"]+)" until ClusterExtension reports it$"#)]
 async fn change_repeatedly(world: &mut OlmWorld, manager: String, name: String) {
     let object = json!({
         "apiVersion": "v1", "kind": "ConfigMap",
@@ -145,7 +145,7 @@ async fn labeled(world: &mut OlmWorld) {
 }
 
 #[then("the ClusterExtension's constituent resources are removed")]
-#[then("nothing labeled for the ClusterExtension is left")]
+#[then("no object labeled for the ClusterExtension remains")]
 async fn nothing_left(world: &mut OlmWorld) {
     world
         .eventually("all objects of the extension to be gone", async || {

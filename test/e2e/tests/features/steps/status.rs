@@ -13,7 +13,7 @@ async fn catalog(world: &mut OlmWorld, name: String) {
     source(world, &name, None).await;
 }
 
-#[then(regex = r#"^ClusterExtension is installed from catalog "([^"]+)", having moved from "([^"]+)"$"#)]
+#[then(regex = r#"^ClusterExtension is installed from catalog "([^"]+)" after a move from "([^"]+)"$"#)]
 async fn moved(world: &mut OlmWorld, name: String, from: String) {
     source(world, &name, Some(&from)).await;
 }
@@ -35,20 +35,20 @@ async fn source(world: &OlmWorld, name: &str, from: Option<&str>) {
         .await;
 }
 
-#[then(regex = r"^events tell of ClusterExtension: (.+)$")]
+#[then(regex = r"^ClusterExtension has events: (.+)$")]
 async fn events(world: &mut OlmWorld, reasons: String) {
     let name = world.name();
     expect_events(world, &name, &reasons).await;
 }
 
-#[then(regex = r#"^events tell of ClusterExtension "([^"]+)": (.+)$"#)]
+#[then(regex = r#"^ClusterExtension "([^"]+)" has events: (.+)$"#)]
 async fn events_of(world: &mut OlmWorld, name: String, reasons: String) {
     let name = world.expand(&name);
     expect_events(world, &name, &reasons).await;
 }
 
 /// Checks that repeated events are aggregated in one event with a count.
-#[then(regex = r"^an event (\w+) of ClusterExtension is counted, not repeated$")]
+#[then(regex = r"^ClusterExtension has one aggregated (\w+) event$")]
 async fn counted(world: &mut OlmWorld, reason: String) {
     let api: Api<Event> = Api::namespaced(world.cluster().client(), "default");
     let params = ListParams::default().fields(&format!("regarding.name={},reason={reason}", world.name()));

@@ -7,7 +7,7 @@ use crate::world::OlmWorld;
 
 /// Grants exactly the rights that the bundles of the features need, to the group of the namespace's service
 /// accounts.
-#[when("the installer is granted its rights")]
+#[when("the installer is granted its permissions")]
 async fn grant(world: &mut OlmWorld) -> anyhow::Result<()> {
     let name = format!("installer-{}", world.id);
     let all = ["create", "delete", "get", "patch", "update"];
