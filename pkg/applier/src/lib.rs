@@ -1,7 +1,7 @@
 //! Server-side apply in phases: plan, ownership, collisions, probes, drift watches, teardown.
 //!
-//! [`plan`], [`probe`], [`account`], [`applied`] and [`ownership`] are pure functions on values. [`engine`], [`stored`]
-//! and [`watch`] call the API server. The engine applies a revision phase by phase: a phase starts when the previous
+//! [`plan`], [`probe`], [`workload`], [`account`], [`applied`] and [`ownership`] are pure functions on values.
+//! [`engine`], [`stored`], [`watch`] and `pods` call the API server. The engine applies a revision phase by phase: a phase starts when the previous
 //! one has passed its probes. Teardown runs in the reverse order.
 
 pub mod account;
@@ -9,6 +9,8 @@ pub mod applied;
 pub mod engine;
 pub mod ownership;
 pub mod plan;
+mod pods;
 pub mod probe;
 pub mod stored;
 pub mod watch;
+pub mod workload;

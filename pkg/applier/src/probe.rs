@@ -8,6 +8,8 @@ use olm_text::object::ObjectId;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::workload::Workload;
+
 /// The answer of the probes on one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProbeResult {
@@ -15,6 +17,8 @@ pub struct ProbeResult {
     pub ready: bool,
     /// Failures; empty if ready.
     pub messages: Vec<String>,
+    /// The object as a workload whose pods may tell the reason; `None` if ready or of another kind.
+    pub workload: Option<Workload>,
 }
 
 /// Probes of a revision.
@@ -112,15 +116,18 @@ impl Prober {
             return ProbeResult {
                 ready: false,
                 messages: vec![".status outdated".to_owned()],
+                workload: None,
             };
         }
         let mut messages = Vec::new();
         for probe in self.probes.iter().filter(|probe| probe.selector.matches(object)) {
             messages.extend(probe.assertions.iter().filter_map(|a| a.failure(object)));
         }
+        let ready = messages.is_empty();
         ProbeResult {
-            ready: messages.is_empty(),
+            ready,
             messages,
+            workload: if ready { None } else { Workload::of(object) },
         }
     }
 }

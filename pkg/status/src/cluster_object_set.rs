@@ -17,8 +17,13 @@ use olm_api::condition::find;
 pub enum Outcome {
     /// Every object is applied and ready.
     RolledOut,
-    /// A phase is not ready; holds one line per object that is not.
-    NotReady(Vec<String>),
+    /// A phase is not ready.
+    NotReady {
+        /// One line per object that is not ready.
+        lines: Vec<String>,
+        /// Reason that the pods of a workload give, as one sentence.
+        reason: Option<String>,
+    },
     /// A newer revision takes over.
     HandingOver,
     /// A transient error; the controller retries.
@@ -99,9 +104,14 @@ pub fn object_set(
                 );
             }
         }
-        Outcome::NotReady(lines) => {
+        Outcome::NotReady { lines, reason } => {
+            let join = |text: &str, with: &str| match reason {
+                Some(reason) => format!("{text}{with}{reason}"),
+                None => text.to_owned(),
+            };
+            let (rolling, lines) = (join(&rolling, " "), join(&lines.join("\n"), "\n"));
             progressing("True", Reason::RollingOut, &rolling, false);
-            put(Type::Available, "False", Reason::ProbeFailure, &lines.join("\n"));
+            put(Type::Available, "False", Reason::ProbeFailure, &lines);
         }
         Outcome::HandingOver => {
             progressing("True", Reason::RollingOut, &rolling, false);
@@ -152,7 +162,7 @@ fn summarise(conditions: &[Condition], outcome: &Outcome) -> Option<Summary> {
         ("False", _) => State::Stalled,
         (_, Outcome::RolledOut) => State::Ready,
         // The revision rolled out before: its objects exist and are not ready.
-        (_, Outcome::NotReady(_)) if has_succeeded(conditions) => {
+        (_, Outcome::NotReady { .. }) if has_succeeded(conditions) => {
             let available = find(conditions, Type::Available.as_str()).unwrap_or(progressing);
             return Some(Summary::of(State::Unavailable, available));
         }
@@ -184,6 +194,13 @@ mod tests {
 
     fn now() -> Time {
         serde_json::from_str("\"2026-01-01T00:00:00Z\"").unwrap()
+    }
+
+    fn not_ready(reason: Option<&str>) -> Outcome {
+        Outcome::NotReady {
+            lines: vec!["Object A: x".to_owned()],
+            reason: reason.map(ToOwned::to_owned),
+        }
     }
 
     fn run(
@@ -219,7 +236,7 @@ mod tests {
             text.contains("Succeeded True Succeeded Revision succeeded rolling out."),
             "{text}"
         );
-        let (_, text) = run(&done, &Outcome::NotReady(vec!["Object A: x".to_owned()]), None);
+        let (_, text) = run(&done, &not_ready(None), None);
         assert!(
             text.contains("Available False ProbeFailure Object A: x"),
             "{text}"
@@ -227,6 +244,39 @@ mod tests {
         assert!(
             text.contains("Succeeded True Succeeded Revision succeeded rolling out."),
             "{text}"
+        );
+    }
+
+    #[test]
+    fn the_reason_of_the_pods_follows_the_own_sentence() {
+        let empty = ClusterObjectSetStatus::default();
+        let stuck = not_ready(Some("Deployment n/d is not available: pod p."));
+        let (rolling, text) = run(&empty, &stuck, None);
+        assert_eq!(
+            text,
+            "Progressing True RollingOut Revision 1.2.3 is rolling out. Deployment n/d is not available: pod p. | \
+             Available False ProbeFailure Object A: x\nDeployment n/d is not available: pod p."
+        );
+        let ready = |status: &ClusterObjectSetStatus| {
+            find(status.conditions.as_deref().unwrap(), "Ready")
+                .unwrap()
+                .message
+                .clone()
+        };
+        assert_eq!(
+            ready(&rolling),
+            "Revision 1.2.3 is rolling out. Deployment n/d is not available: pod p."
+        );
+        let (_, text) = run(&empty, &stuck, Some(10));
+        let late = "Progressing False ProgressDeadlineExceeded Revision has not rolled out for 10 minute(s). Last status: \
+                    Revision 1.2.3 is rolling out. Deployment n/d is not available: pod p.";
+        assert!(text.starts_with(late), "{text}");
+        let (done, _) = run(&empty, &Outcome::RolledOut, None);
+        let (down, _) = run(&done, &stuck, None);
+        assert_eq!(
+            ready(&down),
+            "Object A: x\nDeployment n/d is not available: pod p.",
+            "Available decides after the rollout"
         );
     }
 
@@ -255,7 +305,7 @@ mod tests {
             shown.join(" ")
         };
         let empty = ClusterObjectSetStatus::default();
-        let waiting = Outcome::NotReady(vec!["Object A: x".to_owned()]);
+        let waiting = not_ready(None);
         assert_eq!(ready(&run(&empty, &waiting, None).0), "False True -");
         assert_eq!(ready(&run(&empty, &waiting, Some(10)).0), "False - True");
         let (done, _) = run(&empty, &Outcome::RolledOut, None);

@@ -34,7 +34,14 @@ Feature: Progress deadline
               matchLabels:
                 olm.operatorframework.io/metadata.name: ${CATALOG:test}
       """
-    Then ClusterExtension reports Progressing as True with Reason RollingOut
+    Then ClusterExtension reports Progressing as True with Reason RollingOut and Message includes:
+      """
+      Revision 1.0.0 is rolling out. Deployment ${TEST_NAMESPACE}/test-operator-${SCENARIO_ID} is not available: pod test-operator-${SCENARIO_ID}-
+      """
+    And ClusterExtension reports Ready as False with Reason RollingOut and Message includes:
+      """
+      cannot start: ImagePullBackOff: "the test says so".
+      """
     And ClusterObjectSet "${NAME}-1" reports Available as False with Reason ProbeFailure
     And ClusterObjectSet "${NAME}-1" reports Progressing as False with Reason ProgressDeadlineExceeded
     And ClusterExtension reports Progressing as False with Reason ProgressDeadlineExceeded and Message includes:

@@ -40,7 +40,7 @@ struct World {
     // The controllers end before what they talk to.
     _controller: OperatorController,
     _catalogd: Catalogd,
-    _pods: PodStandIn,
+    pods: PodStandIn,
     plane: ControlPlane,
     registry: Registry,
     client: Client,
@@ -59,7 +59,7 @@ impl World {
         let world = Self {
             _controller: controller,
             _catalogd: catalogd,
-            _pods: pods,
+            pods,
             plane,
             registry,
             client,
@@ -272,6 +272,7 @@ async fn tells_of_what_is_installed(world: &World) -> Result<()> {
         (0, TREE.trim_end()),
         "{tree}"
     );
+    says_why_a_workload_is_not_available(world).await?;
     let missing = world.says(&["status", "none"]).await?;
     assert_eq!(missing.code, 1, "{missing}");
     ensure!(
@@ -290,6 +291,30 @@ fn shortened(line: &str) -> String {
 }
 
 /// Roles are named after the version: what goes and what comes have to be written.
+/// `tree` and `status` name the workload, its pod and the cause.
+async fn says_why_a_workload_is_not_available(world: &World) -> Result<()> {
+    world.pods.set_image_pulls("kite", false).await;
+    let why = "container manager cannot start: ImagePullBackOff: \"the test says so\"";
+    eventually(PATIENCE, "the cause is told", async || {
+        let tree = world.says(&["tree", "kite"]).await?;
+        let line = tree
+            .out
+            .lines()
+            .find(|line| line.contains("Deployment kites/kite not ready: pod kite-"));
+        ensure!(
+            tree.code == 1 && line.is_some_and(|line| line.contains(why)),
+            "{tree}"
+        );
+        let status = world.says(&["status", "kite"]).await?;
+        let told = "Deployment kites/kite is not available: pod kite-";
+        ensure!(status.out.contains(told) && status.out.contains(why), "{status}");
+        Ok(())
+    })
+    .await?;
+    world.pods.set_image_pulls("kite", true).await;
+    world.ready("1.0.0").await
+}
+
 async fn upgrades_and_tells_so(world: &World) -> Result<()> {
     let mut rules = world.printed_rules("1.0.0").await?;
     rules.extend(world.printed_rules("1.1.0").await?);

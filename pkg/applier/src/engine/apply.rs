@@ -16,6 +16,7 @@ use crate::applied::is_applied;
 use crate::ownership::{Claim, Identity, claim};
 use crate::probe::ProbeResult;
 use crate::watch::{WatchState, object_version};
+use crate::workload::Workload;
 
 /// Maximum number of times that fields are taken over from another field manager within [`TAKEOVER_WINDOW`].
 const MAX_TAKEOVERS: usize = 5;
@@ -50,10 +51,12 @@ impl Engine {
             ..Applied::default()
         };
         let clients = RevisionClients::new(self, revision);
+        let mut unready = Vec::new();
         for (index, phase) in revision.phases.iter().enumerate() {
             let outcome = self.phase(revision, phase, &clients).await?;
             applied.superseded |= outcome.superseded;
             applied.repaired.extend(outcome.repaired);
+            unready.extend(outcome.workloads);
             if let Some(line) = outcome.failing {
                 applied.failing.push(line);
                 applied.complete = false;
@@ -66,8 +69,29 @@ impl Engine {
                 break;
             }
         }
+        applied.reason = self.reason(revision, &unready, &clients).await;
         self.record_completion(revision, applied.complete && !applied.superseded);
         Ok(applied)
+    }
+
+    /// Watches the pods of the workloads that are not ready, and no others. Returns the reason that they give so far; a
+    /// change of the reason triggers the revision.
+    async fn reason(
+        &self,
+        revision: &Revision,
+        unready: &[Workload],
+        clients: &RevisionClients<'_>,
+    ) -> Option<String> {
+        let uid = &revision.identity.uid;
+        let missing = self.pods.keep(uid, unready);
+        if !missing.is_empty() {
+            // Without its account, the revision reports more than the reason of its pods.
+            let client = clients.reader().await.ok()?;
+            for workload in missing {
+                self.pods.watch(&revision.identity, workload, client);
+            }
+        }
+        self.pods.sentence(uid)
     }
 
     async fn phase(
@@ -153,6 +177,7 @@ impl Engine {
                 }
                 Some(Written::Collision) | None => continue,
             };
+            outcome.workloads.extend(probe.workload);
             if !probe.ready && outcome.failing.is_none() {
                 let messages = probe.messages.join(" and ");
                 outcome.failing = Some(format!("Object {}: {messages}", item.id.report()));
@@ -355,6 +380,8 @@ struct PhaseOutcome {
     superseded: bool,
     repaired: Vec<String>,
     failing: Option<String>,
+    /// Workloads that are not ready.
+    workloads: Vec<Workload>,
     collisions: Vec<String>,
 }
 

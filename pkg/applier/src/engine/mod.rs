@@ -32,6 +32,7 @@ pub use teardown::Teardown;
 
 use crate::account::Account;
 use crate::ownership::Identity;
+use crate::pods::Pods;
 use crate::probe::{ProbeResult, Prober};
 use crate::watch::{Kind, WatchState, Watches, is_older};
 
@@ -73,6 +74,8 @@ pub struct Applied {
     pub superseded: bool,
     /// First unready object of each started phase: `Object <kind> <name>: <messages>`.
     pub failing: Vec<String>,
+    /// Reason that the pods of an unready workload give, as one sentence.
+    pub reason: Option<String>,
     /// Objects that others changed or deleted after they were applied: `<kind> <name>`.
     pub repaired: Vec<String>,
     /// Index of the phase with collisions, and one report per colliding object.
@@ -195,6 +198,7 @@ pub struct Engine {
     cache: Mutex<Cache>,
     impersonated: Mutex<HashMap<Account, Client>>,
     reads: Reads,
+    pods: Pods,
 }
 
 /// Rights for reading objects.
@@ -213,6 +217,7 @@ impl Engine {
     pub fn new(client: Client, watches: Arc<Watches>) -> Self {
         Self {
             client,
+            pods: Pods::new(watches.triggers()),
             watches,
             kinds: Mutex::default(),
             cache: Mutex::default(),
@@ -258,6 +263,7 @@ impl Engine {
     pub fn forget(&self, uid: &str) {
         self.cache.lock().remove(uid);
         self.watches.release(uid);
+        self.pods.release(uid);
     }
 
     /// Returns true if the revision with this uid was complete in `state` and its watches report no change since.

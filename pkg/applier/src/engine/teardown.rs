@@ -105,6 +105,7 @@ impl Engine {
     /// engine does not wait for namespaces: they are in the last phase, and foreign objects in them may block their
     /// deletion forever.
     pub async fn teardown(&self, revision: &Revision, orphan: bool) -> Result<Teardown, EngineError> {
+        self.pods.release(&revision.identity.uid);
         let clients = RevisionClients::new(self, revision);
         let mut skipped = Vec::new();
         for phase in revision.phases.iter().rev() {

@@ -145,6 +145,11 @@ impl Watches {
         )
     }
 
+    /// Returns the sender of triggers.
+    pub(crate) fn triggers(&self) -> mpsc::Sender<ObjectRef<ClusterObjectSet>> {
+        self.triggers.clone()
+    }
+
     /// Watches `kind` on behalf of a revision.
     pub fn need(&self, revision: &Identity, kind: &Kind, resource: &ApiResource) {
         let mut watches = self.kinds.lock();

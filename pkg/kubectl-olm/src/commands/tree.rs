@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 
 use kube::ResourceExt as _;
 use olm_api::LifecycleState;
+use olm_applier::probe::Prober;
+use olm_applier::workload::Workload;
 use olm_text::object::{ObjectId, text as text_of};
 use serde_json::{Value, json};
 
@@ -29,6 +31,8 @@ pub(crate) async fn run(args: ExtensionArgs, style: Style) -> Result<Report, Fai
             args.name
         )));
     };
+    // The controller reports probes that cannot be read.
+    let probes = Prober::new(set.spec.progression_probes.as_deref().unwrap_or_default()).unwrap_or_default();
     let mut kinds = BTreeMap::new();
     let mut healthy = true;
     let mut text = format!("{} → {}\n", clean(&args.name), clean(&set.name_any()));
@@ -43,7 +47,13 @@ pub(crate) async fn run(args: ExtensionArgs, style: Style) -> Result<Report, Fai
             let (branch, _) = self::branch(place, phase.objects.len());
             let live = cluster.live(object, &mut kinds).await?;
             let found = live.map(|live| serde_json::to_value(live).unwrap_or_default());
-            let (paint, state, why) = health(found.as_ref());
+            let (paint, state, mut why) = health(found.as_ref(), &probes);
+            if paint != Paint::Good
+                && let Some(workload) = found.as_ref().and_then(Workload::of)
+                && let Some(reason) = cluster.diagnosis(&workload).await.clause()
+            {
+                why = reason;
+            }
             healthy &= paint == Paint::Good;
             let ObjectId {
                 kind,
@@ -56,17 +66,21 @@ pub(crate) async fn run(args: ExtensionArgs, style: Style) -> Result<Report, Fai
             } else {
                 format!("{kind} {namespace}/{name}")
             };
-            let why = if why.is_empty() { why } else { format!(": {why}") };
+            let told = if why.is_empty() {
+                String::new()
+            } else {
+                format!(": {why}")
+            };
             let state_text = style.paint(paint, state);
             let _ = writeln!(
                 text,
                 "{stem}  {branch} {} {state_text}{}",
                 clean(&title),
-                clean(&why)
+                clean(&told)
             );
             objects.push(
                 json!({"kind": kind, "apiVersion": text_of(object, "/apiVersion"), "namespace": namespace,
-                "name": name, "health": state}),
+                "name": name, "health": state, "message": why}),
             );
         }
         phases.push(json!({"name": phase.name, "objects": objects}));
@@ -84,8 +98,8 @@ fn branch(place: usize, count: usize) -> (&'static str, &'static str) {
     }
 }
 
-/// Health of an object by what most kinds have: its conditions and the generation they are of.
-fn health(object: Option<&Value>) -> (Paint, &'static str, String) {
+/// Health of an object by what most kinds have, its conditions and the generation they are of, and by the revision's probes.
+fn health(object: Option<&Value>, probes: &Prober) -> (Paint, &'static str, String) {
     let Some(object) = object else {
         return (Paint::Bad, "missing", String::new());
     };
@@ -107,7 +121,10 @@ fn health(object: Option<&Value>) -> (Paint, &'static str, String) {
             let why = found["message"].as_str().unwrap_or_default();
             (Paint::Warn, "not ready", why.to_owned())
         }
-        _ => (Paint::Good, "healthy", String::new()),
+        _ => match probes.check(object) {
+            result if result.ready => (Paint::Good, "healthy", String::new()),
+            result => (Paint::Warn, "not ready", result.messages.join(" and ")),
+        },
     }
 }
 
@@ -123,8 +140,16 @@ mod tests {
 
     #[test]
     fn conditions_decide() {
-        let word = |object: Value| health(Some(&object)).1;
-        assert_eq!(health(None).1, "missing");
+        let probes = Prober::new(&olm_applier::plan::default_probes()).unwrap();
+        let word = |object: Value| health(Some(&object), &probes).1;
+        assert_eq!(health(None, &probes).1, "missing");
+        let set = json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"generation": 1},
+            "status": {"observedGeneration": 1}});
+        let (_, state, why) = health(Some(&set), &probes);
+        assert_eq!(
+            (state, why.as_str()),
+            ("not ready", "0 of 1 replicas are available")
+        );
         assert_eq!(word(json!({"metadata": {}})), "healthy");
         assert_eq!(
             word(json!({"metadata": {"generation": 2}, "status": {"observedGeneration": 1}})),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::core::v1::{Pod, Secret};
 use k8s_openapi::api::events::v1::Event;
 use kube::api::{Api, DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
@@ -11,6 +11,7 @@ use kube::{Client, ResourceExt as _};
 use olm_api::names::{self, Segment};
 use olm_api::{ClusterExtension, ClusterObjectSet, keys};
 use olm_applier::plan;
+use olm_applier::workload::{Diagnosis, Workload};
 use olm_runtime::client::is_absent;
 use olm_text::object::{ObjectId, group_version, text};
 use serde_json::Value;
@@ -21,6 +22,9 @@ use super::error::SourceError;
 
 /// Events about what has no namespace are in this one.
 const EVENTS_NAMESPACE: &str = "default";
+
+/// Most pods of a workload that are read.
+const MAX_PODS: u32 = 100;
 
 /// The objects of one phase of a revision.
 pub(crate) struct PhaseObjects {
@@ -139,6 +143,15 @@ impl Cluster {
             return Ok(None);
         };
         find(&format!("reading {} \"{name}\"", key.1), api.get_opt(&segment)).await
+    }
+
+    /// Returns the problems of a workload's pods, of at most [`MAX_PODS`]; none if the pods cannot be read.
+    pub(crate) async fn diagnosis(&self, workload: &Workload) -> Diagnosis {
+        let pods: Api<Pod> = Api::namespaced(self.client().clone(), &workload.namespace);
+        let params = ListParams::default().labels(&workload.selector).limit(MAX_PODS);
+        let found = call("listing the pods of a workload", pods.list(&params)).await;
+        let pods = found.map(|list| list.items).unwrap_or_default();
+        Diagnosis::of(workload, &pods, k8s_openapi::jiff::Timestamp::now())
     }
 
     /// The events about an extension and its revisions, oldest first.

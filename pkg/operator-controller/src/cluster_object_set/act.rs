@@ -146,7 +146,11 @@ impl Context {
             return Done::new(Outcome::HandingOver, Next::Deadline);
         }
         if !applied.complete {
-            return Done::new(Outcome::NotReady(applied.failing), Next::Deadline);
+            let outcome = Outcome::NotReady {
+                lines: applied.failing,
+                reason: applied.reason,
+            };
+            return Done::new(outcome, Next::Deadline);
         }
         self.contents.remove(&revision.identity.uid);
         Done::new(Outcome::RolledOut, Next::ArchiveOlder)

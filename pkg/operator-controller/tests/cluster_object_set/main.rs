@@ -2,6 +2,7 @@
 
 mod names;
 mod panics;
+mod stuck;
 mod unwatched;
 mod world;
 
