@@ -10,6 +10,7 @@
 mod common;
 
 use std::{
+    io::{Read as _, Write as _},
     process::Command,
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -26,6 +27,9 @@ use ring::{
     signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _},
 };
 use serde_json::json;
+
+/// Place of the flags that make a registry usable.
+const BOTH: &str = "in a cluster on both Deployments, catalogd-controller-manager and operator-controller-controller-manager";
 
 /// `user:secret` as a header.
 const USER: &str = "Basic dXNlcjpzZWNyZXQ=";
@@ -313,7 +317,9 @@ async fn redirects_do_not_lead_to_refused_hosts() {
             .await
             .unwrap_err(),
     );
-    assert!(error.to_string().contains("--allow-registry-host"), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("--allow-registry-host"), "{text}");
+    assert!(text.contains(BOTH), "{text}");
     // registries.conf counts as the administrator's permission.
     fixture.write(
         "registries.conf",
@@ -444,7 +450,12 @@ mod tls {
             let image = format!("localhost:{}/a/b:v1", host.port());
             cause(fixture.pull(&image).await.unwrap_err()).to_string()
         };
-        assert!(message(&fixture, &good).await.contains("unknown authority"));
+        let unknown = message(&fixture, &good).await;
+        assert!(unknown.contains("unknown authority"), "{unknown}");
+        assert!(
+            unknown.ends_with(&format!("with --pull-cas-dir, {BOTH}")),
+            "{unknown}"
+        );
         fixture.write("ca/ca.crt", authority.0.pem());
         fixture.config.ca_dir = Some(fixture.folder.path().join("ca"));
         fixture
@@ -459,6 +470,23 @@ mod tls {
         let first = message(&fixture, &expired).await;
         assert!(first.contains("has expired"), "{first}");
         assert_eq!(first, message(&fixture, &expired).await);
+
+        let plain = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let host = format!("localhost:{}", plain.local_addr().unwrap().port());
+        std::thread::spawn(move || {
+            for mut client in plain.incoming().flatten() {
+                let _ = client.read(&mut [0; 1024]);
+                let _ = client.write_all(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
+            }
+        });
+        let without_tls = cause(fixture.pull(&format!("{host}/a/b:v1")).await.unwrap_err()).to_string();
+        assert_eq!(
+            without_tls,
+            format!(
+                "registry {host} cannot be trusted over TLS: it answers without TLS; allow plain HTTP with \
+                 --plain-http-registry={host}, {BOTH}"
+            )
+        );
 
         // Authority for one registry only.
         fixture.config.ca_dir = None;

@@ -3,7 +3,7 @@
 use std::{error::Error, fmt, io};
 
 use olm_text::causes;
-use rustls::CertificateError;
+use rustls::{CertificateError, InvalidMessage};
 
 /// Cause of a failed connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +27,8 @@ pub enum TlsFailure {
     Expired,
     /// The certificate is not valid yet.
     NotYetValid,
+    /// The server answers without TLS, as an HTTP server does.
+    NoTls,
     /// Other cause, in the words of rustls.
     Other(String),
 }
@@ -35,8 +37,10 @@ impl TlsFailure {
     /// Classifies an error of rustls.
     #[must_use]
     pub fn of(error: &rustls::Error) -> Self {
-        let rustls::Error::InvalidCertificate(certificate) = error else {
-            return Self::Other(error.to_string());
+        let certificate = match error {
+            rustls::Error::InvalidCertificate(certificate) => certificate,
+            rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => return Self::NoTls,
+            _ => return Self::Other(error.to_string()),
         };
         match certificate {
             CertificateError::UnknownIssuer => Self::UnknownAuthority,
@@ -59,6 +63,7 @@ impl fmt::Display for TlsFailure {
             Self::WrongName => "its certificate is not valid for this name",
             Self::Expired => "its certificate has expired",
             Self::NotYetValid => "its certificate is not valid yet; check the clocks",
+            Self::NoTls => "it answers without TLS",
             Self::Other(cause) => cause,
         })
     }
@@ -106,6 +111,11 @@ mod tests {
         assert_eq!(
             ConnectFailure::of(&io::Error::other(issuer)),
             Some(ConnectFailure::Tls(TlsFailure::UnknownAuthority))
+        );
+        let plain = rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType);
+        assert_eq!(
+            ConnectFailure::of(&io::Error::other(plain)),
+            Some(ConnectFailure::Tls(TlsFailure::NoTls))
         );
         let refused = io::Error::other(io::Error::from(io::ErrorKind::ConnectionRefused));
         assert_eq!(ConnectFailure::of(&refused), Some(ConnectFailure::Refused));

@@ -8,6 +8,9 @@ use reqwest::StatusCode;
 use crate::hosts::HostRejected;
 use crate::limits::MinRate;
 
+/// Place of a flag that concerns a registry: both controllers pull images, and one of them alone is not enough.
+const DEPLOYMENTS: &str = "in a cluster on both Deployments, catalogd-controller-manager and operator-controller-controller-manager";
+
 /// Failed request to a registry; each cause has its own sentence.
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {
@@ -24,7 +27,7 @@ pub enum RegistryError {
         host: String,
     },
     /// The TLS handshake failed.
-    #[error("registry {host} cannot be trusted over TLS: {cause}")]
+    #[error("registry {host} cannot be trusted over TLS: {cause}{}", advice(.host, .cause))]
     Tls {
         /// The registry.
         host: String,
@@ -33,7 +36,8 @@ pub enum RegistryError {
     },
     /// The host policy rejects a host.
     #[error(
-        "registry {registry} leads to a refused host: {refused}; allow it with --allow-registry-host if it is meant"
+        "registry {registry} leads to a refused host: {refused}; allow it with --allow-registry-host if it is meant, \
+         {DEPLOYMENTS}"
     )]
     Host {
         /// The registry.
@@ -355,6 +359,15 @@ impl RegistryError {
             return Self::DiskFull { host, what };
         }
         Self::Disk { host, source }
+    }
+}
+
+/// Returns the flag that lets the controllers use the registry, after a comma or semicolon; empty if no flag does.
+fn advice(host: &str, cause: &TlsFailure) -> String {
+    match cause {
+        TlsFailure::UnknownAuthority => format!(" with --pull-cas-dir, {DEPLOYMENTS}"),
+        TlsFailure::NoTls => format!("; allow plain HTTP with --plain-http-registry={host}, {DEPLOYMENTS}"),
+        _ => String::new(),
     }
 }
 
