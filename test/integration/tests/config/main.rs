@@ -1,72 +1,20 @@
-//! The real API server accepts everything that `config/` renders.
+//! The manifests of `config/` against a real API server.
+
+mod kubectl;
+mod migration;
+mod monitoring;
 
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Api, PostParams};
 use kube::core::ObjectMeta;
 use olm_api::{ClusterCatalog, keys};
-use olm_harness::{ControlPlane, eventually, install_crds, workspace};
+use olm_harness::{ControlPlane, eventually, install_crds};
 
-/// Returns true if `kubectl` is available; prints a visible line if not.
-fn has_kubectl() -> bool {
-    let there = Command::new("kubectl")
-        .args(["version", "--client"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success());
-    if !there {
-        eprintln!("SKIPPED: no kubectl on the PATH, so config/ was not rendered");
-    }
-    there
-}
-
-fn kubectl(args: &[&str], input: Option<&str>) -> Result<String> {
-    use std::io::Write as _;
-    let mut child = Command::new("kubectl")
-        .args(args)
-        .current_dir(workspace::root())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .context("cannot start kubectl")?;
-    let mut stdin = child.stdin.take().context("no stdin")?;
-    let input = input.unwrap_or_default().to_owned();
-    let feeder = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
-    let output = child.wait_with_output()?;
-    feeder
-        .join()
-        .map_err(|_| anyhow::anyhow!("feeding kubectl died"))??;
-    let errors = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "kubectl {args:?}: {errors}");
-    Ok(String::from_utf8(output.stdout)?)
-}
-
-fn render(folder: &str) -> Result<String> {
-    kubectl(&["kustomize", folder], None)
-}
-
-fn apply(kubeconfig: &Path, manifests: &str, dry_run: bool) -> Result<String> {
-    let kubeconfig = kubeconfig.to_str().context("path is no UTF-8")?;
-    let mut args = vec![
-        "--kubeconfig",
-        kubeconfig,
-        "--request-timeout=60s",
-        "apply",
-        "--server-side",
-        "-f",
-        "-",
-    ];
-    if dry_run {
-        args.push("--dry-run=server");
-    }
-    kubectl(&args, Some(manifests))
-}
+use kubectl::{apply, has_kubectl, render};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_api_server_accepts_all_of_config() {
@@ -145,6 +93,7 @@ fn accepts_every_folder(kubeconfig: &Path) -> Result<()> {
         "config/overlays/high-availability",
         "config/overlays/openshift",
         "config/overlays/ignore-service-accounts",
+        "config/overlays/internal-registry",
         "config/overlays/least-privilege",
         "config/overlays/private-catalogs",
         "config/optional/metadata-name-policy",
@@ -158,7 +107,7 @@ fn accepts_every_folder(kubeconfig: &Path) -> Result<()> {
         assert_eq!(accepted.lines().count(), objects, "{folder}: {accepted}");
         let expected = match folder {
             "config/overlays/cert-manager" => 5,
-            "config/overlays/openshift" | "config/optional/prometheus" => 2,
+            "config/overlays/openshift" | "config/optional/prometheus" => 3,
             _ => 0,
         };
         assert_eq!(foreign, expected, "{folder}");
@@ -180,6 +129,18 @@ fn accepts_every_folder(kubeconfig: &Path) -> Result<()> {
 }
 
 fn overlays_make_their_changes() -> Result<()> {
+    let internal = render("config/overlays/internal-registry")?;
+    for line in [
+        "- --allow-registry-host=registry.registry.svc:5000",
+        "- --pull-cas-dir=/etc/registry-cas",
+    ] {
+        assert_eq!(
+            internal.matches(line).count(),
+            2,
+            "{line}: not on both Deployments"
+        );
+    }
+
     let ignoring = render("config/overlays/ignore-service-accounts")?;
     assert!(
         ignoring.contains("- --service-account-policy=Ignore"),
@@ -244,11 +205,21 @@ fn pods_are_locked_down() {
             "runAsNonRoot: true",
             "type: RuntimeDefault",
             "memory: 64Mi",
+            "memory: 512Mi",
             "- --leader-elect",
             "name: metrics",
         ] {
             assert!(deployment.contains(line), "{line} not in\n{deployment}");
         }
+        assert!(
+            !deployment.contains("emptyDir: {}"),
+            "a volume without size limit in\n{deployment}"
+        );
+        // A required label of nodes would leave the pods Pending in clusters without such nodes.
+        assert!(
+            !deployment.contains("node-role.kubernetes.io/control-plane: \"\""),
+            "requires a node of the control plane:\n{deployment}"
+        );
     }
 }
 

@@ -1,0 +1,306 @@
+//! The commands of docs/operations.md that move a cluster from upstream's manifests to these, and back.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use olm_harness::{ControlPlane, PodStandIn, workspace};
+use serde_json::Value;
+
+use crate::kubectl::{has_kubectl, render};
+
+const STANDARD: &str = "test/testdata/upstream/standard";
+const EXPERIMENTAL: &str = "test/testdata/upstream/experimental";
+/// Field managers of server-side apply, and of the API server and controllers that write to these objects themselves.
+const EXPECTED_MANAGERS: [&str; 5] = [
+    "kubectl",
+    "kubectl-last-applied",
+    "kube-apiserver",
+    "kube-controller-manager",
+    "clusterrole-aggregation-controller",
+];
+
+/// A cluster with upstream's manifests, applied as upstream documents it.
+struct Cluster {
+    kubeconfig: PathBuf,
+    upstream_file: PathBuf,
+    _pods: PodStandIn,
+    _control_plane: ControlPlane,
+    _folder: tempfile::TempDir,
+}
+
+/// Identity of an object: API version, kind, namespace and name.
+type Id = (String, String, String, String);
+
+impl Cluster {
+    async fn with_upstream(release: &str) -> Result<Self> {
+        let control_plane = ControlPlane::start().await?;
+        let folder = tempfile::tempdir()?;
+        let cluster = Self {
+            kubeconfig: control_plane.kubeconfig().to_owned(),
+            upstream_file: folder.path().join("upstream.yaml"),
+            _pods: PodStandIn::start(control_plane.client()),
+            _control_plane: control_plane,
+            _folder: folder,
+        };
+        fs::write(&cluster.upstream_file, render(EXPERIMENTAL)?)?;
+        cluster.shell(
+            "kubectl create namespace cert-manager
+             kubectl apply --server-side -f test/testdata/upstream/foreign-crds.yaml
+             kubectl wait --for=condition=Established --timeout=1m crd --all",
+        )?;
+        // Client-side, as in upstream's install.sh.
+        cluster.shell(&format!("kubectl apply -k {release}"))?;
+        // Secrets that cert-manager would write, and a catalog whose conditions upstream does not know.
+        cluster.shell(
+            r#"for secret in catalogd-service-cert-v1.11.0 operator-controller-cert; do
+                 kubectl -n olmv1-system create secret generic $secret --from-literal=tls.crt=c
+                 kubectl -n olmv1-system label secret $secret controller.cert-manager.io/fao=true
+               done
+               kubectl -n cert-manager create secret generic olmv1-ca --from-literal=tls.crt=c"#,
+        )?;
+        Ok(cluster)
+    }
+
+    /// Runs commands by the shell; the first one that fails ends them.
+    fn shell(&self, commands: &str) -> Result<String> {
+        let output = Command::new("bash")
+            .args(["-euo", "pipefail", "-c", commands])
+            .current_dir(workspace::root())
+            .env("KUBECONFIG", &self.kubeconfig)
+            .output()
+            .context("cannot run bash")?;
+        let errors = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "{commands}\n{errors}");
+        Ok(String::from_utf8(output.stdout)?)
+    }
+
+    /// Runs all commands of a numbered step.
+    fn step(&self, section: &str, number: usize, replacements: &[(&str, &str)]) -> Result<()> {
+        let mut commands = commands_of(section, number)?;
+        for (old, new) in replacements {
+            ensure!(
+                commands.contains(old),
+                "{old} is not in step {number} of {section}"
+            );
+            commands = commands.replace(old, new);
+        }
+        self.shell(&commands).map(drop)
+    }
+
+    /// Returns those of the objects that the cluster has.
+    fn present(&self, objects: &BTreeSet<Id>) -> Result<BTreeSet<Id>> {
+        let mut found = BTreeSet::new();
+        for id @ (api_version, kind, namespace, name) in objects {
+            let group = api_version.rsplit_once('/').map_or("", |(group, _)| group);
+            let path = match namespace.as_str() {
+                "" => format!("kubectl get {kind}.{group} {name} --ignore-not-found -o name"),
+                _ => format!("kubectl -n {namespace} get {kind}.{group} {name} --ignore-not-found -o name"),
+            };
+            if !self.shell(&path.replace(". ", " "))?.is_empty() {
+                found.insert(id.clone());
+            }
+        }
+        Ok(found)
+    }
+
+    /// Checks that only server-side apply and controllers own fields of the objects: nobody else's fields are left.
+    fn owned_by_kubectl(&self, manifests: &str) -> Result<()> {
+        let file = self.upstream_file.with_file_name("applied.yaml");
+        fs::write(&file, manifests)?;
+        let list = self.shell(&format!(
+            "kubectl get -f {} --show-managed-fields -o json",
+            file.display()
+        ))?;
+        let list: Value = serde_json::from_str(&list)?;
+        for object in list["items"].as_array().context("no list")? {
+            for entry in object["metadata"]["managedFields"]
+                .as_array()
+                .into_iter()
+                .flatten()
+            {
+                if entry["subresource"] == "status" {
+                    continue;
+                }
+                let manager = entry["manager"].as_str().unwrap_or_default();
+                ensure!(
+                    EXPECTED_MANAGERS.contains(&manager),
+                    "{manager} still owns {} of {} {}",
+                    entry["fieldsV1"],
+                    object["kind"],
+                    object["metadata"]["name"]
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the commands of one numbered step of a section of docs/operations.md.
+fn commands_of(section: &str, number: usize) -> Result<String> {
+    let page = fs::read_to_string(workspace::root().join("docs/operations.md"))?;
+    let (_, rest) = page
+        .split_once(&format!("\n## {section}\n"))
+        .with_context(|| format!("no section {section}"))?;
+    let section_text = rest.split("\n## ").next().unwrap_or_default();
+    let (_, rest) = section_text
+        .split_once(&format!("\n{number}. "))
+        .with_context(|| format!("no step {number} in {section}"))?;
+    let step = rest
+        .split(&format!("\n{}. ", number + 1))
+        .next()
+        .unwrap_or_default();
+    let (_, block) = step
+        .split_once("```sh\n")
+        .with_context(|| format!("no commands in step {number} of {section}"))?;
+    Ok(block.split("```").next().unwrap_or_default().to_owned())
+}
+
+fn ids(manifests: &str) -> Result<BTreeSet<Id>> {
+    manifests
+        .split("\n---\n")
+        .map(|document| {
+            let object: Value = serde_saphyr::from_str(document)?;
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            Ok((
+                text(&object["apiVersion"]),
+                text(&object["kind"]),
+                text(&object["metadata"]["namespace"]),
+                text(&object["metadata"]["name"]),
+            ))
+        })
+        .collect()
+}
+
+const THERE: &str = "Moving from upstream";
+const BACK: &str = "Moving back to upstream";
+
+fn move_there(cluster: &Cluster, folder: &str) -> Result<()> {
+    cluster.step(THERE, 1, &[])?;
+    cluster.step(THERE, 3, &[("config/default", folder)])?;
+    if folder.ends_with("least-privilege") {
+        cluster.step(THERE, 4, &[])?;
+    }
+    if !folder.ends_with("cert-manager") {
+        cluster.step(THERE, 5, &[])?;
+        let secrets = cluster.shell("kubectl get secrets -A -o name")?;
+        assert_eq!(secrets, "", "Secrets of upstream's certificates are left");
+    }
+    Ok(())
+}
+
+fn move_back(cluster: &Cluster, folder: &str) -> Result<()> {
+    let url = commands_of(BACK, 1)?
+        .lines()
+        .find_map(|line| line.trim_start().strip_prefix("UPSTREAM=").map(str::to_owned))
+        .context("no URL of upstream's release")?;
+    let Some(file) = cluster.upstream_file.to_str() else {
+        bail!("path is no UTF-8")
+    };
+    cluster.step(BACK, 1, &[(url.as_str(), file)])?;
+    cluster.step(BACK, 2, &[])?;
+    if folder.ends_with("least-privilege") {
+        cluster.step(BACK, 3, &[])?;
+    }
+    Ok(())
+}
+
+async fn there_and_back(release: &str, folder: &str) -> Result<()> {
+    let upstream = ids(&render(release)?)?;
+    let manifests = render(folder)?;
+    let ours = ids(&manifests)?;
+    let cluster = Cluster::with_upstream(release).await?;
+
+    move_there(&cluster, folder)?;
+    let left = cluster.present(&upstream.difference(&ours).cloned().collect())?;
+    ensure!(left.is_empty(), "left of upstream: {left:?}");
+    cluster.owned_by_kubectl(&manifests)?;
+
+    move_back(&cluster, folder)?;
+    let experimental = render(EXPERIMENTAL)?;
+    let left = cluster.present(&ours.difference(&ids(&experimental)?).cloned().collect())?;
+    // The overlay for OpenShift is no way to upstream's manifests, which do not run there.
+    if !folder.ends_with("openshift") {
+        ensure!(left.is_empty(), "left of {folder}: {left:?}");
+    }
+    cluster.owned_by_kubectl(&experimental)?;
+    let budget = cluster.shell(
+        "kubectl -n olmv1-system get pdb catalogd-controller-manager -o jsonpath='{.spec.minAvailable}-{.spec.maxUnavailable}'",
+    )?;
+    assert_eq!(budget, "1-");
+    Ok(())
+}
+
+async fn check(release: &str, folders: &[&str]) {
+    if !has_kubectl() {
+        return;
+    }
+    for folder in folders {
+        if let Err(error) = Box::pin(there_and_back(release, folder)).await {
+            panic!("from {release} to {folder}: {error:#}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn from_upstreams_standard_release_and_back() {
+    check(
+        STANDARD,
+        &[
+            "config/default",
+            "config/overlays/ignore-service-accounts",
+            "config/overlays/least-privilege",
+            "config/overlays/cert-manager",
+        ],
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn from_upstreams_experimental_release_and_back() {
+    check(
+        EXPERIMENTAL,
+        &[
+            "config/default",
+            "config/overlays/high-availability",
+            "config/overlays/internal-registry",
+            "config/overlays/openshift",
+            "config/overlays/private-catalogs",
+        ],
+    )
+    .await;
+}
+
+/// The last step of the way back: upstream's catalogd stores a catalog again as long as it has unknown conditions.
+#[tokio::test(flavor = "multi_thread")]
+async fn conditions_of_catalogs_are_removed() {
+    if !has_kubectl() {
+        return;
+    }
+    let control_plane = ControlPlane::start().await.unwrap();
+    olm_harness::install_crds(&control_plane.client()).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let cluster = Cluster {
+        kubeconfig: control_plane.kubeconfig().to_owned(),
+        upstream_file: folder.path().join("upstream.yaml"),
+        _pods: PodStandIn::start(control_plane.client()),
+        _control_plane: control_plane,
+        _folder: folder,
+    };
+    let condition = r#"{"type": "Ready", "status": "True", "reason": "Succeeded", "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z"}"#;
+    cluster
+        .shell(&format!(
+            r#"kubectl apply --server-side -f config/samples/clustercatalog.yaml
+               kubectl patch clustercatalog operatorhubio --subresource=status --type=merge \
+                 --patch '{{"status": {{"conditions": [{condition}]}}}}'"#
+        ))
+        .unwrap();
+    cluster.step(BACK, 4, &[]).unwrap();
+    let conditions = cluster
+        .shell("kubectl get clustercatalog operatorhubio -o jsonpath='{.status.conditions}'")
+        .unwrap();
+    assert!(matches!(conditions.as_str(), "" | "[]"), "{conditions}");
+}
