@@ -3,16 +3,23 @@
 use olm_yaml::{Limits, RepeatedKey, YamlError};
 use serde_json::Value;
 
+/// Maximum memory of the values of all manifests, in bytes. The largest real bundle takes 22 MB.
+pub(crate) const MAX_MEMORY: usize = 64 << 20;
+
 /// Limits of a file; the largest real manifest has 2.5 MB.
 const LIMITS: Limits = Limits {
     max_bytes: 16 << 20,
     max_depth: Limits::DEEPEST,
-    max_memory: 64 << 20,
+    max_memory: MAX_MEMORY,
 };
 
-/// Reads the documents of a file in order; skips empty ones.
-pub(crate) fn documents(file: &[u8]) -> Result<Vec<Value>, YamlError> {
-    olm_yaml::documents(file, &LIMITS)
+/// Reads the documents of a file in order; skips empty ones. Their values take at most `memory` bytes.
+pub(crate) fn documents(file: &[u8], memory: usize) -> Result<Vec<Value>, YamlError> {
+    let limits = Limits {
+        max_memory: memory.min(LIMITS.max_memory),
+        ..LIMITS
+    };
+    olm_yaml::documents(file, &limits)
 }
 
 /// Reads the first document of a file; an empty file is null.

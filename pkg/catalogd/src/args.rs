@@ -99,7 +99,7 @@ pub struct CatalogCaps {
         default_value_t = 4_000_000
     )]
     pub objects: u32,
-    /// Maximum size of an object, in MiB, as written and as served. The values of a YAML document may take four times as
+    /// Maximum size of an object, in MiB, as written and as served. The values of a YAML document may take three times as
     /// much memory, aliases included.
     #[arg(long = "catalog-max-object-mib", value_name = "MIB", default_value_t = 16)]
     pub object_mib: u64,

@@ -13,7 +13,7 @@ use std::io::Read;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Maximum size of a meta, in bytes of its source and of its canonical form. The values of a YAML document may take
-    /// four times as much memory, but no more than 32 times its own text and 4 MiB.
+    /// three times as much memory, but no more than 32 times its own text and 4 MiB.
     pub max_meta_bytes: usize,
     /// Maximum nesting of a meta; never more than [`olm_yaml::Limits::DEEPEST`].
     pub max_depth: usize,
@@ -46,7 +46,7 @@ pub fn decode<R: Read>(reader: R, limits: &Limits) -> Decoder<R> {
     let text_limits = olm_yaml::Limits {
         max_bytes: limits.max_meta_bytes,
         max_depth: limits.max_depth,
-        max_memory: limits.max_meta_bytes.saturating_mul(4).max(MIN_YAML_MEMORY),
+        max_memory: limits.max_meta_bytes.saturating_mul(3).max(MIN_YAML_MEMORY),
     };
     Decoder {
         frames: Frames::new(reader, text_limits),

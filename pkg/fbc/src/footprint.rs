@@ -63,18 +63,7 @@ impl<T: Footprint> Footprint for Vec<T> {
 
 impl Footprint for Value {
     fn below(&self) -> u64 {
-        match self {
-            Self::Null | Self::Bool(_) | Self::Number(_) => 0,
-            Self::String(text) => text.below(),
-            Self::Array(values) => values.below(),
-            Self::Object(fields) => fields
-                .iter()
-                .map(|(key, value)| {
-                    let field = size_of::<String>() + size_of::<Self>();
-                    key.below() + value.below() + field as u64 + ALLOCATION
-                })
-                .sum(),
-        }
+        olm_yaml::memory(self) as u64
     }
 }
 

@@ -13,6 +13,96 @@ const FIRST_MEMBER: usize = 11 * MEMBER + 16;
 /// Memory of a member, in bytes.
 const MEMBER: usize = size_of::<String>() + size_of::<Value>();
 
+/// Overhead of the allocator for a text, in bytes.
+const ALLOCATION: usize = 16;
+
+/// Returns the memory below a value, in bytes. The depth of the value was limited when it was parsed.
+pub fn memory(value: &Value) -> usize {
+    let text = |text: &String| match text.capacity() {
+        0 => 0,
+        bytes => bytes.saturating_add(ALLOCATION),
+    };
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        Value::String(value) => text(value),
+        Value::Array(items) => {
+            let room = items.capacity().saturating_mul(size_of::<Value>());
+            items.iter().map(memory).fold(room, usize::saturating_add)
+        }
+        Value::Object(members) => {
+            let room = members_memory(members.len());
+            let members = members.iter().map(|(key, value)| text(key) + memory(value));
+            members.fold(room, usize::saturating_add)
+        }
+    }
+}
+
+/// Returns the memory of an object's tree with so many members, in bytes.
+fn members_memory(count: usize) -> usize {
+    match count {
+        0 => 0,
+        1..=11 => FIRST_MEMBER,
+        _ => count.saturating_mul(2 * MEMBER),
+    }
+}
+
+/// Number of brackets around a value at which [`json_memory`] stops: the JSON reader refuses fewer.
+const MAX_OPEN: usize = 256;
+
+/// Estimates the memory of the values of a JSON text before they are built, in bytes. The text may be invalid.
+pub(crate) fn json_memory(text: &str) -> usize {
+    /// Collection around the current value.
+    enum Open {
+        List,
+        Object { members: usize },
+    }
+    let (mut memory, mut previous) = (text.len(), 0);
+    let (mut quoted, mut escaped) = (false, false);
+    let mut open: Vec<Open> = Vec::new();
+    for byte in text.bytes() {
+        if quoted {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' => escaped = true,
+                b'"' => quoted = false,
+                _ => {}
+            }
+            continue;
+        }
+        if byte.is_ascii_whitespace() {
+            continue;
+        }
+        if byte == b'"' {
+            quoted = true;
+            memory = memory.saturating_add(ALLOCATION);
+        }
+        match (previous, byte) {
+            (b'[', first) if first != b']' => memory = memory.saturating_add(LIST),
+            (b'{', first) if first != b'}' => memory = memory.saturating_add(FIRST_MEMBER),
+            _ => {}
+        }
+        match byte {
+            b'[' => open.push(Open::List),
+            b'{' => open.push(Open::Object { members: 1 }),
+            b']' | b'}' => drop(open.pop()),
+            b',' => match open.last_mut() {
+                Some(Open::Object { members }) => {
+                    let before = members_memory(*members);
+                    *members += 1;
+                    memory = memory.saturating_add(members_memory(*members).saturating_sub(before));
+                }
+                _ => memory = memory.saturating_add(VALUE),
+            },
+            _ => {}
+        }
+        if open.len() > MAX_OPEN {
+            break;
+        }
+        previous = byte;
+    }
+    memory
+}
+
 /// Cost of a value with every alias expanded.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Cost {
@@ -142,4 +232,37 @@ fn excessive(repeated: u64, nodes: u64) -> bool {
     let (repeated, nodes) = (repeated as f64, nodes as f64);
     let allowed = 0.99 - 0.89 * ((nodes.clamp(LOW, HIGH) - LOW) / (HIGH - LOW));
     repeated / nodes > allowed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{json_memory, memory};
+
+    /// Tests that the estimate covers the values, and exceeds them by little more than the capacity that lists may have.
+    #[test]
+    fn the_estimate_of_a_json_text_covers_its_values() {
+        let members: Vec<String> = (0..1000)
+            .map(|number| format!("\"k{number}\": {number}"))
+            .collect();
+        for text in [
+            format!("[{}]", vec!["[0]"; 10_000].join(",")),
+            format!("[{}]", vec!["{\"a\": 0}"; 1_000].join(" , ")),
+            format!("[{}]", vec!["[]"; 1_000].join(",")),
+            format!("[{}]", vec!["{}"; 1_000].join(",")),
+            format!("[{}]", vec!["0"; 100_000].join(",")),
+            format!("{{{}}}", members.join(",")),
+            format!("\"{}\"", "\\u0041".repeat(1000)),
+            "{\"a\": [\"]\", \"}\", {\"[{\": \"\\\"[{\"}]}".to_owned(),
+        ] {
+            let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+            let (estimate, taken) = (json_memory(&text), memory(&value));
+            assert!(estimate >= taken, "{estimate} < {taken}: {}", &text[..30]);
+            assert!(
+                estimate <= 2 * taken + 2 * text.len(),
+                "{estimate} > {taken}: {}",
+                &text[..30]
+            );
+        }
+        assert!(json_memory(&"[".repeat(1_000_000)) > 1_000_000);
+    }
 }

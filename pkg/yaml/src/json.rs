@@ -4,22 +4,30 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
+use crate::budget::json_memory;
 use crate::{Limits, YamlError, float};
 
 /// Reads a JSON value. The last value of a repeated key is used. Invalid UTF-8 bytes and lone surrogates become U+FFFD,
 /// and `1.0` becomes `1`.
 ///
 /// # Errors
-/// [`YamlError::Json`] if the text is not JSON or has a number outside of the range of 64-bit floats.
+/// [`YamlError::Json`] if the text is not JSON or has a number outside of the range of 64-bit floats;
+/// [`YamlError::TooCostly`] before a value is built.
 pub fn json(text: &[u8], limits: &Limits) -> Result<Value, YamlError> {
-    let value =
-        read_json(text, |text| serde_json::from_str(text)).map_err(|source| YamlError::Json { source })?;
+    let text = lossy(text);
+    if json_memory(&text) > limits.max_memory {
+        let limit = limits.max_memory;
+        return Err(YamlError::TooCostly { limit });
+    }
+    let mut value = read_json(text.as_bytes(), |text| serde_json::from_str(text))
+        .map_err(|source| YamlError::Json { source })?;
     if depth_exceeds(&value, limits.depth()) {
         return Err(YamlError::TooDeep {
             limit: limits.depth(),
         });
     }
-    Ok(whole_numbers(value))
+    whole_numbers(&mut value);
+    Ok(value)
 }
 
 /// Passes a JSON text to `read` as Go's reader understands it: invalid UTF-8 bytes and lone surrogates are U+FFFD.
@@ -79,17 +87,16 @@ fn whole_surrogates(text: &str) -> Option<String> {
 }
 
 /// Converts integral floats to integers. The JSON parser limits the depth of the value.
-fn whole_numbers(value: Value) -> Value {
+fn whole_numbers(value: &mut Value) {
     match value {
         Value::Number(number) if number.is_f64() => {
-            Value::Number(number.as_f64().and_then(float::json_number).unwrap_or(number))
+            if let Some(whole) = number.as_f64().and_then(float::json_number) {
+                *number = whole;
+            }
         }
-        Value::Array(items) => items.into_iter().map(whole_numbers).collect(),
-        Value::Object(map) => map
-            .into_iter()
-            .map(|(key, value)| (key, whole_numbers(value)))
-            .collect(),
-        other => other,
+        Value::Array(items) => items.iter_mut().for_each(whole_numbers),
+        Value::Object(members) => members.values_mut().for_each(whole_numbers),
+        _ => {}
     }
 }
 

@@ -28,6 +28,7 @@ mod source;
 mod timestamp;
 mod token;
 
+pub use budget::memory;
 pub use compose::{Composed, RepeatedKey, compose};
 pub use error::YamlError;
 pub use frames::{Frame, Frames};
@@ -44,11 +45,13 @@ pub fn document(text: &[u8], limits: &Limits) -> Result<Value, YamlError> {
     Ok(compose(text, limits)?.value)
 }
 
-/// Reads the documents of a file, YAML or JSON, in order; skips null documents.
+/// Reads the documents of a file, YAML or JSON, in order; skips null documents. [`Limits::max_memory`] is the memory of all
+/// of them together.
 ///
 /// # Errors
 /// [`YamlError`] of the first document that cannot be read.
 pub fn documents(file: &[u8], limits: &Limits) -> Result<Vec<Value>, YamlError> {
+    let mut left = *limits;
     let mut frames = Frames::new(file, *limits);
     let mut values = Vec::new();
     // The JSON error of a document, which is more useful than its YAML error if the document looks like JSON.
@@ -58,13 +61,14 @@ pub fn documents(file: &[u8], limits: &Limits) -> Result<Vec<Value>, YamlError> 
         .map_err(|error| json_error.take().unwrap_or(error))?
     {
         let (value, braces) = match frame {
-            Frame::Yaml(text) => (document(text, limits), false),
-            Frame::Json(text) => (json(text, limits), text.starts_with(b"{")),
+            Frame::Yaml(text) => (document(text, &left), false),
+            Frame::Json(text) => (json(text, &left), text.starts_with(b"{")),
         };
         match value {
             Ok(value) => {
                 json_error = None;
                 if !value.is_null() {
+                    left.max_memory = left.max_memory.saturating_sub(memory(&value));
                     values.push(value);
                 }
             }

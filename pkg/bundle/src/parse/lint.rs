@@ -40,7 +40,7 @@ pub fn lint(files: &BTreeMap<String, Vec<u8>>) -> Vec<Notice> {
                 "line {line}: duplicate key \"{key}\" in one mapping; the last value is used"
             ));
         }
-        for document in yaml::documents(bytes).unwrap_or_default() {
+        for document in yaml::documents(bytes, yaml::MAX_MEMORY).unwrap_or_default() {
             match document.get("kind").and_then(Value::as_str) {
                 Some(CSV_KIND) => csvs.push(path),
                 Some("CustomResourceDefinition")

@@ -99,6 +99,7 @@ impl Manifests {
         wrong: &mut Vec<ParseError>,
     ) -> Result<(), ParseError> {
         let mut subdirectory = "";
+        let mut memory = 0;
         for (path, bytes) in manifests(files) {
             if let Some(at) = path.get(MANIFESTS.len()..).and_then(|name| name.find('/')) {
                 let folder = path.get(..MANIFESTS.len() + at).unwrap_or(path);
@@ -110,11 +111,13 @@ impl Manifests {
                 subdirectory = folder;
                 continue;
             }
-            let objects = objects(path, bytes).unwrap_or_else(|error| {
+            let left = yaml::MAX_MEMORY.saturating_sub(memory);
+            let objects = objects(path, bytes, left).unwrap_or_else(|error| {
                 wrong.push(error);
                 Vec::new()
             });
             for object in objects {
+                memory = memory.saturating_add(olm_yaml::memory(&object));
                 if let Err(detail) = self.add(object) {
                     wrong.push(ParseError::Manifest {
                         path: path.clone(),
@@ -232,16 +235,16 @@ fn package(bytes: &[u8]) -> Result<String, ParseError> {
 
 /// Returns the unchanged objects of all manifests, lists flattened; an unreadable file has none.
 pub(crate) fn manifest_objects(files: &BTreeMap<String, Vec<u8>>) -> impl Iterator<Item = Value> {
-    manifests(files).flat_map(|(path, bytes)| objects(path, bytes).unwrap_or_default())
+    manifests(files).flat_map(|(path, bytes)| objects(path, bytes, yaml::MAX_MEMORY).unwrap_or_default())
 }
 
 /// Returns the objects of one file, lists flattened.
-fn objects(path: &str, bytes: &[u8]) -> Result<Vec<Value>, ParseError> {
+fn objects(path: &str, bytes: &[u8], memory: usize) -> Result<Vec<Value>, ParseError> {
     let wrong = |detail: String| ParseError::Manifest {
         path: path.to_owned(),
         detail,
     };
-    let documents = yaml::documents(bytes).map_err(|error| {
+    let documents = yaml::documents(bytes, memory).map_err(|error| {
         wrong(format!(
             "error parsing {path}: error converting YAML to JSON: {error}"
         ))

@@ -88,6 +88,30 @@ fn everything_wrong_is_named() {
     );
 }
 
+/// Tests that the manifests share one limit on memory, also as documents of one file and as JSON.
+#[test]
+fn values_of_all_manifests_are_bounded_together() {
+    let list = format!("kind: ConfigMap\nv: [{}]\n", "{a: {}},".repeat(30_000));
+    let files: Vec<String> = (0..4).map(|number| format!("manifests/f{number}.yaml")).collect();
+    let few: Vec<_> = files
+        .iter()
+        .take(2)
+        .map(|path| (path.as_str(), list.as_str()))
+        .collect();
+    let many: Vec<_> = files.iter().map(|path| (path.as_str(), list.as_str())).collect();
+    let limit = "take more than 67108864 bytes of memory";
+    assert!(!error(&few).contains("bytes of memory"));
+    assert!(error(&many).contains("bytes of memory"), "{}", error(&many));
+    let documents = format!("{list}---\n").repeat(4);
+    assert!(error(&[("manifests/a.yaml", &documents)]).contains("bytes of memory"));
+    let json = format!("{{\"kind\":\"ConfigMap\",\"v\":[{}0]}}", "0,".repeat(2 << 20));
+    assert!(
+        error(&[("manifests/a.yaml", &json)]).contains(limit),
+        "{}",
+        error(&[("manifests/a.yaml", &json)])
+    );
+}
+
 #[test]
 fn what_is_passed_over_is_noticed() {
     let twice = "kind: ConfigMap\ndata:\n  a: 1\n  b: 2\n  a: 3\n";

@@ -12,7 +12,7 @@ pub struct Limits {
     pub content: u64,
     /// Maximum number of objects.
     pub objects: u32,
-    /// Maximum size of one object as written and as served, in bytes. The values of a YAML document may take four times
+    /// Maximum size of one object as written and as served, in bytes. The values of a YAML document may take three times
     /// as much memory, aliases included.
     pub object: usize,
     /// Maximum nesting of an object.

@@ -24,7 +24,26 @@ pub(super) fn cases(scale: Scale) -> Vec<Case> {
     if scale == Scale::Full {
         let long = "x".repeat(15 << 20);
         cases.push(case("lists-l", &[("manifests/a.yaml", lists(15 << 20))]));
-        cases.push(case("huge-csv", &[("manifests/csv.yaml", csv("huge", &long))]));
+        // A long description is within the limits: the API server refuses the Deployment.
+        cases.push(Case {
+            expect: Expect::Refused("Deployment.apps \"huge\" is invalid"),
+            ..case("huge-csv", &[("manifests/csv.yaml", csv("huge", &long))])
+        });
+        cases.push(case(
+            "json-lists-l",
+            &[("manifests/a.yaml", json_lists(15 << 20))],
+        ));
+        // Each file alone is within the limits.
+        let many: Vec<(String, String)> = (0..20)
+            .map(|number| (format!("manifests/f{number}.yaml"), objects(300_000)))
+            .collect();
+        let many: Vec<_> = many
+            .iter()
+            .map(|(path, text)| (path.as_str(), text.clone()))
+            .collect();
+        cases.push(case("values-many", &many));
+        let documents = format!("{}---\n", bomb()).repeat(100);
+        cases.push(case("alias-documents", &[("manifests/a.yaml", documents)]));
         let files: Vec<(String, String)> = (0..15)
             .map(|number| (format!("manifests/f{number}.yaml"), lists(1 << 20)))
             .collect();
@@ -35,6 +54,26 @@ pub(super) fn cases(scale: Scale) -> Vec<Case> {
         cases.push(case("lists-many", &files));
     }
     cases
+}
+
+/// Returns a ConfigMap of this many bytes, with an object in each nine of them.
+fn objects(length: usize) -> String {
+    format!("kind: ConfigMap\nv: [{}]\n", "{a: {}},".repeat(length / 8))
+}
+
+/// Returns a ConfigMap as JSON with a list of this many bytes.
+fn json_lists(length: usize) -> String {
+    format!("{{\"kind\":\"ConfigMap\",\"v\":[{}0]}}", "0,".repeat(length / 2))
+}
+
+/// Returns a ConfigMap whose aliases are within the rule on aliases and repeat a value of 4 KiB a thousand times.
+fn bomb() -> String {
+    let items = vec!["{a: 0}"; 50].join(", ");
+    let plain = "x, ".repeat(600);
+    format!(
+        "kind: ConfigMap\na: &a [{items}]\nv: [{}]\nw: [{plain}x]\n",
+        vec!["*a"; 400].join(", ")
+    )
 }
 
 fn aliases(levels: usize) -> String {
