@@ -29,7 +29,7 @@ fn pair(folder: &tempfile::TempDir, old: &str, new: &str) -> [String; 2] {
 }
 
 #[test]
-fn a_version_that_is_served_no_more_is_a_warning() {
+fn a_version_that_is_no_longer_served_is_a_warning() {
     let folder = tempfile::tempdir().unwrap();
     let [old, new] = pair(
         &folder,
@@ -48,7 +48,7 @@ fn a_version_that_is_served_no_more_is_a_warning() {
 }
 
 #[test]
-fn a_stored_version_that_goes_comes_with_the_way_on() {
+fn a_removed_stored_version_comes_with_migration_steps() {
     let folder = tempfile::tempdir().unwrap();
     let [old, new] = pair(
         &folder,

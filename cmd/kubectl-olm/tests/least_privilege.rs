@@ -1,5 +1,6 @@
-//! Three real operators under `config/overlays/least-privilege`: operator-controller is no cluster administrator, and each
-//! operator is installed, upgraded and removed as an account that has what `bundle permissions` prints, and no more.
+//! Three real operators under `config/overlays/least-privilege`: operator-controller is no cluster administrator, and
+//! each operator is installed, upgraded and removed as an account that has what `bundle permissions` prints, and no
+//! more.
 
 mod common;
 
@@ -29,9 +30,9 @@ const ACCOUNT: &str = "operator-controller-controller-manager";
 const USER: &str = "system:serviceaccount:olmv1-system:operator-controller-controller-manager";
 const RBAC: &str = "rbac.authorization.k8s.io";
 
-/// Rights that not every run shows in a request: checked in the course of others (`create` of what is applied, finalizers of
-/// owners), of other clusters, of metrics, of pull secrets and of certificates that are renewed, of events that repeat, of
-/// Secrets of an attempt that was cut off, and of what the watch mostly knows.
+/// Rights that not every run shows in a request: checked in the course of others (`create` of what is applied,
+/// finalizers of owners), of other clusters, of metrics, of pull secrets and of certificates that are renewed, of
+/// events that repeat, of Secrets of an attempt that was cut off, and of what the watch mostly knows.
 const ELSEWHERE: [&str; 11] = [
     "create clusterobjectsets.",
     "/finalizers.olm.operatorframework.io",
@@ -77,7 +78,7 @@ const OPERATORS: [Operator; 3] = [
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn real_operators_live_with_nothing_but_the_printed_rights() -> Result<()> {
+async fn real_operators_need_only_the_printed_rights() -> Result<()> {
     let Some(vectors) = std::env::var_os("OLM_VECTORS").map(PathBuf::from) else {
         writeln!(
             std::io::stderr(),

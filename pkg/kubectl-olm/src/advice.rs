@@ -1,4 +1,4 @@
-//! Ways on for a change of a CRD that is refused: the waiver that accepts it, and another change that is safe.
+//! Advice on refused changes of CRDs: the waiver that accepts a change, and a safe alternative.
 
 use std::fmt::Write as _;
 
@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use crate::style::{Paint, Style};
 use crate::table::clean;
 
-/// The field of a `ClusterExtension` that waivers are in.
+/// Field of a `ClusterExtension` with the waivers.
 const FIELD: &str = "spec.install.preflight.crdUpgradeSafety";
 
-/// A finding, and what to do about it.
-pub(crate) struct Advised<'a> {
+/// Advice on a finding.
+pub(crate) struct FindingAdvice<'a> {
     finding: &'a Finding,
     waived_by: WaivedBy,
     instead: &'static str,
@@ -21,30 +21,29 @@ pub(crate) struct Advised<'a> {
 
 /// The waiver that accepts a finding.
 enum WaivedBy {
-    /// Its own.
+    /// A waiver of its own.
     Own(CrdUpgradeWaiver),
-    /// The waiver of a finding before this one.
-    Former(CrdUpgradeWaiver),
+    /// The waiver of an earlier finding.
+    Earlier(CrdUpgradeWaiver),
     /// The API has no waiver for the rule.
     None,
 }
 
-/// Says for every finding of one CRD what to do about it. The findings are in order, so that a removal comes before what
-/// follows from it.
-pub(crate) fn advise<'a>(crd: &str, findings: &'a [Finding]) -> Vec<Advised<'a>> {
+/// Returns the advice on the findings of one CRD. Findings are sorted, so a removal precedes its consequences.
+pub(crate) fn advise<'a>(crd: &str, findings: &'a [Finding]) -> Vec<FindingAdvice<'a>> {
     let mut given: Vec<(Waiver, CrdUpgradeWaiver)> = Vec::new();
     let mut waived_by = |finding: &Finding| {
         if let Some((_, former)) = given.iter().find(|(former, _)| former.covers(finding)) {
-            return WaivedBy::Former(former.clone());
+            return WaivedBy::Earlier(former.clone());
         }
         let waiver = Waiver::of(finding);
-        let Some(own) = written(crd, &waiver) else {
+        let Some(own) = api_waiver(crd, &waiver) else {
             return WaivedBy::None;
         };
         given.push((waiver, own.clone()));
         WaivedBy::Own(own)
     };
-    let advised = findings.iter().map(|finding| Advised {
+    let advised = findings.iter().map(|finding| FindingAdvice {
         finding,
         waived_by: waived_by(finding),
         instead: instead(&finding.rule),
@@ -52,8 +51,8 @@ pub(crate) fn advise<'a>(crd: &str, findings: &'a [Finding]) -> Vec<Advised<'a>>
     advised.collect()
 }
 
-/// The waiver as the API has it; none when the API does not know the rule.
-fn written(crd: &str, waiver: &Waiver) -> Option<CrdUpgradeWaiver> {
+/// Returns the waiver in the API's form; none if the API does not know the rule.
+fn api_waiver(crd: &str, waiver: &Waiver) -> Option<CrdUpgradeWaiver> {
     let rule: CrdUpgradeRule = serde_json::from_value(Value::from(waiver.rule.as_str())).ok()?;
     Some(CrdUpgradeWaiver {
         crd: crd.to_owned(),
@@ -62,7 +61,7 @@ fn written(crd: &str, waiver: &Waiver) -> Option<CrdUpgradeWaiver> {
     })
 }
 
-/// A change that the bundle's author can make instead.
+/// Returns a safe alternative for the bundle's author.
 fn instead(rule: &str) -> &'static str {
     match rule {
         "scope" => "give the CRD with the other scope another name",
@@ -71,21 +70,19 @@ fn instead(rule: &str) -> &'static str {
              CRD no longer names it"
         }
         "servedVersionRemoval" => "keep serving the version until every client has moved to another one",
-        "existingFieldRemoval" => {
-            "keep the field, described as deprecated, and leave it out of a new version alone"
-        }
+        "existingFieldRemoval" => "keep the field, mark it as deprecated, and omit it only in a new version",
         "required" => "leave the field optional, or give it a default, in this version",
         "default" => "keep the default in this version, and let the operator fill in the other value",
-        "oneOf" | "type" | "unhandled" => "keep this version as it is, and make the change in a new version",
-        _ => "admit in this version what it admitted before, and be stricter in a new version",
+        "oneOf" | "type" | "unhandled" => "keep this version unchanged, and make the change in a new version",
+        _ => "keep this version as permissive as before, and be stricter in a new version",
     }
 }
 
-impl Advised<'_> {
-    /// The finding as data.
+impl FindingAdvice<'_> {
+    /// Returns the finding and its advice as data.
     pub(crate) fn value(&self) -> Value {
         let waiver = match &self.waived_by {
-            WaivedBy::Own(waiver) | WaivedBy::Former(waiver) => Some(waiver),
+            WaivedBy::Own(waiver) | WaivedBy::Earlier(waiver) => Some(waiver),
             WaivedBy::None => None,
         };
         let finding = self.finding;
@@ -101,22 +98,22 @@ impl Advised<'_> {
         };
         match &self.waived_by {
             WaivedBy::Own(waiver) => line("waiver", &json!(waiver).to_string()),
-            WaivedBy::Former(waiver) => line(
+            WaivedBy::Earlier(waiver) => line(
                 "waiver",
-                &format!("that for {} above covers it", waiver.rule.as_str()),
+                &format!("covered by the waiver for {} above", waiver.rule.as_str()),
             ),
             WaivedBy::None => {}
         }
-        if !matches!(self.waived_by, WaivedBy::Former(_)) {
+        if !matches!(self.waived_by, WaivedBy::Earlier(_)) {
             line("instead", self.instead);
         }
     }
 }
 
-/// Writes the findings of one CRD, and where a waiver goes; unless the stored objects are asked already, that they can be.
+/// Writes the findings of one CRD, the field for waivers and, unless `stored_objects` is set, a hint on stored objects.
 pub(crate) fn write_findings(
     text: &mut String,
-    findings: &[Advised<'_>],
+    findings: &[FindingAdvice<'_>],
     stored_objects: bool,
     style: Style,
 ) {
@@ -130,16 +127,13 @@ pub(crate) fn write_findings(
         .iter()
         .any(|finding| matches!(finding.waived_by, WaivedBy::Own(_)))
     {
-        let _ = writeln!(
-            text,
-            "  A waiver goes into {FIELD}.waivers of the ClusterExtension."
-        );
+        let _ = writeln!(text, "  Add waivers to {FIELD}.waivers of the ClusterExtension.");
     }
     if !stored_objects {
         let _ = writeln!(
             text,
-            "  With storedObjects: Check and enforcement: None in {FIELD} the stored objects decide instead; \
-             --stored-objects asks those of the cluster."
+            "  With storedObjects: Check and enforcement: None in {FIELD}, the stored objects decide instead; \
+             --stored-objects checks them."
         );
     }
 }
@@ -157,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn every_finding_has_a_way_on() {
+    fn every_finding_has_advice() {
         let findings = [
             finding("", "existingFieldRemoval", "removed field : v1.^.spec.gone"),
             finding("", "scope", "scope changed"),
@@ -188,8 +182,8 @@ mod tests {
         write_findings(&mut text, &advised, false, Style::plain());
         for said in [
             "waiver   {\"crd\":\"demos.example.com\",\"path\":\"^.spec.size\",\"rule\":\"maximum\"}",
-            "waiver   that for existingFieldRemoval above covers it",
-            "instead  admit in this version what it admitted before",
+            "waiver   covered by the waiver for existingFieldRemoval above",
+            "instead  keep this version as permissive as before",
             "spec.install.preflight.crdUpgradeSafety.waivers",
             "storedObjects: Check",
             "--stored-objects",

@@ -1,8 +1,8 @@
-//! OLM Classic's choice, for comparison.
+//! Choice of OLM Classic, for comparison.
 //!
-//! Classic subscribes to one channel and follows its replaces chain from the head. Of the entries on the chain that replace or
-//! skip the installed bundle, or whose `skipRange` contains its version, Classic takes the one nearest the head. Classic
-//! ignores version ranges, deprecations and other catalogs.
+//! Classic subscribes to one channel and follows its replaces chain from the head. Of the entries on the chain that
+//! replace or skip the installed bundle, or whose `skipRange` contains its version, Classic takes the one nearest the
+//! head. Classic ignores version ranges, deprecations and other catalogs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,15 +18,15 @@ use crate::phrase::counted;
 pub(crate) struct Choice {
     /// The channel.
     pub(crate) channel: String,
-    /// Its replaces chain, head first; empty when the channel has not exactly one head.
+    /// Its replaces chain, head first; empty unless the channel has exactly one head.
     pub(crate) chain: Vec<String>,
-    /// The bundle; none when there is nothing to move to.
+    /// The chosen bundle; none if there is no upgrade.
     pub(crate) bundle: Option<String>,
-    /// Reason for the choice, or for the lack of one, in one phrase.
+    /// Reason for the choice, or for the absence of one, as one phrase.
     pub(crate) reason: String,
 }
 
-/// The entries that no other entry of the channel replaces or skips.
+/// Returns the entries that no other entry of the channel replaces or skips.
 pub(crate) fn heads(channel: &Channel) -> Vec<&str> {
     let passed: BTreeSet<&str> = channel
         .entries
@@ -54,7 +54,7 @@ pub(crate) fn choose(channel: &Channel, installed: Option<(&str, &str)>) -> Choi
     let heads = heads(channel);
     let [head] = heads.as_slice() else {
         let reason = format!(
-            "the channel has {}, Classic wants one",
+            "the channel has {}, Classic requires one",
             counted(heads.len(), "head")
         );
         return answer(&[], None, reason);
@@ -64,7 +64,7 @@ pub(crate) fn choose(channel: &Channel, installed: Option<(&str, &str)>) -> Choi
         return answer(&chain, Some(head), "the channel's head".to_owned());
     };
     if name == *head {
-        return answer(&chain, None, "it is the channel's head already".to_owned());
+        return answer(&chain, None, "it is already the channel's head".to_owned());
     }
     let version = VersionRelease::parse_legacy(version).ok();
     let successor = chain.iter().find_map(|entry| {
@@ -90,10 +90,10 @@ pub(crate) fn choose(channel: &Channel, installed: Option<(&str, &str)>) -> Choi
     }
 }
 
-/// The channel that Classic would follow: the one asked for, or the default.
+/// Returns the channel that Classic would follow: the wanted one, or the default.
 ///
 /// # Errors
-/// A sentence that says which channel is missing.
+/// A sentence about the missing channel.
 pub(crate) fn channel<'a>(content: &'a PackageContent, wanted: Option<&str>) -> Result<&'a Channel, String> {
     let default = content
         .package
@@ -106,12 +106,12 @@ pub(crate) fn channel<'a>(content: &'a PackageContent, wanted: Option<&str>) -> 
     found.ok_or_else(|| format!("the package has no channel {name:?}"))
 }
 
-/// The bundle's successors one after another, each by Classic's choice, the nearest first.
+/// Returns the sequence of Classic's upgrades from a bundle.
 pub(crate) fn path(channel: &Channel, from: (&str, &str), versions: &BTreeMap<&str, String>) -> Vec<String> {
     let mut path: Vec<String> = Vec::new();
     let mut at = (from.0.to_owned(), from.1.to_owned());
     while let Some(next) = choose(channel, Some((&at.0, &at.1))).bundle {
-        // A chain that goes round would never end.
+        // A cycle would never end.
         if next == from.0 || path.contains(&next) {
             break;
         }
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_skipped_entry_is_not_seen() {
+    fn a_skipped_entry_is_ignored() {
         let channel = channel(vec![
             entry("x.v3", "", &["x.v2"], ""),
             entry("x.v2", "", &[], ">=1.0.0 <2.0.0"),
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_that_goes_round_ends() {
+    fn a_cyclic_chain_ends() {
         let mut entries = vec![
             entry("h", "a", &[], ""),
             entry("a", "b", &[], ""),

@@ -1,4 +1,4 @@
-//! The command line.
+//! Command line.
 
 pub(crate) mod bundle;
 pub(crate) mod crd_safety;
@@ -157,9 +157,9 @@ pub(crate) struct ShowArgs {
     pub(crate) config: bundle::ConfigArgs,
 }
 
-/// Wishes, with the meaning of the fields of `spec.source.catalog`.
+/// Options of a request, with the meaning of the fields of `spec.source.catalog`.
 #[derive(Clone, Debug, Default, Args)]
-pub(crate) struct WishArgs {
+pub(crate) struct RequestArgs {
     /// Installed bundle: VERSION, BUNDLE, or BUNDLE@VERSION if no catalog has it.
     #[arg(long, value_name = "BUNDLE")]
     pub(crate) installed: Option<String>,
@@ -180,7 +180,7 @@ pub(crate) struct WishArgs {
     pub(crate) upstream_catalog_selection: bool,
 }
 
-impl WishArgs {
+impl RequestArgs {
     /// Returns the rule for the choice between catalogs.
     pub(crate) fn selection(&self) -> Selection {
         if self.upstream_catalog_selection {
@@ -218,7 +218,7 @@ pub(crate) struct ResolveArgs {
     /// Name of the package.
     pub(crate) package: String,
     #[command(flatten)]
-    pub(crate) wish: WishArgs,
+    pub(crate) request_args: RequestArgs,
     /// Product whose rules choose the bundle.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) semantics: Semantics,
@@ -242,14 +242,14 @@ pub(crate) struct WhyArgs {
     #[arg(long)]
     pub(crate) all: bool,
     #[command(flatten)]
-    pub(crate) wish: WishArgs,
+    pub(crate) request_args: RequestArgs,
     #[command(flatten)]
     pub(crate) source: SourceArgs,
 }
 
 /// Formats of a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Drawing {
+pub(crate) enum GraphFormat {
     /// Text.
     Text,
     /// Mermaid flowchart.
@@ -271,8 +271,8 @@ pub(crate) struct GraphArgs {
     #[arg(long = "channel", value_name = "CHANNEL")]
     pub(crate) channels: Vec<String>,
     /// Format of the graph.
-    #[arg(long, value_enum, default_value_t = Drawing::Text)]
-    pub(crate) format: Drawing,
+    #[arg(long, value_enum, default_value_t = GraphFormat::Text)]
+    pub(crate) format: GraphFormat,
     /// Product whose rules find successors.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) semantics: Semantics,

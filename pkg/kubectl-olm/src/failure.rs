@@ -4,13 +4,13 @@ use serde_json::{Value, json};
 
 use crate::source::SourceError;
 
-/// Reason why a command has no answer to print.
+/// Reason why a command has no result.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// The answer is no: there is no such thing. Exit code 1.
+    /// The answer is negative, for example because the package does not exist. Exit code 1.
     #[error("{0}")]
     No(String),
-    /// The question makes no sense as it was put. Exit code 2.
+    /// The arguments are invalid. Exit code 2.
     #[error("{0}")]
     Usage(String),
     /// A catalog or the cluster cannot be read. Exit code 3.
@@ -24,7 +24,7 @@ impl Failure {
         olm_text::chain(self)
     }
 
-    /// The exit code.
+    /// Returns the exit code.
     pub(crate) fn code(&self) -> u8 {
         match self {
             Self::No(_) => 1,
@@ -33,7 +33,7 @@ impl Failure {
         }
     }
 
-    /// The failure as data, for programs.
+    /// Returns the failure as data.
     pub(crate) fn value(&self) -> Value {
         let kind = match self {
             Self::No(_) => "NegativeAnswer",

@@ -1,4 +1,4 @@
-//! The installed bundle from its command-line form: a version, a bundle's name, or both.
+//! Installed bundle from the command line: a version, a bundle's name, or both.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use olm_version::VersionRelease;
 
 use crate::failure::Failure;
 
-/// The packages that were found, catalog by catalog.
+/// Returns the catalogs that have the package, with its content.
 pub(crate) fn found(catalogs: &[CatalogInput]) -> impl Iterator<Item = (&str, &PackageContent)> {
     catalogs.iter().filter_map(|catalog| match &catalog.lookup {
         CatalogLookup::Found(content) => Some((catalog.name.as_str(), content.as_ref())),
@@ -16,12 +16,12 @@ pub(crate) fn found(catalogs: &[CatalogInput]) -> impl Iterator<Item = (&str, &P
     })
 }
 
-/// Reads `BUNDLE@VERSION`, or finds the bundle of a name or version in the catalogs.
+/// Parses `BUNDLE@VERSION`, or finds the bundle of a name or version in the catalogs.
 ///
 /// # Errors
-/// No catalog has it, or several bundles have that version.
+/// No catalog has the bundle, or several bundles have the version.
 pub(crate) fn read(text: &str, catalogs: &[CatalogInput]) -> Result<Installed, Failure> {
-    let made = |name: &str, version: &str| Installed {
+    let installed = |name: &str, version: &str| Installed {
         name: name.to_owned(),
         version: version.to_owned(),
         release: None,
@@ -31,26 +31,26 @@ pub(crate) fn read(text: &str, catalogs: &[CatalogInput]) -> Result<Installed, F
         return if name.is_empty() || version.is_empty() {
             Err(Failure::Usage(format!("{text:?} is not BUNDLE@VERSION")))
         } else {
-            Ok(made(name, version))
+            Ok(installed(name, version))
         };
     }
     let wanted = matching(text, found(catalogs).map(|(_, content)| content));
     let mut wanted = wanted.into_iter();
     match (wanted.next(), wanted.next()) {
-        (Some((name, Some(version))), None) => Ok(made(&name, &version)),
+        (Some((name, Some(version))), None) => Ok(installed(&name, &version)),
         (Some((name, None)), None) => Err(Failure::Usage(format!(
-            "bundle {name:?} has no readable version; write {name}@VERSION"
+            "bundle {name:?} has no valid version; write {name}@VERSION"
         ))),
         (Some((first, _)), Some((second, _))) => Err(Failure::Usage(format!(
-            "{text:?} is more than one bundle: name {first:?}, {second:?} or another"
+            "several bundles match {text:?}: name one, such as {first:?} or {second:?}"
         ))),
         (None, _) => Err(Failure::Usage(format!(
-            "no catalog has {text:?} of this package; write BUNDLE@VERSION to say what is installed"
+            "no catalog has {text:?} of this package; write BUNDLE@VERSION"
         ))),
     }
 }
 
-/// The bundles that `text` means, by name, or else by version, each with its version.
+/// Returns the bundles with the name `text`, else those with the version `text`, each with its version.
 pub(crate) fn matching<'a>(
     text: &str,
     contents: impl Iterator<Item = &'a PackageContent>,

@@ -1,10 +1,9 @@
-//! `kubectl olm`: questions about catalogs, asked of a directory, an image, a catalogd or a cluster.
+//! `kubectl olm`: queries of catalogs in a directory, an image, catalogd or a cluster.
 //!
-//! A command gathers what it needs through [`source`], lets the pure crates decide, and returns one
-//! [`Report`]: a value for programs and a text for people. Nothing but this file writes to standard output.
-//! Nothing here changes a cluster. Exit codes: 0 yes, 1 a negative answer, 2 usage, 3 could not ask.
+//! A command reads its inputs through [`source`], calls the pure crates, and returns a [`Report`]: data for programs
+//! and text for people. Only this module writes to standard output. No command changes a cluster. Exit codes: 0
+//! positive answer, 1 negative answer, 2 invalid usage, 3 a source cannot be read.
 
-mod absent;
 mod advice;
 mod classic;
 mod cli;
@@ -13,14 +12,15 @@ mod failure;
 mod graph;
 mod installed;
 mod phrase;
-mod question;
 mod relevance;
 mod report;
+mod resolution_input;
+mod resolve_report;
 mod source;
 mod spec_range;
 mod style;
 mod table;
-mod wish;
+mod unknown_version;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -34,8 +34,8 @@ use crate::failure::Failure;
 use crate::report::Report;
 use crate::style::Style;
 
-/// Runs the command of a command line, whose first argument is the program's name, and returns its exit code.
-/// The TLS provider must be installed.
+/// Runs the command and returns its exit code. The first of `args` is the program's name. The TLS provider must be
+/// installed.
 pub async fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
     let cli = match Cli::try_parse_from(&args) {
@@ -47,15 +47,15 @@ pub async fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     match Box::pin(answer(cli.command, format, style)).await {
         Ok(report) => write(&report, format, u8::from(!report.positive)),
         Err(failure) => {
-            say(&format!("error: {}", failure.message()));
+            print_error(&format!("error: {}", failure.message()));
             fail(&failure, format)
         }
     }
 }
 
-/// Prints what clap has to say: help, or how the command line is wrong.
+/// Prints help, or clap's error about invalid arguments.
 fn unparsed(error: &clap::Error, args: &[OsString]) -> ExitCode {
-    // There is nobody to tell that the streams are gone.
+    // A failed write cannot be reported.
     let _ = error.print();
     if !error.use_stderr() {
         return ExitCode::SUCCESS;
@@ -69,7 +69,7 @@ fn unparsed(error: &clap::Error, args: &[OsString]) -> ExitCode {
     fail(&Failure::Usage(message), Format::asked(args))
 }
 
-/// Gives programs the failure where they look for the answer.
+/// Writes the failure to standard output, for programs.
 fn fail(failure: &Failure, format: Format) -> ExitCode {
     let report = Report::new(failure.value(), String::new());
     write(&report, format, failure.code())
@@ -104,14 +104,14 @@ async fn answer(command: Command, format: Format, style: Style) -> Result<Report
     }
 }
 
-/// Writes to standard output, and gives `code` when that worked.
+/// Writes the report to standard output; returns `code` on success.
 fn write(report: &Report, format: Format, code: u8) -> ExitCode {
     match print(report, format) {
         Ok(()) => ExitCode::from(code),
-        // Whoever reads has seen enough, as with `| head`.
+        // The reader closed the pipe, as with `| head`.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe && code < 2 => ExitCode::SUCCESS,
         Err(error) => {
-            say(&format!("error: cannot write the answer: {error}"));
+            print_error(&format!("error: cannot write to standard output: {error}"));
             ExitCode::from(3)
         }
     }
@@ -132,8 +132,8 @@ fn print(report: &Report, format: Format) -> io::Result<()> {
     out.flush()
 }
 
-/// A note for the person at the terminal; standard output is for the answer.
-fn say(text: &str) {
-    // There is nobody to tell that standard error is gone.
+/// Writes a line to standard error.
+fn print_error(text: &str) {
+    // A failed write cannot be reported.
     let _ = writeln!(io::stderr().lock(), "{}", table::clean(text));
 }

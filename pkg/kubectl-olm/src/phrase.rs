@@ -1,10 +1,10 @@
-//! The resolver's verdicts in the words of the table.
+//! Phrases for the resolver's results in tables.
 
 use olm_resolve::{CandidateVerdict, CatalogOutcome, Rule};
 
 use crate::style::Paint;
 
-/// `1 error`, `2 errors`.
+/// Returns a count with its noun: `1 error`, `2 errors`.
 pub(crate) fn counted(count: usize, one: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {one}{plural}")
@@ -15,15 +15,15 @@ pub(crate) fn rule(rule: Rule) -> &'static str {
     match rule {
         Rule::NotInChannels => "in none of the requested channels",
         Rule::OutOfRange => "outside of the requested range",
-        Rule::NotSuccessor => "no successor of what is installed",
-        Rule::Deprecated => "deprecated, another one is not",
-        Rule::Lower => "lower than another suitable one",
+        Rule::NotSuccessor => "not a successor of the installed bundle",
+        Rule::Deprecated => "deprecated, unlike another suitable bundle",
+        Rule::Lower => "lower than another suitable bundle",
         Rule::OtherCatalog => "the extension stays with another catalog",
         Rule::Waiting => "waits for a catalog that cannot be read",
-        Rule::Outranked => "another catalog goes before",
-        Rule::Tied => "another catalog's is as good",
-        Rule::UnreadableVersion => "its version does not read",
-        Rule::Dependency => "needs what nothing provides",
+        Rule::Outranked => "another catalog has precedence",
+        Rule::Tied => "ties with another catalog's bundle",
+        Rule::UnreadableVersion => "its version is invalid",
+        Rule::Dependency => "has unmet dependencies",
     }
 }
 
@@ -33,20 +33,20 @@ pub(crate) fn outcome(outcome: &CatalogOutcome) -> (Paint, String) {
         CatalogOutcome::NoSuchPackage => (Paint::Dim, "does not have the package".to_owned()),
         CatalogOutcome::NothingSuitable => (Paint::Bad, "nothing suitable".to_owned()),
         CatalogOutcome::LeftOut { reason } => (Paint::Warn, format!("left out: {reason}")),
-        CatalogOutcome::Waiting { reason } => (Paint::Bad, format!("waited for: {reason}")),
+        CatalogOutcome::Waiting { reason } => (Paint::Bad, format!("cannot be read: {reason}")),
         CatalogOutcome::Outranked { bundle, by } => {
             (Paint::Dim, format!("its best, {bundle}, lost to catalog {by}"))
         }
         CatalogOutcome::Elsewhere { bundle, home } => (
             Paint::Dim,
-            format!("its best, {bundle}, does not count: installed from catalog {home}"),
+            format!("its best, {bundle}, is ignored: installed from catalog {home}"),
         ),
         CatalogOutcome::Held { bundle, by } => {
             (Paint::Warn, format!("its best, {bundle}, waits for catalog {by}"))
         }
         CatalogOutcome::Tied { bundle } => (
             Paint::Bad,
-            format!("its best, {bundle}, ties with another catalog's"),
+            format!("its best, {bundle}, ties with another catalog's bundle"),
         ),
         CatalogOutcome::Refused { bundle } => {
             (Paint::Bad, format!("{bundle} chosen, but cannot be installed"))
@@ -56,11 +56,11 @@ pub(crate) fn outcome(outcome: &CatalogOutcome) -> (Paint, String) {
 }
 
 /// Describes the path from the installed bundle; empty if there is none, or if nothing is installed.
-pub(crate) fn way(verdict: &CandidateVerdict) -> String {
+pub(crate) fn path(verdict: &CandidateVerdict) -> String {
     match (verdict.steps, &verdict.via) {
         (None, _) => String::new(),
         (Some(0), _) => "installed".to_owned(),
-        (Some(1), _) => "at once".to_owned(),
+        (Some(1), _) => "directly".to_owned(),
         (Some(steps), Some(via)) => format!("{}, last from {via}", counted(steps, "upgrade")),
         (Some(steps), None) => counted(steps, "upgrade"),
     }

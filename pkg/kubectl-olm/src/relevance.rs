@@ -1,33 +1,33 @@
-//! The order of search results: how well a package fits the words of a search.
+//! Ranking of search results.
 
 use std::cmp::Reverse;
 
-use crate::source::Listed;
+use crate::source::PackageListing;
 
-/// Most mentions in a description that count.
+/// Maximum number of counted mentions in a description.
 const MENTIONS: usize = 100;
 
-/// The place of a package among the results, the least first: the worse its words are found, the later it comes; then the
-/// more often its description has them, the earlier.
+/// Sort key of a result, best first: the sum of the places of its words, then the number of mentions in the
+/// description.
 pub(crate) type Rank = (usize, Reverse<usize>);
 
-/// Relation of a word to a text, weakest first.
+/// Match of a word in a text, best first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Fit {
-    Whole,
-    Begins,
-    Inside,
+enum Match {
+    Word,
+    Prefix,
+    Part,
 }
 
-/// The rank of a package; none when it does not have every word. `words` are in lower case.
-pub(crate) fn rank(package: &Listed, words: &[String]) -> Option<Rank> {
+/// Returns the rank of a package; none if it lacks a word. `words` are in lower case.
+pub(crate) fn rank(package: &PackageListing, words: &[String]) -> Option<Rank> {
     let texts = Texts::of(package);
     let places: Option<Vec<usize>> = words.iter().map(|word| texts.place(word)).collect();
     let mentions = words.iter().map(|word| texts.mentions(word)).sum();
     Some((places?.iter().sum(), Reverse(mentions)))
 }
 
-/// Texts of a package that a search looks at, in lower case.
+/// Searchable texts of a package, in lower case.
 struct Texts {
     name: String,
     display_name: String,
@@ -37,7 +37,7 @@ struct Texts {
 }
 
 impl Texts {
-    fn of(package: &Listed) -> Self {
+    fn of(package: &PackageListing) -> Self {
         Self {
             name: package.name.to_lowercase(),
             display_name: package.display_name.to_lowercase(),
@@ -47,19 +47,23 @@ impl Texts {
         }
     }
 
-    /// The best place where the word is found, from 0, the name itself, to 7, a part of a word.
+    /// Returns the best place of the word: from 0, the whole name, to 7, a part of any word.
     fn place(&self, word: &str) -> Option<usize> {
-        let in_name = fit(&self.name, word);
-        let display = fit(&self.display_name, word);
-        let keyword = self.keywords.iter().filter_map(|text| fit(text, word)).min();
-        let provider = fit(&self.provider, word);
-        let description = fit(&self.description, word);
-        let is_word = |fit: Option<Fit>| fit.is_some_and(|fit| fit < Fit::Inside);
+        let in_name = best_match(&self.name, word);
+        let display = best_match(&self.display_name, word);
+        let keyword = self
+            .keywords
+            .iter()
+            .filter_map(|text| best_match(text, word))
+            .min();
+        let provider = best_match(&self.provider, word);
+        let description = best_match(&self.description, word);
+        let is_word = |fit: Option<Match>| fit.is_some_and(|fit| fit < Match::Part);
         let places = [
             self.name == word,
             self.name.starts_with(word),
-            in_name == Some(Fit::Whole),
-            is_word(in_name) || display == Some(Fit::Whole),
+            in_name == Some(Match::Word),
+            is_word(in_name) || display == Some(Match::Word),
             is_word(keyword),
             is_word(provider),
             is_word(description),
@@ -76,8 +80,8 @@ impl Texts {
     }
 }
 
-/// The best way in which `word` stands in `text`.
-fn fit(text: &str, word: &str) -> Option<Fit> {
+/// Returns the best match of `word` in `text`.
+fn best_match(text: &str, word: &str) -> Option<Match> {
     let joins = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
     let places = text.match_indices(word).map(|(at, found)| {
         let before = text.get(..at).and_then(|before| before.chars().next_back());
@@ -85,9 +89,9 @@ fn fit(text: &str, word: &str) -> Option<Fit> {
             .get(at + found.len()..)
             .and_then(|after| after.chars().next());
         match (joins(before), joins(after)) {
-            (false, false) => Fit::Whole,
-            (false, true) => Fit::Begins,
-            (true, _) => Fit::Inside,
+            (false, false) => Match::Word,
+            (false, true) => Match::Prefix,
+            (true, _) => Match::Part,
         }
     });
     places.min()
@@ -103,8 +107,8 @@ mod tests {
         keywords: &[&str],
         provider: &str,
         description: &str,
-    ) -> Listed {
-        Listed {
+    ) -> PackageListing {
+        PackageListing {
             name: name.to_owned(),
             default_channel: String::new(),
             description: description.to_owned(),
@@ -115,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_better_the_place_the_earlier() {
+    fn packages_are_sorted_by_place() {
         // In the order that is expected of a search for "harbour".
         let packages = [
             package("harbour", "", &[], "", ""),

@@ -1,10 +1,10 @@
-//! Answers of commands.
+//! Results of commands.
 
 use std::io;
 
 use serde_json::Value;
 
-/// Answer of a command, for programs and for people.
+/// Result of a command, for programs and for people.
 #[derive(Debug)]
 pub(crate) struct Report {
     /// Value that `-o json` and `-o yaml` print.
@@ -16,7 +16,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// A positive answer.
+    /// Creates a positive report.
     pub(crate) fn new(value: Value, text: String) -> Self {
         Self {
             value,
@@ -25,12 +25,12 @@ impl Report {
         }
     }
 
-    /// Returns the answer as YAML, which kubectl reads back as the same value.
+    /// Returns the data as YAML, which kubectl reads back as the same value.
     pub(crate) fn yaml(&self) -> io::Result<String> {
         serde_saphyr::to_string(&self.value).map_err(io::Error::other)
     }
 
-    /// Sets whether the answer is positive.
+    /// Returns the report with the flag `positive`.
     pub(crate) fn positive(self, positive: bool) -> Self {
         Self { positive, ..self }
     }
@@ -43,7 +43,7 @@ mod tests {
 
     use super::*;
 
-    /// Texts that some reader of YAML takes for something else, or for the end of a text.
+    /// Texts that some YAML parsers read as another type, or as the end of a text.
     const TEXTS: &[&str] = &[
         "yes",
         "No",
@@ -117,7 +117,7 @@ mod tests {
         "key: |\n  x",
     ];
 
-    /// `-o yaml` goes into `kubectl apply`, whose reader is the one of `olm_yaml`.
+    /// Checks that `kubectl apply`, which parses like `olm_yaml`, accepts `-o yaml`.
     #[test]
     fn yaml_reads_back_as_the_same_value() {
         for text in TEXTS {

@@ -1,17 +1,17 @@
-//! Ranges of `spec.source.catalog.version`, which two read: the API server by a pattern, the controller by a grammar.
-//! Each refuses some that the other admits.
+//! Ranges of `spec.source.catalog.version`. The API server checks them by a pattern, the controller by a grammar; each
+//! refuses some that the other accepts.
 
 use olm_api::schema::{VERSION_RANGE, VERSION_RANGE_LENGTH, VERSION_RANGE_REFUSED};
 use olm_version::VersionRange;
 use regex::RegexBuilder;
 
-/// The field.
+/// Path of the field.
 const FIELD: &str = "spec.source.catalog.version";
 
-/// Reads a range that both admit.
+/// Parses a range that both accept.
 ///
 /// # Errors
-/// A sentence that says which of both refuses the range, and why.
+/// A sentence with the refusing side and the reason.
 pub(crate) fn read(text: &str) -> Result<VersionRange, String> {
     match (text.parse::<VersionRange>(), refusal(text)) {
         (Ok(range), None) => Ok(range),
@@ -28,10 +28,10 @@ pub(crate) fn read(text: &str) -> Result<VersionRange, String> {
     }
 }
 
-/// The value of a flag that may be empty, which is no range at all.
+/// Parses the value of a flag; an empty value means no range.
 ///
 /// # Errors
-/// As [`read`].
+/// Like [`read`].
 pub(crate) fn flag(text: &str) -> Result<String, String> {
     if !text.is_empty() {
         read(text)?;
@@ -39,7 +39,7 @@ pub(crate) fn flag(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// The reason for which the API server refuses the range; none when it admits it.
+/// Returns the reason why the API server refuses the range; none if it accepts the range.
 fn refusal(text: &str) -> Option<String> {
     let length = text.chars().count();
     if length > VERSION_RANGE_LENGTH {
@@ -59,7 +59,7 @@ mod tests {
     use serde_json::Value;
 
     #[test]
-    fn whoever_refuses_is_named() {
+    fn the_refusing_side_is_named() {
         let said = |text: &str| read(text).err().unwrap_or_default();
         for admitted in [">=1.2, <2 || ~3.1", "1.x", "*", "^1.2.3-rc.1"] {
             assert_eq!(said(admitted), "");
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn the_api_servers_own_answers() {
+    fn validation_agrees_with_the_api_server() {
         let Some(vectors) = std::env::var_os("OLM_VECTORS").map(std::path::PathBuf::from) else {
             eprintln!("SKIPPED: OLM_VECTORS is not set, so no recorded answer was compared");
             return;

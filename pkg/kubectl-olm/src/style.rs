@@ -17,18 +17,18 @@ pub(crate) enum Paint {
     Warn,
     /// Wrong, ruled out.
     Bad,
-    /// Beside the point.
+    /// Less important.
     Dim,
 }
 
-/// Narrowest terminal that lines are fitted to, in characters.
+/// Minimum width of a terminal for wrapping, in characters.
 const NARROWEST: usize = 40;
 
-/// The look of text: whether it has colours, and how wide it may be.
+/// Style of text: colours and maximum width.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Style {
     colours: bool,
-    /// Characters of a line; none where nobody looks at lines, such as in a pipe or a file.
+    /// Width of a line in characters; none for a pipe or a file.
     width: Option<usize>,
 }
 
@@ -63,17 +63,17 @@ impl Style {
         }
     }
 
-    /// Characters that fit on a line; none where a line may have any length.
+    /// Returns the width of a line in characters; none if lines may have any length.
     pub(crate) fn width(self) -> Option<usize> {
         self.width
     }
 
-    /// `limit` on a terminal, no limit elsewhere: only people want less than everything.
+    /// Returns `limit` on a terminal, and no limit for a pipe or a file.
     pub(crate) fn at_most(self, limit: usize) -> usize {
         self.width.map_or(usize::MAX, |_| limit)
     }
 
-    /// `text` in the colour of `paint`.
+    /// Returns `text` in the colour of `paint`.
     pub(crate) fn paint(self, paint: Paint, text: &str) -> String {
         let code = match paint {
             Paint::Plain => return text.to_owned(),
@@ -91,7 +91,7 @@ impl Style {
     }
 }
 
-/// The width of the terminal that standard output is; none when it does not say, or is too narrow for anything.
+/// Returns the width of the terminal on standard output; none if it is unknown or too narrow.
 fn columns() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
     Some(usize::from(size.ws_col)).filter(|columns| *columns >= NARROWEST)

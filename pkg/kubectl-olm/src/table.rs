@@ -1,4 +1,4 @@
-//! Tables for people, as kubectl prints them. Catalogs are foreign: control characters never reach a terminal.
+//! Tables like kubectl's. Text of catalogs is untrusted: control characters never reach a terminal.
 
 mod wrap;
 
@@ -15,7 +15,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// A table without rows.
+    /// Creates a table without rows.
     pub(crate) fn new(heading: &[&'static str]) -> Self {
         Self {
             heading: heading.to_vec(),
@@ -38,8 +38,8 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// The text, each line behind `indent`; columns are as wide as their widest cell. On a terminal that is too narrow
-    /// for it, the widest cells go on below themselves.
+    /// Returns the text, each line after `indent`. Columns are as wide as their widest cell; on a narrow terminal, the
+    /// widest cells wrap.
     pub(crate) fn text(&self, style: Style, indent: &str) -> String {
         let mut lines: Vec<Vec<(String, Paint)>> = vec![
             self.heading
@@ -77,7 +77,7 @@ impl Table {
         text
     }
 
-    /// The greatest `size` of a cell, for every column.
+    /// Returns the maximum `size` of the cells of each column.
     fn widths(&self, lines: &[Vec<(String, Paint)>], size: impl Fn(&str) -> usize) -> Vec<usize> {
         let width = |column: usize| {
             let cells = lines.iter().filter_map(|line| line.get(column));
@@ -87,7 +87,7 @@ impl Table {
     }
 }
 
-/// Writes one line; nothing trails after the last cell that is not empty.
+/// Writes one line without trailing spaces.
 fn write_line(text: &mut String, cells: &[(&str, Paint)], widths: &[usize], style: Style, indent: &str) {
     text.push_str(indent);
     let last = cells
@@ -104,7 +104,7 @@ fn write_line(text: &mut String, cells: &[(&str, Paint)], widths: &[usize], styl
     text.push('\n');
 }
 
-/// `text` on one line, without characters that steer a terminal or turn the direction of writing.
+/// Returns `text` on one line, without control characters and marks of writing direction.
 pub(crate) fn clean(text: &str) -> String {
     let harmless = |c: char| match c {
         '\n' | '\r' | '\t' => ' ',
@@ -115,7 +115,8 @@ pub(crate) fn clean(text: &str) -> String {
     text.trim_end().chars().map(harmless).collect()
 }
 
-/// The first line of prose of a description, within `limit` characters: headings, pictures and markup say little.
+/// Returns the first line of prose of a description, skipping headings, pictures and markup; at most `limit`
+/// characters.
 pub(crate) fn summary(text: &str, limit: usize) -> String {
     let says = |line: &&str| !line.is_empty() && !line.starts_with(['#', '<', '!', '[', '=', '-', '*', '|']);
     let prose = text.lines().map(str::trim).find(says);
@@ -125,7 +126,7 @@ pub(crate) fn summary(text: &str, limit: usize) -> String {
     )
 }
 
-/// The first `limit` characters of the first line.
+/// Returns the first `limit` characters of the first line.
 fn brief(text: &str, limit: usize) -> String {
     let line = text.trim().lines().next().unwrap_or_default().trim();
     if line.chars().count() <= limit {
@@ -137,7 +138,7 @@ fn brief(text: &str, limit: usize) -> String {
     short
 }
 
-/// The first `limit` of `items`, and how many more there are.
+/// Returns the first `limit` of `items`, and the number of further ones.
 pub(crate) fn list(items: &[String], limit: usize) -> String {
     let named = items.iter().take(limit).cloned().collect::<Vec<_>>().join(", ");
     match items.len() {
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_go_on_below_themselves_on_a_terminal_and_are_whole_elsewhere() {
+    fn cells_wrap_on_a_terminal_only() {
         let message = "all of these words matter, those at the end most of all";
         let mut table = Table::new(&["NAME", "MESSAGE", "LAST"]);
         table.row(Paint::Plain, ["kite-with-a-long-name", message, "z"]);

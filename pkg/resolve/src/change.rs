@@ -1,4 +1,4 @@
-//! Changes of a spec that a suggestion consists of.
+//! Changes of a spec in a suggestion.
 
 use crate::{CatalogInput, Request};
 use olm_version::go_quote;
@@ -24,7 +24,7 @@ pub enum Change {
         /// The channel.
         channel: String,
     },
-    /// Choose from all channels and from what is in none.
+    /// Choose from all bundles, whatever their channels.
     AnyChannel,
     /// Choose from this catalog alone.
     SelectCatalog {
@@ -33,7 +33,7 @@ pub enum Change {
     },
     /// Let any version follow the installed one.
     SelfCertified,
-    /// Change nothing until this catalog can be read; nobody knows whether that is enough.
+    /// Wait until this catalog can be read; it may still have no suitable bundle.
     WaitFor {
         /// The catalog.
         catalog: String,
@@ -52,7 +52,7 @@ impl fmt::Display for Change {
             Self::SetChannel { channel } => {
                 write!(f, "set spec.source.catalog.channels to [{}]", go_quote(channel))
             }
-            Self::AnyChannel => f.write_str("leave out spec.source.catalog.channels"),
+            Self::AnyChannel => f.write_str("remove spec.source.catalog.channels"),
             Self::SelectCatalog { catalog } => write!(
                 f,
                 "select catalog {} alone in spec.source.catalog.selector (label \
@@ -60,7 +60,7 @@ impl fmt::Display for Change {
                 go_quote(catalog)
             ),
             Self::SelfCertified => f.write_str(
-                "set spec.source.catalog.upgradeConstraintPolicy to SelfCertified, which vouches for an upgrade that \
+                "set spec.source.catalog.upgradeConstraintPolicy to SelfCertified, which allows an upgrade that \
                  the catalog does not offer",
             ),
             Self::WaitFor { catalog } => write!(f, "wait until catalog {} can be read", go_quote(catalog)),
@@ -69,7 +69,7 @@ impl fmt::Display for Change {
 }
 
 impl Change {
-    /// Applies the change to `request`. A request does not hold the selection of catalogs, so that change leaves it alone.
+    /// Applies the change to `request`. The selection of catalogs is not part of a request.
     pub(crate) fn amend(&self, request: &mut Request) {
         match self {
             Self::Version { version } => request.version = Some(version.clone()),
@@ -81,7 +81,7 @@ impl Change {
         }
     }
 
-    /// Cost of the change to the user. Of sets of equally many changes the suggestion takes the one with the lowest sum.
+    /// Cost of the change to the user. Among equally large sets of changes, the one with the lowest sum is suggested.
     pub(crate) fn weight(&self) -> usize {
         match self {
             Self::Version { .. } => 1,

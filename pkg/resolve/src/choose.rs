@@ -3,8 +3,8 @@
 use crate::constraint;
 use crate::facts::{Candidate, CatalogFacts};
 use crate::known_catalogs::{BestBundle, KnownCatalogs, UnreadCatalog};
-use crate::question::Question;
-use crate::{Request, Rule, Selection, Trouble};
+use crate::parsed_request::ParsedRequest;
+use crate::{FailureCause, Request, Rule, Selection};
 use olm_fbc::Property;
 use olm_version::{VersionRelease, go_quote};
 
@@ -40,13 +40,13 @@ pub(crate) fn installable<'f, 'a>(
     known: &'f KnownCatalogs<'a>,
     choice: &Choice,
     request: &Request,
-) -> Result<Chosen<'f, 'a>, (Trouble, Rule)> {
+) -> Result<Chosen<'f, 'a>, (FailureCause, Rule)> {
     let chosen = known
         .facts
         .get(choice.winner)
         .and_then(|facts| Some((facts, facts.bundles.get(choice.bundle)?)));
     let Some((facts, candidate)) = chosen else {
-        return Err((not_one(request, &[]), Rule::Lower));
+        return Err((no_single_bundle(request, &[]), Rule::Lower));
     };
     let bundle = candidate.bundle.name.clone();
     match (
@@ -59,14 +59,14 @@ pub(crate) fn installable<'f, 'a>(
             version,
         }),
         (Err(source), _) => Err((
-            Trouble::BundleVersion {
+            FailureCause::BundleVersion {
                 bundle,
                 source: source.clone(),
             },
             Rule::UnreadableVersion,
         )),
         (Ok(_), Some(property)) => Err((
-            Trouble::Dependency {
+            FailureCause::Dependency {
                 bundle,
                 property: property.type_.clone(),
             },
@@ -75,9 +75,9 @@ pub(crate) fn installable<'f, 'a>(
     }
 }
 
-/// Chooses among the bundles that `question` selects.
-pub(crate) fn choose(known: &KnownCatalogs<'_>, question: &Question<'_>) -> Result<Choice, Trouble> {
-    let selected = |name: &str| question.selects(name);
+/// Chooses among the bundles that `parsed` selects.
+pub(crate) fn choose(known: &KnownCatalogs<'_>, parsed: &ParsedRequest<'_>) -> Result<Choice, FailureCause> {
+    let selected = |name: &str| parsed.selects(name);
     let unread: Vec<&UnreadCatalog<'_>> = known
         .unread
         .iter()
@@ -85,21 +85,21 @@ pub(crate) fn choose(known: &KnownCatalogs<'_>, question: &Question<'_>) -> Resu
         .collect();
     let read = known.facts.iter().filter(|facts| selected(facts.name()));
     let read = read.map(|facts| facts.position).next();
-    match question.request.selection {
+    match parsed.request.selection {
         Selection::Ours => {
             if read.is_some() {
-                question.installed_version()?;
+                parsed.installed_version()?;
             }
-            choose_ours(known, question, &unread)
+            choose_ours(known, parsed, &unread)
         }
         Selection::Upstream => {
             // Upstream stops at the first error of its walk.
             let first = unread.first().copied();
             if read.is_some_and(|read| first.is_none_or(|first| read < first.position)) {
-                question.installed_version()?;
+                parsed.installed_version()?;
             }
-            first.map_or(Ok(()), |first| Err(first.trouble(&question.request.package)))?;
-            choose_upstream(known, question)
+            first.map_or(Ok(()), |first| Err(first.cause(&parsed.request.package)))?;
+            choose_upstream(known, parsed)
         }
     }
 }
@@ -108,28 +108,28 @@ pub(crate) fn choose(known: &KnownCatalogs<'_>, question: &Question<'_>) -> Resu
 /// deprecation. A catalog that cannot be read must not be able to change the choice.
 fn choose_ours(
     known: &KnownCatalogs<'_>,
-    question: &Question<'_>,
+    parsed: &ParsedRequest<'_>,
     unread: &[&UnreadCatalog<'_>],
-) -> Result<Choice, Trouble> {
-    let request = question.request;
-    let bests = known.bests(question);
-    let waiting = |unread: &UnreadCatalog<'_>| unread.trouble(&request.package);
-    if let Some(home) = known.home(question) {
+) -> Result<Choice, FailureCause> {
+    let request = parsed.request;
+    let best_bundles = known.best_bundles(parsed);
+    let waiting = |unread: &UnreadCatalog<'_>| unread.cause(&request.package);
+    if let Some(home) = known.home(parsed) {
         if let Some(unread) = unread.iter().find(|unread| unread.catalog.name == home) {
             return Err(waiting(unread));
         }
-        let own = bests.iter().find(|best| best.facts.name() == home);
-        return own.map(Choice::of).ok_or_else(|| not_one(request, &[]));
+        let own = best_bundles.iter().find(|best| best.facts.name() == home);
+        return own.map(Choice::of).ok_or_else(|| no_single_bundle(request, &[]));
     }
     let priority = |best: &BestBundle<'_, '_>| best.facts.catalog.priority;
-    let Some(top) = bests.iter().map(priority).max() else {
+    let Some(top) = best_bundles.iter().map(priority).max() else {
         let first = unread.first();
-        return Err(first.map_or_else(|| not_one(request, &[]), |first| waiting(first)));
+        return Err(first.map_or_else(|| no_single_bundle(request, &[]), |first| waiting(first)));
     };
     if let Some(rival) = unread.iter().find(|unread| unread.catalog.priority >= top) {
         return Err(waiting(rival));
     }
-    let mut first: Vec<_> = bests.iter().filter(|best| priority(best) == top).collect();
+    let mut first: Vec<_> = best_bundles.iter().filter(|best| priority(best) == top).collect();
     if first.iter().any(|best| !best.candidate.deprecated) {
         first.retain(|best| !best.candidate.deprecated);
     }
@@ -137,10 +137,10 @@ fn choose_ours(
         [winner] => Ok(Choice::of(winner)),
         several => {
             let deprecated = several.iter().any(|best| best.candidate.deprecated);
-            let equals = bests
+            let equals = best_bundles
                 .iter()
                 .filter(|best| best.candidate.deprecated == deprecated);
-            Err(not_one(
+            Err(no_single_bundle(
                 request,
                 &equals.map(|best| best.facts.name()).collect::<Vec<_>>(),
             ))
@@ -150,10 +150,10 @@ fn choose_ours(
 
 /// Deprecation decides during the walk, then priority. The last catalog that had a best bundle supplies the
 /// deprecations.
-fn choose_upstream(known: &KnownCatalogs<'_>, question: &Question<'_>) -> Result<Choice, Trouble> {
+fn choose_upstream(known: &KnownCatalogs<'_>, parsed: &ParsedRequest<'_>) -> Result<Choice, FailureCause> {
     let mut kept: Vec<BestBundle<'_, '_>> = Vec::new();
     let mut deprecation = 0;
-    for best in known.bests(question) {
+    for best in known.best_bundles(parsed) {
         if let Some(before) = kept.last() {
             if best.candidate.deprecated && !before.candidate.deprecated {
                 continue;
@@ -175,8 +175,8 @@ fn choose_upstream(known: &KnownCatalogs<'_>, question: &Question<'_>) -> Result
             deprecation,
             ..Choice::of(winner)
         }),
-        _ => Err(not_one(
-            question.request,
+        _ => Err(no_single_bundle(
+            parsed.request,
             &kept.iter().map(|best| best.facts.name()).collect::<Vec<_>>(),
         )),
     }
@@ -192,7 +192,7 @@ pub(crate) fn dependency(selection: Selection, properties: &[Property]) -> Optio
 }
 
 /// Returns upstream's sentence for no bundle, or for several.
-pub(crate) fn not_one(request: &Request, tied: &[&str]) -> Trouble {
+pub(crate) fn no_single_bundle(request: &Request, tied: &[&str]) -> FailureCause {
     let upgrading = request.installed.as_ref().map(|installed| {
         format!(
             "error upgrading from currently installed version {}: ",
@@ -224,7 +224,7 @@ pub(crate) fn not_one(request: &Request, tied: &[&str]) -> Trouble {
         within.unwrap_or_default(),
         several.unwrap_or_default(),
     );
-    Trouble::NotOne {
+    FailureCause::NoSingleBundle {
         sentence,
         tied: names,
     }

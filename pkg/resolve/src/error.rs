@@ -8,7 +8,7 @@ use std::fmt;
 #[derive(Debug)]
 pub struct ResolveError {
     /// Cause of the failure.
-    pub trouble: Trouble,
+    pub cause: FailureCause,
     /// Sentence about existing and reachable bundles; empty if there is nothing to add.
     pub hint: String,
     /// The reasoning.
@@ -17,7 +17,7 @@ pub struct ResolveError {
 
 /// Cause of a failed resolution. `Display` is upstream's sentence, exactly.
 #[derive(Debug, thiserror::Error)]
-pub enum Trouble {
+pub enum FailureCause {
     /// The catalog selector does not parse.
     #[error("desired catalog selector is invalid: {source}")]
     Selector {
@@ -34,11 +34,11 @@ pub enum Trouble {
     },
     /// The version of the installed bundle does not parse, so no edge can be tested.
     #[error("error walking catalogs: error finding upgrade edges: {}: {source}",
-        if *apart { "failed to parse installed bundle version and release" }
+        if *separate_release { "failed to parse installed bundle version and release" }
         else { "failed to get version and release of installed bundle" })]
     InstalledVersion {
         /// True if version and release were recorded as separate fields.
-        apart: bool,
+        separate_release: bool,
         /// Syntax error of the version; part of upstream's sentence.
         source: ParseError,
     },
@@ -48,7 +48,7 @@ pub enum Trouble {
         olm_version::go_quote(package),
         olm_version::go_quote(catalog)
     )]
-    Waiting {
+    UnreadCatalog {
         /// The package.
         package: String,
         /// The catalog.
@@ -58,7 +58,7 @@ pub enum Trouble {
     },
     /// The rules leave no bundle, or several.
     #[error("{sentence}")]
-    NotOne {
+    NoSingleBundle {
         /// Upstream's sentence.
         sentence: String,
         /// Tied catalogs; empty if no bundle is left.
@@ -75,7 +75,7 @@ pub enum Trouble {
         /// Syntax error of the version; part of upstream's sentence.
         source: olm_fbc::VersionError,
     },
-    /// No bundle or API meets a dependency of the chosen bundle.
+    /// A dependency of the chosen bundle is not met.
     #[error(
         "validating bundle {0}: bundle {0} has a dependency declared via property {1} which is currently not supported",
         olm_version::go_quote(bundle),
@@ -90,9 +90,9 @@ pub enum Trouble {
 }
 
 impl ResolveError {
-    pub(crate) fn new(trouble: Trouble, hint: String, explanation: Explanation) -> Self {
+    pub(crate) fn new(cause: FailureCause, hint: String, explanation: Explanation) -> Self {
         Self {
-            trouble,
+            cause,
             hint,
             explanation: Box::new(explanation),
         }
@@ -105,20 +105,20 @@ impl ResolveError {
 
     /// Returns upstream's sentence alone.
     pub fn head(&self) -> String {
-        self.trouble.to_string()
+        self.cause.to_string()
     }
 }
 
 /// Converts a failure without a hint.
-impl From<Trouble> for ResolveError {
-    fn from(trouble: Trouble) -> Self {
-        Self::new(trouble, String::new(), Explanation::default())
+impl From<FailureCause> for ResolveError {
+    fn from(cause: FailureCause) -> Self {
+        Self::new(cause, String::new(), Explanation::default())
     }
 }
 
 impl fmt::Display for ResolveError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.trouble)?;
+        write!(f, "{}", self.cause)?;
         if self.hint.is_empty() {
             Ok(())
         } else {

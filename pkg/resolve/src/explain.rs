@@ -93,8 +93,8 @@ pub struct CandidateVerdict {
     pub version: Option<String>,
     /// First rule that excluded the bundle; none only for the chosen bundle.
     pub ruled_out: Option<Rule>,
-    /// Least number of upgrades through the visible channels from the installed bundle: 0 for the installed bundle, 1 for a
-    /// direct successor. None if no upgrades lead there, or if nothing is installed.
+    /// Least number of upgrades through the visible channels from the installed bundle: 0 for the installed bundle, 1
+    /// for a direct successor. None if no upgrades lead there, or if nothing is installed.
     pub steps: Option<usize>,
     /// Predecessor on a shortest path; none for a direct successor.
     pub via: Option<String>,
@@ -118,7 +118,7 @@ pub enum Rule {
     NotInChannels,
     /// Its version is outside the requested range, or does not parse.
     OutOfRange,
-    /// No edge of the visible channels leads from the installed bundle to this one.
+    /// The bundle is not a successor of the installed one in the visible channels.
     NotSuccessor,
     /// The bundle is deprecated, and another suitable bundle of the catalog is not.
     Deprecated,
@@ -172,7 +172,7 @@ impl fmt::Display for Note {
             Self::Moved { from, to } => {
                 write!(
                     f,
-                    "Catalog {}, which the installed bundle came from, is gone, disabled or no longer selected",
+                    "Catalog {} of the installed bundle is deleted, disabled or no longer selected",
                     quote(from)
                 )?;
                 match to {

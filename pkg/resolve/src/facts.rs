@@ -114,7 +114,7 @@ impl<'a> CatalogFacts<'a> {
                     "" => None,
                     text => match text.parse::<SkipRange>() {
                         Ok(range) => Some(range),
-                        // The range contains nothing, as in upstream; but its author meant something by it.
+                        // The range matches nothing, like upstream, but is probably a mistake.
                         Err(error) => {
                             self.notes.push(Note::UnreadableSkipRange {
                                 catalog: self.catalog.name.clone(),

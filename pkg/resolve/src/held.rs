@@ -1,4 +1,4 @@
-//! Successor that the spec holds back.
+//! Successor that the spec parts back.
 //!
 //! The resolution is repeated without each part of the spec in turn, the smallest part first. The result is therefore
 //! always a bundle that the relaxed spec would install.
@@ -8,7 +8,7 @@ use olm_version::go_quote as quote;
 use serde::Serialize;
 use std::fmt;
 
-/// Successor of the installed bundle that the spec holds back. `Display` is one sentence without a full stop.
+/// Successor of the installed bundle that the spec parts back. `Display` is one sentence without a full stop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HeldBack {
@@ -18,14 +18,14 @@ pub struct HeldBack {
     pub bundle: String,
     /// The catalog that has it.
     pub catalog: String,
-    /// Part of the spec that holds the bundle back.
-    pub by: Hold,
+    /// Part of the spec that parts the bundle back.
+    pub by: HeldBy,
 }
 
 /// Parts of `spec.source.catalog` that can hold a successor back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "by", rename_all = "camelCase")]
-pub enum Hold {
+pub enum HeldBy {
     /// The range of versions.
     Version {
         /// The range as written.
@@ -50,19 +50,19 @@ pub fn held_back(request: &Request, catalogs: &[CatalogInput], chosen: &Resoluti
     request.installed.as_ref()?;
     let range = request.version.clone().filter(|range| !range.is_empty());
     let channels = Some(request.channels.clone()).filter(|channels| !channels.is_empty());
-    let holds = [
-        range.clone().map(|range| Hold::Version { range }),
-        channels.clone().map(|channels| Hold::Channels { channels }),
+    let parts = [
+        range.clone().map(|range| HeldBy::Version { range }),
+        channels.clone().map(|channels| HeldBy::Channels { channels }),
         range
             .zip(channels)
-            .map(|(range, channels)| Hold::VersionAndChannels { range, channels }),
+            .map(|(range, channels)| HeldBy::VersionAndChannels { range, channels }),
     ];
-    holds.into_iter().flatten().find_map(|by| {
+    parts.into_iter().flatten().find_map(|by| {
         let mut amended = request.clone();
-        if !matches!(by, Hold::Channels { .. }) {
+        if !matches!(by, HeldBy::Channels { .. }) {
             amended.version = None;
         }
-        if !matches!(by, Hold::Version { .. }) {
+        if !matches!(by, HeldBy::Version { .. }) {
             amended.channels.clear();
         }
         let found = resolve(&amended, catalogs).ok()?;
@@ -89,11 +89,11 @@ impl fmt::Display for HeldBack {
             quote(&self.catalog)
         )?;
         match &self.by {
-            Hold::Version { range } => write!(f, "spec.source.catalog.version {}", quote(range)),
-            Hold::Channels { channels } => {
+            HeldBy::Version { range } => write!(f, "spec.source.catalog.version {}", quote(range)),
+            HeldBy::Channels { channels } => {
                 write!(f, "spec.source.catalog.channels [{}]", channels.join(" "))
             }
-            Hold::VersionAndChannels { range, channels } => write!(
+            HeldBy::VersionAndChannels { range, channels } => write!(
                 f,
                 "spec.source.catalog.version {} and channels [{}]",
                 quote(range),

@@ -1,31 +1,31 @@
-//! Our sentences after upstream's: existing bundles, the reasons against them, reachable versions and the smallest change that
-//! helps. At most [`LIMIT`] bytes, equal for equal input.
+//! Our sentences after upstream's: existing bundles, the reasons against them, reachable versions and the smallest
+//! change that helps. At most [`LIMIT`] bytes, and equal for equal input.
 
 use crate::facts::{Candidate, CatalogFacts};
 use crate::known_catalogs::KnownCatalogs;
-use crate::question::{CatalogQuery, Question};
-use crate::{Change, Note, Selection, Trouble, did_you_mean, reach, suggest};
+use crate::parsed_request::{CatalogQuery, ParsedRequest};
+use crate::{Change, FailureCause, Note, Selection, did_you_mean, reach, suggest};
 use olm_version::go_quote;
 
 /// Maximum size of the text, in bytes.
 pub(crate) const LIMIT: usize = 1024;
 /// Maximum number of versions or channels named in one place.
 const MAX_NAMED: usize = 5;
-/// Most characters of a name that a catalog has made up.
+/// Maximum number of characters of a name from a catalog.
 const MAX_NAME: usize = 80;
 
-/// Returns the sentences to append to `trouble`, without the last full stop; empty if there are none.
-pub(crate) fn text(known: &KnownCatalogs<'_>, question: &Question<'_>, trouble: &Trouble) -> String {
-    let sentences = match trouble {
-        Trouble::NotOne { tied, .. } if tied.is_empty() => nothing(known, question),
-        Trouble::NotOne { .. } => vec![
+/// Returns the sentences to append to `cause`, without the last full stop; empty if there are none.
+pub(crate) fn text(known: &KnownCatalogs<'_>, parsed: &ParsedRequest<'_>, cause: &FailureCause) -> String {
+    let sentences = match cause {
+        FailureCause::NoSingleBundle { tied, .. } if tied.is_empty() => no_bundle(known, parsed),
+        FailureCause::NoSingleBundle { .. } => vec![
             "Give the catalogs different priorities, or select one of them with spec.source.catalog.selector"
                 .to_owned(),
         ],
-        Trouble::Waiting { catalog, .. } => waiting(known, question, catalog),
-        Trouble::Dependency { .. } | Trouble::BundleVersion { .. } => others(known, question),
-        Trouble::InstalledVersion { .. } => change(known, question, None).into_iter().collect(),
-        Trouble::Selector { .. } | Trouble::Range { .. } => Vec::new(),
+        FailureCause::UnreadCatalog { catalog, .. } => waiting(known, parsed, catalog),
+        FailureCause::Dependency { .. } | FailureCause::BundleVersion { .. } => other_versions(known, parsed),
+        FailureCause::InstalledVersion { .. } => change(known, parsed, None).into_iter().collect(),
+        FailureCause::Selector { .. } | FailureCause::Range { .. } => Vec::new(),
     };
     fit(&sentences)
 }
@@ -52,44 +52,44 @@ fn cut(mut text: String, limit: usize) -> String {
     text
 }
 
-fn waiting(known: &KnownCatalogs<'_>, question: &Question<'_>, catalog: &str) -> Vec<String> {
+fn waiting(known: &KnownCatalogs<'_>, parsed: &ParsedRequest<'_>, catalog: &str) -> Vec<String> {
     let name = quote(catalog);
-    if known.home(question) == Some(catalog) {
+    if known.home(parsed) == Some(catalog) {
         return vec![format!(
             "The extension is installed from catalog {name} and waits for it; to move it to another catalog, exclude \
              {name} in spec.source.catalog.selector"
         )];
     }
-    if question.request.selection == Selection::Upstream {
+    if parsed.request.selection == Selection::Upstream {
         let all = format!("Waiting for catalog {name}: every selected catalog must be readable");
-        return [Some(all), change(known, question, None)]
+        return [Some(all), change(known, parsed, None)]
             .into_iter()
             .flatten()
             .collect();
     }
-    let bests = known.bests(question);
-    let Some(best) = bests.first() else {
+    let best_bundles = known.best_bundles(parsed);
+    let Some(best) = best_bundles.first() else {
         return vec![format!(
             "Waiting for catalog {name}: no other catalog has a suitable bundle"
         )];
     };
     let waiting = format!(
-        "Waiting for catalog {name}, which could go before {} of catalog {}",
+        "Waiting for catalog {name}, which could take precedence over {} of catalog {}",
         best.candidate.label(),
         quote(best.facts.name())
     );
-    [Some(waiting), change(known, question, None)]
+    [Some(waiting), change(known, parsed, None)]
         .into_iter()
         .flatten()
         .collect()
 }
 
-fn others(known: &KnownCatalogs<'_>, question: &Question<'_>) -> Vec<String> {
-    let bests = known.bests(question);
-    let Some(best) = bests.first() else {
+fn other_versions(known: &KnownCatalogs<'_>, parsed: &ParsedRequest<'_>) -> Vec<String> {
+    let best_bundles = known.best_bundles(parsed);
+    let Some(best) = best_bundles.first() else {
         return Vec::new();
     };
-    let query = question.query(best.facts);
+    let query = parsed.query(best.facts);
     let suitable = best
         .facts
         .bundles
@@ -99,26 +99,26 @@ fn others(known: &KnownCatalogs<'_>, question: &Question<'_>) -> Vec<String> {
     let other = match list(suitable.map(Candidate::label)) {
         None => "No other version is suitable".to_owned(),
         Some(versions) => {
-            format!("Other suitable versions, to be named in spec.source.catalog.version: {versions}")
+            format!("Other suitable versions for spec.source.catalog.version: {versions}")
         }
     };
-    [Some(other), change(known, question, None)]
+    [Some(other), change(known, parsed, None)]
         .into_iter()
         .flatten()
         .collect()
 }
 
-/// Catalog and question, as the tests below read them.
+/// Catalog and parsed, as the tests below read them.
 struct View<'v, 'a> {
     facts: &'v CatalogFacts<'a>,
     query: CatalogQuery<'v>,
-    question: &'v Question<'v>,
+    parsed: &'v ParsedRequest<'v>,
 }
 
 /// Result of a test: sentences, and the version that the user seems to want.
 type Finding = (Vec<String>, Option<String>);
 
-fn nothing(known: &KnownCatalogs<'_>, question: &Question<'_>) -> Vec<String> {
+fn no_bundle(known: &KnownCatalogs<'_>, parsed: &ParsedRequest<'_>) -> Vec<String> {
     if known.facts.is_empty() {
         let mut names: Vec<String> = known.without.iter().map(|catalog| quote(&catalog.name)).collect();
         names.sort();
@@ -126,16 +126,16 @@ fn nothing(known: &KnownCatalogs<'_>, question: &Question<'_>) -> Vec<String> {
             None => "There is no catalog to choose from".to_owned(),
             Some(names) => format!("Catalogs without the package: {names}"),
         };
-        let similar: Vec<String> = question.request.similar.iter().map(|name| clip(name)).collect();
+        let similar: Vec<String> = parsed.request.similar.iter().map(|name| clip(name)).collect();
         return std::iter::once(without).chain(did_you_mean(&similar)).collect();
     }
-    let home = known.home(question);
+    let home = known.home(parsed);
     let mut sentences = Vec::new();
     let mut elsewhere = None;
-    if let Some((sentence, bundle)) = home.and_then(|home| stays(known, question, home)) {
+    if let Some((sentence, bundle)) = home.and_then(|home| offers_elsewhere(known, parsed, home)) {
         sentences.push(sentence);
         elsewhere = Some(bundle);
-    } else if let Some(from) = known.left_home(question) {
+    } else if let Some(from) = known.former_catalog(parsed) {
         let from = from.to_owned();
         sentences.push(Note::Moved { from, to: None }.to_string());
     }
@@ -145,8 +145,8 @@ fn nothing(known: &KnownCatalogs<'_>, question: &Question<'_>) -> Vec<String> {
         .filter(|facts| home.is_none_or(|home| home == facts.name()))
         .map(|facts| View {
             facts,
-            query: question.query(facts),
-            question,
+            query: parsed.query(facts),
+            parsed,
         })
         .collect();
     // In this order the first test with a result concerns the bundle that came closest.
@@ -164,28 +164,32 @@ fn nothing(known: &KnownCatalogs<'_>, question: &Question<'_>) -> Vec<String> {
     });
     sentences.extend(found);
     let wanted = elsewhere.or(wanted);
-    sentences.extend(change(known, question, wanted.as_deref()));
+    sentences.extend(change(known, parsed, wanted.as_deref()));
     sentences
 }
 
-/// Says that the extension stays with its catalog `home`, and names the best bundle that other catalogs offer.
-fn stays(known: &KnownCatalogs<'_>, question: &Question<'_>, home: &str) -> Option<(String, String)> {
-    let mut bests = known.bests(question);
-    bests.retain(|best| best.facts.name() != home);
-    let best = bests.first()?.candidate.bundle.name.clone();
-    let bests = bests
+/// Returns the sentence that the extension stays with its catalog `home`, and the best bundle of other catalogs.
+fn offers_elsewhere(
+    known: &KnownCatalogs<'_>,
+    parsed: &ParsedRequest<'_>,
+    home: &str,
+) -> Option<(String, String)> {
+    let mut best_bundles = known.best_bundles(parsed);
+    best_bundles.retain(|best| best.facts.name() != home);
+    let best = best_bundles.first()?.candidate.bundle.name.clone();
+    let best_bundles = best_bundles
         .iter()
         .map(|best| format!("{} of {}", best.candidate.label(), quote(best.facts.name())));
-    let bests = list(bests)?;
+    let best_bundles = list(best_bundles)?;
     let sentence = format!(
-        "The extension is installed from catalog {} and stays with it; other catalogs offer: {bests}",
+        "The extension is installed from catalog {} and stays with it; other catalogs offer: {best_bundles}",
         quote(home)
     );
     Some((sentence, best))
 }
 
 fn no_successor(view: &View<'_, '_>) -> Option<Finding> {
-    let from = view.question.request.installed.as_ref()?;
+    let from = view.parsed.request.installed.as_ref()?;
     let bundles = &view.facts.bundles;
     let query = &view.query;
     let suits = |candidate: &Candidate<'_>| query.in_channels(candidate) && query.in_range(candidate);
@@ -198,12 +202,12 @@ fn no_successor(view: &View<'_, '_>) -> Option<Finding> {
         .filter(|candidate| query.in_channels(candidate) && query.may_follow(candidate));
     let reachable = list(reachable.map(Candidate::label)).unwrap_or_else(|| "nothing".to_owned());
     let mut sentences = vec![format!(
-        "{} exists in catalog {} but is no successor of {}; reachable: {reachable}",
+        "{} exists in catalog {} but is not a successor of {}; reachable: {reachable}",
         wanted.label(),
         quote(view.facts.name()),
         from.version,
     )];
-    sentences.extend(way(view, at, &from.name));
+    sentences.extend(upgrade_path(view, at, &from.name));
     let notes = view.facts.notes.iter();
     let unread = notes.filter(
         |note| matches!(note, Note::UnreadableSkipRange { entry, .. } if *entry == wanted.bundle.name),
@@ -213,7 +217,7 @@ fn no_successor(view: &View<'_, '_>) -> Option<Finding> {
 }
 
 /// Describes the path to the bundle at `at` if it takes more than one upgrade.
-fn way(view: &View<'_, '_>, at: usize, installed: &str) -> Option<String> {
+fn upgrade_path(view: &View<'_, '_>, at: usize, installed: &str) -> Option<String> {
     let steps = reach::steps(view.facts, &view.query, Some(installed));
     let step = |at: usize| steps.get(at).copied().flatten();
     let count = step(at)?.count;
@@ -227,7 +231,7 @@ fn way(view: &View<'_, '_>, at: usize, installed: &str) -> Option<String> {
     let wanted = view.facts.bundles.get(at)?.label();
     let through = list(passed.into_iter())?;
     Some(format!(
-        "{wanted} is reachable in {count} upgrades, one after another, through: {through}"
+        "{wanted} is reachable in {count} successive upgrades through: {through}"
     ))
 }
 
@@ -252,8 +256,8 @@ fn other_channel(view: &View<'_, '_>) -> Option<Finding> {
 
 /// Finds bundles that are in the range, but neither in the requested channels nor successors.
 fn unreachable_elsewhere(view: &View<'_, '_>) -> Option<Finding> {
-    let from = view.question.request.installed.as_ref()?;
-    view.question.range.as_ref()?;
+    let from = view.parsed.request.installed.as_ref()?;
+    view.parsed.range.as_ref()?;
     let bundles = &view.facts.bundles;
     let wanted = bundles.iter().find(|candidate| view.query.in_range(candidate))?;
     let visible = bundles
@@ -266,7 +270,7 @@ fn unreachable_elsewhere(view: &View<'_, '_>) -> Option<Finding> {
         |channels| format!("in channels: {channels}"),
     );
     let sentence = format!(
-        "{} exists in catalog {}, {channels}, but is no successor of {}; reachable: {reachable}",
+        "{} exists in catalog {}, {channels}, but is not a successor of {}; reachable: {reachable}",
         wanted.label(),
         quote(view.facts.name()),
         from.version,
@@ -276,7 +280,7 @@ fn unreachable_elsewhere(view: &View<'_, '_>) -> Option<Finding> {
 
 fn missing_channel(view: &View<'_, '_>) -> Option<Finding> {
     let channels = &view.facts.content.channels;
-    let mut asked = view.question.request.channels.iter();
+    let mut asked = view.parsed.request.channels.iter();
     let missing = asked.find(|name| channels.iter().all(|channel| channel.name != **name))?;
     let present =
         list(channels.iter().map(|channel| clip(&channel.name))).unwrap_or_else(|| "none".to_owned());
@@ -296,7 +300,7 @@ fn out_of_range(view: &View<'_, '_>) -> Option<Finding> {
             .filter(|candidate| view.query.in_channels(candidate))
     };
     let catalog = quote(view.facts.name());
-    let request = view.question.request;
+    let request = view.parsed.request;
     let reachable = list(
         visible()
             .filter(|candidate| view.query.may_follow(candidate))
@@ -317,7 +321,7 @@ fn out_of_range(view: &View<'_, '_>) -> Option<Finding> {
             .is_ok_and(|v| !v.version.pre.is_empty())
     });
     let rule = if pre {
-        "; a pre-release is only in a range that names one, such as >=1.0.0-0"
+        "; a range contains pre-releases only if it names one, such as >=1.0.0-0"
     } else {
         ""
     };
@@ -327,9 +331,9 @@ fn out_of_range(view: &View<'_, '_>) -> Option<Finding> {
 
 /// Returns the smallest change that makes the resolution choose the bundle `wanted`, or any bundle if that is
 /// impossible or none is wanted.
-fn change(known: &KnownCatalogs<'_>, question: &Question<'_>, wanted: Option<&str>) -> Option<String> {
+fn change(known: &KnownCatalogs<'_>, parsed: &ParsedRequest<'_>, wanted: Option<&str>) -> Option<String> {
     let changes = |wanted| {
-        let changes = suggest::within(known, question.request, wanted)?;
+        let changes = suggest::within(known, parsed.request, wanted)?;
         let sure = !changes
             .iter()
             .any(|change| matches!(change, Change::WaitFor { .. }));
@@ -383,7 +387,7 @@ mod tests {
     use super::{LIMIT, fit};
 
     #[test]
-    fn what_is_too_long_is_cut_before_the_last_sentence() {
+    fn long_texts_are_cut_before_the_last_sentence() {
         let long = "\u{e4}".repeat(LIMIT);
         let text = fit(&[long.clone(), "Smallest change: none".to_owned()]);
         assert!(

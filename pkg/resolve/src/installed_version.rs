@@ -4,7 +4,7 @@
 //! bundle, or whose `skipRange` contains its version. A bundle with the same version and release as the installed one
 //! may always stay, whatever its name.
 
-use crate::{Installed, Trouble};
+use crate::{FailureCause, Installed};
 use olm_fbc::Entry;
 use olm_version::{SkipRange, VersionRelease};
 use std::cmp::Ordering;
@@ -18,15 +18,18 @@ pub(crate) struct InstalledVersion {
 
 impl InstalledVersion {
     /// Parses the version of the installed bundle.
-    pub(crate) fn read(installed: &Installed) -> Result<Self, Trouble> {
+    pub(crate) fn read(installed: &Installed) -> Result<Self, FailureCause> {
         let version = match &installed.release {
             Some(release) => VersionRelease::parse(&installed.version, release),
             None => VersionRelease::parse_legacy(&installed.version),
         };
-        let apart = installed.release.is_some();
+        let separate_release = installed.release.is_some();
         Ok(Self {
             name: installed.name.clone(),
-            version: version.map_err(|source| Trouble::InstalledVersion { apart, source })?,
+            version: version.map_err(|source| FailureCause::InstalledVersion {
+                separate_release,
+                source,
+            })?,
         })
     }
 

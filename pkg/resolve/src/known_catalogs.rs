@@ -2,8 +2,8 @@
 
 use crate::facts::{Candidate, CatalogFacts};
 use crate::installed_version::InstalledVersion;
-use crate::question::Question;
-use crate::{CatalogInput, CatalogLookup, Request, Selection, Trouble};
+use crate::parsed_request::ParsedRequest;
+use crate::{CatalogInput, CatalogLookup, FailureCause, Request, Selection};
 use olm_version::go_quote;
 use std::cmp::Reverse;
 
@@ -84,9 +84,9 @@ impl<'a> KnownCatalogs<'a> {
     }
 
     /// Returns the best bundle of each catalog that offers one.
-    pub(crate) fn bests<'f>(&'f self, question: &Question<'_>) -> Vec<BestBundle<'f, 'a>> {
+    pub(crate) fn best_bundles<'f>(&'f self, parsed: &ParsedRequest<'_>) -> Vec<BestBundle<'f, 'a>> {
         let best = |(at, facts): (usize, &'f CatalogFacts<'a>)| {
-            let bundle = question.query(facts).best(facts)?;
+            let bundle = parsed.query(facts).best(facts)?;
             let candidate = facts.bundles.get(bundle)?;
             Some(BestBundle {
                 at,
@@ -97,14 +97,14 @@ impl<'a> KnownCatalogs<'a> {
         };
         let selected = self.facts.iter().enumerate();
         selected
-            .filter(|(_, facts)| question.selects(facts.name()))
+            .filter(|(_, facts)| parsed.selects(facts.name()))
             .filter_map(best)
             .collect()
     }
 
     /// Returns the catalog that the extension is installed from and stays with, if it is in the input.
-    pub(crate) fn home<'q>(&self, question: &Question<'q>) -> Option<&'q str> {
-        let request = question.request;
+    pub(crate) fn home<'q>(&self, parsed: &ParsedRequest<'q>) -> Option<&'q str> {
+        let request = parsed.request;
         let home = request.installed.as_ref()?.catalog.as_deref()?;
         let given = || {
             let names = self.facts.iter().map(CatalogFacts::name);
@@ -112,20 +112,20 @@ impl<'a> KnownCatalogs<'a> {
             let unread = self.unread.iter().map(|unread| unread.catalog.name.as_str());
             names.chain(without).chain(unread).any(|name| name == home)
         };
-        (request.selection == Selection::Ours && question.selects(home) && given()).then_some(home)
+        (request.selection == Selection::Ours && parsed.selects(home) && given()).then_some(home)
     }
 
     /// Returns the catalog that the extension is installed from if it is no longer in the input.
-    pub(crate) fn left_home<'q>(&self, question: &Question<'q>) -> Option<&'q str> {
-        let home = question.request.installed.as_ref()?.catalog.as_deref()?;
-        let ours = question.request.selection == Selection::Ours;
-        (ours && self.home(question).is_none()).then_some(home)
+    pub(crate) fn former_catalog<'q>(&self, parsed: &ParsedRequest<'q>) -> Option<&'q str> {
+        let home = parsed.request.installed.as_ref()?.catalog.as_deref()?;
+        let ours = parsed.request.selection == Selection::Ours;
+        (ours && self.home(parsed).is_none()).then_some(home)
     }
 }
 
 impl UnreadCatalog<'_> {
-    pub(crate) fn trouble(&self, package: &str) -> Trouble {
-        Trouble::Waiting {
+    pub(crate) fn cause(&self, package: &str) -> FailureCause {
+        FailureCause::UnreadCatalog {
             package: package.to_owned(),
             catalog: self.catalog.name.clone(),
             reason: self.reason.clone(),

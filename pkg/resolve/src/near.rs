@@ -32,7 +32,7 @@ pub fn near_names<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) ->
         .collect()
 }
 
-/// Reports whether the words of `part` stand one after another in `name`.
+/// Returns true if `name` contains the words of `part` in sequence.
 fn has_words(name: &str, part: &str) -> bool {
     let word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
     let mut places = name.match_indices(part);
@@ -85,8 +85,7 @@ pub fn near_versions(wanted: &VersionRelease, present: &[VersionRelease]) -> Vec
     sorted.dedup_by(|a, b| a.cmp_precedence(b).is_eq());
     let higher = sorted.partition_point(|version| version.cmp_precedence(wanted).is_gt());
     let near = sorted.into_iter().skip(higher.saturating_sub(2));
-    let taken = higher.min(2) + 2;
-    near.take(taken).cloned().collect()
+    near.take(higher.min(2) + 2).cloned().collect()
 }
 
 /// Returns `Did you mean ...?` with these names; none if there are none.
@@ -172,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_question() {
+    fn did_you_mean_lists_the_names() {
         assert_eq!(did_you_mean::<&str>(&[]), None);
         assert_eq!(did_you_mean(&["a"]).as_deref(), Some("Did you mean \"a\"?"));
         assert_eq!(

@@ -3,10 +3,10 @@
 use crate::choose::Choice;
 use crate::facts::CatalogFacts;
 use crate::known_catalogs::KnownCatalogs;
-use crate::question::Question;
+use crate::parsed_request::ParsedRequest;
 use crate::reach;
 use crate::{
-    CandidateVerdict, CatalogExplanation, CatalogInput, CatalogOutcome, Explanation, Note, Rule, Trouble,
+    CandidateVerdict, CatalogExplanation, CatalogInput, CatalogOutcome, Explanation, FailureCause, Note, Rule,
 };
 use std::cmp::Reverse;
 
@@ -16,8 +16,8 @@ pub(crate) enum Verdict<'t> {
     Chosen(Choice),
     /// The choice would be installed, but the rule forbids it.
     Refused(Choice, Rule),
-    /// There is no choice.
-    None(&'t Trouble),
+    /// The choice failed.
+    None(&'t FailureCause),
 }
 
 impl Verdict<'_> {
@@ -54,10 +54,10 @@ impl Verdict<'_> {
             }
             Self::Chosen(choice) | Self::Refused(choice, _) => lost(name(choice.winner)),
             Self::None(_) if elsewhere.is_some() => lost(String::new()),
-            Self::None(Trouble::NotOne { tied, .. }) if !tied.contains(&name(at)) => {
+            Self::None(FailureCause::NoSingleBundle { tied, .. }) if !tied.contains(&name(at)) => {
                 lost(tied.first().cloned().unwrap_or_default())
             }
-            Self::None(Trouble::Waiting { catalog, .. }) => (
+            Self::None(FailureCause::UnreadCatalog { catalog, .. }) => (
                 CatalogOutcome::Held {
                     bundle,
                     by: catalog.clone(),
@@ -72,7 +72,7 @@ impl Verdict<'_> {
 /// Returns the reasoning about every catalog of `known`.
 pub(crate) fn explanation(
     known: &KnownCatalogs<'_>,
-    question: &Question<'_>,
+    parsed: &ParsedRequest<'_>,
     verdict: &Verdict<'_>,
 ) -> Explanation {
     let entry = |catalog: &CatalogInput, outcome, candidates| CatalogExplanation {
@@ -81,10 +81,10 @@ pub(crate) fn explanation(
         outcome,
         candidates,
     };
-    let home = known.home(question);
+    let home = known.home(parsed);
     let mut catalogs = Vec::new();
     for (at, facts) in known.facts.iter().enumerate() {
-        let best = question.query(facts).best(facts);
+        let best = parsed.query(facts).best(facts);
         let bundle = best
             .and_then(|best| facts.bundles.get(best))
             .map(|candidate| candidate.bundle.name.clone());
@@ -95,7 +95,7 @@ pub(crate) fn explanation(
         catalogs.push(entry(
             facts.catalog,
             outcome,
-            candidates(facts, question, best, lost),
+            candidates(facts, parsed, best, lost),
         ));
     }
     for catalog in &known.without {
@@ -114,19 +114,19 @@ pub(crate) fn explanation(
     catalogs.sort_by(|a, b| (Reverse(a.priority), &a.name).cmp(&(Reverse(b.priority), &b.name)));
     Explanation {
         catalogs,
-        notes: notes(known, question, verdict),
+        notes: notes(known, parsed, verdict),
     }
 }
 
 /// Returns the verdict on every bundle of a catalog whose best bundle, at `best`, lost by the rule `lost`.
 fn candidates(
     facts: &CatalogFacts<'_>,
-    question: &Question<'_>,
+    parsed: &ParsedRequest<'_>,
     best: Option<usize>,
     lost: Option<Rule>,
 ) -> Vec<CandidateVerdict> {
-    let query = question.query(facts);
-    let installed = question.request.installed.as_ref();
+    let query = parsed.query(facts);
+    let installed = parsed.request.installed.as_ref();
     let steps = reach::steps(facts, &query, installed.map(|installed| installed.name.as_str()));
     let best_deprecated = best
         .and_then(|best| facts.bundles.get(best))
@@ -151,9 +151,9 @@ fn candidates(
     facts.bundles.iter().enumerate().map(verdict).collect()
 }
 
-fn notes(known: &KnownCatalogs<'_>, question: &Question<'_>, verdict: &Verdict<'_>) -> Vec<Note> {
+fn notes(known: &KnownCatalogs<'_>, parsed: &ParsedRequest<'_>, verdict: &Verdict<'_>) -> Vec<Note> {
     let mut notes = Vec::new();
-    if let Some(from) = known.left_home(question) {
+    if let Some(from) = known.former_catalog(parsed) {
         let to = match verdict {
             Verdict::Chosen(choice) | Verdict::Refused(choice, _) => known.facts.get(choice.winner),
             Verdict::None(_) => None,

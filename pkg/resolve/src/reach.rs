@@ -1,7 +1,7 @@
 //! Bundles reachable from the installed one, and the number of upgrades to each.
 
 use crate::facts::CatalogFacts;
-use crate::question::CatalogQuery;
+use crate::parsed_request::CatalogQuery;
 use std::collections::{HashMap, VecDeque};
 
 /// Maximum number of tests of a version against a `skipRange`. A graph of ranges can require the square of its entries;
@@ -11,7 +11,7 @@ const MAX_RANGE_TESTS: usize = 2_000_000;
 /// Last upgrade on the shortest path to a bundle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PathStep {
-    /// Least number of upgrades to the bundle.
+    /// Minimum number of upgrades to the bundle.
     pub(crate) count: usize,
     /// Position of the predecessor; none for a direct successor.
     pub(crate) via: Option<usize>,

@@ -3,7 +3,7 @@
 use crate::choose::{Choice, Chosen, choose, installable};
 use crate::known_catalogs::KnownCatalogs;
 use crate::outcome::{Verdict, explanation};
-use crate::question::Question;
+use crate::parsed_request::ParsedRequest;
 use crate::{CatalogInput, CatalogOutcome, DeprecationInfo, Request, Resolution, ResolveError, hint};
 
 /// Chooses the bundle for `request` from `catalogs`.
@@ -13,29 +13,29 @@ use crate::{CatalogInput, CatalogOutcome, DeprecationInfo, Request, Resolution, 
 /// # Errors
 /// [`ResolveError`] if there is no bundle, several, or too little known to choose.
 pub fn resolve(request: &Request, catalogs: &[CatalogInput]) -> Result<Resolution, ResolveError> {
-    let question = Question::new(request, None)?;
+    let parsed = ParsedRequest::new(request, None)?;
     let known = KnownCatalogs::new(request, catalogs);
-    let choice = match choose(&known, &question) {
+    let choice = match choose(&known, &parsed) {
         Ok(choice) => choice,
-        Err(trouble) => {
-            let explanation = explanation(&known, &question, &Verdict::None(&trouble));
-            let hint = hint::text(&known, &question, &trouble);
-            return Err(ResolveError::new(trouble, hint, explanation));
+        Err(cause) => {
+            let explanation = explanation(&known, &parsed, &Verdict::None(&cause));
+            let hint = hint::text(&known, &parsed, &cause);
+            return Err(ResolveError::new(cause, hint, explanation));
         }
     };
     match installable(&known, &choice, request) {
-        Ok(chosen) => Ok(resolution(&known, &question, choice, &chosen)),
-        Err((trouble, rule)) => {
-            let explanation = explanation(&known, &question, &Verdict::Refused(choice, rule));
-            let hint = hint::text(&known, &question, &trouble);
-            Err(ResolveError::new(trouble, hint, explanation))
+        Ok(chosen) => Ok(resolution(&known, &parsed, choice, &chosen)),
+        Err((cause, rule)) => {
+            let explanation = explanation(&known, &parsed, &Verdict::Refused(choice, rule));
+            let hint = hint::text(&known, &parsed, &cause);
+            Err(ResolveError::new(cause, hint, explanation))
         }
     }
 }
 
 fn resolution(
     known: &KnownCatalogs<'_>,
-    question: &Question<'_>,
+    parsed: &ParsedRequest<'_>,
     choice: Choice,
     chosen: &Chosen<'_, '_>,
 ) -> Resolution {
@@ -44,8 +44,8 @@ fn resolution(
         candidate,
         version,
     } = *chosen;
-    let lender = known.facts.get(choice.deprecation).unwrap_or(facts);
-    let explanation = explanation(known, question, &Verdict::Chosen(choice));
+    let deprecating = known.facts.get(choice.deprecation).unwrap_or(facts);
+    let explanation = explanation(known, parsed, &Verdict::Chosen(choice));
     let left_out = explanation.catalogs.iter().filter_map(|catalog| {
         let CatalogOutcome::LeftOut { reason } = &catalog.outcome else {
             return None;
@@ -58,9 +58,9 @@ fn resolution(
         image: candidate.bundle.image.clone(),
         version: version.clone(),
         properties: candidate.bundle.properties.clone(),
-        deprecation: DeprecationInfo::of(lender.content),
+        deprecation: DeprecationInfo::of(deprecating.content),
         left_out: left_out.collect(),
-        moved_from: known.left_home(question).map(ToOwned::to_owned),
+        moved_from: known.former_catalog(parsed).map(ToOwned::to_owned),
         explanation,
     }
 }

@@ -34,7 +34,7 @@ pub struct Selector {
 /// Syntax error of a selector. Terminal: only another request can succeed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SelectorError {
-    /// The operator is none of the four.
+    /// The operator is unknown.
     #[error("{} is not a valid label selector operator", olm_version::go_quote(operator))]
     Operator {
         /// The operator as written.

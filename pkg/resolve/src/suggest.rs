@@ -6,13 +6,13 @@
 use crate::choose::{choose, dependency, installable};
 use crate::facts::{Candidate, CatalogFacts};
 use crate::known_catalogs::KnownCatalogs;
-use crate::question::Question;
+use crate::parsed_request::ParsedRequest;
 use crate::{CatalogInput, Change, Request};
 use olm_version::VersionRelease;
 
 /// Maximum number of bundles for which changes are tried.
 const MAX_TARGETS: usize = 32;
-/// Most channels that are tried for one bundle.
+/// Maximum number of channels to try for one bundle.
 const MAX_CHANNELS: usize = 4;
 
 /// Returns the smallest change by which [`resolve`](crate::resolve) chooses the version `wanted` (or the bundle of that
@@ -75,7 +75,7 @@ impl<'a> Target<'a> {
         })
     }
 
-    /// Reports whether `candidate` is wanted. A version without a release stands for any of its releases.
+    /// Returns true if `candidate` is wanted. A version without a release stands for any of its releases.
     fn is(&self, candidate: &Candidate<'_>) -> bool {
         let Self::Version { text, version } = self else {
             return true;
@@ -98,10 +98,10 @@ fn succeeds(known: &KnownCatalogs<'_>, request: &Request, changes: &[Change], wa
     for change in changes {
         change.amend(&mut amended);
     }
-    let Ok(question) = Question::new(&amended, changes.iter().find_map(Change::only)) else {
+    let Ok(parsed) = ParsedRequest::new(&amended, changes.iter().find_map(Change::only)) else {
         return false;
     };
-    choose(known, &question).is_ok_and(|choice| {
+    choose(known, &parsed).is_ok_and(|choice| {
         installable(known, &choice, &amended).is_ok_and(|found| wanted.is(found.candidate))
     })
 }
@@ -116,7 +116,7 @@ fn suits(
     for change in changes {
         change.amend(&mut amended);
     }
-    Question::new(&amended, None).is_ok_and(|question| question.query(facts).rule(candidate).is_none())
+    ParsedRequest::new(&amended, None).is_ok_and(|parsed| parsed.query(facts).rule(candidate).is_none())
 }
 
 /// Returns all proper subsets of `changes`, the smallest first.
@@ -140,11 +140,11 @@ fn targets<'f, 'a>(
     request: &Request,
     wanted: &Target<'_>,
 ) -> Vec<(&'f CatalogFacts<'a>, &'f Candidate<'a>)> {
-    let question = Question::new(request, None).ok();
-    let home = question.as_ref().and_then(|question| known.home(question));
+    let parsed = ParsedRequest::new(request, None).ok();
+    let home = parsed.as_ref().and_then(|parsed| known.home(parsed));
     let mut targets = Vec::new();
     for facts in &known.facts {
-        let query = question.as_ref().map(|question| question.query(facts));
+        let query = parsed.as_ref().map(|parsed| parsed.query(facts));
         let fits = |candidate: &&Candidate<'a>| {
             let refused = dependency(request.selection, &candidate.bundle.properties).is_some();
             candidate.version.is_ok() && !refused && wanted.is(candidate)

@@ -2,7 +2,7 @@
 #![expect(clippy::expect_used, reason = "tests fail by panicking")]
 
 use olm_fbc::{Meta, PackageContent};
-use olm_resolve::{CatalogInput, CatalogLookup, Hold, Installed, Request, held_back, resolve};
+use olm_resolve::{CatalogInput, CatalogLookup, HeldBy, Installed, Request, held_back, resolve};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ fn catalog() -> Vec<CatalogInput> {
     }]
 }
 
-fn held(installed: Option<&str>, range: Option<&str>, channels: &[&str]) -> Option<(String, Hold)> {
+fn held(installed: Option<&str>, range: Option<&str>, channels: &[&str]) -> Option<(String, HeldBy)> {
     let request = Request {
         package: "p".to_owned(),
         version: range.map(ToOwned::to_owned),
@@ -72,18 +72,18 @@ fn held(installed: Option<&str>, range: Option<&str>, channels: &[&str]) -> Opti
 }
 
 #[test]
-fn the_part_of_the_spec_that_holds_it_is_named() {
+fn the_part_of_the_spec_that_holds_back_is_named() {
     let range = || "1.0.x".to_owned();
     let version = |wanted: &str, hold| Some((wanted.to_owned(), hold));
     assert_eq!(
         held(Some("1.0.0"), Some("1.0.x"), &[]),
-        version("1.1.0", Hold::Version { range: range() }),
+        version("1.1.0", HeldBy::Version { range: range() }),
     );
     assert_eq!(
         held(Some("1.0.1"), None, &["stable"]),
         version(
             "2.0.0",
-            Hold::Channels {
+            HeldBy::Channels {
                 channels: vec!["stable".to_owned()]
             }
         ),
@@ -91,7 +91,7 @@ fn the_part_of_the_spec_that_holds_it_is_named() {
     // Without the range a successor exists already: the smaller change is suggested.
     assert_eq!(
         held(Some("1.0.1"), Some("1.0.x"), &["stable"]),
-        version("1.1.0", Hold::Version { range: range() }),
+        version("1.1.0", HeldBy::Version { range: range() }),
     );
     assert_eq!(
         held(Some("1.1.0"), Some("1.1.x"), &["stable"]),
@@ -102,12 +102,12 @@ fn the_part_of_the_spec_that_holds_it_is_named() {
     let channels = vec!["stable".to_owned()];
     assert_eq!(
         held(Some("1.0.1"), Some("<2"), &["stable"]),
-        version("2.0.0", Hold::VersionAndChannels { range, channels }),
+        version("2.0.0", HeldBy::VersionAndChannels { range, channels }),
     );
 }
 
 #[test]
-fn nothing_is_held_where_nothing_asks_for_less() {
+fn nothing_is_held_back_without_restrictions() {
     assert_eq!(held(Some("1.0.1"), None, &[]), None);
     assert_eq!(
         held(Some("1.0.0"), None, &[]),

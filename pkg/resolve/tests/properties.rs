@@ -39,7 +39,7 @@ fn check(part: u32, law: fn(&Case)) {
     }
 }
 
-/// Reports whether `resolution` is what `wanted` names: a bundle's name, or a version with or without a release.
+/// Returns true if `resolution` is what `wanted` names: a bundle's name, or a version with or without a release.
 fn is_wanted(resolution: &Resolution, wanted: Option<&str>) -> bool {
     let Some(wanted) = wanted else { return true };
     if resolution.bundle == wanted {
@@ -168,7 +168,7 @@ fn every_bundle_but_the_chosen_one_is_ruled_out() {
 }
 
 #[test]
-fn the_answer_does_not_depend_on_the_order_of_catalogs() {
+fn the_result_does_not_depend_on_the_order_of_catalogs() {
     check(10, |case| {
         let request = Request {
             selection: Selection::Ours,

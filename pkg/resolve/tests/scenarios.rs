@@ -201,7 +201,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn scenarios_come_out_as_written() {
+fn scenarios_have_their_results() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test/testdata/resolve");
     let files = files(&root);
     assert!(files.len() > 10, "the scenarios are there");
@@ -233,7 +233,7 @@ fn scenarios_come_out_as_written() {
 
 /// The whole reasoning of every scenario, and the smallest change where nothing was chosen.
 #[test]
-fn explanations_are_as_recorded() {
+fn explanations_match_the_recordings() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test/testdata/resolve");
     for file in files(&root) {
         let text = std::fs::read_to_string(&file).expect("a readable scenario");

@@ -3,7 +3,7 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use olm_api::condition::{reasons::Extension as Reason, types::Extension as Type};
-use olm_resolve::{HeldBack, Hold};
+use olm_resolve::{HeldBack, HeldBy};
 
 use crate::condition::{self, NewCondition};
 
@@ -43,9 +43,9 @@ pub fn put(conditions: &mut Vec<Condition>, upgrade: &Upgrade, generation: i64, 
         ),
         Upgrade::HeldBack(held) => {
             let reason = match held.by {
-                Hold::Version { .. } => Reason::HeldByVersion,
-                Hold::Channels { .. } => Reason::HeldByChannels,
-                Hold::VersionAndChannels { .. } => Reason::HeldByVersionAndChannels,
+                HeldBy::Version { .. } => Reason::HeldByVersion,
+                HeldBy::Channels { .. } => Reason::HeldByChannels,
+                HeldBy::VersionAndChannels { .. } => Reason::HeldByVersionAndChannels,
             };
             ("True", reason, held.to_string())
         }
@@ -72,7 +72,7 @@ mod tests {
             version: "1.1.0".to_owned(),
             bundle: "a.v1.1.0".to_owned(),
             catalog: "community".to_owned(),
-            by: Hold::Version {
+            by: HeldBy::Version {
                 range: "1.0.x".to_owned(),
             },
         };

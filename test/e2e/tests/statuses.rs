@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use olm_api::ClusterExtensionStatus;
 use olm_harness::kstatus::{Status, compute, extension_faults, history_faults};
-use olm_resolve::{HeldBack, Hold};
+use olm_resolve::{HeldBack, HeldBy};
 use olm_status::catalogs::{FormerContent, UnreadCatalogs};
 use olm_status::cluster_extension::{
     Deprecations, Outcome, Progress, RevisionView, Revisions, extension, same,
@@ -93,7 +93,7 @@ fn outcomes() -> Vec<Outcome> {
         version: "2.0.0".into(),
         bundle: "a.v2.0.0".into(),
         catalog: "new".into(),
-        by: Hold::Version { range: "1.x".into() },
+        by: HeldBy::Version { range: "1.x".into() },
     };
     let upgrades = [
         Upgrade::NothingInstalled,

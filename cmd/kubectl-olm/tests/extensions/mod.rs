@@ -1,5 +1,5 @@
-//! Commands about installed extensions, from the rights that an installation takes to the cluster upgrade that an extension
-//! blocks, with the real operator-controller.
+//! Commands about installed extensions, from the rights that an installation takes to the cluster upgrade that an
+//! extension blocks, with the real operator-controller.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
@@ -180,7 +180,7 @@ impl World {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn extensions_from_their_rights_to_the_clusters_upgrade() -> Result<()> {
+async fn extensions_from_permissions_to_cluster_upgrade() -> Result<()> {
     let world = World::start().await?;
     installs_with_the_printed_rights(&world).await?;
     tells_of_what_is_installed(&world).await?;
@@ -353,7 +353,7 @@ async fn upgrades_and_tells_so(world: &World) -> Result<()> {
 async fn the_clusters_upgrade(world: &World) -> Result<()> {
     let next = world.says(&["cluster-upgrade", "check"]).await?;
     assert_eq!(next.code, 0, "{next}");
-    ensure!(next.out.contains("No extension stands in the way"), "{next}");
+    ensure!(next.out.contains("No extension blocks the upgrade"), "{next}");
     let far = world.says(&["cluster-upgrade", "check", "--to", "1.41"]).await?;
     assert_eq!(far.code, 1, "{far}");
     ensure!(

@@ -1,4 +1,4 @@
-//! `bundle`: what one bundle renders to, what is wrong with it, and which rights it takes. Nothing is asked of a cluster.
+//! `bundle`: rendered objects, defects and required rights of a bundle, without a cluster.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -20,7 +20,7 @@ use crate::source::{SourceError, bundle_files};
 use crate::style::{Paint, Style};
 use crate::table::{Table, clean};
 
-/// Answers; positive unless the bundle would be refused.
+/// Runs a subcommand; positive unless the bundle would be refused.
 pub(crate) async fn run(command: BundleCommand, style: Style) -> Result<Report, Failure> {
     match command {
         BundleCommand::Render(args) => rendered(&args, style).await,
@@ -29,7 +29,7 @@ pub(crate) async fn run(command: BundleCommand, style: Style) -> Result<Report, 
     }
 }
 
-/// The bundle, and what it renders to.
+/// Returns the bundle and its rendered objects.
 async fn load(args: &RenderArgs) -> Result<(Bundle, Vec<Value>), Failure> {
     let files = bundle_files(&args.bundle.bundle, &args.bundle.access).await?;
     let bundle = parse(&files).map_err(|error| Failure::No(error.to_string()))?;
@@ -45,7 +45,7 @@ async fn load(args: &RenderArgs) -> Result<(Bundle, Vec<Value>), Failure> {
     Ok((bundle, objects))
 }
 
-/// The rendered objects, if an API server can hold objects of their names.
+/// Returns the rendered objects after a check of their names.
 fn checked(bundle: &Bundle, options: &RenderOptions) -> Result<Vec<Value>, Failure> {
     let objects = render(bundle, options).map_err(|error| refused(&error))?;
     names::check_all(objects.iter()).map_err(|error| Failure::No(error.to_string()))?;
@@ -76,7 +76,7 @@ pub(crate) fn rendered_files(
     Ok((bundle, objects))
 }
 
-/// Places to be filled: real keys are made when a bundle is installed, and nowhere else.
+/// Returns placeholders for certificates: only operator-controller issues real keys.
 fn own(bundle: &Bundle, namespace: &str) -> Certificates {
     let requests = webhook_certificates(bundle, namespace);
     let empty = |request: olm_bundle::CertificateRequest| {
@@ -216,7 +216,7 @@ async fn permissions(args: &PermissionsArgs, style: Style) -> Result<Report, Fai
     Ok(Report::new(value, out))
 }
 
-/// A `ClusterRole` for what is needed everywhere, a `Role` in each namespace for the rest.
+/// Returns a `ClusterRole` for cluster-wide rules and a `Role` for each namespace.
 fn split(name: &str, rules: &[RequiredRule]) -> Value {
     let mut by_scope: BTreeMap<&RuleScope, Vec<_>> = BTreeMap::new();
     for required in rules {

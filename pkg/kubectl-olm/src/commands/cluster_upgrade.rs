@@ -1,4 +1,4 @@
-//! `cluster-upgrade check`: what stands in the way of an upgrade of the cluster.
+//! `cluster-upgrade check`: blockers of an upgrade of the cluster.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ use crate::source::{Cluster, owner};
 use crate::style::{Paint, Style};
 use crate::table::{Table, clean};
 
-/// Judges the next minor, or the one asked for; positive when nothing stands in its way.
+/// Checks the next minor version, or the given one; positive if nothing blocks it.
 pub(crate) async fn check(args: ClusterUpgradeArgs, style: Style) -> Result<Report, Failure> {
     let cluster = Cluster::connect(&args.access).await?;
     let (kubernetes, openshift) = cluster.versions().await?;
@@ -40,12 +40,12 @@ pub(crate) async fn check(args: ClusterUpgradeArgs, style: Style) -> Result<Repo
         target.kubernetes_of_openshift()
     };
 
-    let revisions = kept(cluster.revisions(None).await?);
+    let revisions = active_revisions(cluster.revisions(None).await?);
     let installed: Vec<Installed> = revisions.iter().map(installed).collect();
-    let mut text = format!("Cluster {current}, to be upgraded to {target}");
+    let mut text = format!("Upgrade of the cluster from {current} to {target}");
     if let (true, Some(minor)) = (plain, on_openshift) {
         // Writing into a String cannot fail.
-        let _ = write!(text, " (which OpenShift {minor} is made of)");
+        let _ = write!(text, " (base of OpenShift {minor})");
     }
     text.push('\n');
     let blocked = on_openshift.map(|minor| evaluate(before(minor), &installed));
@@ -96,7 +96,7 @@ pub(crate) async fn check(args: ClusterUpgradeArgs, style: Style) -> Result<Repo
     if !table.is_empty() {
         let _ = write!(
             text,
-            "\nAPIs that it does not serve:\n{}",
+            "\nAPIs that it no longer serves:\n{}",
             table.text(style, "  ")
         );
     }
@@ -105,7 +105,7 @@ pub(crate) async fn check(args: ClusterUpgradeArgs, style: Style) -> Result<Repo
         let _ = writeln!(
             text,
             "{}",
-            style.paint(Paint::Good, "No extension stands in the way")
+            style.paint(Paint::Good, "No extension blocks the upgrade")
         );
     }
     let value = json!({"current": current.to_string(), "to": target.to_string(), "upgradeable": free,
@@ -113,7 +113,7 @@ pub(crate) async fn check(args: ClusterUpgradeArgs, style: Style) -> Result<Repo
     Ok(Report::new(value, text).positive(free))
 }
 
-/// The minor whose next one is `minor`: what is asked is whether bundles run on `minor` itself.
+/// Returns the minor version before `minor`: the check is if bundles run on `minor` itself.
 fn before(minor: Minor) -> Minor {
     // 5.0 is the same release as 4.23.
     if (minor.major, minor.minor) == (5, 0) {
@@ -125,15 +125,15 @@ fn before(minor: Minor) -> Minor {
     }
 }
 
-/// The newest revision of every extension that is kept up.
-fn kept(revisions: Vec<ClusterObjectSet>) -> Vec<ClusterObjectSet> {
+/// Returns the newest active revision of every extension.
+fn active_revisions(revisions: Vec<ClusterObjectSet>) -> Vec<ClusterObjectSet> {
     let mut newest: Vec<ClusterObjectSet> = Vec::new();
     let active = |set: &ClusterObjectSet| {
         set.spec.lifecycle_state != LifecycleState::Archived && set.metadata.deletion_timestamp.is_none()
     };
     for set in revisions.into_iter().filter(active) {
         match newest.last_mut() {
-            // They come sorted by extension and number.
+            // Revisions are sorted by extension and number.
             Some(last) if owner(last) == owner(&set) => *last = set,
             _ => newest.push(set),
         }

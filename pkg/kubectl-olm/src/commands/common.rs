@@ -1,4 +1,4 @@
-//! Functions that several commands use.
+//! Shared functions of commands.
 
 use std::io::Write as _;
 
@@ -11,22 +11,22 @@ use crate::failure::Failure;
 use crate::source::{SourceError, Sources};
 use crate::table::clean;
 
-/// A line on standard error.
+/// Writes a warning to standard error.
 pub(crate) fn warn(text: &str) {
-    // There is nobody to tell that standard error is gone.
+    // A failed write cannot be reported.
     let _ = writeln!(std::io::stderr().lock(), "warning: {}", clean(text));
 }
 
-/// A line of progress on standard error.
+/// Writes a line of progress to standard error.
 pub(crate) fn progress(text: &str) {
-    // There is nobody to tell that standard error is gone.
+    // A failed write cannot be reported.
     let _ = writeln!(std::io::stderr().lock(), "{}", clean(text));
 }
 
-/// Names the catalogs that could not be read. When nothing else was found, that is the answer.
+/// Warns of the catalogs that could not be read.
 ///
 /// # Errors
-/// The first error, when `nothing` was found.
+/// The first error, if `nothing` was found in the other catalogs.
 pub(crate) fn warn_unread(unread: &mut Vec<(String, SourceError)>, nothing: bool) -> Result<(), Failure> {
     if nothing && !unread.is_empty() {
         return Err(unread.swap_remove(0).1.into());
@@ -43,16 +43,16 @@ pub(crate) fn warn_unread(unread: &mut Vec<(String, SourceError)>, nothing: bool
 /// Looks up a package in all catalogs.
 ///
 /// # Errors
-/// No catalog can be read, or none has the package. Unreadable catalogs beside readable ones are named on standard error.
+/// No catalog can be read, or none has the package. Other unreadable catalogs are named on standard error.
 pub(crate) async fn package(source: &SourceArgs, package: &str) -> Result<Vec<CatalogInput>, Failure> {
     let sources = Sources::open(source).await?;
     look_up(&sources, package).await
 }
 
-/// The content of a package in these catalogs.
+/// Looks up a package in these catalogs.
 ///
 /// # Errors
-/// As [`package`].
+/// Like [`package`].
 pub(crate) async fn look_up(sources: &Sources, package: &str) -> Result<Vec<CatalogInput>, Failure> {
     let inputs = sources.lookup(package, &Selector::default()).await;
     let found = crate::installed::found(&inputs).next().is_some();
@@ -76,7 +76,7 @@ pub(crate) async fn look_up(sources: &Sources, package: &str) -> Result<Vec<Cata
     }
     let names: Vec<String> = inputs.iter().map(|input| input.name.clone()).collect();
     if names.is_empty() {
-        return Err(Failure::No("there is no catalog to ask".to_owned()));
+        return Err(Failure::No("there are no catalogs".to_owned()));
     }
     let absent = format!(
         "package {package:?} is in none of the catalogs: {}",
@@ -86,7 +86,7 @@ pub(crate) async fn look_up(sources: &Sources, package: &str) -> Result<Vec<Cata
     Err(unknown(absent, &similar))
 }
 
-/// A failure about a name that is not there, with the names that may have been meant.
+/// Returns the failure about an unknown name, with similar names.
 pub(crate) fn unknown<S: AsRef<str>>(absent: String, similar: &[S]) -> Failure {
     Failure::No(match did_you_mean(similar) {
         None => absent,
@@ -94,8 +94,7 @@ pub(crate) fn unknown<S: AsRef<str>>(absent: String, similar: &[S]) -> Failure {
     })
 }
 
-/// The messages that deprecate `name` of `schema` in a package; none when it is not deprecated. The package
-/// itself has an empty name.
+/// Returns the deprecation messages of `name` of `schema`; none if it is not deprecated. The package has an empty name.
 pub(crate) fn deprecation(content: &PackageContent, schema: &str, name: &str) -> Option<String> {
     let messages: Vec<&str> = content
         .deprecations
@@ -109,7 +108,7 @@ pub(crate) fn deprecation(content: &PackageContent, schema: &str, name: &str) ->
     (!messages.is_empty()).then(|| messages.join("\n"))
 }
 
-/// The channels that list a bundle.
+/// Returns the channels that list a bundle.
 pub(crate) fn channels_of(content: &PackageContent, bundle: &str) -> Vec<String> {
     let listing = content
         .channels
@@ -118,12 +117,12 @@ pub(crate) fn channels_of(content: &PackageContent, bundle: &str) -> Vec<String>
     listing.map(|channel| channel.name.clone()).collect()
 }
 
-/// A bundle's version as it is shown; its name where there is none.
+/// Returns a bundle's version as text, or its name if it has none.
 pub(crate) fn version_text(content: &PackageContent, bundle: &str) -> String {
     version(content, bundle).map_or_else(|| bundle.to_owned(), |version| version.to_string())
 }
 
-/// A bundle's version.
+/// Returns a bundle's version.
 pub(crate) fn version(content: &PackageContent, bundle: &str) -> Option<VersionRelease> {
     let found = content
         .bundles

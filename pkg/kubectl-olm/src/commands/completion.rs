@@ -4,7 +4,7 @@ use crate::cli::{Cli, CompletionArgs};
 use crate::report::Report;
 use clap::CommandFactory as _;
 
-/// The script for a shell.
+/// Returns the completion script of a shell.
 pub(crate) fn run(args: &CompletionArgs) -> Report {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "kubectl-olm", &mut script);

@@ -1,4 +1,4 @@
-//! `show --config-schema` and `config init`: what a package lets its users configure.
+//! `show --config-schema` and `config init`: configuration of a package.
 
 use olm_bundle::{ConfigSchema, InstallMode, config_schema, config_skeleton, parse};
 use olm_resolve::Resolution;
@@ -6,21 +6,21 @@ use serde_json::{Value, json};
 
 use super::common::look_up;
 use crate::cli::bundle::{ConfigArgs, InitArgs};
-use crate::cli::{PackageArgs, WishArgs};
+use crate::cli::{PackageArgs, RequestArgs};
 use crate::failure::Failure;
 use crate::report::Report;
+use crate::resolve_report::{ResolveReport, request};
 use crate::source::{Sources, bundle_files};
-use crate::wish::{Asked, request};
 
-/// The JSON Schema of `spec.config.inline`.
+/// Returns the JSON Schema of `spec.config.inline`.
 pub(crate) async fn schema(package: PackageArgs, config: ConfigArgs) -> Result<Report, Failure> {
-    let (_, schema) = made(&package, &config).await?;
+    let (_, schema) = chosen_schema(&package, &config).await?;
     Ok(Report::new(schema.clone(), format!("{schema:#}\n")))
 }
 
-/// A commented `spec.config`.
+/// Returns a commented `spec.config`.
 pub(crate) async fn init(args: InitArgs) -> Result<Report, Failure> {
-    let (chosen, schema) = made(&args.package, &args.config).await?;
+    let (chosen, schema) = chosen_schema(&args.package, &args.config).await?;
     let text = config_skeleton(&schema);
     let value = json!({
         "package": args.package.package, "bundle": chosen.bundle, "catalog": chosen.catalog,
@@ -29,18 +29,18 @@ pub(crate) async fn init(args: InitArgs) -> Result<Report, Failure> {
     Ok(Report::new(value, text))
 }
 
-/// The bundle that would be installed, and its schema.
-async fn made(args: &PackageArgs, config: &ConfigArgs) -> Result<(Resolution, Value), Failure> {
+/// Returns the bundle that would be installed, and the schema of its configuration.
+async fn chosen_schema(args: &PackageArgs, config: &ConfigArgs) -> Result<(Resolution, Value), Failure> {
     let package = &args.package;
     let sources = Sources::open(&args.source).await?;
     let inputs = look_up(&sources, package).await?;
-    let wish = WishArgs {
+    let request_args = RequestArgs {
         range: config.range.clone(),
-        ..WishArgs::default()
+        ..RequestArgs::default()
     };
-    let request = request(package, &wish, &inputs)?;
-    let chosen = Asked::new(request, &inputs, None)
-        .answer
+    let request = request(package, &request_args, &inputs)?;
+    let chosen = ResolveReport::new(request, &inputs, None)
+        .result
         .map_err(|error| Failure::No(error.to_string()))?;
     let modes = modes(args, &sources, &chosen).await?;
     let schema = config_schema(&ConfigSchema {
@@ -52,7 +52,7 @@ async fn made(args: &PackageArgs, config: &ConfigArgs) -> Result<(Resolution, Va
     Ok((chosen, schema))
 }
 
-/// The install modes as the catalog tells them; from the bundle's image when it does not.
+/// Returns the install modes from the catalog, else from the bundle's image.
 async fn modes(
     args: &PackageArgs,
     sources: &Sources,
@@ -64,7 +64,7 @@ async fn modes(
         .find(|catalog| catalog.name == chosen.catalog);
     if let Some(catalog) = catalog
         && let Some(bundle) = catalog.whole_bundle(&args.package, &chosen.bundle).await?
-        && let Some(modes) = told(&bundle)
+        && let Some(modes) = listed_modes(&bundle)
     {
         return Ok(modes);
     }
@@ -74,7 +74,7 @@ async fn modes(
 }
 
 /// Returns the install modes that `olm.csv.metadata` lists; none if there is no such property.
-fn told(bundle: &Value) -> Option<Vec<InstallMode>> {
+fn listed_modes(bundle: &Value) -> Option<Vec<InstallMode>> {
     let properties = bundle.get("properties")?.as_array()?;
     let metadata = properties
         .iter()

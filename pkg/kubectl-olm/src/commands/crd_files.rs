@@ -1,4 +1,4 @@
-//! Definitions of custom resources in files.
+//! CRDs in files.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,11 +12,11 @@ use serde_json::Value;
 use crate::failure::Failure;
 use crate::source::SourceError;
 
-/// Largest file that is read, in bytes.
+/// Maximum size of a file, in bytes.
 const FILE_LIMIT: usize = 32 << 20;
-/// Most files of a directory that are looked at.
+/// Maximum number of files of a directory.
 const FILES: usize = 2000;
-/// Most levels of directories below the one that is given.
+/// Maximum depth of directories.
 const DEPTH: usize = 3;
 
 /// Returns the CRDs in a file, or in all files of a directory and the directories below it, such as a bundle, by their
@@ -27,7 +27,7 @@ pub(super) fn read(path: &Path) -> Result<BTreeMap<String, Value>, Failure> {
     let mut crds = BTreeMap::new();
     for file in files {
         let text = contents(&file)?;
-        // Most files of a bundle are something else.
+        // Most files of a bundle are other manifests.
         if memchr::memmem::find(&text, b"CustomResourceDefinition").is_none() {
             continue;
         }
@@ -73,7 +73,7 @@ fn contents(path: &Path) -> Result<Vec<u8>, Failure> {
         .map_err(|source| unreadable(path, source))?;
     if text.len() > FILE_LIMIT {
         return Err(Failure::Usage(format!(
-            "{} is larger than {FILE_LIMIT} bytes, the most that is read of a file",
+            "{} exceeds the limit of {FILE_LIMIT} bytes",
             path.display()
         )));
     }

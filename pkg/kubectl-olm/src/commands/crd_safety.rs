@@ -1,4 +1,4 @@
-//! `crd-safety`: what an upgrade of CRDs would break, in full.
+//! `crd-safety`: all findings of an upgrade of CRDs.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,22 +15,22 @@ use super::bundle::rendered_files;
 use super::common::progress;
 use super::crd_files::read;
 use super::served;
-use crate::advice::{Advised, advise, write_findings};
+use crate::advice::{FindingAdvice, advise, write_findings};
 use crate::cli::SourceArgs;
 use crate::cli::crd_safety::CrdSafetyArgs;
 use crate::failure::Failure;
 use crate::phrase::counted;
-use crate::question::Question;
 use crate::report::Report;
+use crate::resolution_input::ResolutionInput;
 use crate::source::{Cluster, SourceError, bundle_files};
 use crate::style::{Paint, Style};
 use crate::table::clean;
 
-/// Compares every CRD that is on both sides; positive when nothing would break.
+/// Compares every CRD that both sides have; positive if nothing would break.
 pub(crate) async fn run(args: CrdSafetyArgs, style: Style) -> Result<Report, Failure> {
     if args.stored_objects && args.paths.len() > 1 {
         return Err(Failure::Usage(
-            "stored objects are on the cluster: leave out OLD with --stored-objects".to_owned(),
+            "--stored-objects compares with the cluster: omit OLD".to_owned(),
         ));
     }
     let mut cluster = None;
@@ -54,7 +54,7 @@ pub(crate) async fn run(args: CrdSafetyArgs, style: Style) -> Result<Report, Fai
     };
     if new.is_empty() {
         return Err(Failure::No(
-            "there is no CustomResourceDefinition to look at".to_owned(),
+            "there is no CustomResourceDefinition to compare".to_owned(),
         ));
     }
     let rules = if args.upstream {
@@ -92,10 +92,10 @@ pub(crate) async fn run(args: CrdSafetyArgs, style: Style) -> Result<Report, Fai
             let head = style.paint(Paint::Warn, "warning:");
             let _ = writeln!(text, "  {head} {}", clean(warning));
         }
-        let findings: Vec<Value> = advised.iter().map(Advised::value).collect();
+        let findings: Vec<Value> = advised.iter().map(FindingAdvice::value).collect();
         let mut value = json!({"crd": name, "new": false, "findings": findings, "warnings": served.warnings, "steps": steps});
         if let Some(cluster) = cluster.as_ref().filter(|_| args.stored_objects) {
-            let stored = Stored::look(cluster, &args, old, new).await?;
+            let stored = Stored::survey(cluster, &args, old, new).await?;
             breaking += stored.broken();
             stored.write(&mut text, style);
             if let Value::Object(map) = &mut value {
@@ -107,9 +107,9 @@ pub(crate) async fn run(args: CrdSafetyArgs, style: Style) -> Result<Report, Fai
     Ok(Report::new(json!({"crds": crds}), text).positive(breaking == 0))
 }
 
-/// The CRDs of the bundle that an extension of the cluster would be rolled out with, as it would be rendered.
+/// Returns the rendered CRDs of the bundle that an extension of the cluster would install next.
 async fn of_extension(source: &SourceArgs, name: &str) -> Result<BTreeMap<String, Value>, Failure> {
-    let question = Question::of_extension(source, name, false, Selection::default()).await?;
+    let question = ResolutionInput::of_extension(source, name, false, Selection::default()).await?;
     let found =
         resolve(&question.request, &question.inputs).map_err(|error| Failure::No(error.to_string()))?;
     let spec = question.extension.unwrap_or_default().spec;
@@ -133,7 +133,7 @@ struct Stored {
 }
 
 impl Stored {
-    async fn look(
+    async fn survey(
         cluster: &Cluster,
         args: &CrdSafetyArgs,
         old: &Value,
@@ -150,7 +150,7 @@ impl Stored {
             let target = Arc::new(target);
             let version = target.version.clone();
             progress(&format!(
-                "looking at the {}.{} in version {version}",
+                "checking {}.{} in version {version}",
                 plan.plural, plan.group
             ));
             let mut found = survey(
@@ -179,7 +179,7 @@ impl Stored {
 
     fn write(&self, text: &mut String, style: Style) {
         if self.versions.is_empty() && self.notes.is_empty() {
-            let _ = writeln!(text, "  stored objects: no schema changes for them");
+            let _ = writeln!(text, "  stored objects: their schemas do not change");
         }
         for (version, found) in &self.versions {
             let at_least = if found.stopped { "at least " } else { "" };
@@ -203,7 +203,7 @@ impl Stored {
             }
             let unnamed = found.broken.saturating_sub(found.named.len() as u64);
             if unnamed > 0 {
-                let _ = writeln!(text, "    and {unnamed} more; --named COUNT names more");
+                let _ = writeln!(text, "    and {unnamed} more; --named COUNT shows more");
             }
             for unknown in &found.unknown {
                 let head = style.paint(Paint::Warn, "not checked:");

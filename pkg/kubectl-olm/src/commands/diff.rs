@@ -1,4 +1,4 @@
-//! `diff`: what a catalog update brings, and for which installed versions.
+//! `diff`: changes of a catalog update, and the installed versions that they affect.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ use crate::source::Catalog;
 use crate::style::{Paint, Style};
 use crate::table::{Table, clean, list};
 
-/// Most versions that a line names on a terminal.
+/// Maximum number of versions in a line on a terminal.
 const NAMED: usize = 6;
 
 #[derive(Serialize)]
@@ -53,7 +53,7 @@ struct Update {
     after: String,
 }
 
-/// Compares two catalogs. Always positive: that they differ is no failure.
+/// Compares two catalogs. The result is always positive.
 pub(crate) async fn run(args: DiffArgs, style: Style) -> Result<Report, Failure> {
     let old = Catalog::from_word(&args.old, &args.access)
         .await?
@@ -139,7 +139,7 @@ fn by_version(content: &PackageContent, a: &str, b: &str) -> std::cmp::Ordering 
     }
 }
 
-/// Channels that came, went, or have other heads. Entries alone make heads: a bundle that is missing moves none.
+/// Returns channels that were added or removed, or whose heads changed. Heads depend on entries only, not on bundles.
 fn channel_changes(old: &PackageContent, new: &PackageContent) -> Vec<ChannelChange> {
     let heads = |content: &PackageContent| -> BTreeMap<String, BTreeSet<String>> {
         let channels = content.channels.iter();

@@ -117,7 +117,8 @@ fn all(extensions: &[ClusterExtension], style: Style) -> Report {
     Report::new(json!({ "extensions": rows }), text).positive(all_ready)
 }
 
-/// Shows one extension in full; positive if it is ready. With `--watch` it waits until the extension is ready or stalled.
+/// Shows one extension in full; positive if it is ready. With `--watch` it waits until the extension is ready or
+/// stalled.
 pub(crate) async fn status(args: StatusArgs, style: Style) -> Result<Report, Failure> {
     let name = &args.extension.name;
     let (cluster, mut extension) = read(&args.extension.access, name).await?;
@@ -281,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_whole_where_no_terminal_reads_them() {
+    fn messages_are_complete_without_a_terminal() {
         let event: Event = serde_json::from_value(
             json!({"metadata": {"name": "e"}, "reason": "Retrying", "note": message()}),
         )

@@ -7,7 +7,7 @@ use olm_resolve::{CatalogInput, Installed, Request, resolve};
 
 use super::common::package;
 use crate::classic;
-use crate::cli::{Drawing, Format, GraphArgs, Semantics};
+use crate::cli::{Format, GraphArgs, GraphFormat, Semantics};
 use crate::failure::Failure;
 use crate::graph::{Graph, Start, build, dot, mermaid, svg, text};
 use crate::installed::{found, read};
@@ -16,9 +16,9 @@ use crate::style::Style;
 
 /// Draws the graph of the package in one catalog.
 pub(crate) async fn run(args: GraphArgs, output: Format, style: Style) -> Result<Report, Failure> {
-    if output != Format::Table && args.format != Drawing::Text {
+    if output != Format::Table && args.format != GraphFormat::Text {
         return Err(Failure::Usage(
-            "-o json and -o yaml give the graph as data: leave out --format".to_owned(),
+            "-o json and -o yaml print the graph as data: omit --format".to_owned(),
         ));
     }
     let inputs = package(&args.source, &args.package).await?;
@@ -46,10 +46,10 @@ pub(crate) async fn run(args: GraphArgs, output: Format, style: Style) -> Result
         }
     }
     let drawn = match args.format {
-        Drawing::Text => text(&graph, style),
-        Drawing::Mermaid => mermaid(&graph),
-        Drawing::Dot => dot(&graph),
-        Drawing::Svg => svg(&graph),
+        GraphFormat::Text => text(&graph, style),
+        GraphFormat::Mermaid => mermaid(&graph),
+        GraphFormat::Dot => dot(&graph),
+        GraphFormat::Svg => svg(&graph),
     };
     Ok(Report::new(serde_json::json!(graph), drawn))
 }

@@ -1,4 +1,4 @@
-//! `range`: which versions a range admits, and why not the others.
+//! `range`: versions that a range admits, and the reasons against the others.
 
 use olm_version::{SkipRange, Version, VersionRange, VersionRelease, parse_version};
 use serde::Serialize;
@@ -12,16 +12,16 @@ use crate::table::Table;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Verdict<'a> {
+struct VersionMatch<'a> {
     version: &'a str,
     matches: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }
 
-/// Tests every version; positive when all are admitted.
+/// Tests every version; positive if the range admits all.
 pub(crate) fn run(args: &RangeArgs, style: Style) -> Result<Report, Failure> {
-    let verdicts: Vec<Verdict<'_>> = if args.skip_range {
+    let verdicts: Vec<VersionMatch<'_>> = if args.skip_range {
         let range: SkipRange = args
             .range
             .parse()
@@ -58,37 +58,36 @@ pub(crate) fn run(args: &RangeArgs, style: Style) -> Result<Report, Failure> {
     Ok(Report::new(value, table.text(style, "")).positive(positive))
 }
 
-fn by_skip_range<'a>(range: &SkipRange, text: &'a str) -> Verdict<'a> {
+fn by_skip_range<'a>(range: &SkipRange, text: &'a str) -> VersionMatch<'a> {
     let reason = match parse_version(text) {
-        Err(error) => Some(format!("no semantic version: {error}")),
+        Err(error) => Some(format!("not a semantic version: {error}")),
         Ok(version) if range.matches(&version) => None,
         Ok(_) => Some("outside of the range".to_owned()),
     };
-    Verdict {
+    VersionMatch {
         version: text,
         matches: reason.is_none(),
         reason,
     }
 }
 
-fn by_range<'a>(range: &VersionRange, text: &'a str) -> Verdict<'a> {
+fn by_range<'a>(range: &VersionRange, text: &'a str) -> VersionMatch<'a> {
     let reason = match VersionRelease::parse_legacy(text) {
-        Err(error) => Some(format!("no semantic version: {error}")),
+        Err(error) => Some(format!("not a semantic version: {error}")),
         Ok(version) if range.matches(&version) => None,
         Ok(version) => Some(why_not(range, &version)),
     };
-    Verdict {
+    VersionMatch {
         version: text,
         matches: reason.is_none(),
         reason,
     }
 }
 
-/// The parts of the range that do not admit the version. Each part is tested by itself, so that what is said
-/// of it is what the range's own reader says.
+/// Returns the parts of the range that exclude the version. Each part is parsed and tested separately.
 fn why_not(range: &VersionRange, version: &VersionRelease) -> String {
     if !version.version.pre.is_empty() && range.matches(&without_pre(version)) {
-        return "a pre-release is only in a range that names one, such as >=1.0.0-0".to_owned();
+        return "a range contains pre-releases only if it names one, such as >=1.0.0-0".to_owned();
     }
     let refuses = |part: &&str| {
         part.parse::<VersionRange>()
@@ -109,7 +108,7 @@ fn why_not(range: &VersionRange, version: &VersionRelease) -> String {
     }
 }
 
-/// The version without what makes it a pre-release.
+/// Returns the version without its pre-release.
 fn without_pre(version: &VersionRelease) -> VersionRelease {
     let version = &version.version;
     VersionRelease {

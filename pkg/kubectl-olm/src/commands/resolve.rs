@@ -1,4 +1,4 @@
-//! `resolve`: the bundle that would be installed; with `--semantics classic`, OLM Classic's beside it.
+//! `resolve`: the bundle that would be installed; with `--semantics classic`, also OLM Classic's choice.
 
 use serde_json::{Value, json};
 
@@ -8,34 +8,34 @@ use crate::cli::{Policy, ResolveArgs, Semantics};
 use crate::failure::Failure;
 use crate::installed::found;
 use crate::report::Report;
+use crate::resolve_report::{ResolveReport, request};
 use crate::style::{Paint, Style};
 use crate::table::Table;
-use crate::wish::{Asked, request};
 
-/// Resolves; positive when there is a bundle by the semantics that were asked for.
+/// Resolves; positive if there is a bundle by the requested semantics.
 pub(crate) async fn run(args: ResolveArgs, style: Style) -> Result<Report, Failure> {
     if args.semantics == Semantics::Classic {
         suits_classic(&args)?;
     }
     let inputs = package(&args.source, &args.package).await?;
-    let request = request(&args.package, &args.wish, &inputs)?;
-    let mut asked = Asked::new(request, &inputs, None);
-    asked.look_for_needs(&args.source, None).await?;
-    let mut value = asked.value();
+    let request = request(&args.package, &args.request_args, &inputs)?;
+    let mut report = ResolveReport::new(request, &inputs, None);
+    report.check_dependencies(&args.source, None).await?;
+    let mut value = report.value();
     if args.semantics == Semantics::V1 {
-        let text = format!("{}{}", asked.text(style), asked.suggestion_text(None, style));
-        let positive = asked.is_positive();
+        let text = format!("{}{}", report.text(style), report.suggestion_text(None, style));
+        let positive = report.is_positive();
         return Ok(Report::new(value, text).positive(positive));
     }
     let mut catalogs = found(&inputs);
     let (Some((catalog, content)), None) = (catalogs.next(), catalogs.next()) else {
         return Err(Failure::Usage(
-            "OLM Classic asks one catalog: name it with --catalog".to_owned(),
+            "OLM Classic uses one catalog: name it with --catalog".to_owned(),
         ));
     };
-    let wanted = args.wish.channels.first().map(String::as_str);
+    let wanted = args.request_args.channels.first().map(String::as_str);
     let channel = classic::channel(content, wanted).map_err(Failure::No)?;
-    let installed = asked.request.installed.as_ref();
+    let installed = report.request.installed.as_ref();
     let choice = classic::choose(
         channel,
         installed.map(|it| (it.name.as_str(), it.version.as_str())),
@@ -44,7 +44,7 @@ pub(crate) async fn run(args: ResolveArgs, style: Style) -> Result<Report, Failu
         .bundle
         .as_deref()
         .map(|bundle| version_text(content, bundle));
-    let same = same_choice(&asked, &choice);
+    let same = same_choice(&report, &choice);
     if let Value::Object(map) = &mut value {
         map.insert("classic".to_owned(), json!(choice));
         map.insert("classicVersion".to_owned(), json!(version));
@@ -65,14 +65,14 @@ pub(crate) async fn run(args: ResolveArgs, style: Style) -> Result<Report, Failu
             &format!("{channel_name}: {}", choice.reason),
         ],
     );
-    match &asked.answer {
+    match &report.result {
         Ok(ours) => table.row(
             Paint::Plain,
             [
                 "v1",
                 &ours.version.to_string(),
                 &ours.bundle,
-                v1_reason(&asked, ours.bundle.as_str()),
+                v1_reason(&report, ours.bundle.as_str()),
             ],
         ),
         Err(error) => table.row(Paint::Bad, ["v1", "none", "", &error.to_string()]),
@@ -81,7 +81,7 @@ pub(crate) async fn run(args: ResolveArgs, style: Style) -> Result<Report, Failu
         "{}\n{}",
         table.text(style, ""),
         if same {
-            "Both choose the same.\n".to_owned()
+            "Both choose the same bundle.\n".to_owned()
         } else {
             format!("They differ in catalog {catalog}.\n")
         }
@@ -91,11 +91,11 @@ pub(crate) async fn run(args: ResolveArgs, style: Style) -> Result<Report, Failu
 }
 
 fn suits_classic(args: &ResolveArgs) -> Result<(), Failure> {
-    let wrong = if args.wish.range.is_some() {
-        "OLM Classic knows no range of versions: leave out --range"
-    } else if args.wish.policy == Policy::SelfCertified {
-        "OLM Classic always follows the catalog: leave out --policy SelfCertified"
-    } else if args.wish.channels.len() > 1 {
+    let wrong = if args.request_args.range.is_some() {
+        "OLM Classic has no version ranges: omit --range"
+    } else if args.request_args.policy == Policy::SelfCertified {
+        "OLM Classic always follows the catalog: omit --policy SelfCertified"
+    } else if args.request_args.channels.len() > 1 {
         "OLM Classic follows one channel: give --channel once"
     } else {
         return Ok(());
@@ -104,14 +104,14 @@ fn suits_classic(args: &ResolveArgs) -> Result<(), Failure> {
 }
 
 /// Returns true if both choose the same bundle. If Classic has no successor, it stays, which counts as the same.
-fn same_choice(asked: &Asked, choice: &Choice) -> bool {
-    let installed = asked.request.installed.as_ref().map(|it| it.name.as_str());
-    let ours = asked.answer.as_ref().ok().map(|found| found.bundle.as_str());
+fn same_choice(report: &ResolveReport, choice: &Choice) -> bool {
+    let installed = report.request.installed.as_ref().map(|it| it.name.as_str());
+    let ours = report.result.as_ref().ok().map(|found| found.bundle.as_str());
     choice.bundle.as_deref().or(installed) == ours.or(installed)
 }
 
-fn v1_reason(asked: &Asked, bundle: &str) -> &'static str {
-    match &asked.request.installed {
+fn v1_reason(report: &ResolveReport, bundle: &str) -> &'static str {
+    match &report.request.installed {
         None => "the highest version",
         Some(installed) if installed.name == bundle => "it stays: no edge leads to a higher version",
         Some(_) => "the highest version that an edge leads to",

@@ -1,4 +1,4 @@
-//! `search`: packages by words, the best fit first.
+//! `search`: packages by words, best match first.
 
 use serde::Serialize;
 
@@ -6,11 +6,11 @@ use crate::cli::SearchArgs;
 use crate::failure::Failure;
 use crate::relevance::{Rank, rank};
 use crate::report::Report;
-use crate::source::{Listed, Sources};
+use crate::source::{PackageListing, Sources};
 use crate::style::{Paint, Style};
 use crate::table::{Table, summary};
 
-/// Most characters of a description on a terminal: `show` has more of it.
+/// Maximum length of a description on a terminal; `show` prints more.
 const DESCRIPTION: usize = 72;
 
 #[derive(Serialize)]
@@ -18,12 +18,12 @@ const DESCRIPTION: usize = 72;
 struct Hit<'a> {
     catalog: &'a str,
     #[serde(flatten)]
-    package: Listed,
+    package: PackageListing,
     #[serde(skip)]
     rank: Rank,
 }
 
-/// The packages of all catalogs that have every word in their name, keywords, provider or description.
+/// Lists the packages that have every word in their name, keywords, provider or description.
 pub(crate) async fn run(args: SearchArgs, style: Style) -> Result<Report, Failure> {
     let sources = Sources::open(&args.source).await?;
     let words: Vec<String> = args.words.iter().map(|word| word.to_lowercase()).collect();

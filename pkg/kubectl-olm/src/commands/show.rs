@@ -1,4 +1,4 @@
-//! `show`: what a package is.
+//! `show`: summary of a package.
 
 use std::fmt::Write as _;
 
@@ -17,7 +17,7 @@ use crate::table::{Table, clean, list, summary};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Shown<'a> {
+struct PackageSummary<'a> {
     catalog: &'a str,
     description: &'a str,
     default_channel: &'a str,
@@ -26,12 +26,12 @@ struct Shown<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     deprecated: Option<String>,
     deprecated_bundles: usize,
-    channels: Vec<ShownChannel<'a>>,
+    channels: Vec<ChannelSummary<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct ShownChannel<'a> {
+struct ChannelSummary<'a> {
     name: &'a str,
     default: bool,
     heads: Vec<&'a str>,
@@ -41,7 +41,7 @@ struct ShownChannel<'a> {
     deprecated: Option<String>,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> PackageSummary<'a> {
     fn new(catalog: &'a str, content: &'a PackageContent) -> Self {
         let package = content.package.as_ref();
         let default_channel = package.map_or("", |package| package.default_channel.as_str());
@@ -68,7 +68,7 @@ impl<'a> Shown<'a> {
                 .iter()
                 .map(|channel| {
                     let heads = heads(channel);
-                    ShownChannel {
+                    ChannelSummary {
                         name: &channel.name,
                         default: channel.name == default_channel,
                         head_versions: heads.iter().map(|head| version_text(content, head)).collect(),
@@ -140,11 +140,11 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// The package as each catalog has it.
+/// Shows the package in each catalog.
 pub(crate) async fn run(args: PackageArgs, style: Style) -> Result<Report, Failure> {
     let inputs = package(&args.source, &args.package).await?;
-    let shown: Vec<Shown<'_>> = found(&inputs)
-        .map(|(catalog, content)| Shown::new(catalog, content))
+    let shown: Vec<PackageSummary<'_>> = found(&inputs)
+        .map(|(catalog, content)| PackageSummary::new(catalog, content))
         .collect();
     let mut text = format!("Package {}\n", style.paint(Paint::Bold, &clean(&args.package)));
     for catalog in &shown {

@@ -17,9 +17,9 @@ use crate::source::SourceError;
 use crate::style::{Paint, Style};
 use crate::table::clean;
 
-/// A finding as it is shown: of a rule, or that a file is no catalog at all.
+/// Row of the output: a finding of a rule, or an unreadable file.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-struct Shown {
+struct FindingRow {
     file: String,
     line: u64,
     severity: &'static str,
@@ -29,7 +29,7 @@ struct Shown {
     hint: String,
 }
 
-/// Validates every file that catalogd would read; positive when there is no error.
+/// Validates every file that catalogd would read; positive if there is no error.
 pub(crate) fn run(args: &ValidateArgs, style: Style) -> Result<Report, Failure> {
     if !args.dir.is_dir() {
         return Err(SourceError::NotADirectory {
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &ValidateArgs, style: Style) -> Result<Report, Failure> 
         counted(notes, "note")
     );
     text.push_str(if notes > 0 && !args.notes {
-        "; --notes shows those\n"
+        "; --notes shows them\n"
     } else {
         "\n"
     });
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &ValidateArgs, style: Style) -> Result<Report, Failure> 
     Ok(Report::new(value, text).positive(positive))
 }
 
-fn findings(root: &Path) -> Result<Vec<Shown>, SourceError> {
+fn findings(root: &Path) -> Result<Vec<FindingRow>, SourceError> {
     let files = walk(root, &WalkLimits::default()).map_err(|source| SourceError::Walk {
         path: root.to_owned(),
         source: Box::new(source),
@@ -100,7 +100,7 @@ fn findings(root: &Path) -> Result<Vec<Shown>, SourceError> {
                         meta: &meta,
                     });
                 }
-                Err(error) => shown.push(Shown {
+                Err(error) => shown.push(FindingRow {
                     file: name.clone(),
                     line,
                     severity: Severity::Error.as_str(),
@@ -108,32 +108,32 @@ fn findings(root: &Path) -> Result<Vec<Shown>, SourceError> {
                     package: String::new(),
                     message: olm_text::chain(&error),
                     hint:
-                        "Write JSON objects or YAML documents, or leave the file out with .indexignore; what \
-                           follows in the file was not looked at."
+                        "Write JSON objects or YAML documents, or exclude the file with .indexignore. The rest of \
+                           the file was not checked."
                             .to_owned(),
                 }),
             }
         }
     }
     if metas == 0 && shown.is_empty() {
-        shown.push(Shown::nothing(root));
+        shown.push(FindingRow::empty(root));
     }
-    shown.extend(validator.finish().into_iter().map(Shown::of));
+    shown.extend(validator.finish().into_iter().map(FindingRow::of));
     shown.sort();
     Ok(shown)
 }
 
-impl Shown {
-    /// Error: the directory holds no catalog.
-    fn nothing(root: &Path) -> Self {
+impl FindingRow {
+    /// Returns the error about a directory without a catalog.
+    fn empty(root: &Path) -> Self {
         Self {
             file: root.display().to_string(),
             line: 1,
             severity: Severity::Error.as_str(),
             rule: "empty",
             package: String::new(),
-            message: "the directory has no object of a catalog".to_owned(),
-            hint: "Give the directory with the catalog's JSON or YAML files; files that .indexignore names do not count."
+            message: "the directory contains no catalog objects".to_owned(),
+            hint: "Give the directory with the catalog's JSON or YAML files; files that .indexignore excludes are ignored."
                 .to_owned(),
         }
     }
@@ -150,7 +150,7 @@ impl Shown {
         }
     }
 
-    /// Writes a finding in the order that compilers use: place, message, next step.
+    /// Writes a finding in the order of compilers: place, message, next step.
     fn write(&self, text: &mut String, style: Style) {
         let paint = match self.severity {
             "error" => Paint::Bad,

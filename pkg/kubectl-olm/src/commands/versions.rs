@@ -40,7 +40,7 @@ impl Row<'_> {
     }
 }
 
-/// The versions of a package in all catalogs.
+/// Lists the versions of a package in all catalogs.
 pub(crate) async fn run(args: PackageArgs, style: Style) -> Result<Report, Failure> {
     let inputs = package(&args.source, &args.package).await?;
     let mut rows: Vec<Row<'_>> = found(&inputs)
@@ -86,7 +86,7 @@ pub(crate) async fn run(args: PackageArgs, style: Style) -> Result<Report, Failu
     let text = if positive {
         table.text(style, "")
     } else {
-        "No version.\n".to_owned()
+        "No versions.\n".to_owned()
     };
     let value = serde_json::json!({"package": args.package, "versions": rows});
     Ok(Report::new(value, text).positive(positive))

@@ -1,4 +1,4 @@
-//! `why`: what ruled the other bundles out, and what to change.
+//! `why`: rules that excluded the other bundles, and the changes that would help.
 
 use std::fmt::Write as _;
 
@@ -10,37 +10,37 @@ use crate::cli::WhyArgs;
 use crate::failure::Failure;
 use crate::installed::{found, matching};
 use crate::phrase;
-use crate::question::Question;
 use crate::report::Report;
+use crate::resolution_input::ResolutionInput;
+use crate::resolve_report::{ResolveReport, request};
 use crate::style::{Paint, Style};
 use crate::table::{Table, clean};
-use crate::wish::{Asked, request};
 
-/// Most bundles of a catalog that the table names for their rank alone, unless all are asked for.
+/// Maximum number of bundles of a catalog that the table shows by rank alone, without `--all`.
 const BEST: usize = 8;
-/// Most that it names because they can be reached at once.
+/// Maximum number of directly reachable bundles that it shows.
 const REACHABLE: usize = 8;
 
-/// Explains; positive when there is a bundle, and it is the one hoped for.
+/// Explains the resolution; positive if it chooses the wanted bundle, or any bundle if none is wanted.
 pub(crate) async fn run(args: WhyArgs, style: Style) -> Result<Report, Failure> {
-    let Question {
+    let ResolutionInput {
         request,
         inputs,
-        reported,
-        passed_over,
+        conditions,
+        not_selected,
         ..
-    } = question(&args).await?;
+    } = input(&args).await?;
     let want = args.want.as_deref();
     let wanted = want.map(|want| matching(want, found(&inputs).map(|(_, content)| content)));
-    let mut asked = Asked::new(request, &inputs, want);
-    asked
-        .look_for_needs(&args.source, args.extension.as_deref())
+    let mut report = ResolveReport::new(request, &inputs, want);
+    report
+        .check_dependencies(&args.source, args.extension.as_deref())
         .await?;
-    let explanation = match &asked.answer {
+    let explanation = match &report.result {
         Ok(resolution) => &resolution.explanation,
         Err(error) => &*error.explanation,
     };
-    let mut value = asked.value();
+    let mut value = report.value();
     if let Value::Object(map) = &mut value {
         map.insert("explanation".to_owned(), json!(explanation));
         if args.extension.is_some() {
@@ -48,8 +48,8 @@ pub(crate) async fn run(args: WhyArgs, style: Style) -> Result<Report, Failure> 
                 "extension".to_owned(),
                 json!({
                     "name": args.extension,
-                    "conditions": reported,
-                    "catalogsNotSelected": passed_over,
+                    "conditions": conditions,
+                    "catalogsNotSelected": not_selected,
                 }),
             );
         }
@@ -66,8 +66,8 @@ pub(crate) async fn run(args: WhyArgs, style: Style) -> Result<Report, Failure> 
     if let Some(name) = &args.extension {
         let _ = writeln!(text, "{:<11}{}", "Extension", clean(name));
     }
-    text.push_str(&asked.text(style));
-    for condition in &reported {
+    text.push_str(&report.text(style));
+    for condition in &conditions {
         let field = |key: &str| condition.get(key).and_then(Value::as_str).unwrap_or_default();
         let line = format!("{}={} {}", field("type"), field("status"), field("reason"));
         let _ = writeln!(text, "{:<11}{}", "Reported", clean(&line));
@@ -79,11 +79,11 @@ pub(crate) async fn run(args: WhyArgs, style: Style) -> Result<Report, Failure> 
         is_wanted,
         style,
     );
-    if !passed_over.is_empty() {
+    if !not_selected.is_empty() {
         let _ = writeln!(
             text,
             "\nNot selected: catalogs {}",
-            clean(&passed_over.join(", "))
+            clean(&not_selected.join(", "))
         );
     }
     for note in &explanation.notes {
@@ -93,16 +93,16 @@ pub(crate) async fn run(args: WhyArgs, style: Style) -> Result<Report, Failure> 
             style.paint(Paint::Warn, &format!("{}.", clean(&note.to_string())))
         );
     }
-    let hint = asked.suggestion_text(want, style);
+    let hint = report.suggestion_text(want, style);
     if !hint.is_empty() {
         let _ = write!(text, "\n{hint}");
     }
-    let chosen = asked
-        .answer
+    let chosen = report
+        .result
         .as_ref()
         .ok()
         .map(|resolution| resolution.bundle.as_str());
-    let positive = asked.is_positive()
+    let positive = report.is_positive()
         && chosen.is_some_and(|chosen| {
             wanted
                 .as_ref()
@@ -111,30 +111,32 @@ pub(crate) async fn run(args: WhyArgs, style: Style) -> Result<Report, Failure> 
     Ok(Report::new(value, text).positive(positive))
 }
 
-/// Builds the question from an extension of the cluster, or from the command line.
-async fn question(args: &WhyArgs) -> Result<Question, Failure> {
+/// Reads the input from an extension of the cluster, or from the command line.
+async fn input(args: &WhyArgs) -> Result<ResolutionInput, Failure> {
     match (&args.extension, &args.package) {
         (Some(name), _) => {
-            Question::of_extension(
+            ResolutionInput::of_extension(
                 &args.source,
                 name,
-                args.wish.release_support,
-                args.wish.selection(),
+                args.request_args.release_support,
+                args.request_args.selection(),
             )
             .await
         }
         (None, Some(name)) => {
             let inputs = package(&args.source, name).await?;
-            let request = request(name, &args.wish, &inputs)?;
-            Ok(Question {
+            let request = request(name, &args.request_args, &inputs)?;
+            Ok(ResolutionInput {
                 request,
                 inputs,
-                reported: Vec::new(),
-                passed_over: Vec::new(),
+                conditions: Vec::new(),
+                not_selected: Vec::new(),
                 extension: None,
             })
         }
-        (None, None) => Err(Failure::Usage("name an extension, or --package".to_owned())),
+        (None, None) => Err(Failure::Usage(
+            "give the name of an extension, or --package".to_owned(),
+        )),
     }
 }
 
@@ -177,14 +179,14 @@ fn write_catalogs(
             let version = candidate.version.as_deref().unwrap_or("unreadable");
             table.row(
                 paint,
-                [version, &candidate.bundle, verdict, &phrase::way(candidate)],
+                [version, &candidate.bundle, verdict, &phrase::path(candidate)],
             );
         }
         if !table.is_empty() {
             text.push_str(&table.text(style, "  "));
         }
         if left_out > 0 {
-            let _ = writeln!(text, "  and {left_out} more; --all names them");
+            let _ = writeln!(text, "  and {left_out} more; --all shows them");
         }
     }
 }

@@ -7,11 +7,11 @@ use olm_fbc::{Channel, PackageContent, schema};
 use olm_resolve::Explanation;
 use olm_version::{SkipRange, VersionRelease};
 
-use super::model::{Graph, Lane, Node, Start, Stop};
+use super::model::{ChannelEntry, Graph, GraphChannel, Node, Start};
 use crate::classic::heads;
 use crate::commands::common::deprecation;
 
-/// The graph of a package, of the channels named or of all.
+/// Builds the graph of a package with the channels `only`, or with all if `only` is empty.
 pub(crate) fn build(catalog: &str, content: &PackageContent, only: &[String]) -> Graph {
     let shown = |channel: &&Channel| only.is_empty() || only.contains(&channel.name);
     let channels: Vec<&Channel> = content.channels.iter().filter(shown).collect();
@@ -45,13 +45,13 @@ pub(crate) fn build(catalog: &str, content: &PackageContent, only: &[String]) ->
         .package
         .as_ref()
         .map(|package| package.default_channel.as_str());
-    let mut lanes: Vec<Lane> = channels
+    let mut lanes: Vec<GraphChannel> = channels
         .into_iter()
-        .map(|channel| Lane {
+        .map(|channel| GraphChannel {
             name: channel.name.clone(),
             default: default == Some(&channel.name),
             deprecated: deprecation(content, schema::CHANNEL, &channel.name),
-            entries: stops(channel, &positions, &sorted),
+            entries: entries(channel, &positions, &sorted),
         })
         .collect();
     lanes.sort_by_key(|lane| {
@@ -79,7 +79,7 @@ pub(crate) fn build(catalog: &str, content: &PackageContent, only: &[String]) ->
 }
 
 impl Graph {
-    /// Shows what can be reached from `start`, as the resolver found it.
+    /// Marks the bundles that the resolver can reach from `start`.
     pub(crate) fn explain(&mut self, start: Start, explanation: &Explanation) {
         let catalog = explanation
             .catalogs
@@ -99,7 +99,7 @@ impl Graph {
         self.start = Some(start);
     }
 
-    /// Shows one way that leads on from `start`, step by step.
+    /// Marks the bundles of one path from `start`.
     pub(crate) fn follow(&mut self, start: Start, path: &[String]) {
         for node in &mut self.bundles {
             let step = path.iter().position(|name| *name == node.name);
@@ -114,18 +114,18 @@ impl Graph {
     }
 }
 
-fn stops(
+fn entries(
     channel: &Channel,
     positions: &BTreeMap<&str, usize>,
     sorted: &[(&str, Option<VersionRelease>)],
-) -> Vec<Stop> {
+) -> Vec<ChannelEntry> {
     let heads = heads(channel);
     let here: BTreeSet<usize> = channel
         .entries
         .iter()
         .filter_map(|entry| positions.get(entry.name.as_str()).copied())
         .collect();
-    let mut stops: Vec<Stop> = channel
+    let mut stops: Vec<ChannelEntry> = channel
         .entries
         .iter()
         .filter_map(|entry| {
@@ -141,7 +141,7 @@ fn stops(
             skips.dedup();
             let outside = std::iter::once(&entry.replaces).chain(&entry.skips);
             let outside = outside.filter(|name| !name.is_empty() && inside(name).is_none());
-            Some(Stop {
+            Some(ChannelEntry {
                 bundle,
                 head: heads.contains(&entry.name.as_str()),
                 replaces: inside(&entry.replaces).filter(|replaced| *replaced != bundle),
@@ -157,7 +157,7 @@ fn stops(
     stops
 }
 
-/// Bundles of other channels count as well: a `skipRange` knows nothing of channels.
+/// Returns the bundles in a `skipRange`, also those of other channels.
 fn in_range(text: &str, itself: usize, sorted: &[(&str, Option<VersionRelease>)]) -> Vec<usize> {
     let range = Some(text).filter(|text| !text.is_empty());
     let Some(Ok(range)) = range.map(str::parse::<SkipRange>) else {
@@ -182,7 +182,7 @@ fn by_version(a: Option<&VersionRelease>, b: Option<&VersionRelease>) -> Orderin
     }
 }
 
-/// The version in a bundle's name, as in `name.v1.2.3`: a bundle that is not there has no other.
+/// Returns the version in a bundle's name, such as `name.v1.2.3`, for bundles that the catalog lacks.
 fn version_in(name: &str) -> Option<VersionRelease> {
     let parts = name.match_indices(['.', '-']).map(|(at, _)| at);
     let mut texts = parts.filter_map(|at| name.get(at + 1..));

@@ -1,10 +1,10 @@
-//! A graph in Graphviz's language.
+//! Graph in Graphviz's language.
 
 use std::fmt::Write as _;
 
-use super::model::{Graph, Jump, Node, Standing};
+use super::model::{CrossEdge, Graph, Node, Relation};
 
-/// The graph as DOT; one cluster a channel.
+/// Returns the graph as DOT; one cluster a channel.
 pub(crate) fn dot(graph: &Graph) -> String {
     let mut text = format!(
         "digraph \"{}\" {{\n  rankdir=LR;\n  node [shape=box, style=\"rounded,filled\", fillcolor=white, fontname=\"sans-serif\"];\n",
@@ -44,7 +44,7 @@ pub(crate) fn dot(graph: &Graph) -> String {
         }
         text.push_str("  }\n");
     }
-    for Jump { from, to, how } in graph.jumps() {
+    for CrossEdge { from, to, how } in graph.cross_edges() {
         let ((lane, from), (to_lane, to)) = (from, to);
         let _ = writeln!(
             text,
@@ -56,14 +56,14 @@ pub(crate) fn dot(graph: &Graph) -> String {
 }
 
 fn look(graph: &Graph, node: &Node) -> String {
-    let standing = graph.standing(node);
+    let standing = graph.relation(node);
     let fill = match standing {
-        Standing::Free => "",
-        Standing::Start => ", fillcolor=lightblue",
-        Standing::Next => ", fillcolor=palegreen3",
-        Standing::Reachable => ", fillcolor=honeydew",
-        Standing::Unreachable if node.deprecated.is_some() => ", fillcolor=gray95",
-        Standing::Unreachable => ", fillcolor=gray95, fontcolor=gray50",
+        Relation::Free => "",
+        Relation::Start => ", fillcolor=lightblue",
+        Relation::Next => ", fillcolor=palegreen3",
+        Relation::Reachable => ", fillcolor=honeydew",
+        Relation::Unreachable if node.deprecated.is_some() => ", fillcolor=gray95",
+        Relation::Unreachable => ", fillcolor=gray95, fontcolor=gray50",
     };
     let edge = match (node.present, &node.deprecated) {
         (false, _) => ", color=gray50, fontcolor=gray50, style=\"rounded,dashed\"",
@@ -73,7 +73,7 @@ fn look(graph: &Graph, node: &Node) -> String {
     format!("{fill}{edge}")
 }
 
-/// Text inside double quotes.
+/// Escapes text inside double quotes.
 fn escape(text: &str) -> String {
     let mut escaped = String::new();
     for c in text.chars() {

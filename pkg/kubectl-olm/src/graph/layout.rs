@@ -4,12 +4,12 @@
 //! channels. Above a channel's line run the `replaces` that pass over other bundles, below the line the `skips` and the
 //! head's `skipRange`, each as a bracket on the first level that has room.
 
-use super::model::{Graph, Lane};
+use super::model::{Graph, GraphChannel};
 
-/// Most levels of brackets below a channel; what is beyond is only in the tips.
+/// Maximum levels of brackets below a channel; further ones are only in tooltips.
 const LEVELS: usize = 10;
 
-/// A picture's measures, in pixels.
+/// Dimensions of a picture, in pixels.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Layout {
     pub(super) width: f64,
@@ -22,7 +22,7 @@ pub(super) struct Layout {
     pub(super) bottom: f64,
     /// Distance between two columns.
     pub(super) pitch: f64,
-    /// Room for labels above, and again below when there are many rows.
+    /// Height of the labels above, and also below if there are many rows.
     pub(super) labels: f64,
     /// True if the column labels are repeated at the bottom.
     pub(super) labels_below: bool,
@@ -38,13 +38,13 @@ pub(super) struct Row {
     pub(super) top: f64,
     /// Height.
     pub(super) height: f64,
-    /// The line on which the bundles stand.
+    /// Position of the line of bundles.
     pub(super) line: f64,
     /// `replaces` over others: from, to, level.
     pub(super) arcs: Vec<(usize, usize, usize)>,
     /// Brackets below.
     pub(super) brackets: Vec<Bracket>,
-    /// Number of brackets that found no room.
+    /// Number of omitted brackets.
     pub(super) left_out: usize,
 }
 
@@ -67,13 +67,13 @@ pub(super) const LEVEL: f64 = 9.0;
 const TITLE: f64 = 64.0;
 const LEGEND: f64 = 54.0;
 const RIGHT: f64 = 70.0;
-/// Width from which on a channel's name is repeated behind its last bundle, since the left edge may be out of sight.
+/// Minimum width for which a channel's name is repeated after its last bundle, since the left edge may be out of sight.
 const WIDE: f64 = 1600.0;
 /// Width of a character of a label.
 const CHARACTER: f64 = 6.4;
 
 impl Layout {
-    /// Lays a graph out.
+    /// Computes the layout of a graph.
     pub(super) fn new(graph: &Graph) -> Self {
         let columns = graph.bundles.len();
         let pitch = match columns {
@@ -83,7 +83,7 @@ impl Layout {
             _ => 25.0,
         };
         let longest = graph.bundles.iter().map(|node| node.label.chars().count()).max();
-        // Labels stand at 60 degrees.
+        // Labels have an angle of 60 degrees.
         let labels = (float(longest.unwrap_or_default()) * CHARACTER * 0.87 + 16.0).min(220.0);
         let names = graph.channels.iter().map(|lane| lane.name.chars().count()).max();
         let left = (float(names.unwrap_or_default()) * 7.6 + 40.0).clamp(170.0, 320.0);
@@ -118,14 +118,14 @@ impl Layout {
         }
     }
 
-    /// The middle of a column.
+    /// Returns the middle of a column.
     pub(super) fn x(&self, column: usize) -> f64 {
         self.left + (float(column) + 0.5) * self.pitch
     }
 }
 
 impl Row {
-    fn new(lane: &Lane, top: f64, start: Option<usize>) -> Self {
+    fn new(lane: &GraphChannel, top: f64, start: Option<usize>) -> Self {
         let mut row = Self {
             top,
             ..Self::default()
@@ -158,7 +158,7 @@ impl Row {
             add(stop.skips.clone(), false);
             let start =
                 start.filter(|start| stop.in_skip_range.contains(start) && !stop.skips.contains(start));
-            // Ranges of older entries only repeat what was once true, unless it is asked for.
+            // Ranges of older entries are shown only for the start.
             if stop.head {
                 add(stop.in_skip_range.clone(), true);
             } else if let Some(start) = start.filter(|start| stop.replaces != Some(*start)) {
@@ -173,7 +173,7 @@ impl Row {
         brackets.sort_by_key(|bracket| (bracket.range && !is_head(bracket), bracket.range, bracket.width()));
         for mut bracket in brackets {
             let (low, high) = bracket.span();
-            // Brackets do not even touch: their ends have marks.
+            // Brackets do not touch: their ends have marks.
             bracket.level = below.place(low, high + 1);
             if bracket.level < LEVELS || (bracket.range && is_head(&bracket)) {
                 bracket.level = bracket.level.min(LEVELS);
@@ -212,7 +212,7 @@ impl Bracket {
         high - low
     }
 
-    /// The lowest and the highest column that it touches.
+    /// Returns the lowest and the highest column of the bracket.
     pub(super) fn span(&self) -> (usize, usize) {
         let low = self.from.iter().copied().min().unwrap_or(self.to);
         let high = self.from.iter().copied().max().unwrap_or(self.to);
@@ -220,8 +220,8 @@ impl Bracket {
     }
 }
 
-/// Returns true if a straight line between two bundles would run through a third.
-fn passes_over(lane: &Lane, from: usize, to: usize) -> bool {
+/// Returns true if a straight line between two bundles would cross a third.
+fn passes_over(lane: &GraphChannel, from: usize, to: usize) -> bool {
     let (low, high) = (from.min(to), from.max(to));
     lane.entries
         .iter()
@@ -235,7 +235,7 @@ struct Levels {
 }
 
 impl Levels {
-    /// The first level with room; ends may meet.
+    /// Returns the first free level; ends may meet.
     fn place(&mut self, low: usize, high: usize) -> usize {
         let free = |level: &Vec<(usize, usize)>| level.iter().all(|(a, b)| *b <= low || high <= *a);
         let level = self.taken.iter().position(free).unwrap_or(self.taken.len());
@@ -247,7 +247,7 @@ impl Levels {
     }
 }
 
-/// Counts of a picture are small.
+/// Converts a count, which is small in a picture.
 pub(super) fn float(count: usize) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }

@@ -1,10 +1,10 @@
-//! A graph as a Mermaid flowchart, for READMEs and issues.
+//! Graph as a Mermaid flowchart, for READMEs and issues.
 
 use std::fmt::Write as _;
 
-use super::model::{Graph, Jump, Node, Standing};
+use super::model::{CrossEdge, Graph, Node, Relation};
 
-/// The graph as a flowchart from left to right; one subgraph a channel.
+/// Returns the graph as a flowchart from left to right; one subgraph a channel.
 pub(crate) fn mermaid(graph: &Graph) -> String {
     let mut text = format!(
         "%% upgrade graph of package {}\nflowchart LR\n",
@@ -40,7 +40,7 @@ pub(crate) fn mermaid(graph: &Graph) -> String {
         }
         text.push_str("  end\n");
     }
-    for Jump { from, to, how } in graph.jumps() {
+    for CrossEdge { from, to, how } in graph.cross_edges() {
         let ((lane, from), (to_lane, to)) = (from, to);
         let _ = writeln!(text, "  c{lane}b{from} -. {how} .-> c{to_lane}b{to}");
     }
@@ -57,18 +57,18 @@ pub(crate) fn mermaid(graph: &Graph) -> String {
 }
 
 fn class(graph: &Graph, node: &Node) -> Option<&'static str> {
-    Some(match graph.standing(node) {
-        Standing::Start => "start",
-        Standing::Next => "next",
+    Some(match graph.relation(node) {
+        Relation::Start => "start",
+        Relation::Next => "next",
         _ if !node.present => "missing",
         _ if node.deprecated.is_some() => "deprecated",
-        Standing::Reachable => "reachable",
-        Standing::Unreachable => "unreachable",
-        Standing::Free => return None,
+        Relation::Reachable => "reachable",
+        Relation::Unreachable => "unreachable",
+        Relation::Free => return None,
     })
 }
 
-/// Text inside double quotes; Mermaid knows HTML's entities with `#` for `&`.
+/// Escapes text inside double quotes; Mermaid knows HTML's entities with `#` for `&`.
 fn escape(text: &str) -> String {
     let mut escaped = String::new();
     for c in text.chars() {

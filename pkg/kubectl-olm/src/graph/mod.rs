@@ -1,7 +1,7 @@
 //! The upgrade graph of a package, and four ways to draw it.
 //!
-//! [`Graph`] is plain data made once; every drawing reads only that. All names are foreign: each drawing
-//! escapes them by the rules of its own language.
+//! [`Graph`] is plain data, and the only input of every format. Names are untrusted: each format escapes them by its
+//! own rules.
 
 mod build;
 mod dot;

@@ -19,7 +19,7 @@ pub(crate) struct Graph {
     /// Every bundle, lowest version first; edges name them by position.
     pub(crate) bundles: Vec<Node>,
     /// The channels: the default one first, then by their highest version, highest first.
-    pub(crate) channels: Vec<Lane>,
+    pub(crate) channels: Vec<GraphChannel>,
 }
 
 /// Start of an upgrade.
@@ -30,11 +30,11 @@ pub(crate) struct Start {
     pub(crate) bundle: String,
     /// Its version.
     pub(crate) version: String,
-    /// The bundle that would be chosen; none when nothing could.
+    /// The bundle that would be chosen, if any.
     pub(crate) next: Option<String>,
     /// Product whose rules choose: `v1` or `classic`.
     pub(crate) semantics: &'static str,
-    /// Reason why nothing can be chosen.
+    /// Reason why no bundle can be chosen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) trouble: Option<String>,
 }
@@ -45,17 +45,17 @@ pub(crate) struct Start {
 pub(crate) struct Node {
     /// Its name.
     pub(crate) name: String,
-    /// Its version as it is shown: its name where there is none.
+    /// Its version, or its name if it has none.
     pub(crate) label: String,
     /// True if the catalog has the bundle itself; false if only entries of channels name it.
     pub(crate) present: bool,
     /// Deprecation message of the bundle; may be empty.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) deprecated: Option<String>,
-    /// Least number of upgrades from the start.
+    /// Minimum number of upgrades from the start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) steps: Option<usize>,
-    /// The bundle before it on a shortest way from the start.
+    /// The bundle before it on a shortest path from the start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) via: Option<String>,
 }
@@ -63,7 +63,7 @@ pub(crate) struct Node {
 /// A channel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Lane {
+pub(crate) struct GraphChannel {
     /// Its name.
     pub(crate) name: String,
     /// True for the channel that older clients use by default.
@@ -72,13 +72,13 @@ pub(crate) struct Lane {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) deprecated: Option<String>,
     /// Its bundles, lowest version first.
-    pub(crate) entries: Vec<Stop>,
+    pub(crate) entries: Vec<ChannelEntry>,
 }
 
 /// A bundle in a channel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Stop {
+pub(crate) struct ChannelEntry {
     /// The bundle, as a position in [`Graph::bundles`].
     pub(crate) bundle: usize,
     /// True if no other entry replaces or skips this one.
@@ -92,7 +92,7 @@ pub(crate) struct Stop {
     /// Its `skipRange` as written; may be empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) skip_range: String,
-    /// The bundles, of any channel, that its `skipRange` has, lowest first.
+    /// The bundles of any channel in its `skipRange`, lowest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) in_skip_range: Vec<usize>,
     /// Names of bundles outside of the channel that it replaces or skips.
@@ -102,49 +102,49 @@ pub(crate) struct Stop {
 
 /// An upgrade from the start; ends are positions of a channel and a bundle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Jump {
+pub(crate) struct CrossEdge {
     /// Column and row of the start.
     pub(crate) from: (usize, usize),
     /// Column and row of the target.
     pub(crate) to: (usize, usize),
-    /// Field that makes the edge.
+    /// Field that defines the edge.
     pub(crate) how: &'static str,
 }
 
 /// Relation of a bundle to the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum Relation {
     /// The graph has no start.
     Free,
     /// The bundle is installed.
     Start,
     /// The bundle would be chosen.
     Next,
-    /// Upgrades lead to the bundle.
+    /// The bundle can be reached by upgrades.
     Reachable,
-    /// No upgrades lead to the bundle.
+    /// The bundle cannot be reached.
     Unreachable,
 }
 
 impl Graph {
-    /// A bundle by its position.
+    /// Returns a bundle by its position.
     pub(crate) fn node(&self, position: usize) -> Option<&Node> {
         self.bundles.get(position)
     }
 
-    /// The position of the start.
+    /// Returns the position of the start.
     pub(crate) fn start_position(&self) -> Option<usize> {
         let start = self.start.as_ref()?;
         self.bundles.iter().position(|node| node.name == start.bundle)
     }
 
-    /// The upgrades from the start that no `replaces` or `skips` inside a channel shows: by a `skipRange`, or
-    /// from one channel to another.
-    pub(crate) fn jumps(&self) -> Vec<Jump> {
+    /// Returns the upgrades from the start by a `skipRange` or between channels, which no `replaces` or `skips` inside
+    /// a channel shows.
+    pub(crate) fn cross_edges(&self) -> Vec<CrossEdge> {
         let (Some(start), Some(position)) = (&self.start, self.start_position()) else {
             return Vec::new();
         };
-        let has_start = |lane: &Lane| lane.entries.iter().any(|stop| stop.bundle == position);
+        let has_start = |lane: &GraphChannel| lane.entries.iter().any(|stop| stop.bundle == position);
         let Some(first) = self.channels.iter().position(has_start) else {
             return Vec::new();
         };
@@ -160,7 +160,7 @@ impl Graph {
                 } else {
                     continue;
                 };
-                jumps.push(Jump {
+                jumps.push(CrossEdge {
                     from: (from, position),
                     to: (number, stop.bundle),
                     how,
@@ -171,19 +171,19 @@ impl Graph {
     }
 
     /// Returns the relation of a bundle to the start.
-    pub(crate) fn standing(&self, node: &Node) -> Standing {
+    pub(crate) fn relation(&self, node: &Node) -> Relation {
         match &self.start {
-            None => Standing::Free,
-            Some(start) if start.bundle == node.name => Standing::Start,
-            Some(start) if start.next.as_deref() == Some(&node.name) => Standing::Next,
-            Some(_) if node.steps.is_some() => Standing::Reachable,
-            Some(_) => Standing::Unreachable,
+            None => Relation::Free,
+            Some(start) if start.bundle == node.name => Relation::Start,
+            Some(start) if start.next.as_deref() == Some(&node.name) => Relation::Next,
+            Some(_) if node.steps.is_some() => Relation::Reachable,
+            Some(_) => Relation::Unreachable,
         }
     }
 }
 
-impl Lane {
-    /// The name, and what a reader should know of the channel at once.
+impl GraphChannel {
+    /// Returns the name with the marks `default` and `deprecated`.
     pub(crate) fn title(&self) -> String {
         let default = if self.default { " (default)" } else { "" };
         let deprecated = if self.deprecated.is_some() {
@@ -194,7 +194,7 @@ impl Lane {
         format!("{}{default}{deprecated}", self.name)
     }
 
-    /// The heads' labels.
+    /// Returns the labels of the heads.
     pub(crate) fn heads<'a>(&'a self, graph: &'a Graph) -> Vec<&'a str> {
         let heads = self.entries.iter().filter(|stop| stop.head);
         heads

@@ -1,13 +1,13 @@
-//! A graph as a picture. It needs no fonts, scripts or styles from elsewhere.
+//! Graph as an SVG picture without external fonts, scripts or styles.
 
 use std::fmt::Write as _;
 
 use super::layout::{ARC, Bracket, LEVEL, Layout, RADIUS, Row};
-use super::model::{Graph, Lane, Node, Standing, Stop};
+use super::model::{ChannelEntry, Graph, GraphChannel, Node, Relation};
 use crate::phrase::counted;
 use crate::table::list;
 
-/// The graph as one SVG document.
+/// Returns the graph as one SVG document.
 pub(crate) fn svg(graph: &Graph) -> String {
     let layout = Layout::new(graph);
     let mut out = String::new();
@@ -81,7 +81,7 @@ fn title(out: &mut String, graph: &Graph) {
         let next = match &start.next {
             Some(next) if *next == start.bundle => "stays".to_owned(),
             Some(next) => format!("next {}", label(next)),
-            None => "nothing to move to".to_owned(),
+            None => "no upgrade".to_owned(),
         };
         let _ = write!(line, " · from {}: {next} ({})", start.version, start.semantics);
     }
@@ -96,7 +96,7 @@ fn count(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-fn lane_title(out: &mut String, graph: &Graph, lane: &Lane, row: &Row) {
+fn lane_title(out: &mut String, graph: &Graph, lane: &GraphChannel, row: &Row) {
     let colour = if lane.deprecated.is_some() {
         "#b45309"
     } else {
@@ -148,16 +148,16 @@ fn columns(out: &mut String, graph: &Graph, layout: &Layout) {
             "<line x1=\"{x:.1}\" y1=\"{:.1}\" x2=\"{x:.1}\" y2=\"{:.1}\" stroke=\"#e2e8f0\"/>",
             layout.top, layout.bottom
         );
-        let colour = match graph.standing(node) {
-            Standing::Start => "#1d4ed8",
-            Standing::Next => "#15803d",
+        let colour = match graph.relation(node) {
+            Relation::Start => "#1d4ed8",
+            Relation::Next => "#15803d",
             _ if node.deprecated.is_some() => "#b45309",
-            Standing::Unreachable => "#94a3b8",
+            Relation::Unreachable => "#94a3b8",
             _ if !node.present => "#94a3b8",
             _ => "#334155",
         };
-        let weight = match graph.standing(node) {
-            Standing::Start | Standing::Next => " font-weight=\"700\"",
+        let weight = match graph.relation(node) {
+            Relation::Start | Relation::Next => " font-weight=\"700\"",
             _ => "",
         };
         let mut label = |y: f64, degrees: i32| {
@@ -174,7 +174,7 @@ fn columns(out: &mut String, graph: &Graph, layout: &Layout) {
     }
 }
 
-fn edges(out: &mut String, graph: &Graph, lane: &Lane, row: &Row, layout: &Layout) {
+fn edges(out: &mut String, graph: &Graph, lane: &GraphChannel, row: &Row, layout: &Layout) {
     let arcs = |from: usize, to: usize| row.arcs.iter().find(|arc| (arc.0, arc.1) == (from, to));
     for stop in &lane.entries {
         let Some(from) = stop.replaces else { continue };
@@ -228,10 +228,10 @@ fn edges(out: &mut String, graph: &Graph, lane: &Lane, row: &Row, layout: &Layou
 fn on_the_way(graph: &Graph, from: usize) -> bool {
     graph
         .node(from)
-        .is_none_or(|node| graph.standing(node) != Standing::Unreachable)
+        .is_none_or(|node| graph.relation(node) != Relation::Unreachable)
 }
 
-fn draw_bracket(out: &mut String, bracket: &Bracket, lane: &Lane, row: &Row, layout: &Layout) {
+fn draw_bracket(out: &mut String, bracket: &Bracket, lane: &GraphChannel, row: &Row, layout: &Layout) {
     let (colour, dash) = if bracket.range {
         ("#d97706", "2 3")
     } else {
@@ -264,13 +264,13 @@ fn draw_bracket(out: &mut String, bracket: &Bracket, lane: &Lane, row: &Row, lay
     }
 }
 
-fn bundle(out: &mut String, graph: &Graph, node: &Node, stop: &Stop, x: f64, y: f64) {
-    let (fill, stroke) = match graph.standing(node) {
-        Standing::Free => ("#ffffff", "#334155"),
-        Standing::Start => ("#3b82f6", "#1d4ed8"),
-        Standing::Next => ("#22c55e", "#15803d"),
-        Standing::Reachable => ("#dcfce7", "#15803d"),
-        Standing::Unreachable => ("#f1f5f9", "#cbd5e1"),
+fn bundle(out: &mut String, graph: &Graph, node: &Node, stop: &ChannelEntry, x: f64, y: f64) {
+    let (fill, stroke) = match graph.relation(node) {
+        Relation::Free => ("#ffffff", "#334155"),
+        Relation::Start => ("#3b82f6", "#1d4ed8"),
+        Relation::Next => ("#22c55e", "#15803d"),
+        Relation::Reachable => ("#dcfce7", "#15803d"),
+        Relation::Unreachable => ("#f1f5f9", "#cbd5e1"),
     };
     let (stroke, dash) = match (node.present, &node.deprecated) {
         (false, _) => ("#94a3b8", " stroke-dasharray=\"2 2\""),
@@ -307,7 +307,7 @@ fn bundle(out: &mut String, graph: &Graph, node: &Node, stop: &Stop, x: f64, y: 
     out.push_str("</g>\n");
 }
 
-fn tip(graph: &Graph, node: &Node, stop: &Stop) -> String {
+fn tip(graph: &Graph, node: &Node, stop: &ChannelEntry) -> String {
     let label = |position: &usize| graph.node(*position).map(|node| node.label.clone());
     let mut lines = vec![node.name.clone()];
     if let Some(replaced) = stop.replaces.as_ref().and_then(label) {
@@ -395,7 +395,7 @@ fn legend(out: &mut String, graph: &Graph, layout: &Layout) {
     item("<text x=\"-5\" y=\"4\">★</text>", "default channel");
 }
 
-/// Text of XML; characters that XML does not allow are replaced.
+/// Escapes text for XML; replaces characters that XML does not allow.
 fn escape(text: &str) -> String {
     let mut escaped = String::new();
     for c in text.chars() {

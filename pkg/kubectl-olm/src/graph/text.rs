@@ -1,16 +1,16 @@
-//! A graph as lines of text: channel by channel, from the head down.
+//! Graph as lines of text: by channel, from the head down.
 
 use std::fmt::Write as _;
 
-use super::model::{Graph, Lane, Standing, Stop};
+use super::model::{ChannelEntry, Graph, GraphChannel, Relation};
 use crate::phrase::counted;
 use crate::style::{Paint, Style};
 use crate::table::{Table, clean, list};
 
-/// Most names in one cell.
+/// Maximum number of names in a cell.
 const NAMED: usize = 3;
 
-/// The graph as text.
+/// Returns the graph as text.
 pub(crate) fn text(graph: &Graph, style: Style) -> String {
     let mut text = String::new();
     let title = style.paint(Paint::Bold, &clean(&graph.package));
@@ -24,7 +24,7 @@ pub(crate) fn text(graph: &Graph, style: Style) -> String {
             (Some(next), _) if *next == start.bundle => "stays".to_owned(),
             (Some(next), _) => format!("next {next}"),
             (None, Some(trouble)) => trouble.clone(),
-            (None, None) => "nothing to move to".to_owned(),
+            (None, None) => "no upgrade".to_owned(),
         };
         let line = format!(
             "from {} ({}): {next}, by {} semantics",
@@ -54,7 +54,7 @@ pub(crate) fn text(graph: &Graph, style: Style) -> String {
     text
 }
 
-fn write_lane(text: &mut String, graph: &Graph, lane: &Lane, style: Style) {
+fn write_lane(text: &mut String, graph: &Graph, lane: &GraphChannel, style: Style) {
     let heads = lane.heads(graph);
     let mut title = style.paint(Paint::Bold, &format!("channel {}", clean(&lane.name)));
     if lane.default {
@@ -100,7 +100,7 @@ fn write_lane(text: &mut String, graph: &Graph, lane: &Lane, style: Style) {
     text.push_str(&table.text(style, "  "));
 }
 
-fn notes(graph: &Graph, stop: &Stop, style: Style) -> (Paint, String) {
+fn notes(graph: &Graph, stop: &ChannelEntry, style: Style) -> (Paint, String) {
     let Some(node) = graph.node(stop.bundle) else {
         return (Paint::Plain, String::new());
     };
@@ -116,21 +116,21 @@ fn notes(graph: &Graph, stop: &Stop, style: Style) -> (Paint, String) {
     } else {
         Paint::Plain
     };
-    match graph.standing(node) {
-        Standing::Free => {}
-        Standing::Start => {
+    match graph.relation(node) {
+        Relation::Free => {}
+        Relation::Start => {
             paint = Paint::Bold;
             notes.push("installed".to_owned());
         }
-        Standing::Next => {
+        Relation::Next => {
             paint = Paint::Good;
             notes.push("next".to_owned());
         }
-        Standing::Reachable => notes.push(match node.steps {
-            Some(0 | 1) | None => "reachable at once".to_owned(),
+        Relation::Reachable => notes.push(match node.steps {
+            Some(0 | 1) | None => "directly reachable".to_owned(),
             Some(steps) => format!("reachable in {}", counted(steps, "upgrade")),
         }),
-        Standing::Unreachable => {
+        Relation::Unreachable => {
             paint = Paint::Dim;
             notes.push("not reachable".to_owned());
         }
@@ -144,7 +144,7 @@ fn notes(graph: &Graph, stop: &Stop, style: Style) -> (Paint, String) {
     (paint, notes.join(", "))
 }
 
-/// The labels of bundles that no channel lists.
+/// Returns the labels of bundles that no channel lists.
 fn loose(graph: &Graph) -> Vec<String> {
     let listed: std::collections::BTreeSet<usize> = graph
         .channels

@@ -1,4 +1,4 @@
-//! One bundle: its files from a folder or an image, or its blob in a catalog.
+//! Bundles: files from a folder or an image, or the blob in a catalog.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use super::image;
 use super::query::Query;
 use crate::cli::AccessArgs;
 
-/// A bundle's files by their paths in it. A word that names no folder is an image.
+/// Returns the files of a bundle by path. `word` is a folder, or else an image.
 ///
 /// # Errors
-/// It is neither, or cannot be read.
+/// `word` is neither, or cannot be read.
 pub(crate) async fn files(word: &str, access: &AccessArgs) -> Result<BTreeMap<String, Vec<u8>>, SourceError> {
     let root = if Path::new(word).is_dir() {
         PathBuf::from(word)
@@ -33,7 +33,7 @@ pub(crate) async fn files(word: &str, access: &AccessArgs) -> Result<BTreeMap<St
 }
 
 impl Catalog {
-    /// The whole `olm.bundle` of this name, with the properties that are left out elsewhere.
+    /// Returns the whole `olm.bundle` of this name, with the properties that other queries omit.
     ///
     /// # Errors
     /// The catalog cannot be read.
@@ -47,7 +47,7 @@ impl Catalog {
         let (_, found) = self
             .fold(&query, state, |state, meta| {
                 if meta.schema == schema::BUNDLE && meta.name == state.0 {
-                    // A blob is JSON: it was written by what decoded it.
+                    // The decoder writes blobs as JSON.
                     state.1 = serde_json::from_slice(&meta.blob).ok();
                 }
                 Ok(())

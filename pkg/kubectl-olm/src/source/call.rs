@@ -8,14 +8,14 @@ use olm_runtime::client::is_absent;
 use super::error::SourceError;
 
 /// Time limit of one API call.
-pub(super) const CALL: Duration = Duration::from_secs(30);
+pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Waits for a call, at most [`CALL`]. `what` names the call in errors.
+/// Waits for a call for at most [`CALL_TIMEOUT`]. `what` names the call in errors.
 pub(super) async fn call<T>(
     what: &str,
     work: impl Future<Output = kube::Result<T>>,
 ) -> Result<T, SourceError> {
-    match tokio::time::timeout(CALL, work).await {
+    match tokio::time::timeout(CALL_TIMEOUT, work).await {
         Ok(done) => done.map_err(|source| SourceError::Cluster {
             what: what.to_owned(),
             source: Box::new(source),
@@ -26,7 +26,7 @@ pub(super) async fn call<T>(
     }
 }
 
-/// Like [`call`], for objects that may be absent.
+/// Waits like [`call`] for an object that may be absent.
 pub(super) async fn find<T>(
     what: &str,
     work: impl Future<Output = kube::Result<Option<T>>>,

@@ -1,44 +1,44 @@
-//! One catalog: a directory, an image, or served by catalogd.
+//! Catalog: a directory, an image, or served by catalogd.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use olm_fbc::{ContentError, Meta, PackageBuilder, PackageContent, schema};
+use olm_fbc::{Meta, PackageBuilder, PackageContent, schema};
 use olm_resolve::CatalogLookup;
 
 use super::error::SourceError;
-use super::query::Query;
-use super::served::Served;
+use super::query::{AddMeta, Query};
+use super::served::ServedCatalog;
 use super::{folder, image};
 use crate::cli::AccessArgs;
 
-/// A catalog with its source.
+/// A catalog with its location.
 #[derive(Debug)]
 pub(crate) struct Catalog {
-    /// Its name: of the ClusterCatalog, or made of where it is.
+    /// Name of the ClusterCatalog, or a name from the location.
     pub(crate) name: String,
-    /// Higher goes first.
+    /// Priority; higher precedes.
     pub(crate) priority: i32,
     /// The labels of the ClusterCatalog.
     pub(crate) labels: BTreeMap<String, String>,
-    pub(super) place: Place,
+    pub(super) location: Location,
 }
 
 #[derive(Debug)]
-pub(super) enum Place {
+pub(super) enum Location {
     Folder(PathBuf),
-    Served(Box<Served>),
+    Served(Box<ServedCatalog>),
     NotServing,
 }
 
 impl Catalog {
-    pub(super) fn new(name: String, place: Place) -> Self {
+    pub(super) fn new(name: String, location: Location) -> Self {
         Self {
             name,
             priority: 0,
             labels: BTreeMap::new(),
-            place,
+            location,
         }
     }
 
@@ -51,26 +51,26 @@ impl Catalog {
             || "catalog".to_owned(),
             |name| name.to_string_lossy().into_owned(),
         );
-        Ok(Self::new(name, Place::Folder(dir.to_owned())))
+        Ok(Self::new(name, Location::Folder(dir.to_owned())))
     }
 
     pub(super) async fn image(reference: &str, access: &AccessArgs) -> Result<Self, SourceError> {
         let (name, root) = image::fetch(reference, access, image::Purpose::Catalog).await?;
-        Ok(Self::new(name, Place::Folder(root)))
+        Ok(Self::new(name, Location::Folder(root)))
     }
 
     pub(super) async fn catalogd(url: &str, access: &AccessArgs) -> Result<Self, SourceError> {
-        let served = Served::direct(url, access).await?;
+        let served = ServedCatalog::direct(url, access).await?;
         Ok(Self::new(
             served.name().to_owned(),
-            Place::Served(Box::new(served)),
+            Location::Served(Box::new(served)),
         ))
     }
 
-    /// A catalog from one word: a directory that exists, a URL, or else an image.
+    /// Opens a catalog: a URL, an existing directory, or else an image.
     ///
     /// # Errors
-    /// It is none of them, or cannot be had.
+    /// `word` is none of them, or the image cannot be pulled.
     pub(crate) async fn from_word(word: &str, access: &AccessArgs) -> Result<Self, SourceError> {
         if word.starts_with("https://") || word.starts_with("http://") {
             Self::catalogd(word, access).await
@@ -85,7 +85,7 @@ impl Catalog {
 
     /// Looks up a package in this catalog.
     pub(crate) async fn lookup(&self, package: &str) -> CatalogLookup {
-        if let Place::NotServing = self.place {
+        if let Location::NotServing = self.location {
             return CatalogLookup::NotServing;
         }
         match self.package(package).await {
@@ -96,7 +96,7 @@ impl Catalog {
     }
 
     async fn package(&self, package: &str) -> Result<Option<Arc<PackageContent>>, SourceError> {
-        if let Place::Served(served) = &self.place
+        if let Location::Served(served) = &self.location
             && !served.by_proxy()
         {
             return served.package(package).await;
@@ -116,7 +116,7 @@ impl Catalog {
     /// # Errors
     /// The catalog cannot be read.
     pub(crate) async fn everything(&self) -> Result<BTreeMap<String, PackageContent>, SourceError> {
-        let take = |all: &mut BTreeMap<String, PackageBuilder>, meta: Meta| {
+        let add = |all: &mut BTreeMap<String, PackageBuilder>, meta: Meta| {
             let name = if meta.schema == schema::PACKAGE {
                 meta.name.clone()
             } else {
@@ -130,7 +130,7 @@ impl Catalog {
             }
             Ok(())
         };
-        let all = self.fold(&Query::Everything, BTreeMap::new(), take).await?;
+        let all = self.fold(&Query::Everything, BTreeMap::new(), add).await?;
         Ok(all
             .into_iter()
             .map(|(name, builder)| (name, builder.finish()))
@@ -142,12 +142,12 @@ impl Catalog {
         &self,
         query: &Query,
         state: T,
-        take: fn(&mut T, Meta) -> Result<(), ContentError>,
+        add: AddMeta<T>,
     ) -> Result<T, SourceError> {
-        match &self.place {
-            Place::Folder(root) => folder::fold(root.clone(), state, take).await,
-            Place::Served(served) => served.fold(query, state, take).await,
-            Place::NotServing => Err(SourceError::NotServing {
+        match &self.location {
+            Location::Folder(root) => folder::fold(root.clone(), state, add).await,
+            Location::Served(served) => served.fold(query, state, add).await,
+            Location::NotServing => Err(SourceError::NotServing {
                 catalog: self.name.clone(),
             }),
         }

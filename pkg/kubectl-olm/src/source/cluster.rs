@@ -11,18 +11,18 @@ use olm_api::{AvailabilityMode, ClusterCatalog, ClusterExtension, ClusterObjectS
 use olm_catalog_client::CatalogRef;
 use olm_resolve::Installed;
 
-use super::call::{CALL, call};
-use super::catalog::{Catalog, Place};
+use super::call::{CALL_TIMEOUT, call};
+use super::catalog::{Catalog, Location};
 use super::error::SourceError;
 use super::proxy::Proxy;
-use super::served::{Authorities, Direct, Served};
+use super::served::{Authorities, Direct, ServedCatalog};
 use crate::cli::AccessArgs;
 
-const CONNECT: Duration = Duration::from_secs(10);
-/// The catalog that the controller remembers on a revision.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Annotation of a revision with its catalog.
 pub(crate) const CATALOG_ANNOTATION: &str = "olm.operatorframework.io/catalog-name";
 
-/// A cluster to ask. Only reads.
+/// Read access to a cluster.
 #[derive(Clone)]
 pub(crate) struct Cluster {
     client: Client,
@@ -31,7 +31,7 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// Reads the kubeconfig. Nothing is sent yet.
+    /// Reads the kubeconfig without sending a request.
     ///
     /// # Errors
     /// There is no usable kubeconfig.
@@ -53,9 +53,9 @@ impl Cluster {
             None => Config::infer().await.map_err(no_kubeconfig),
         };
         let mut config = config?;
-        config.connect_timeout = Some(CONNECT);
-        config.read_timeout = Some(CALL);
-        config.write_timeout = Some(CALL);
+        config.connect_timeout = Some(CONNECT_TIMEOUT);
+        config.read_timeout = Some(CALL_TIMEOUT);
+        config.write_timeout = Some(CALL_TIMEOUT);
         let ca_pem = match &access.ca_file {
             None => None,
             Some(path) => Some(std::fs::read_to_string(path).map_err(|source| SourceError::Read {
@@ -70,20 +70,20 @@ impl Cluster {
         })
     }
 
-    /// The API server.
+    /// Returns the client of the API server.
     pub(crate) fn client(&self) -> &Client {
         &self.client
     }
 
-    /// Namespace of the controllers.
+    /// Returns the namespace of the controllers.
     pub(super) fn system_namespace(&self) -> &str {
         &self.system_namespace
     }
 
-    /// The custom resource definition of this name, as it is stored; `None` when there is none.
+    /// Returns the CRD of this name; `None` if it does not exist.
     ///
     /// # Errors
-    /// The cluster cannot be asked.
+    /// The cluster cannot be read.
     pub(crate) async fn crd(&self, name: &str) -> Result<Option<serde_json::Value>, SourceError> {
         let kind = kube::discovery::ApiResource::from_gvk_with_plural(
             &kube::core::GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition"),
@@ -97,10 +97,10 @@ impl Cluster {
         Ok(found.and_then(|object| serde_json::to_value(object).ok()))
     }
 
-    /// The `ClusterCatalog`s that are not made unavailable.
+    /// Returns the `ClusterCatalog`s, except those with availability mode `Unavailable`.
     ///
     /// # Errors
-    /// They cannot be listed.
+    /// The list fails.
     pub(crate) async fn catalogs(&self) -> Result<Vec<Catalog>, SourceError> {
         let api: Api<ClusterCatalog> = Api::all(self.client.clone());
         let list = call("listing the ClusterCatalogs", api.list(&ListParams::default())).await?;
@@ -118,29 +118,29 @@ impl Cluster {
             .filter(|catalog| catalog.spec.availability_mode != Some(AvailabilityMode::Unavailable));
         Ok(available
             .map(|catalog| {
-                let place = match reference(&catalog) {
-                    Some(reference) => Place::Served(Box::new(Served::of_cluster(
+                let location = match reference(&catalog) {
+                    Some(reference) => Location::Served(Box::new(ServedCatalog::of_cluster(
                         reference,
                         direct.clone(),
                         proxy.clone(),
                     ))),
-                    None => Place::NotServing,
+                    None => Location::NotServing,
                 };
                 Catalog {
                     name: catalog.name_any(),
                     priority: catalog.spec.priority.unwrap_or_default(),
                     labels: catalog.labels().clone(),
-                    place,
+                    location,
                 }
             })
             .collect())
     }
 
-    /// The extension of a name, and what is installed for it: the newest revision that has rolled out, else
-    /// what its status says. None when there is no such extension.
+    /// Returns an extension with its installed bundle: that of the newest revision that has rolled out, else that of
+    /// the status. None if the extension does not exist.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The cluster cannot be read.
     pub(crate) async fn extension(
         &self,
         name: &str,
@@ -160,7 +160,7 @@ impl Cluster {
         let installed = list
             .items
             .iter()
-            .filter(|revision| counts(revision))
+            .filter(|revision| is_installed(revision))
             .max_by_key(|revision| revision.spec.revision)
             .map(of_revision)
             .or_else(|| of_status(&extension));
@@ -168,7 +168,7 @@ impl Cluster {
     }
 }
 
-pub(super) fn counts(revision: &ClusterObjectSet) -> bool {
+pub(super) fn is_installed(revision: &ClusterObjectSet) -> bool {
     let succeeded = revision
         .status
         .iter()

@@ -1,4 +1,4 @@
-//! Failures to read a catalog or the cluster.
+//! Errors of reading a catalog or the cluster.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use olm_fbc::{ContentError, DecodeError};
 pub(crate) enum SourceError {
     #[error("{} is not a directory: give a file-based catalog's directory", path.display())]
     NotADirectory { path: PathBuf },
-    #[error("there is no catalog {name:?} to ask; there is: {}", present.join(", "))]
+    #[error("there is no catalog {name:?}; available: {}", present.join(", "))]
     NoSuchCatalog { name: String, present: Vec<String> },
     #[error("catalog {catalog:?} is not being served")]
     NotServing { catalog: String },
@@ -31,13 +31,13 @@ pub(crate) enum SourceError {
         #[source]
         source: std::io::Error,
     },
-    #[error("{place} is no catalog")]
+    #[error("{place} is not a catalog")]
     Decode {
         place: String,
         #[source]
         source: Box<DecodeError>,
     },
-    #[error("{place} is no usable catalog")]
+    #[error("{place} is not a valid catalog")]
     Content {
         place: String,
         #[source]
@@ -51,57 +51,57 @@ pub(crate) enum SourceError {
         #[source]
         source: FilesError,
     },
-    #[error("{reference:?} is no image reference: write HOST/REPOSITORY:TAG or @DIGEST")]
+    #[error("{reference:?} is not an image reference: write HOST/REPOSITORY:TAG or @DIGEST")]
     Reference {
         reference: String,
         #[source]
         source: Box<olm_image::ReferenceError>,
     },
-    #[error("image {reference} cannot be had")]
+    #[error("image {reference} cannot be pulled")]
     Image {
         reference: String,
         #[source]
         source: Box<olm_image::Error>,
     },
-    #[error("{url:?} is no base URL of a catalog: write https://HOST/catalogs/NAME")]
+    #[error("{url:?} is not the base URL of a catalog: write https://HOST/catalogs/NAME")]
     Url { url: String },
-    #[error("the certificate authorities to trust cannot be used: {cause}")]
+    #[error("the certificate authorities cannot be used: {cause}")]
     Trust { cause: String },
-    #[error("catalogd cannot be asked at {url}: {cause}")]
+    #[error("catalogd cannot be reached at {url}: {cause}")]
     Http { url: String, cause: String },
-    #[error("catalogd has no {endpoint} of catalog {catalog:?}")]
-    NotThere { catalog: String, endpoint: String },
-    #[error("catalog {catalog:?}: the answer is longer than {limit} bytes")]
+    #[error("catalogd does not serve {endpoint} of catalog {catalog:?}")]
+    NotServed { catalog: String, endpoint: String },
+    #[error("catalog {catalog:?}: the response is larger than {limit} bytes")]
     TooLong { catalog: String, limit: u64 },
-    #[error("catalog {catalog:?}: neither the API server's proxy ({proxy}) nor its own address leads to it")]
-    NoWay {
+    #[error("catalog {catalog:?} is unreachable by the API server's proxy ({proxy}) and by its own address")]
+    Unreachable {
         catalog: String,
         proxy: String,
         #[source]
         source: Box<SourceError>,
     },
-    #[error("the catalog cannot be asked")]
+    #[error("the catalog cannot be read")]
     Client {
         #[source]
         source: Box<ClientError>,
     },
     #[error(
-        "no way to a cluster: give --kubeconfig{}",
-        if *offline { ", or ask offline with --dir, --image or --catalogd" } else { "" }
+        "no cluster is configured: set --kubeconfig{}",
+        if *offline { ", or work offline with --dir, --image or --catalogd" } else { "" }
     )]
     Kubeconfig {
-        /// The command has flags to do without a cluster.
+        /// True if the command has flags to work without a cluster.
         offline: bool,
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    #[error("the cluster cannot be asked: {what}")]
+    #[error("request to the cluster failed: {what}")]
     Cluster {
         what: String,
         #[source]
         source: Box<kube::Error>,
     },
-    #[error("the cluster did not answer in time: {what}")]
+    #[error("request to the cluster timed out: {what}")]
     Slow { what: String },
     #[error("another process has been pulling into {} for too long; end it, or set XDG_CACHE_HOME", path.display())]
     Busy { path: PathBuf },
@@ -112,7 +112,7 @@ pub(crate) enum SourceError {
 }
 
 impl SourceError {
-    /// Returns the error of a command that can do without a cluster.
+    /// Returns the error of a command that can work without a cluster.
     pub(super) fn or_offline(self) -> Self {
         match self {
             Self::Kubeconfig { source, .. } => Self::Kubeconfig {

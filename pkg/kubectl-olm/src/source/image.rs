@@ -1,7 +1,7 @@
-//! A catalog or a bundle in an image: pulled into the user's cache, then read like a directory.
+//! Catalogs and bundles in images, pulled into the user's cache and read like directories.
 //!
-//! Every digest has its own place, so that one can be read while another is pulled. Pulls of several
-//! processes go one after another. What was not asked for in a month is removed.
+//! Every digest has its own cache entry, so that one can be read while another is pulled. A lock serialises the pulls
+//! of several processes. Entries without use for a month are removed.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -16,10 +16,12 @@ use super::error::SourceError;
 use crate::cli::AccessArgs;
 
 /// Time for which the cache keeps a digest after its last use.
-const KEPT: Duration = Duration::from_hours(30 * 24);
-/// Longest wait for another process that pulls.
-const OTHERS: Duration = Duration::from_mins(15);
-const PAUSE: Duration = Duration::from_millis(100);
+const RETENTION: Duration = Duration::from_hours(30 * 24);
+/// Maximum wait for the lock of another process.
+const LOCK_TIMEOUT: Duration = Duration::from_mins(15);
+/// Interval between two attempts to lock the cache.
+const LOCK_INTERVAL: Duration = Duration::from_millis(100);
+
 /// Purpose of a pulled image.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Purpose {
@@ -44,7 +46,7 @@ impl Purpose {
     }
 }
 
-/// Pulls the image unless the cache has it; gives a name for its content and the directory.
+/// Pulls the image unless it is cached; returns a name for the catalog or bundle, and the directory.
 pub(super) async fn fetch(
     reference: &str,
     access: &AccessArgs,
@@ -57,14 +59,14 @@ pub(super) async fn fetch(
     let path = parsed.repository().path().to_owned();
     let name = path.rsplit('/').next().unwrap_or(&path).to_owned();
     let cache = cache_dir();
-    // Held to the end: a new puller takes the unfinished pulls of others for leftovers.
-    let _alone = alone(&cache).await?;
+    // Held to the end: a new puller removes the unfinished pulls of others.
+    let _lock = lock_cache(&cache).await?;
     let puller = Puller::new(ImageConfig {
         plain_http: access.plain_http.clone(),
         ca_dir: access.pull_cas_dir.clone(),
         registries_conf: access.registries_conf.clone(),
         auth_file: access.auth_file.clone(),
-        // Who runs this may talk to whomever they can reach.
+        // The user may contact any host.
         hosts: HostPolicy::anywhere(),
         ..ImageConfig::new(&cache)
     });
@@ -78,36 +80,36 @@ pub(super) async fn fetch(
         .fetch_as(&owner, &parsed, &canonical, purpose.filter())
         .await
         .map_err(failed)?;
-    let places = cache.join("unpack");
-    touch(&places.join(&owner));
-    for old in outdated(&places) {
-        // It is in nobody's way; the next pull tries again.
+    let entries_dir = cache.join("unpack");
+    touch(&entries_dir.join(&owner));
+    for old in outdated(&entries_dir) {
+        // Not fatal; the next pull tries again.
         if let Err(error) = puller.forget(&old).await {
-            tracing::debug!(%error, old, "an old catalog stays in the cache");
+            tracing::debug!(%error, old, "an old cache entry cannot be removed");
         }
     }
     Ok((name, content.root))
 }
 
-/// Waits until no other process pulls into the cache.
-async fn alone(cache: &Path) -> Result<File, SourceError> {
+/// Locks the cache against pulls of other processes.
+async fn lock_cache(cache: &Path) -> Result<File, SourceError> {
     let path = cache.join("lock");
-    let trouble = |source| SourceError::Read {
+    let failed = |source| SourceError::Read {
         path: path.clone(),
         source,
     };
-    fs::create_dir_all(cache).map_err(trouble)?;
+    fs::create_dir_all(cache).map_err(failed)?;
     let file = File::options()
         .create(true)
         .append(true)
         .open(&path)
-        .map_err(trouble)?;
-    let locked = tokio::time::timeout(OTHERS, async {
+        .map_err(failed)?;
+    let locked = tokio::time::timeout(LOCK_TIMEOUT, async {
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(()),
-                Err(TryLockError::WouldBlock) => tokio::time::sleep(PAUSE).await,
-                Err(TryLockError::Error(error)) => return Err(trouble(error)),
+                Err(TryLockError::WouldBlock) => tokio::time::sleep(LOCK_INTERVAL).await,
+                Err(TryLockError::Error(error)) => return Err(failed(error)),
             }
         }
     });
@@ -117,22 +119,22 @@ async fn alone(cache: &Path) -> Result<File, SourceError> {
     Ok(file)
 }
 
-/// Notes that a place was asked for now.
-fn touch(place: &Path) {
-    let touched = File::open(place).and_then(|folder| folder.set_modified(SystemTime::now()));
+/// Records the use of a cache entry.
+fn touch(entry_dir: &Path) {
+    let touched = File::open(entry_dir).and_then(|folder| folder.set_modified(SystemTime::now()));
     if let Err(error) = touched {
-        tracing::debug!(%error, "the use of a cached catalog is not noted");
+        tracing::debug!(%error, "the use of a cache entry cannot be recorded");
     }
 }
 
-/// The places that were last asked for too long ago.
-fn outdated(places: &Path) -> Vec<String> {
-    let Ok(entries) = fs::read_dir(places) else {
+/// Returns the cache entries without use for too long.
+fn outdated(entries_dir: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(entries_dir) else {
         return Vec::new();
     };
     let is_old = |entry: &fs::DirEntry| {
         let used = entry.metadata().and_then(|metadata| metadata.modified());
-        used.is_ok_and(|used| used.elapsed().is_ok_and(|age| age > KEPT))
+        used.is_ok_and(|used| used.elapsed().is_ok_and(|age| age > RETENTION))
     };
     entries
         .flatten()
@@ -146,7 +148,7 @@ fn outdated(places: &Path) -> Vec<String> {
         .collect()
 }
 
-/// A name that is valid as the owner of a place in the cache.
+/// Returns the name of a cache entry.
 fn owner(purpose: Purpose, reference: &str) -> String {
     let digest = Sha256::digest(reference);
     format!("{}{}", purpose.prefix(), HEXLOWER.encode(&digest[..16]))
@@ -166,30 +168,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_old_places_of_ours_are_removed() {
-        let places = tempfile::tempdir().unwrap();
+    fn only_our_old_entries_are_removed() {
+        let entries_dir = tempfile::tempdir().unwrap();
         for name in ["catalog-new", "catalog-old", "other-old"] {
-            fs::create_dir(places.path().join(name)).unwrap();
+            fs::create_dir(entries_dir.path().join(name)).unwrap();
             if name.ends_with("old") {
-                let old = SystemTime::now() - KEPT - Duration::from_mins(1);
-                File::open(places.path().join(name))
+                let old = SystemTime::now() - RETENTION - Duration::from_mins(1);
+                File::open(entries_dir.path().join(name))
                     .unwrap()
                     .set_modified(old)
                     .unwrap();
             }
         }
-        assert_eq!(outdated(places.path()), ["catalog-old"]);
-        touch(&places.path().join("catalog-old"));
-        assert!(outdated(places.path()).is_empty());
+        assert_eq!(outdated(entries_dir.path()), ["catalog-old"]);
+        touch(&entries_dir.path().join("catalog-old"));
+        assert!(outdated(entries_dir.path()).is_empty());
     }
 
     #[tokio::test]
-    async fn pulls_go_one_after_another() {
+    async fn pulls_are_serialised() {
         let cache = tempfile::tempdir().unwrap();
-        let first = alone(cache.path()).await.unwrap();
-        let second = alone(cache.path());
+        let first = lock_cache(cache.path()).await.unwrap();
+        let second = lock_cache(cache.path());
         tokio::pin!(second);
-        assert!(tokio::time::timeout(PAUSE * 3, &mut second).await.is_err());
+        assert!(
+            tokio::time::timeout(LOCK_INTERVAL * 3, &mut second)
+                .await
+                .is_err()
+        );
         drop(first);
         assert!(second.await.is_ok());
     }

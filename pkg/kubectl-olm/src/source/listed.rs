@@ -1,4 +1,4 @@
-//! The packages of a catalog as a list, described for people.
+//! List of the packages of a catalog, with descriptions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,26 +9,26 @@ use super::catalog::Catalog;
 use super::error::SourceError;
 use super::query::Query;
 
-/// The property of a bundle that describes it.
+/// Property of a bundle with its description.
 const DESCRIPTION: &str = "olm.csv.metadata";
 
-/// A package as it is listed.
+/// Package in a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Listed {
+pub(crate) struct PackageListing {
     /// The package.
     pub(crate) name: String,
     /// The channel that older clients default to.
     pub(crate) default_channel: String,
     /// Description for people.
     pub(crate) description: String,
-    /// The name for people.
+    /// Display name.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) display_name: String,
-    /// The words that its bundles are to be found by.
+    /// Keywords of its bundles.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) keywords: BTreeSet<String>,
-    /// The maker.
+    /// Provider.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) provider: String,
 }
@@ -62,15 +62,15 @@ struct Provider {
 }
 
 impl Catalog {
-    /// Its packages, by name. A package that exists by its bundles alone is not listed.
+    /// Returns the packages by name, except packages without an `olm.package` blob.
     ///
     /// # Errors
     /// The catalog cannot be read.
-    pub(crate) async fn packages(&self) -> Result<Vec<Listed>, SourceError> {
+    pub(crate) async fn packages(&self) -> Result<Vec<PackageListing>, SourceError> {
         let found = self
             .fold(
                 &Query::Descriptions,
-                BTreeMap::<String, Found>::new(),
+                BTreeMap::<String, PackageEntry>::new(),
                 |found, meta| {
                     match meta.schema.as_str() {
                         schema::PACKAGE => {
@@ -92,11 +92,11 @@ impl Catalog {
             .await?;
         let packages = found.into_iter().filter(|(_, found)| found.is_package);
         Ok(packages
-            .map(|(name, found)| Listed { name, ..found.listed })
+            .map(|(name, found)| PackageListing { name, ..found.listed })
             .collect())
     }
 
-    /// The names of its packages.
+    /// Returns the names of the packages.
     ///
     /// # Errors
     /// The catalog cannot be read.
@@ -111,32 +111,33 @@ impl Catalog {
     }
 }
 
-/// A package while its catalog is read.
+/// Package during a read of its catalog.
 #[derive(Default)]
-struct Found {
-    listed: Listed,
+struct PackageEntry {
+    listed: PackageListing,
     is_package: bool,
-    /// The bundle that the names for people are of: the last by name.
-    of: String,
+    /// The bundle of the display name and provider: the last by name.
+    described_by: String,
 }
 
-impl Found {
-    /// Adds what a bundle says. One that does not read describes nothing.
+impl PackageEntry {
+    /// Adds the description of a bundle; ignores a bundle that cannot be parsed.
     fn describe(&mut self, meta: &Meta) {
         let Ok(bundle) = serde_json::from_slice::<Bundle>(&meta.blob) else {
             return;
         };
-        let says = bundle
+        let description = bundle
             .properties
             .into_iter()
             .find(|property| property.type_ == DESCRIPTION);
-        let says = says.and_then(|property| serde_json::from_value::<Description>(property.value).ok());
-        let Some(says) = says else { return };
-        self.listed.keywords.extend(says.keywords);
-        if meta.name >= self.of {
-            self.of.clone_from(&meta.name);
-            self.listed.display_name = says.display_name;
-            self.listed.provider = says.provider.name;
+        let description =
+            description.and_then(|property| serde_json::from_value::<Description>(property.value).ok());
+        let Some(description) = description else { return };
+        self.listed.keywords.extend(description.keywords);
+        if meta.name >= self.described_by {
+            self.described_by.clone_from(&meta.name);
+            self.listed.display_name = description.display_name;
+            self.listed.provider = description.provider.name;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Extensions of the cluster as they are: revisions, objects, events. Only reads.
+//! Extensions of the cluster: revisions, objects, events. Only reads.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use super::call::{call, find};
 use super::cluster::Cluster;
 use super::error::SourceError;
 
-/// Events about what has no namespace are in this one.
+/// Namespace of events about cluster-scoped objects.
 const EVENTS_NAMESPACE: &str = "default";
 
 /// Most pods of a workload that are read.
@@ -30,12 +30,12 @@ const MAX_PODS: u32 = 100;
 pub(crate) struct PhaseObjects {
     /// The phase.
     pub(crate) name: String,
-    /// Its objects as they were to be applied; one that cannot be had is left out.
+    /// Its objects as the revision lists them; unreadable ones are omitted.
     pub(crate) objects: Vec<Value>,
 }
 
 impl Cluster {
-    /// Every extension, by name.
+    /// Lists the extensions by name.
     pub(crate) async fn extensions(&self) -> Result<Vec<ClusterExtension>, SourceError> {
         let api: Api<ClusterExtension> = Api::all(self.client().clone());
         let list = call("listing the ClusterExtensions", api.list(&ListParams::default())).await?;
@@ -44,7 +44,7 @@ impl Cluster {
         Ok(items)
     }
 
-    /// The extension of a name.
+    /// Returns an extension by name.
     pub(crate) async fn one_extension(&self, name: &str) -> Result<Option<ClusterExtension>, SourceError> {
         let api: Api<ClusterExtension> = Api::all(self.client().clone());
         let Ok(segment) = Segment::new(name) else {
@@ -57,7 +57,7 @@ impl Cluster {
         .await
     }
 
-    /// The revisions of an extension, or of all, oldest first.
+    /// Lists the revisions of an extension, or of all extensions, oldest first.
     pub(crate) async fn revisions(&self, of: Option<&str>) -> Result<Vec<ClusterObjectSet>, SourceError> {
         let api: Api<ClusterObjectSet> = Api::all(self.client().clone());
         let selector = keys::selector_of_extension(of);
@@ -68,7 +68,7 @@ impl Cluster {
         Ok(items)
     }
 
-    /// The objects of a revision, inline or out of its Secrets.
+    /// Returns the objects of a revision, inline or from its Secrets.
     pub(crate) async fn objects(&self, set: &ClusterObjectSet) -> Result<Vec<PhaseObjects>, SourceError> {
         let mut secrets: BTreeMap<(String, String), Option<Secret>> = BTreeMap::new();
         let mut phases = Vec::new();
@@ -102,7 +102,7 @@ impl Cluster {
         Ok(phases)
     }
 
-    /// A Secret. One whose name no API server accepts is not there.
+    /// Returns a Secret; none if it does not exist or the name is invalid.
     async fn secret(&self, namespace: &str, name: &str) -> Result<Option<Secret>, SourceError> {
         let (Ok(place), Ok(segment)) = (Segment::new(namespace), Segment::new(name)) else {
             return Ok(None);
@@ -111,7 +111,7 @@ impl Cluster {
         call(&format!("reading Secret \"{name}\""), api.get_opt(&segment)).await
     }
 
-    /// An object as the cluster has it; none when it, or its kind, is not there.
+    /// Returns an object of the cluster; none if it or its kind does not exist.
     pub(crate) async fn live(
         &self,
         object: &Value,
@@ -154,7 +154,7 @@ impl Cluster {
         Diagnosis::of(workload, &pods, k8s_openapi::jiff::Timestamp::now())
     }
 
-    /// The events about an extension and its revisions, oldest first.
+    /// Lists the events about an extension and its revisions, oldest first.
     pub(crate) async fn events(&self, extension: &str) -> Result<Vec<Event>, SourceError> {
         let revisions = self.revisions(Some(extension)).await?;
         let api: Api<Event> = Api::namespaced(self.client().clone(), EVENTS_NAMESPACE);
@@ -175,7 +175,7 @@ impl Cluster {
         Ok(events)
     }
 
-    /// Versions of the cluster: of Kubernetes, and of OpenShift where it is one.
+    /// Returns the versions of Kubernetes and, if present, of OpenShift.
     pub(crate) async fn versions(&self) -> Result<(String, Option<String>), SourceError> {
         let info = call(
             "reading the API server's version",
@@ -201,7 +201,7 @@ impl Cluster {
     }
 }
 
-/// The extension that a revision is of.
+/// Returns the name of a revision's extension.
 pub(crate) fn owner(set: &ClusterObjectSet) -> &str {
     set.labels()
         .get(keys::OWNER_NAME_LABEL)
@@ -223,8 +223,8 @@ async fn resource(
 ) -> Result<Option<ApiResource>, SourceError> {
     let (group, version) = group_version(api_version);
     let kind = GroupVersionKind::gvk(group, version, kind);
-    let asked = pinned_kind(client, &kind);
-    match tokio::time::timeout(std::time::Duration::from_secs(30), asked).await {
+    let call = pinned_kind(client, &kind);
+    match tokio::time::timeout(std::time::Duration::from_secs(30), call).await {
         Ok(Ok((resource, _))) => Ok(Some(resource)),
         Ok(Err(kube::Error::Discovery(_))) => Ok(None),
         Ok(Err(error)) if is_absent(&error) => Ok(None),

@@ -25,7 +25,7 @@ pub(crate) use bundle::files as bundle_files;
 pub(crate) use catalog::Catalog;
 pub(crate) use cluster::{CATALOG_ANNOTATION, Cluster};
 pub(crate) use error::SourceError;
-pub(crate) use listed::Listed;
+pub(crate) use listed::PackageListing;
 pub(crate) use live::{last_seen, owner};
 
 use crate::cli::SourceArgs;
@@ -33,7 +33,7 @@ use crate::cli::SourceArgs;
 /// Catalogs that a command reads.
 #[derive(Debug)]
 pub(crate) struct Sources {
-    /// The catalogs; those of a cluster that are made unavailable are left out.
+    /// The catalogs, except those of the cluster with availability mode `Unavailable`.
     pub(crate) catalogs: Vec<Catalog>,
 }
 
@@ -41,7 +41,7 @@ impl Sources {
     /// Finds the catalogs that `args` names.
     ///
     /// # Errors
-    /// An image or the list of `ClusterCatalog`s cannot be had, or no catalog has the name asked for.
+    /// An image cannot be pulled, the list of `ClusterCatalog`s fails, or no catalog has a requested name.
     pub(crate) async fn open(args: &SourceArgs) -> Result<Self, SourceError> {
         let mut catalogs = Vec::new();
         for dir in &args.dir {
@@ -81,19 +81,19 @@ impl Sources {
 
     /// Looks up a package in each catalog that `selector` matches.
     pub(crate) async fn lookup(&self, package: &str, selector: &Selector) -> Vec<CatalogInput> {
-        let mut answers = Vec::new();
+        let mut inputs = Vec::new();
         for catalog in self.catalogs.iter().filter(|c| selector.matches(&c.labels)) {
-            answers.push(CatalogInput {
+            inputs.push(CatalogInput {
                 name: catalog.name.clone(),
                 priority: catalog.priority,
                 lookup: catalog.lookup(package).await,
             });
         }
-        answers
+        inputs
     }
 
-    /// The packages of the selected catalogs that `package` may be a misspelling of, where none of `inputs` has it. A
-    /// catalog that cannot be read has none.
+    /// Returns similar names of packages in the selected catalogs, if none of `inputs` has `package`. Unreadable
+    /// catalogs are skipped.
     pub(crate) async fn similar(
         &self,
         package: &str,
@@ -114,13 +114,13 @@ impl Sources {
     }
 }
 
-/// Gives catalogs of one name different ones, so that each can be told.
+/// Appends numbers to repeated names of catalogs.
 fn distinguish(catalogs: &mut [Catalog]) {
-    let mut taken = BTreeSet::new();
+    let mut names = BTreeSet::new();
     for catalog in catalogs {
         let mut name = catalog.name.clone();
         let mut number = 1;
-        while !taken.insert(name.clone()) {
+        while !names.insert(name.clone()) {
             number += 1;
             name = format!("{}-{number}", catalog.name);
         }

@@ -6,18 +6,20 @@ use kube::ResourceExt as _;
 use olm_api::{ClusterObjectSet, keys};
 use olm_fbc::Property;
 use olm_resolve::constraint::{
-    ConstraintError, Environment, Gvk, InstalledBundle, Unmet, apis, brought, group_versions, parse, unmet,
+    ConstraintError, Environment, Gvk, InstalledBundle, Unmet, apis, group_versions, parse, provided_apis,
+    unmet,
 };
 use olm_runtime::client::{discovery_call, served_kinds};
 
 use super::call::call;
-use super::cluster::{Cluster, counts};
+use super::cluster::{Cluster, is_installed};
 use super::error::SourceError;
 use super::live::owner;
 
 impl Cluster {
-    /// Returns the dependencies of a bundle with these properties that the cluster does not meet, by the controller's own rules.
-    /// `extension` is the extension that would install the bundle. None if the bundle has no dependencies, or unreadable ones.
+    /// Returns the dependencies of a bundle with these properties that the cluster does not meet, by the controller's
+    /// own rules. `extension` is the extension that would install the bundle. None if the bundle has no dependencies,
+    /// or unreadable ones.
     ///
     /// # Errors
     /// The cluster cannot be read.
@@ -30,7 +32,7 @@ impl Cluster {
         let Some(requirements) = requirements.ok().filter(|needs| !needs.is_empty()) else {
             return Ok(None);
         };
-        let mut served: BTreeSet<Gvk> = brought(properties).collect();
+        let mut served: BTreeSet<Gvk> = provided_apis(properties).collect();
         for (group, version) in group_versions(&requirements) {
             let what = discovery_call(&group, &version);
             let kinds = call(&what, served_kinds(self.client(), &group, &version)).await?;
@@ -50,9 +52,9 @@ impl Cluster {
 /// Returns the bundles that the revisions of other extensions have installed.
 fn installed(revisions: &[ClusterObjectSet], extension: Option<&str>) -> Vec<InstalledBundle> {
     let mut newest: BTreeMap<&str, &ClusterObjectSet> = BTreeMap::new();
-    for revision in revisions.iter().filter(|revision| counts(revision)) {
+    for revision in revisions.iter().filter(|revision| is_installed(revision)) {
         let owner = owner(revision);
-        // They come oldest first.
+        // Revisions are sorted, oldest first.
         if Some(owner) != extension {
             newest.insert(owner, revision);
         }

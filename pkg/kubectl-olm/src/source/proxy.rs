@@ -8,13 +8,13 @@ use kube::Client;
 use olm_text::dns::is_label;
 use url::Url;
 
-use super::call::CALL;
+use super::call::CALL_TIMEOUT;
 use super::error::SourceError;
 use super::spool::Spool;
 
-/// Time limit of one answer of catalogd.
-const DOWNLOAD: Duration = Duration::from_mins(5);
-/// catalogd's Service, unless a catalog's URL names another.
+/// Time limit of a response of catalogd.
+const DOWNLOAD_TIMEOUT: Duration = Duration::from_mins(5);
+/// Default Service of catalogd; a catalog's URL may name another.
 const SERVICE: &str = "catalogd-service";
 
 /// The API server's proxy to catalogd's Service.
@@ -32,12 +32,12 @@ impl std::fmt::Debug for Proxy {
 }
 
 impl Proxy {
-    /// catalogd's own authorities; none when the Secret is absent or may not be read.
+    /// Returns catalogd's own certificate authorities; none if the Secret is absent or must not be read.
     pub(super) async fn own_ca(&self) -> Result<Option<String>, SourceError> {
         let asked = olm_runtime::tls::own_ca(&self.client, &self.namespace);
-        match tokio::time::timeout(CALL, asked).await {
+        match tokio::time::timeout(CALL_TIMEOUT, asked).await {
             Ok(Ok(pem)) => Ok(pem),
-            // The system's authorities may do; if not, the TLS failure says so.
+            // The system's authorities may suffice; otherwise TLS fails.
             Ok(Err(error)) => {
                 tracing::debug!(%error, "catalogd's own authorities cannot be read");
                 Ok(None)
@@ -48,7 +48,7 @@ impl Proxy {
         }
     }
 
-    /// Asks for what is at `url`, which names catalogd's Service by its address inside the cluster.
+    /// Downloads `url`, whose host is catalogd's Service inside the cluster.
     pub(super) async fn download(
         &self,
         catalog: &str,
@@ -56,10 +56,10 @@ impl Proxy {
         endpoint: &str,
         limit: u64,
     ) -> Result<File, SourceError> {
-        let what = format!("asking catalogd for catalog \"{catalog}\" through the API server");
+        let what = format!("reading catalog \"{catalog}\" through the API server's proxy");
         let request = http::Request::get(self.path(url)).body(Vec::new());
         let failed = |error| match error {
-            kube::Error::Api(status) if is_catalogds(&status) => SourceError::NotThere {
+            kube::Error::Api(status) if is_catalogds(&status) => SourceError::NotServed {
                 catalog: catalog.to_owned(),
                 endpoint: endpoint.to_owned(),
             },
@@ -87,7 +87,7 @@ impl Proxy {
                 }
             }
         };
-        let done = tokio::time::timeout(DOWNLOAD, work).await;
+        let done = tokio::time::timeout(DOWNLOAD_TIMEOUT, work).await;
         done.map_err(|_| SourceError::Slow { what: what.clone() })?
     }
 
@@ -114,7 +114,7 @@ impl Proxy {
     }
 }
 
-/// Reports whether "not found" or "bad request" is catalogd's own answer: the API server's own are structured.
+/// Returns true if "not found" or "bad request" comes from catalogd: the API server's errors are structured.
 fn is_catalogds(status: &kube::core::Status) -> bool {
     matches!(status.code, 400 | 404 | 405 | 501) && status.details.is_none() && status.reason != "NotFound"
 }
@@ -133,8 +133,7 @@ mod tests {
         }
     }
 
-    /// The API server's proxy never leads to a loopback address, so a server with its paths and errors stands
-    /// in for it.
+    /// Uses a server with the proxy's paths and errors, because the real proxy refuses loopback addresses.
     #[tokio::test]
     async fn answers_and_errors_of_the_proxy() {
         use axum::http::StatusCode;
@@ -168,14 +167,17 @@ mod tests {
             matches!(too_long, Err(SourceError::TooLong { .. })),
             "{too_long:?}"
         );
-        let not_there = ask("catalogs/c/api/v1/all", 100).await;
+        let not_served = ask("catalogs/c/api/v1/all", 100).await;
         assert!(
-            matches!(not_there, Err(SourceError::NotThere { .. })),
-            "{not_there:?}"
+            matches!(not_served, Err(SourceError::NotServed { .. })),
+            "{not_served:?}"
         );
-        // No such Service: the way itself does not work.
-        let no_way = ask("elsewhere", 100).await;
-        assert!(matches!(no_way, Err(SourceError::Cluster { .. })), "{no_way:?}");
+        // The Service does not exist: the proxy fails.
+        let unreachable = ask("elsewhere", 100).await;
+        assert!(
+            matches!(unreachable, Err(SourceError::Cluster { .. })),
+            "{unreachable:?}"
+        );
         server.abort();
     }
 

@@ -1,4 +1,9 @@
-//! Parts of a catalog.
+//! Queries of a catalog.
+
+use olm_fbc::{ContentError, Meta};
+
+/// Function that adds a meta to the state of a query.
+pub(super) type AddMeta<T> = fn(&mut T, Meta) -> Result<(), ContentError>;
 
 /// Metas of a catalog that a command needs. A source may deliver more.
 #[derive(Clone, Debug)]
@@ -6,11 +11,11 @@ pub(super) enum Query {
     Everything,
     /// Every `olm.package`.
     Packages,
-    /// Every `olm.package`, and the parts of bundles that describe it.
+    /// Every `olm.package`, and the descriptive fields of bundles.
     Descriptions,
     Package(String),
 }
 
-/// The parts of an `olm.bundle` that are read here; they are also all that catalogd is asked for.
+/// The fields of an `olm.bundle` that this crate reads and requests from catalogd.
 pub(super) const FIELDS: &str = "schema,name,package,properties.type,properties.value.displayName,\
     properties.value.keywords,properties.value.provider.name";

@@ -1,4 +1,4 @@
-//! A catalog that catalogd serves, reached directly or through the API server's service proxy.
+//! Catalog served by catalogd, read directly or through the API server's service proxy.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use olm_catalog_client::{CatalogClient, CatalogRef, Trust};
-use olm_fbc::{ContentError, Meta, PackageContent};
+use olm_fbc::PackageContent;
 use olm_runtime::tls;
 use reqwest::StatusCode;
 use tokio::sync::OnceCell;
@@ -15,33 +15,33 @@ use url::Url;
 use super::error::SourceError;
 use super::folder;
 use super::proxy::Proxy;
-use super::query::{FIELDS, Query};
+use super::query::{AddMeta, FIELDS, Query};
 use super::spool::Spool;
 use crate::cli::AccessArgs;
 
-/// Most bytes of one answer.
-const LONGEST: u64 = 4 << 30;
-/// Time limit of one answer.
-const REQUEST: Duration = Duration::from_mins(5);
-const CONNECT: Duration = Duration::from_secs(10);
-const SILENCE: Duration = Duration::from_secs(30);
+/// Maximum size of a response, in bytes.
+const MAX_RESPONSE_BYTES: u64 = 4 << 30;
+/// Time limit of a response.
+const REQUEST_TIMEOUT: Duration = Duration::from_mins(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A served catalog.
 #[derive(Debug)]
-pub(super) struct Served {
+pub(super) struct ServedCatalog {
     catalog: CatalogRef,
     direct: Arc<Direct>,
     proxy: Option<Proxied>,
 }
 
-/// The way through the API server, as long as it works.
+/// Access through the API server, while it works.
 #[derive(Debug)]
 struct Proxied {
     proxy: Arc<Proxy>,
     works: AtomicBool,
 }
 
-/// The way to catalogd's own address.
+/// Access to catalogd's own address.
 #[derive(Debug)]
 pub(super) struct Direct {
     trust: Authorities,
@@ -72,18 +72,18 @@ impl Direct {
                     Authorities::Given(pem) => pem.clone(),
                     Authorities::Secret(proxy) => proxy.own_ca().await?,
                 };
-                let trouble = |error: tls::TlsError| SourceError::Trust {
+                let failed = |error: tls::TlsError| SourceError::Trust {
                     cause: olm_text::chain(&error),
                 };
                 let extra = match &pem {
-                    Some(pem) => tls::authorities(pem.as_bytes()).map_err(trouble)?,
+                    Some(pem) => tls::authorities(pem.as_bytes()).map_err(failed)?,
                     None => Vec::new(),
                 };
                 let http = reqwest::Client::builder()
-                    .tls_backend_preconfigured(tls::client_config(&extra).map_err(trouble)?)
-                    .connect_timeout(CONNECT)
-                    .read_timeout(SILENCE)
-                    .timeout(REQUEST)
+                    .tls_backend_preconfigured(tls::client_config(&extra).map_err(failed)?)
+                    .connect_timeout(CONNECT_TIMEOUT)
+                    .read_timeout(READ_TIMEOUT)
+                    .timeout(REQUEST_TIMEOUT)
                     .build()
                     .map_err(|error| SourceError::Trust {
                         cause: olm_text::chain(&error),
@@ -98,11 +98,11 @@ impl Direct {
     }
 }
 
-impl Served {
-    /// A catalog at a base URL.
+impl ServedCatalog {
+    /// Creates a catalog at a base URL.
     ///
     /// # Errors
-    /// It is no URL, or the file of authorities cannot be read.
+    /// The URL is invalid, or the file of authorities cannot be read.
     pub(super) async fn direct(base_url: &str, access: &AccessArgs) -> Result<Self, SourceError> {
         let wrong = || SourceError::Url {
             url: base_url.to_owned(),
@@ -138,7 +138,7 @@ impl Served {
         })
     }
 
-    /// A catalog of the cluster.
+    /// Creates a catalog of the cluster.
     pub(super) fn of_cluster(catalog: CatalogRef, direct: Arc<Direct>, proxy: Arc<Proxy>) -> Self {
         Self {
             catalog,
@@ -154,12 +154,12 @@ impl Served {
         &self.catalog.name
     }
 
-    /// Hands the metas that `query` needs to `take`.
+    /// Passes the metas of `query` to `add`.
     pub(super) async fn fold<T: Send + 'static>(
         &self,
         query: &Query,
         state: T,
-        take: fn(&mut T, Meta) -> Result<(), ContentError>,
+        add: AddMeta<T>,
     ) -> Result<T, SourceError> {
         let selections: &[Vec<(&str, &str)>] = match query {
             Query::Everything => &[],
@@ -177,14 +177,14 @@ impl Served {
         for selection in selections {
             match self.download("metas", selection).await {
                 Ok(file) => files.push(file),
-                // Not every catalogd answers with parts of objects; the packages alone say enough.
-                Err(SourceError::NotThere { .. })
+                // Not every catalogd serves parts of objects; the packages suffice.
+                Err(SourceError::NotServed { .. })
                     if matches!(query, Query::Descriptions) && !files.is_empty() =>
                 {
                     break;
                 }
-                // The endpoint may be switched off; the whole catalog tells as well.
-                Err(SourceError::NotThere { .. }) => {
+                // The endpoint may be disabled; read the whole catalog instead.
+                Err(SourceError::NotServed { .. }) => {
                     files.clear();
                     break;
                 }
@@ -199,7 +199,7 @@ impl Served {
         let work = move || {
             files
                 .into_iter()
-                .try_fold(state, |state, file| folder::each(file, &place, state, take))
+                .try_fold(state, |state, file| folder::each(file, &place, state, add))
         };
         let done = tokio::task::spawn_blocking(work).await;
         done.map_err(|_| interrupted)?
@@ -210,12 +210,12 @@ impl Served {
         self.proxied().is_some()
     }
 
-    /// A package, from catalogd's own address by the client that the controllers use.
+    /// Reads a package from catalogd's own address, with the controllers' client.
     pub(super) async fn package(&self, package: &str) -> Result<Option<Arc<PackageContent>>, SourceError> {
         let (client, _) = self.direct.clients().await?;
-        let asked = client.package(&self.catalog, package).await;
-        // A process that asks once has no former content.
-        asked
+        let package = client.package(&self.catalog, package).await;
+        // A process with a single read has no former content.
+        package
             .map(|answer| answer.content)
             .map_err(|source| SourceError::Client {
                 source: Box::new(source),
@@ -225,7 +225,7 @@ impl Served {
     fn proxied(&self) -> Option<&Proxied> {
         self.proxy
             .as_ref()
-            .filter(|way| way.works.load(Ordering::Relaxed))
+            .filter(|proxied| proxied.works.load(Ordering::Relaxed))
     }
 
     async fn download(&self, endpoint: &str, query: &[(&str, &str)]) -> Result<File, SourceError> {
@@ -233,22 +233,22 @@ impl Served {
         if !query.is_empty() {
             url.query_pairs_mut().extend_pairs(query);
         }
-        let Some(way) = self.proxied() else {
+        let Some(proxied) = self.proxied() else {
             return self.download_directly(url, endpoint).await;
         };
-        match way
+        match proxied
             .proxy
-            .download(&self.catalog.name, &url, endpoint, LONGEST)
+            .download(&self.catalog.name, &url, endpoint, MAX_RESPONSE_BYTES)
             .await
         {
             Ok(file) => Ok(file),
-            Err(error @ (SourceError::NotThere { .. } | SourceError::TooLong { .. })) => Err(error),
+            Err(error @ (SourceError::NotServed { .. } | SourceError::TooLong { .. })) => Err(error),
             Err(refused) => {
-                way.works.store(false, Ordering::Relaxed);
+                proxied.works.store(false, Ordering::Relaxed);
                 let direct = self.download_directly(url, endpoint).await;
                 direct.map_err(|source| match source {
-                    source @ SourceError::NotThere { .. } => source,
-                    source => SourceError::NoWay {
+                    source @ SourceError::NotServed { .. } => source,
+                    source => SourceError::Unreachable {
                         catalog: self.catalog.name.clone(),
                         proxy: olm_text::chain(&refused),
                         source: Box::new(source),
@@ -274,19 +274,19 @@ impl Served {
     }
 
     async fn download_directly(&self, url: Url, endpoint: &str) -> Result<File, SourceError> {
-        let trouble = |error: reqwest::Error| SourceError::Http {
+        let failed = |error: reqwest::Error| SourceError::Http {
             url: self.catalog.base_url.clone(),
             cause: olm_text::chain(&error.without_url()),
         };
         let (_, http) = self.direct.clients().await?;
-        let mut response = http.get(url).send().await.map_err(trouble)?;
+        let mut response = http.get(url).send().await.map_err(failed)?;
         match response.status() {
             StatusCode::OK => {}
             StatusCode::BAD_REQUEST
             | StatusCode::NOT_FOUND
             | StatusCode::METHOD_NOT_ALLOWED
             | StatusCode::NOT_IMPLEMENTED => {
-                return Err(SourceError::NotThere {
+                return Err(SourceError::NotServed {
                     catalog: self.catalog.name.clone(),
                     endpoint: endpoint.to_owned(),
                 });
@@ -294,12 +294,12 @@ impl Served {
             status => {
                 return Err(SourceError::Http {
                     url: self.catalog.base_url.clone(),
-                    cause: format!("it answers {status}"),
+                    cause: format!("HTTP status {status}"),
                 });
             }
         }
-        let mut spool = Spool::new(&self.catalog.name, LONGEST)?;
-        while let Some(bytes) = response.chunk().await.map_err(trouble)? {
+        let mut spool = Spool::new(&self.catalog.name, MAX_RESPONSE_BYTES)?;
+        while let Some(bytes) = response.chunk().await.map_err(failed)? {
             spool.write(&bytes)?;
         }
         spool.finish()

@@ -1,11 +1,11 @@
-//! Answers of catalogd on disk.
+//! Temporary files for responses of catalogd.
 
 use std::fs::File;
 use std::io::{Seek as _, SeekFrom, Write as _};
 
 use super::error::SourceError;
 
-/// An answer in a temporary file, limited in size. Answers may be larger than memory.
+/// A response in a temporary file, limited in size. Responses may be larger than memory.
 pub(super) struct Spool {
     catalog: String,
     file: File,
@@ -17,7 +17,7 @@ impl Spool {
     pub(super) fn new(catalog: &str, limit: u64) -> Result<Self, SourceError> {
         Ok(Self {
             catalog: catalog.to_owned(),
-            file: tempfile::tempfile().map_err(Self::trouble)?,
+            file: tempfile::tempfile().map_err(Self::failed)?,
             written: 0,
             limit,
         })
@@ -31,15 +31,15 @@ impl Spool {
                 limit: self.limit,
             });
         }
-        self.file.write_all(bytes).map_err(Self::trouble)
+        self.file.write_all(bytes).map_err(Self::failed)
     }
 
     pub(super) fn finish(mut self) -> Result<File, SourceError> {
-        self.file.seek(SeekFrom::Start(0)).map_err(Self::trouble)?;
+        self.file.seek(SeekFrom::Start(0)).map_err(Self::failed)?;
         Ok(self.file)
     }
 
-    fn trouble(source: std::io::Error) -> SourceError {
+    fn failed(source: std::io::Error) -> SourceError {
         SourceError::Read {
             path: std::env::temp_dir(),
             source,

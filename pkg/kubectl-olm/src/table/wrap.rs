@@ -1,6 +1,6 @@
-//! Fits the cells of a table to a terminal.
+//! Wrapping of table cells.
 
-/// Makes the widest columns narrower until all fit in `room`, none narrower than its `least`: words stay whole, so that
+/// Shrinks the widest columns until all fit in `room`, but none below its `least` width: words stay whole, so that
 /// names can be copied.
 pub(super) fn shrink(widths: &mut [usize], least: &[usize], room: usize) {
     let mut cap = widths.iter().copied().max().unwrap_or_default();
@@ -15,7 +15,7 @@ pub(super) fn shrink(widths: &mut [usize], least: &[usize], room: usize) {
     widths.copy_from_slice(&fitted);
 }
 
-/// The lines of `text`, none longer than `width` unless a word is; at least one.
+/// Returns the lines of `text`, at most `width` long unless a word is longer; at least one line.
 pub(super) fn lines(text: &str, width: usize) -> Vec<String> {
     if text.chars().count() <= width {
         return vec![text.to_owned()];
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_widest_column_gives_way() {
+    fn the_widest_column_shrinks() {
         let shrunk = |mut widths: Vec<usize>, least: &[usize], room| {
             shrink(&mut widths, least, room);
             widths

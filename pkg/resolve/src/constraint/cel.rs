@@ -35,7 +35,7 @@ impl Rule {
     /// Evaluates the expression against the properties of a bundle.
     ///
     /// The error is the reason why there is no result, as one phrase.
-    pub(super) fn holds(&self, properties: &[Value]) -> Result<bool, String> {
+    pub(super) fn matches(&self, properties: &[Value]) -> Result<bool, String> {
         let widest = properties
             .iter()
             .map(widest)

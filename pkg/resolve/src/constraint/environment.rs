@@ -39,7 +39,7 @@ pub fn apis(group: &str, version: &str, kinds: Vec<String>) -> impl Iterator<Ite
 }
 
 /// Returns the APIs that a bundle provides according to its properties.
-pub fn brought(properties: &[Property]) -> impl Iterator<Item = Gvk> {
+pub fn provided_apis(properties: &[Property]) -> impl Iterator<Item = Gvk> {
     properties.iter().filter_map(|property| {
         let text = |key: &str| {
             let found = property.value.get(key).and_then(Value::as_str);

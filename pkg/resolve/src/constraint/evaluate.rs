@@ -3,7 +3,7 @@
 use olm_text::head;
 use olm_version::go_quote;
 
-use super::{Environment, PackageRange, Requirement, Rule, Test, Unmet, Want};
+use super::{CelRule, Environment, MissingDependency, PackageRange, Requirement, Test, Unmet};
 
 /// Maximum quoted size of a rule or list, in bytes.
 const MAX_QUOTED: usize = 200;
@@ -12,16 +12,16 @@ const MAX_QUOTED: usize = 200;
 pub fn unmet(requirements: &[Requirement], environment: &Environment) -> Vec<Unmet> {
     requirements
         .iter()
-        .filter_map(|requirement| one(requirement, environment))
+        .filter_map(|requirement| unmet_requirement(requirement, environment))
         .collect()
 }
 
-fn one(requirement: &Requirement, environment: &Environment) -> Option<Unmet> {
+fn unmet_requirement(requirement: &Requirement, environment: &Environment) -> Option<Unmet> {
     let mut unmet = match &requirement.test {
         Test::Gvk(gvk) if environment.served.contains(gvk) => return None,
         Test::Gvk(gvk) => Unmet {
             text: format!("it needs the API {gvk}, which the cluster does not serve"),
-            wants: vec![Want::Gvk(gvk.clone())],
+            missing: vec![MissingDependency::Gvk(gvk.clone())],
         },
         Test::Package(package) => of_package(package, environment)?,
         Test::Cel(rule) => of_rule(rule, environment)?,
@@ -67,17 +67,17 @@ fn of_package(package: &PackageRange, environment: &Environment) -> Option<Unmet
             go_quote(&package.name),
             go_quote(&package.range)
         ),
-        wants: vec![Want::Package {
+        missing: vec![MissingDependency::Package {
             name: package.name.clone(),
             range: package.range.clone(),
         }],
     })
 }
 
-fn of_rule(rule: &Rule, environment: &Environment) -> Option<Unmet> {
+fn of_rule(rule: &CelRule, environment: &Environment) -> Option<Unmet> {
     let mut fault = None;
     for bundle in &environment.installed {
-        match rule.0.holds(&bundle.properties) {
+        match rule.0.matches(&bundle.properties) {
             Ok(true) => return None,
             Ok(false) => {}
             Err(reason) => fault = fault.or(Some((bundle.package.as_str(), reason))),
@@ -95,22 +95,22 @@ fn of_rule(rule: &Rule, environment: &Environment) -> Option<Unmet> {
     };
     Some(Unmet {
         text: format!("it needs a bundle for which `{source}` holds, and {why}"),
-        wants: Vec::new(),
+        missing: Vec::new(),
     })
 }
 
 fn of_none(none: &[Requirement], environment: &Environment) -> Option<Unmet> {
     let present: Vec<String> = none
         .iter()
-        .filter(|requirement| one(requirement, environment).is_none())
+        .filter(|requirement| unmet_requirement(requirement, environment).is_none())
         .map(ToString::to_string)
         .collect();
     (!present.is_empty()).then(|| Unmet {
         text: format!(
-            "it does not go together with {}, which is there",
+            "it conflicts with {}, which is present",
             cut(&present.join(" and "))
         ),
-        wants: Vec::new(),
+        missing: Vec::new(),
     })
 }
 
@@ -120,7 +120,7 @@ fn joined(several: Vec<Unmet>, between: &str) -> Unmet {
     let text = texts.join(between);
     Unmet {
         text,
-        wants: several.into_iter().flat_map(|unmet| unmet.wants).collect(),
+        missing: several.into_iter().flat_map(|unmet| unmet.missing).collect(),
     }
 }
 

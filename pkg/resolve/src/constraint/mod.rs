@@ -1,8 +1,9 @@
 //! Dependencies of a bundle: `olm.gvk.required`, `olm.package.required` and `olm.constraint`.
 //!
-//! [`parse`] reads a bundle's properties, [`unmet`] compares the result with installed packages and served APIs. Nothing
-//! is installed because of a dependency: unmet requirements are reported with what would satisfy them ([`Want`]). All input
-//! comes from catalogs, so size, count, depth and the cost of expressions are bounded.
+//! [`parse`] reads a bundle's properties, [`unmet`] compares the result with installed packages and served APIs.
+//! Nothing is installed because of a dependency: unmet requirements are reported with the bundles that would satisfy
+//! them ([`MissingDependency`]). All input comes from catalogs, so size, count, depth and the cost of expressions are
+//! bounded.
 
 mod cel;
 mod environment;
@@ -15,7 +16,7 @@ use std::fmt;
 use olm_version::{SkipRange, Version};
 use serde_json::Value;
 
-pub use environment::{apis, brought, group_versions};
+pub use environment::{apis, group_versions, provided_apis};
 pub use evaluate::unmet;
 pub(crate) use parse::TYPES;
 pub use parse::{ConstraintError, parse};
@@ -58,12 +59,12 @@ pub enum Test {
     /// A version of the package is installed.
     Package(PackageRange),
     /// An installed bundle has properties that satisfy the expression.
-    Cel(Rule),
-    /// All requirements must be met.
+    Cel(CelRule),
+    /// Every requirement must be met.
     All(Vec<Requirement>),
-    /// At least one requirement must be met.
+    /// Some requirement must be met.
     Any(Vec<Requirement>),
-    /// No requirement may be met.
+    /// The requirements must not be met.
     Not(Vec<Requirement>),
 }
 
@@ -86,7 +87,7 @@ impl PackageRange {
 
 /// A CEL expression over `properties`.
 #[derive(Clone, Debug)]
-pub struct Rule(cel::Rule);
+pub struct CelRule(cel::Rule);
 
 /// Installed packages and served APIs that requirements are compared with.
 #[derive(Clone, Debug, Default)]
@@ -114,12 +115,12 @@ pub struct Unmet {
     /// Phrase that names the requirement and what exists instead.
     pub text: String,
     /// Packages and APIs that would satisfy the requirement.
-    pub wants: Vec<Want>,
+    pub missing: Vec<MissingDependency>,
 }
 
 /// Package or API to look for in catalogs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Want {
+pub enum MissingDependency {
     /// A bundle that provides the API.
     Gvk(Gvk),
     /// The package, in versions of the range.

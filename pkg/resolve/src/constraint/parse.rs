@@ -5,18 +5,18 @@ use olm_text::head;
 use olm_version::{SkipRangeError, go_quote};
 use serde_json::{Map, Value};
 
-use super::{Gvk, PackageRange, Requirement, Rule, Test, cel};
+use super::{CelRule, Gvk, PackageRange, Requirement, Test, cel};
 
 /// Types of dependency properties.
 pub(crate) const TYPES: [&str; 3] = ["olm.package.required", "olm.gvk.required", "olm.constraint"];
 
 /// Maximum size of an `olm.constraint`, in bytes of JSON; OLM's own limit.
 const MAX_BYTES: usize = 64 * 1024;
-/// Deepest nesting of compound constraints.
+/// Maximum nesting of compound constraints.
 const MAX_DEPTH: usize = 16;
-/// Most constraints of one bundle, nested ones included.
+/// Maximum number of constraints of a bundle, nested ones included.
 const MAX_COUNT: usize = 1024;
-/// Longest failure message that is kept.
+/// Maximum length of a failure message, in bytes.
 const MAX_MESSAGE: usize = 512;
 
 /// Failure to parse a requirement.
@@ -48,7 +48,7 @@ pub enum ConstraintError {
     },
     /// A range of versions does not parse.
     #[error(
-        "property {property}: {place}: the version range {} does not read: {source}",
+        "property {property}: {place}: the version range {} is invalid: {source}",
         go_quote(range)
     )]
     Range {
@@ -128,7 +128,7 @@ impl Reader<'_> {
         let message = match map.get("failureMessage") {
             None | Some(Value::Null) => String::new(),
             Some(Value::String(text)) => head(text, MAX_MESSAGE).to_owned(),
-            Some(_) => return Err(self.fault(place, "has a failureMessage that is no text")),
+            Some(_) => return Err(self.fault(place, "has a failureMessage that is not a string")),
         };
         let kinds: Vec<(&String, &Value)> = map
             .iter()
@@ -139,13 +139,13 @@ impl Reader<'_> {
             [] => {
                 return Err(self.fault(
                     place,
-                    "asks for nothing: give one of gvk, package, cel, all, any, not",
+                    "has no constraint: set one of gvk, package, cel, all, any, not",
                 ));
             }
             _ => {
                 return Err(self.fault(
                     place,
-                    "asks for several things: give one of gvk, package, cel, all, any, not",
+                    "has several constraints: set only one of gvk, package, cel, all, any, not",
                 ));
             }
         };
@@ -161,7 +161,7 @@ impl Reader<'_> {
             _ => {
                 return Err(self.fault(
                     &below,
-                    "is no kind of constraint: give one of gvk, package, cel, all, any, not",
+                    "is not a known constraint: use one of gvk, package, cel, all, any, not",
                 ));
             }
         };
@@ -224,11 +224,13 @@ impl Reader<'_> {
             place: place.to_owned(),
             reason,
         })?;
-        Ok(Test::Cel(Rule(rule)))
+        Ok(Test::Cel(CelRule(rule)))
     }
 
     fn map<'v>(&self, value: &'v Value, place: &str) -> Result<&'v Map<String, Value>, ConstraintError> {
-        value.as_object().ok_or_else(|| self.fault(place, "is no object"))
+        value
+            .as_object()
+            .ok_or_else(|| self.fault(place, "is not an object"))
     }
 
     fn text(&self, map: &Map<String, Value>, key: &str, place: &str) -> Result<String, ConstraintError> {

@@ -1,7 +1,7 @@
 use olm_fbc::Property;
 use serde_json::{Value, json};
 
-use super::{Environment, Gvk, InstalledBundle, Want, parse, unmet};
+use super::{Environment, Gvk, InstalledBundle, MissingDependency, parse, unmet};
 
 fn property(type_: &str, value: Value) -> Property {
     Property {
@@ -73,8 +73,8 @@ fn simple_requirements() {
     );
     let requirements = parse(std::slice::from_ref(&other)).unwrap();
     assert_eq!(
-        unmet(&requirements, &cluster())[0].wants,
-        [Want::Package {
+        unmet(&requirements, &cluster())[0].missing,
+        [MissingDependency::Package {
             name: "pink".to_owned(),
             range: ">0.0.1".to_owned()
         }]
@@ -104,7 +104,7 @@ fn compound_constraints() {
     assert_eq!(texts(of("not", &[&pink])), [""; 0]);
     assert_eq!(
         texts(of("not", &[&blue, &pink])),
-        ["why: it does not go together with package \"blue\" in a version \">=1.0.0\", which is there"]
+        ["why: it conflicts with package \"blue\" in a version \">=1.0.0\", which is present"]
     );
     let nested = json!({"any": {"constraints": [
         {"all": {"constraints": [blue, pink]}}, {"all": {"constraints": [blue, green]}}]}});
@@ -148,7 +148,7 @@ fn expressions() {
 }
 
 #[test]
-fn what_cannot_be_read_says_where() {
+fn unreadable_files_are_named() {
     let deep = (0..20).fold(
         json!({"cel": {"rule": "true"}}),
         |inner, _| json!({"all": {"constraints": [inner]}}),
@@ -157,19 +157,19 @@ fn what_cannot_be_read_says_where() {
     let cases = [
         (
             constraint(json!({})),
-            "property olm.constraint: constraint asks for nothing",
+            "property olm.constraint: constraint has no constraint",
         ),
         (
             constraint(json!([])),
-            "property olm.constraint: constraint is no object",
+            "property olm.constraint: constraint is not an object",
         ),
         (
             constraint(json!({"cel": {"rule": "a"}, "gvk": {}})),
-            "property olm.constraint: constraint asks for several things",
+            "property olm.constraint: constraint has several constraints",
         ),
         (
             constraint(json!({"sat": {}})),
-            "property olm.constraint: constraint.sat is no kind of constraint",
+            "property olm.constraint: constraint.sat is not a known constraint",
         ),
         (
             constraint(json!({"all": {"constraints": []}})),
@@ -208,11 +208,11 @@ fn what_cannot_be_read_says_where() {
                 "olm.package.required",
                 json!({"packageName": "a", "versionRange": "nonsense"}),
             ),
-            "property olm.package.required: value: the version range \"nonsense\" does not read",
+            "property olm.package.required: value: the version range \"nonsense\" is invalid",
         ),
         (
             property("olm.gvk.required", json!("x")),
-            "property olm.gvk.required: value is no object",
+            "property olm.gvk.required: value is not an object",
         ),
     ];
     for (property, expected) in cases {

@@ -7,8 +7,8 @@ use super::catalogs::{Catalogs, Lookup};
 use super::{Report, deviations, rows};
 use anyhow::Context as _;
 use olm_resolve::{
-    CatalogInput, CatalogLookup, DeprecationInfo, Installed, Request, Resolution, ResolveError, Selection,
-    Selector, Trouble, resolve,
+    CatalogInput, CatalogLookup, DeprecationInfo, FailureCause, Installed, Request, Resolution, ResolveError,
+    Selection, Selector, resolve,
 };
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -228,7 +228,7 @@ fn selector(raw: Option<&RawSelector>) -> Result<Selector, ResolveError> {
             .iter()
             .map(|e| (e.key.as_str(), e.operator.as_str(), e.values.as_slice())),
     )
-    .map_err(|source| Trouble::Selector { source }.into())
+    .map_err(|source| FailureCause::Selector { source }.into())
 }
 
 /// Formats the answer like the list of deviations.

@@ -1,11 +1,11 @@
 //! Chooses the bundle that the spec asks for.
 //!
-//! Every pass resolves anew, against the *installed* bundle, so a change of the spec wins over a rollout in progress: the
-//! rollout continues only while resolution returns the bundle that is rolling out.
+//! Every pass resolves anew, against the *installed* bundle, so a change of the spec wins over a rollout in progress:
+//! the rollout continues only while resolution returns the bundle that is rolling out.
 
 use olm_api::{ClusterExtensionSpec, UpgradeConstraintPolicy};
 use olm_fbc::Property;
-use olm_resolve::{CatalogInput, Installed, Request, Resolution, Selection, Trouble};
+use olm_resolve::{CatalogInput, FailureCause, Installed, Request, Resolution, Selection};
 use olm_status::catalogs::FormerContent;
 use olm_status::cluster_extension::Deprecations;
 use olm_status::cluster_upgrade::Successor;
@@ -103,7 +103,7 @@ pub(crate) fn resolve(
             properties: resolution.properties,
         }),
         Err(error) => {
-            let unread = matches!(error.trouble, Trouble::Waiting { .. });
+            let unread = matches!(error.cause, FailureCause::UnreadCatalog { .. });
             fallback(&request, history, *any_selected, unread)
                 .map(|bundle| Resolved {
                     bundle,
@@ -156,8 +156,8 @@ pub(crate) fn unresolved(history: &History) -> Upgrade {
     }
 }
 
-/// Falls back to a bundle of the revisions: to the newest or the installed one if no catalog is selected and the spec asks for no
-/// other version, and to the one that is rolling out while a catalog is unavailable.
+/// Falls back to a bundle of the revisions: to the newest or the installed one if no catalog is selected and the spec
+/// asks for no other version, and to the one that is rolling out while a catalog is unavailable.
 fn fallback(request: &Request, history: &History, any_selected: bool, unread: bool) -> Option<BundleRef> {
     if any_selected {
         let rolling_out = history.rolling_out.last().filter(|_| unread)?;

@@ -1,8 +1,8 @@
 //! Checks the dependencies of a resolved bundle and finds the packages that would meet them.
 //!
-//! The check precedes every pull and write. Nothing is installed to meet a dependency: the extension waits, its status names the
-//! missing ones, and the installation continues automatically once they are met. An installed bundle stays when a dependency
-//! disappears.
+//! The check precedes every pull and write. Nothing is installed to meet a dependency: the extension waits, its status
+//! names the missing ones, and the installation continues automatically once they are met. An installed bundle stays
+//! when a dependency disappears.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
@@ -12,7 +12,9 @@ use kube::{Api, ResourceExt as _};
 use olm_api::{AvailabilityMode, ClusterCatalog, ClusterObjectSet, keys};
 use olm_fbc::Property;
 use olm_resolve::CatalogLookup;
-use olm_resolve::constraint::{self, Environment, Gvk, InstalledBundle, Requirement, Unmet, Want};
+use olm_resolve::constraint::{
+    self, Environment, Gvk, InstalledBundle, MissingDependency, Requirement, Unmet,
+};
 use olm_runtime::client::{discovery_call, served_kinds};
 use olm_status::cluster_extension::Progress;
 use olm_text::head;
@@ -112,7 +114,7 @@ fn message(subject: &str, unmet: &[Unmet], providers: &[String]) -> String {
         texts.join("; ")
     )];
     sentences.extend(providers.iter().cloned());
-    if unmet.iter().any(|unmet| !unmet.wants.is_empty()) {
+    if unmet.iter().any(|unmet| !unmet.missing.is_empty()) {
         sentences
             .push("Install the missing dependencies and the installation continues automatically".to_owned());
     }
@@ -127,7 +129,7 @@ async fn environment(
     requirements: &[Requirement],
     own: &[Property],
 ) -> Result<Environment, CallError> {
-    let mut served: BTreeSet<Gvk> = constraint::brought(own).collect();
+    let mut served: BTreeSet<Gvk> = constraint::provided_apis(own).collect();
     for (group, version) in constraint::group_versions(requirements) {
         let what = discovery_call(&group, &version);
         let kinds = call(what, served_kinds(&context.shared.client, &group, &version)).await?;
@@ -193,8 +195,8 @@ pub(crate) fn recorded_properties(resolved: &Resolved) -> Option<String> {
 
 /// Returns a sentence for each missing dependency with the packages that would meet it.
 async fn providers(context: &Context, unmet: &[Unmet]) -> Vec<String> {
-    let wants: BTreeSet<&Want> = unmet.iter().flat_map(|unmet| &unmet.wants).collect();
-    if wants.is_empty() {
+    let missing: BTreeSet<&MissingDependency> = unmet.iter().flat_map(|unmet| &unmet.missing).collect();
+    if missing.is_empty() {
         return Vec::new();
     }
     let Ok(mut catalogs) = catalogs::catalogs(context).await else {
@@ -209,14 +211,14 @@ async fn providers(context: &Context, unmet: &[Unmet]) -> Vec<String> {
     });
     catalogs.truncate(MAX_CATALOGS);
     let mut sentences = Vec::new();
-    for want in wants.into_iter().take(MAX_SEARCHED) {
+    for missing in missing.into_iter().take(MAX_SEARCHED) {
         let mut found = Vec::new();
         for catalog in &catalogs {
-            found.extend(search(context, catalog, want).await);
+            found.extend(search(context, catalog, missing).await);
         }
-        let what = match want {
-            Want::Gvk(gvk) => format!("the API {gvk}"),
-            Want::Package { name, range } => {
+        let what = match missing {
+            MissingDependency::Gvk(gvk) => format!("the API {gvk}"),
+            MissingDependency::Package { name, range } => {
                 format!("package {} in a version {}", go_quote(name), go_quote(range))
             }
         };
@@ -230,10 +232,10 @@ async fn providers(context: &Context, unmet: &[Unmet]) -> Vec<String> {
 }
 
 /// Returns the packages of one catalog that would meet the dependency.
-async fn search(context: &Context, catalog: &ClusterCatalog, want: &Want) -> Option<String> {
+async fn search(context: &Context, catalog: &ClusterCatalog, missing: &MissingDependency) -> Option<String> {
     let name = catalog.name_any();
-    match want {
-        Want::Gvk(gvk) => {
+    match missing {
+        MissingDependency::Gvk(gvk) => {
             let reference = catalogs::reference(catalog).ok()?;
             let packages = context
                 .catalogs
@@ -251,7 +253,7 @@ async fn search(context: &Context, catalog: &ClusterCatalog, want: &Want) -> Opt
             (!packages.is_empty())
                 .then(|| format!("package {} of catalog {}", packages.join(" or "), go_quote(&name)))
         }
-        Want::Package { name: package, range } => {
+        MissingDependency::Package { name: package, range } => {
             let (answer, _) = catalogs::answer(context, catalog.clone(), package).await;
             let CatalogLookup::Found(offered) = answer.lookup else {
                 return None;
@@ -278,7 +280,7 @@ mod tests {
     fn the_message_names_dependencies_and_providers() {
         let unmet = [Unmet {
             text: "it needs the API g/v1 Kind, which the cluster does not serve".to_owned(),
-            wants: vec![Want::Gvk(Gvk {
+            missing: vec![MissingDependency::Gvk(Gvk {
                 group: "g".to_owned(),
                 version: "v1".to_owned(),
                 kind: "Kind".to_owned(),

@@ -1,4 +1,4 @@
-//! The question that an extension of the cluster puts to the resolver.
+//! Input of a resolution, from an extension of the cluster.
 
 use olm_api::{CatalogFilter, ClusterExtension, UpgradeConstraintPolicy};
 use olm_resolve::{CatalogInput, Request, Selection, Selector};
@@ -8,25 +8,25 @@ use crate::cli::SourceArgs;
 use crate::failure::Failure;
 use crate::source::{Cluster, Sources};
 
-/// Request, and the catalogs that answer it.
-pub(crate) struct Question {
-    /// The question.
+/// Input of a resolution.
+pub(crate) struct ResolutionInput {
+    /// Request to the resolver.
     pub(crate) request: Request,
     /// Results of looking up the package, one for each catalog.
     pub(crate) inputs: Vec<CatalogInput>,
-    /// The conditions that the extension reports.
-    pub(crate) reported: Vec<Value>,
+    /// Conditions of the extension: `Installed` and `Progressing`.
+    pub(crate) conditions: Vec<Value>,
     /// The catalogs that the extension's selector does not match.
-    pub(crate) passed_over: Vec<String>,
-    /// The extension, where one asks.
+    pub(crate) not_selected: Vec<String>,
+    /// The extension, if the input comes from one.
     pub(crate) extension: Option<ClusterExtension>,
 }
 
-impl Question {
-    /// The question that an extension of the cluster puts.
+impl ResolutionInput {
+    /// Reads the input of an extension of the cluster.
     ///
     /// # Errors
-    /// There is no such extension, it names no catalog, or the cluster cannot be asked.
+    /// The extension does not exist, has no catalog source, or the cluster cannot be read.
     pub(crate) async fn of_extension(
         source: &SourceArgs,
         name: &str,
@@ -68,15 +68,15 @@ impl Question {
                     "message": condition.message,
                 })
             });
-        let passed_over = sources
+        let not_selected = sources
             .catalogs
             .iter()
             .filter(|catalog| !selector.matches(&catalog.labels));
         Ok(Self {
             request,
             inputs,
-            reported: conditions.collect(),
-            passed_over: passed_over.map(|catalog| catalog.name.clone()).collect(),
+            conditions: conditions.collect(),
+            not_selected: not_selected.map(|catalog| catalog.name.clone()).collect(),
             extension: Some(extension),
         })
     }

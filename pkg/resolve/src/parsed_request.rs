@@ -1,23 +1,23 @@
-//! Request to every catalog, and the verdict of each rule on a bundle.
+//! Parsed request, and the result of each rule for a bundle.
 
 use crate::facts::{Candidate, CatalogFacts};
 use crate::installed_version::InstalledVersion;
-use crate::{Request, Rule, Trouble};
+use crate::{FailureCause, Request, Rule};
 use olm_version::VersionRange;
 
 /// Request with parsed texts.
-pub(crate) struct Question<'a> {
+pub(crate) struct ParsedRequest<'a> {
     pub(crate) request: &'a Request,
     pub(crate) range: Option<VersionRange>,
     /// The only catalog to consider; none for all.
     pub(crate) only: Option<&'a str>,
 }
 
-impl<'a> Question<'a> {
-    pub(crate) fn new(request: &'a Request, only: Option<&'a str>) -> Result<Self, Trouble> {
+impl<'a> ParsedRequest<'a> {
+    pub(crate) fn new(request: &'a Request, only: Option<&'a str>) -> Result<Self, FailureCause> {
         let range = match request.version.as_deref() {
             None | Some("") => None,
-            Some(range) => Some(range.parse().map_err(|source| Trouble::Range {
+            Some(range) => Some(range.parse().map_err(|source| FailureCause::Range {
                 range: range.to_owned(),
                 source,
             })?),
@@ -26,7 +26,7 @@ impl<'a> Question<'a> {
     }
 
     /// Returns the bundle that the choice must succeed; none if any bundle may follow.
-    pub(crate) fn installed_version(&self) -> Result<Option<InstalledVersion>, Trouble> {
+    pub(crate) fn installed_version(&self) -> Result<Option<InstalledVersion>, FailureCause> {
         let installed = self
             .request
             .installed

@@ -1,4 +1,4 @@
-//! A version or bundle that is hoped for, and that none of the catalogs asked has.
+//! A wanted version or bundle that no catalog has.
 
 use std::fmt;
 
@@ -7,19 +7,19 @@ use olm_version::VersionRelease;
 
 use crate::installed::{found, matching};
 
-/// A version or bundle of the package that none of the catalogs asked has.
+/// A version or bundle of the package that no catalog has.
 #[derive(Debug)]
-pub(crate) struct Absent {
-    /// The version or bundle as it was typed.
+pub(crate) struct UnknownVersion {
+    /// The version or bundle as given.
     pub(crate) want: String,
-    /// The catalogs that were asked.
-    pub(crate) asked: Vec<String>,
-    /// The nearest versions or bundles that one of them has.
+    /// Names of the searched catalogs.
+    pub(crate) catalogs: Vec<String>,
+    /// The nearest versions or bundles of the catalogs.
     pub(crate) nearest: Vec<String>,
 }
 
-impl Absent {
-    /// The absence of `want`; none when a catalog has it, or no catalog has anything.
+impl UnknownVersion {
+    /// Returns `want` with its nearest versions; none if a catalog has `want`, or if no catalog has the package.
     pub(crate) fn new(want: &str, catalogs: &[CatalogInput]) -> Option<Self> {
         let contents = || found(catalogs).map(|(_, content)| content);
         contents().next()?;
@@ -39,31 +39,31 @@ impl Absent {
         };
         Some(Self {
             want: want.to_owned(),
-            asked: catalogs.iter().map(|catalog| catalog.name.clone()).collect(),
+            catalogs: catalogs.iter().map(|catalog| catalog.name.clone()).collect(),
             nearest,
         })
     }
 }
 
-/// The version that `want` may mean, with missing numbers as zeros.
+/// Parses `want` as a version; missing numbers are zeros.
 fn version(want: &str) -> Option<VersionRelease> {
     let bare = want.strip_prefix('v').unwrap_or(want);
     let mut endings = ["", ".0", ".0.0"].iter();
     endings.find_map(|ending| VersionRelease::parse_legacy(&format!("{bare}{ending}")).ok())
 }
 
-impl fmt::Display for Absent {
+impl fmt::Display for UnknownVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let asked = self.asked.join(", ");
+        let catalogs = self.catalogs.join(", ");
         write!(
             f,
-            "{} of this package is in none of the catalogs asked: {asked}",
+            "{} of this package is in none of the catalogs: {catalogs}",
             self.want
         )?;
         if self.nearest.is_empty() {
-            write!(f, "; `versions PACKAGE` lists what there is")
+            write!(f, "; `versions PACKAGE` lists the available versions")
         } else {
-            write!(f, "; the nearest are: {}", self.nearest.join(", "))
+            write!(f, "; nearest: {}", self.nearest.join(", "))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A question to the resolver, and its answer in both forms.
+//! Report on a resolution, as data and as text.
 
 use std::fmt::Write as _;
 
@@ -7,80 +7,84 @@ use olm_resolve::{
 };
 use serde_json::{Value, json};
 
-use crate::absent::Absent;
-use crate::cli::{Policy, SourceArgs, WishArgs};
+use crate::cli::{Policy, RequestArgs, SourceArgs};
 use crate::failure::Failure;
 use crate::installed;
 use crate::source::Cluster;
 use crate::style::{Paint, Style};
 use crate::table::clean;
+use crate::unknown_version::UnknownVersion;
 
-/// Request and its answer.
+/// A request with the resolver's result.
 #[derive(Debug)]
-pub(crate) struct Asked {
-    /// The question.
+pub(crate) struct ResolveReport {
+    /// Request to the resolver.
     pub(crate) request: Request,
-    /// The answer.
-    pub(crate) answer: Result<Resolution, ResolveError>,
-    /// The smallest change that gives what is wanted; empty when nothing has to change, none when no change
-    /// of the spec is enough.
+    /// Result of the resolution.
+    pub(crate) result: Result<Resolution, ResolveError>,
+    /// The smallest change that gives the wanted bundle; empty if no change is needed, none if no change suffices.
     pub(crate) suggestion: Option<Vec<Change>>,
-    /// The version or bundle hoped for that none of the catalogs has, and the nearest ones that are there.
-    pub(crate) absent: Option<Absent>,
-    /// Dependencies of the chosen bundle that the cluster does not meet; none if no cluster was asked or nothing is required.
+    /// Set if no catalog has the wanted version or bundle.
+    pub(crate) absent: Option<UnknownVersion>,
+    /// Dependencies of the chosen bundle that the cluster does not meet; none if no cluster was asked or nothing is
+    /// required.
     pub(crate) unmet: Option<Vec<String>>,
 }
 
-/// The request that the flags put.
+/// Returns the request of the flags.
 ///
 /// # Errors
-/// What is installed cannot be told.
-pub(crate) fn request(package: &str, wish: &WishArgs, catalogs: &[CatalogInput]) -> Result<Request, Failure> {
-    let installed = wish
+/// The installed bundle is unknown or ambiguous.
+pub(crate) fn request(
+    package: &str,
+    request_args: &RequestArgs,
+    catalogs: &[CatalogInput],
+) -> Result<Request, Failure> {
+    let installed = request_args
         .installed
         .as_deref()
         .map(|text| installed::read(text, catalogs));
     Ok(Request {
         package: package.to_owned(),
-        version: wish.range.clone().filter(|range| !range.is_empty()),
-        channels: wish.channels.clone(),
-        self_certified: wish.policy == Policy::SelfCertified,
+        version: request_args.range.clone().filter(|range| !range.is_empty()),
+        channels: request_args.channels.clone(),
+        self_certified: request_args.policy == Policy::SelfCertified,
         installed: installed.transpose()?,
-        release_support: wish.release_support,
-        selection: wish.selection(),
+        release_support: request_args.release_support,
+        selection: request_args.selection(),
         similar: Vec::new(),
     })
 }
 
-impl Asked {
-    /// Asks the resolver; `want` is the version or bundle hoped for.
+impl ResolveReport {
+    /// Runs the resolver; `want` is the wanted version or bundle, if any.
     pub(crate) fn new(request: Request, catalogs: &[CatalogInput], want: Option<&str>) -> Self {
-        let answer = resolve(&request, catalogs);
-        let absent = want.and_then(|want| Absent::new(want, catalogs));
-        let suggestion = match (&answer, want) {
+        let result = resolve(&request, catalogs);
+        let absent = want.and_then(|want| UnknownVersion::new(want, catalogs));
+        let suggestion = match (&result, want) {
             (Ok(_), None) => Some(Vec::new()),
             _ => suggest(&request, catalogs, want),
         };
         Self {
             request,
-            answer,
+            result,
             suggestion,
             absent,
             unmet: None,
         }
     }
 
-    /// Looks on the cluster for what the chosen bundle needs, where the question is about a cluster; `extension` asks it.
-    /// What is installed already needs nothing more.
+    /// Checks the dependencies of the chosen bundle on the cluster, unless the command is offline or the bundle is
+    /// already installed. `extension` is the extension to install, if any.
     ///
     /// # Errors
-    /// The cluster cannot be asked.
-    pub(crate) async fn look_for_needs(
+    /// The cluster cannot be read.
+    pub(crate) async fn check_dependencies(
         &mut self,
         source: &SourceArgs,
         extension: Option<&str>,
     ) -> Result<(), Failure> {
-        let Ok(found) = &self.answer else { return Ok(()) };
+        let Ok(found) = &self.result else { return Ok(()) };
         let installed = self.request.installed.as_ref();
         if source.is_offline() || installed.is_some_and(|installed| installed.name == found.bundle) {
             return Ok(());
@@ -91,12 +95,12 @@ impl Asked {
         Ok(())
     }
 
-    /// Returns true if the answer is a bundle whose dependencies are met.
+    /// Returns true if the result is a bundle whose dependencies are met.
     pub(crate) fn is_positive(&self) -> bool {
-        self.answer.is_ok() && self.unmet.as_ref().is_none_or(Vec::is_empty)
+        self.result.is_ok() && self.unmet.as_ref().is_none_or(Vec::is_empty)
     }
 
-    /// The answer as a value: question, resolution or error, suggestion.
+    /// Returns the report as data: request, resolution or error, suggestion.
     pub(crate) fn value(&self) -> Value {
         let request = &self.request;
         let mut value = json!({
@@ -109,7 +113,7 @@ impl Asked {
             },
             "suggestion": self.suggestion,
         });
-        let (key, answer) = match &self.answer {
+        let (key, answer) = match &self.result {
             Ok(found) => ("resolution", resolution_value(found)),
             Err(error) => ("error", Failure::No(error.to_string()).value()["error"].take()),
         };
@@ -128,7 +132,7 @@ impl Asked {
         value
     }
 
-    /// The answer as lines.
+    /// Returns the report as lines of text.
     pub(crate) fn text(&self, style: Style) -> String {
         let mut text = String::new();
         let mut line = |paint, name: &str, value: &str| {
@@ -144,7 +148,7 @@ impl Asked {
         if !self.request.channels.is_empty() {
             line(Paint::Plain, "Channels", &self.request.channels.join(", "));
         }
-        match &self.answer {
+        match &self.result {
             Ok(found) => {
                 line(Paint::Good, "Bundle", &found.bundle);
                 line(Paint::Good, "Version", &found.version.to_string());
@@ -155,7 +159,7 @@ impl Asked {
                 }
                 match self.unmet.as_deref() {
                     None => {}
-                    Some([]) => line(Paint::Good, "Met", "all that it needs is there"),
+                    Some([]) => line(Paint::Good, "Met", "all dependencies are met"),
                     Some(unmet) => {
                         for text in unmet {
                             line(Paint::Bad, "Unmet", text);
@@ -174,13 +178,13 @@ impl Asked {
         text
     }
 
-    /// The suggestion as lines; empty when there is nothing to say.
+    /// Returns the suggestion as lines of text; empty if there is none.
     pub(crate) fn suggestion_text(&self, want: Option<&str>, style: Style) -> String {
         let goal = match want {
             Some(want) => format!("To get {}", clean(want)),
             None => "To get a bundle".to_owned(),
         };
-        let said = match &self.answer {
+        let said = match &self.result {
             Ok(_) => String::new(),
             Err(error) => error.to_string(),
         };
@@ -198,7 +202,7 @@ impl Asked {
             }
             None => match &self.absent {
                 Some(absent) => format!("{}.\n", clean(&absent.to_string())),
-                None => format!("{goal}: no change of the spec is enough.\n"),
+                None => format!("{goal}: no change of the spec suffices.\n"),
             },
         }
     }
@@ -209,7 +213,7 @@ fn needs(found: &Resolution) -> Vec<String> {
     match constraint::parse(&found.properties) {
         Ok(needs) => needs.iter().map(ToString::to_string).collect(),
         Err(error) => vec![format!(
-            "what cannot be read, so that it is not installed: {error}"
+            "an invalid dependency, which prevents the installation: {error}"
         )],
     }
 }
@@ -229,7 +233,7 @@ fn deprecations(found: &Resolution) -> Vec<String> {
     lines
 }
 
-/// `NAME (VERSION)`.
+/// Returns `NAME (VERSION)`, with the catalog if known.
 pub(crate) fn installed_text(installed: &Installed) -> String {
     match &installed.catalog {
         Some(catalog) => format!(
