@@ -37,7 +37,7 @@ pub(crate) enum Lookup {
     Hit(Option<Arc<PackageContent>>),
     /// Content with another digest, in which the package existed.
     Stale(Arc<PackageContent>),
-    /// No content.
+    /// The package is not cached.
     Miss,
 }
 
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn another_digest_is_only_a_former_content() {
+    fn another_digest_is_stale_content() {
         let mut cache = Cache::new(10_000);
         cache.put(key("a"), "1", Some(some()), 1);
         cache.put(key("gone"), "1", None, 0);

@@ -21,8 +21,8 @@ use crate::{
     catalog_ref::CatalogRef,
     connection::{Connections, Transport},
     error::ClientError,
-    names::PackageNames,
-    providers::Providers,
+    names::{self, PackageNames},
+    providers::{self, Providers},
     read::PackageReader,
     trust::Trust,
 };
@@ -103,8 +103,8 @@ impl CatalogClient {
         Self {
             transport: Transport::new(trust),
             limits,
-            providers: Providers::default(),
-            names: PackageNames::default(),
+            providers: providers::cache(),
+            names: names::cache(),
             cache: Mutex::new(Cache::new(limits.cache)),
             in_progress: Mutex::default(),
             read_slots: Semaphore::new(limits.reads),
@@ -156,9 +156,7 @@ impl CatalogClient {
     /// # Errors
     /// [`ClientError`]; also if catalogd does not support filters.
     pub async fn package_names(&self, catalog: &CatalogRef) -> Result<Arc<[String]>, ClientError> {
-        self.names
-            .get(&self.transport, catalog, self.limits.package)
-            .await
+        names::get(&self.names, &self.transport, catalog, self.limits.package).await
     }
 
     /// Returns the packages of `catalog` with a bundle that provides the API (a property `olm.gvk`), by name, at most
@@ -174,9 +172,14 @@ impl CatalogClient {
         kind: &str,
     ) -> Result<Vec<String>, ClientError> {
         let api = (group.to_owned(), version.to_owned(), kind.to_owned());
-        self.providers
-            .get(&self.transport, catalog, api, self.limits.catalog)
-            .await
+        providers::get(
+            &self.providers,
+            &self.transport,
+            catalog,
+            api,
+            self.limits.catalog,
+        )
+        .await
     }
 
     /// Drops the cached data of a catalog.

@@ -8,7 +8,7 @@ use reqwest::StatusCode;
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// `status.urls.base` is not a URL.
-    #[error("cache for catalog {catalog:?} not found: its base URL {url:?} is no HTTP URL")]
+    #[error("cache for catalog {catalog:?} not found: its base URL {url:?} is not an HTTP URL")]
     Url {
         /// The catalog.
         catalog: String,
@@ -55,7 +55,7 @@ pub enum ClientError {
     },
     /// The token cannot be read.
     #[error(
-        "catalogd cannot be asked for catalog {catalog:?}: the token file {path} cannot be used: {cause}"
+        "catalog {catalog:?} cannot be read from catalogd: the token file {path} cannot be used: {cause}"
     )]
     Token {
         /// The catalog.
@@ -67,7 +67,7 @@ pub enum ClientError {
     },
     /// The authorities cannot be read.
     #[error(
-        "catalogd cannot be asked for catalog {catalog:?}: the certificate authorities to trust cannot be read: {cause}"
+        "catalog {catalog:?} cannot be read from catalogd: the certificate authorities to trust cannot be read: {cause}"
     )]
     Trust {
         /// The catalog.
@@ -84,7 +84,7 @@ pub enum ClientError {
         cause: String,
     },
     /// The service's name does not resolve.
-    #[error("catalogd cannot be asked for catalog {catalog:?}: the name {host} cannot be resolved")]
+    #[error("catalog {catalog:?} cannot be read from catalogd: the name {host} cannot be resolved")]
     Dns {
         /// The catalog.
         catalog: String,
@@ -92,7 +92,7 @@ pub enum ClientError {
         host: String,
     },
     /// The connection was refused.
-    #[error("catalogd cannot be asked for catalog {catalog:?}: {host} refuses connections")]
+    #[error("catalog {catalog:?} cannot be read from catalogd: {host} refuses connections")]
     Refused {
         /// The catalog.
         catalog: String,
@@ -106,7 +106,7 @@ pub enum ClientError {
         catalog: String,
     },
     /// Another failure of the connection.
-    #[error("catalogd cannot be asked for catalog {catalog:?}: the connection failed")]
+    #[error("catalog {catalog:?} cannot be read from catalogd: the connection failed")]
     Transfer {
         /// The catalog.
         catalog: String,
@@ -174,7 +174,7 @@ fn next_step(status: StatusCode, token_sent: bool) -> &'static str {
 }
 
 impl ClientError {
-    /// Reports whether another replica of catalogd may succeed.
+    /// Returns true if another replica of catalogd may succeed.
     pub(crate) fn may_differ_by_replica(&self) -> bool {
         matches!(
             self,

@@ -13,6 +13,7 @@ mod error;
 mod names;
 mod providers;
 mod read;
+mod result_cache;
 mod token;
 mod trust;
 

@@ -1,19 +1,18 @@
 //! Names of a catalog's packages.
 //!
-//! They are read only if a package is missing, and cached by content digest; other fields of the packages are dropped.
+//! They are read only if a package is missing; other fields of the packages are dropped.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use olm_fbc::{Limits, decode, schema};
-use parking_lot::Mutex;
 
 use crate::catalog_ref::CatalogRef;
 use crate::connection::Transport;
 use crate::error::ClientError;
-use crate::read::{LimitedReader, reader};
+use crate::result_cache::ResultCache;
 
-/// Maximum number of catalogs in the cache; beyond it, the cache is cleared.
+/// Maximum number of catalogs in the cache.
 const MAX_CACHED: usize = 32;
 /// Maximum size of the names of one catalog, in bytes.
 const MAX_BYTES: usize = 512 * 1024;
@@ -21,54 +20,26 @@ const MAX_BYTES: usize = 512 * 1024;
 const MAX_NAME_BYTES: usize = 253;
 
 /// Package names by catalog.
-#[derive(Debug, Default)]
-pub(crate) struct PackageNames(Mutex<HashMap<String, CachedNames>>);
+pub(crate) type PackageNames = ResultCache<(), Arc<[String]>>;
 
-/// Package names of one content.
-#[derive(Debug)]
-struct CachedNames {
-    digest: String,
-    names: Arc<[String]>,
+/// Creates an empty cache.
+pub(crate) fn cache() -> PackageNames {
+    ResultCache::new(MAX_CACHED)
 }
 
-impl PackageNames {
-    /// Returns the names of the packages of `catalog`. A response has at most `limit` bytes.
-    pub(crate) async fn get(
-        &self,
-        transport: &Transport,
-        catalog: &CatalogRef,
-        limit: u64,
-    ) -> Result<Arc<[String]>, ClientError> {
-        if let Some(cached) = self.0.lock().get(&catalog.name)
-            && cached.digest == catalog.digest
-        {
-            return Ok(cached.names.clone());
-        }
-        let packages = catalog.url("metas", &[("schema", schema::PACKAGE)])?;
-        let response = transport.response(catalog, &packages).await?;
-        let name = catalog.name.clone();
-        let names =
-            tokio::task::spawn_blocking(move || scan(LimitedReader::new(reader(response), limit), &name))
-                .await
-                .map_err(|_| ClientError::Interrupted {
-                    catalog: catalog.name.clone(),
-                })??;
-        let mut cache = self.0.lock();
-        if cache.len() >= MAX_CACHED {
-            cache.clear();
-        }
-        let cached = CachedNames {
-            digest: catalog.digest.clone(),
-            names: names.clone(),
-        };
-        cache.insert(catalog.name.clone(), cached);
-        Ok(names)
-    }
-
-    /// Drops the names of a catalog.
-    pub(crate) fn forget(&self, catalog: &str) {
-        self.0.lock().remove(catalog);
-    }
+/// Returns the names of the packages of `catalog`. A response has at most `limit` bytes.
+pub(crate) async fn get(
+    cache: &PackageNames,
+    transport: &Transport,
+    catalog: &CatalogRef,
+    limit: u64,
+) -> Result<Arc<[String]>, ClientError> {
+    let query = (schema::PACKAGE, limit);
+    cache
+        .get(transport, catalog, (), query, |packages, name| {
+            scan(packages, name)
+        })
+        .await
 }
 
 fn scan(packages: impl std::io::Read, catalog: &str) -> Result<Arc<[String]>, ClientError> {

@@ -1,19 +1,18 @@
 //! Packages of a catalog that provide an API.
 //!
-//! They are looked up only if an API is missing, and cached by content digest. The catalog's bundles are read once, one
-//! at a time, and only package names are kept.
+//! They are looked up only if an API is missing. The catalog's bundles are read once, one at a time, and only package
+//! names are kept.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
-use olm_fbc::{Bundle, Limits, decode};
-use parking_lot::Mutex;
+use olm_fbc::{Bundle, Limits, decode, schema};
 
 use crate::catalog_ref::CatalogRef;
 use crate::connection::Transport;
 use crate::error::ClientError;
-use crate::read::{LimitedReader, reader};
+use crate::result_cache::ResultCache;
 
-/// Maximum number of cached results; beyond it, the cache is cleared.
+/// Maximum number of cached results.
 const MAX_CACHED: usize = 256;
 /// Maximum number of packages in a result.
 const MAX_PACKAGES: usize = 16;
@@ -21,58 +20,29 @@ const MAX_PACKAGES: usize = 16;
 /// API: group, version, kind.
 pub(crate) type Api = (String, String, String);
 
-/// Results by catalog and API.
-#[derive(Debug, Default)]
-pub(crate) struct Providers(Mutex<HashMap<(String, Api), CachedPackages>>);
+/// Packages by catalog and API.
+pub(crate) type Providers = ResultCache<Api, Vec<String>>;
 
-impl Providers {
-    /// Returns the packages of `catalog` that provide the API. A response has at most `limit` bytes.
-    pub(crate) async fn get(
-        &self,
-        transport: &Transport,
-        catalog: &CatalogRef,
-        api: Api,
-        limit: u64,
-    ) -> Result<Vec<String>, ClientError> {
-        let key = (catalog.name.clone(), api.clone());
-        if let Some(cache) = self.0.lock().get(&key)
-            && cache.digest == catalog.digest
-        {
-            return Ok(cache.packages.clone());
-        }
-        let bundles = catalog.url("metas", &[("schema", "olm.bundle")])?;
-        let response = transport.response(catalog, &bundles).await?;
-        let name = catalog.name.clone();
-        let packages = tokio::task::spawn_blocking(move || {
-            scan(LimitedReader::new(reader(response), limit), &name, &api)
-        })
-        .await
-        .map_err(|_| ClientError::Interrupted {
-            catalog: catalog.name.clone(),
-        })??;
-        let mut cache = self.0.lock();
-        if cache.len() >= MAX_CACHED {
-            cache.clear();
-        }
-        let entry = CachedPackages {
-            digest: catalog.digest.clone(),
-            packages: packages.clone(),
-        };
-        cache.insert(key, entry);
-        Ok(packages)
-    }
-
-    /// Drops the results of a catalog.
-    pub(crate) fn forget(&self, catalog: &str) {
-        self.0.lock().retain(|(of, _), _| of != catalog);
-    }
+/// Creates an empty cache.
+pub(crate) fn cache() -> Providers {
+    ResultCache::new(MAX_CACHED)
 }
 
-/// Packages that provide an API, and the digest of the content.
-#[derive(Debug)]
-struct CachedPackages {
-    digest: String,
-    packages: Vec<String>,
+/// Returns the packages of `catalog` that provide the API. A response has at most `limit` bytes.
+pub(crate) async fn get(
+    cache: &Providers,
+    transport: &Transport,
+    catalog: &CatalogRef,
+    api: Api,
+    limit: u64,
+) -> Result<Vec<String>, ClientError> {
+    let query = (schema::BUNDLE, limit);
+    let wanted = api.clone();
+    cache
+        .get(transport, catalog, api, query, move |bundles, name| {
+            scan(bundles, name, &wanted)
+        })
+        .await
 }
 
 fn scan(bundles: impl std::io::Read, catalog: &str, api: &Api) -> Result<Vec<String>, ClientError> {
@@ -115,7 +85,7 @@ mod tests {
     use super::scan;
 
     #[test]
-    fn packages_are_found_by_what_they_bring() {
+    fn packages_are_found_by_their_apis() {
         let bundle = |package: &str, kind: &str| {
             format!(
                 "{{\"schema\":\"olm.bundle\",\"package\":\"{package}\",\"name\":\"{package}.v1\",\"properties\":[{{\"type\":\"olm.gvk\",\

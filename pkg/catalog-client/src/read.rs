@@ -129,7 +129,7 @@ impl<R: Read> Read for LimitedReader<R> {
         self.exceeded = true;
         Err(io::Error::new(
             io::ErrorKind::FileTooLarge,
-            "the answer is too large",
+            "the response is too large",
         ))
     }
 }

@@ -26,7 +26,7 @@ pub(crate) async fn read(path: &Path, catalog: &str) -> Result<HeaderValue, Clie
                 value.set_sensitive(true);
                 return Ok(value);
             }
-            _ => "it holds no token".to_owned(),
+            _ => "it has no token".to_owned(),
         },
         Ok(Err(error)) => error.to_string(),
         Err(_) => "reading was interrupted".to_owned(),

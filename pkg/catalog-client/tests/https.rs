@@ -239,7 +239,7 @@ async fn the_names_of_packages_are_read_once_per_content() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_kept_of_a_catalog_that_is_gone() {
+async fn data_of_a_deleted_catalog_is_dropped() {
     let (server, issued) = (server(), certificate());
     let (port, _ends) = start(&server, &issued).await;
     let client = CatalogClient::new(trusting(&issued));
@@ -284,7 +284,7 @@ async fn falls_back_to_the_whole_catalog_and_never_keeps_a_404() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_token_in_a_file_is_brought_as_it_is_then() {
+async fn the_token_file_is_read_for_each_request() {
     let (server, issued) = (server(), certificate());
     let (port, _ends) = start(&server, &issued).await;
     let folder = tempfile::tempdir().unwrap();
@@ -347,7 +347,7 @@ async fn a_failing_catalog_keeps_its_last_good_content() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_catalog_that_does_not_answer_holds_up_nobody() {
+async fn a_silent_catalog_delays_no_other() {
     let (server, issued) = (server(), certificate());
     let (port, _ends) = start(&server, &issued).await;
     let limits = |time| Limits {

@@ -1,0 +1,79 @@
+//! Cache of results from a catalog's metas, by content digest.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::io::Read;
+
+use parking_lot::Mutex;
+
+use crate::catalog_ref::CatalogRef;
+use crate::connection::Transport;
+use crate::error::ClientError;
+use crate::read::{LimitedReader, reader};
+
+/// Results by catalog and key.
+#[derive(Debug)]
+pub(crate) struct ResultCache<K, V> {
+    entries: Mutex<HashMap<(String, K), Entry<V>>>,
+    /// Maximum number of results; beyond it, the cache is cleared.
+    capacity: usize,
+}
+
+/// Result of one content.
+#[derive(Debug)]
+struct Entry<V> {
+    digest: String,
+    value: V,
+}
+
+impl<K: Eq + Hash, V: Clone + Send + 'static> ResultCache<K, V> {
+    pub(crate) fn new(capacity: usize) -> Self {
+        Self {
+            entries: Mutex::default(),
+            capacity,
+        }
+    }
+
+    /// Returns the result of `scan` on the catalog's metas of a schema. Asks catalogd only if the result is not cached. A
+    /// response has at most `limit` bytes.
+    pub(crate) async fn get(
+        &self,
+        transport: &Transport,
+        catalog: &CatalogRef,
+        key: K,
+        (schema, limit): (&str, u64),
+        scan: impl FnOnce(&mut dyn Read, &str) -> Result<V, ClientError> + Send + 'static,
+    ) -> Result<V, ClientError> {
+        let key = (catalog.name.clone(), key);
+        if let Some(entry) = self.entries.lock().get(&key)
+            && entry.digest == catalog.digest
+        {
+            return Ok(entry.value.clone());
+        }
+        let metas = catalog.url("metas", &[("schema", schema)])?;
+        let response = transport.response(catalog, &metas).await?;
+        let name = catalog.name.clone();
+        let value = tokio::task::spawn_blocking(move || {
+            scan(&mut LimitedReader::new(reader(response), limit), &name)
+        })
+        .await
+        .map_err(|_| ClientError::Interrupted {
+            catalog: catalog.name.clone(),
+        })??;
+        let mut entries = self.entries.lock();
+        if entries.len() >= self.capacity {
+            entries.clear();
+        }
+        let entry = Entry {
+            digest: catalog.digest.clone(),
+            value: value.clone(),
+        };
+        entries.insert(key, entry);
+        Ok(value)
+    }
+
+    /// Drops the results of a catalog.
+    pub(crate) fn forget(&self, catalog: &str) {
+        self.entries.lock().retain(|(name, _), _| name != catalog);
+    }
+}
