@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn publishes_whole_and_keeps_one() {
+    fn publishes_atomically_and_keeps_one() {
         let cache = tempfile::tempdir().unwrap();
         let owner_dir = OwnerDir::new(cache.path(), "owner", true).unwrap();
         publish(&owner_dir, OLD);
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn leftovers_and_incomplete_content_go() {
+    fn leftovers_and_incomplete_content_are_removed() {
         let cache = tempfile::tempdir().unwrap();
         let owner_dir = OwnerDir::new(cache.path(), "owner", true).unwrap();
         let leftover = owner_dir.temporary().unwrap().keep();
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_synced_is_not_believed_by_the_next_process() {
+    fn unsynced_content_is_discarded_by_the_next_process() {
         let cache = tempfile::tempdir().unwrap();
         let owner_dir = OwnerDir::new(cache.path(), "owner", false).unwrap();
         publish(&owner_dir, OLD);

@@ -38,7 +38,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// All causes.
+    /// The causes.
     pub const ALL: [Self; 15] = [
         Self::Dns,
         Self::Tls,
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_few_and_differ() {
+    fn labels_are_few_and_distinct() {
         let words: std::collections::BTreeSet<_> = Cause::ALL.iter().map(|cause| cause.as_str()).collect();
         assert_eq!(words.len(), Cause::ALL.len());
     }

@@ -126,18 +126,18 @@ pub enum Error {
 }
 
 impl Error {
-    /// Reports whether a retry cannot help, whatever the reference.
+    /// Returns true if a retry cannot help, whatever the reference.
     pub fn terminal(&self) -> bool {
         matches!(self, Self::Reference(_) | Self::Owner(_))
     }
 
-    /// Reports whether a retry cannot help for `reference`. A missing label is terminal if the reference has a digest;
+    /// Returns true if a retry cannot help for `reference`. A missing label is terminal if the reference has a digest;
     /// a tag may be pushed again.
     pub fn terminal_for(&self, reference: &Reference) -> bool {
         self.terminal() || (self.missing_label() && reference.by_digest())
     }
 
-    /// Reports whether the image lacks the label that names its content.
+    /// Returns true if the image lacks the label that names its content.
     pub fn missing_label(&self) -> bool {
         matches!(self, Self::MissingLabel { .. })
     }

@@ -7,7 +7,7 @@ use tokio::sync::OwnedMutexGuard;
 
 type Lock = Arc<tokio::sync::Mutex<()>>;
 
-/// One lock per name. An entry exists while the lock is held or awaited.
+/// Locks by name. An entry exists while the lock is held or awaited.
 #[derive(Debug, Default)]
 pub(crate) struct Locks(Mutex<HashMap<String, Lock>>);
 
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_lock_that_is_awaited_is_nobody_elses() {
+    async fn an_awaited_lock_is_exclusive() {
         let locks = Locks::default();
         let first = locks.lock("a").await;
         let mut second = Box::pin(locks.lock("a"));
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_that_gives_up_waiting_leaves_nothing() {
+    async fn a_cancelled_wait_leaves_nothing() {
         let locks = Locks::default();
         let first = locks.lock("a").await;
         let mut waiting = Box::pin(locks.lock("a"));

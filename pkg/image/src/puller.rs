@@ -52,7 +52,7 @@ pub struct Unpacked {
 #[derive(Debug)]
 pub struct Puller {
     config: ImageConfig,
-    /// One pull at a time per owner.
+    /// Locks that allow one pull at a time per owner.
     owners: Locks,
     slots: PullSlots,
 }
@@ -61,7 +61,7 @@ pub struct Puller {
 enum Failure {
     /// Another source may have the image.
     Source(RegistryError),
-    /// No other source can help.
+    /// The failure is the same for all sources.
     Final(Error),
 }
 
@@ -410,7 +410,7 @@ impl Puller {
                 let Some(session) = Session::new(repository, options) else {
                     last = Some(RegistryError::Client {
                         host: host.to_owned(),
-                        cause: "its name makes no URL".to_owned(),
+                        cause: "its name is not valid in a URL".to_owned(),
                     });
                     continue;
                 };
@@ -514,7 +514,7 @@ fn directory(label: &'static str, image: &Image) -> Result<(&'static str, Vec<Os
     Ok((label, parts.map(OsString::from).collect()))
 }
 
-/// Reports whether these parts lead to a directory without following a link.
+/// Returns true if these parts lead to a directory without following a link.
 fn real_directory(root: &Path, parts: &[OsString]) -> bool {
     let mut path = root.to_owned();
     parts.iter().all(|part| {

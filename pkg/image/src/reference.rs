@@ -78,7 +78,7 @@ pub enum ReferenceError {
         "error creating reference: Docker reference {0} is not for an unknown digest case; tag or digest is needed"
     )]
     NoVersion(String),
-    /// Both tag and digest, which could contradict each other.
+    /// The reference has a tag and a digest, which could contradict each other.
     #[error(
         "error creating reference: Docker references with both a tag and digest are currently not supported"
     )]
@@ -96,7 +96,7 @@ impl Reference {
         &self.version
     }
 
-    /// Reports whether the reference has a digest, so that a retry gives the same content.
+    /// Returns true if the reference has a digest, so that a retry gives the same content.
     pub fn by_digest(&self) -> bool {
         matches!(self.version, TagOrDigest::Digest(_))
     }

@@ -9,7 +9,7 @@ fn message(text: &str) -> String {
 }
 
 #[test]
-fn takes_what_is_spelled_out() {
+fn accepts_explicit_references() {
     for text in [
         "quay.io/ns/app:v1".to_owned(),
         "docker.io/library/nginx:1".to_owned(),

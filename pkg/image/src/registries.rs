@@ -288,7 +288,7 @@ impl Registries {
         })
     }
 
-    /// Reports whether a rule names this host as a location.
+    /// Returns true if a rule names this host as a location.
     fn lists_host(&self, repository: &Repository) -> bool {
         let host = |location: &str| location.split('/').next() == Some(repository.domain());
         self.0
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn without_rules_the_reference_is_the_place() {
+    fn without_rules_the_reference_is_the_location() {
         assert_eq!(
             locations(&Registries::default(), "quay.io/a/b", true),
             ["quay.io/a/b"]
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn places_that_a_file_names_are_known() {
+    fn locations_of_a_file_are_known() {
         let rules = rules(
             r#"
             [[registry]]

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_busy_registry_takes_no_turn_from_others() {
+    async fn a_busy_registry_does_not_delay_others() {
         let slots = slots(2, 3);
         let first = slots.pull("slow").await.unwrap();
         let _second = slots.pull("slow").await.unwrap();
@@ -120,7 +120,7 @@ mod tests {
         let error = slots.pull("slow").await.unwrap_err().to_string();
         assert_eq!(
             error,
-            "1 pulls from registry slow are under way, and this one waited 20ms for its turn; it is tried again later"
+            "1 pulls from registry slow are in progress, and this one waited 20ms for a slot; it is retried later"
         );
         drop(held);
         assert!(slots.pull("slow").await.is_ok());

@@ -181,7 +181,7 @@ fn wants_token(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_foreign_token_service_is_told_nothing() {
+async fn a_foreign_token_service_receives_no_credentials() {
     let elsewhere = Host::start(None, |asked| {
         if asked.authorization.as_deref() == Some(USER) {
             answer(200, &[], r#"{"token":"good"}"#)
@@ -217,7 +217,7 @@ async fn a_foreign_token_service_is_told_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_redirect_takes_no_authorization_along() {
+async fn a_redirect_drops_the_authorization() {
     let image = Image::of(b"redirected");
     let serving = image.clone();
     let store = Host::start(None, move |asked| serving.serve(asked));
@@ -539,7 +539,7 @@ mod tls {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn nothing_leads_from_https_to_http() {
+    async fn redirects_from_https_to_http_are_refused() {
         let authority = Authority::new();
         let open = Host::start(None, |_| not_found());
         let port = open.port();

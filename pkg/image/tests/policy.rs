@@ -224,7 +224,7 @@ async fn signatures_are_verified() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_policy_counts_for_what_is_cached_and_for_indexes() {
+async fn a_policy_applies_to_cached_images_and_indexes() {
     let world = World::new().await;
     let signer = Signer::new();
     let digest = ImageBuilder::new()

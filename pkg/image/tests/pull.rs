@@ -138,7 +138,7 @@ async fn resolves_pulls_caches_and_forgets() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn all_image_forms_are_taken() {
+async fn all_image_forms_are_accepted() {
     let registry = Registry::start().await.unwrap();
     let fixture = Fixture::new(&registry);
     let puller = fixture.puller();
@@ -247,7 +247,7 @@ async fn each_refusal_says_what_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mirrors_stand_in_and_blocked_places_are_not_asked() {
+async fn mirrors_are_used_and_blocked_locations_are_not() {
     let registry = Registry::start().await.unwrap();
     let digest = catalog().push(&registry, "mirror/ns/catalog:v1").await.unwrap();
     let fixture = Fixture::new(&registry);
@@ -342,7 +342,7 @@ async fn tls_and_credentials() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn content_that_is_not_what_its_digest_says_is_refused() {
+async fn content_with_a_wrong_digest_is_refused() {
     let registry = Registry::start().await.unwrap();
     catalog().push(&registry, "ns/catalog:v1").await.unwrap();
     let fixture = Fixture::new(&registry);

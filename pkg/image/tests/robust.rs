@@ -26,7 +26,7 @@ fn plain(host: &Host) -> (Fixture, String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_passes_is_waited_for() {
+async fn transient_failures_are_retried() {
     let image = Image::of(b"1");
     let host = Host::start(None, move |asked| match asked.before {
         0 => answer(429, &[("retry-after", "0")], ""),
@@ -106,7 +106,7 @@ async fn breaking(blob: Vec<u8>, ranges: bool) -> (u16, Arc<Mutex<Vec<Option<usi
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_broken_transfer_goes_on_where_it_ended() {
+async fn a_broken_transfer_resumes() {
     let image = Image::of(&vec![7; 100_000]);
     for ranges in [true, false] {
         let (port, asked) = breaking(image.layer.clone(), ranges).await;
@@ -127,7 +127,7 @@ async fn a_broken_transfer_goes_on_where_it_ended() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn other_content_than_asked_for_is_refused() {
+async fn wrong_content_is_refused() {
     let image = Image::of(b"right");
     let wrong = Image::of(b"wrong").layer;
     let serving = image.clone();
@@ -292,7 +292,7 @@ fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn manifests_are_not_taken_at_their_word() {
+async fn manifests_are_verified() {
     let layers = |count: usize| {
         let layer = serde_json::json!({"mediaType": "application/vnd.oci.image.layer.v1.tar", "digest": sha256(b"x"), "size": 1});
         serde_json::json!({

@@ -75,7 +75,7 @@ async fn a_start_with_many_catalogs_pulls_a_few_at_a_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_registry_that_drips_is_given_up() {
+async fn a_slow_registry_is_aborted() {
     let image = Image::of(&[7; 2000]);
     let sent = Arc::new(AtomicUsize::new(0));
     let host = Host::start(None, {
@@ -106,7 +106,7 @@ async fn a_registry_that_drips_is_given_up() {
     assert_eq!(error.cause().as_str(), "timeout");
     let error = cause(error);
     assert!(matches!(error, RegistryError::TooSlow { .. }), "{error}");
-    let words = "too slowly: fewer than 1000 bytes in 100ms; it is tried again later";
+    let words = "too slowly: fewer than 1000 bytes in 100ms; it is retried later";
     assert!(error.to_string().ends_with(words), "{error}");
     assert!(sent.load(Ordering::Relaxed) < 1000, "most of it was never sent");
     assert_eq!(
@@ -117,7 +117,7 @@ async fn a_registry_that_drips_is_given_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn content_that_is_pulled_is_not_forgotten_underneath() {
+async fn content_is_not_removed_during_a_pull() {
     let image = Image::of(b"content");
     let (release, released) = watch::channel(false);
     let host = Arc::new(held(&image, released));

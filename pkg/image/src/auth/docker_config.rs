@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_plain_key_goes_before_the_old_one() {
+    fn the_plain_key_precedes_the_old_one() {
         for _ in 0..8 {
             let file = file(
                 r#"{"auths": {"https://quay.io/v1/": {"auth": "b2xkOnA="}, "quay.io": {"auth": "bmV3OnA="}}}"#,

@@ -64,7 +64,7 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// All credentials of a pull, in descending precedence.
+/// Credentials of a pull, in descending precedence.
 #[derive(Debug, Default)]
 pub(crate) struct Keychain(Vec<DockerConfig>);
 

@@ -18,7 +18,7 @@ pub enum AllowedHost {
     Subdomains(String),
     /// Network: address and prefix length.
     Network(IpAddr, u8),
-    /// One port of a host name or address.
+    /// A single port of a host name or address.
     Port(Box<AllowedHost>, u16),
 }
 
@@ -100,7 +100,7 @@ fn with_port(text: &str) -> Option<(&str, &str)> {
 }
 
 impl AllowedHost {
-    /// Reports whether the rule allows a name at a port. Without a port, any port of the rule matches.
+    /// Returns true if the rule allows a name at a port. Without a port, any port of the rule matches.
     pub(super) fn name(&self, name: &str, port: Option<u16>) -> bool {
         match self {
             Self::Any => true,
@@ -119,7 +119,7 @@ impl AllowedHost {
         }
     }
 
-    /// Reports whether the rule allows an address at a port. A rule with a port allows nothing if the port is unknown.
+    /// Returns true if the rule allows an address at a port. A rule with a port allows nothing if the port is unknown.
     pub(super) fn address(&self, address: IpAddr, port: Option<u16>) -> bool {
         let (network, bits) = match self {
             Self::Network(network, bits) => (network, bits),

@@ -43,7 +43,7 @@ pub enum HostClass {
     Metadata,
     /// Inside the cluster.
     Cluster,
-    /// No usable address: unspecified, multicast or reserved.
+    /// Unusable address: unspecified, multicast or reserved.
     Reserved,
 }
 
@@ -111,7 +111,7 @@ impl HostPolicy {
         self
     }
 
-    /// Also allows a host as registries.conf or a flag names it: on its port only, or on all ports if it has none.
+    /// Allows a host of registries.conf or of a flag: on its port only, or on all ports if it has none.
     #[must_use]
     pub(crate) fn allowing(mut self, host: &str) -> Self {
         if let Ok(host) = host.parse() {

@@ -19,7 +19,7 @@ fn class(policy: &HostPolicy, url: &str) -> Option<HostClass> {
 }
 
 #[test]
-fn what_is_refused_by_default() {
+fn hosts_refused_by_default() {
     let policy = policy(&[]);
     for (host, expected) in [
         ("quay.io", None),

@@ -107,7 +107,7 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for UniqueMap<T> {
                 let mut map = BTreeMap::new();
                 while let Some((key, value)) = entries.next_entry::<String, T>()? {
                     if map.contains_key(&key) {
-                        return Err(A::Error::custom(format!("{key:?} stands twice")));
+                        return Err(A::Error::custom(format!("duplicate key {key:?}")));
                     }
                     map.insert(key, value);
                 }

@@ -15,10 +15,10 @@ use crate::reference::{Digest, Reference, Repository, TagOrDigest};
 pub(super) enum SignedIdentity {
     /// A signed name equal to the pulled one, including tag or digest.
     MatchExact,
-    /// The same name; for an image by digest, the same repository.
+    /// A signed name equal to the pulled one; for an image by digest, with the same repository.
     #[default]
     MatchRepoDigestOrExact,
-    /// The same repository, whatever the tag.
+    /// A signed name with the same repository and any tag.
     MatchRepository,
     /// A fixed name, whatever was requested.
     ExactReference {
@@ -30,7 +30,7 @@ pub(super) enum SignedIdentity {
         /// Repository without tag and digest.
         docker_repository: String,
     },
-    /// Like `MatchRepoDigestOrExact`, with another prefix of the name.
+    /// `MatchRepoDigestOrExact` with another prefix of the name.
     RemapIdentity {
         /// Prefix of the requested name.
         prefix: String,
@@ -95,7 +95,7 @@ impl SignedIdentity {
         }
     }
 
-    /// Reports whether a signature for the name `signed` is valid for the requested image.
+    /// Returns true if a signature for the name `signed` is valid for the requested image.
     pub(super) fn accepts(&self, requested: &Reference, signed: &str) -> bool {
         let Some(signed) = Name::parse(signed) else {
             return false;
@@ -141,7 +141,7 @@ fn remapped(requested_name: Name, prefix: &str, signed_prefix: &str) -> Option<N
     }
 }
 
-/// Reports whether the signed digest is one of the image's.
+/// Returns true if the signed digest is one of the image's.
 pub(super) fn digest_fits(signed: &str, digests: &[&Digest]) -> bool {
     signed
         .parse::<Digest>()
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn identities_that_say_nothing_are_refused() {
+    fn empty_identities_are_refused() {
         for bad in [
             r#"{"type":"exactReference","dockerReference":"x.io/y"}"#,
             r#"{"type":"exactRepository","dockerRepository":"x.io/y:v1"}"#,

@@ -47,7 +47,7 @@ pub enum PolicyError {
         source: io::Error,
     },
     /// The file is not a policy.
-    #[error("{path} is no signature policy")]
+    #[error("{path} is not a signature policy")]
     Malformed {
         /// The file.
         path: PathBuf,
@@ -56,7 +56,7 @@ pub enum PolicyError {
         source: serde_json::Error,
     },
     /// The requirements are inconsistent, or a key is invalid.
-    #[error("{path} is no usable signature policy: {scope}: {cause}")]
+    #[error("{path} is not a valid signature policy: {scope}: {cause}")]
     Unusable {
         /// The file.
         path: PathBuf,
@@ -97,7 +97,7 @@ pub enum PolicyError {
         /// The scope that decided.
         scope: String,
     },
-    /// No signature is acceptable.
+    /// Every signature is rejected.
     #[error("Source image rejected: no signature is accepted ({file}, {scope}): {}", causes.join("; "))]
     NoneAccepted {
         /// The policy's file.
@@ -167,7 +167,7 @@ impl Policy {
     }
 }
 
-/// Reports whether a policy file exists or was named.
+/// Returns true if a policy file exists or was named.
 pub(crate) fn exists(named: Option<&Path>) -> bool {
     named.is_some() || find(None).is_some()
 }
@@ -217,7 +217,7 @@ impl Verdict {
         Ok(())
     }
 
-    /// Reports whether signatures are required.
+    /// Returns true if signatures are required.
     pub(crate) fn requires_signatures(&self) -> bool {
         self.requirements
             .iter()

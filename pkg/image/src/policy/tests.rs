@@ -46,7 +46,7 @@ fn the_most_specific_scope_decides() {
 }
 
 #[test]
-fn what_is_not_supported_refuses_and_says_so() {
+fn unsupported_requirements_are_refused() {
     for (rule, kind) in [
         (
             r#"{"type":"signedBy","keyType":"GPGKeys","keyPath":"/k"}"#,
@@ -74,7 +74,7 @@ fn what_is_not_supported_refuses_and_says_so() {
 }
 
 #[test]
-fn a_policy_that_is_not_understood_is_none() {
+fn an_unknown_policy_is_refused() {
     for docker in [
         r#"{"":[]}"#,
         r#"{"":[{"type":"acceptAll"}]}"#,
@@ -106,7 +106,7 @@ fn a_policy_that_is_not_understood_is_none() {
 }
 
 #[tokio::test]
-async fn only_a_file_that_nobody_named_may_be_missing() {
+async fn only_default_files_may_be_missing() {
     let missing = Path::new("/does/not/exist/policy.json");
     assert!(matches!(
         Policy::read(Some(missing)).await.unwrap_err(),

@@ -54,7 +54,7 @@ pub enum RegistryError {
         cause: &'static str,
     },
     /// The HTTP client of a host cannot be built.
-    #[error("no connection can be made to {host}: {cause}")]
+    #[error("connection to {host} cannot be configured: {cause}")]
     Client {
         /// The host.
         host: String,
@@ -71,7 +71,7 @@ pub enum RegistryError {
     },
     /// The transfer is below the minimum rate.
     #[error(
-        "registry {host} sends {what} too slowly: fewer than {} bytes in {:?}; it is tried again later", .least.bytes, .least.window
+        "registry {host} sends {what} too slowly: fewer than {} bytes in {:?}; it is retried later", .least.bytes, .least.window
     )]
     TooSlow {
         /// The registry.
@@ -81,9 +81,9 @@ pub enum RegistryError {
         /// The minimum rate.
         least: MinRate,
     },
-    /// No pull slot became free in time.
+    /// The wait for a pull slot timed out.
     #[error(
-        "{limit} pulls from registry {host} are under way, and this one waited {waited:?} for its turn; it is tried again later"
+        "{limit} pulls from registry {host} are in progress, and this one waited {waited:?} for a slot; it is retried later"
     )]
     Busy {
         /// The registry.
@@ -105,7 +105,7 @@ pub enum RegistryError {
         source: reqwest::Error,
     },
     /// The connection ended early.
-    #[error("the connection to registry {host} ended before all of {what} had come")]
+    #[error("the connection to registry {host} ended before {what} was complete")]
     Truncated {
         /// The registry.
         host: String,
@@ -155,7 +155,7 @@ pub enum RegistryError {
         what: String,
     },
     /// 429.
-    #[error("registry {host} limits requests and was asked too often ({what})")]
+    #[error("registry {host} limits the rate of requests ({what})")]
     TooManyRequests {
         /// The registry.
         host: String,
@@ -165,7 +165,7 @@ pub enum RegistryError {
         after: Option<Duration>,
     },
     /// 5xx.
-    #[error("registry {host} is not able to answer now, status {status} ({what})")]
+    #[error("registry {host} is unavailable, status {status} ({what})")]
     Unavailable {
         /// The registry.
         host: String,
@@ -187,7 +187,7 @@ pub enum RegistryError {
         status: StatusCode,
     },
     /// The registry's token service cannot be used.
-    #[error("registry {host} names no usable token service: {cause}")]
+    #[error("registry {host} has no usable token service: {cause}")]
     Token {
         /// The registry.
         host: String,
@@ -195,7 +195,7 @@ pub enum RegistryError {
         cause: &'static str,
     },
     /// The content does not match its digest.
-    #[error("registry {host} sent other content than asked for: {what} has digest {actual}")]
+    #[error("registry {host} sent wrong content: {what} has digest {actual}")]
     Digest {
         /// The registry.
         host: String,
@@ -238,7 +238,7 @@ pub enum RegistryError {
         source: Box<dyn StdError + Send + Sync>,
     },
     /// The object is not a container image.
-    #[error("{what} from registry {host} is no container image: {kind:?} is not supported")]
+    #[error("{what} from registry {host} is not a container image: {kind:?} is not supported")]
     Unsupported {
         /// The registry.
         host: String,
@@ -268,7 +268,7 @@ pub enum RegistryError {
         what: String,
     },
     /// The disk failed.
-    #[error("content from registry {host} cannot be kept on disk")]
+    #[error("content from registry {host} cannot be stored on disk")]
     Disk {
         /// The registry.
         host: String,
@@ -279,7 +279,7 @@ pub enum RegistryError {
 }
 
 impl RegistryError {
-    /// Reports whether the registry is unreachable with the scheme that was tried.
+    /// Returns true if the registry is unreachable with the scheme that was tried.
     pub(crate) fn unreachable(&self) -> bool {
         matches!(
             self,

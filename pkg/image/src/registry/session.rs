@@ -139,7 +139,7 @@ impl Session {
     ) -> Result<Response, RegistryError> {
         let url = base(self.scheme, &self.host)
             .and_then(|base| base.join(&format!("/v2/{}/{rest}", self.path)).ok())
-            .ok_or_else(|| self.token_error("its name makes no URL"))?;
+            .ok_or_else(|| self.token_error("its name is not valid in a URL"))?;
         let mut request = HttpRequest {
             url,
             what,
@@ -216,7 +216,7 @@ impl Session {
         let token = serde_json::from_slice::<Token>(&body)
             .ok()
             .and_then(Token::text)
-            .ok_or_else(|| self.token_error("its answer holds no token"))?;
+            .ok_or_else(|| self.token_error("its response has no token"))?;
         let mut value = HeaderValue::try_from(format!("Bearer {token}"))
             .map_err(|_| self.token_error("its token cannot be sent"))?;
         value.set_sensitive(true);

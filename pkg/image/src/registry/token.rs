@@ -91,7 +91,7 @@ pub(super) fn refresh_form(token: &str, service: Option<&str>, scope: &str) -> S
     form.finish()
 }
 
-/// Reports whether a token service belongs to a registry: the same host at any port, or both names in one domain of two
+/// Returns true if a token service belongs to a registry: the same host at any port, or both names in one domain of two
 /// labels. A registry's owner could ask for its password directly. This check stops registries that are made to send
 /// others' credentials away.
 pub(super) fn same_owner(registry: &str, realm: &str) -> bool {
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whose_token_service_it_is() {
+    fn token_services_of_a_registry() {
         for (registry, realm) in [
             ("registry-1.docker.io", "auth.docker.io"),
             ("registry.gitlab.com", "gitlab.com"),

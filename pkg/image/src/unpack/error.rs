@@ -35,7 +35,7 @@ pub enum UnpackError {
         limit: u64,
     },
     /// Too many directories above an entry.
-    #[error("{path} lies deeper than {limit} directories")]
+    #[error("{path} is nested deeper than {limit} directories")]
     TooDeep {
         /// The entry.
         path: PathBuf,
@@ -49,7 +49,7 @@ pub enum UnpackError {
         limit: u64,
     },
     /// The pull took too long or was cancelled.
-    #[error("unpacking was stopped, as the pull took too long or was given up")]
+    #[error("unpacking was stopped, because the pull took too long or was cancelled")]
     Stopped,
     /// A name leads out of the root or is invalid.
     #[error("{name:?} is not a name inside the image")]
@@ -74,7 +74,7 @@ pub enum UnpackError {
         cause: &'static str,
     },
     /// A hard link has a target that is not a file unpacked before it.
-    #[error("hard link {path} leads to {target}, which is no file unpacked before it")]
+    #[error("hard link {path} leads to {target}, which is not a file unpacked before it")]
     HardLink {
         /// The link.
         path: PathBuf,
@@ -82,13 +82,13 @@ pub enum UnpackError {
         target: PathBuf,
     },
     /// Symbolic links form a loop.
-    #[error("the symbolic links at {path} lead in a circle")]
+    #[error("the symbolic links at {path} form a loop")]
     Circle {
         /// Path below the root.
         path: PathBuf,
     },
     /// A file is in the place of a directory.
-    #[error("{path} is needed as a directory but is none")]
+    #[error("{path} must be a directory but is not")]
     NotADirectory {
         /// Path below the root.
         path: PathBuf,

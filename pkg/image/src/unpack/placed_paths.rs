@@ -19,7 +19,7 @@ impl PlacedPaths {
         self.hashes.insert(self.key.hash_one(path))
     }
 
-    /// Reports whether a path was added.
+    /// Returns true if a path was added.
     pub(super) fn contains(&self, path: &Path) -> bool {
         self.hashes.contains(&self.key.hash_one(path))
     }

@@ -92,7 +92,7 @@ impl Tree {
         fs::symlink_metadata(self.root().join(path)).is_ok()
     }
 
-    /// Reports whether nothing beside the root changed and no link below it leads out.
+    /// Returns true if nothing beside the root changed and no link below it leads out.
     fn contained(&self) -> bool {
         let mut beside: Vec<_> = fs::read_dir(self.outer.path())
             .unwrap()
@@ -144,7 +144,7 @@ fn files_without_directory_entries_get_their_parents() {
 }
 
 #[test]
-fn compressions_are_told_by_their_first_bytes() {
+fn compressions_are_detected_by_their_first_bytes() {
     let plain = file("a", "content");
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gzip.write_all(&plain).unwrap();
@@ -164,7 +164,7 @@ fn compressions_are_told_by_their_first_bytes() {
 }
 
 #[test]
-fn names_that_lead_out_are_refused() {
+fn names_outside_of_the_root_are_refused() {
     for name in ["../secret", "a/../../secret", "a/..", "/../secret"] {
         let mut tree = Tree::any();
         let error = tree.apply(&[file(name, "x")]).unwrap_err();
@@ -174,7 +174,7 @@ fn names_that_lead_out_are_refused() {
 }
 
 #[test]
-fn links_stay_inside_whatever_they_say() {
+fn links_never_leave_the_root() {
     let mut tree = Tree::any();
     tree.apply(&[
         file("etc/passwd", "inside"),
@@ -235,7 +235,7 @@ fn devices_and_pipes_are_refused() {
 }
 
 #[test]
-fn whiteouts_hide_what_lower_layers_put() {
+fn whiteouts_hide_files_of_lower_layers() {
     let mut tree = Tree::any();
     tree.apply(&[
         file("a/1", "1"),
@@ -365,7 +365,7 @@ fn long_names_and_extension_headers() {
 }
 
 #[test]
-fn an_archive_that_breaks_off_is_an_error() {
+fn a_truncated_archive_is_an_error() {
     let whole = file("a", &"x".repeat(2000));
     let error = Tree::any().apply(&[whole[..1000].to_vec()]).unwrap_err();
     assert!(matches!(error, UnpackError::Read(_)), "{error}");

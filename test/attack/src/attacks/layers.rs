@@ -46,7 +46,7 @@ pub(super) fn cases(scale: Scale) -> Result<Vec<Case>> {
             1,
             EntryType::Regular,
         )?),
-        "lies deeper than 64 directories",
+        "is nested deeper than 64 directories",
     ));
     cases.push(Case::catalog(
         "link-out",

@@ -30,7 +30,7 @@ pub(super) fn cases(scale: Scale) -> Vec<Case> {
         case("unavailable", Expect::Refused("not able to answer now"), |_| {
             answer(503, &[("retry-after", "3600")], "")
         }),
-        layer("wrong-digest", "sent other content than asked for", |image| {
+        layer("wrong-digest", "sent wrong content", |image| {
             answer(200, &[], vec![0; image.layer.len()])
         }),
         layer("too-much", "is larger than the limit of", |image| {
@@ -71,9 +71,7 @@ pub(super) fn cases(scale: Scale) -> Vec<Case> {
         }),
     ];
     if scale == Scale::Full {
-        cases.push(layer("too-little", "ended before all of", |_| {
-            answer(200, &[], "x")
-        }));
+        cases.push(layer("too-little", "was complete", |_| answer(200, &[], "x")));
         cases.push(layer("dripping", "too slowly", |image| {
             let drops = stream::iter(image.layer.clone()).then(|byte| async move {
                 tokio::time::sleep(Duration::from_millis(500)).await;
