@@ -1,8 +1,8 @@
-//! Reading an object whose spec is absent.
+//! Deserialization of objects without a spec.
 //!
-//! The API server admits a ClusterExtension or ClusterObjectSet without a spec. A list that holds one must
-//! not fail to decode as a whole, or one careless object would stop the controller for all: an absent spec
-//! reads as the default, which names nothing to install.
+//! The API server admits a ClusterExtension or ClusterObjectSet without a spec. If such an object failed to decode,
+//! every list with it would fail and stop the controller. An absent spec therefore reads as the default, which installs
+//! nothing.
 
 /// Implements `Deserialize` for a spec derived with `#[serde(remote = "Self")]`: absent or null is the default.
 macro_rules! default_when_absent {

@@ -1,4 +1,4 @@
-//! ClusterCatalog: a catalog image to be unpacked and served in the cluster.
+//! ClusterCatalog: a catalog image that is unpacked and served in the cluster.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::{CustomResource, KubeSchema};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::schema::{parts, reference, rules};
 
-/// Which catalog to serve, and how.
+/// Desired state of a ClusterCatalog.
 #[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
 #[kube(
     group = "olm.operatorframework.io",
@@ -29,7 +29,7 @@ pub struct ClusterCatalogSpec {
     /// Source of the catalog.
     pub source: CatalogSource,
 
-    /// Rank among catalogs that offer the same: the higher number wins.
+    /// Priority among catalogs that offer the same package: the higher number wins.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = -2_147_483_648_i64, max = 2_147_483_647), extend("default" = 0))]
     pub priority: Option<i32>,
@@ -59,7 +59,7 @@ pub struct CatalogSource {
     #[serde(rename = "type")]
     pub type_: CatalogSourceType,
 
-    /// The catalog image; needed when `type` is `Image`.
+    /// The catalog image; required if `type` is `Image`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<ImageSource>,
 }
@@ -84,8 +84,8 @@ pub struct ImageSource {
     #[schemars(schema_with = "reference::by_tag_or_digest")]
     pub ref_: String,
 
-    /// Minutes between two looks at the registry for new content behind a tag. When absent, the image
-    /// is looked at only when this object changes.
+    /// Minutes between checks of the registry for new content of a tag. If absent, the registry is checked only when
+    /// this object changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "parts::poll_interval")]
     pub poll_interval_minutes: Option<i64>,
@@ -95,11 +95,11 @@ pub struct ImageSource {
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterCatalogStatus {
-    /// Generation that the rest of the status speaks of; -1 until the object has been looked at.
+    /// Generation that this status describes; -1 before the first reconcile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// Serving, Progressing, and for tools Ready, Reconciling and Stalled. Written by catalogd.
+    /// Serving, Progressing, and for tools Ready, Reconciling and Stalled. Set by catalogd.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "parts::conditions")]
     pub conditions: Option<Vec<Condition>>,

@@ -1,4 +1,4 @@
-//! ClusterExtension: the wish to have a package of a catalog installed and kept up to date.
+//! ClusterExtension: a package of a catalog to install and keep up to date.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector};
 use kube::{CustomResource, KubeSchema};
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::absent::default_when_absent;
 use crate::schema::{parts, rules};
 
-/// Desired extension.
+/// Desired state of a ClusterExtension.
 #[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[kube(
     group = "olm.operatorframework.io",
@@ -31,8 +31,7 @@ use crate::schema::{parts, rules};
 )]
 #[serde(remote = "Self", rename_all = "camelCase")]
 pub struct ClusterExtensionSpec {
-    /// Namespace the extension's namespaced objects are installed in. It must exist; it cannot be
-    /// changed later.
+    /// Namespace of the extension's namespaced objects. It must exist, and cannot be changed later.
     #[schemars(length(max = 63))]
     #[x_kube(
         validation = Rule::new("self == oldSelf").message("namespace is immutable"),
@@ -40,8 +39,9 @@ pub struct ClusterExtensionSpec {
     )]
     pub namespace: String,
 
-    /// The service account, in `spec.namespace`, whose rights the extension's objects are applied and deleted with. When
-    /// absent, or when the controller runs with `--service-account-policy=Ignore`, the controller's own rights are used.
+    /// Service account in `spec.namespace` whose permissions are used to apply and delete the extension's objects. If
+    /// absent, or if the controller runs with `--service-account-policy=Ignore`, the controller's own permissions are
+    /// used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_account: Option<ServiceAccountReference>,
 
@@ -52,12 +52,11 @@ pub struct ClusterExtensionSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub install: Option<ClusterExtensionInstallConfig>,
 
-    /// Configuration of the extension, in the shape its bundle declares.
+    /// Configuration of the extension; the bundle declares its fields.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config: Option<ClusterExtensionConfig>,
 
-    /// Minutes a roll-out may take before the extension is reported as failing to progress.
-    /// When absent, there is no limit.
+    /// Minutes after which a rollout is reported as failing to progress. If absent, there is no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 10, max = 720))]
     pub progress_deadline_minutes: Option<i32>,
@@ -103,7 +102,7 @@ pub enum SourceType {
     Catalog,
 }
 
-/// Which bundles of the catalogs an extension may be made from.
+/// Selection of bundles and catalogs for an extension.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct CatalogFilter {
@@ -115,25 +114,24 @@ pub struct CatalogFilter {
     )]
     pub package_name: String,
 
-    /// A version or a range of versions (`1.2.3`, `>=1.2.0 <2.0.0`, `~1.4`, `1.x`).
-    /// When absent, every version counts.
+    /// Version or range of versions (`1.2.3`, `>=1.2.0 <2.0.0`, `~1.4`, `1.x`). If absent, every version is permitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = rules::VERSION_RANGE_LENGTH))]
     #[x_kube(validation = rules::version_range())]
     pub version: Option<String>,
 
-    /// Channels of the package to choose from. When absent or empty, all of them.
+    /// Channels of the package to choose from. If absent or empty, all channels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "parts::channels")]
     pub channels: Option<Vec<String>>,
 
-    /// Catalogs to choose from, by their labels. When absent, all of them.
+    /// Selector of the catalogs to choose from, by their labels. If absent, all catalogs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "parts::label_selector")]
     pub selector: Option<LabelSelector>,
 
-    /// Policy for upgrades: with `CatalogProvided` the catalog's upgrade edges decide, with `SelfCertified` any version in the
-    /// range may follow any other, downgrades included.
+    /// Policy for upgrades: with `CatalogProvided` the catalog's upgrade edges decide, with `SelfCertified` any version
+    /// in the range may follow any other, downgrades included.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "CatalogProvided"))]
     pub upgrade_constraint_policy: Option<UpgradeConstraintPolicy>,
@@ -149,42 +147,41 @@ pub enum UpgradeConstraintPolicy {
     SelfCertified,
 }
 
-/// Guards of an installation.
+/// Checks of an installation.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("has(self.preflight)")
     .message("at least one of [preflight] are required when install is specified"))]
 pub struct ClusterExtensionInstallConfig {
-    /// Checks made before anything is written.
+    /// Checks before anything is written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preflight: Option<PreflightConfig>,
 }
 
-/// Checks made before anything is written.
+/// Checks before anything is written.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("has(self.crdUpgradeSafety)")
     .message("at least one of [crdUpgradeSafety] are required when preflight is specified"))]
 pub struct PreflightConfig {
-    /// The check that an upgrade does not lose data of custom resources.
+    /// Check that an upgrade does not lose data of custom resources.
     pub crd_upgrade_safety: CrdUpgradeSafety,
 }
 
-/// The check of changes to custom resource definitions.
+/// Check of changes of custom resource definitions.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 pub struct CrdUpgradeSafety {
-    /// `Strict` refuses unsafe changes, `None` does not look.
+    /// `Strict` refuses unsafe changes; `None` disables the check.
     pub enforcement: CrdUpgradeSafetyEnforcement,
 
-    /// Unsafe changes that are accepted nevertheless: one rule at one place each. Everything else is
-    /// still refused.
+    /// Accepted unsafe changes, one rule at one path each. All others are refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "atomic"))]
     pub waivers: Option<Vec<CrdUpgradeWaiver>>,
 
-    /// `Check` also holds every stored object against the new schema, and refuses an upgrade with which one would no longer
-    /// be valid, also where `enforcement` is `None`. `Ignore`, the default, does not look at objects.
+    /// `Check` also validates every stored object against the new schema and refuses an upgrade that would make one
+    /// invalid, even if `enforcement` is `None`. `Ignore`, the default, does not read objects.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stored_objects: Option<CrdStoredObjects>,
 }
@@ -195,11 +192,11 @@ pub enum CrdStoredObjects {
     /// Stored objects are not validated.
     #[default]
     Ignore,
-    /// Each has to be valid in the new schema.
+    /// Every stored object must be valid in the new schema.
     Check,
 }
 
-/// An unsafe change of a custom resource definition that is accepted.
+/// Accepted unsafe change of a custom resource definition.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new(
@@ -212,11 +209,11 @@ pub struct CrdUpgradeWaiver {
     #[schemars(length(min = 1, max = 253))]
     pub crd: String,
 
-    /// The rule, as the refusal names it.
+    /// Name of the rule, as in the message.
     pub rule: CrdUpgradeRule,
 
-    /// The field, as the refusal names it, without the version: `^.spec.size`. A waiver holds for all
-    /// versions; one for `existingFieldRemoval` also covers everything below the field.
+    /// Path of the field, as in the message but without the version: `^.spec.size`. A waiver applies to all versions. A
+    /// waiver for `existingFieldRemoval` also covers the fields below.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 1024), regex(pattern = r"^\^"))]
     pub path: Option<String>,
@@ -226,51 +223,51 @@ pub struct CrdUpgradeWaiver {
 #[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[serde(rename_all = "camelCase")]
 pub enum CrdUpgradeRule {
-    /// The scope may not change.
+    /// The scope does not change.
     Scope,
-    /// A version in which objects are stored may not go.
+    /// A version in which objects are stored is not removed.
     StoredVersionRemoval,
     /// A version that clients use stays served.
     ServedVersionRemoval,
-    /// A field may not go.
+    /// A field is not removed.
     ExistingFieldRemoval,
-    /// A field's type may not change.
+    /// A field's type does not change.
     Type,
-    /// No field becomes required.
+    /// Fields do not become required.
     Required,
-    /// No enum value is removed.
+    /// Enum values are not removed.
     Enum,
-    /// Defaults may not change.
+    /// Defaults do not change.
     Default,
-    /// A bound may not become tighter.
+    /// A bound does not become tighter.
     Minimum,
-    /// A bound may not become tighter.
+    /// A bound does not become tighter.
     MinLength,
-    /// A bound may not become tighter.
+    /// A bound does not become tighter.
     MinItems,
-    /// A bound may not become tighter.
+    /// A bound does not become tighter.
     MinProperties,
-    /// A bound may not become tighter.
+    /// A bound does not become tighter.
     Maximum,
-    /// A bound may not become tighter.
+    /// A bound does not become tighter.
     MaxLength,
-    /// A bound may not become tighter.
+    /// A bound does not become tighter.
     MaxItems,
-    /// A bound may not become tighter.
+    /// A bound does not become tighter.
     MaxProperties,
-    /// A pattern may not be added or changed.
+    /// A pattern is neither added nor changed.
     Pattern,
-    /// Null may not become forbidden.
+    /// Null does not become forbidden.
     Nullable,
-    /// The alternatives may not change.
+    /// The alternatives do not change.
     OneOf,
-    /// No change occurs that the other rules do not know.
+    /// Other changes do not occur.
     #[default]
     Unhandled,
 }
 
 impl CrdUpgradeRule {
-    /// The name that refusals give it.
+    /// Returns the name in messages.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Scope => "scope",
@@ -300,7 +297,7 @@ impl CrdUpgradeRule {
 /// Modes of the check of changed custom resource definitions.
 #[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CrdUpgradeSafetyEnforcement {
-    /// No check.
+    /// Changes are not checked.
     None,
     /// Unsafe changes are refused.
     #[default]
@@ -317,8 +314,7 @@ pub struct ClusterExtensionConfig {
     /// Type of the configuration.
     pub config_type: ConfigType,
 
-    /// The configuration itself; needed when `configType` is `Inline`. The bundle's own schema decides
-    /// what may be in it.
+    /// Configuration values; required if `configType` is `Inline`. The bundle's schema defines the fields.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "parts::inline_config")]
     pub inline: Option<Map<String, Value>>,
@@ -336,12 +332,12 @@ pub enum ConfigType {
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterExtensionStatus {
-    /// Generation that the rest of the status speaks of; -1 until the object has been looked at.
+    /// Generation that this status describes; -1 before the first reconcile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
     /// Installed, Progressing, Available, the four about deprecation, `UpgradeAvailable`, and for tools Ready,
-    /// Reconciling and Stalled. Written by operator-controller.
+    /// Reconciling and Stalled. Set by operator-controller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "parts::conditions")]
     pub conditions: Option<Vec<Condition>>,
@@ -363,17 +359,17 @@ pub struct ClusterExtensionInstallStatus {
     /// The bundle that is installed.
     pub bundle: BundleMetadata,
 
-    /// Name of the ClusterCatalog that it came from, where that is known.
+    /// Name of the ClusterCatalog of the bundle, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub catalog: Option<String>,
 
-    /// Name of the ClusterCatalog that the extension came from before, when its last change moved it to another:
-    /// the old one was gone, disabled or no longer selected.
+    /// Name of the previous ClusterCatalog, if the last change moved the extension to another one, because the previous
+    /// one was deleted, disabled or no longer selected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_from: Option<String>,
 
-    /// Warning about the installed bundle although the installation succeeded: without a signature policy, image signatures are
-    /// not verified.
+    /// Warning about the installed bundle although the installation succeeded: without a signature policy, image
+    /// signatures are not verified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
 }
@@ -391,21 +387,21 @@ pub struct BundleMetadata {
     #[x_kube(validation = rules::loose_semver())]
     pub version: String,
 
-    /// Release of the bundle, where it declares one; an empty string says that it declares none.
+    /// Release of the bundle; empty if the bundle declares none.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 20))]
     #[x_kube(validation = rules::release())]
     pub release: Option<String>,
 }
 
-/// A revision that counts.
+/// An installed revision, or one that is rolling out.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct RevisionStatus {
     /// Name of the ClusterObjectSet.
     pub name: String,
 
-    /// Its conditions while it is rolling out.
+    /// Conditions of the revision during its rollout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "parts::conditions")]
     pub conditions: Option<Vec<Condition>>,

@@ -10,7 +10,7 @@ use crate::absent::default_when_absent;
 use crate::probe::ProgressionProbe;
 use crate::schema::{parts, rules};
 
-/// The objects of a revision, and how they are rolled out.
+/// Objects of a revision, and the settings of their rollout.
 #[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[kube(
     group = "olm.operatorframework.io",
@@ -29,14 +29,14 @@ use crate::schema::{parts, rules};
 )]
 #[serde(remote = "Self", rename_all = "camelCase")]
 pub struct ClusterObjectSetSpec {
-    /// `Active` revisions are applied and kept; `Archived` ones keep nothing but the record of what they
-    /// were. There is no way back from the archive.
+    /// `Active` revisions are applied and maintained; `Archived` revisions only remain as a record. An archived
+    /// revision cannot become active again.
     #[x_kube(validation = Rule::new(
         "oldSelf == 'Active' || oldSelf == 'Archived' && oldSelf == self"
     ).message("cannot un-archive"))]
     pub lifecycle_state: LifecycleState,
 
-    /// Number of the revision, counted up per extension.
+    /// Number of the revision, increasing for each extension.
     #[schemars(range(min = 1))]
     #[x_kube(validation = rules::immutable("revision"))]
     pub revision: i64,
@@ -45,8 +45,7 @@ pub struct ClusterObjectSetSpec {
     #[x_kube(validation = rules::immutable("collisionProtection"))]
     pub collision_protection: CollisionProtection,
 
-    /// The objects, in the order they are rolled out: a phase starts when the one before it is complete.
-    /// May be set once.
+    /// Objects in the order of their rollout: a phase starts when the previous one is complete. Can be set once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(
         length(max = 20),
@@ -55,7 +54,7 @@ pub struct ClusterObjectSetSpec {
     #[x_kube(validation = rules::set_once("phases"))]
     pub phases: Option<Vec<ClusterObjectSetPhase>>,
 
-    /// Minutes the roll-out may take before it is reported as stuck. When absent, there is no limit.
+    /// Minutes after which the rollout is reported as stuck. If absent, there is no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 10, max = 720))]
     pub progress_deadline_minutes: Option<i32>,
@@ -71,14 +70,14 @@ default_when_absent!(ClusterObjectSetSpec);
 /// Lifecycle states of a revision.
 #[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum LifecycleState {
-    /// The revision's objects are applied and kept in repair.
+    /// The revision's objects are applied and repaired.
     #[default]
     Active,
-    /// Kept as a record.
+    /// The revision is kept as a record.
     Archived,
 }
 
-/// Ways to treat an object that already exists when it is to be applied.
+/// Ways to treat an object that already exists before it is applied.
 #[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CollisionProtection {
     /// An existing object is never adopted.
@@ -94,12 +93,12 @@ pub enum CollisionProtection {
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterObjectSetPhase {
-    /// Name of the phase, one of its own in the revision.
+    /// Name of the phase, unique in the revision.
     #[schemars(length(min = 1, max = 63))]
     #[x_kube(validation = rules::phase_name())]
     pub name: String,
 
-    /// The objects; which of them is applied first is not defined.
+    /// Objects of the phase, applied in any order.
     #[schemars(length(max = 50), extend("x-kubernetes-list-type" = "atomic"))]
     pub objects: Vec<ClusterObjectSetObject>,
 
@@ -114,12 +113,12 @@ pub struct ClusterObjectSetPhase {
 #[x_kube(validation = Rule::new("[has(self.object),has(self.ref)].filter(x,x==true).size() == 1")
     .message("exactly one of the fields in [object ref] must be set"))]
 pub struct ClusterObjectSetObject {
-    /// The object itself.
+    /// Inline object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "parts::embedded_resource")]
     pub object: Option<Value>,
 
-    /// The Secret that holds the object, for objects too large to be given whole.
+    /// Secret with the object, for large objects.
     #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
     pub ref_: Option<ObjectSourceRef>,
 
@@ -136,7 +135,7 @@ pub struct ObjectSourceRef {
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
 
-    /// Namespace of the Secret; the system namespace when absent.
+    /// Namespace of the Secret; the system namespace if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63))]
     pub namespace: Option<String>,
@@ -150,17 +149,17 @@ pub struct ObjectSourceRef {
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterObjectSetStatus {
-    /// Generation that the rest of the status speaks of; -1 until the object has been looked at.
+    /// Generation that this status describes; -1 before the first reconcile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// Available, Progressing, Succeeded, and for tools Ready, Reconciling and Stalled. Written by
+    /// Available, Progressing, Succeeded, and for tools Ready, Reconciling and Stalled. Set by
     /// operator-controller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "parts::conditions")]
     pub conditions: Option<Vec<Condition>>,
 
-    /// Digest of every phase as it was first seen, so that later tampering with a Secret is noticed.
+    /// Digest of every phase at the first reconcile, to detect later changes of a Secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(
         length(max = 20),
@@ -170,7 +169,7 @@ pub struct ClusterObjectSetStatus {
     pub observed_phases: Option<Vec<ObservedPhase>>,
 }
 
-/// A phase as it was first seen.
+/// Phase at the first reconcile.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 pub struct ObservedPhase {

@@ -1,4 +1,4 @@
-//! Condition types and reasons of all three kinds, closed sets with their exact texts.
+//! Condition types and reasons of all three kinds.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
@@ -15,7 +15,7 @@ pub mod types {
             Progressing,
             /// The installed bundle's objects pass their probes; mirrored from the revision.
             Available,
-            /// Roll-up of the three below.
+            /// Summary of the three types below.
             Deprecated,
             /// The package is deprecated.
             PackageDeprecated,
@@ -25,7 +25,7 @@ pub mod types {
             BundleDeprecated,
             /// A successor exists that the spec holds back.
             UpgradeAvailable,
-            /// A selected catalog was left out, or its former content stands in; only there while it holds.
+            /// A selected catalog was left out, or its former content is used; present only while that holds.
             CatalogsDegraded,
             /// Objects of some kinds are not watched; present only while that holds. Mirrored from the revision.
             WatchFailing,
@@ -33,7 +33,7 @@ pub mod types {
             Ready,
             /// The controller works or retries; present only while it does. For tools.
             Reconciling,
-            /// Only a change from outside helps; present only while that holds. For tools.
+            /// The controller waits for a change by others; present only while it does. For tools.
             Stalled,
         }
     }
@@ -48,14 +48,14 @@ pub mod types {
             Ready,
             /// The controller works or retries; present only while it does. For tools.
             Reconciling,
-            /// Only a change from outside helps; present only while that holds. For tools.
+            /// The controller waits for a change by others; present only while it does. For tools.
             Stalled,
         }
     }
     texts! {
         /// Conditions of a ClusterObjectSet.
         ObjectSet {
-            /// All objects exist and pass their probes.
+            /// The objects exist and pass their probes.
             Available,
             /// The revision rolls out.
             Progressing,
@@ -67,7 +67,7 @@ pub mod types {
             Ready,
             /// The controller works or retries; present only while it does. For tools.
             Reconciling,
-            /// Only a change from outside helps; present only while that holds. For tools.
+            /// The controller waits for a change by others; present only while it does. For tools.
             Stalled,
         }
     }
@@ -80,17 +80,17 @@ pub mod reasons {
     texts! {
         /// Reasons on a ClusterExtension.
         Extension {
-            /// Done.
+            /// The operation succeeded.
             Succeeded,
             /// The installation failed, and no revision is rolling out.
             Failed,
-            /// Nothing is installed yet.
+            /// A bundle is not installed yet.
             Absent,
             /// A revision rolls out.
             RollingOut,
-            /// An error that may pass; tried again.
+            /// A transient error; the operation is retried.
             Retrying,
-            /// An error that only a change can cure.
+            /// An error that only a change can fix.
             Blocked,
             /// `spec.config` does not fit the bundle.
             InvalidConfiguration,
@@ -98,9 +98,9 @@ pub mod reasons {
             Deprecated,
             /// The package, channel or bundle is not deprecated.
             NotDeprecated,
-            /// No catalog content is available to decide.
+            /// Catalog content is not available.
             DeprecationStatusUnknown,
-            /// The roll-out took too long.
+            /// The rollout took too long.
             ProgressDeadlineExceeded,
             /// The range of versions holds a successor back.
             HeldByVersion,
@@ -112,7 +112,7 @@ pub mod reasons {
             UpToDate,
             /// The resolution failed, so held-back successors are unknown.
             ResolutionFailed,
-            /// The former content of a catalog stands in for the present one.
+            /// The former content of a catalog is used instead of the present one.
             FormerContent,
             /// A catalog that cannot be read was left out.
             LeftOut,
@@ -129,40 +129,40 @@ pub mod reasons {
     texts! {
         /// Reasons on a ClusterCatalog.
         Catalog {
-            /// Done.
+            /// The operation succeeded.
             Succeeded,
-            /// An error that may pass; tried again.
+            /// A transient error; the operation is retried.
             Retrying,
-            /// An error that only a change can cure.
+            /// An error that only a change can fix.
             Blocked,
             /// Content is served.
             Available,
             /// Content is not served.
             Unavailable,
-            /// Content is not served because the user wants it so.
+            /// Content is not served because the user disabled it.
             UserSpecifiedUnavailable,
         }
     }
     texts! {
         /// Reasons on a ClusterObjectSet.
         ObjectSet {
-            /// Done.
+            /// The operation succeeded.
             Succeeded,
             /// The revision rolls out.
             RollingOut,
-            /// An error that may pass; tried again.
+            /// A transient error; the operation is retried.
             Retrying,
-            /// An error that only a change can cure.
+            /// An error that only a change can fix.
             Blocked,
             /// The revision is archived.
             Archived,
-            /// The roll-out took too long.
+            /// The rollout took too long.
             ProgressDeadlineExceeded,
             /// Every probe passes.
             ProbesSucceeded,
             /// A probe fails.
             ProbeFailure,
-            /// An error got in the way of looking.
+            /// The objects could not be read.
             Reconciling,
             /// The controller may not list or watch the objects.
             Forbidden,

@@ -25,7 +25,7 @@ texts! {
         InvalidConfiguration,
         /// The rollout exceeded its deadline.
         ProgressDeadlineExceeded,
-        /// All probes pass again.
+        /// The probes pass again.
         Available,
         /// A probe of the installed revision fails.
         Degraded,
@@ -35,7 +35,7 @@ texts! {
         CatalogLeftOut,
         /// Former content of a catalog was read.
         CatalogFormerContent,
-        /// All catalogs are read again.
+        /// The catalogs are read again.
         CatalogsRecovered,
         /// A waiver of CRD findings matches no change.
         WaiverUnused,
@@ -51,7 +51,7 @@ texts! {
         ReconcileFailed,
         /// Objects of a kind are not watched.
         WatchFailing,
-        /// All objects are watched again.
+        /// The objects are watched again.
         WatchRestored,
         /// The extension blocks an upgrade of the cluster.
         ClusterUpgradeBlocked,

@@ -1,11 +1,11 @@
-//! Every label, annotation, finalizer, field manager and type key that OLM writes or reads on
-//! objects. They live on clusters: none may change.
+//! Labels, annotations, finalizers, field managers and type keys that OLM writes or reads on objects. Objects on
+//! clusters have them, so none may change.
 
 /// Label of a ClusterCatalog: its own name, so that selectors can name catalogs.
 pub const METADATA_NAME_LABEL: &str = "olm.operatorframework.io/metadata.name";
 /// The kind that owns an object: [`OWNER_KIND_CLUSTER_EXTENSION`].
 pub const OWNER_KIND_LABEL: &str = "olm.operatorframework.io/owner-kind";
-/// Value of [`OWNER_KIND_LABEL`] on everything made for a ClusterExtension.
+/// Value of [`OWNER_KIND_LABEL`] on objects of a ClusterExtension.
 pub const OWNER_KIND_CLUSTER_EXTENSION: &str = "ClusterExtension";
 /// The name of the ClusterExtension an object belongs to.
 pub const OWNER_NAME_LABEL: &str = "olm.operatorframework.io/owner-name";
@@ -32,7 +32,7 @@ pub const PACKAGE_NAME_ANNOTATION: &str = "olm.operatorframework.io/package-name
 pub const BUNDLE_VERSION_ANNOTATION: &str = "olm.operatorframework.io/bundle-version";
 /// Image reference of the bundle.
 pub const BUNDLE_REFERENCE_ANNOTATION: &str = "olm.operatorframework.io/bundle-reference";
-/// Release of the bundle; present, perhaps empty, only where the bundle declares one.
+/// Release of the bundle; present, but maybe empty, only if the bundle declares one.
 pub const BUNDLE_RELEASE_ANNOTATION: &str = "olm.operatorframework.io/bundle-release";
 /// The bundle's properties as a JSON array, copied from its ClusterServiceVersion.
 pub const PROPERTIES_ANNOTATION: &str = "olm.properties";
@@ -64,10 +64,11 @@ pub const CATALOG_CONFIGS_IMAGE_LABEL: &str = "operators.operatorframework.io.in
 /// Annotation of a revision: the bundle's properties in its catalog, as JSON.
 pub const CATALOG_PROPERTIES_ANNOTATION: &str = "olm.operatorframework.io/catalog-properties";
 
-/// Annotation of a CRD whose deletion was stuck and that was touched to make the API server retry: time of the touch (RFC 3339).
+/// Annotation of a CRD whose deletion was stuck and that was touched to make the API server retry: time of the touch
+/// (RFC 3339).
 pub const DELETION_RECALLED_ANNOTATION: &str = "olm.operatorframework.io/deletion-recalled";
 
-/// Selects everything that was made for one ClusterExtension, or for any.
+/// Returns the selector of the objects of one ClusterExtension, or of any.
 #[must_use]
 pub fn selector_of_extension(name: Option<&str>) -> String {
     let any = format!("{OWNER_KIND_LABEL}={OWNER_KIND_CLUSTER_EXTENSION}");

@@ -1,7 +1,7 @@
-//! Names of objects: what the API server accepts, and how a name stands in a URL.
+//! Names of objects: rules of the API server, and escaping in URLs.
 //!
-//! Invariants: a foreign text becomes part of a URL only as a [`Segment`], so it can neither leave its place in the path nor
-//! begin a query; [`check`] refuses only what every API server refuses.
+//! Invariants: an untrusted text becomes part of a URL only as a [`Segment`], so it can neither leave its path segment
+//! nor begin a query. [`check`] refuses only names that every API server refuses.
 
 use std::ops::Deref;
 
@@ -12,15 +12,15 @@ use olm_text::dns::{is_label, is_subdomain};
 use olm_text::object::{ObjectId, text};
 use olm_text::{cut, printable, quoted};
 
-/// Characters that stand for themselves in a segment of a path (RFC 3986, unreserved).
+/// Unreserved characters of a path segment (RFC 3986).
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
-/// Longest segment in bytes, escaped. Longer ones do not fit into a request, so no object is ever written under such a name.
+/// Maximum length of an escaped segment, in bytes. A longer name does not fit into a request, so no object has one.
 const LONGEST: usize = 16 * 1024;
-/// Longest part of a name in a message, in bytes.
+/// Maximum length of a name in a message, in bytes.
 const SHOWN: usize = 100;
 
 const SUBDOMAIN: &str = "must be a lowercase RFC 1123 subdomain: lower case alphanumeric characters, '-' or '.', beginning and ending \
@@ -28,7 +28,7 @@ const SUBDOMAIN: &str = "must be a lowercase RFC 1123 subdomain: lower case alph
 const LABEL: &str = "must be a lowercase RFC 1123 label: lower case alphanumeric characters or '-', beginning and ending with an \
                      alphanumeric character, at most 63 characters";
 
-/// Reason why a text is no name that the API server accepts, in Kubernetes' words.
+/// Reason why the API server refuses a name, in Kubernetes' words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} {} {why}", quoted(.name, SHOWN))]
 pub struct InvalidName {
@@ -46,7 +46,7 @@ impl Segment {
     /// Escapes `name`.
     ///
     /// # Errors
-    /// [`InvalidName`] if `name` cannot be one segment: the API server looks at paths after unescaping them.
+    /// [`InvalidName`] if `name` cannot be one segment: the API server splits paths after unescaping them.
     pub fn new(name: &str) -> Result<Self, InvalidName> {
         Self::of("name", name)
     }
@@ -85,7 +85,7 @@ enum Rule {
     Label,
 }
 
-/// The rule of a kind that the API server is certain to apply; kinds that are not known may have any segment as a name.
+/// Returns the rule that the API server certainly applies to a kind; unknown kinds permit any segment.
 fn rule_of(group: &str, kind: &str) -> Rule {
     match (group, kind) {
         ("", "Namespace" | "Service") => Rule::Label,
@@ -116,7 +116,7 @@ pub fn check(object: &Value) -> Result<(), InvalidName> {
     check_place(id.group, id.kind, id.namespace, id.name)
 }
 
-/// Most names in the message of [`InvalidNames`].
+/// Maximum number of names in the message of [`InvalidNames`].
 const LISTED: usize = 5;
 
 /// Objects that no API server can hold under their names.
@@ -200,7 +200,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_segment_stays_in_its_place() {
+    fn a_segment_cannot_leave_its_position() {
         let escaped = |name: &str| Segment::new(name).map(|segment| segment.to_string());
         assert_eq!(escaped("plain-1.2_3"), Ok("plain-1.2_3".to_owned()));
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Probes of a ClusterObjectSet: what must hold for an object to count as rolled out.
+//! Probes of a ClusterObjectSet: conditions for an object to count as rolled out.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::KubeSchema;
@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::schema::{parts, rules};
 
-/// Assertions about the objects that a selector chooses.
+/// Assertions about the objects of a selector.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct ProgressionProbe {
-    /// Which objects are probed.
+    /// Selector of the objects to probe.
     pub selector: ObjectSelector,
 
-    /// Assertions that each chosen object must fulfil.
+    /// Assertions that must hold for each selected object.
     #[schemars(length(min = 1, max = 20), extend("x-kubernetes-list-type" = "atomic"))]
     pub assertions: Vec<Assertion>,
 }
 
-/// Chooses objects: one member per selector type.
+/// Selector of objects: one member for each selector type.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(
@@ -31,11 +31,11 @@ pub struct ObjectSelector {
     #[serde(rename = "type")]
     pub type_: SelectorType,
 
-    /// Objects of one kind; needed when `type` is `GroupKind`.
+    /// Objects of one kind; required if `type` is `GroupKind`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group_kind: Option<GroupKind>,
 
-    /// Objects by their labels; needed when `type` is `Label`.
+    /// Objects by their labels; required if `type` is `Label`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "parts::label_selector")]
     #[x_kube(validation = Rule::new(
@@ -54,7 +54,7 @@ pub enum SelectorType {
     Label,
 }
 
-/// A kind, whatever its version.
+/// A kind of any version.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[serde(rename_all = "camelCase")]
 pub struct GroupKind {
@@ -77,15 +77,15 @@ pub struct Assertion {
     #[serde(rename = "type")]
     pub type_: AssertionType,
 
-    /// The object has a condition of this type and status; needed when `type` is `ConditionEqual`.
+    /// The object has a condition of this type and status; required if `type` is `ConditionEqual`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub condition_equal: Option<ConditionEqual>,
 
-    /// Two fields of the object are equal; needed when `type` is `FieldsEqual`.
+    /// Two fields of the object are equal; required if `type` is `FieldsEqual`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fields_equal: Option<FieldsEqual>,
 
-    /// A field of the object has this value; needed when `type` is `FieldValue`.
+    /// A field of the object has this value; required if `type` is `FieldValue`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field_value: Option<FieldValue>,
 }
@@ -129,12 +129,12 @@ pub enum ConditionStatus {
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 pub struct FieldsEqual {
-    /// Path of the one, names joined by dots.
+    /// Path of the first field, names joined by dots.
     #[schemars(length(min = 1, max = 200))]
     #[x_kube(validation = rules::field_path())]
     pub field_a: String,
 
-    /// Path of the other, names joined by dots.
+    /// Path of the second field, names joined by dots.
     #[schemars(length(min = 1, max = 200))]
     #[x_kube(validation = rules::field_path())]
     pub field_b: String,

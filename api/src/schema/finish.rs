@@ -1,16 +1,15 @@
-//! The last step over a derived definition.
+//! Last step of a derived definition.
 //!
-//! The derives treat a Go-style optional field as nullable and the spec as required, and leave out
-//! the fields every object has. Here: nothing is nullable (the API server then drops a null, as if the
-//! field were absent), the root requires what it is told to, `apiVersion`, `kind` and `metadata` are
-//! described, the lines of a description are joined, and an object that nobody has looked at yet says so.
+//! The derives treat a Go-style optional field as nullable and the spec as required, and omit the fields that every
+//! object has. This step makes fields not nullable (the API server then drops a null), sets the required members of the
+//! root, describes `apiVersion`, `kind` and `metadata`, joins the lines of descriptions, and sets the default status.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSON, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 use serde_json::json;
 
-/// Finishes `crd`; `required` are the required members of the object itself.
+/// Finishes `crd`; `required` are the required members of the root.
 pub(super) fn definition(mut crd: CustomResourceDefinition, required: &[&str]) -> CustomResourceDefinition {
     let names = &mut crd.spec.names;
     names.list_kind = Some(format!("{}List", names.kind));
@@ -47,8 +46,7 @@ fn add_object_fields(root: &mut JSONSchemaProps) {
     properties.insert("metadata".to_owned(), field("object", None));
 }
 
-/// A status that nobody has written yet is of no generation, so that tools which read `observedGeneration` never take
-/// a new object for one that is done.
+/// Sets the default status of a new object, with `observedGeneration` -1, so that tools never consider the object done.
 fn add_unobserved(root: &mut JSONSchemaProps) {
     let properties = root.properties.get_or_insert_default();
     if let Some(status) = properties.get_mut("status") {

@@ -1,4 +1,4 @@
-//! The custom resource definitions, and what the derives over the Rust types cannot say about them.
+//! Custom resource definitions, with the parts that cannot be derived from Rust types.
 //!
 //! - [`rules`]: validation rules that occur more than once, or are long;
 //! - [`parts`]: schemas of types that are not ours (conditions, selectors, embedded objects);
@@ -17,7 +17,7 @@ use kube::CustomResourceExt as _;
 
 use crate::{ClusterCatalog, ClusterExtension, ClusterObjectSet};
 
-/// The definitions of all kinds, ready to be applied, in order of their names.
+/// Returns the definitions of all kinds, in order of their names.
 pub fn crds() -> Vec<CustomResourceDefinition> {
     vec![
         finish::definition(ClusterCatalog::crd(), &["metadata", "spec"]),

@@ -1,10 +1,10 @@
-//! Schemas of members whose Rust type is not ours or cannot say enough.
+//! Schemas of members whose Rust type is external or not specific enough.
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 
 use super::rules;
 
-/// A list of `meta/v1` conditions, one per type.
+/// Returns the schema of a list of `meta/v1` conditions, one per type.
 pub(crate) fn conditions(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "array",
@@ -57,7 +57,7 @@ pub(crate) fn conditions(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// A `meta/v1` label selector, replaced as a whole.
+/// Returns the schema of a `meta/v1` label selector, replaced as a whole.
 pub(crate) fn label_selector(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object",
@@ -95,7 +95,7 @@ pub(crate) fn label_selector(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// Names of channels.
+/// Returns the schema of names of channels.
 pub(crate) fn channels(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "array",
@@ -108,7 +108,7 @@ pub(crate) fn channels(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// An object of any shape with at least one member.
+/// Returns the schema of any object with at least one member.
 pub(crate) fn inline_config(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object",
@@ -117,7 +117,7 @@ pub(crate) fn inline_config(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// A whole Kubernetes object of any kind.
+/// Returns the schema of a complete Kubernetes object of any kind.
 pub(crate) fn embedded_resource(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object",
@@ -126,7 +126,7 @@ pub(crate) fn embedded_resource(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// Minutes, of no particular width.
+/// Returns the schema of minutes, without an integer format.
 pub(crate) fn poll_interval(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "integer", "minimum": 1 })
 }
