@@ -114,17 +114,17 @@ impl Metrics {
         let metrics = Self::default();
         registry.register(
             "catalogd_unpack_seconds",
-            "Time of each step of bringing a catalog's content up to date",
+            "Duration of each step of updating a catalog's content",
             metrics.durations.clone(),
         );
         registry.register(
             "catalogd_pulls",
-            "Tries to bring a catalog's content up to date, by how they ended",
+            "Attempts to update a catalog's content, by result",
             metrics.results.clone(),
         );
         registry.register(
             "catalogd_content_damaged",
-            "Stored contents that were not what had been stored, and were given up",
+            "Damaged stored contents that were removed",
             metrics.damaged.clone(),
         );
         registry.register_collector(Box::new(ContentCollector {
@@ -182,13 +182,13 @@ impl Collector for ContentCollector {
             .max();
         ConstGauge::new(oldest.unwrap_or_default()).encode(encoder.encode_descriptor(
             "catalogd_content_age_seconds_max",
-            "Age of the content that was unpacked longest ago",
+            "Age of the oldest content",
             None,
             MetricType::Gauge,
         )?)?;
         let mut sizes = encoder.encode_descriptor(
             "catalogd_content_bytes",
-            "Bytes on disk of what is served, by form",
+            "Bytes on disk of served content, by form",
             None,
             MetricType::Gauge,
         )?;
@@ -205,7 +205,7 @@ impl Collector for ContentCollector {
         let mut left = MAX_ENTRIES;
         ConstGauge::new(size(&self.cache.join(UNPACK), &mut left)).encode(encoder.encode_descriptor(
             "catalogd_unpack_bytes",
-            "Bytes on disk of images that are being unpacked, or were left there",
+            "Bytes on disk of images during unpacking, or left over",
             None,
             MetricType::Gauge,
         )?)?;
@@ -213,7 +213,7 @@ impl Collector for ContentCollector {
             ConstGauge::new(disk.f_bavail.saturating_mul(disk.f_frsize)).encode(
                 encoder.encode_descriptor(
                     "catalogd_cache_available_bytes",
-                    "Bytes that the disk of the cache has left",
+                    "Available bytes on the disk of the cache",
                     None,
                     MetricType::Gauge,
                 )?,

@@ -1,7 +1,7 @@
 //! Facts about every extension of the cluster, for metrics and for the verdict on cluster upgrades.
 //!
-//! The controllers write at the end of a reconcile; their decisions never read. The metrics carry names of extensions: their number
-//! is bounded by the existing `ClusterExtension`s, and a removed extension disappears from them.
+//! The controllers write at the end of a reconcile; their decisions never read. The metrics carry names of extensions:
+//! their number is bounded by the existing `ClusterExtension`s, and a removed extension disappears from them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -131,7 +131,7 @@ impl Collector for Inventory {
         gauges(
             &mut encoder,
             "olm_cluster_extension_info",
-            "Every ClusterExtension with what is installed for it, always 1",
+            "ClusterExtensions with their installed bundle, always 1",
             info,
         )?;
         let conditions = known.iter().flat_map(|(name, known)| {
@@ -149,7 +149,7 @@ impl Collector for Inventory {
         gauges(
             &mut encoder,
             "olm_cluster_extension_condition",
-            "Conditions of every ClusterExtension, 1 for the status that a condition has",
+            "Conditions of ClusterExtensions, 1 for the current status of a condition",
             conditions,
         )?;
         let objects = self.0.objects.lock().clone();
@@ -160,7 +160,7 @@ impl Collector for Inventory {
         gauges(
             &mut encoder,
             "olm_managed_objects",
-            "Objects that are applied and kept as they are, by ClusterExtension",
+            "Applied and repaired objects, by ClusterExtension",
             objects,
         )?;
         let Some(blocking) = self.0.upgrade.lock().clone() else {
@@ -168,7 +168,7 @@ impl Collector for Inventory {
         };
         let upgradeable = encoder.encode_descriptor(
             "olm_cluster_upgradeable",
-            "Whether no installed bundle blocks an upgrade of the cluster to its next minor",
+            "1 if no installed bundle blocks an upgrade of the cluster to its next minor version",
             None,
             MetricType::Gauge,
         )?;
@@ -176,7 +176,7 @@ impl Collector for Inventory {
         gauges(
             &mut encoder,
             "olm_cluster_extension_blocks_cluster_upgrade",
-            "1 for every ClusterExtension whose bundle blocks an upgrade of the cluster to its next minor",
+            "1 for every ClusterExtension whose bundle blocks an upgrade of the cluster to its next minor version",
             blocking.into_iter().map(|name| (vec![("name", name)], 1)),
         )
     }

@@ -8,6 +8,7 @@ mod cluster_catalog;
 mod cluster_extension;
 pub mod cluster_object_set;
 mod cluster_upgrade;
+mod decode;
 mod inventory;
 mod metrics;
 mod present;
@@ -210,7 +211,8 @@ fn own_certificate(namespace: String) -> OwnCertificate {
     }
 }
 
-/// Returns the CAs that verify catalogd: those of the folder, else the CA in catalogd's Secret, read again after each TLS failure.
+/// Returns the CAs that verify catalogd: those of the folder, else the CA in catalogd's Secret, read again after each
+/// TLS failure.
 fn trust(client: &kube::Client, namespace: &Arc<str>, folder: Option<&Path>) -> Trust {
     if let Some(folder) = folder {
         return Trust::Directory(folder.to_owned());

@@ -1,5 +1,5 @@
-//! Metrics of reconciles: duration of each step, causes of retries, failing watches. All labels are from closed sets, except
-//! the kinds of failing watches.
+//! Metrics of reconciles: duration of each step, causes of retries, failing watches. All labels are from closed sets,
+//! except the kinds of failing watches.
 
 use std::fmt;
 use std::future::Future;
@@ -87,7 +87,7 @@ impl Collector for FailingWatches {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let watches = self.0.lock().upgrade();
         let failing = watches.map(|watches| watches.failing(None)).unwrap_or_default();
-        let help = "1 for every kind of managed objects that cannot be watched";
+        let help = "1 for every kind of managed objects whose watch fails";
         let mut family = encoder.encode_descriptor("olm_watch_failing", help, None, MetricType::Gauge)?;
         for ((group, version, kind), fault) in failing {
             let reason = fault.cause.as_str().to_owned();
@@ -122,12 +122,12 @@ impl Metrics {
         registry.register(|inner| {
             inner.register(
                 "olm_step_duration_seconds",
-                "How long a step of reconciling an extension takes",
+                "Duration of a step of reconciling an extension",
                 metrics.seconds.clone(),
             );
             inner.register(
                 "olm_cluster_extension_retries",
-                "ReconcileMetrics of ClusterExtensions that are tried again, by what failed",
+                "Retries of ClusterExtensions, by reason",
                 metrics.retries.clone(),
             );
             inner.register_collector(Box::new(metrics.watches.clone()));

@@ -249,7 +249,7 @@ fn ready_message(installed: &RevisionView) -> String {
 fn move_note(revision: &RevisionView) -> Option<String> {
     let (from, to) = (revision.moved_from.as_ref()?, revision.catalog.as_ref()?);
     Some(format!(
-        "It moved to catalog \"{to}\" because catalog \"{from}\", which it was installed from, was gone, disabled or \
+        "It moved to catalog \"{to}\" because catalog \"{from}\" of the installed bundle was deleted, disabled or \
          no longer selected."
     ))
 }

@@ -129,7 +129,7 @@ Feature: A status that tools can trust
     Then ClusterExtension is installed from catalog "other" after a move from "test"
     And ClusterExtension reports Ready as True with Reason Succeeded and Message includes:
       """
-      It moved to catalog "${CATALOG:other}" because catalog "${CATALOG:test}", which it was installed from, was gone, disabled or no longer selected.
+      It moved to catalog "${CATALOG:other}" because catalog "${CATALOG:test}" of the installed bundle was deleted, disabled or no longer selected.
       """
     And ClusterExtension has events: CatalogMoved
     And ClusterExtension has 1 revision

@@ -156,7 +156,8 @@ async fn reconcile(catalog: Arc<Guarded>, context: Arc<Context>) -> Result<Actio
                 .as_ref()
                 .map(|image| image.reference.clone())
                 .unwrap_or_default();
-            // A deletion or a new spec ends the pull, which can take long: nothing of it is visible before it is complete.
+            // A deletion or a new spec ends the pull, which can take long: nothing of it is visible before it is
+            // complete.
             let pulled = tokio::select! {
                 pulled = act::pull(&context, &name, &requested) => pulled,
                 () = context.superseded(&name, catalog.metadata.generation) => {
@@ -256,10 +257,7 @@ async fn remove_content(
 
 /// Records a failure.
 fn record_failure(context: &Context, name: &CatalogName, failure: Failure) -> (Outcome, Option<Duration>) {
-    tracing::warn!(
-        error = failure.message,
-        "catalog content could not be brought up to date"
-    );
+    tracing::warn!(error = failure.message, "catalog content could not be updated");
     let requeue_after = failure
         .retry
         .map(|at| Duration::try_from(at.duration_since(Timestamp::now())).unwrap_or_default());

@@ -59,7 +59,7 @@ impl Metrics {
         );
         registry.register(
             "catalogd_http_response_bytes",
-            "Bytes of answers' bodies as they are sent, by their encoding",
+            "Bytes of response bodies as sent, by encoding",
             metrics.bytes.clone(),
         );
         metrics

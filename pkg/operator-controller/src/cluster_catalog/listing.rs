@@ -8,6 +8,8 @@ use kube::runtime::watcher::Event;
 use olm_api::ClusterCatalog;
 use parking_lot::Mutex;
 
+use crate::decode::decode;
+
 type ByName = BTreeMap<String, ClusterCatalog>;
 
 /// The ClusterCatalogs. The watch writes, reconciles read.
@@ -49,19 +51,15 @@ impl Listing {
     }
 }
 
-/// Decodes a catalog. One that does not decode is skipped, so that the others continue.
+/// Adds or replaces a catalog; removes one that cannot be decoded.
 fn put(catalogs: &mut ByName, catalog: &DynamicObject) {
     let name = catalog.name_any();
-    let mut slim = catalog.clone();
-    slim.metadata.managed_fields = None;
-    match serde_json::to_value(slim).and_then(serde_json::from_value) {
-        Ok(typed) => {
-            catalogs.insert(name, typed);
+    match decode::<ClusterCatalog>(catalog) {
+        Some(mut decoded) => {
+            decoded.metadata.managed_fields = None;
+            catalogs.insert(name, decoded);
         }
-        Err(error) => {
-            tracing::warn!(ClusterCatalog = name, %error, "a catalog cannot be read and is passed over");
-            catalogs.remove(&name);
-        }
+        None => drop(catalogs.remove(&name)),
     }
 }
 

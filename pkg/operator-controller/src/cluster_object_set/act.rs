@@ -92,8 +92,8 @@ impl Context {
         let mut done = match decision.action {
             Action::Report(outcome, next) => Done::new(outcome, next),
             Action::Apply(revision) => {
-                // Set before the first object, so that no object is ever left behind. The change of the revision triggers the
-                // next reconcile.
+                // Set before the first object, so that no object is ever left behind. The change of the revision
+                // triggers the next reconcile.
                 if self.set_finalizer(set, name, true).await? {
                     return Ok(Done::silent(Next::Settled));
                 }
@@ -161,10 +161,7 @@ impl Context {
         let Some(reference) = owner(set).filter(|_| !repaired.is_empty()) else {
             return;
         };
-        let note = format!(
-            "changed or deleted by others, and put right: {}",
-            listed(repaired)
-        );
+        let note = format!("changed or deleted by others, and restored: {}", listed(repaired));
         let reason = Reason::DriftRepaired.as_str();
         self.events.normal(reference, reason, "Apply", &note);
     }
@@ -216,7 +213,7 @@ impl Context {
             return;
         }
         let note = format!(
-            "objects were not looked for, as no API server can hold them: {}",
+            "objects were skipped, because no API server accepts their names: {}",
             listed(skipped)
         );
         tracing::warn!("{note}");

@@ -124,7 +124,7 @@ fn installed() {
 fn a_move_to_another_catalog_is_reported() {
     let mut moved = rolled_out("a-2", "1.0.1");
     moved.moved_from = Some("old".into());
-    let text = "It moved to catalog \"community\" because catalog \"old\", which it was installed from, was gone, \
+    let text = "It moved to catalog \"community\" because catalog \"old\" of the installed bundle was deleted, \
                 disabled or no longer selected.";
     let status = status_after(
         &ClusterExtensionStatus::default(),

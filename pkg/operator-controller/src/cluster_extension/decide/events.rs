@@ -53,7 +53,7 @@ fn installation(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus, even
     };
     if before.bundle != now.bundle {
         let note = format!(
-            "went from version {} to version {}",
+            "changed from version {} to version {}",
             before.bundle.version, now.bundle.version
         );
         push(events, false, Reason::Upgraded, note);
@@ -62,7 +62,7 @@ fn installation(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus, even
         && before.catalog != now.catalog
     {
         let note = format!(
-            "moved to catalog {to} because catalog {from}, which it was installed from, was gone, disabled or no longer selected"
+            "moved to catalog {to} because catalog {from} of the installed bundle was deleted, disabled or no longer selected"
         );
         push(events, true, Reason::CatalogMoved, note);
     }

@@ -1,6 +1,7 @@
 //! Extensions and revisions from the watches, so that a reconcile without a change sends no request.
 //!
-//! Invariant: a store that is older than the controller's own last write gives no answer; the caller asks the API server.
+//! Invariant: a store that is older than the controller's own last write gives no answer; the caller asks the API
+//! server.
 
 use std::collections::HashMap;
 
@@ -14,7 +15,8 @@ use olm_api::{ClusterExtension, ClusterObjectSet, keys};
 use olm_applier::watch::is_older;
 use olm_runtime::superseded::superseded;
 use parking_lot::Mutex;
-use serde::de::DeserializeOwned;
+
+use crate::decode::decode;
 
 /// Write ends of the stores, for the watches.
 pub(crate) struct Writers {
@@ -70,7 +72,7 @@ impl Stores {
         let newest = written.get(name).and_then(|written| written.extension.clone());
         drop(written);
         fresh(&object, newest.as_deref())
-            .then(|| typed(&object))
+            .then(|| decode(&object))
             .flatten()
     }
 
@@ -101,7 +103,7 @@ impl Stores {
                 return None;
             }
         }
-        found.iter().map(|object| typed(object)).collect()
+        found.iter().map(|object| decode(object)).collect()
     }
 
     /// Returns all revisions of the watch, possibly outdated; `None` before the first list.
@@ -111,7 +113,7 @@ impl Stores {
             return None;
         }
         let all = self.revisions.state();
-        Some(all.iter().filter_map(|object| typed(object)).collect())
+        Some(all.iter().filter_map(|object| decode(object)).collect())
     }
 
     /// Records a write of the extension.
@@ -146,13 +148,6 @@ fn fresh(object: &DynamicObject, written: Option<&str>) -> bool {
     written.is_none_or(|written| !is_older(version, written))
 }
 
-fn typed<K: DeserializeOwned>(object: &DynamicObject) -> Option<K> {
-    let value = serde_json::to_value(object).ok()?;
-    serde_json::from_value(value)
-        .inspect_err(|error| tracing::warn!(name = object.name_any(), %error, "an object cannot be read"))
-        .ok()
-}
-
 #[cfg(test)]
 mod tests {
     use kube::runtime::watcher::Event;
@@ -177,7 +172,7 @@ mod tests {
         writers.revisions.apply_watcher_event(&Event::InitDone);
         assert_eq!(stores.revisions("x"), Some(Vec::new()));
 
-        let made: ClusterObjectSet = typed(&revision("7")).unwrap();
+        let made: ClusterObjectSet = decode(&revision("7")).unwrap();
         stores.wrote_revision("x", &made);
         assert_eq!(stores.revisions("x"), None, "not seen yet");
         assert_eq!(stores.revisions("y"), Some(Vec::new()));
