@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_only_what_a_bundle_is_made_of() {
+    fn reads_only_the_folders_of_a_bundle() {
         let root = tempfile::tempdir().unwrap();
         for (path, text) in [
             ("manifests/a.yaml", "a"),

@@ -137,7 +137,7 @@ fn tides_configured() {
 }
 
 #[test]
-fn configurations_are_refused_in_words() {
+fn invalid_configurations_are_refused_with_a_message() {
     let bundle = bundle("tides");
     let cases = [
         json!({}),
@@ -203,7 +203,7 @@ fn broken_bundles_say_all_that_is_wrong() {
 }
 
 #[test]
-fn a_refusal_says_what_may_be_configured() {
+fn a_refusal_lists_the_permitted_configuration() {
     let allowed = |name: &str, deployment_config| {
         let options = RenderOptions {
             deployment_config,

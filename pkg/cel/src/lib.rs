@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_too_large_is_refused() {
+    fn large_expressions_are_refused() {
         let error = |source: &str| Expression::parse(source).unwrap_err();
         assert!(error(&"a".repeat(BYTES + 1)).contains("longer"));
         assert!(Expression::parse(&format!("{}1{}", "[".repeat(500), "]".repeat(500))).is_err());
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn loops_cost_what_they_loop_over() {
+    fn loops_cost_their_number_of_elements() {
         let steps = |source: &str, widest| Expression::parse(source).unwrap().steps(widest);
         assert!(steps("self.a == 1", 1_000_000) < 10);
         assert!(steps("self.l.all(x, x > 1)", 1000) > 1000);
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_named() {
+    fn names_and_mentions() {
         let rule = Expression::parse("has(self.when) && self.names == oldSelf.names").unwrap();
         assert!(rule.names("oldSelf") && !rule.names("names"));
         let mentions = rule.mentions();

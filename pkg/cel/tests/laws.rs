@@ -78,7 +78,7 @@ fn piece() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn no_text_breaks_the_reader(text in ".{0,60}") {
+    fn no_text_breaks_the_parser(text in ".{0,60}") {
         look(&text);
     }
 
@@ -89,7 +89,7 @@ proptest! {
 }
 
 #[test]
-fn no_nesting_breaks_the_reader() {
+fn no_nesting_breaks_the_parser() {
     for (open, close) in [
         ("(", ")"),
         ("[", "]"),

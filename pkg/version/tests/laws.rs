@@ -94,7 +94,7 @@ fn releases_order_bundles_of_one_version() {
 }
 
 #[test]
-fn build_metadata_that_is_no_release_stays_and_does_not_count() {
+fn build_metadata_that_is_not_a_release_is_ignored() {
     let odd = VersionRelease::parse_legacy("1.0.0+01").expect("strict");
     assert_eq!(
         (odd.release.clone(), odd.to_string()),

@@ -63,7 +63,7 @@ fn merge_keys_lose_nothing() {
 }
 
 #[test]
-fn quoted_scalars_go_on_at_any_indentation() {
+fn quoted_scalars_continue_at_any_indentation() {
     let text = "a:\n    b: \"one\n  two\n\n three\\\n   four\"\n    c: 'x\ny'\n";
     assert_eq!(one(text), value!({"a": {"b": "one two\nthreefour", "c": "x y"}}));
 }
@@ -128,7 +128,7 @@ fn json_streams_may_go_on_as_yaml() {
 }
 
 #[test]
-fn faults_have_the_words_and_lines_of_gos_reader() {
+fn faults_have_the_messages_and_lines_of_gos_reader() {
     for (text, want) in [
         (
             "a: 1\nb: [x\nc: 2\n",
@@ -223,7 +223,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_breaks_the_reader(text in "[-?:,\\[\\]{}#&*!|>'\"%@`\\\\ \\ta-c0-9<~\\n]{0,60}") {
+    fn no_text_breaks_the_parser(text in "[-?:,\\[\\]{}#&*!|>'\"%@`\\\\ \\ta-c0-9<~\\n]{0,60}") {
         let _ = documents(text.as_bytes(), &Limits::default());
         let _ = document(text.as_bytes(), &Limits::default());
     }

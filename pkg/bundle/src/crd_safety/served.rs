@@ -172,18 +172,8 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::{SERVED_REMOVAL, ServedVerdict, UnservedVersions, VersionUses, Writer, unserved_versions};
+    use crate::crd_safety::tests::crd_with_versions as crd;
     use crate::crd_safety::{Rules, Waiver, check, waive};
-
-    /// Versions by name, served, storage.
-    fn crd(versions: &[(&str, bool, bool)], stored: &[&str]) -> Value {
-        let versions: Vec<Value> = versions
-            .iter()
-            .map(|(name, served, storage)| json!({"name": name, "served": served, "storage": storage}))
-            .collect();
-        json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-               "spec": {"group": "example.com", "names": {"plural": "tests"}, "versions": versions},
-               "status": {"storedVersions": stored}})
-    }
 
     fn both() -> Value {
         crd(&[("v1alpha1", true, false), ("v1", true, true)], &["v1"])
@@ -214,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_is_refused_that_somebody_wrote_through() {
+    fn a_version_with_a_client_is_refused() {
         for new in [
             crd(&[("v1", true, true)], &[]),
             crd(&[("v1alpha1", false, false), ("v1", true, true)], &[]),
@@ -234,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_sign_of_use_it_is_a_warning() {
+    fn without_evidence_of_use_it_is_a_warning() {
         let new = crd(&[("v1", true, true)], &[]);
         let warning = "version v1alpha1 is no longer served; no stored object shows that it is used";
         for uses in [objects(0), objects(7), written("v1")] {
@@ -259,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_that_may_be_stored_in_it_are_a_use() {
+    fn stored_objects_count_as_use() {
         let old = crd(
             &[("v1alpha1", true, false), ("v1", true, true)],
             &["v1alpha1", "v1"],
@@ -285,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_that_are_not_served_now_or_stay_are_nobodys_loss() {
+    fn versions_not_served_before_or_still_served_are_ignored() {
         let unserved_before = crd(&[("v1alpha1", false, false), ("v1", true, true)], &["v1"]);
         let new = crd(&[("v1", true, true), ("v2", true, false)], &[]);
         assert_eq!(unserved_versions(&unserved_before, &new), None);

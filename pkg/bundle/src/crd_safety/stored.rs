@@ -62,22 +62,11 @@ pub fn migration(old: &Value, new: &Value) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
-
     use super::migration;
-
-    fn crd(versions: &[(&str, bool, bool)], stored: &[&str]) -> Value {
-        let versions: Vec<Value> = versions
-            .iter()
-            .map(|(name, served, storage)| json!({"name": name, "served": served, "storage": storage}))
-            .collect();
-        json!({"metadata": {"name": "tests.example.com"},
-               "spec": {"group": "example.com", "names": {"plural": "tests"}, "versions": versions},
-               "status": {"storedVersions": stored}})
-    }
+    use crate::crd_safety::tests::crd_with_versions as crd;
 
     #[test]
-    fn the_way_on_is_named() {
+    fn migration_steps_are_named() {
         let new = crd(&[("v1", true, true)], &[]);
         let old = crd(
             &[("v1alpha1", true, false), ("v1", true, true)],
@@ -111,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_to_be_done_when_nothing_is_removed() {
+    fn no_migration_without_removed_versions() {
         let crd = crd(&[("v1", true, true)], &["v1"]);
         assert_eq!(migration(&crd, &crd), None);
     }

@@ -11,6 +11,18 @@ fn crd(versions: &Value) -> Value {
            "spec": {"scope": "Namespaced", "versions": versions}})
 }
 
+/// Returns a CRD with versions (name, served, storage) and its stored versions.
+pub(super) fn crd_with_versions(versions: &[(&str, bool, bool)], stored: &[&str]) -> Value {
+    let versions: Vec<Value> = versions
+        .iter()
+        .map(|(name, served, storage)| json!({"name": name, "served": served, "storage": storage}))
+        .collect();
+    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+           "metadata": {"name": "tests.example.com"},
+           "spec": {"group": "example.com", "names": {"plural": "tests"}, "versions": versions},
+           "status": {"storedVersions": stored}})
+}
+
 fn version(name: &str, spec: &Value) -> Value {
     json!({"name": name, "served": true, "storage": name == "v1",
            "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}})
@@ -34,7 +46,7 @@ fn loosening_passes() {
 }
 
 #[test]
-fn tightening_is_named_with_its_place() {
+fn tightening_is_reported_with_its_path() {
     let old = json!({"type": "object", "properties": {"a": {"type": "string", "maxLength": 5}, "gone": {"type": "integer"}}});
     let new = json!({"type": "object", "required": ["a"], "properties": {
         "a": {"type": "string", "maxLength": 3, "pattern": "^x", "format": "date"}}});
@@ -97,7 +109,7 @@ fn change(old: &Value, new: &Value) -> Vec<String> {
 /// Changes that refuse no valid object and read no object differently pass.
 #[test]
 #[expect(clippy::too_many_lines, reason = "one table")]
-fn what_can_break_nothing_passes() {
+fn harmless_changes_pass() {
     let text = |more: Value| {
         let mut schema = json!({"type": "string"});
         schema
@@ -218,7 +230,7 @@ fn what_can_break_nothing_passes() {
 
 /// Each of these looks like loosening and is none.
 #[test]
-fn what_can_break_something_does_not_pass() {
+fn breaking_changes_do_not_pass() {
     for (old, new) in [
         // A client that reads integers cannot read these.
         (json!({"type": "integer"}), json!({"type": "number"})),
@@ -306,7 +318,7 @@ fn what_can_break_something_does_not_pass() {
 }
 
 #[test]
-fn a_version_that_nobody_reaches_may_change() {
+fn an_unreachable_version_may_change() {
     let of = |stored: &[&str], served: bool, field: &str| {
         let mut dead = version("v1alpha1", &json!({"type": field}));
         dead["served"] = served.into();
@@ -324,7 +336,7 @@ fn a_version_that_nobody_reaches_may_change() {
 }
 
 #[test]
-fn versions_served_together_may_not_drift_apart() {
+fn versions_served_together_must_agree() {
     let of = |text: &Value| {
         crd(&json!([
             version(

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_removal_covers_what_was_below() {
+    fn a_removal_covers_the_fields_below() {
         let old = crd(
             &json!({"gone": {"type": "object", "properties": {"x": {"type": "string", "enum": ["a"]}}},
                               "goner": {"type": "string"}, "kept": {"type": "string"}}),

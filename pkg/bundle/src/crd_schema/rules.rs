@@ -316,7 +316,7 @@ mod tests {
     use super::escape;
 
     #[test]
-    fn names_are_written_as_rules_need_them() {
+    fn names_are_escaped_for_rules() {
         for (name, want) in [
             ("size", Some("size")),
             ("namespace", Some("__namespace__")),

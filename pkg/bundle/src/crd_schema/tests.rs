@@ -81,7 +81,7 @@ fn rules_of_the_root_see_its_name_and_version() {
 }
 
 #[test]
-fn what_cannot_be_decided_is_named_once() {
+fn undecided_checks_are_named_once() {
     let schema = json!({"type": "object", "properties": {"list": {"type": "array", "items": {
         "type": "string", "format": "isbn"}}}});
     let verdict = check(&schema, json!({"list": ["a", "b", "c"]}));
@@ -114,7 +114,7 @@ fn what_cannot_be_decided_is_named_once() {
 }
 
 #[test]
-fn a_rule_that_could_take_for_ever_is_undecided() {
+fn a_rule_with_too_many_steps_is_undecided() {
     let all = "self.l.all(a, self.l.all(b, self.l.all(c, a + b + c > 0)))";
     let schema = json!({"type": "object", "properties": {"l": {"type": "array", "items": {"type": "integer"}}},
         "x-kubernetes-validations": [{"rule": all}]});
@@ -178,7 +178,7 @@ fn only_versions_that_change_are_looked_at() {
 }
 
 #[test]
-fn what_is_wrong_already_is_not_the_fault_of_the_upgrade() {
+fn existing_findings_are_ignored() {
     let old = json!([version(
         "v1",
         true,

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object() {
+    fn documents_without_objects() {
         for (document, detail) in [
             (
                 json!([{"kind": "Secret"}]),

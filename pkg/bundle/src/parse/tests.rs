@@ -113,7 +113,7 @@ fn values_of_all_manifests_are_bounded_together() {
 }
 
 #[test]
-fn what_is_passed_over_is_noticed() {
+fn ignored_content_is_noticed() {
     let twice = "kind: ConfigMap\ndata:\n  a: 1\n  b: 2\n  a: 3\n";
     let json = "{\"kind\": \"ConfigMap\", \"kind\": \"Secret\"}";
     let entries = [

@@ -45,7 +45,7 @@ fn objects() -> Vec<Value> {
 }
 
 #[test]
-fn by_having_what_is_handed_out() {
+fn escalation_by_granted_rules() {
     let options = PermissionOptions {
         owner: Some("x-1"),
         ..PermissionOptions::default()
@@ -91,7 +91,7 @@ fn by_escalate_and_bind() {
 }
 
 #[test]
-fn discovery_goes_before_guessing() {
+fn discovery_precedes_guessing() {
     let find = |version: &str, kind: &str| {
         (version == "x.io/v1" && kind == "Sheep").then(|| Resource {
             plural: "sheep".to_owned(),
