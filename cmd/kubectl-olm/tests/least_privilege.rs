@@ -50,7 +50,7 @@ const ELSEWHERE: [&str; 11] = [
 struct Operator {
     package: &'static str,
     versions: [&'static str; 2],
-    /// Both of its versions take fields away from CRDs, which the check refuses.
+    /// True if both versions remove fields from CRDs, which the check refuses.
     unsafe_crds: bool,
     /// True if the test shows that the operator waits for its account, and for the right to impersonate the account.
     shows_refusals: bool,

@@ -1,4 +1,4 @@
-//! Answers to somebody who mistypes, or asks for what is not there.
+//! Messages about mistyped commands and about names that do not exist.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may fail loudly")]
 
 mod common;

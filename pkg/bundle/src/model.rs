@@ -12,7 +12,7 @@ pub struct Bundle {
     pub(crate) csv: Csv,
     /// CRDs in the order of their files, shaped like `apiextensions.k8s.io/v1`.
     pub(crate) crds: Vec<Value>,
-    /// All other objects of `manifests`, unchanged.
+    /// Other objects of `manifests`, unchanged.
     pub(crate) other_manifests: Vec<Value>,
 }
 

@@ -194,11 +194,11 @@ impl RequestArgs {
 /// Values of `upgradeConstraintPolicy`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Policy {
-    /// Only successors that the catalog names.
+    /// Upgrade only to successors that the catalog names.
     #[default]
     #[value(name = "CatalogProvided", alias = "catalog-provided")]
     CatalogProvided,
-    /// Any version.
+    /// Permit every version.
     #[value(name = "SelfCertified", alias = "self-certified")]
     SelfCertified,
 }

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &[&str]) -> Said {
     run_with(args, &[])
 }
 
-/// Like [`run`], with more environment variables.
+/// Runs the program like [`run`], with additional environment variables.
 pub(crate) fn run_with(args: &[&str], variables: &[(&str, &str)]) -> Said {
     let output = Command::new(env!("CARGO_BIN_EXE_kubectl-olm"))
         .args(args)

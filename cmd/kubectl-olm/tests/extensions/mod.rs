@@ -190,7 +190,7 @@ async fn extensions_from_permissions_to_cluster_upgrade() -> Result<()> {
     goes_with_the_same_rights(&world).await
 }
 
-/// With one rule less nothing is written and the missing right is named; with all rules the bundle is installed.
+/// Checks that a missing rule is reported and nothing is written, and that the bundle is installed with all rules.
 async fn installs_with_the_printed_rights(world: &World) -> Result<()> {
     let rules = world.printed_rules("1.0.0").await?;
     let client = &world.client;

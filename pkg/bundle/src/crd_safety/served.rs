@@ -34,7 +34,7 @@ pub struct VersionUses {
     pub objects: u64,
     /// True if some objects were not examined.
     pub partial: bool,
-    /// One write through each version, by version.
+    /// A writer of each version that has one, by version.
     pub writers: BTreeMap<String, Writer>,
 }
 

@@ -42,7 +42,7 @@ pub(crate) enum Issuer {
     ServiceCa,
     /// operator-controller itself; the printed Secret has no keys.
     Own,
-    /// No issuer: a bundle with webhooks is refused.
+    /// Issue no certificates; a bundle with webhooks is refused.
     None,
 }
 

@@ -1,5 +1,5 @@
-//! What an operator of the cluster lives by: `kubectl wait`, a restart that writes nothing, and the way out of
-//! `docs/deleting.md` when there is no operator-controller any more.
+//! Tests of what a cluster administrator relies on: `kubectl wait`, a restart that writes nothing, and the steps of
+//! `docs/deleting.md` for a cluster without operator-controller.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -18,11 +18,11 @@ use tokio::process::Command;
 
 use super::{LIMIT, PACKAGE, World};
 
-/// No command of the documentation takes longer.
+/// Time limit of a command of the documentation.
 const COMMAND_LIMIT: Duration = Duration::from_secs(100);
-/// As many as make a restart's work visible.
+/// Names of the extensions, which are enough to see what a restart writes.
 const EXTENSIONS: [&str; 4] = ["left", "kept", "third", "fourth"];
-/// How long nothing has to happen to be rest.
+/// Time without a write after which the controller counts as idle.
 const QUIET: Duration = Duration::from_secs(3);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -135,7 +135,7 @@ async fn kubectl_waits(world: &World, shell: &Shell) -> Result<()> {
     world.delete("first").await
 }
 
-/// Of everything that operator-controller writes: `kind/name` → resourceVersion.
+/// Returns the resource versions of the objects that operator-controller writes, by `kind/name`.
 async fn versions(world: &World) -> Result<BTreeMap<String, String>> {
     let ours = ListParams::default().labels(keys::OWNER_NAME_LABEL);
     let mut versions = BTreeMap::new();
@@ -210,7 +210,7 @@ async fn a_restart_writes_nothing(world: &World) -> Result<()> {
     Ok(())
 }
 
-/// All that carries the extension's label.
+/// Lists the objects with the extension's label.
 async fn left(world: &World, name: &str) -> Result<Vec<String>> {
     let label = format!("{}={name}", keys::OWNER_NAME_LABEL);
     let ours = ListParams::default().labels(&label);

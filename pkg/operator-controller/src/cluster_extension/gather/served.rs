@@ -29,7 +29,7 @@ pub(super) async fn look(
                 objects = found.objects,
                 partial = found.partial,
                 seconds = started.elapsed().as_secs_f64(),
-                "the use of versions that a CRD no longer serves was looked for"
+                "searched for objects that use versions that a CRD no longer serves"
             );
             unserved.evaluate(&found)
         }
