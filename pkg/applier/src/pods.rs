@@ -220,10 +220,13 @@ impl Reader {
             tokio::select! {
                 event = events.next() => match event {
                     Some(Ok(event)) => {
-                        *pause = RETRY.0;
+                        // Comes before the list, which may fail.
+                        if !matches!(event, Event::Init) {
+                            *pause = RETRY.0;
+                        }
                         self.record(event, &mut listed);
                     }
-                    Some(Err(error)) => return self.failed(&error, is_forbidden(&error)).await,
+                    Some(Err(error)) => return self.failed(&error, is_forbidden(&error), pause).await,
                     None => return Ok(()),
                 },
                 () = sleep_until(tick) => tick = Instant::now() + TICK,
@@ -250,7 +253,7 @@ impl Reader {
             }
             Ok(Err(error)) => {
                 let forbidden = matches!(&error, kube::Error::Api(status) if status.is_forbidden());
-                self.failed(&error, forbidden).await
+                self.failed(&error, forbidden, pause).await
             }
             Err(_) => Ok(()),
         }
@@ -274,16 +277,18 @@ impl Reader {
         }
     }
 
-    /// Forgets the pods if they may no longer be read.
+    /// Forgets the pods if they may not be read, and asks again only after the longest delay.
     async fn failed(
         &self,
         error: &(dyn std::error::Error + Sync),
         forbidden: bool,
+        pause: &mut Duration,
     ) -> Result<(), ReceiverDropped> {
         let workload = self.state.lock().workload.name.clone();
         tracing::debug!(workload, %error, "the pods of a workload cannot be read; retrying");
         if forbidden {
             self.state.lock().pods.clear();
+            *pause = RETRY.1;
         }
         self.refresh().await
     }
