@@ -1,5 +1,6 @@
 //! Install, upgrade and delete against a real API server, registry, catalogd and operator-controller.
 
+mod one_truth;
 mod operation;
 mod outages;
 

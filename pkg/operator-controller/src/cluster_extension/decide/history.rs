@@ -125,7 +125,8 @@ impl Revision {
 pub(crate) struct History {
     /// Newest revision that has rolled out.
     pub installed: Option<Revision>,
-    /// Revisions that have not rolled out, oldest first.
+    /// Revisions after [`History::installed`] that have not rolled out, oldest first. Older ones are about to be archived, and
+    /// their state describes nothing that the extension has or gets.
     pub rolling_out: Vec<Revision>,
     /// Highest number of all revisions, in any state; 0 without revisions.
     pub highest: i64,
@@ -155,6 +156,7 @@ impl History {
                 }
             }
         }
+                    history.rolling_out.clear();
         history
     }
 

@@ -483,6 +483,16 @@ fn anything_else_does() {
 }
 
 #[test]
+fn a_revision_that_was_overtaken_no_longer_rolls_out() {
+    let recovered = history(&[(1, "1.0.0", "rolling out"), (2, "1.0.1", "installed")]);
+    assert_eq!(recovered.installed.as_ref().unwrap().name, "argo-2");
+    assert_eq!(recovered.rolling_out, [], "the status names one version");
+    assert_eq!(recovered.highest, 2);
+    let upgrading = history(&[(1, "1.0.0", "installed"), (2, "1.0.1", "rolling out")]);
+    assert_eq!(upgrading.rolling_out.len(), 1);
+}
+
+#[test]
 fn own_certificates_are_renewed_by_a_new_revision() {
     let bundle = bundle("1.0.0");
     let wanted = inputs(&bundle, None, CertificateProvider::Own);
