@@ -60,5 +60,65 @@ Feature: Takeover from upstream's Helm runtime
         version: 1.0.2
       """
     And the objects that Helm installed were not recreated
+    And the ClusterExtension has no event Degraded
+    When ClusterExtension is removed
+    Then no object labeled for the ClusterExtension remains
+
+  Scenario: A release of the bundle that is wanted becomes its revision
+    Given a catalog "test" with packages:
+      | package | version | channel | replaces | contents  |
+      | test    | 1.0.0   | alpha   |          | ConfigMap |
+    When ClusterExtension is applied
+      """
+      apiVersion: olm.operatorframework.io/v1
+      kind: ClusterExtension
+      metadata:
+        name: ${NAME}
+      spec:
+        namespace: ${TEST_NAMESPACE}
+        source:
+          sourceType: Catalog
+          catalog:
+            packageName: ${PACKAGE:test}
+            version: 9.9.9
+            selector:
+              matchLabels:
+                olm.operatorframework.io/metadata.name: ${CATALOG:test}
+      """
+    Then ClusterExtension reports Progressing as True with Reason Retrying
+    When Helm has installed bundle "test" in version "1.0.0"
+    And ClusterExtension is updated
+      """
+      apiVersion: olm.operatorframework.io/v1
+      kind: ClusterExtension
+      metadata:
+        name: ${NAME}
+      spec:
+        namespace: ${TEST_NAMESPACE}
+        source:
+          sourceType: Catalog
+          catalog:
+            packageName: ${PACKAGE:test}
+            selector:
+              matchLabels:
+                olm.operatorframework.io/metadata.name: ${CATALOG:test}
+      """
+    Then bundle "${PACKAGE:test}.1.0.0" is installed in version "1.0.0"
+    And ClusterExtension is rolled out
+    And ClusterExtension is installed from catalog "test"
+    And ClusterExtension reports Ready as True with Reason Succeeded
+    And resource "configmap/test-configmap-${SCENARIO_ID}" matches
+      """
+      metadata:
+        labels:
+          app.kubernetes.io/managed-by: olm.operatorframework.io
+        annotations:
+          olm.operatorframework.io/bundle-version: 1.0.0
+      """
+    And the objects that Helm installed were not recreated
+    And ClusterExtension has 1 revision
+    And the ClusterExtension has no event Degraded
+    When resource "configmap/test-configmap-${SCENARIO_ID}" is removed
+    Then resource "configmap/test-configmap-${SCENARIO_ID}" is eventually restored
     When ClusterExtension is removed
     Then no object labeled for the ClusterExtension remains

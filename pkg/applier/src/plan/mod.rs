@@ -50,6 +50,16 @@ impl Phase {
     }
 }
 
+/// Returns `sha256:` and the hex SHA-256 of the digests of all phases.
+#[must_use]
+pub fn digest(phases: &[Phase]) -> String {
+    let mut all = Sha256::new();
+    for phase in phases {
+        all.update(phase.digest());
+    }
+    format!("sha256:{}", HEXLOWER.encode(&all.finalize()))
+}
+
 /// Labels and annotations of every object of a revision.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommonMetadata {
@@ -180,6 +190,17 @@ mod tests {
             json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"k": "v"},
                 "metadata": {"name": "c", "namespace": "n", "labels": {"a": "b", "owner": "x"}}})
         );
+    }
+
+    #[test]
+    fn the_digest_covers_every_object() {
+        let of = |names: &[&str]| {
+            let objects = names.iter().map(|name| object("v1", "ConfigMap", name)).collect();
+            digest(&phases(objects, &CommonMetadata::default()))
+        };
+        assert_eq!(of(&["a", "b"]), of(&["b", "a"]));
+        assert_ne!(of(&["a", "b"]), of(&["a"]));
+        assert_ne!(of(&["a"]), of(&["b"]));
     }
 
     proptest! {

@@ -23,6 +23,7 @@ pub(crate) struct Applied {
 
 enum Change {
     Created(Box<ClusterObjectSet>),
+    Completed(Box<ClusterObjectSet>),
     Moved {
         revision: String,
         from: String,
@@ -45,6 +46,13 @@ impl Applied {
         }
     }
 
+    fn completed(revision: ClusterObjectSet) -> Self {
+        Self {
+            change: Some(Change::Completed(Box::new(revision))),
+            registry_error: None,
+        }
+    }
+
     fn moved(&mut self, revision: String, from: String, to: String) {
         self.change = Some(Change::Moved { revision, from, to });
     }
@@ -59,6 +67,7 @@ impl Applied {
         match &self.change {
             None => {}
             Some(Change::Created(revision)) => history.add(revision),
+            Some(Change::Completed(revision)) => history.replace(revision),
             Some(Change::Moved { revision, from, to }) => history.moved(revision, from, to),
         }
     }

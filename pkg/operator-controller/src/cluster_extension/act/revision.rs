@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Resource as _};
-use olm_api::{ClusterExtension, ClusterObjectSet, ClusterObjectSetPhase, keys};
+use olm_api::{ClusterExtension, ClusterObjectSet, ClusterObjectSetPhase, CollisionProtection, keys};
 use olm_applier::plan::{self, CommonMetadata};
 use serde_json::{Value, json};
 
@@ -27,6 +27,7 @@ use crate::cluster_extension::pass::Pass;
 use crate::cluster_extension::{account, act};
 
 /// Creates the revision from verified objects. The Secrets come first and the revision last, so a revision on the cluster is complete.
+/// If a revision from a Helm release has the same objects, it gets the annotations instead.
 pub(crate) async fn create(
     pass: &Pass<'_>,
     new: &NewRevision,
@@ -38,7 +39,14 @@ pub(crate) async fn create(
     let texts = annotations.iter().map(|(key, value)| (*key, value.as_str()));
     plan::check_annotations(texts).map_err(Failure::Pack)?;
     let bundle = &rendered.located.resolved.bundle;
-    let phases = plan::phases(rendered.objects, &stamp(&pass.name, bundle));
+    let phases = plan::phases(
+        rendered.objects,
+        &stamp(&pass.name, &bundle.version, &bundle.package),
+    );
+    let release = new.taken_over.as_ref();
+    if let Some(release) = release.filter(|release| release.objects == plan::digest(&phases)) {
+        return complete(pass, &release.name, &annotations, bundle).await;
+    }
     let system = &context.shared.system_namespace;
     let packed = plan::pack(&new.name, system, &pass.name, phases).map_err(Failure::Pack)?;
 
@@ -56,7 +64,7 @@ pub(crate) async fn create(
             // Set at creation, so that no object is ever left behind.
             "finalizers": [keys::TEARDOWN_FINALIZER],
         },
-        "spec": spec(pass.extension, new.number, &packed.phases),
+        "spec": spec(pass.extension, new.number, CollisionProtection::Prevent, &packed.phases),
     });
     let sets: Api<ClusterObjectSet> = Api::all(context.shared.client.clone());
     let params = PatchParams::apply(keys::EXTENSION_FIELD_MANAGER).force();
@@ -67,6 +75,20 @@ pub(crate) async fn create(
     context.stores.wrote_revision(&pass.name, &created);
     act::events::resolved(pass, bundle, &new.name);
     Ok(Applied::created(created))
+}
+
+/// Completes a revision from a Helm release: records the inputs from which its objects could have been rendered.
+async fn complete(
+    pass: &Pass<'_>,
+    revision: &str,
+    annotations: &BTreeMap<&'static str, String>,
+    bundle: &BundleRef,
+) -> Result<Applied, Failure> {
+    let metadata = json!({ "metadata": { "annotations": annotations } });
+    let completed = patch(pass, revision, &metadata).await?;
+    pass.context.stores.wrote_revision(&pass.name, &completed);
+    act::events::resolved(pass, bundle, revision);
+    Ok(Applied::completed(completed))
 }
 
 /// Adjusts the newest revision: its catalog and its deadline.
@@ -93,19 +115,18 @@ pub(crate) async fn adjust(
     Ok(applied)
 }
 
-async fn patch(pass: &Pass<'_>, revision: &str, patch: &Value) -> Result<(), Failure> {
+async fn patch(pass: &Pass<'_>, revision: &str, patch: &Value) -> Result<ClusterObjectSet, Failure> {
     let sets: Api<ClusterObjectSet> = Api::all(pass.context.shared.client.clone());
     let params = PatchParams {
         field_manager: Some(keys::EXTENSION_FIELD_MANAGER.to_owned()),
         ..PatchParams::default()
     };
     let what = format!("patching {revision} Revision");
-    call(what, sets.patch(revision, &params, &Patch::Merge(patch))).await?;
-    Ok(())
+    Ok(call(what, sets.patch(revision, &params, &Patch::Merge(patch))).await?)
 }
 
 /// Returns the labels and annotations that every object carries.
-fn stamp(extension: &str, bundle: &BundleRef) -> CommonMetadata {
+pub(super) fn stamp(extension: &str, version: &str, package: &str) -> CommonMetadata {
     let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
     CommonMetadata {
         labels: BTreeMap::from([
@@ -113,17 +134,23 @@ fn stamp(extension: &str, bundle: &BundleRef) -> CommonMetadata {
             pair(keys::OWNER_NAME_LABEL, extension),
         ]),
         annotations: BTreeMap::from([
-            pair(keys::BUNDLE_VERSION_ANNOTATION, &bundle.version),
-            pair(keys::PACKAGE_NAME_ANNOTATION, &bundle.package),
+            pair(keys::BUNDLE_VERSION_ANNOTATION, version),
+            pair(keys::PACKAGE_NAME_ANNOTATION, package),
         ]),
     }
 }
 
-fn spec(extension: &ClusterExtension, number: i64, phases: &[ClusterObjectSetPhase]) -> Value {
+/// Returns the spec of a revision.
+pub(super) fn spec(
+    extension: &ClusterExtension,
+    number: i64,
+    protection: CollisionProtection,
+    phases: &[ClusterObjectSetPhase],
+) -> Value {
     let mut spec = json!({
         "lifecycleState": "Active",
         "revision": number,
-        "collisionProtection": "Prevent",
+        "collisionProtection": protection,
         "phases": phases,
         "progressionProbes": plan::default_probes(),
     });

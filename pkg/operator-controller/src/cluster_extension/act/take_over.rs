@@ -1,20 +1,24 @@
 //! Takes over a Helm release of upstream's former runtime: the release becomes the first revision.
 //!
 //! The release stays; its Secrets belong to the extension and are deleted with it. The revision holds the objects of the release,
-//! so adopting them by server-side apply restarts no pod.
+//! so adopting them by server-side apply restarts no pod. The objects get the labels and annotations that every object of a
+//! revision carries. If the bundle renders to the same objects, the revision is [completed](super::revision), else it is followed
+//! by a second one.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Resource as _, ResourceExt as _};
 use olm_api::condition::{reasons, types};
-use olm_api::{ClusterExtension, ClusterObjectSet, keys};
+use olm_api::{ClusterExtension, ClusterObjectSet, CollisionProtection, keys};
 use olm_applier::plan;
 use serde_json::json;
 
+use super::revision::{spec, stamp};
 use super::secrets::{create_secrets, own_secrets, reference};
 use crate::cluster_extension::account;
 use crate::cluster_extension::call::call;
+use crate::cluster_extension::decide::history::TAKEN_OVER_ANNOTATION;
 use crate::cluster_extension::gather::release::{Release, RevisionsError};
 use crate::cluster_extension::pass::Pass;
 
@@ -34,11 +38,18 @@ async fn create(pass: &Pass<'_>, release: &Release) -> Result<ClusterObjectSet, 
         secret: name.clone(),
         why,
     })?;
-    let phases = plan::phases(objects, &plan::CommonMetadata::default());
+    let mut annotations = release.bundle_annotations();
+    let text = |key: &str| annotations.get(key).map(String::as_str).unwrap_or_default();
+    let (version, package) = (
+        text(keys::BUNDLE_VERSION_ANNOTATION),
+        text(keys::PACKAGE_NAME_ANNOTATION),
+    );
+    let phases = plan::phases(objects, &stamp(owner, version, package));
+    let digest = plan::digest(&phases);
     let system = &context.shared.system_namespace;
     let packed = plan::pack(&name, system, owner, phases).map_err(RevisionsError::Pack)?;
     create_secrets(context, &packed.secrets).await?;
-    let mut annotations = release.bundle_annotations();
+    annotations.insert(TAKEN_OVER_ANNOTATION, digest);
     let account = account::annotations(pass.extension).into_iter();
     annotations.extend(account.filter_map(|(key, value)| Some((key, value?))));
     let revision = json!({
@@ -55,7 +66,7 @@ async fn create(pass: &Pass<'_>, release: &Release) -> Result<ClusterObjectSet, 
             "finalizers": [keys::TEARDOWN_FINALIZER],
         },
         // The objects exist and belong to the extension.
-        "spec": {"lifecycleState": "Active", "revision": 1, "collisionProtection": "None", "phases": packed.phases},
+        "spec": spec(pass.extension, 1, CollisionProtection::None, &packed.phases),
     });
     let sets: Api<ClusterObjectSet> = Api::all(context.shared.client.clone());
     let params = PatchParams::apply(keys::EXTENSION_FIELD_MANAGER).force();

@@ -39,6 +39,17 @@ pub(crate) struct NewRevision {
     pub name: String,
     /// Number of the revision.
     pub number: i64,
+    /// Revision from a Helm release of the same bundle. If it has the rendered objects, it becomes the wanted revision.
+    pub taken_over: Option<TakenOver>,
+}
+
+/// A revision that was taken over from a Helm release and not yet compared with its bundle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TakenOver {
+    /// Name of the revision.
+    pub name: String,
+    /// Digest of its objects.
+    pub objects: String,
 }
 
 /// Returns the newest revision if `inputs` render to its objects, else the name and number of a new revision.
@@ -85,7 +96,18 @@ pub(crate) fn desired_state(
             terminal: true,
         });
     }
-    Ok(DesiredState::New(NewRevision { name, number }))
+    let taken_over = history.newest().and_then(|newest| {
+        let same = newest.identity.is_none() && newest.bundle.same_bundle(inputs.bundle);
+        Some(TakenOver {
+            name: newest.name.clone(),
+            objects: newest.taken_over.clone().filter(|_| same)?,
+        })
+    });
+    Ok(DesiredState::New(NewRevision {
+        name,
+        number,
+        taken_over,
+    }))
 }
 
 fn renewal_due(revision: &Revision, now: Timestamp) -> bool {

@@ -100,7 +100,7 @@ fn progress(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus, events: 
 }
 
 fn availability(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus, events: &mut Vec<StatusEvent>) {
-    let Some((now, _, message)) = condition(new, ConditionType::Available) else {
+    let Some((now, reason, message)) = condition(new, ConditionType::Available) else {
         return;
     };
     let before = condition(old, ConditionType::Available).map(|(status, ..)| status);
@@ -108,6 +108,8 @@ fn availability(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus, even
         (Some("False" | "Unknown") | None, "True") => {
             push(events, false, Reason::Available, message.to_owned());
         }
+        // A revision that is being taken over has not been available yet.
+        (None, "False") if reason == ConditionReason::RollingOut.as_str() => {}
         (Some("True") | None, "False") => push(events, true, Reason::Degraded, message.to_owned()),
         _ => {}
     }
@@ -197,6 +199,15 @@ mod tests {
             &[done, up, ("UpgradeAvailable", "True", "HeldByVersion", "1.1.0")],
         );
         let empty = ClusterExtensionStatus::default();
+        let begun = ("Available", "False", "RollingOut", "1.0.0 is rolling out.");
+        let taken_over = status(Some("1.0.0"), "old", &[done, begun]);
+        assert_eq!(
+            reasons(&empty, &taken_over),
+            [(false, "Installed")],
+            "no degradation"
+        );
+        assert_eq!(reasons(&taken_over, &installed), [(false, "Available")]);
+        assert_eq!(reasons(&taken_over, &degraded), [], "it has not been available");
         assert_eq!(reasons(&empty, &rolling), [(false, "RollingOut")]);
         assert_eq!(
             reasons(&rolling, &installed),

@@ -18,6 +18,9 @@ pub(crate) const CERTIFICATES_ANNOTATION: &str = "olm.operatorframework.io/webho
 /// Annotation with the time at which certificates of operator-controller are due for renewal (RFC 3339).
 pub(crate) const RENEWAL_ANNOTATION: &str = "olm.operatorframework.io/webhook-certificates-renewal";
 
+/// Annotation with the digest of the objects of a revision that was taken over from a Helm release.
+pub(crate) const TAKEN_OVER_ANNOTATION: &str = "olm.operatorframework.io/taken-over-objects";
+
 /// A bundle, from a catalog or from the annotations of a revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BundleRef {
@@ -57,6 +60,8 @@ pub(crate) struct Revision {
     pub identity: Option<String>,
     /// See [`IMAGE_ANNOTATION`].
     pub image: Option<String>,
+    /// See [`TAKEN_OVER_ANNOTATION`].
+    pub taken_over: Option<String>,
     /// See [`CERTIFICATES_ANNOTATION`].
     pub certificates: Option<String>,
     /// Properties of the bundle as a JSON list.
@@ -108,6 +113,7 @@ impl Revision {
             moved_from: annotation(MOVED_FROM_ANNOTATION),
             identity: annotation(IDENTITY_ANNOTATION),
             image: annotation(IMAGE_ANNOTATION),
+            taken_over: annotation(TAKEN_OVER_ANNOTATION),
             certificates: annotation(CERTIFICATES_ANNOTATION),
             properties: annotation(keys::PROPERTIES_ANNOTATION),
             renewal: annotation(RENEWAL_ANNOTATION),
@@ -150,13 +156,13 @@ impl History {
             } else {
                 let revision = Revision::from_object(object);
                 if revision.succeeded {
+                    history.rolling_out.clear();
                     history.installed = Some(revision);
                 } else {
                     history.rolling_out.push(revision);
                 }
             }
         }
-                    history.rolling_out.clear();
         history
     }
 
@@ -172,6 +178,15 @@ impl History {
     pub(crate) fn add(&mut self, created: &ClusterObjectSet) {
         self.highest = self.highest.max(created.spec.revision);
         self.rolling_out.push(Revision::from_object(created));
+    }
+
+    /// Replaces a revision by its new version.
+    pub(crate) fn replace(&mut self, changed: &ClusterObjectSet) {
+        let changed = Revision::from_object(changed);
+        let mut all = self.rolling_out.iter_mut().chain(&mut self.installed);
+        if let Some(found) = all.find(|found| found.name == changed.name) {
+            *found = changed;
+        }
     }
 
     /// Records that `revision` moved to another catalog.

@@ -12,7 +12,8 @@ use olm_status::catalogs::{FormerContent, UnreadCatalogs};
 use olm_status::upgrade::Upgrade;
 use serde_json::{Value, json};
 
-use super::desired_state::{CurrentRevision, NewRevision};
+use super::desired_state::{CurrentRevision, NewRevision, TakenOver};
+use super::history::TAKEN_OVER_ANNOTATION;
 use super::{
     BundleRef, CatalogAnswers, CatalogLookups, CertificateProvider, DesiredState, History, Refusal,
     RenderInputs, Resolved, desired_state, superfluous,
@@ -444,6 +445,7 @@ fn anything_else_does() {
     let new = DesiredState::New(NewRevision {
         name: "argo-4".into(),
         number: 4,
+        taken_over: None,
     });
     for other in [
         RenderInputs {
@@ -477,9 +479,42 @@ fn anything_else_does() {
         desired_state("argo", None, &wanted, None, &History::default(), now()),
         Ok(DesiredState::New(NewRevision {
             name: "argo-1".into(),
-            number: 1
+            number: 1,
+            taken_over: None,
         }))
     );
+}
+
+#[test]
+fn a_release_of_the_same_bundle_may_become_the_wanted_revision() {
+    let mut release = revision(1, "1.0.0", "installed");
+    let annotations = release.metadata.annotations.get_or_insert_default();
+    annotations.insert(TAKEN_OVER_ANNOTATION.into(), "sha256:a".into());
+    let found = |bundle: &BundleRef, release: &ClusterObjectSet| {
+        let wanted = inputs(bundle, None, CertificateProvider::None);
+        let history = History::read(std::slice::from_ref(release));
+        match desired_state("argo", None, &wanted, None, &history, now()) {
+            Ok(DesiredState::New(new)) => new.taken_over,
+            other => panic!("{other:?}"),
+        }
+    };
+    let whole = TakenOver {
+        name: "argo-1".into(),
+        objects: "sha256:a".into(),
+    };
+    assert_eq!(found(&bundle("1.0.0"), &release), Some(whole));
+    assert_eq!(found(&bundle("1.0.1"), &release), None, "another bundle");
+    let mut compared = release.clone();
+    let annotations = compared.metadata.annotations.get_or_insert_default();
+    annotations.insert(
+        "olm.operatorframework.io/revision-identity".into(),
+        "other".into(),
+    );
+    assert_eq!(found(&bundle("1.0.0"), &compared), None, "it was compared before");
+
+    let mut history = History::read(&[release]);
+    history.replace(&compared);
+    assert_eq!(history.installed.unwrap().identity.as_deref(), Some("other"));
 }
 
 #[test]

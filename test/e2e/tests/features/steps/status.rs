@@ -47,6 +47,16 @@ async fn events_of(world: &mut OlmWorld, name: String, reasons: String) {
     expect_events(world, &name, &reasons).await;
 }
 
+#[then(regex = r"^the ClusterExtension has no event (\w+)$")]
+async fn no_event(world: &mut OlmWorld, reason: String) -> anyhow::Result<()> {
+    let api: Api<Event> = Api::namespaced(world.cluster().client(), "default");
+    let params = ListParams::default().fields(&format!("regarding.name={},reason={reason}", world.name()));
+    let found = api.list(&params).await?.items;
+    let notes: Vec<_> = found.iter().filter_map(|event| event.note.as_deref()).collect();
+    anyhow::ensure!(notes.is_empty(), "{notes:?}");
+    Ok(())
+}
+
 /// Checks that repeated events are aggregated in one event with a count.
 #[then(regex = r"^ClusterExtension has one aggregated (\w+) event$")]
 async fn counted(world: &mut OlmWorld, reason: String) {
