@@ -190,6 +190,87 @@ async fn a_killed_leader_is_succeeded_when_the_lease_expires() {
     assert!(!election_notes(&client, "takeover").await.contains(&never));
 }
 
+/// The candidate polls too seldom to notice the release: it watches the lease.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_released_lease_is_acquired_at_once() {
+    let (_control_plane, client) = cluster().await;
+    let config = || LeaseConfig {
+        lease_duration: Duration::from_mins(10),
+        renew_deadline: Duration::from_mins(5),
+        retry_period: Duration::from_mins(2),
+        ..LeaseConfig::new(NAMESPACE, "watched")
+    };
+    let lead = |config: &LeaseConfig, shutdown: &CancellationToken| {
+        tokio::spawn(run_when_leader(
+            client.clone(),
+            Some(config.clone()),
+            shutdown.clone(),
+            async |until: CancellationToken| until.cancelled().await,
+        ))
+    };
+    let leases: Api<Lease> = Api::namespaced(client.clone(), NAMESPACE);
+    let holder = async || {
+        let lease = leases.get_opt("watched").await.unwrap();
+        lease.and_then(|lease| lease.spec?.holder_identity)
+    };
+    let configs = [config(), config(), config()];
+    let ends = [
+        CancellationToken::new(),
+        CancellationToken::new(),
+        CancellationToken::new(),
+    ];
+    let first = lead(&configs[0], &ends[0]);
+    eventually("the first leads", || async {
+        holder().await.as_ref() == Some(&configs[0].identity)
+    })
+    .await;
+    let others = [lead(&configs[1], &ends[1]), lead(&configs[2], &ends[2])];
+    // Both have seen the lease held by the first.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    ends[0].cancel();
+    first.await.unwrap().unwrap();
+    let released = std::time::Instant::now();
+    let mut waiting = vec![1, 2];
+    while !waiting.is_empty() {
+        let mut leader = None;
+        while leader.is_none() {
+            let now = holder().await;
+            leader = waiting
+                .iter()
+                .position(|place| now.as_ref() == Some(&configs[*place].identity));
+            assert!(released.elapsed() < Duration::from_secs(30), "nobody leads");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let leader = waiting.remove(leader.unwrap());
+        ends[leader].cancel();
+    }
+    for other in others {
+        other.await.unwrap().unwrap();
+    }
+
+    // A deleted lease is free as well.
+    let again = CancellationToken::new();
+    let (fourth, fifth) = (config(), config());
+    let leading = lead(&fourth, &again);
+    eventually("the fourth leads", || async {
+        holder().await.as_ref() == Some(&fourth.identity)
+    })
+    .await;
+    let candidate = lead(&fifth, &again);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    leases
+        .delete("watched", &kube::api::DeleteParams::default())
+        .await
+        .unwrap();
+    eventually("the fifth leads", || async {
+        holder().await.as_ref() == Some(&fifth.identity)
+    })
+    .await;
+    again.cancel();
+    leading.await.unwrap().unwrap();
+    candidate.await.unwrap().unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn replicas_agree_on_one_certificate_and_metrics_ask_who_reads() {
     let (control_plane, client) = cluster().await;

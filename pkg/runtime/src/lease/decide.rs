@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
-
 /// State of a lease as this process observed it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObservedLease {
@@ -11,8 +9,8 @@ pub struct ObservedLease {
     pub holder: String,
     /// Lease duration that the holder claims.
     pub duration: Duration,
-    /// Time of the last observed change by the local clock: the holder's clock may be wrong.
-    pub changed: Timestamp,
+    /// Time since the last observed change by the local monotonic clock: wall clocks may be wrong, and may jump.
+    pub silence: Duration,
 }
 
 /// Next action on a lease.
@@ -26,9 +24,9 @@ pub enum Decision {
     Wait(Duration),
 }
 
-/// Decides from the observed lease (`None`: it does not exist), the own identity, and the time.
+/// Decides from the observed lease (`None`: it does not exist) and the own identity.
 #[must_use]
-pub fn evaluate(lease: Option<&ObservedLease>, identity: &str, now: Timestamp) -> Decision {
+pub fn evaluate(lease: Option<&ObservedLease>, identity: &str) -> Decision {
     let Some(lease) = lease else {
         return Decision::Acquire;
     };
@@ -38,13 +36,19 @@ pub fn evaluate(lease: Option<&ObservedLease>, identity: &str, now: Timestamp) -
     if lease.holder.is_empty() {
         return Decision::Acquire;
     }
-    let silence = now
-        .duration_since(lease.changed)
-        .max(SignedDuration::ZERO)
-        .unsigned_abs();
-    match lease.duration.checked_sub(silence) {
+    match lease.duration.checked_sub(lease.silence) {
         Some(remaining) if !remaining.is_zero() => Decision::Wait(remaining),
         _ => Decision::Acquire,
+    }
+}
+
+/// Returns the delay before the next attempt to acquire a lease without an event. A watched lease is tried when it
+/// expires; the events of its renewals postpone that. Otherwise the lease is polled.
+#[must_use]
+pub fn next_attempt(decision: Decision, watched: bool, retry_period: Duration) -> Duration {
+    match decision {
+        Decision::Wait(remaining) if watched => remaining,
+        Decision::Wait(_) | Decision::Acquire | Decision::Renew => retry_period,
     }
 }
 
@@ -54,35 +58,37 @@ mod tests {
 
     const DURATION: Duration = Duration::from_secs(137);
 
-    fn held_by(holder: &str, seconds_ago: i64) -> (ObservedLease, Timestamp) {
-        let now = Timestamp::from_second(1_000_000).unwrap();
-        let changed = Timestamp::from_second(1_000_000 - seconds_ago).unwrap();
-        (
-            ObservedLease {
-                holder: holder.to_owned(),
-                duration: DURATION,
-                changed,
-            },
-            now,
-        )
+    #[test]
+    fn a_watched_lease_is_not_polled() {
+        let (retry, held) = (Duration::from_secs(2), Decision::Wait(DURATION));
+        assert_eq!(next_attempt(held, true, retry), DURATION);
+        assert_eq!(next_attempt(held, false, retry), retry);
+        // Another candidate was faster, or the API server refused.
+        assert_eq!(next_attempt(Decision::Acquire, true, retry), retry);
+    }
+
+    fn held_by(holder: &str, silence: u64) -> ObservedLease {
+        ObservedLease {
+            holder: holder.to_owned(),
+            duration: DURATION,
+            silence: Duration::from_secs(silence),
+        }
     }
 
     #[test]
     fn decides() {
-        let (mine, now) = held_by("me", 500);
-        assert_eq!(evaluate(None, "me", now), Decision::Acquire);
-        assert_eq!(evaluate(Some(&mine), "me", now), Decision::Renew);
-        let (released, now) = held_by("", 0);
-        assert_eq!(evaluate(Some(&released), "me", now), Decision::Acquire);
-        let (theirs, now) = held_by("other", 100);
+        assert_eq!(evaluate(None, "me"), Decision::Acquire);
+        assert_eq!(evaluate(Some(&held_by("me", 500)), "me"), Decision::Renew);
+        assert_eq!(evaluate(Some(&held_by("", 0)), "me"), Decision::Acquire);
         assert_eq!(
-            evaluate(Some(&theirs), "me", now),
+            evaluate(Some(&held_by("other", 100)), "me"),
             Decision::Wait(Duration::from_secs(37))
         );
-        let (expired, now) = held_by("other", 137);
-        assert_eq!(evaluate(Some(&expired), "me", now), Decision::Acquire);
-        // The local clock went backwards: the holder counts as alive.
-        let (ahead, now) = held_by("other", -50);
-        assert_eq!(evaluate(Some(&ahead), "me", now), Decision::Wait(DURATION));
+        assert_eq!(
+            evaluate(Some(&held_by("other", 0)), "me"),
+            Decision::Wait(DURATION)
+        );
+        assert_eq!(evaluate(Some(&held_by("other", 137)), "me"), Decision::Acquire);
+        assert_eq!(evaluate(Some(&held_by("other", 500)), "me"), Decision::Acquire);
     }
 }

@@ -1,14 +1,20 @@
-//! Leader election by a `coordination.k8s.io` Lease, with upstream's names and times.
+//! Leader election by a `coordination.k8s.io` Lease, with upstream's names and client-go's default times.
 //!
 //! [`decide`] has the pure logic, this module the task around it. Writes carry the resource version that was read,
 //! so that only one of two concurrent writers succeeds. A leader that cannot renew within [`RENEW_DEADLINE`] stops
-//! its work and reports [`LeaseError::Lost`]; the process should then exit. `kube-lease-manager` has one grace
-//! period in place of a renew deadline and a retry period, which rules out upstream's timing.
+//! its work and reports [`LeaseError::Lost`]; the process should then exit. A candidate watches the lease: it tries
+//! to acquire a released lease at once, and an expired one when the time is up, and sends no requests in between.
+//! `kube-lease-manager` has one grace period in place of a renew deadline and a retry period.
+//!
+//! Upstream's times (137 s, 107 s, 26 s) let a leader survive a minute without an API server, and leave the cluster
+//! without a leader for more than two minutes after a crash. A restart costs these controllers only seconds, since
+//! content is kept on disk and objects in etcd, so the times favour the crash.
 
 pub mod decide;
 
 use std::{future::Future, pin::pin, time::Duration};
 
+use futures::StreamExt as _;
 use jiff::Timestamp;
 use k8s_openapi::{
     api::{
@@ -17,28 +23,30 @@ use k8s_openapi::{
     },
     apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta},
 };
-use kube::{Api, Client, api::PostParams};
+use kube::{
+    Api, Client,
+    api::PostParams,
+    runtime::{WatchStreamExt as _, watcher::watch_object},
+};
 use prometheus_client::metrics::{family::Family, gauge::Gauge};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::{events::Events, metrics::Registry};
-use decide::{Decision, ObservedLease, evaluate};
+use decide::{Decision, ObservedLease, evaluate, next_attempt};
 
 /// Time that other candidates must wait after the last observed renewal.
-pub const LEASE_DURATION: Duration = Duration::from_secs(137);
+pub const LEASE_DURATION: Duration = Duration::from_secs(15);
 /// Time without a renewal after which a leader stops leading.
-pub const RENEW_DEADLINE: Duration = Duration::from_secs(107);
-/// Time between two attempts to acquire or renew.
-pub const RETRY_PERIOD: Duration = Duration::from_secs(26);
+pub const RENEW_DEADLINE: Duration = Duration::from_secs(10);
+/// Time between two renewals, and between two attempts to acquire a lease that cannot be watched.
+pub const RETRY_PERIOD: Duration = Duration::from_secs(2);
 /// Reporter of election events. client-go uses the identity, which is too long for `events.k8s.io/v1`.
 const REPORTER: &str = "leader-election";
 /// Reason of election events.
 const EVENT_REASON: &str = "LeaderElection";
-/// Timeout for a call to the API server.
-const CALL_TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum time for the work to stop after the lease was lost.
-const STOP_TIMEOUT: Duration = Duration::from_secs(20);
+/// Maximum share of the retry period that is added to a delay, so that candidates do not try in step.
+const JITTER: f64 = 0.2;
 
 /// Settings of a leader election.
 #[derive(Clone, Debug)]
@@ -60,7 +68,7 @@ pub struct LeaseConfig {
 }
 
 impl LeaseConfig {
-    /// Returns settings with upstream's times and a new identity.
+    /// Returns settings with the default times and a new identity.
     #[must_use]
     pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
         Self {
@@ -72,6 +80,20 @@ impl LeaseConfig {
             retry_period: RETRY_PERIOD,
             leading: Gauge::default(),
         }
+    }
+
+    /// Returns the timeout for a call to the API server: a leader can try twice within the renew deadline.
+    fn call_timeout(&self) -> Duration {
+        self.renew_deadline / 2
+    }
+
+    /// Returns the time for the work to stop after the lease was lost. Afterwards another replica may lead.
+    fn stop_timeout(&self) -> Duration {
+        self.lease_duration.saturating_sub(self.renew_deadline)
+    }
+
+    fn jitter(&self) -> Duration {
+        self.retry_period.mul_f64(rand::random_range(0.0..JITTER))
     }
 
     /// Registers the gauge of leadership under client-go's name.
@@ -176,7 +198,7 @@ where
     candidate.config.leading.set(0);
     tracing::error!(lease = candidate.config.name, "lease lost");
     leading.cancel();
-    if timeout(STOP_TIMEOUT, working).await.is_err() {
+    if timeout(candidate.config.stop_timeout(), working).await.is_err() {
         tracing::error!(lease = candidate.config.name, "work did not stop in time");
     }
     let stopped = candidate.election_event("stopped leading");
@@ -194,7 +216,7 @@ struct Candidate {
 /// The lease as last read, and the time of its last observed change.
 struct CachedLease {
     lease: Lease,
-    changed: Timestamp,
+    changed: Instant,
 }
 
 impl Candidate {
@@ -232,6 +254,8 @@ impl Candidate {
             me = self.config.identity,
             "waiting for the lease"
         );
+        let mut changes = pin!(watch_object(self.api.clone(), &self.config.name).default_backoff());
+        let mut watched = false;
         loop {
             let acquired = tokio::select! {
                 () = shutdown.cancelled() => return false,
@@ -245,12 +269,50 @@ impl Candidate {
                 Ok(false) => {}
                 Err(error) => tracing::warn!(lease = self.config.name, error, "lease not acquired"),
             }
-            let jitter = self.config.retry_period.mul_f64(rand::random_range(0.0..0.2));
-            tokio::select! {
-                () = shutdown.cancelled() => return false,
-                () = sleep(self.config.retry_period + jitter) => {}
+            // Until the lease is free, expires, or cannot be watched any longer.
+            let mut next = Instant::now() + self.delay(watched);
+            loop {
+                tokio::select! {
+                    () = shutdown.cancelled() => return false,
+                    () = sleep_until(next) => break,
+                    Some(change) = changes.next() => match change {
+                        Ok(lease) => {
+                            watched = true;
+                            let before = self.resource_version();
+                            self.observe(lease);
+                            if self.decision() == Decision::Acquire && before != self.resource_version() {
+                                break;
+                            }
+                            next = Instant::now() + self.delay(watched);
+                        }
+                        Err(error) => {
+                            tracing::debug!(lease = self.config.name, %error, "the lease is not watched; polling");
+                            watched = false;
+                            next = next.min(Instant::now() + self.delay(watched));
+                        }
+                    },
+                }
             }
         }
+    }
+
+    /// Returns the delay before the next attempt to acquire the lease without an event.
+    fn delay(&self, watched: bool) -> Duration {
+        next_attempt(self.decision(), watched, self.config.retry_period) + self.config.jitter()
+    }
+
+    fn decision(&self) -> Decision {
+        let observed = self.observed();
+        evaluate(observed.as_ref(), &self.config.identity)
+    }
+
+    fn observed(&self) -> Option<ObservedLease> {
+        let cached = self.cached.as_ref()?;
+        Some(observed(cached, self.config.lease_duration))
+    }
+
+    fn resource_version(&self) -> Option<String> {
+        self.cached.as_ref()?.lease.metadata.resource_version.clone()
     }
 
     /// Renews every retry period. Returns when renewals failed for the whole renew deadline, or at once when another
@@ -260,8 +322,10 @@ impl Candidate {
         loop {
             sleep(self.config.retry_period).await;
             let left = self.config.renew_deadline.saturating_sub(renewed.elapsed());
-            match timeout(left, self.try_acquire_or_renew()).await {
-                Ok(Ok(true)) => renewed = Instant::now(),
+            // Others count from the time at which they see the renewal, which is later.
+            let attempt = Instant::now();
+            match timeout(left, self.renew()).await {
+                Ok(Ok(true)) => renewed = attempt,
                 Ok(Ok(false)) if self.held_by_other() => return,
                 Ok(Ok(false)) => {}
                 Ok(Err(error)) => tracing::warn!(lease = self.config.name, error, "lease not renewed"),
@@ -280,23 +344,32 @@ impl Candidate {
         })
     }
 
+    /// Renews the lease with one write, since the cached lease is this process's own last write. If another process
+    /// changed it, reads it again.
+    async fn renew(&mut self) -> Result<bool, String> {
+        if self.decision() == Decision::Renew && self.write().await? {
+            return Ok(true);
+        }
+        self.try_acquire_or_renew().await
+    }
+
     /// Reads the lease, and acquires or renews it if [`evaluate`] says so. Returns true if this process holds it.
     async fn try_acquire_or_renew(&mut self) -> Result<bool, String> {
-        let found = timeout(CALL_TIMEOUT, self.api.get_opt(&self.config.name))
+        let found = timeout(self.config.call_timeout(), self.api.get_opt(&self.config.name))
             .await
             .map_err(|_| "the API server did not answer in time".to_owned())?
             .map_err(|error| olm_text::chain(&error))?;
-        let now = Timestamp::now();
-        self.observe(found, now);
-        let observed = self
-            .cached
-            .as_ref()
-            .map(|cached| observed(cached, self.config.lease_duration));
-        if let Decision::Wait(left) = evaluate(observed.as_ref(), &self.config.identity, now) {
+        self.observe(found);
+        if let Decision::Wait(left) = self.decision() {
             tracing::debug!(lease = self.config.name, ?left, "held by another replica");
             return Ok(false);
         }
-        let lease = self.with_own_holder(now);
+        self.write().await
+    }
+
+    /// Writes the lease with this process as its holder. Returns false if the lease is not as it was read.
+    async fn write(&mut self) -> Result<bool, String> {
+        let lease = self.with_own_holder(Timestamp::now());
         let params = PostParams::default();
         let write = async {
             if lease.metadata.resource_version.is_some() {
@@ -305,27 +378,31 @@ impl Candidate {
                 self.api.create(&params, &lease).await
             }
         };
-        let written = timeout(CALL_TIMEOUT, write)
+        let written = timeout(self.config.call_timeout(), write)
             .await
             .map_err(|_| "the API server did not answer in time".to_owned())?;
         match written {
             Ok(lease) => {
-                self.observe(Some(lease), Timestamp::now());
+                self.observe(Some(lease));
                 Ok(true)
             }
-            // Another replica was faster.
-            Err(kube::Error::Api(status)) if status.is_conflict() || status.is_already_exists() => Ok(false),
+            // Another replica was faster, or the lease was deleted.
+            Err(kube::Error::Api(status))
+                if status.is_conflict() || status.is_already_exists() || status.is_not_found() =>
+            {
+                Ok(false)
+            }
             Err(error) => Err(olm_text::chain(&error)),
         }
     }
 
-    fn observe(&mut self, found: Option<Lease>, now: Timestamp) {
+    fn observe(&mut self, found: Option<Lease>) {
         self.cached = found.map(|lease| {
             let unchanged = self.cached.as_ref().filter(|cached| {
                 cached.lease.metadata.uid == lease.metadata.uid
                     && cached.lease.metadata.resource_version == lease.metadata.resource_version
             });
-            let changed = unchanged.map_or(now, |cached| cached.changed);
+            let changed = unchanged.map_or_else(Instant::now, |cached| cached.changed);
             CachedLease { lease, changed }
         });
     }
@@ -374,7 +451,7 @@ impl Candidate {
             ..LeaseSpec::default()
         });
         let released = timeout(
-            CALL_TIMEOUT,
+            self.config.call_timeout(),
             self.api
                 .replace(&self.config.name, &PostParams::default(), &lease),
         )
@@ -406,7 +483,7 @@ fn observed(cached: &CachedLease, default: Duration) -> ObservedLease {
         duration: duration
             .and_then(|seconds| u64::try_from(seconds).ok())
             .map_or(default, Duration::from_secs),
-        changed: cached.changed,
+        silence: cached.changed.elapsed(),
     }
 }
 
@@ -416,7 +493,132 @@ fn whole_seconds(duration: Duration) -> i32 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use kube::client::Body;
+    use parking_lot::Mutex;
+    use serde_json::{Value, json};
+
     use super::*;
+
+    /// API server with one lease. Lists answer `403` unless `watchable`; a watch never reports a change.
+    #[derive(Clone)]
+    struct FakeApi {
+        lease: Arc<Mutex<Value>>,
+        reads: Arc<AtomicUsize>,
+        watchable: bool,
+    }
+
+    impl FakeApi {
+        fn held_by(holder: &str, watchable: bool) -> Self {
+            let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+                "metadata": {"name": "lock", "namespace": "n", "uid": "u", "resourceVersion": "1"},
+                "spec": {"holderIdentity": holder, "leaseDurationSeconds": 1}});
+            Self {
+                lease: Arc::new(Mutex::new(lease)),
+                reads: Arc::default(),
+                watchable,
+            }
+        }
+
+        fn set_holder(&self, holder: &str, version: &str) {
+            let mut lease = self.lease.lock();
+            lease["spec"]["holderIdentity"] = json!(holder);
+            lease["metadata"]["resourceVersion"] = json!(version);
+        }
+
+        async fn answer(self, request: http::Request<Body>) -> http::Response<Body> {
+            let query = request.uri().query().unwrap_or_default().to_owned();
+            let single = request.uri().path().ends_with("/lock");
+            let forbidden = json!({"apiVersion": "v1", "kind": "Status", "status": "Failure", "code": 403,
+                "reason": "Forbidden", "message": "no"});
+            let (code, body) = match (request.method().as_str(), single) {
+                ("GET", true) => {
+                    self.reads.fetch_add(1, Ordering::SeqCst);
+                    (200, self.lease.lock().clone())
+                }
+                ("GET", false) if self.watchable && query.contains("watch=true") => {
+                    std::future::pending().await
+                }
+                ("GET", false) if self.watchable => {
+                    let list = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "LeaseList",
+                        "metadata": {"resourceVersion": "1"}, "items": [self.lease.lock().clone()]});
+                    (200, list)
+                }
+                ("PUT", true) => {
+                    let sent = request.into_body().collect_bytes().await.unwrap();
+                    let sent: Value = serde_json::from_slice(&sent).unwrap();
+                    let mut lease = self.lease.lock();
+                    assert_eq!(
+                        sent["metadata"]["resourceVersion"],
+                        lease["metadata"]["resourceVersion"]
+                    );
+                    *lease = sent;
+                    lease["metadata"]["resourceVersion"] = json!("9");
+                    (200, lease.clone())
+                }
+                ("GET", false) => (403, forbidden),
+                // Events.
+                _ => (403, forbidden),
+            };
+            let response = http::Response::builder().status(code);
+            response.body(Body::from(body.to_string().into_bytes())).unwrap()
+        }
+
+        /// Waits for the lease; returns the time that it took.
+        async fn acquire(&self) -> Duration {
+            let api = self.clone();
+            let service = tower::service_fn(move |request| {
+                let api = api.clone();
+                async move { Ok::<_, std::io::Error>(api.answer(request).await) }
+            });
+            let (client, start) = (Client::new(service, "n"), Instant::now());
+            let led = run_when_leader(
+                client,
+                Some(LeaseConfig {
+                    lease_duration: Duration::from_secs(1),
+                    retry_period: Duration::from_millis(50),
+                    ..LeaseConfig::new("n", "lock")
+                }),
+                CancellationToken::new(),
+                async |_| start.elapsed(),
+            );
+            led.await.unwrap().unwrap()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_dead_leader_is_succeeded_when_the_lease_expires_and_not_before() {
+        let api = FakeApi::held_by("dead", true);
+        let took = api.acquire().await;
+        assert!(took >= Duration::from_secs(1), "{took:?}");
+        assert_eq!(
+            api.reads.load(Ordering::SeqCst),
+            2,
+            "a watched lease is not polled"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_lease_that_cannot_be_watched_is_polled() {
+        let api = FakeApi::held_by("leader", false);
+        let release = async {
+            for version in 2..10 {
+                sleep(Duration::from_millis(200)).await;
+                api.set_holder("leader", &version.to_string());
+            }
+            let held = api.reads.load(Ordering::SeqCst);
+            api.set_holder("", "10");
+            held
+        };
+        let (took, held) = tokio::join!(api.acquire(), release);
+        assert!(
+            took >= Duration::from_millis(1600),
+            "a renewed lease was taken after {took:?}"
+        );
+        assert!(held > 3, "{held} reads");
+    }
 
     #[test]
     fn identities_differ_and_look_like_upstreams() {
