@@ -1,4 +1,5 @@
-# Two images from one build: `docker build --target catalogd .` and `docker build --target operator-controller .`
+# Images of both controllers from one build: `docker build --target catalogd .` and `docker build --target operator-controller .`
+# Target sample-operator is the operator of the tests.
 # The binaries are static (musl), so the images contain only the program and the certificate authorities of the public web.
 # hack/image.sh builds the same images without a container engine.
 #
@@ -49,3 +50,14 @@ FROM base AS operator-controller
 LABEL org.opencontainers.image.title=operator-controller
 COPY --from=build /out/operator-controller /operator-controller
 ENTRYPOINT ["/operator-controller"]
+
+# The operator of test/testdata/sample-operator, for tests and demonstrations.
+FROM docker.io/library/golang:1.26-alpine AS build-sample
+WORKDIR /src
+COPY hack/sample-operator .
+RUN CGO_ENABLED=0 go build -buildvcs=false -ldflags '-s -w' -o /sample-operator .
+
+FROM base AS sample-operator
+LABEL org.opencontainers.image.title=sample-operator
+COPY --from=build-sample /sample-operator /sample-operator
+ENTRYPOINT ["/sample-operator"]

@@ -1,14 +1,21 @@
 #!/usr/bin/env bash
 # Builds both controllers statically, like the Dockerfile, and pushes them as images without a container engine:
 #   hack/image.sh HOST[:PORT]/PREFIX TAG [--plain-http]
-# pushes HOST/PREFIX/catalogd:TAG and HOST/PREFIX/operator-controller:TAG and prints their digests. Set
-# REGISTRY_AUTH=USER:PASSWORD if the registry needs credentials. Set BIN_DIR=dir to use static binaries instead of building.
-# Needs: rustup target add x86_64-unknown-linux-musl, and a musl C compiler (Debian: musl-tools).
+# pushes HOST/PREFIX/catalogd:TAG, HOST/PREFIX/operator-controller:TAG and HOST/PREFIX/sample-operator:TAG, which is the operator
+# of test/testdata/sample-operator, and prints their digests. Set REGISTRY_AUTH=USER:PASSWORD if the registry needs credentials.
+# Set BIN_DIR=dir to use static binaries instead of building: hack/image.sh --build prints the folder of those it builds.
+# Needs: rustup target add x86_64-unknown-linux-musl, a musl C compiler (Debian: musl-tools), and Go.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-[ $# -ge 2 ] || { sed -n '2,6p' "$0" | sed 's/^# \?//' >&2; exit 2; }
-prefix=$1 tag=$2
-shift 2
+if [ "${1:-}" = --build ]; then
+  prefix='' tag=${2:-dev}
+elif [ $# -ge 2 ]; then
+  prefix=$1 tag=$2
+  shift 2
+else
+  sed -n '2,8p' "$0" | sed 's/^# \?//' >&2
+  exit 2
+fi
 export OLM_VERSION=${OLM_VERSION:-$tag}
 export OLM_COMMIT=${OLM_COMMIT:-$(git rev-parse HEAD 2>/dev/null || echo unknown)}
 if [ -z "${BIN_DIR:-}" ]; then
@@ -18,7 +25,18 @@ if [ -z "${BIN_DIR:-}" ]; then
   cargo build --release --locked --target "$target" -p catalogd -p operator-controller
   BIN_DIR=${CARGO_TARGET_DIR:-target}/$target/release
 fi
+if [ -z "$prefix" ]; then
+  echo "$BIN_DIR"
+  exit
+fi
+mkdir -p "${CARGO_TARGET_DIR:-target}/sample-operator"
+sample=$(cd "${CARGO_TARGET_DIR:-target}/sample-operator" && pwd)/sample-operator
+(cd hack/sample-operator && CGO_ENABLED=0 go build -buildvcs=false -ldflags '-s -w' -o "$sample" .)
+push() {
+  cargo run --quiet --locked -p olm-harness --bin image -- "$1" "$2" "$prefix/$1:$tag" \
+    --version "$OLM_VERSION" --commit "$OLM_COMMIT" "${@:3}"
+}
 for component in catalogd operator-controller; do
-  cargo run --quiet -p olm-harness --bin image -- "$component" "$BIN_DIR/$component" "$prefix/$component:$tag" \
-    --version "$OLM_VERSION" --commit "$OLM_COMMIT" "$@"
+  push "$component" "$BIN_DIR/$component" "$@"
 done
+push sample-operator "$sample" "$@"

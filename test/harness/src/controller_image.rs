@@ -24,7 +24,7 @@ pub struct BuildInfo {
     pub commit: String,
 }
 
-/// Builds the image of `component` (`catalogd` or `operator-controller`) from its binary.
+/// Builds the image of `component`, such as `catalogd`, from its binary.
 ///
 /// # Errors
 /// The binary is unreadable or linked dynamically: the image has no libraries.

@@ -68,6 +68,7 @@ fn the_dockerfile_agrees() {
         "WORKDIR /",
         "ENTRYPOINT [\"/catalogd\"]",
         "ENTRYPOINT [\"/operator-controller\"]",
+        "ENTRYPOINT [\"/sample-operator\"]",
         "LABEL org.opencontainers.image.title=catalogd",
         "FROM scratch AS base",
     ] {

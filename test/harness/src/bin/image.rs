@@ -1,4 +1,4 @@
-//! Pushes the image of a controller: `image catalogd BINARY HOST/NAME:TAG`. See hack/image.sh.
+//! Pushes the image of a static program: `image catalogd BINARY HOST/NAME:TAG`. See hack/image.sh.
 
 use std::path::PathBuf;
 
@@ -8,11 +8,11 @@ use oci_client::client::{ClientConfig, ClientProtocol};
 use olm_harness::controller_image::{BuildInfo, controller_image};
 
 #[derive(Parser)]
-#[command(about = "Pushes the image of a controller")]
+#[command(about = "Pushes the image of a static program")]
 struct Args {
-    /// catalogd or operator-controller.
+    /// Name of the program in the image, such as catalogd.
     component: String,
-    /// Static binary of the component.
+    /// Static binary of the program.
     binary: PathBuf,
     /// Target: HOST[:PORT]/NAME:TAG.
     image: oci_client::Reference,

@@ -1,0 +1,3 @@
+module github.com/olmv1-rs/sample-operator
+
+go 1.26.0

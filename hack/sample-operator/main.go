@@ -1,0 +1,142 @@
+// Command sample-operator is the operator of test/testdata/sample-operator:
+// it logs the text of each Greeting once per generation, and counts in the
+// status how often it did. /readyz at port 8081 succeeds once the Greetings
+// have been read. With -fail it exits at once, for tests of crash loops.
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+const (
+	account   = "/var/run/secrets/kubernetes.io/serviceaccount/"
+	greetings = "https://kubernetes.default.svc/apis/sample.olmv1-rs.example/v1/greetings"
+	probes    = ":8081"
+	interval  = time.Second
+)
+
+type greeting struct {
+	Metadata struct {
+		Name, Namespace, UID string
+		Generation           int64
+	}
+	Spec   struct{ Text string }
+	Status struct{ Said int64 }
+}
+
+type operator struct {
+	http *http.Client
+	// Last generation that was said, by UID.
+	said map[string]int64
+}
+
+func main() {
+	fail := flag.Bool("fail", false, "exit at once with status 3")
+	flag.Parse()
+	if *fail {
+		fmt.Fprintln(os.Stderr, "failing, as -fail asks")
+		os.Exit(3)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	ca, err := os.ReadFile(account + "ca.crt")
+	if err != nil {
+		log.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(ca)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}
+	op := operator{http: &http.Client{Transport: transport, Timeout: 10 * time.Second}, said: map[string]int64{}}
+	log.Printf("started %s, watching namespaces %q", os.Getenv("VERSION"), os.Getenv("WATCH_NAMESPACES"))
+	var ready atomic.Bool
+	go serveReady(&ready)
+	for ctx.Err() == nil {
+		if err := op.reconcile(ctx); err == nil {
+			ready.Store(true)
+		} else if ctx.Err() == nil {
+			log.Print(err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(interval):
+		}
+	}
+}
+
+func serveReady(ready *atomic.Bool) {
+	http.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if !ready.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	log.Fatal(http.ListenAndServe(probes, nil))
+}
+
+// reconcile says each greeting whose generation has not been said yet.
+func (op *operator) reconcile(ctx context.Context) error {
+	var list struct{ Items []greeting }
+	if err := op.request(ctx, http.MethodGet, greetings, nil, &list); err != nil {
+		return err
+	}
+	for _, item := range list.Items {
+		meta := item.Metadata
+		if op.said[meta.UID] >= meta.Generation {
+			continue
+		}
+		log.Printf("%s/%s: %s", meta.Namespace, meta.Name, item.Spec.Text)
+		url := "https://kubernetes.default.svc/apis/sample.olmv1-rs.example/v1/namespaces/" + meta.Namespace +
+			"/greetings/" + meta.Name + "/status"
+		status := map[string]any{"status": map[string]any{"said": item.Status.Said + 1}}
+		if err := op.request(ctx, http.MethodPatch, url, status, nil); err != nil {
+			return err
+		}
+		op.said[meta.UID] = meta.Generation
+	}
+	return nil
+}
+
+// request sends a request to the API server as the pod's service account.
+func (op *operator) request(ctx context.Context, method, url string, body, answer any) error {
+	// The kubelet renews the token's file.
+	token, err := os.ReadFile(account + "token")
+	if err != nil {
+		return err
+	}
+	payload, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(payload))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Authorization", "Bearer "+string(token))
+	request.Header.Set("Content-Type", "application/merge-patch+json")
+	response, err := op.http.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode >= 300 {
+		text, _ := io.ReadAll(io.LimitReader(response.Body, 1024))
+		return fmt.Errorf("%s %s: %s: %s", method, url, response.Status, text)
+	}
+	if answer == nil {
+		return nil
+	}
+	return json.NewDecoder(response.Body).Decode(answer)
+}
