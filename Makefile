@@ -8,7 +8,7 @@
 demo_args = $(if $(ONCE),--once=$(ONCE)) $(if $(CATALOG),--catalog '$(abspath $(CATALOG))') \
 	$(if $(BUNDLES),--bundles '$(abspath $(BUNDLES))') $(if $(PACKAGE),--package '$(PACKAGE)')
 
-.PHONY: demo test check generate
+.PHONY: demo test check generate test-node
 
 demo:
 	@cargo xtask demo $(demo_args)
@@ -21,3 +21,7 @@ check:
 
 generate:
 	@cargo xtask generate
+
+# Linux and root: the product on a real node, see hack/node. BIN_DIR=dir uses existing static binaries, KEEP=1 keeps the node.
+test-node:
+	@hack/node/test.sh

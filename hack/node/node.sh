@@ -1,0 +1,160 @@
+#!/usr/bin/env bash
+# A Kubernetes cluster of one real node on this machine, in namespaces of its own, for `make test-node`. Linux and root only.
+#   hack/node/node.sh supported    says why the node cannot run here, if so
+#   hack/node/node.sh up           builds and starts the node, and waits until its DNS answers
+#   hack/node/node.sh enter CMD    runs CMD inside: names and addresses of Services work there, and kubectl has its kubeconfig
+#   hack/node/node.sh down         ends all processes and removes their state
+# Files are in NODE_DIR (target/node by default): bin/ has the programs, run/ the state, run/logs/ the logs.
+#
+# Everything from etcd to the pods runs in new mount, network, process, IPC, host name and cgroup namespaces, so the machine's
+# firewall, routes, sysctls and /run stay as they are, and the end of the first process ends all others. The node has no way out
+# of its network namespace: images come from its own registry, registry.registry.svc:5000.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+target=${CARGO_TARGET_DIR:-$here/../../target}
+mkdir -p "${NODE_DIR:-$target/node}"
+dir=$(cd "${NODE_DIR:-$target/node}" && pwd)
+export BIN=$dir/bin RUN=$dir/run NODE_IP=10.29.0.2
+export PKI=$RUN/pki
+cgroups=/sys/fs/cgroup
+controllers=(cpu cpuacct cpuset memory devices freezer blkio pids systemd)
+
+fail() { echo "node: $*" >&2; exit 1; }
+
+supported() {
+  [ "$(uname -s)" = Linux ] || { echo "not Linux"; return 1; }
+  [ "$(id -u)" = 0 ] || { echo "not root"; return 1; }
+  unshare --mount --net --pid --ipc --uts --cgroup --fork true 2>/dev/null || { echo "namespaces are not permitted"; return 1; }
+  [ -d $cgroups/memory ] || { echo "no cgroup v1 memory hierarchy at $cgroups (this tier has not been made for cgroup v2)"; return 1; }
+  local program
+  for program in kubectl openssl nsenter; do
+    command -v "$program" >/dev/null || { echo "no $program on the PATH"; return 1; }
+  done
+}
+
+# certificate NAME SUBJECT EXTENSION: a key and a certificate of the node's authority.
+certificate() {
+  openssl ecparam -name prime256v1 -genkey -noout -out "$PKI/$1.key"
+  openssl req -new -key "$PKI/$1.key" -subj "$2" |
+    openssl x509 -req -CA "$PKI/ca.crt" -CAkey "$PKI/ca.key" -CAcreateserial -days 30 -out "$PKI/$1.crt" -extfile <(echo "$3") 2>/dev/null
+}
+
+credentials() {
+  mkdir -p "$PKI"
+  chmod 700 "$PKI"
+  openssl ecparam -name prime256v1 -genkey -noout -out "$PKI/ca.key"
+  openssl req -x509 -new -key "$PKI/ca.key" -subj /CN=node-tests -days 30 -out "$PKI/ca.crt" \
+    -addext keyUsage=critical,keyCertSign,cRLSign,digitalSignature
+  local names=DNS:localhost,DNS:kubernetes.default.svc,IP:127.0.0.1,IP:10.96.0.1,IP:$NODE_IP
+  certificate apiserver /CN=kube-apiserver "subjectAltName=$names"
+  certificate kubelet-client /O=system:masters/CN=apiserver extendedKeyUsage=clientAuth
+  openssl genrsa -out "$PKI/service-accounts.key" 2048 2>/dev/null
+  openssl rsa -in "$PKI/service-accounts.key" -pubout -out "$PKI/service-accounts.pub" 2>/dev/null
+  kubeconfig admin admin system:masters
+  kubeconfig kube-controller-manager system:kube-controller-manager
+  kubeconfig kube-scheduler system:kube-scheduler
+  kubeconfig kube-proxy system:kube-proxy
+  kubeconfig kubelet system:node:node system:nodes
+}
+
+# kubeconfig FILE USER [GROUP]: a kubeconfig with a token of its own.
+kubeconfig() {
+  local token
+  token=$(openssl rand -hex 16)
+  echo "$token,$2,$2,\"${3:-}\"" >> "$PKI/tokens.csv"
+  cat > "$RUN/$1.kubeconfig" <<EOF
+apiVersion: v1
+kind: Config
+current-context: node
+clusters:
+- {name: node, cluster: {server: "https://127.0.0.1:6443", certificate-authority: $PKI/ca.crt}}
+users:
+- {name: user, user: {token: $token}}
+contexts:
+- {name: node, context: {cluster: node, user: user}}
+EOF
+}
+
+running() { [ -s "$RUN/init.pid" ] && kill -0 "$(cat "$RUN/init.pid")" 2>/dev/null; }
+
+enter() {
+  running || fail "the node is not up"
+  KUBECONFIG=$RUN/admin.kubeconfig nsenter --target "$(cat "$RUN/init.pid")" --mount --net --pid --ipc --uts --cgroup -- \
+    env --chdir="$PWD" "$@"
+}
+
+# until_ok SECONDS CMD...
+until_ok() {
+  local end=$((SECONDS + $1))
+  shift
+  until "$@" >/dev/null 2>&1; do
+    [ $SECONDS -lt $end ] || fail "timed out: $*; see $RUN/logs"
+    sleep 0.2
+  done
+}
+
+up() {
+  local why
+  why=$(supported) || fail "$why"
+  ! running || fail "already up"
+  "$here/packages.sh"
+  "$here/build.sh" "$BIN"
+  down
+  mkdir -p "$RUN/logs"
+  credentials
+  local controller
+  for controller in "${controllers[@]}"; do
+    [ -d "$cgroups/$controller" ] || continue
+    mkdir -p "$cgroups/$controller/olm-node"
+    if [ "$controller" = cpuset ]; then
+      cat $cgroups/cpuset/cpuset.cpus > $cgroups/cpuset/olm-node/cpuset.cpus
+      cat $cgroups/cpuset/cpuset.mems > $cgroups/cpuset/olm-node/cpuset.mems
+    fi
+  done
+  (
+    for controller in "$cgroups"/*/olm-node; do echo "$BASHPID" > "$controller/cgroup.procs"; done
+    exec setsid unshare --mount --net --pid --ipc --uts --cgroup --fork --kill-child "$here/init.sh" \
+      > "$RUN/logs/init.log" 2>&1 < /dev/null
+  ) &
+  echo $! > "$RUN/unshare.pid"
+  until_ok 10 pgrep --parent "$(cat "$RUN/unshare.pid")"
+  pgrep --parent "$(cat "$RUN/unshare.pid")" > "$RUN/init.pid"
+  until_ok 90 enter kubectl get --raw /readyz
+  local image
+  for image in pause coredns; do push "$image"; done
+  enter kubectl apply --server-side -f "$here/cluster.yaml" > "$RUN/logs/cluster.log"
+  until_ok 90 enter kubectl wait --for=condition=Ready node/node --timeout=1s
+  until_ok 90 enter kubectl -n kube-system rollout status deployment/coredns --timeout=1s
+}
+
+# push NAME: pushes a program as an image to the node's registry.
+push() {
+  (cd "$here/../.." && cargo build --quiet --locked -p olm-harness --bin image)
+  enter "$target/debug/image" "$1" "$BIN/$1" "$NODE_IP:5000/node/$1:dev" --plain-http > "$RUN/logs/push-$1.log"
+}
+
+down() {
+  local pid end
+  if [ -s "$RUN/unshare.pid" ]; then
+    pid=$(cat "$RUN/unshare.pid")
+    # --kill-child ends the first process of the namespace, and with it all others.
+    kill -9 "$pid" 2>/dev/null || true
+    end=$((SECONDS + 10))
+    while kill -0 "$pid" 2>/dev/null && [ $SECONDS -lt $end ]; do sleep 0.1; done
+  fi
+  end=$((SECONDS + 10))
+  while compgen -G "$cgroups/*/olm-node" > /dev/null; do
+    find "$cgroups"/*/olm-node -depth -type d -exec rmdir {} + 2>/dev/null || true
+    [ $SECONDS -lt $end ] || fail "cgroups are left: $(echo "$cgroups"/*/olm-node)"
+    sleep 0.1
+  done
+  rm -rf "$RUN"
+}
+
+command=${1:-}
+shift || true
+case $command in
+  supported | up | down) "$command" ;;
+  enter) enter "$@" ;;
+  *) sed -n '2,7p' "$0" | sed 's/^# \?//' >&2; exit 2 ;;
+esac

@@ -1,0 +1,104 @@
+//! Calls of kubectl and readings of the cluster.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+
+/// Namespace of the product.
+pub(crate) const SYSTEM: &str = "olmv1-system";
+/// Name of the catalog and the extension, and namespace of the installed operator.
+pub(crate) const SAMPLE: &str = "sample";
+
+/// Returns the standard output of a program that gets `input`.
+pub(crate) fn run(program: &str, args: &[&str], input: &str) -> Result<String> {
+    let mut child = Command::new(program)
+        .args(args)
+        .current_dir(olm_harness::workspace::root())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot run {program}"))?;
+    let mut stdin = child.stdin.take().context("no standard input")?;
+    let input = input.to_owned();
+    let feeder = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
+    let output = child.wait_with_output()?;
+    // A program that fails may not read its input.
+    let fed = feeder.join();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(
+        output.status.success(),
+        "{program} {}: {}",
+        args.join(" "),
+        errors.trim()
+    );
+    ensure!(
+        matches!(fed, Ok(Ok(()))),
+        "{program} {} did not read its input",
+        args.join(" ")
+    );
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+/// Returns the output of kubectl.
+pub(crate) fn kubectl(args: &str) -> Result<String> {
+    run("kubectl", &args.split_whitespace().collect::<Vec<_>>(), "")
+}
+
+/// Applies manifests server-side.
+pub(crate) fn apply(manifests: &str) -> Result<String> {
+    run("kubectl", &["apply", "--server-side", "-f", "-"], manifests)
+}
+
+/// Returns objects as JSON.
+pub(crate) fn get(what: &str) -> Result<Value> {
+    Ok(serde_json::from_str(&kubectl(&format!("get {what} -o json"))?)?)
+}
+
+/// Returns the items of a list.
+pub(crate) fn items(list: &Value) -> impl Iterator<Item = &Value> {
+    list["items"].as_array().into_iter().flatten()
+}
+
+/// Returns status, reason and message of a condition.
+pub(crate) fn condition<'a>(object: &'a Value, kind: &str) -> [&'a str; 3] {
+    let found = object["status"]["conditions"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .find(|condition| condition["type"] == kind);
+    ["status", "reason", "message"].map(|field| {
+        found
+            .and_then(|condition| condition[field].as_str())
+            .unwrap_or_default()
+    })
+}
+
+/// Fails unless the extension is Ready with this version.
+pub(crate) fn is_ready(version: &str) -> Result<()> {
+    let extension = get(&format!("clusterextension {SAMPLE}"))?;
+    let [status, reason, message] = condition(&extension, "Ready");
+    let installed = extension["status"]["install"]["bundle"]["version"].as_str();
+    let progressing = condition(&extension, "Progressing");
+    ensure!(
+        status == "True" && installed == Some(version),
+        "Ready is {status} ({reason}: {message}), installed is {installed:?}, Progressing is {progressing:?}"
+    );
+    Ok(())
+}
+
+/// Pins the extension to a version.
+pub(crate) fn pin(version: &str) -> Result<()> {
+    let patch = format!(r#"{{"spec":{{"source":{{"catalog":{{"version":"{version}"}}}}}}}}"#);
+    let args = [
+        "patch",
+        "clusterextension",
+        SAMPLE,
+        "--type=merge",
+        "--patch",
+        &patch,
+    ];
+    run("kubectl", &args, "").map(drop)
+}

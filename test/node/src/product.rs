@@ -1,0 +1,147 @@
+//! The product: its manifests with the images of this build, installed and removed.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use olm_harness::eventually;
+
+use crate::cluster::{SAMPLE, SYSTEM, apply, get, is_ready, items, kubectl};
+use crate::content::{Content, REGISTRY};
+
+const INSTALL_LIMIT: Duration = Duration::from_mins(2);
+const REMOVAL_LIMIT: Duration = Duration::from_secs(90);
+const DEPLOYMENTS: [&str; 2] = [
+    "catalogd-controller-manager",
+    "operator-controller-controller-manager",
+];
+
+/// References of the images by digest, as nodes and controllers pull them.
+pub(crate) struct Images {
+    catalogd: String,
+    operator_controller: String,
+    pub(crate) sample_operator: String,
+}
+
+impl Images {
+    /// Reads lines `HOST/PREFIX/NAME@sha256:...` of `hack/image.sh`; the host becomes the registry's name in the cluster.
+    pub(crate) fn from_lines(lines: impl Iterator<Item = String>) -> Result<Self> {
+        let lines: Vec<String> = lines.collect();
+        let find = |name: &str| {
+            let line = lines.iter().find(|line| line.contains(&format!("/{name}@")));
+            let (_, path) = line
+                .and_then(|line| line.split_once('/'))
+                .with_context(|| format!("no image of {name} is given"))?;
+            anyhow::Ok(format!("{REGISTRY}/{path}"))
+        };
+        Ok(Self {
+            catalogd: find("catalogd")?,
+            operator_controller: find("operator-controller")?,
+            sample_operator: find("sample-operator")?,
+        })
+    }
+}
+
+/// Rendered manifests of a folder of `config`.
+pub(crate) struct Product {
+    folder: String,
+    manifests: String,
+}
+
+impl Product {
+    /// Renders a folder, with the images of this build and the node's registry.
+    pub(crate) fn render(folder: &str, images: &Images) -> Result<Self> {
+        let rendered = kubectl(&format!("kustomize {folder}"))?;
+        let mut manifests = rendered.clone();
+        for (image, reference) in [
+            ("olmv1/catalogd:dev", &images.catalogd),
+            ("olmv1/operator-controller:dev", &images.operator_controller),
+        ] {
+            ensure!(rendered.contains(image), "{folder} does not run {image}");
+            manifests = manifests.replace(image, reference);
+        }
+        let flag = format!("--plain-http-registry={REGISTRY}");
+        let listed = format!("--allow-registry-host={REGISTRY}");
+        manifests = if manifests.contains(&listed) {
+            manifests.replace(&listed, &flag)
+        } else {
+            manifests.replace(
+                "- --leader-elect\n",
+                &format!("- --leader-elect\n        - {flag}\n"),
+            )
+        };
+        ensure!(
+            manifests.matches(&flag).count() == 2,
+            "{folder}: a Deployment lacks {flag}"
+        );
+        Ok(Self {
+            folder: folder.to_owned(),
+            manifests,
+        })
+    }
+
+    /// Applies the manifests, a catalog and an extension, and waits until the extension and the product are ready.
+    pub(crate) async fn install(&self, content: &Content) -> Result<String> {
+        let started = Instant::now();
+        apply(&self.manifests)?;
+        if self.folder.ends_with("internal-registry") {
+            kubectl(&format!(
+                "-n {SYSTEM} create configmap internal-registry-ca --from-file=ca.crt={}/ca.crt",
+                std::env::var("PKI").context("PKI is not set")?
+            ))?;
+        }
+        let sample = content.manifests(self.folder.ends_with("least-privilege"));
+        // The kinds are served a moment after their CRDs were applied.
+        eventually(INSTALL_LIMIT, "the sample is accepted", async || apply(&sample)).await?;
+        eventually(INSTALL_LIMIT, "the extension is Ready", async || {
+            is_ready("1.0.0")
+        })
+        .await?;
+        let ready = started.elapsed();
+        for deployment in DEPLOYMENTS {
+            kubectl(&format!(
+                "-n {SYSTEM} rollout status deployment/{deployment} --timeout=60s"
+            ))?;
+        }
+        for pod in items(&get(&format!("-n {SYSTEM} pods"))?) {
+            let restarts = &pod["status"]["containerStatuses"][0]["restartCount"];
+            ensure!(
+                *restarts == 0,
+                "{} restarted {restarts} times",
+                pod["metadata"]["name"]
+            );
+        }
+        Ok(format!(
+            "first extension Ready {:.1} s after kubectl apply",
+            ready.as_secs_f64()
+        ))
+    }
+
+    /// Removes the extension, the catalog and the product.
+    pub(crate) async fn uninstall(&self) -> Result<String> {
+        kubectl(&format!(
+            "delete clusterextension {SAMPLE} --ignore-not-found --timeout=60s"
+        ))?;
+        let left = get(&format!("-n {SAMPLE} deployments,services"))?;
+        ensure!(items(&left).next().is_none(), "the removed extension left {left}");
+        kubectl(&format!(
+            "delete clustercatalog {SAMPLE} --ignore-not-found --timeout=60s"
+        ))?;
+        kubectl(&format!(
+            "delete namespace {SAMPLE} --ignore-not-found --timeout=60s"
+        ))?;
+        kubectl("delete clusterrolebinding sample-installer --ignore-not-found")?;
+        // Pods release their Leases while they stop, so their rights go after them.
+        kubectl(&format!(
+            "-n {SYSTEM} delete deployments --all --cascade=foreground --timeout=60s"
+        ))?;
+        let args = ["delete", "--ignore-not-found", "--timeout=90s", "-f", "-"];
+        crate::cluster::run("kubectl", &args, &self.manifests)?;
+        eventually(REMOVAL_LIMIT, "the namespace is gone", async || {
+            let name = kubectl(&format!("get namespace {SYSTEM} --ignore-not-found -o name"))?;
+            ensure!(name.is_empty(), "{name} is there");
+            Ok(())
+        })
+        .await?;
+        Ok(String::new())
+    }
+}

@@ -1,0 +1,59 @@
+//! Results of the checks, printed as they come.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::Result;
+
+/// Counts of the checks.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    passed: u32,
+    failed: u32,
+    skipped: u32,
+}
+
+#[expect(clippy::print_stdout, reason = "the results are the output of this program")]
+impl Report {
+    /// Runs a check and prints its result, duration and remark. Returns true if it passed.
+    pub(crate) async fn check(&mut self, title: &str, check: impl Future<Output = Result<String>>) -> bool {
+        let started = Instant::now();
+        let result = check.await;
+        let seconds = started.elapsed().as_secs_f64();
+        match &result {
+            Ok(remark) => {
+                self.passed += 1;
+                println!("PASS {title} ({seconds:.1} s) {remark}");
+            }
+            Err(error) => {
+                self.failed += 1;
+                println!("FAIL {title} ({seconds:.1} s): {error:#}");
+            }
+        }
+        result.is_ok()
+    }
+
+    /// Counts a check that cannot run here.
+    pub(crate) fn skip(&mut self, title: &str, why: &str) {
+        self.skipped += 1;
+        println!("SKIP {title}: {why}");
+    }
+
+    /// Counts a failure outside of the checks.
+    pub(crate) fn broken(&mut self) {
+        self.failed += 1;
+    }
+
+    /// Prints the totals.
+    pub(crate) fn close(&self) -> ExitCode {
+        println!(
+            "{} passed, {} failed, {} skipped",
+            self.passed, self.failed, self.skipped
+        );
+        if self.failed == 0 && self.passed > 0 {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        }
+    }
+}
