@@ -22,6 +22,7 @@ check:
 generate:
 	@cargo xtask generate
 
-# Linux and root: the product on a real node, see hack/node. BIN_DIR=dir uses existing static binaries, KEEP=1 keeps the node.
+# Linux and root: the product on a real node, see hack/node. BIN_DIR=dir uses existing static binaries, KEEP=1 keeps the node,
+# ONLY=default tests one folder of config/.
 test-node:
 	@hack/node/test.sh

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The tests on a real node: `make test-node`. Starts the node, pushes the images, runs test/node, and ends the node.
 # Where no node can run they are skipped, and say so. Set KEEP=1 to keep the node for kubectl; hack/node/node.sh down ends it.
-# Set BIN_DIR=dir to use existing static binaries.
+# Set BIN_DIR=dir to use existing static binaries, and ONLY=text for the folders of config/ whose path has this text.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 node=hack/node/node.sh

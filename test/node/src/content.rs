@@ -46,6 +46,15 @@ impl Content {
                 .await?;
             catalog.push_str(&bundle(version, &digest));
         }
+        for name in small_packages() {
+            let folder = tempfile::tempdir()?;
+            write_small_bundle(folder.path(), &name, operator_image)?;
+            let image = format!("{REGISTRY}/bundles/{name}:v1.0.0").parse()?;
+            let digest = bundle_image_from_dir(folder.path())?
+                .push_with(&client, &image)
+                .await?;
+            catalog.push_str(&small_package(&name, &digest));
+        }
         let image = ImageBuilder::new()
             .label(CATALOG_LABEL, "/configs")
             .file("configs/catalog.yaml", catalog);
@@ -174,6 +183,82 @@ fn write_bundle(target: &Path, version: &str, image: &str, change: Change) -> Re
         }
     }
     Ok(())
+}
+
+/// Returns the names of packages with one bundle that owns no CRD; each is also an extension and a namespace.
+pub(crate) fn small_packages() -> impl Iterator<Item = String> {
+    (1..=20).map(|number| format!("small-{number}"))
+}
+
+/// Returns the manifests of an extension of each small package.
+pub(crate) fn small_extensions() -> String {
+    small_packages()
+        .map(|name| {
+            format!(
+                r"apiVersion: v1
+kind: Namespace
+metadata: {{name: {name}}}
+---
+apiVersion: olm.operatorframework.io/v1
+kind: ClusterExtension
+metadata: {{name: {name}}}
+spec:
+  namespace: {name}
+  source:
+    sourceType: Catalog
+    catalog: {{packageName: {name}}}
+---
+"
+            )
+        })
+        .collect::<Vec<_>>()
+        .concat()
+}
+
+fn write_small_bundle(target: &Path, name: &str, image: &str) -> Result<()> {
+    let source = workspace::testdata().join(NAME).join("1.0.0");
+    let csv = fs::read_to_string(source.join(format!("manifests/{NAME}.clusterserviceversion.yaml")))?;
+    let owned = csv
+        .find("  customresourcedefinitions:\n")
+        .context("no owned CRD")?;
+    let install = csv.find("  install:\n").context("no install strategy")?;
+    let csv = format!("{}{}", &csv[..owned], &csv[install..])
+        .replace("registry.invalid/sample-operator:1.0.0", "IMAGE")
+        .replace(NAME, name)
+        .replace("IMAGE", image);
+    let annotations = fs::read_to_string(source.join("metadata/annotations.yaml"))?;
+    for (folder, file, text) in [
+        ("manifests", "operator.clusterserviceversion.yaml", csv),
+        ("metadata", "annotations.yaml", annotations.replace(NAME, name)),
+    ] {
+        fs::create_dir(target.join(folder))?;
+        fs::write(target.join(folder).join(file), text)?;
+    }
+    Ok(())
+}
+
+fn small_package(name: &str, digest: &str) -> String {
+    format!(
+        r"---
+schema: olm.package
+name: {name}
+defaultChannel: stable
+---
+schema: olm.channel
+package: {name}
+name: stable
+entries:
+- name: {name}.v1.0.0
+---
+schema: olm.bundle
+package: {name}
+name: {name}.v1.0.0
+image: '{REGISTRY}/bundles/{name}@{digest}'
+properties:
+- type: olm.package
+  value: {{packageName: {name}, version: 1.0.0}}
+"
+    )
 }
 
 /// Returns a channel in which each version replaces the one before and may follow any earlier one.

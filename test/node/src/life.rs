@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use olm_harness::eventually;
 use serde_json::Value;
 
-use crate::cluster::{SAMPLE, SYSTEM, apply, get, is_ready, items, kubectl, pin, run};
-use crate::content::LAST;
+use crate::cluster::{SAMPLE, SYSTEM, apply, condition, get, is_ready, items, kubectl, pin, run};
+use crate::content::{LAST, small_extensions, small_packages};
 
 const LIMIT: Duration = Duration::from_mins(1);
 /// A lease lasts 137 s, and candidates look every 26 s; see docs/operations.md.
@@ -59,7 +59,7 @@ pub(crate) async fn upgrades() -> Result<String> {
     Ok(String::new())
 }
 
-/// Restarts both Deployments while the content is read, and upgrades the extension by the new pods.
+/// Restarts both Deployments while twenty extensions are being installed and the content is read.
 pub(crate) async fn rolling_update() -> Result<String> {
     let authority =
         fs::canonicalize(std::env::var("RUN").context("RUN is not set")?)?.join("catalogd-ca.crt");
@@ -72,6 +72,7 @@ pub(crate) async fn rolling_update() -> Result<String> {
         std::thread::spawn(move || read_content(&authority, &stop))
     };
     let rolled = async {
+        apply(&small_extensions())?;
         for deployment in [
             "catalogd-controller-manager",
             "operator-controller-controller-manager",
@@ -104,6 +105,10 @@ pub(crate) async fn rolling_update() -> Result<String> {
         failed.len(),
         failed[0]
     );
+    let names: Vec<String> = small_packages().collect();
+    let names = names.join(" ");
+    kubectl(&format!("delete clusterextensions {names} --timeout=120s"))?;
+    kubectl(&format!("delete namespaces {names} --wait=false"))?;
     Ok(format!("{read} reads, none failed"))
 }
 
@@ -131,6 +136,42 @@ fn read_content(authority: &str, stop: &AtomicBool) -> (u32, Vec<String>) {
         std::thread::sleep(Duration::from_millis(50));
     }
     (read, failed)
+}
+
+/// Evicts pods as a drain does: of three replicas one goes, and the next one only after its replacement is ready.
+pub(crate) async fn evictions() -> Result<String> {
+    for (_, program) in LEASES {
+        let selector = format!("-n {SYSTEM} pods --selector app.kubernetes.io/name={program}");
+        let pods = get(&selector)?;
+        let names: Vec<&str> = items(&pods)
+            .filter_map(|pod| pod["metadata"]["name"].as_str())
+            .collect();
+        ensure!(names.len() == 3, "{program} has the pods {names:?}");
+        evict(names[0])?;
+        match evict(names[1]) {
+            Err(error) if format!("{error:#}").contains("disruption budget") => {}
+            Err(error) => return Err(error),
+            Ok(()) => bail!("two pods of {program} were evicted at once"),
+        }
+        eventually(LIMIT, "the evicted pod is replaced", async || {
+            let pods = get(&selector)?;
+            let ready = items(&pods)
+                .filter(|pod| pod["metadata"]["name"] != names[0] && condition(pod, "Ready")[0] == "True")
+                .count();
+            ensure!(ready == 3, "{ready} pods are ready");
+            Ok(())
+        })
+        .await?;
+    }
+    Ok(String::new())
+}
+
+fn evict(pod: &str) -> Result<()> {
+    let path = format!("/api/v1/namespaces/{SYSTEM}/pods/{pod}/eviction");
+    let eviction = format!(
+        r#"{{"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {{"name": "{pod}", "namespace": "{SYSTEM}"}}}}"#
+    );
+    run("kubectl", &["create", "--raw", &path, "-f", "-"], &eviction).map(drop)
 }
 
 /// Kills the process of each leader and waits until other replicas hold the Leases.
