@@ -1,7 +1,9 @@
 // Command sample-operator is the operator of test/testdata/sample-operator:
 // it logs the text of each Greeting once per generation, and counts in the
 // status how often it did. /readyz at port 8081 succeeds once the Greetings
-// have been read. With -fail it exits at once, for tests of crash loops.
+// have been read. Where a certificate is mounted, a webhook at port 9443
+// refuses Greetings without a text. With -fail the operator exits at once, for
+// tests of crash loops.
 package main
 
 import (
@@ -25,8 +27,11 @@ import (
 const (
 	account   = "/var/run/secrets/kubernetes.io/serviceaccount/"
 	greetings = "https://kubernetes.default.svc/apis/sample.olmv1-rs.example/v1/greetings"
-	probes    = ":8081"
-	interval  = time.Second
+	// The folder into which OLM mounts the certificate of webhooks.
+	certificates = "/tmp/k8s-webhook-server/serving-certs/"
+	webhook      = ":9443"
+	probes       = ":8081"
+	interval     = time.Second
 )
 
 type greeting struct {
@@ -64,6 +69,9 @@ func main() {
 	log.Printf("started %s, watching namespaces %q", os.Getenv("VERSION"), os.Getenv("WATCH_NAMESPACES"))
 	var ready atomic.Bool
 	go serveReady(&ready)
+	if _, err := os.Stat(certificates + "tls.crt"); err == nil {
+		go serveWebhook()
+	}
 	for ctx.Err() == nil {
 		if err := op.reconcile(ctx); err == nil {
 			ready.Store(true)
@@ -84,6 +92,35 @@ func serveReady(ready *atomic.Bool) {
 		}
 	})
 	log.Fatal(http.ListenAndServe(probes, nil))
+}
+
+func serveWebhook() {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/validate", validate)
+	log.Fatal(http.ListenAndServeTLS(webhook, certificates+"tls.crt", certificates+"tls.key", mux))
+}
+
+// validate answers an AdmissionReview of admission.k8s.io/v1.
+func validate(w http.ResponseWriter, r *http.Request) {
+	var review struct {
+		Request struct {
+			UID    string
+			Object greeting
+		}
+	}
+	if err := json.NewDecoder(io.LimitReader(r.Body, 1<<20)).Decode(&review); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	response := map[string]any{"uid": review.Request.UID, "allowed": true}
+	if review.Request.Object.Spec.Text == "" {
+		response["allowed"] = false
+		response["status"] = map[string]any{"message": "a greeting needs a text"}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]any{
+		"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response,
+	})
 }
 
 // reconcile says each greeting whose generation has not been said yet.

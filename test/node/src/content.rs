@@ -129,6 +129,24 @@ subjects:
     )
 }
 
+/// Webhook of the sample operator, at the end of a CSV.
+const WEBHOOK: &str = r"  webhookdefinitions:
+    - type: ValidatingAdmissionWebhook
+      generateName: greetings.sample.olmv1-rs.example
+      deploymentName: sample-operator
+      admissionReviewVersions: [v1]
+      containerPort: 9443
+      targetPort: 9443
+      failurePolicy: Fail
+      sideEffects: None
+      webhookPath: /validate
+      rules:
+        - apiGroups: [sample.olmv1-rs.example]
+          apiVersions: [v1]
+          operations: [CREATE]
+          resources: [greetings]
+";
+
 /// Defect of a bundle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
@@ -157,7 +175,7 @@ impl Change {
         let variable = format!("                      - {{name: VERSION, value: {version}}}\n");
         let probe =
             "                    readinessProbe: {httpGet: {path: /readyz, port: 8081}, periodSeconds: 1}\n";
-        let csv = csv.replace(env, &format!("{probe}{env}{variable}"));
+        let csv = csv.replace(env, &format!("{probe}{env}{variable}")) + WEBHOOK;
         let args = "                    args: [-fail]\n";
         let node_selector = "                nodeSelector: {example.com/absent: 'true'}\n";
         Ok(match self {

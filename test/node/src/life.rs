@@ -23,12 +23,31 @@ const LEASES: [(&str, &str); 2] = [
     ("9c4404e7.operatorframework.io", "operator-controller"),
 ];
 
-/// Creates a Greeting and waits until the sample operator counts it.
-pub(crate) async fn reconciles() -> Result<String> {
+fn greet(text: &str) -> Result<String> {
     apply(&format!(
         "apiVersion: sample.olmv1-rs.example/v1\nkind: Greeting\nmetadata: {{name: hello, namespace: {SAMPLE}}}\n\
-         spec: {{text: Hello}}\n"
-    ))?;
+         spec: {{text: '{text}'}}\n"
+    ))
+}
+
+/// Creates a Greeting that the operator's webhook refuses: the API server trusts the certificate of operator-controller.
+pub(crate) fn refuses() -> Result<String> {
+    match greet("") {
+        Ok(_) => bail!("a greeting without a text was accepted"),
+        Err(error) => {
+            let text = format!("{error:#}");
+            ensure!(
+                text.contains("denied the request: a greeting needs a text"),
+                "{text}"
+            );
+            Ok(String::new())
+        }
+    }
+}
+
+/// Creates a Greeting and waits until the sample operator counts it.
+pub(crate) async fn reconciles() -> Result<String> {
+    greet("Hello")?;
     eventually(LIMIT, "the operator counts the greeting", async || {
         let said = get(&format!("-n {SAMPLE} greeting hello"))?["status"]["said"].take();
         ensure!(said == 1, "it was said {said} times");

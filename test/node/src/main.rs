@@ -84,6 +84,8 @@ async fn run(report: &mut Report) -> Result<()> {
 async fn use_product(folder: &str, report: &mut Report) {
     match folder {
         "config/default" => {
+            let title = "the operator's webhook answers with a certificate of operator-controller";
+            report.check(title, async { life::refuses() }).await;
             let title = "the operator's container runs and reconciles";
             report.check(title, life::reconciles()).await;
             report

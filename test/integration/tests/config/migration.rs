@@ -1,6 +1,6 @@
 //! The commands of docs/operations.md that move a cluster from upstream's manifests to these, and back.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -90,20 +90,23 @@ impl Cluster {
         self.shell(&commands).map(drop)
     }
 
-    /// Returns those of the objects that the cluster has.
-    fn present(&self, objects: &BTreeSet<Id>) -> Result<BTreeSet<Id>> {
-        let mut found = BTreeSet::new();
-        for id @ (api_version, kind, namespace, name) in objects {
-            let group = api_version.rsplit_once('/').map_or("", |(group, _)| group);
-            let path = match namespace.as_str() {
-                "" => format!("kubectl get {kind}.{group} {name} --ignore-not-found -o name"),
-                _ => format!("kubectl -n {namespace} get {kind}.{group} {name} --ignore-not-found -o name"),
-            };
-            if !self.shell(&path.replace(". ", " "))?.is_empty() {
-                found.insert(id.clone());
-            }
+    /// Returns those objects of `manifests` that the cluster has and `expected` has not.
+    fn left_over(&self, manifests: &str, expected: &str) -> Result<String> {
+        let expected = documents(expected)?;
+        let superfluous: Vec<&str> = documents(manifests)?
+            .into_iter()
+            .filter(|(id, _)| !expected.contains_key(id))
+            .map(|(_, document)| document)
+            .collect();
+        if superfluous.is_empty() {
+            return Ok(String::new());
         }
-        Ok(found)
+        let file = self.upstream_file.with_file_name("superfluous.yaml");
+        fs::write(&file, superfluous.join("\n---\n"))?;
+        self.shell(&format!(
+            "kubectl get -f {} --ignore-not-found -o name",
+            file.display()
+        ))
     }
 
     /// Checks that only server-side apply and controllers own fields of the objects: nobody else's fields are left.
@@ -158,18 +161,20 @@ fn commands_of(section: &str, number: usize) -> Result<String> {
     Ok(block.split("```").next().unwrap_or_default().to_owned())
 }
 
-fn ids(manifests: &str) -> Result<BTreeSet<Id>> {
+/// Returns the documents of rendered manifests by the identity of their object.
+fn documents(manifests: &str) -> Result<BTreeMap<Id, &str>> {
     manifests
         .split("\n---\n")
         .map(|document| {
             let object: Value = serde_saphyr::from_str(document)?;
             let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-            Ok((
+            let id = (
                 text(&object["apiVersion"]),
                 text(&object["kind"]),
                 text(&object["metadata"]["namespace"]),
                 text(&object["metadata"]["name"]),
-            ))
+            );
+            Ok((id, document))
         })
         .collect()
 }
@@ -208,22 +213,20 @@ fn move_back(cluster: &Cluster, folder: &str) -> Result<()> {
 }
 
 async fn there_and_back(release: &str, folder: &str) -> Result<()> {
-    let upstream = ids(&render(release)?)?;
     let manifests = render(folder)?;
-    let ours = ids(&manifests)?;
     let cluster = Cluster::with_upstream(release).await?;
 
     move_there(&cluster, folder)?;
-    let left = cluster.present(&upstream.difference(&ours).cloned().collect())?;
-    ensure!(left.is_empty(), "left of upstream: {left:?}");
+    let left = cluster.left_over(&render(release)?, &manifests)?;
+    ensure!(left.is_empty(), "left of upstream: {left}");
     cluster.owned_by_kubectl(&manifests)?;
 
     move_back(&cluster, folder)?;
     let experimental = render(EXPERIMENTAL)?;
-    let left = cluster.present(&ours.difference(&ids(&experimental)?).cloned().collect())?;
+    let left = cluster.left_over(&manifests, &experimental)?;
     // The overlay for OpenShift is no way to upstream's manifests, which do not run there.
     if !folder.ends_with("openshift") {
-        ensure!(left.is_empty(), "left of {folder}: {left:?}");
+        ensure!(left.is_empty(), "left of {folder}: {left}");
     }
     cluster.owned_by_kubectl(&experimental)?;
     let budget = cluster.shell(
