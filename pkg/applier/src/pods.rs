@@ -13,9 +13,12 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use jiff::Timestamp;
+use k8s_openapi::api::authorization::v1::{
+    ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
+};
 use k8s_openapi::api::core::v1::Pod;
 use kube::Client;
-use kube::api::{Api, ListParams};
+use kube::api::{Api, ListParams, PostParams};
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher::{self, Event};
 use olm_api::ClusterObjectSet;
@@ -136,8 +139,9 @@ impl Pods {
         missing
     }
 
-    /// Watches the pods of a workload on behalf of the revision, with the rights of `client`.
-    pub(crate) fn watch(&self, revision: &Identity, workload: Workload, client: &Client) {
+    /// Watches the pods of a workload on behalf of the revision, with the rights of `client`. With `review`, the API server
+    /// is asked for the rights first, so that an account without them causes no refused requests.
+    pub(crate) fn watch(&self, revision: &Identity, workload: Workload, client: &Client, review: bool) {
         let api: Api<Pod> = Api::namespaced(client.clone(), &workload.namespace);
         let selector = workload.selector.clone();
         let mut state = State {
@@ -149,6 +153,7 @@ impl Pods {
         let state = Arc::new(Mutex::new(state));
         let reader = Reader {
             api,
+            reviews: review.then(|| Api::all(client.clone())),
             selector,
             state: Arc::clone(&state),
             triggers: self.triggers.clone(),
@@ -183,6 +188,8 @@ impl Pods {
 /// Task that reads the pods of one workload.
 struct Reader {
     api: Api<Pod>,
+    /// Reviews of the rights to read pods, if they are to be asked for.
+    reviews: Option<Api<SelfSubjectAccessReview>>,
     selector: String,
     state: Arc<Mutex<State>>,
     triggers: mpsc::Sender<ObjectRef<ClusterObjectSet>>,
@@ -198,16 +205,52 @@ impl Reader {
         let (first, longest) = RETRY;
         let mut pause = first;
         loop {
-            let done = match &slot {
-                Some(_) => self.watch(&mut pause).await,
-                None => self.list(&mut pause).await,
-            };
-            if done.is_err() {
-                return;
+            if self.may_read(slot.is_some()).await {
+                let done = match &slot {
+                    Some(_) => self.watch(&mut pause).await,
+                    None => self.list(&mut pause).await,
+                };
+                if done.is_err() {
+                    return;
+                }
+            } else {
+                pause = longest;
             }
             sleep(pause).await;
             pause = (pause * 2).min(longest);
         }
+    }
+
+    /// Asks the API server for the rights to list, and with `watch` to watch, the pods. A failed review counts as a right:
+    /// the read itself then decides.
+    async fn may_read(&self, watch: bool) -> bool {
+        let Some(reviews) = &self.reviews else {
+            return true;
+        };
+        let namespace = self.state.lock().workload.namespace.clone();
+        for verb in ["list", "watch"].into_iter().take(if watch { 2 } else { 1 }) {
+            let review = SelfSubjectAccessReview {
+                spec: SelfSubjectAccessReviewSpec {
+                    resource_attributes: Some(ResourceAttributes {
+                        namespace: Some(namespace.clone()),
+                        verb: Some(verb.to_owned()),
+                        version: Some("v1".to_owned()),
+                        resource: Some("pods".to_owned()),
+                        ..ResourceAttributes::default()
+                    }),
+                    ..SelfSubjectAccessReviewSpec::default()
+                },
+                ..SelfSubjectAccessReview::default()
+            };
+            let reviewed = timeout(TIMEOUT, reviews.create(&PostParams::default(), &review)).await;
+            if let Ok(Ok(review)) = reviewed
+                && review.status.is_some_and(|status| !status.allowed)
+            {
+                tracing::debug!(namespace, verb, "the pods of a workload may not be read");
+                return false;
+            }
+        }
+        true
     }
 
     /// Lists and watches until an error.
@@ -373,7 +416,7 @@ mod tests {
         let both = [one.clone(), two.clone()];
         assert_eq!(pods.keep("u", &both), both);
         for workload in both {
-            pods.watch(&revision, workload, &client());
+            pods.watch(&revision, workload, &client(), false);
         }
         assert_eq!(pods.slots.0.load(Ordering::Relaxed), 2);
         assert_eq!(pods.sentence("u"), None);

@@ -11,7 +11,9 @@ use serde_json::{Value, json};
 use super::call::{CallError, run_concurrently};
 use super::endpoint::Endpoint;
 use super::impersonate::RevisionClients;
-use super::{Applied, AppliedObject, Engine, EngineError, Id, PreparedObject, Revision, RevisionPhase};
+use super::{
+    Applied, AppliedObject, Engine, EngineError, Id, PreparedObject, Reads, Revision, RevisionPhase,
+};
 use crate::applied::is_applied;
 use crate::ownership::{Claim, Identity, claim};
 use crate::probe::ProbeResult;
@@ -88,7 +90,8 @@ impl Engine {
             // Without its account, the revision reports more than the reason of its pods.
             let client = clients.reader().await.ok()?;
             for workload in missing {
-                self.pods.watch(&revision.identity, workload, client);
+                let review = self.reads == Reads::AsAccount;
+                self.pods.watch(&revision.identity, workload, client, review);
             }
         }
         self.pods.sentence(uid)

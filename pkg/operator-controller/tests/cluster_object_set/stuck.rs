@@ -3,11 +3,13 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use k8s_openapi::api::core::v1::{Pod, ResourceQuota};
+use k8s_openapi::api::core::v1::{Pod, ResourceQuota, ServiceAccount};
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt as _};
-use olm_api::ClusterObjectSet;
+use olm_api::{ClusterObjectSet, keys};
 use olm_harness::eventually;
+use olm_operator_controller::ServiceAccountPolicy;
 use serde_json::{Value, json};
 
 use super::world::{LIMIT, NAMESPACE, World};
@@ -253,4 +255,76 @@ async fn quotas_nodes_and_rights() -> Result<()> {
     says(&world, &set, "Revision 1.0.0 is rolling out.").await?;
     world.pods.set_ready(NAMESPACE, "hidden", true).await;
     says_done(&world, &set).await
+}
+
+/// Creates an account that may read and write Deployments owned by revisions, and with `pods` also list and watch pods.
+async fn account(world: &World, name: &str, pods: bool) -> Result<()> {
+    let params = PostParams::default();
+    let mut rules = vec![json!({"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["*"]})];
+    if pods {
+        rules.push(json!({"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]}));
+    }
+    let metadata = json!({"name": name, "namespace": NAMESPACE});
+    let account = serde_json::from_value(json!({"metadata": metadata}))?;
+    Api::<ServiceAccount>::namespaced(world.client.clone(), NAMESPACE)
+        .create(&params, &account)
+        .await?;
+    let subject = json!({"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE});
+    let owners = json!([{"apiGroups": ["olm.operatorframework.io"], "resources": ["clusterobjectsets/finalizers"],
+        "verbs": ["update"]}]);
+    let role = serde_json::from_value(json!({"metadata": {"name": name}, "rules": owners}))?;
+    Api::<ClusterRole>::all(world.client.clone())
+        .create(&params, &role)
+        .await?;
+    let binding = serde_json::from_value(json!({"metadata": {"name": name},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+        "subjects": [subject]}))?;
+    Api::<ClusterRoleBinding>::all(world.client.clone())
+        .create(&params, &binding)
+        .await?;
+    let role = serde_json::from_value(json!({"metadata": metadata, "rules": rules}))?;
+    Api::<Role>::namespaced(world.client.clone(), NAMESPACE)
+        .create(&params, &role)
+        .await?;
+    let binding = serde_json::from_value(json!({"metadata": metadata,
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
+        "subjects": [subject]}))?;
+    Api::<RoleBinding>::namespaced(world.client.clone(), NAMESPACE)
+        .create(&params, &binding)
+        .await?;
+    Ok(())
+}
+
+/// Under the policy `Require` pods are read as the account of the revision.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_account_tells_as_much_as_it_may_read() -> Result<()> {
+    let world = World::start_with(ServiceAccountPolicy::Require).await?;
+    for (name, pods) in [("sighted", true), ("blind", false)] {
+        account(&world, name, pods).await?;
+        world.pods.set_ready(NAMESPACE, name, false).await;
+        let set = json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet",
+            "metadata": {"name": format!("{name}-1"), "labels": {keys::OWNER_NAME_LABEL: name}, "annotations": {
+                keys::BUNDLE_VERSION_ANNOTATION: "1.0.0", keys::SERVICE_ACCOUNT_NAME_ANNOTATION: name,
+                keys::SERVICE_ACCOUNT_NAMESPACE_ANNOTATION: NAMESPACE}},
+            "spec": {"lifecycleState": "Active", "revision": 1, "collisionProtection": "Prevent",
+                "progressionProbes": olm_applier::plan::default_probes(),
+                "phases": [{"name": "deploy", "objects": [{"object": deployment(name, "i:v1")}]}]}});
+        world
+            .sets()
+            .create(&PostParams::default(), &serde_json::from_value(set)?)
+            .await?;
+        pod_of(&world, name).await?;
+    }
+    let why = "Deployment workload/sighted is not available: pod sighted-";
+    world
+        .until("sighted-1", "Progressing", "True", "RollingOut", why)
+        .await?;
+    let line = "Object Deployment.apps/v1 workload/blind: ";
+    world
+        .until("blind-1", "Available", "False", "ProbeFailure", line)
+        .await?;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    says(&world, "blind-1", "Revision 1.0.0 is rolling out.").await?;
+    world.pods.set_ready(NAMESPACE, "blind", true).await;
+    says_done(&world, "blind-1").await
 }

@@ -65,6 +65,10 @@ impl Drop for World {
 
 impl World {
     pub(crate) async fn start() -> Result<Self> {
+        Self::start_with(ServiceAccountPolicy::Impersonate).await
+    }
+
+    pub(crate) async fn start_with(accounts: ServiceAccountPolicy) -> Result<Self> {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let plane = ControlPlane::start().await?;
         let client = plane.client();
@@ -81,7 +85,7 @@ impl World {
         let options = Options {
             system_namespace: "olmv1-system".to_owned(),
             concurrency: 4,
-            accounts: ServiceAccountPolicy::Impersonate,
+            accounts,
             reconciles: ReconcileMetrics::register(&registry),
             timing: PACE,
         };
