@@ -15,7 +15,7 @@ use kube::ResourceExt as _;
 use kube::api::{Api, DeleteParams, ListParams};
 use olm_api::keys;
 use olm_e2e::cluster::Cluster;
-use olm_e2e::rbac::{grants, refused, requests, requests_as, unused};
+use olm_e2e::rbac::{grants, lease_of_dead_leader, refused, requests, requests_as, unused};
 use olm_harness::controllers::SYSTEM_NAMESPACE;
 use olm_harness::{
     Catalogd, ControlPlane, ControllerOptions, ImageBuilder, OperatorController, PodStandIn, Registry,
@@ -93,6 +93,9 @@ async fn real_operators_need_only_the_printed_rights() -> Result<()> {
     install_crds(&client).await?;
     namespace(&cluster, SYSTEM_NAMESPACE).await?;
     let rights = overlay(&cluster).await?;
+    cluster
+        .apply(&lease_of_dead_leader("9c4404e7.operatorframework.io"))
+        .await?;
     let _pods = PodStandIn::start(client.clone());
     let _catalogd = Catalogd::start(&control_plane, &registry).await?;
     let options = ControllerOptions {
@@ -110,6 +113,15 @@ async fn real_operators_need_only_the_printed_rights() -> Result<()> {
         .iter()
         .map(|operator| life(&cluster, &vectors, operator));
     futures::future::try_join_all(lives).await?;
+    // The leader creates its lease again.
+    let lease = "leases.coordination.k8s.io/9c4404e7.operatorframework.io";
+    let (api, lease) = cluster.lookup(lease, SYSTEM_NAMESPACE).await?;
+    api.delete(&lease, &DeleteParams::default()).await?;
+    eventually(LIMIT, "the lease is back", async || {
+        ensure!(api.get_opt(&lease).await?.is_some());
+        Ok(())
+    })
+    .await?;
 
     let log = control_plane.audit_log();
     let own = requests(&log, USER)?;

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use serde_json::Value;
+use olm_harness::controllers::SYSTEM_NAMESPACE;
+use serde_json::{Value, json};
 
 /// A granted verb on a resource.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -137,6 +138,13 @@ pub fn unused(grants: &BTreeSet<Grant>, requests: &BTreeSet<Request>) -> Vec<Str
 pub fn refused(requests: &BTreeSet<Request>) -> Vec<String> {
     let refused = requests.iter().filter(|request| request.refused);
     refused.map(ToString::to_string).collect()
+}
+
+/// Returns a Lease that a replica which died held: a candidate watches it until it expires, after a second.
+pub fn lease_of_dead_leader(name: &str) -> Value {
+    json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": name, "namespace": SYSTEM_NAMESPACE},
+        "spec": {"holderIdentity": "dead", "leaseDurationSeconds": 1}})
 }
 
 /// Formats as `VERB RESOURCE.GROUP NAMESPACE/NAME`, with `*` for all namespaces and names.

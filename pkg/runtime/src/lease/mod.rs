@@ -558,8 +558,7 @@ mod tests {
                     lease["metadata"]["resourceVersion"] = json!("9");
                     (200, lease.clone())
                 }
-                ("GET", false) => (403, forbidden),
-                // Events.
+                // Lists, unless watchable, and events.
                 _ => (403, forbidden),
             };
             let response = http::Response::builder().status(code);

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::Client;
 use kube::api::{Api, DeleteParams, PostParams};
 use olm_e2e::cluster::Cluster;
-use olm_e2e::rbac::{grants, refused, requests, unused};
+use olm_e2e::rbac::{grants, lease_of_dead_leader, refused, requests, unused};
 use olm_harness::controllers::SYSTEM_NAMESPACE;
 use olm_harness::ports::Port;
 use olm_harness::{
@@ -41,6 +41,9 @@ async fn catalogd_uses_all_its_rights_and_needs_no_others() -> Result<()> {
         );
     image.push(&registry, "rights/catalog:v1").await?;
 
+    cluster
+        .apply(&lease_of_dead_leader("catalogd-operator-lock"))
+        .await?;
     let metrics = Port::reserve()?;
     let cache = tempfile::tempdir()?;
     let options = ControllerOptions {
@@ -78,6 +81,17 @@ async fn catalogd_uses_all_its_rights_and_needs_no_others() -> Result<()> {
     // Several components remove the content; only the collector removes the unpacked image.
     std::fs::create_dir_all(cache.path().join("unpack/left-behind"))?;
     catalogd.controller().restart().await?;
+    let lease = "leases.coordination.k8s.io/catalogd-operator-lock";
+    eventually(TIMEOUT, "catalogd leads again", async || {
+        let lease = cluster.get(lease, SYSTEM_NAMESPACE).await?.context("no lease")?;
+        let holder = lease.data["spec"]["holderIdentity"].as_str().unwrap_or_default();
+        ensure!(!holder.is_empty(), "the lease is free");
+        Ok(())
+    })
+    .await?;
+    // The leader creates it again.
+    let (api, name) = cluster.lookup(lease, SYSTEM_NAMESPACE).await?;
+    api.delete(&name, &DeleteParams::default()).await?;
 
     let grants = grants(&rbac, ACCOUNT);
     ensure!(grants.len() > 15, "rights are not read: {grants:?}");
