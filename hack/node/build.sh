@@ -9,7 +9,8 @@ mkdir -p "$1"
 dir=$(cd "$1" && pwd)
 version=v1.36.3
 # kubectl and version checks parse the reported version, so the build sets it.
-ldflags="-s -w -X k8s.io/component-base/version.gitVersion=$version -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36"
+variables=k8s.io/component-base/version
+ldflags="-s -w -X $variables.gitVersion=$version -X $variables.gitMajor=1 -X $variables.gitMinor=36"
 
 # No -trimpath: it would not share the cache with other builds of these modules on the machine.
 build() {

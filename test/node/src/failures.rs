@@ -21,7 +21,7 @@ pub(crate) struct Failure {
     reasons: &'static [&'static str],
 }
 
-/// All failures, in the order of their versions.
+/// Failures in the order of their versions.
 pub(crate) const ALL: [Failure; 3] = [
     Failure {
         title: "an image that does not exist is reported, and the next version recovers",
