@@ -56,17 +56,17 @@ pub(super) fn cases(scale: Scale) -> Vec<Case> {
     cases
 }
 
-/// Returns a ConfigMap of this many bytes, with an object in each nine of them.
+/// Returns a `ConfigMap` of this many bytes, with an object in each nine of them.
 fn objects(length: usize) -> String {
     format!("kind: ConfigMap\nv: [{}]\n", "{a: {}},".repeat(length / 8))
 }
 
-/// Returns a ConfigMap as JSON with a list of this many bytes.
+/// Returns a `ConfigMap` as JSON with a list of this many bytes.
 fn json_lists(length: usize) -> String {
     format!("{{\"kind\":\"ConfigMap\",\"v\":[{}0]}}", "0,".repeat(length / 2))
 }
 
-/// Returns a ConfigMap whose aliases are within the rule on aliases and repeat a value of 4 KiB a thousand times.
+/// Returns a `ConfigMap` whose aliases are within the rule on aliases and repeat a value of 4 KiB a thousand times.
 fn bomb() -> String {
     let items = vec!["{a: 0}"; 50].join(", ");
     let plain = "x, ".repeat(600);
