@@ -1,4 +1,4 @@
-//! Successor that the spec parts back.
+//! Successor that parts of the spec hold back.
 //!
 //! The resolution is repeated without each part of the spec in turn, the smallest part first. The result is therefore
 //! always a bundle that the relaxed spec would install.
@@ -8,7 +8,7 @@ use olm_version::go_quote as quote;
 use serde::Serialize;
 use std::fmt;
 
-/// Successor of the installed bundle that the spec parts back. `Display` is one sentence without a full stop.
+/// Successor of the installed bundle that parts of the spec hold back. `Display` is one sentence without a full stop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HeldBack {
@@ -18,7 +18,7 @@ pub struct HeldBack {
     pub bundle: String,
     /// The catalog that has it.
     pub catalog: String,
-    /// Part of the spec that parts the bundle back.
+    /// Part of the spec that holds the bundle back.
     pub by: HeldBy,
 }
 
