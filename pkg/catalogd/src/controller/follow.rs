@@ -15,7 +15,7 @@ use super::{
     Context, act,
     watch::{CatalogState, CatalogStates, CatalogWatch},
 };
-use crate::storage::CatalogName;
+use crate::storage::{CatalogName, Store};
 
 /// Maximum delay before a retry: the leader pulled the image, so it should be available.
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
@@ -28,7 +28,8 @@ pub async fn follow(context: Arc<Context>, watch: CatalogWatch, stop: Cancellati
     let mut running: HashSet<CatalogName> = HashSet::new();
     loop {
         let now = states.borrow_and_update().clone();
-        for (name, task) in pending_tasks(&context, &now) {
+        let stored = stored_names(&context.store).await;
+        for (name, task) in pending_tasks(&context, stored, &now) {
             if running.insert(name.clone()) {
                 let span = tracing::error_span!("catalog", catalog = %name);
                 tasks.spawn(run_task(context.clone(), name, task).instrument(span));
@@ -56,12 +57,34 @@ enum Task {
     Remove,
 }
 
-/// Returns the differences between this replica and the API.
-fn pending_tasks(context: &Context, states: &CatalogStates) -> Vec<(CatalogName, Task)> {
+/// Returns the catalogs in the store. A store that cannot be read removes nothing until the next round.
+async fn stored_names(store: &Arc<Store>) -> Vec<CatalogName> {
+    let store = store.clone();
+    match tokio::task::spawn_blocking(move || store.names()).await {
+        Ok(Ok(names)) => names,
+        Ok(Err(error)) => {
+            tracing::warn!(
+                error = olm_text::chain(&error),
+                "could not list the stored catalogs"
+            );
+            Vec::new()
+        }
+        Err(error) => {
+            tracing::error!(%error, "could not list the stored catalogs");
+            Vec::new()
+        }
+    }
+}
+
+/// Returns the differences between this replica, which has content of the catalogs in `stored`, and the API.
+fn pending_tasks(
+    context: &Context,
+    stored: Vec<CatalogName>,
+    states: &CatalogStates,
+) -> Vec<(CatalogName, Task)> {
     let Some(states) = states else {
         return Vec::new();
     };
-    let stored = context.store.names().unwrap_or_default();
     let gone = stored
         .into_iter()
         .filter(|name| !states.contains_key(name))

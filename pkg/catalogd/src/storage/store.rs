@@ -138,14 +138,19 @@ impl Store {
 
     /// Waits for the lock that writers of a catalog's content hold.
     pub async fn lock(&self, name: &CatalogName) -> OwnedMutexGuard<()> {
-        let lock = self.locks.lock().entry(name.clone()).or_default().clone();
-        lock.lock_owned().await
+        self.lock_of(name).lock_owned().await
     }
 
     /// Returns the lock of a catalog's content if it is free.
     pub fn try_lock(&self, name: &CatalogName) -> Option<OwnedMutexGuard<()>> {
-        let lock = self.locks.lock().entry(name.clone()).or_default().clone();
-        lock.try_lock_owned().ok()
+        self.lock_of(name).try_lock_owned().ok()
+    }
+
+    /// Returns the lock of a catalog's content, and forgets those that nobody holds or waits for.
+    fn lock_of(&self, name: &CatalogName) -> Arc<tokio::sync::Mutex<()>> {
+        let mut locks = self.locks.lock();
+        locks.retain(|_, lock| Arc::strong_count(lock) > 1);
+        locks.entry(name.clone()).or_default().clone()
     }
 
     /// Reads the unpacked catalog below `source`, stores it and serves it. The former content stays after an error.
@@ -353,5 +358,25 @@ fn discard(path: &Path) {
     if let Err(error) = files::remove(path) {
         let error = olm_text::chain(&error);
         tracing::warn!(error, "could not remove a leftover");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CatalogName, Store};
+
+    #[tokio::test]
+    async fn locks_that_nobody_holds_are_forgotten() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let name = |name: &str| CatalogName::new(name).unwrap();
+        let held = store.lock(&name("held")).await;
+        for other in ["a", "b", "c"] {
+            drop(store.lock(&name(other)).await);
+        }
+        assert!(store.try_lock(&name("held")).is_none());
+        assert_eq!(store.locks.lock().len(), 1);
+        drop(held);
+        assert!(store.try_lock(&name("held")).is_some());
     }
 }
