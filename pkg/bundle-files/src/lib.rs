@@ -73,6 +73,30 @@ pub fn read(root: &Path) -> Result<BTreeMap<String, Vec<u8>>, FilesError> {
     Ok(reader.files)
 }
 
+/// Returns the size of the files that [`read`] reads, in bytes. What cannot be read counts as nothing: [`read`] reports it.
+/// Blocks on disk IO.
+pub fn size(root: &Path) -> u64 {
+    FOLDERS
+        .iter()
+        .map(|folder| size_below(&root.join(folder), 0))
+        .fold(0, u64::saturating_add)
+}
+
+fn size_below(folder: &Path, depth: usize) -> u64 {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return 0;
+    };
+    let sizes = entries
+        .take(COUNT_MAX)
+        .flatten()
+        .map(|entry| match entry.metadata() {
+            Ok(metadata) if metadata.is_dir() && depth < DEPTH_MAX => size_below(&entry.path(), depth + 1),
+            Ok(metadata) if metadata.is_file() => metadata.len(),
+            _ => 0,
+        });
+    sizes.fold(0, u64::saturating_add)
+}
+
 #[derive(Default)]
 struct Reader {
     files: BTreeMap<String, Vec<u8>>,
@@ -162,6 +186,8 @@ mod tests {
         let files = read(root.path()).unwrap();
         let keys: Vec<&str> = files.keys().map(String::as_str).collect();
         assert_eq!(keys, ["manifests/a.yaml", "metadata/annotations.yaml"]);
+        assert_eq!(size(root.path()), 2);
+        assert_eq!(size(&root.path().join("absent")), 0);
     }
 
     #[test]

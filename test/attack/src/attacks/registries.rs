@@ -27,9 +27,11 @@ pub(super) fn cases(scale: Scale) -> Vec<Case> {
     };
     let to = |location: &'static str| move |_: &RecordedRequest| answer(307, &[("location", location)], "");
     let mut cases = vec![
-        case("unavailable", Expect::Refused("is unavailable, status 503"), |_| {
-            answer(503, &[("retry-after", "3600")], "")
-        }),
+        case(
+            "unavailable",
+            Expect::Refused("is unavailable, status 503"),
+            |_| answer(503, &[("retry-after", "3600")], ""),
+        ),
         layer("wrong-digest", "sent wrong content", |image| {
             answer(200, &[], vec![0; image.layer.len()])
         }),

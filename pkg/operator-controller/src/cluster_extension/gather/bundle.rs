@@ -36,8 +36,9 @@ pub(crate) async fn pull<'a>(pass: &Pass<'_>, located: Located<'a>) -> Result<Pu
     let parsing = tokio::task::spawn_blocking(move || {
         let format = unpacked.labels.get(olm_bundle::FORMAT_LABEL);
         olm_bundle::check_format(format.map(String::as_str).unwrap_or_default()).map_err(Failure::Parse)?;
+        // Bundles that wait for their turn are not in memory.
+        let _turn = parsing::acquire(olm_bundle_files::size(&unpacked.root));
         let files = olm_bundle_files::read(&unpacked.root)?;
-        let _turn = parsing::acquire(files.values().map(|file| file.len() as u64).sum());
         olm_bundle::parse(&files).map_err(Failure::Parse)
     });
     let bundle = parsing
