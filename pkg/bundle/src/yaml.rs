@@ -16,7 +16,7 @@ const LIMITS: Limits = Limits {
 /// Reads the documents of a file in order; skips empty ones. Their values take at most `memory` bytes.
 pub(crate) fn documents(file: &[u8], memory: usize) -> Result<Vec<Value>, YamlError> {
     let limits = Limits {
-        max_memory: memory.min(LIMITS.max_memory),
+        max_memory: memory,
         ..LIMITS
     };
     olm_yaml::documents(file, &limits)

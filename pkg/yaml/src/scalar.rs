@@ -125,8 +125,9 @@ fn plain(text: String) -> Scalar {
 }
 
 fn number(text: &str) -> Option<Scalar> {
+    let first = text.bytes().next()?;
     // Most texts are no numbers: the first byte says so before anything is copied.
-    if !matches!(text.bytes().next()?, b'.' | b'+' | b'-' | b'0'..=b'9') {
+    if !matches!(first, b'.' | b'+' | b'-' | b'0'..=b'9') {
         return None;
     }
     let plain = if text.contains('_') {
@@ -134,13 +135,12 @@ fn number(text: &str) -> Option<Scalar> {
     } else {
         Cow::Borrowed(text)
     };
-    match text.bytes().next()? {
-        b'.' if underscores_separate_digits(text) && decimal(&plain) => float(&plain),
-        b'0'..=b'9' | b'+' | b'-' => integer(&plain)
-            .or_else(|| decimal(&plain).then(|| float(&plain))?)
-            .or_else(|| binary_integer(&plain)),
-        _ => None,
+    if first == b'.' {
+        return (underscores_separate_digits(text) && decimal(&plain)).then(|| float(&plain))?;
     }
+    integer(&plain)
+        .or_else(|| decimal(&plain).then(|| float(&plain))?)
+        .or_else(|| binary_integer(&plain))
 }
 
 /// Returns true if every underscore is between two digits. Go's reader requires it only after a leading point.

@@ -9,7 +9,6 @@ mod reader;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
@@ -18,7 +17,7 @@ use kube::api::Api;
 use kube::runtime::reflector::ObjectRef;
 use olm_api::ClusterObjectSet;
 use parking_lot::Mutex;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 
 use crate::ownership::Identity;
 use crate::workload::{Diagnosis, Workload};
@@ -49,28 +48,6 @@ impl State {
     }
 }
 
-/// Number of running watches, shared with their tasks.
-#[derive(Clone, Debug, Default)]
-struct Slots(Arc<AtomicUsize>);
-
-/// One of [`MAX_WATCHES`]; free again when dropped.
-#[derive(Debug)]
-struct Slot(Slots);
-
-impl Slots {
-    fn take(&self) -> Option<Slot> {
-        let more = |count: usize| (count < MAX_WATCHES).then(|| count.saturating_add(1));
-        let taken = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
-        taken.is_ok().then(|| Slot(self.clone()))
-    }
-}
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        self.0.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 #[derive(Debug)]
 struct PodWatch {
     state: Arc<Mutex<State>>,
@@ -87,7 +64,8 @@ impl Drop for PodWatch {
 #[derive(Debug)]
 pub(crate) struct Pods {
     triggers: mpsc::Sender<ObjectRef<ClusterObjectSet>>,
-    slots: Slots,
+    /// A permit for each of [`MAX_WATCHES`]; its task holds it.
+    slots: Arc<Semaphore>,
     revisions: Mutex<HashMap<String, Vec<PodWatch>>>,
 }
 
@@ -96,7 +74,7 @@ impl Pods {
     pub(crate) fn new(triggers: mpsc::Sender<ObjectRef<ClusterObjectSet>>) -> Self {
         Self {
             triggers,
-            slots: Slots::default(),
+            slots: Arc::new(Semaphore::new(MAX_WATCHES)),
             revisions: Mutex::default(),
         }
     }
@@ -144,7 +122,7 @@ impl Pods {
             triggers: self.triggers.clone(),
             revision: revision.name.clone(),
         };
-        let task = tokio::spawn(reader.run(self.slots.take()));
+        let task = tokio::spawn(reader.run(self.slots.clone().try_acquire_owned().ok()));
         let mut revisions = self.revisions.lock();
         let watches = revisions.entry(revision.uid.clone()).or_default();
         watches.push(PodWatch { state, task });

@@ -15,10 +15,10 @@ use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher::{self, Event};
 use olm_api::ClusterObjectSet;
 use parking_lot::Mutex;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use super::{MAX_PODS, Slot, State};
+use super::{MAX_PODS, State};
 
 /// Page size of lists.
 const PAGE: u32 = 100;
@@ -47,7 +47,7 @@ struct ReceiverDropped;
 
 impl Reader {
     /// Runs until the receiver of triggers is dropped. Without a slot, lists at an interval.
-    pub(super) async fn run(self, slot: Option<Slot>) {
+    pub(super) async fn run(self, slot: Option<OwnedSemaphorePermit>) {
         let (first, longest) = RETRY;
         let mut pause = first;
         loop {

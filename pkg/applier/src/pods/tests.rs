@@ -37,7 +37,7 @@ async fn watches_follow_the_unavailable_workloads() {
     for workload in both {
         pods.watch(&revision, workload, &client(), false);
     }
-    assert_eq!(pods.slots.0.load(Ordering::Relaxed), 2);
+    assert_eq!(MAX_WATCHES - pods.slots.available_permits(), 2);
     assert_eq!(pods.sentence("u"), None);
     two.failure = Some(("FailedCreate".to_owned(), "quota".to_owned()));
     assert_eq!(pods.keep("u", &[two]), []);
@@ -48,10 +48,10 @@ async fn watches_follow_the_unavailable_workloads() {
     pods.release("u");
     assert_eq!(pods.sentence("u"), None);
     // An aborted task is dropped by the runtime.
-    while pods.slots.0.load(Ordering::Relaxed) > 0 {
+    while pods.slots.available_permits() < MAX_WATCHES {
         tokio::task::yield_now().await;
     }
-    let slots: Vec<_> = std::iter::from_fn(|| pods.slots.take()).collect();
+    let slots: Vec<_> = std::iter::from_fn(|| pods.slots.clone().try_acquire_owned().ok()).collect();
     assert_eq!(slots.len(), MAX_WATCHES);
 }
 

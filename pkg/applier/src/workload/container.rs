@@ -9,7 +9,7 @@ use super::diagnosis::{Problem, Severity, foreign, reason};
 /// Time after a restart within which a container that is not ready counts as crashing, not as slow.
 const SETTLED: SignedDuration = SignedDuration::from_mins(1);
 
-/// Whether a container may end.
+/// Role of a container in its pod, which decides how the container may end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// A container of a Deployment and the like: it must run.

@@ -9,7 +9,10 @@ mod diagnosis;
 
 pub use diagnosis::Diagnosis;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use kube::core::Selector;
 use olm_text::object::ObjectId;
+use serde::Deserialize as _;
 use serde_json::Value;
 
 /// Label of the pods of a Deployment that names their template.
@@ -72,29 +75,9 @@ impl Workload {
 /// Returns the selector of a list request for a Kubernetes label selector. `None` without requirements: such a
 /// selector would find all pods of the namespace.
 fn selector(selector: &Value) -> Option<String> {
-    let mut requirements = Vec::new();
-    for (key, value) in selector
-        .get("matchLabels")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-    {
-        requirements.push(format!("{key}={}", value.as_str()?));
-    }
-    let expressions = selector.get("matchExpressions").and_then(Value::as_array);
-    for expression in expressions.into_iter().flatten() {
-        let key = expression.get("key")?.as_str()?;
-        let values = expression.get("values").and_then(Value::as_array);
-        let values: Vec<&str> = values.into_iter().flatten().filter_map(Value::as_str).collect();
-        requirements.push(match expression.get("operator")?.as_str()? {
-            "In" => format!("{key} in ({})", values.join(",")),
-            "NotIn" => format!("{key} notin ({})", values.join(",")),
-            "Exists" => key.to_owned(),
-            "DoesNotExist" => format!("!{key}"),
-            _ => return None,
-        });
-    }
-    (!requirements.is_empty()).then(|| requirements.join(","))
+    let selector = LabelSelector::deserialize(selector).ok()?;
+    let selector = Selector::try_from(selector).ok()?;
+    (!selector.selects_all()).then(|| selector.to_string())
 }
 
 /// Returns reason and message of the condition that reports a failure: `ReplicaFailure` if pods cannot be created (a

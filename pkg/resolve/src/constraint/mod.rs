@@ -1,8 +1,8 @@
 //! Dependencies of a bundle: `olm.gvk.required`, `olm.package.required` and `olm.constraint`.
 //!
 //! [`parse`] reads a bundle's properties, [`unmet`] compares the result with installed packages and served APIs.
-//! Nothing is installed because of a dependency: unmet requirements are reported with the bundles that would satisfy
-//! them ([`MissingDependency`]). All input comes from catalogs, so size, count, depth and the cost of expressions are
+//! Dependencies are reported, never installed: each unmet requirement names the bundles that would satisfy it
+//! ([`MissingDependency`]). All input comes from catalogs, so size, count, depth and the cost of expressions are
 //! bounded.
 
 mod cel;

@@ -34,24 +34,10 @@ pub(super) fn cases(scale: Scale) -> Vec<Case> {
             &[("manifests/a.yaml", json_lists(15 << 20))],
         ));
         // Each file alone is within the limits.
-        let many: Vec<(String, String)> = (0..20)
-            .map(|number| (format!("manifests/f{number}.yaml"), objects(300_000)))
-            .collect();
-        let many: Vec<_> = many
-            .iter()
-            .map(|(path, text)| (path.as_str(), text.clone()))
-            .collect();
-        cases.push(case("values-many", &many));
+        cases.push(repeated("values-many", 20, &objects(300_000)));
         let documents = format!("{}---\n", bomb()).repeat(100);
         cases.push(case("alias-documents", &[("manifests/a.yaml", documents)]));
-        let files: Vec<(String, String)> = (0..15)
-            .map(|number| (format!("manifests/f{number}.yaml"), lists(1 << 20)))
-            .collect();
-        let files: Vec<_> = files
-            .iter()
-            .map(|(path, text)| (path.as_str(), text.clone()))
-            .collect();
-        cases.push(case("lists-many", &files));
+        cases.push(repeated("lists-many", 15, &lists(1 << 20)));
     }
     cases
 }
@@ -91,6 +77,18 @@ fn csv(name: &str, description: &str) -> String {
          \"installModes\":[{{\"type\":\"AllNamespaces\",\"supported\":true}}],\
          \"install\":{{\"strategy\":\"deployment\",\"spec\":{{\"deployments\":[{{\"name\":\"{name}\",\"spec\":{{}}}}]}}}}}}}}"
     )
+}
+
+/// Returns a case of a refused bundle with this text in as many manifests.
+fn repeated(name: &str, count: usize, text: &str) -> Case {
+    let paths: Vec<String> = (0..count)
+        .map(|number| format!("manifests/f{number}.yaml"))
+        .collect();
+    let files: Vec<_> = paths
+        .iter()
+        .map(|path| (path.as_str(), text.to_owned()))
+        .collect();
+    case(name, &files)
 }
 
 /// Returns a case of a refused bundle with these files.
