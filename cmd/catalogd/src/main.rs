@@ -4,11 +4,11 @@ use std::{io::Write, process::ExitCode};
 
 use clap::Parser;
 use olm_catalogd::Args;
-use olm_runtime::{Binary, args::command_line};
+use olm_runtime::{Binary, args::command_line, memory::Jemalloc};
 
 /// Gives freed memory back to the system; see docs/benchmarks.md.
 #[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+static ALLOCATOR: Jemalloc = Jemalloc;
 
 fn main() -> ExitCode {
     olm_runtime::tls::install_provider();

@@ -3,15 +3,16 @@
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use olm_runtime::{Binary, args::command_line};
+use olm_runtime::{Binary, args::command_line, memory::Jemalloc};
 
 /// Gives freed memory back to the system; see docs/benchmarks.md.
 #[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+static ALLOCATOR: Jemalloc = Jemalloc;
 
 #[tokio::main]
 async fn main() -> ExitCode {
     olm_runtime::tls::install_provider();
+    olm_runtime::memory::purge_after_parsing();
     let args = olm_operator_controller::Args::parse_from(command_line(std::env::args_os()));
     if let Some(command) = args.command {
         return command.run(Binary::OperatorController);

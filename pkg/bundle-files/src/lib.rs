@@ -146,8 +146,10 @@ impl Reader {
             path: PathBuf::from(&key),
             source,
         };
-        let mut bytes = Vec::new();
         let file = fs::File::open(path).map_err(fail)?;
+        // A buffer that grows would take twice the size of the file.
+        let length = file.metadata().map_err(fail)?.len().min(FILE_MAX);
+        let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default() + 1);
         let read = file.take(FILE_MAX + 1).read_to_end(&mut bytes).map_err(fail)? as u64;
         if read > FILE_MAX {
             return Err(FilesError::TooLarge {

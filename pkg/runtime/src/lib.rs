@@ -16,6 +16,8 @@ pub mod guard;
 #[cfg(feature = "server")]
 pub mod health;
 pub mod lease;
+#[cfg(feature = "jemalloc")]
+pub mod memory;
 pub mod metrics;
 pub mod parsing;
 #[cfg(feature = "server")]

@@ -4,6 +4,8 @@
 //! their sum. Permits are granted in the order of arrival. Waiting blocks the thread, so callers run on blocking
 //! threads.
 
+use std::sync::OnceLock;
+
 use parking_lot::{Condvar, Mutex};
 
 /// Maximum number of documents that are parsed at the same time.
@@ -11,18 +13,32 @@ const MAX_CONCURRENT: u64 = 2;
 /// Length in bytes above which a text is parsed alone.
 const LARGE_TEXT: u64 = 1 << 20;
 
-static LIMITER: Limiter = Limiter::new(MAX_CONCURRENT);
+/// Length in bytes above which the memory of a text's values is purged.
+const PURGED_TEXT: u64 = 1 << 18;
 
-/// Permission to parse, until it is dropped.
+static LIMITER: Limiter = Limiter::new(MAX_CONCURRENT);
+/// See [`set_purge`].
+static PURGE: OnceLock<fn()> = OnceLock::new();
+
+/// Permission to parse, until it is dropped. Values that were parsed are dropped before.
 #[derive(Debug)]
 pub struct Permit<'a> {
     limiter: &'a Limiter,
     weight: u64,
+    /// Runs before the next document is parsed.
+    purge: Option<fn()>,
 }
 
 /// Waits for permission to parse documents with `bytes` of text in total.
 pub fn acquire(bytes: u64) -> Permit<'static> {
-    LIMITER.acquire(if bytes > LARGE_TEXT { MAX_CONCURRENT } else { 1 })
+    let mut permit = LIMITER.acquire(if bytes > LARGE_TEXT { MAX_CONCURRENT } else { 1 });
+    permit.purge = PURGE.get().copied().filter(|_| bytes > PURGED_TEXT);
+    permit
+}
+
+/// Sets the function that returns freed memory to the system, once per process.
+pub fn set_purge(purge: fn()) {
+    let _ = PURGE.set(purge);
 }
 
 #[derive(Debug)]
@@ -66,12 +82,16 @@ impl Limiter {
         Permit {
             limiter: self,
             weight,
+            purge: None,
         }
     }
 }
 
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
+        if let Some(purge) = self.purge {
+            purge();
+        }
         self.limiter.state.lock().free += self.weight;
         self.limiter.changed.notify_all();
     }
@@ -104,6 +124,18 @@ mod tests {
             }
         });
         assert_eq!(peak.load(Ordering::SeqCst), 2);
+    }
+
+    #[test]
+    fn memory_of_large_documents_is_purged() {
+        static PURGES: AtomicU64 = AtomicU64::new(0);
+        set_purge(|| {
+            PURGES.fetch_add(1, Ordering::SeqCst);
+        });
+        drop(acquire(PURGED_TEXT));
+        assert_eq!(PURGES.load(Ordering::SeqCst), 0);
+        drop(acquire(PURGED_TEXT + 1));
+        assert_eq!(PURGES.load(Ordering::SeqCst), 1);
     }
 
     #[test]
