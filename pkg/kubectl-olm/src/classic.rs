@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use olm_fbc::{Channel, Entry, PackageContent};
-use olm_version::{SkipRange, Version, VersionRelease};
+use olm_version::{BundleVersion, SkipRange, Version};
 use serde::Serialize;
 
 use crate::phrase::counted;
@@ -44,7 +44,7 @@ pub(crate) fn heads(channel: &Channel) -> Vec<&str> {
 }
 
 /// Returns Classic's choice from `channel` if the bundle (name, version) is installed.
-pub(crate) fn choose(channel: &Channel, installed: Option<(&str, &str)>) -> Choice {
+pub(crate) fn choose(channel: &Channel, installed: Option<(&str, &BundleVersion)>) -> Choice {
     let answer = |chain: &[&Entry], bundle: Option<&str>, reason: String| Choice {
         channel: channel.name.clone(),
         chain: chain.iter().map(|entry| entry.name.clone()).collect(),
@@ -66,11 +66,11 @@ pub(crate) fn choose(channel: &Channel, installed: Option<(&str, &str)>) -> Choi
     if name == *head {
         return answer(&chain, None, "it is already the channel's head".to_owned());
     }
-    let version = VersionRelease::parse_legacy(version).ok();
+    let version = version.parsed().ok();
     let successor = chain.iter().find_map(|entry| {
         Some((
             entry.name.as_str(),
-            edge(entry, name, version.as_ref().map(|v| &v.version))?,
+            edge(entry, name, version.map(|version| &version.version))?,
         ))
     });
     match successor {
@@ -107,9 +107,13 @@ pub(crate) fn channel<'a>(content: &'a PackageContent, wanted: Option<&str>) -> 
 }
 
 /// Returns the sequence of Classic's upgrades from a bundle.
-pub(crate) fn path(channel: &Channel, from: (&str, &str), versions: &BTreeMap<&str, String>) -> Vec<String> {
+pub(crate) fn path(
+    channel: &Channel,
+    from: (&str, &BundleVersion),
+    versions: &BTreeMap<&str, BundleVersion>,
+) -> Vec<String> {
     let mut path: Vec<String> = Vec::new();
-    let mut at = (from.0.to_owned(), from.1.to_owned());
+    let mut at = (from.0.to_owned(), from.1.clone());
     while let Some(next) = choose(channel, Some((&at.0, &at.1))).bundle {
         // A cycle would never end.
         if next == from.0 || path.contains(&next) {
@@ -181,9 +185,11 @@ mod tests {
             entry("x.v2", "", &[], ">=1.0.0 <2.0.0"),
         ]);
         assert_eq!(heads(&channel), ["x.v3"]);
-        assert_eq!(choose(&channel, Some(("x.v1", "1.0.0"))).bundle, None);
+        assert_eq!(choose(&channel, Some(("x.v1", &"1.0.0".into()))).bundle, None);
         assert_eq!(
-            choose(&channel, Some(("x.v2", "2.0.0"))).bundle.as_deref(),
+            choose(&channel, Some(("x.v2", &"2.0.0".into())))
+                .bundle
+                .as_deref(),
             Some("x.v3")
         );
     }
@@ -197,17 +203,20 @@ mod tests {
         ];
         let slow = channel(entries.clone());
         assert_eq!(
-            choose(&slow, Some(("x.v1", "1.0.0"))).bundle.as_deref(),
+            choose(&slow, Some(("x.v1", &"1.0.0".into()))).bundle.as_deref(),
             Some("x.v2")
         );
-        assert_eq!(choose(&slow, Some(("x.v3", "3.0.0"))).bundle, None);
-        assert_eq!(path(&slow, ("x.v1", "1.0.0"), &BTreeMap::new()), ["x.v2", "x.v3"]);
+        assert_eq!(choose(&slow, Some(("x.v3", &"3.0.0".into()))).bundle, None);
+        assert_eq!(
+            path(&slow, ("x.v1", &"1.0.0".into()), &BTreeMap::new()),
+            ["x.v2", "x.v3"]
+        );
         if let Some(head) = entries.last_mut() {
             head.skip_range = ">=1.0.0 <3.0.0".to_owned();
         }
         let fast = channel(entries);
         assert_eq!(
-            choose(&fast, Some(("x.v1", "1.0.0"))).bundle.as_deref(),
+            choose(&fast, Some(("x.v1", &"1.0.0".into()))).bundle.as_deref(),
             Some("x.v3")
         );
         assert_eq!(choose(&fast, None).bundle.as_deref(), Some("x.v3"));

@@ -1,10 +1,8 @@
 //! Installed bundle from the command line: a version, a bundle's name, or both.
 
-use std::collections::BTreeSet;
-
 use olm_fbc::PackageContent;
 use olm_resolve::{CatalogInput, CatalogLookup, Installed};
-use olm_version::VersionRelease;
+use olm_version::BundleVersion;
 
 use crate::failure::Failure;
 
@@ -21,23 +19,22 @@ pub(crate) fn found(catalogs: &[CatalogInput]) -> impl Iterator<Item = (&str, &P
 /// # Errors
 /// No catalog has the bundle, or several bundles have the version.
 pub(crate) fn read(text: &str, catalogs: &[CatalogInput]) -> Result<Installed, Failure> {
-    let installed = |name: &str, version: &str| Installed {
+    let installed = |name: &str, version: BundleVersion| Installed {
         name: name.to_owned(),
-        version: version.to_owned(),
-        release: None,
+        version,
         catalog: None,
     };
     if let Some((name, version)) = text.split_once('@') {
         return if name.is_empty() || version.is_empty() {
             Err(Failure::Usage(format!("{text:?} is not BUNDLE@VERSION")))
         } else {
-            Ok(installed(name, version))
+            Ok(installed(name, version.into()))
         };
     }
     let wanted = matching(text, found(catalogs).map(|(_, content)| content));
     let mut wanted = wanted.into_iter();
     match (wanted.next(), wanted.next()) {
-        (Some((name, Some(version))), None) => Ok(installed(&name, &version)),
+        (Some((name, Some(version))), None) => Ok(installed(&name, version)),
         (Some((name, None)), None) => Err(Failure::Usage(format!(
             "bundle {name:?} has no valid version; write {name}@VERSION"
         ))),
@@ -50,38 +47,42 @@ pub(crate) fn read(text: &str, catalogs: &[CatalogInput]) -> Result<Installed, F
     }
 }
 
-/// Returns the bundles with the name `text`, else those with the version `text`, each with its version.
+/// Name of a bundle with its version, if that parses.
+pub(crate) type NamedBundle = (String, Option<BundleVersion>);
+
+/// Returns the bundles with the name `text`, else those with the version `text`, by name and version.
 pub(crate) fn matching<'a>(
     text: &str,
     contents: impl Iterator<Item = &'a PackageContent>,
-) -> BTreeSet<(String, Option<String>)> {
-    type Named = (String, Option<String>);
-    let all: BTreeSet<Named> = contents
-        .flat_map(|content| &content.bundles)
+) -> Vec<NamedBundle> {
+    let bundles = contents.flat_map(|content| &content.bundles);
+    let mut all: Vec<NamedBundle> = bundles
         .map(|bundle| {
             let version = bundle.version_release(false).ok();
-            (bundle.name.clone(), version.map(|version| version.to_string()))
+            let version = version.map(|version| BundleVersion::spelled(version, false));
+            (bundle.name.clone(), version)
         })
         .collect();
-    let with = |test: &dyn Fn(&Named) -> bool| -> BTreeSet<Named> {
+    let recorded = |(_, version): &NamedBundle| version.as_ref().map(ToString::to_string);
+    all.sort_by_cached_key(|bundle| (bundle.0.clone(), recorded(bundle)));
+    all.dedup();
+    let with = |test: &dyn Fn(&NamedBundle) -> bool| -> Vec<NamedBundle> {
         all.iter().filter(|bundle| test(bundle)).cloned().collect()
     };
     let named = with(&|(name, _)| name == text);
     if !named.is_empty() {
         return named;
     }
-    let bare = text.strip_prefix('v').unwrap_or(text);
-    let exact = with(&|(_, version)| version.as_deref() == Some(bare));
+    let wanted = BundleVersion::from(text.strip_prefix('v').unwrap_or(text));
+    let exact = with(&|(_, version)| version.as_ref() == Some(&wanted));
     if !exact.is_empty() {
         return exact;
     }
-    let Ok(wanted) = VersionRelease::parse_legacy(bare) else {
-        return BTreeSet::new();
+    let Ok(wanted) = wanted.parsed() else {
+        return Vec::new();
     };
     with(&|(_, version)| {
-        version
-            .as_deref()
-            .and_then(|version| VersionRelease::parse_legacy(version).ok())
-            .is_some_and(|version| version.version.cmp_precedence(&wanted.version).is_eq())
+        let version = version.as_ref().and_then(|version| version.parsed().ok());
+        version.is_some_and(|version| version.version.cmp_precedence(&wanted.version).is_eq())
     })
 }

@@ -2,6 +2,7 @@
 
 use olm_api::{CatalogFilter, ClusterExtension, UpgradeConstraintPolicy};
 use olm_resolve::{CatalogInput, Request, Selection, Selector};
+use olm_version::RequestedRange;
 use serde_json::{Value, json};
 
 use crate::cli::SourceArgs;
@@ -47,7 +48,7 @@ impl ResolutionInput {
         let inputs = sources.lookup(&filter.package_name, &selector).await;
         let request = Request {
             package: filter.package_name.clone(),
-            version: filter.version.clone().filter(|version| !version.is_empty()),
+            range: filter.version.as_deref().and_then(RequestedRange::new),
             channels: filter.channels.clone().unwrap_or_default(),
             self_certified: filter.upgrade_constraint_policy == Some(UpgradeConstraintPolicy::SelfCertified),
             installed,

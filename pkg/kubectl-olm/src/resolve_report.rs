@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use olm_resolve::{
     CatalogInput, Change, Installed, Request, Resolution, ResolveError, constraint, resolve, suggest,
 };
+use olm_version::RequestedRange;
 use serde_json::{Value, json};
 
 use crate::cli::{Policy, RequestArgs, SourceArgs};
@@ -46,7 +47,7 @@ pub(crate) fn request(
         .map(|text| installed::read(text, catalogs));
     Ok(Request {
         package: package.to_owned(),
-        version: request_args.range.clone().filter(|range| !range.is_empty()),
+        range: request_args.range.as_deref().and_then(RequestedRange::new),
         channels: request_args.channels.clone(),
         self_certified: request_args.policy == Policy::SelfCertified,
         installed: installed.transpose()?,
@@ -106,7 +107,7 @@ impl ResolveReport {
         let mut value = json!({
             "request": {
                 "package": request.package,
-                "version": request.version,
+                "version": request.range.as_ref().map(RequestedRange::as_str),
                 "channels": request.channels,
                 "upgradeConstraintPolicy": if request.self_certified { "SelfCertified" } else { "CatalogProvided" },
                 "installed": request.installed.as_ref().map(installed_value),
@@ -142,8 +143,8 @@ impl ResolveReport {
         if let Some(installed) = &self.request.installed {
             line(Paint::Plain, "Installed", &installed_text(installed));
         }
-        if let Some(range) = &self.request.version {
-            line(Paint::Plain, "Range", range);
+        if let Some(range) = &self.request.range {
+            line(Paint::Plain, "Range", range.as_str());
         }
         if !self.request.channels.is_empty() {
             line(Paint::Plain, "Channels", &self.request.channels.join(", "));
@@ -247,8 +248,8 @@ pub(crate) fn installed_text(installed: &Installed) -> String {
 fn installed_value(installed: &Installed) -> Value {
     json!({
         "name": installed.name,
-        "version": installed.version,
-        "release": installed.release,
+        "version": installed.version.as_str(),
+        "release": installed.version.release(),
         "catalog": installed.catalog,
     })
 }

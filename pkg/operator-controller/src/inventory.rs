@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use olm_status::cluster_upgrade::Installed;
+use olm_version::BundleVersion;
 use parking_lot::Mutex;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric as _};
@@ -23,8 +24,8 @@ pub(crate) struct ExtensionRecord {
     pub uid: String,
     /// Package that the spec names.
     pub package: String,
-    /// Installed version; empty without one.
-    pub version: String,
+    /// Installed version, if any.
+    pub version: Option<BundleVersion>,
     /// Catalog of the installed bundle; empty if unknown.
     pub catalog: String,
     /// Conditions as (type, status).
@@ -123,7 +124,14 @@ impl Collector for Inventory {
             let labels = [
                 ("name", name.clone()),
                 ("package", known.package.clone()),
-                ("version", known.version.clone()),
+                (
+                    "version",
+                    known
+                        .version
+                        .as_ref()
+                        .map(ToString::to_string)
+                        .unwrap_or_default(),
+                ),
                 ("catalog", known.catalog.clone()),
             ];
             (labels.to_vec(), 1)
@@ -210,7 +218,7 @@ mod tests {
         let known = ExtensionRecord {
             uid: "1".to_owned(),
             package: "p".to_owned(),
-            version: "1.0.0".to_owned(),
+            version: Some("1.0.0".into()),
             catalog: "c".to_owned(),
             ..ExtensionRecord::default()
         };

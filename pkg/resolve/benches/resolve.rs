@@ -13,6 +13,7 @@
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group};
 use olm_fbc::{Bundle, Channel, Entry, Limits, Meta, PackageContent, Property, decode};
 use olm_resolve::{CatalogInput, CatalogLookup, Installed, Request, resolve};
+use olm_version::RequestedRange;
 use serde_json::json;
 use std::hint::black_box;
 use std::path::PathBuf;
@@ -66,10 +67,10 @@ fn long(entries: usize) -> CatalogInput {
 fn request(package: &str, installed: (&str, &str), wanted: Option<&str>) -> Request {
     Request {
         package: package.to_owned(),
-        version: wanted.map(ToOwned::to_owned),
+        range: wanted.and_then(RequestedRange::new),
         installed: Some(Installed {
             name: installed.0.to_owned(),
-            version: installed.1.to_owned(),
+            version: installed.1.into(),
             ..Installed::default()
         }),
         ..Request::default()

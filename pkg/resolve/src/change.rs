@@ -1,7 +1,8 @@
 //! Changes of a spec in a suggestion.
 
+use crate::as_text::as_text;
 use crate::{CatalogInput, Request};
-use olm_version::go_quote;
+use olm_version::{RequestedRange, go_quote};
 use serde::Serialize;
 use std::fmt;
 
@@ -12,7 +13,8 @@ pub enum Change {
     /// Ask for this version.
     Version {
         /// The range to write.
-        version: String,
+        #[serde(rename = "version", serialize_with = "as_text")]
+        range: RequestedRange,
     },
     /// Choose from this channel, too.
     AddChannel {
@@ -43,8 +45,8 @@ pub enum Change {
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Version { version } => {
-                write!(f, "set spec.source.catalog.version to {}", go_quote(version))
+            Self::Version { range } => {
+                write!(f, "set spec.source.catalog.version to {}", go_quote(range.as_str()))
             }
             Self::AddChannel { channel } => {
                 write!(f, "add {} to spec.source.catalog.channels", go_quote(channel))
@@ -72,7 +74,7 @@ impl Change {
     /// Applies the change to `request`. The selection of catalogs is not part of a request.
     pub(crate) fn amend(&self, request: &mut Request) {
         match self {
-            Self::Version { version } => request.version = Some(version.clone()),
+            Self::Version { range } => request.range = Some(range.clone()),
             Self::AddChannel { channel } => request.channels.push(channel.clone()),
             Self::SetChannel { channel } => request.channels = vec![channel.clone()],
             Self::AnyChannel => request.channels.clear(),

@@ -196,7 +196,7 @@ pub(crate) fn no_single_bundle(request: &Request, tied: &[&str]) -> FailureCause
     let upgrading = request.installed.as_ref().map(|installed| {
         format!(
             "error upgrading from currently installed version {}: ",
-            go_quote(&installed.version)
+            go_quote(installed.version.as_str())
         )
     });
     let found = if tied.is_empty() {
@@ -204,8 +204,8 @@ pub(crate) fn no_single_bundle(request: &Request, tied: &[&str]) -> FailureCause
     } else {
         "found bundles"
     };
-    let range = request.version.as_deref().filter(|range| !range.is_empty());
-    let matching = range.map(|range| format!(" matching version {}", go_quote(range)));
+    let range = request.range.as_ref();
+    let matching = range.map(|range| format!(" matching version {}", go_quote(range.as_str())));
     let channels = &request.channels;
     let within = (!channels.is_empty()).then(|| format!(" in channels [{}]", channels.join(" ")));
     let mut names: Vec<String> = tied.iter().map(|&name| name.to_owned()).collect();

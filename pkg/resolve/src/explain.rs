@@ -1,5 +1,7 @@
 //! Explanation of a resolution: the reason for the chosen bundle and against every other one.
 
+use crate::as_text::as_optional_text;
+use olm_version::VersionRelease;
 use serde::Serialize;
 use std::fmt;
 
@@ -90,7 +92,8 @@ pub struct CandidateVerdict {
     /// The bundle's name.
     pub bundle: String,
     /// Version with release, if it parses.
-    pub version: Option<String>,
+    #[serde(serialize_with = "as_optional_text")]
+    pub version: Option<VersionRelease>,
     /// First rule that excluded the bundle; none only for the chosen bundle.
     pub ruled_out: Option<Rule>,
     /// Least number of upgrades through the visible channels from the installed bundle: 0 for the installed bundle, 1
@@ -98,16 +101,6 @@ pub struct CandidateVerdict {
     pub steps: Option<usize>,
     /// Predecessor on a shortest path; none for a direct successor.
     pub via: Option<String>,
-}
-
-impl CatalogExplanation {
-    /// Returns the versions (or names) that are reachable directly, best first.
-    pub fn reachable(&self) -> impl Iterator<Item = &str> {
-        let candidates = self.candidates.iter();
-        candidates
-            .filter(|candidate| candidate.steps.is_some_and(|steps| steps <= 1))
-            .map(|candidate| candidate.version.as_deref().unwrap_or(&candidate.bundle))
-    }
 }
 
 /// Rules that exclude a bundle, in the order in which they apply.

@@ -70,7 +70,7 @@ impl<'a> CatalogFacts<'a> {
         catalog: &'a CatalogInput,
         content: &'a PackageContent,
         position: usize,
-        installed: Option<&InstalledVersion>,
+        installed: Option<InstalledVersion<'_>>,
         release_support: bool,
     ) -> Self {
         let deprecated = deprecated_bundles(content);
@@ -107,7 +107,7 @@ impl<'a> CatalogFacts<'a> {
         facts
     }
 
-    fn read_channels(&mut self, installed: Option<&InstalledVersion>) {
+    fn read_channels(&mut self, installed: Option<InstalledVersion<'_>>) {
         for (channel, listed) in self.content.channels.iter().enumerate() {
             for entry in &listed.entries {
                 let range = match entry.skip_range.as_str() {

@@ -4,16 +4,14 @@
 //! always a bundle that the relaxed spec would install.
 
 use crate::{CatalogInput, Request, Resolution, resolve};
-use olm_version::go_quote as quote;
-use serde::Serialize;
+use olm_version::{RequestedRange, VersionRelease, go_quote as quote};
 use std::fmt;
 
 /// Successor of the installed bundle that parts of the spec hold back. `Display` is one sentence without a full stop.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldBack {
     /// Its version.
-    pub version: String,
+    pub version: VersionRelease,
     /// Its name.
     pub bundle: String,
     /// The catalog that has it.
@@ -23,13 +21,12 @@ pub struct HeldBack {
 }
 
 /// Parts of `spec.source.catalog` that can hold a successor back.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "by", rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HeldBy {
     /// The range of versions.
     Version {
-        /// The range as written.
-        range: String,
+        /// The range.
+        range: RequestedRange,
     },
     /// The choice of channels.
     Channels {
@@ -38,8 +35,8 @@ pub enum HeldBy {
     },
     /// Version and channels each hold the successor back; leaving out one of them is not enough.
     VersionAndChannels {
-        /// The range as written.
-        range: String,
+        /// The range.
+        range: RequestedRange,
         /// The channels as written.
         channels: Vec<String>,
     },
@@ -48,7 +45,7 @@ pub enum HeldBy {
 /// Returns the successor that is held back, given the resolution of `request`; none if no bundle is installed.
 pub fn held_back(request: &Request, catalogs: &[CatalogInput], chosen: &Resolution) -> Option<HeldBack> {
     request.installed.as_ref()?;
-    let range = request.version.clone().filter(|range| !range.is_empty());
+    let range = request.range.clone();
     let channels = Some(request.channels.clone()).filter(|channels| !channels.is_empty());
     let parts = [
         range.clone().map(|range| HeldBy::Version { range }),
@@ -60,7 +57,7 @@ pub fn held_back(request: &Request, catalogs: &[CatalogInput], chosen: &Resoluti
     parts.into_iter().flatten().find_map(|by| {
         let mut amended = request.clone();
         if !matches!(by, HeldBy::Channels { .. }) {
-            amended.version = None;
+            amended.range = None;
         }
         if !matches!(by, HeldBy::Version { .. }) {
             amended.channels.clear();
@@ -71,7 +68,7 @@ pub fn held_back(request: &Request, catalogs: &[CatalogInput], chosen: &Resoluti
             .cmp_precedence(&chosen.version)
             .is_gt()
             .then(|| HeldBack {
-                version: found.version.to_string(),
+                version: found.version,
                 bundle: found.bundle,
                 catalog: found.catalog,
                 by,
@@ -89,14 +86,14 @@ impl fmt::Display for HeldBack {
             quote(&self.catalog)
         )?;
         match &self.by {
-            HeldBy::Version { range } => write!(f, "spec.source.catalog.version {}", quote(range)),
+            HeldBy::Version { range } => write!(f, "spec.source.catalog.version {}", quote(range.as_str())),
             HeldBy::Channels { channels } => {
                 write!(f, "spec.source.catalog.channels [{}]", channels.join(" "))
             }
             HeldBy::VersionAndChannels { range, channels } => write!(
                 f,
                 "spec.source.catalog.version {} and channels [{}]",
-                quote(range),
+                quote(range.as_str()),
                 channels.join(" ")
             ),
         }

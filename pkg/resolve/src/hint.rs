@@ -257,7 +257,7 @@ fn other_channel(view: &View<'_, '_>) -> Option<Finding> {
 /// Finds bundles that are in the range, but neither in the requested channels nor successors.
 fn unreachable_elsewhere(view: &View<'_, '_>) -> Option<Finding> {
     let from = view.parsed.request.installed.as_ref()?;
-    view.parsed.range.as_ref()?;
+    view.parsed.range?;
     let bundles = &view.facts.bundles;
     let wanted = bundles.iter().find(|candidate| view.query.in_range(candidate))?;
     let visible = bundles

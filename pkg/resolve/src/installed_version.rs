@@ -9,26 +9,22 @@ use olm_fbc::Entry;
 use olm_version::{SkipRange, VersionRelease};
 use std::cmp::Ordering;
 
-/// Installed bundle with its parsed version.
-#[derive(Debug, Clone)]
-pub(crate) struct InstalledVersion {
-    pub(crate) name: String,
-    version: VersionRelease,
+/// Installed bundle whose version is valid.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct InstalledVersion<'a> {
+    name: &'a str,
+    version: &'a VersionRelease,
 }
 
-impl InstalledVersion {
-    /// Parses the version of the installed bundle.
-    pub(crate) fn read(installed: &Installed) -> Result<Self, FailureCause> {
-        let version = match &installed.release {
-            Some(release) => VersionRelease::parse(&installed.version, release),
-            None => VersionRelease::parse_legacy(&installed.version),
-        };
-        let separate_release = installed.release.is_some();
+impl<'a> InstalledVersion<'a> {
+    /// Returns the installed bundle, unless its version is invalid.
+    pub(crate) fn of(installed: &'a Installed) -> Result<Self, FailureCause> {
+        let version = installed.version.parsed();
         Ok(Self {
-            name: installed.name.clone(),
+            name: &installed.name,
             version: version.map_err(|source| FailureCause::InstalledVersion {
-                separate_release,
-                source,
+                separate_release: installed.version.release().is_some(),
+                source: source.clone(),
             })?,
         })
     }
@@ -41,7 +37,7 @@ impl InstalledVersion {
     /// Returns true if `entry`, whose `skipRange` is `range`, has an edge from the installed bundle.
     pub(crate) fn leads_to(&self, entry: &Entry, range: Option<&SkipRange>) -> bool {
         entry.replaces == self.name
-            || entry.skips.contains(&self.name)
+            || entry.skips.iter().any(|skipped| skipped == self.name)
             || range.is_some_and(|range| range.matches(&self.version.version))
     }
 }

@@ -47,7 +47,7 @@ impl<'a> KnownCatalogs<'a> {
         let installed = request
             .installed
             .as_ref()
-            .and_then(|installed| InstalledVersion::read(installed).ok());
+            .and_then(|installed| InstalledVersion::of(installed).ok());
         let mut known = Self {
             facts: Vec::new(),
             without: Vec::new(),
@@ -60,7 +60,7 @@ impl<'a> KnownCatalogs<'a> {
                         catalog,
                         content,
                         position,
-                        installed.as_ref(),
+                        installed,
                         request.release_support,
                     ));
                     continue;

@@ -5,6 +5,7 @@
 //! that lead to a version that is not chosen. `docs/deviations.md` lists the deliberate deviations from upstream;
 //! [`Selection::Upstream`] disables them.
 
+mod as_text;
 mod change;
 mod choose;
 pub mod constraint;

@@ -140,7 +140,7 @@ fn candidates(
         };
         CandidateVerdict {
             bundle: candidate.bundle.name.clone(),
-            version: candidate.version.as_ref().ok().map(ToString::to_string),
+            version: candidate.version.as_ref().ok().cloned(),
             ruled_out: query.rule(candidate).or_else(inside),
             steps: step.map(|step| step.count),
             via: step

@@ -1,38 +1,38 @@
-//! Parsed request, and the result of each rule for a bundle.
+//! Valid request, and the result of each rule for a bundle.
 
 use crate::facts::{Candidate, CatalogFacts};
 use crate::installed_version::InstalledVersion;
 use crate::{FailureCause, Request, Rule};
-use olm_version::VersionRange;
+use olm_version::{RequestedRange, VersionRange};
 
-/// Request with parsed texts.
+/// Request whose range is valid.
 pub(crate) struct ParsedRequest<'a> {
     pub(crate) request: &'a Request,
-    pub(crate) range: Option<VersionRange>,
+    pub(crate) range: Option<&'a VersionRange>,
     /// The only catalog to consider; none for all.
     pub(crate) only: Option<&'a str>,
 }
 
 impl<'a> ParsedRequest<'a> {
     pub(crate) fn new(request: &'a Request, only: Option<&'a str>) -> Result<Self, FailureCause> {
-        let range = match request.version.as_deref() {
-            None | Some("") => None,
-            Some(range) => Some(range.parse().map_err(|source| FailureCause::Range {
-                range: range.to_owned(),
-                source,
-            })?),
+        let valid = |range: &'a RequestedRange| {
+            range.parsed().map_err(|source| FailureCause::Range {
+                range: range.to_string(),
+                source: source.clone(),
+            })
         };
+        let range = request.range.as_ref().map(valid).transpose()?;
         Ok(Self { request, range, only })
     }
 
     /// Returns the bundle that the choice must succeed; none if any bundle may follow.
-    pub(crate) fn installed_version(&self) -> Result<Option<InstalledVersion>, FailureCause> {
+    pub(crate) fn installed_version(&self) -> Result<Option<InstalledVersion<'a>>, FailureCause> {
         let installed = self
             .request
             .installed
             .as_ref()
             .filter(|_| !self.request.self_certified);
-        installed.map(InstalledVersion::read).transpose()
+        installed.map(InstalledVersion::of).transpose()
     }
 
     /// Returns true if the selector matches the catalog `name`.
@@ -49,7 +49,7 @@ impl<'a> ParsedRequest<'a> {
         };
         CatalogQuery {
             visible: (!wanted.is_empty()).then(visible),
-            range: self.range.as_ref(),
+            range: self.range,
             anything_follows: self.request.self_certified || self.request.installed.is_none(),
         }
     }

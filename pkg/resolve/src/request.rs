@@ -2,7 +2,7 @@
 
 use crate::{DeprecationInfo, Explanation};
 use olm_fbc::{PackageContent, Property};
-use olm_version::VersionRelease;
+use olm_version::{BundleVersion, RequestedRange, VersionRelease};
 use std::sync::Arc;
 
 /// Request of the spec, and the installed bundle.
@@ -10,8 +10,8 @@ use std::sync::Arc;
 pub struct Request {
     /// The package.
     pub package: String,
-    /// Range of versions, as written; none or empty admits all.
-    pub version: Option<String>,
+    /// Range of versions; none admits all.
+    pub range: Option<RequestedRange>,
     /// Channels to choose from; empty admits all. They limit the upgrade edges, too.
     pub channels: Vec<String>,
     /// True if any version may follow the installed one (`upgradeConstraintPolicy: SelfCertified`).
@@ -31,10 +31,8 @@ pub struct Request {
 pub struct Installed {
     /// The bundle's name.
     pub name: String,
-    /// Its version, as recorded.
-    pub version: String,
-    /// Release, if it was recorded separately from the version; empty if the bundle has none.
-    pub release: Option<String>,
+    /// The bundle's version, as recorded.
+    pub version: BundleVersion,
     /// Catalog of the installed bundle, if known. As long as that catalog is in the input, the extension stays with it.
     pub catalog: Option<String>,
 }

@@ -8,7 +8,7 @@ use crate::facts::{Candidate, CatalogFacts};
 use crate::known_catalogs::KnownCatalogs;
 use crate::parsed_request::ParsedRequest;
 use crate::{CatalogInput, Change, Request};
-use olm_version::VersionRelease;
+use olm_version::{RequestedRange, VersionRelease};
 
 /// Maximum number of bundles for which changes are tried.
 const MAX_TARGETS: usize = 32;
@@ -179,9 +179,9 @@ fn plans(
         .version
         .as_ref()
         .ok()
-        .map(pin)
-        .filter(|pin| request.version.as_ref() != Some(pin));
-    let version = version.map(|version| Change::Version { version });
+        .map(|version| RequestedRange::exactly(&version.version))
+        .filter(|range| request.range.as_ref() != Some(range));
+    let version = version.map(|range| Change::Version { range });
     let certified = (request.installed.is_some() && !request.self_certified).then_some(Change::SelfCertified);
     let several = known.facts.len() + known.without.len() + known.unread.len() > 1;
     let select = several.then(|| Change::SelectCatalog {
@@ -233,11 +233,4 @@ fn channels(request: &Request, facts: &CatalogFacts<'_>, candidate: &Candidate<'
         changes.push(Change::AnyChannel);
     }
     changes
-}
-
-/// Returns the range of this version alone; ranges ignore releases and build metadata.
-fn pin(version: &VersionRelease) -> String {
-    let mut bare = version.version.clone();
-    bare.build = semver::BuildMetadata::EMPTY;
-    bare.to_string()
 }

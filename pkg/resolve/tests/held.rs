@@ -3,6 +3,7 @@
 
 use olm_fbc::{Meta, PackageContent};
 use olm_resolve::{CatalogInput, CatalogLookup, HeldBy, Installed, Request, held_back, resolve};
+use olm_version::RequestedRange;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -56,28 +57,32 @@ fn catalog() -> Vec<CatalogInput> {
 fn held(installed: Option<&str>, range: Option<&str>, channels: &[&str]) -> Option<(String, HeldBy)> {
     let request = Request {
         package: "p".to_owned(),
-        version: range.map(ToOwned::to_owned),
+        range: range.and_then(RequestedRange::new),
         channels: channels.iter().map(|&channel| channel.to_owned()).collect(),
         installed: installed.map(|version| Installed {
             name: format!("p.v{version}"),
-            version: version.to_owned(),
-            release: None,
+            version: version.into(),
             catalog: Some("a".to_owned()),
         }),
         ..Request::default()
     };
     let catalogs = catalog();
     let chosen = resolve(&request, &catalogs).expect("a bundle");
-    held_back(&request, &catalogs, &chosen).map(|held| (held.version, held.by))
+    held_back(&request, &catalogs, &chosen).map(|held| (held.version.to_string(), held.by))
 }
 
 #[test]
 fn the_part_of_the_spec_that_holds_back_is_named() {
-    let range = || "1.0.x".to_owned();
+    let range = |text: &str| RequestedRange::new(text).expect("a range");
     let version = |wanted: &str, hold| Some((wanted.to_owned(), hold));
     assert_eq!(
         held(Some("1.0.0"), Some("1.0.x"), &[]),
-        version("1.1.0", HeldBy::Version { range: range() }),
+        version(
+            "1.1.0",
+            HeldBy::Version {
+                range: range("1.0.x")
+            }
+        ),
     );
     assert_eq!(
         held(Some("1.0.1"), None, &["stable"]),
@@ -91,14 +96,19 @@ fn the_part_of_the_spec_that_holds_back_is_named() {
     // Without the range a successor exists already: the smaller change is suggested.
     assert_eq!(
         held(Some("1.0.1"), Some("1.0.x"), &["stable"]),
-        version("1.1.0", HeldBy::Version { range: range() }),
+        version(
+            "1.1.0",
+            HeldBy::Version {
+                range: range("1.0.x")
+            }
+        ),
     );
     assert_eq!(
         held(Some("1.1.0"), Some("1.1.x"), &["stable"]),
         None,
         "nothing replaces 1.1.0"
     );
-    let range = "<2".to_owned();
+    let range = range("<2");
     let channels = vec!["stable".to_owned()];
     assert_eq!(
         held(Some("1.0.1"), Some("<2"), &["stable"]),

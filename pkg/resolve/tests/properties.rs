@@ -13,7 +13,7 @@ use common::{Case, TAPE, case};
 use olm_resolve::{
     CatalogLookup, CatalogOutcome, Change, Request, Resolution, Selection, apply, resolve, suggest,
 };
-use olm_version::VersionRelease;
+use olm_version::{RequestedRange, VersionRelease};
 use proptest::collection::vec;
 use proptest::prelude::any;
 use proptest::test_runner::{Config, TestRunner};
@@ -99,22 +99,13 @@ fn nothing_helps(case: &Case) {
             let Ok(version) = bundle.version_release(case.request.release_support) else {
                 continue;
             };
-            let version = format!(
-                "{}.{}.{}{}{}",
-                version.version.major,
-                version.version.minor,
-                version.version.patch,
-                if version.version.pre.is_empty() { "" } else { "-" },
-                version.version.pre
-            );
+            let range = RequestedRange::exactly(&version.version);
             let channels = content.channels.iter().map(|channel| Change::SetChannel {
                 channel: channel.name.clone(),
             });
             for channel in channels.chain([Change::AnyChannel]) {
                 let changes = [
-                    Change::Version {
-                        version: version.clone(),
-                    },
+                    Change::Version { range: range.clone() },
                     channel,
                     Change::SelectCatalog {
                         catalog: catalog.name.clone(),

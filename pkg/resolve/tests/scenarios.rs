@@ -8,6 +8,7 @@
 
 use olm_fbc::{Meta, PackageContent};
 use olm_resolve::{CatalogInput, CatalogLookup, Installed, Request, Selection, resolve, suggest};
+use olm_version::{BundleVersion, RequestedRange};
 use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -151,7 +152,7 @@ impl Asked {
     fn request(&self) -> Request {
         Request {
             package: PACKAGE.to_owned(),
-            version: self.version.clone(),
+            range: self.version.as_deref().and_then(RequestedRange::new),
             channels: self.channels.clone(),
             self_certified: self.self_certified,
             release_support: self.release_support,
@@ -162,8 +163,7 @@ impl Asked {
             },
             installed: self.installed.as_ref().map(|from| Installed {
                 name: from.name.clone(),
-                version: from.version.clone(),
-                release: from.release.clone(),
+                version: BundleVersion::recorded(from.version.as_str(), from.release.clone()),
                 catalog: from.catalog.clone(),
             }),
             similar: Vec::new(),

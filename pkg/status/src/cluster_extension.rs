@@ -7,6 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use olm_api::condition::{reasons::Extension as Reason, types::Extension as Type};
 use olm_api::{BundleMetadata, ClusterExtensionInstallStatus, ClusterExtensionStatus, RevisionStatus};
 use olm_text::cut;
+use olm_version::BundleVersion;
 
 use crate::catalogs::{self, UnreadCatalogs};
 use crate::condition::{self, NewCondition};
@@ -59,9 +60,7 @@ pub struct RevisionView {
     /// Name of the bundle it brings.
     pub bundle: String,
     /// Version of the bundle.
-    pub version: String,
-    /// Release of the bundle, if the bundle has one.
-    pub release: Option<String>,
+    pub version: BundleVersion,
     /// Image reference of the bundle.
     pub image: String,
     /// The catalog of the bundle, if known.
@@ -344,8 +343,8 @@ fn install_status(revision: &RevisionView) -> ClusterExtensionInstallStatus {
     ClusterExtensionInstallStatus {
         bundle: BundleMetadata {
             name: revision.bundle.clone(),
-            version: revision.version.clone(),
-            release: revision.release.clone(),
+            version: revision.version.to_string(),
+            release: revision.version.release().map(str::to_owned),
         },
         catalog: revision.catalog.clone(),
         moved_from: revision.moved_from.clone(),

@@ -6,6 +6,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use olm_api::condition::{reasons::ObjectSet as Reason, types::ObjectSet as Type};
 use olm_api::{ClusterObjectSetStatus, ObservedPhase};
+use olm_version::BundleVersion;
 
 use crate::condition::{self, NewCondition};
 use crate::summary::{self, State, Summary};
@@ -40,7 +41,7 @@ pub enum Outcome {
 #[derive(Clone, Debug)]
 pub struct Facts<'a> {
     /// Version of the bundle the revision brings.
-    pub version: &'a str,
+    pub version: &'a BundleVersion,
     /// Progress deadline in minutes, if it has passed.
     pub overdue: Option<i32>,
     /// Digests of the phases, if they could be computed.
@@ -209,7 +210,7 @@ mod tests {
         overdue: Option<i32>,
     ) -> (ClusterObjectSetStatus, String) {
         let facts = Facts {
-            version: "1.2.3",
+            version: &"1.2.3".into(),
             overdue,
             observed_phases: None,
             unwatched: None,
@@ -322,7 +323,7 @@ mod tests {
     fn a_failing_watch_is_reported_while_it_fails() {
         let watched = |old: &ClusterObjectSetStatus, unwatched: Option<Unwatched>| {
             let facts = Facts {
-                version: "1.2.3",
+                version: &"1.2.3".into(),
                 overdue: None,
                 observed_phases: None,
                 unwatched,
@@ -350,7 +351,7 @@ mod tests {
         let (one, _) = run(&ClusterObjectSetStatus::default(), &Outcome::RolledOut, None);
         let later: Time = serde_json::from_str("\"2027-01-01T00:00:00Z\"").unwrap();
         let facts = Facts {
-            version: "1.2.3",
+            version: &"1.2.3".into(),
             overdue: None,
             observed_phases: None,
             unwatched: None,

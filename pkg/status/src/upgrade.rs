@@ -62,6 +62,8 @@ pub fn put(conditions: &mut Vec<Condition>, upgrade: &Upgrade, generation: i64, 
 
 #[cfg(test)]
 mod tests {
+    use olm_version::{RequestedRange, VersionRelease};
+
     use super::*;
 
     #[test]
@@ -69,11 +71,11 @@ mod tests {
         let now = Time("2026-01-02T03:04:05Z".parse().unwrap());
         let mut conditions = Vec::new();
         let held = HeldBack {
-            version: "1.1.0".to_owned(),
+            version: VersionRelease::parse_legacy("1.1.0").unwrap(),
             bundle: "a.v1.1.0".to_owned(),
             catalog: "community".to_owned(),
             by: HeldBy::Version {
-                range: "1.0.x".to_owned(),
+                range: RequestedRange::new("1.0.x").unwrap(),
             },
         };
         put(&mut conditions, &Upgrade::HeldBack(held), 1, &now);

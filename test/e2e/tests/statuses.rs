@@ -15,6 +15,7 @@ use olm_status::cluster_extension::{
     Deprecations, Outcome, Progress, RevisionView, Revisions, extension, same,
 };
 use olm_status::upgrade::Upgrade;
+use olm_version::{RequestedRange, VersionRelease};
 use serde_json::{Value, json};
 
 /// Number of walks, and of steps in each.
@@ -66,8 +67,7 @@ fn revision(number: usize, conditions: Vec<Condition>) -> RevisionView {
     RevisionView {
         name: format!("a-{number}"),
         bundle: format!("a.v1.0.{number}"),
-        version: format!("1.0.{number}"),
-        release: None,
+        version: format!("1.0.{number}").as_str().into(),
         image: format!("registry.example/a:{number}"),
         catalog: Some("new".to_owned()),
         moved_from: (number == 2).then(|| "old".to_owned()),
@@ -90,10 +90,12 @@ fn outcomes() -> Vec<Outcome> {
         Progress::Removing("left".into()),
     ];
     let held = HeldBack {
-        version: "2.0.0".into(),
+        version: VersionRelease::parse_legacy("2.0.0").unwrap(),
         bundle: "a.v2.0.0".into(),
         catalog: "new".into(),
-        by: HeldBy::Version { range: "1.x".into() },
+        by: HeldBy::Version {
+            range: RequestedRange::new("1.x").unwrap(),
+        },
     };
     let upgrades = [
         Upgrade::NothingInstalled,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use olm_fbc::{PackageContent, schema};
 use olm_resolve::{CatalogInput, CatalogLookup, Installed, Request, near_names, resolve};
+use olm_version::BundleVersion;
 use serde::Serialize;
 
 use super::common::{deprecation, unknown, version, version_text};
@@ -192,7 +193,7 @@ fn updates(name: &str, old: &PackageContent, new: &PackageContent, channels: &[S
         let Some(installed) = version(old, bundle) else {
             continue;
         };
-        let installed = installed.to_string();
+        let installed = BundleVersion::spelled(installed, false);
         let request = Request {
             package: name.to_owned(),
             channels: channels.to_vec(),
@@ -216,9 +217,9 @@ fn updates(name: &str, old: &PackageContent, new: &PackageContent, channels: &[S
             .iter_mut()
             .find(|update| update.before == before && update.after == after)
         {
-            Some(update) => update.installed.push(installed),
+            Some(update) => update.installed.push(installed.to_string()),
             None => updates.push(Update {
-                installed: vec![installed],
+                installed: vec![installed.to_string()],
                 before,
                 after,
             }),

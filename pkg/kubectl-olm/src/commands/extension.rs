@@ -13,7 +13,7 @@ use super::common::progress;
 use crate::cli::{AccessArgs, ExtensionArgs, StatusArgs};
 use crate::failure::Failure;
 use crate::report::Report;
-use crate::source::{CATALOG_ANNOTATION, Cluster, last_seen};
+use crate::source::{CATALOG_ANNOTATION, Cluster, last_seen, version_of_revision};
 use crate::style::{Paint, Style};
 use crate::table::{Table, clean};
 
@@ -206,17 +206,24 @@ pub(crate) async fn history(args: ExtensionArgs, style: Style) -> Result<Report,
             .map(|time| time.0.to_string());
         let (number, version, bundle, catalog, created) = (
             set.spec.revision.to_string(),
-            annotation(keys::BUNDLE_VERSION_ANNOTATION),
+            version_of_revision(&set),
             annotation(keys::BUNDLE_NAME_ANNOTATION),
             annotation(CATALOG_ANNOTATION),
             created.unwrap_or_default(),
         );
         table.row(
             paint,
-            [number.as_str(), &version, &bundle, &catalog, state, &created],
+            [
+                number.as_str(),
+                version.as_str(),
+                &bundle,
+                &catalog,
+                state,
+                &created,
+            ],
         );
         rows.push(
-            json!({"revision": set.spec.revision, "name": set.name_any(), "version": version,
+            json!({"revision": set.spec.revision, "name": set.name_any(), "version": version.as_str(),
             "bundle": bundle, "catalog": catalog, "state": state, "created": created}),
         );
     }

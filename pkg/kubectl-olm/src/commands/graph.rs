@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use olm_fbc::PackageContent;
 use olm_resolve::{CatalogInput, Installed, Request, resolve};
+use olm_version::BundleVersion;
 
 use super::common::package;
 use crate::classic;
@@ -57,7 +58,7 @@ pub(crate) async fn run(args: GraphArgs, output: Format, style: Style) -> Result
 fn by_v1(graph: &mut Graph, args: &GraphArgs, installed: Installed, inputs: &[CatalogInput]) {
     let mut start = Start {
         bundle: installed.name.clone(),
-        version: installed.version.clone(),
+        version: installed.version.to_string(),
         next: None,
         semantics: "v1",
         trouble: None,
@@ -94,13 +95,13 @@ fn by_classic(
     let wanted = args.channels.first().map(String::as_str);
     let channel = classic::channel(content, wanted).map_err(Failure::No)?;
     let choice = classic::choose(channel, Some((&installed.name, &installed.version)));
-    let versions: BTreeMap<&str, String> = content
+    let versions: BTreeMap<&str, BundleVersion> = content
         .bundles
         .iter()
         .filter_map(|bundle| {
             Some((
                 bundle.name.as_str(),
-                bundle.version_release(false).ok()?.to_string(),
+                BundleVersion::spelled(bundle.version_release(false).ok()?, false),
             ))
         })
         .collect();
@@ -108,7 +109,7 @@ fn by_classic(
     let trouble = choice.bundle.is_none().then_some(choice.reason);
     let start = Start {
         bundle: installed.name,
-        version: installed.version,
+        version: installed.version.to_string(),
         next: choice.bundle,
         semantics: "classic",
         trouble,

@@ -176,7 +176,8 @@ fn write_catalogs(
                 None => (Paint::Good, "chosen"),
                 Some(rule) => (Paint::Plain, phrase::rule(rule)),
             };
-            let version = candidate.version.as_deref().unwrap_or("unreadable");
+            let version = candidate.version.as_ref().map(ToString::to_string);
+            let version = version.as_deref().unwrap_or("unreadable");
             table.row(
                 paint,
                 [version, &candidate.bundle, verdict, &phrase::path(candidate)],

@@ -10,6 +10,7 @@ use olm_api::names::Segment;
 use olm_api::{AvailabilityMode, ClusterCatalog, ClusterExtension, ClusterObjectSet, LifecycleState, keys};
 use olm_catalog_client::CatalogRef;
 use olm_resolve::Installed;
+use olm_version::BundleVersion;
 
 use super::call::{CALL_TIMEOUT, call};
 use super::catalog::{Catalog, Location};
@@ -179,12 +180,20 @@ pub(super) fn is_installed(revision: &ClusterObjectSet) -> bool {
         && revision.metadata.deletion_timestamp.is_none()
 }
 
+/// Returns the version of a revision's bundle, as the annotations record it.
+pub(crate) fn version_of_revision(revision: &ClusterObjectSet) -> BundleVersion {
+    let annotation = |key: &str| revision.annotations().get(key).cloned();
+    BundleVersion::recorded(
+        annotation(keys::BUNDLE_VERSION_ANNOTATION).unwrap_or_default(),
+        annotation(keys::BUNDLE_RELEASE_ANNOTATION),
+    )
+}
+
 fn of_revision(revision: &ClusterObjectSet) -> Installed {
     let annotation = |key: &str| revision.annotations().get(key).cloned();
     Installed {
         name: annotation(keys::BUNDLE_NAME_ANNOTATION).unwrap_or_default(),
-        version: annotation(keys::BUNDLE_VERSION_ANNOTATION).unwrap_or_default(),
-        release: annotation(keys::BUNDLE_RELEASE_ANNOTATION),
+        version: version_of_revision(revision),
         catalog: annotation(CATALOG_ANNOTATION),
     }
 }
@@ -193,8 +202,7 @@ fn of_status(extension: &ClusterExtension) -> Option<Installed> {
     let bundle = &extension.status.as_ref()?.install.as_ref()?.bundle;
     Some(Installed {
         name: bundle.name.clone(),
-        version: bundle.version.clone(),
-        release: bundle.release.clone(),
+        version: BundleVersion::recorded(bundle.version.as_str(), bundle.release.clone()),
         catalog: None,
     })
 }

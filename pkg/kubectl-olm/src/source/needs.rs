@@ -12,7 +12,7 @@ use olm_resolve::constraint::{
 use olm_runtime::client::{discovery_call, served_kinds};
 
 use super::call::call;
-use super::cluster::{Cluster, is_installed};
+use super::cluster::{Cluster, is_installed, version_of_revision};
 use super::error::SourceError;
 use super::live::owner;
 
@@ -65,7 +65,7 @@ fn installed(revisions: &[ClusterObjectSet], extension: Option<&str>) -> Vec<Ins
             serde_json::from_str(&annotation(keys::CATALOG_PROPERTIES_ANNOTATION)).unwrap_or_default();
         InstalledBundle::new(
             annotation(keys::PACKAGE_NAME_ANNOTATION),
-            &annotation(keys::BUNDLE_VERSION_ANNOTATION),
+            &version_of_revision(revision),
             properties,
         )
     });

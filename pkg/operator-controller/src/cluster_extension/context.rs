@@ -83,9 +83,7 @@ impl Context {
             package: package
                 .map(|catalog| catalog.package_name.clone())
                 .unwrap_or_default(),
-            version: installed
-                .map(|revision| revision.bundle.version.clone())
-                .unwrap_or_default(),
+            version: installed.map(|revision| revision.bundle.version.clone()),
             catalog: installed
                 .and_then(|revision| revision.bundle.catalog.clone())
                 .unwrap_or_default(),

@@ -127,7 +127,7 @@ impl Pass<'_> {
                 let bundle = &resolved.bundle;
                 tracing::info!(
                     bundle = bundle.name,
-                    version = bundle.version,
+                    version = bundle.version.as_str(),
                     catalog = bundle.catalog,
                     revision = new.name,
                     "rolling out"

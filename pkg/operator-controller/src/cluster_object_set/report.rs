@@ -24,7 +24,7 @@ impl Context {
         let old = set.status.clone().unwrap_or_default();
         let remaining = decide::remaining(set, now);
         let facts = status::Facts {
-            version: decide::version(set),
+            version: &decide::version(set),
             overdue: match remaining {
                 Some(left) if left.is_zero() => set.spec.progress_deadline_minutes,
                 _ => None,

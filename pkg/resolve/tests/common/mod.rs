@@ -6,6 +6,7 @@ use olm_fbc::{
     schema,
 };
 use olm_resolve::{CatalogInput, CatalogLookup, Installed, Request, Selection};
+use olm_version::RequestedRange;
 use serde_json::json;
 use std::sync::Arc;
 
@@ -93,8 +94,7 @@ fn request(tape: &mut Tape<'_>) -> Request {
         let at = tape.below(VERSIONS.len() - 1);
         Installed {
             name: bundle(at),
-            version: if tape.one_in(32) { "nope" } else { VERSIONS[at] }.to_owned(),
-            release: None,
+            version: if tape.one_in(32) { "nope" } else { VERSIONS[at] }.into(),
             catalog: match tape.below(6) {
                 0..2 => None,
                 2 => Some("gone".to_owned()),
@@ -104,7 +104,7 @@ fn request(tape: &mut Tape<'_>) -> Request {
     });
     Request {
         package: "p".to_owned(),
-        version: version.map(ToOwned::to_owned),
+        range: version.and_then(RequestedRange::new),
         channels,
         self_certified: tape.one_in(5),
         installed,

@@ -22,7 +22,6 @@ fn revision(name: &str, version: &str, conditions: Vec<Condition>) -> RevisionVi
         name: name.into(),
         bundle: format!("argocd-operator.v{version}"),
         version: version.into(),
-        release: None,
         image: format!("registry.example/argocd:{version}"),
         catalog: Some("community".into()),
         moved_from: None,

@@ -10,6 +10,7 @@ pub mod removed;
 
 pub use limit::{LimitError, limit, limit_of_value};
 pub use minor::Minor;
+use olm_version::VersionRelease;
 use std::fmt::Write as _;
 
 /// Maximum number of blocked extensions that a message explains, beyond their names.
@@ -33,8 +34,8 @@ pub struct Installed {
 /// An upgrade target of an installed bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Successor {
-    /// Version of the bundle.
-    pub version: String,
+    /// Version of the bundle, with its release.
+    pub version: VersionRelease,
     /// Minimum number of upgrades to reach it.
     pub steps: usize,
     /// Last supported OpenShift minor, if declared.
@@ -264,7 +265,7 @@ mod tests {
     fn all_are_named_in_upstreams_words() {
         let mut b = installed("b", "4.18");
         let successor = |version: &str, steps, limit: Option<&str>| Successor {
-            version: version.to_owned(),
+            version: VersionRelease::parse_legacy(version).unwrap(),
             steps,
             limit: limit.map(minor),
         };

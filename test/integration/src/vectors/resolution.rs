@@ -10,6 +10,7 @@ use olm_resolve::{
     CatalogInput, CatalogLookup, DeprecationInfo, FailureCause, Installed, Request, Resolution, ResolveError,
     Selection, Selector, resolve,
 };
+use olm_version::{BundleVersion, RequestedRange};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -200,13 +201,12 @@ fn answer(
     }
     let request = Request {
         package: row.package.clone(),
-        version: row.version.clone(),
+        range: row.version.as_deref().and_then(RequestedRange::new),
         channels: row.channels.clone(),
         self_certified: row.upgrade_constraint_policy.as_deref() == Some("SelfCertified"),
         installed: row.installed.as_ref().map(|installed| Installed {
             name: installed.name.clone(),
-            version: installed.version.clone(),
-            release: installed.release.clone(),
+            version: BundleVersion::recorded(installed.version.as_str(), installed.release.clone()),
             catalog: None,
         }),
         release_support: row.bundle_release_support,

@@ -6,6 +6,7 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, Resource as _};
 use olm_api::{ClusterExtension, ClusterObjectSet, ClusterObjectSetPhase, CollisionProtection, keys};
 use olm_applier::plan::{self, CommonMetadata};
+use olm_version::BundleVersion;
 use serde_json::{Value, json};
 
 use super::Applied;
@@ -126,7 +127,7 @@ async fn patch(pass: &Pass<'_>, revision: &str, patch: &Value) -> Result<Cluster
 }
 
 /// Returns the labels and annotations that every object carries.
-pub(super) fn stamp(extension: &str, version: &str, package: &str) -> CommonMetadata {
+pub(super) fn stamp(extension: &str, version: &BundleVersion, package: &str) -> CommonMetadata {
     let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
     CommonMetadata {
         labels: BTreeMap::from([
@@ -134,7 +135,7 @@ pub(super) fn stamp(extension: &str, version: &str, package: &str) -> CommonMeta
             pair(keys::OWNER_NAME_LABEL, extension),
         ]),
         annotations: BTreeMap::from([
-            pair(keys::BUNDLE_VERSION_ANNOTATION, version),
+            pair(keys::BUNDLE_VERSION_ANNOTATION, version.as_str()),
             pair(keys::PACKAGE_NAME_ANNOTATION, package),
         ]),
     }
@@ -174,7 +175,7 @@ fn annotations(pass: &Pass<'_>, rendered: &Rendered<'_>) -> BTreeMap<&'static st
     .identity();
     let mut annotations = BTreeMap::from([
         (keys::BUNDLE_NAME_ANNOTATION, bundle.name.clone()),
-        (keys::BUNDLE_VERSION_ANNOTATION, bundle.version.clone()),
+        (keys::BUNDLE_VERSION_ANNOTATION, bundle.version.to_string()),
         (keys::BUNDLE_REFERENCE_ANNOTATION, bundle.image.clone()),
         (keys::PACKAGE_NAME_ANNOTATION, bundle.package.clone()),
         (CERTIFICATES_ANNOTATION, rendered.provider.as_str().to_owned()),
@@ -182,7 +183,10 @@ fn annotations(pass: &Pass<'_>, rendered: &Rendered<'_>) -> BTreeMap<&'static st
         (IMAGE_ANNOTATION, image.to_string()),
     ]);
     let optional = [
-        (keys::BUNDLE_RELEASE_ANNOTATION, bundle.release.clone()),
+        (
+            keys::BUNDLE_RELEASE_ANNOTATION,
+            bundle.version.release().map(str::to_owned),
+        ),
         (keys::PROPERTIES_ANNOTATION, rendered.properties.clone()),
         (CATALOG_ANNOTATION, bundle.catalog.clone()),
         (MOVED_FROM_ANNOTATION, resolved.moved_from.clone()),

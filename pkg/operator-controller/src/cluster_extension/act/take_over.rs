@@ -12,6 +12,7 @@ use kube::{Api, Resource as _, ResourceExt as _};
 use olm_api::condition::{reasons, types};
 use olm_api::{ClusterExtension, ClusterObjectSet, CollisionProtection, keys};
 use olm_applier::plan;
+use olm_version::BundleVersion;
 use serde_json::json;
 
 use super::revision::{spec, stamp};
@@ -40,11 +41,12 @@ async fn create(pass: &Pass<'_>, release: &Release) -> Result<ClusterObjectSet, 
     })?;
     let mut annotations = release.bundle_annotations();
     let text = |key: &str| annotations.get(key).map(String::as_str).unwrap_or_default();
-    let (version, package) = (
+    let version = BundleVersion::recorded(
         text(keys::BUNDLE_VERSION_ANNOTATION),
-        text(keys::PACKAGE_NAME_ANNOTATION),
+        annotations.get(keys::BUNDLE_RELEASE_ANNOTATION).cloned(),
     );
-    let phases = plan::phases(objects, &stamp(owner, version, package));
+    let package = text(keys::PACKAGE_NAME_ANNOTATION);
+    let phases = plan::phases(objects, &stamp(owner, &version, package));
     let digest = plan::digest(&phases);
     let system = &context.shared.system_namespace;
     let packed = plan::pack(&name, system, owner, phases).map_err(RevisionsError::Pack)?;

@@ -4,6 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt as _;
 use olm_api::{ClusterObjectSet, LifecycleState, keys};
 use olm_status::cluster_extension::{RevisionView, Revisions};
+use olm_version::BundleVersion;
 
 /// Annotation with the digest of everything that determines the objects of a revision.
 pub(crate) const IDENTITY_ANNOTATION: &str = "olm.operatorframework.io/revision-identity";
@@ -26,10 +27,8 @@ pub(crate) const TAKEN_OVER_ANNOTATION: &str = "olm.operatorframework.io/taken-o
 pub(crate) struct BundleRef {
     /// Name of the bundle in its catalog.
     pub name: String,
-    /// Version as the status shows it.
-    pub version: String,
-    /// Release, if release support is on.
-    pub release: Option<String>,
+    /// Version as the status shows it, with a separate release if release support is on.
+    pub version: BundleVersion,
     /// Package of the bundle.
     pub package: String,
     /// Image reference in the catalog.
@@ -41,7 +40,7 @@ pub(crate) struct BundleRef {
 impl BundleRef {
     /// Returns true if both have the same name, version and release. Images may differ.
     pub(crate) fn same_bundle(&self, other: &Self) -> bool {
-        self.name == other.name && self.version == other.version && self.release == other.release
+        self.name == other.name && self.version == other.version
     }
 }
 
@@ -83,7 +82,6 @@ impl Revision {
             name: self.name.clone(),
             bundle: self.bundle.name.clone(),
             version: self.bundle.version.clone(),
-            release: self.bundle.release.clone(),
             image: self.bundle.image.clone(),
             catalog: self.bundle.catalog.clone(),
             moved_from: self.moved_from.clone(),
@@ -104,8 +102,10 @@ impl Revision {
             number: object.spec.revision,
             bundle: BundleRef {
                 name: text(keys::BUNDLE_NAME_ANNOTATION),
-                version: text(keys::BUNDLE_VERSION_ANNOTATION),
-                release: annotation(keys::BUNDLE_RELEASE_ANNOTATION),
+                version: BundleVersion::recorded(
+                    text(keys::BUNDLE_VERSION_ANNOTATION),
+                    annotation(keys::BUNDLE_RELEASE_ANNOTATION),
+                ),
                 package: text(keys::PACKAGE_NAME_ANNOTATION),
                 image: text(keys::BUNDLE_REFERENCE_ANNOTATION),
                 catalog: annotation(CATALOG_ANNOTATION),

@@ -57,8 +57,8 @@ impl RenderInputs<'_> {
         let text = json!({
             "renderer": RENDERER,
             "bundle": self.bundle.name,
-            "version": self.bundle.version,
-            "release": self.bundle.release,
+            "version": self.bundle.version.as_str(),
+            "release": self.bundle.version.release(),
             "package": self.bundle.package,
             "reference": self.bundle.image,
             "image": self.canonical_image,

@@ -10,7 +10,7 @@ use olm_status::catalogs::FormerContent;
 use olm_status::cluster_extension::Deprecations;
 use olm_status::cluster_upgrade::Successor;
 use olm_status::upgrade::Upgrade;
-use olm_version::{VersionRange, VersionRelease};
+use olm_version::{BundleVersion, RequestedRange};
 
 use super::catalogs::{CatalogAnswers, CatalogLookups};
 use super::history::{BundleRef, History, Revision};
@@ -84,7 +84,7 @@ pub(crate) fn resolve(
     };
     let request = Request {
         package: catalog.package_name.clone(),
-        version: catalog.version.clone().filter(|version| !version.is_empty()),
+        range: catalog.version.as_deref().and_then(RequestedRange::new),
         channels: catalog.channels.clone().unwrap_or_default(),
         self_certified: catalog.upgrade_constraint_policy == Some(UpgradeConstraintPolicy::SelfCertified),
         installed: history.installed.as_ref().map(installed),
@@ -161,13 +161,14 @@ pub(crate) fn unresolved(history: &History) -> Upgrade {
 fn fallback(request: &Request, history: &History, any_selected: bool, unread: bool) -> Option<BundleRef> {
     if any_selected {
         let rolling_out = history.rolling_out.last().filter(|_| unread)?;
-        return admits(request, &rolling_out.bundle).then(|| rolling_out.bundle.clone());
+        let range = request.range.as_ref();
+        return range
+            .is_none_or(|range| range.admits(&rolling_out.bundle.version))
+            .then(|| rolling_out.bundle.clone());
     }
     let wanted = |revision: &&Revision| {
-        request
-            .version
-            .as_ref()
-            .is_none_or(|version| *version == revision.bundle.version)
+        let range = request.range.as_ref();
+        range.is_none_or(|range| range.as_str() == revision.bundle.version.as_str())
     };
     [history.newest(), history.installed.as_ref()]
         .into_iter()
@@ -176,52 +177,21 @@ fn fallback(request: &Request, history: &History, any_selected: bool, unread: bo
         .map(|revision| revision.bundle.clone())
 }
 
-/// Returns true if the requested range admits `bundle`, or no range is requested.
-fn admits(request: &Request, bundle: &BundleRef) -> bool {
-    let Some(range) = &request.version else {
-        return true;
-    };
-    let version = VersionRelease::parse_legacy(&bundle.version);
-    match (range.parse::<VersionRange>(), version) {
-        (Ok(range), Ok(version)) => range.matches(&version),
-        _ => false,
-    }
-}
-
 fn installed(revision: &Revision) -> Installed {
     Installed {
         name: revision.bundle.name.clone(),
         version: revision.bundle.version.clone(),
-        release: revision.bundle.release.clone(),
         catalog: revision.bundle.catalog.clone(),
     }
 }
 
 fn bundle(resolution: &Resolution, package: &str, release_support: bool) -> BundleRef {
-    let release = resolution.version.release.as_ref().map(ToString::to_string);
-    let (version, release) = if release_support {
-        (resolution.version.version.to_string(), release)
-    } else {
-        (
-            legacy_version(&resolution.version.version, release.as_deref()),
-            None,
-        )
-    };
     BundleRef {
         name: resolution.bundle.clone(),
-        version,
-        release,
+        version: BundleVersion::spelled(resolution.version.clone(), release_support),
         package: package.to_owned(),
         image: resolution.image.clone(),
         catalog: Some(resolution.catalog.clone()),
-    }
-}
-
-/// Returns the version with the release as build metadata, the form without release support.
-fn legacy_version(version: &impl ToString, release: Option<&str>) -> String {
-    match release {
-        Some(release) if !release.is_empty() => format!("{}+{release}", version.to_string()),
-        _ => version.to_string(),
     }
 }
 

@@ -154,7 +154,7 @@ fn choose(
 
 fn version(choice: Result<Resolved, Refusal>) -> String {
     match choice {
-        Ok(choice) => choice.bundle.version,
+        Ok(choice) => choice.bundle.version.to_string(),
         Err(refusal) => {
             assert!(!refusal.terminal);
             format!("refused: {}", refusal.message)
@@ -335,7 +335,6 @@ fn bundle(version: &str) -> BundleRef {
     BundleRef {
         name: format!("argocd.v{version}"),
         version: version.into(),
-        release: None,
         package: "argocd".into(),
         image: format!("registry.example/argocd:{version}"),
         catalog: Some("operatorhub".into()),
