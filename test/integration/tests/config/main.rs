@@ -1,8 +1,10 @@
 //! The manifests of `config/` against a real API server.
 
+mod cluster;
 mod kubectl;
 mod migration;
 mod monitoring;
+mod upgrade;
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,14 +1,12 @@
 //! The commands of docs/operations.md that move a cluster from upstream's manifests to these, and back.
 
-use std::collections::BTreeMap;
-use std::fs;
+use std::ops::Deref;
 use std::path::PathBuf;
-use std::process::Command;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use olm_harness::{ControlPlane, PodStandIn, workspace};
 use serde_json::Value;
 
+use crate::cluster::{Cluster, commands_of};
 use crate::kubectl::{has_kubectl, render};
 
 const STANDARD: &str = "test/testdata/upstream/standard";
@@ -23,29 +21,23 @@ const EXPECTED_MANAGERS: [&str; 5] = [
 ];
 
 /// A cluster with upstream's manifests, applied as upstream documents it.
-struct Cluster {
-    kubeconfig: PathBuf,
+struct Migration {
+    cluster: Cluster,
     upstream_file: PathBuf,
-    _pods: PodStandIn,
-    _control_plane: ControlPlane,
-    _folder: tempfile::TempDir,
 }
 
-/// Identity of an object: API version, kind, namespace and name.
-type Id = (String, String, String, String);
+impl Deref for Migration {
+    type Target = Cluster;
 
-impl Cluster {
+    fn deref(&self) -> &Cluster {
+        &self.cluster
+    }
+}
+
+impl Migration {
     async fn with_upstream(release: &str) -> Result<Self> {
-        let control_plane = ControlPlane::start().await?;
-        let folder = tempfile::tempdir()?;
-        let cluster = Self {
-            kubeconfig: control_plane.kubeconfig().to_owned(),
-            upstream_file: folder.path().join("upstream.yaml"),
-            _pods: PodStandIn::start(control_plane.client()),
-            _control_plane: control_plane,
-            _folder: folder,
-        };
-        fs::write(&cluster.upstream_file, render(EXPERIMENTAL)?)?;
+        let cluster = Cluster::start().await?;
+        let upstream_file = cluster.file("upstream.yaml", &render(EXPERIMENTAL)?)?;
         cluster.shell(
             "kubectl create namespace cert-manager
              kubectl apply --server-side -f test/testdata/upstream/foreign-crds.yaml
@@ -61,58 +53,15 @@ impl Cluster {
                done
                kubectl -n cert-manager create secret generic olmv1-ca --from-literal=tls.crt=c",
         )?;
-        Ok(cluster)
-    }
-
-    /// Runs commands by the shell; the first one that fails ends them.
-    fn shell(&self, commands: &str) -> Result<String> {
-        let output = Command::new("bash")
-            .args(["-euo", "pipefail", "-c", commands])
-            .current_dir(workspace::root())
-            .env("KUBECONFIG", &self.kubeconfig)
-            .output()
-            .context("cannot run bash")?;
-        let errors = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "{commands}\n{errors}");
-        Ok(String::from_utf8(output.stdout)?)
-    }
-
-    /// Runs all commands of a numbered step.
-    fn step(&self, section: &str, number: usize, replacements: &[(&str, &str)]) -> Result<()> {
-        let mut commands = commands_of(section, number)?;
-        for (old, new) in replacements {
-            ensure!(
-                commands.contains(old),
-                "{old} is not in step {number} of {section}"
-            );
-            commands = commands.replace(old, new);
-        }
-        self.shell(&commands).map(drop)
-    }
-
-    /// Returns those objects of `manifests` that the cluster has and `expected` has not.
-    fn left_over(&self, manifests: &str, expected: &str) -> Result<String> {
-        let expected = documents(expected)?;
-        let superfluous: Vec<&str> = documents(manifests)?
-            .into_iter()
-            .filter(|(id, _)| !expected.contains_key(id))
-            .map(|(_, document)| document)
-            .collect();
-        if superfluous.is_empty() {
-            return Ok(String::new());
-        }
-        let file = self.upstream_file.with_file_name("superfluous.yaml");
-        fs::write(&file, superfluous.join("\n---\n"))?;
-        self.shell(&format!(
-            "kubectl get -f {} --ignore-not-found -o name",
-            file.display()
-        ))
+        Ok(Self {
+            cluster,
+            upstream_file,
+        })
     }
 
     /// Checks that only server-side apply and controllers own fields of the objects: nobody else's fields are left.
     fn owned_by_kubectl(&self, manifests: &str) -> Result<()> {
-        let file = self.upstream_file.with_file_name("applied.yaml");
-        fs::write(&file, manifests)?;
+        let file = self.file("applied.yaml", manifests)?;
         let list = self.shell(&format!(
             "kubectl get -f {} --show-managed-fields -o json",
             file.display()
@@ -141,48 +90,10 @@ impl Cluster {
     }
 }
 
-/// Returns the commands of one numbered step of a section of docs/operations.md.
-fn commands_of(section: &str, number: usize) -> Result<String> {
-    let page = fs::read_to_string(workspace::root().join("docs/operations.md"))?;
-    let (_, rest) = page
-        .split_once(&format!("\n## {section}\n"))
-        .with_context(|| format!("no section {section}"))?;
-    let section_text = rest.split("\n## ").next().unwrap_or_default();
-    let (_, rest) = section_text
-        .split_once(&format!("\n{number}. "))
-        .with_context(|| format!("no step {number} in {section}"))?;
-    let step = rest
-        .split(&format!("\n{}. ", number + 1))
-        .next()
-        .unwrap_or_default();
-    let (_, block) = step
-        .split_once("```sh\n")
-        .with_context(|| format!("no commands in step {number} of {section}"))?;
-    Ok(block.split("```").next().unwrap_or_default().to_owned())
-}
-
-/// Returns the documents of rendered manifests by the identity of their object.
-fn documents(manifests: &str) -> Result<BTreeMap<Id, &str>> {
-    manifests
-        .split("\n---\n")
-        .map(|document| {
-            let object: Value = serde_saphyr::from_str(document)?;
-            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-            let id = (
-                text(&object["apiVersion"]),
-                text(&object["kind"]),
-                text(&object["metadata"]["namespace"]),
-                text(&object["metadata"]["name"]),
-            );
-            Ok((id, document))
-        })
-        .collect()
-}
-
 const THERE: &str = "Moving from upstream";
 const BACK: &str = "Moving back to upstream";
 
-fn move_there(cluster: &Cluster, folder: &str) -> Result<()> {
+fn move_there(cluster: &Migration, folder: &str) -> Result<()> {
     cluster.step(THERE, 1, &[])?;
     cluster.step(THERE, 3, &[("config/default", folder)])?;
     if folder.ends_with("least-privilege") {
@@ -196,7 +107,7 @@ fn move_there(cluster: &Cluster, folder: &str) -> Result<()> {
     Ok(())
 }
 
-fn move_back(cluster: &Cluster, folder: &str) -> Result<()> {
+fn move_back(cluster: &Migration, folder: &str) -> Result<()> {
     let url = commands_of(BACK, 1)?
         .lines()
         .find_map(|line| line.trim_start().strip_prefix("UPSTREAM=").map(str::to_owned))
@@ -214,7 +125,7 @@ fn move_back(cluster: &Cluster, folder: &str) -> Result<()> {
 
 async fn there_and_back(release: &str, folder: &str) -> Result<()> {
     let manifests = render(folder)?;
-    let cluster = Cluster::with_upstream(release).await?;
+    let cluster = Migration::with_upstream(release).await?;
 
     move_there(&cluster, folder)?;
     let left = cluster.left_over(&render(release)?, &manifests)?;
@@ -285,16 +196,8 @@ async fn conditions_of_catalogs_are_removed() {
     if !has_kubectl() {
         return;
     }
-    let control_plane = ControlPlane::start().await.unwrap();
-    olm_harness::install_crds(&control_plane.client()).await.unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let cluster = Cluster {
-        kubeconfig: control_plane.kubeconfig().to_owned(),
-        upstream_file: folder.path().join("upstream.yaml"),
-        _pods: PodStandIn::start(control_plane.client()),
-        _control_plane: control_plane,
-        _folder: folder,
-    };
+    let cluster = Cluster::start().await.unwrap();
+    olm_harness::install_crds(&cluster.client()).await.unwrap();
     let condition = r#"{"type": "Ready", "status": "True", "reason": "Succeeded", "message": "",
         "lastTransitionTime": "2026-01-01T00:00:00Z"}"#;
     cluster
