@@ -10,13 +10,14 @@ use anyhow::bail;
 use crate::shell::{cargo, output};
 
 /// The crates below the line of docs/architecture.md.
-const PURE: [&str; 9] = [
+const PURE: [&str; 10] = [
     "olm-api",
     "olm-cel",
     "olm-text",
     "olm-version",
     "olm-yaml",
     "olm-fbc",
+    "olm-manifests",
     "olm-resolve",
     "olm-bundle",
     "olm-status",
