@@ -12,7 +12,7 @@ static ALLOCATOR: Jemalloc = Jemalloc;
 #[tokio::main]
 async fn main() -> ExitCode {
     olm_runtime::tls::install_provider();
-    olm_runtime::memory::purge_after_parsing();
+    olm_runtime::memory::purge_while_parsing();
     let args = olm_operator_controller::Args::parse_from(command_line(std::env::args_os()));
     if let Some(command) = args.command {
         return command.run(Binary::OperatorController);

@@ -1,30 +1,48 @@
-//! Allocator of the controllers, and the return of freed memory to the system.
+//! Allocator of operator-controller and catalogd, and the return of freed memory to the system.
 
-use tikv_jemalloc_ctl::{Access as _, AsName as _};
+use parking_lot::Mutex;
+use tikv_jemalloc_ctl::{Access as _, AsName as _, Result};
 pub use tikv_jemallocator::Jemalloc;
 
 use crate::parsing;
 
-/// Decay time of the only arena, see `.cargo/config.toml`.
+/// Decay time of the only arena, in milliseconds; see `.cargo/config.toml`.
 const DECAY: &[u8] = b"arena.0.dirty_decay_ms\0";
+/// Configured decay time, in milliseconds.
+const CONFIGURED: &[u8] = b"arenas.dirty_decay_ms\0";
 
-/// Makes every [`parsing::Permit`] of a large document return the memory of its values to the system when it is dropped.
+/// Number of large texts that are being parsed.
+static LARGE_TEXTS: Mutex<u32> = Mutex::new(0);
+
+/// Returns freed pages to the system at once while a large text is parsed, and after the decay time otherwise.
 ///
-/// The pages of many small values do not fit the large buffers of the next document. Within the decay time, the documents
-/// that controllers parse in turn would add up.
-pub fn purge_after_parsing() {
-    parsing::set_purge(purge);
+/// The freed pages of many small values do not fit the large buffers of the next file, so within the decay time the files
+/// of a bundle, and the bundles that are parsed in turn, would add up. Without large texts, the decay time saves
+/// processor time.
+pub fn purge_while_parsing() {
+    parsing::set_large_text_hooks(begin, end);
 }
 
-/// Purges all unused pages.
-fn purge() {
-    // jemalloc purges when the time is set, even to its present value (jemalloc(3)).
-    let purged = DECAY
-        .name()
-        .read()
-        .and_then(|time: isize| DECAY.name().write(time));
-    if let Err(error) = purged {
-        tracing::debug!(%error, "freed memory is returned to the system later");
+fn begin() {
+    let mut texts = LARGE_TEXTS.lock();
+    *texts += 1;
+    if *texts == 1 {
+        set_decay(Ok(0));
+    }
+}
+
+fn end() {
+    let mut texts = LARGE_TEXTS.lock();
+    *texts = texts.saturating_sub(1);
+    if *texts == 0 {
+        set_decay(CONFIGURED.name().read());
+    }
+}
+
+/// Sets the decay time. Also returns all freed pages to the system now, see jemalloc(3).
+fn set_decay(milliseconds: Result<isize>) {
+    if let Err(error) = milliseconds.and_then(|milliseconds| DECAY.name().write(milliseconds)) {
+        tracing::debug!(%error, "the decay time of freed memory cannot be changed");
     }
 }
 
@@ -33,9 +51,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_arena_can_be_purged() {
-        let time: isize = DECAY.name().read().unwrap();
-        DECAY.name().write(time).unwrap();
-        assert_eq!(DECAY.name().read(), Ok(time));
+    fn pages_are_kept_for_no_time_while_any_large_text_is_parsed() {
+        let decay = || DECAY.name().read();
+        let configured: Result<isize> = CONFIGURED.name().read();
+        assert_eq!(
+            (decay(), configured),
+            (configured, Ok(1000)),
+            ".cargo/config.toml sets a second"
+        );
+        begin();
+        begin();
+        assert_eq!(decay(), Ok(0));
+        end();
+        assert_eq!(decay(), Ok(0));
+        end();
+        assert_eq!(decay(), configured);
     }
 }

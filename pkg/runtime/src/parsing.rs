@@ -13,12 +13,18 @@ const MAX_CONCURRENT: u64 = 2;
 /// Length in bytes above which a text is parsed alone.
 const LARGE_TEXT: u64 = 1 << 20;
 
-/// Length in bytes above which the memory of a text's values is purged.
-const PURGED_TEXT: u64 = 1 << 18;
+/// Length in bytes above which the hooks run.
+const HOOKED_TEXT: u64 = 1 << 18;
 
 static LIMITER: Limiter = Limiter::new(MAX_CONCURRENT);
-/// See [`set_purge`].
-static PURGE: OnceLock<fn()> = OnceLock::new();
+/// See [`set_large_text_hooks`].
+static HOOKS: OnceLock<Hooks> = OnceLock::new();
+
+#[derive(Clone, Copy, Debug)]
+struct Hooks {
+    begin: fn(),
+    end: fn(),
+}
 
 /// Permission to parse, until it is dropped. Values that were parsed are dropped before.
 #[derive(Debug)]
@@ -26,19 +32,22 @@ pub struct Permit<'a> {
     limiter: &'a Limiter,
     weight: u64,
     /// Runs before the next document is parsed.
-    purge: Option<fn()>,
+    end: Option<fn()>,
 }
 
 /// Waits for permission to parse documents with `bytes` of text in total.
 pub fn acquire(bytes: u64) -> Permit<'static> {
     let mut permit = LIMITER.acquire(if bytes > LARGE_TEXT { MAX_CONCURRENT } else { 1 });
-    permit.purge = PURGE.get().copied().filter(|_| bytes > PURGED_TEXT);
+    if let Some(hooks) = HOOKS.get().filter(|_| bytes > HOOKED_TEXT) {
+        (hooks.begin)();
+        permit.end = Some(hooks.end);
+    }
     permit
 }
 
-/// Sets the function that returns freed memory to the system, once per process.
-pub fn set_purge(purge: fn()) {
-    let _ = PURGE.set(purge);
+/// Sets the functions that run before and after a text of more than 256 KiB is parsed, once per process.
+pub fn set_large_text_hooks(begin: fn(), end: fn()) {
+    let _ = HOOKS.set(Hooks { begin, end });
 }
 
 #[derive(Debug)]
@@ -82,15 +91,15 @@ impl Limiter {
         Permit {
             limiter: self,
             weight,
-            purge: None,
+            end: None,
         }
     }
 }
 
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
-        if let Some(purge) = self.purge {
-            purge();
+        if let Some(end) = self.end {
+            end();
         }
         self.limiter.state.lock().free += self.weight;
         self.limiter.changed.notify_all();
@@ -127,15 +136,15 @@ mod tests {
     }
 
     #[test]
-    fn memory_of_large_documents_is_purged() {
-        static PURGES: AtomicU64 = AtomicU64::new(0);
-        set_purge(|| {
-            PURGES.fetch_add(1, Ordering::SeqCst);
-        });
-        drop(acquire(PURGED_TEXT));
-        assert_eq!(PURGES.load(Ordering::SeqCst), 0);
-        drop(acquire(PURGED_TEXT + 1));
-        assert_eq!(PURGES.load(Ordering::SeqCst), 1);
+    fn hooks_run_around_large_texts() {
+        static CALLS: Mutex<Vec<&str>> = Mutex::new(Vec::new());
+        set_large_text_hooks(|| CALLS.lock().push("begin"), || CALLS.lock().push("end"));
+        drop(acquire(HOOKED_TEXT));
+        assert!(CALLS.lock().is_empty());
+        let permit = acquire(HOOKED_TEXT + 1);
+        assert_eq!(*CALLS.lock(), ["begin"]);
+        drop(permit);
+        assert_eq!(*CALLS.lock(), ["begin", "end"]);
     }
 
     #[test]

@@ -26,3 +26,46 @@ where
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+    use kube::runtime::reflector::store;
+    use kube::runtime::watcher::Event;
+    use tokio::time::{Instant, timeout};
+
+    use super::*;
+
+    fn object(generation: i64, deleted: bool) -> ConfigMap {
+        ConfigMap {
+            metadata: ObjectMeta {
+                name: Some("a".to_owned()),
+                generation: Some(generation),
+                deletion_timestamp: deleted.then(|| Time(jiff::Timestamp::UNIX_EPOCH)),
+                ..ObjectMeta::default()
+            },
+            ..ConfigMap::default()
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn work_ends_when_its_object_changes_or_goes() {
+        for change in [
+            Event::Apply(object(2, false)),
+            Event::Apply(object(1, true)),
+            Event::Delete(object(1, false)),
+        ] {
+            let (reader, mut writer) = store();
+            writer.apply_watcher_event(&Event::Apply(object(1, false)));
+            let reference = ObjectRef::new("a");
+            let start = Instant::now();
+            let waiting = superseded(&reader, &reference, Some(1));
+            timeout(Duration::from_hours(1), waiting).await.unwrap_err();
+
+            writer.apply_watcher_event(&change);
+            superseded(&reader, &reference, Some(1)).await;
+            assert_eq!(start.elapsed(), Duration::from_hours(1) + INTERVAL);
+        }
+    }
+}

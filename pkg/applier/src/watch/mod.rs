@@ -6,6 +6,8 @@
 //! read from the API server on an interval ([`WatchTiming`]).
 
 mod health;
+#[cfg(test)]
+mod tests;
 mod watcher;
 
 use std::collections::hash_map::DefaultHasher;
@@ -27,6 +29,11 @@ use crate::ownership::Identity;
 use health::WatchHealth;
 pub use health::{Cause, Fault, WatchTiming};
 use watcher::KindWatcher;
+
+/// Returns the time of the runtime's clock, which tests can pause.
+fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
+}
 
 /// Capacity of the queue of triggers; watchers wait if it is full.
 const QUEUE_CAPACITY: usize = 65_536;
@@ -91,7 +98,7 @@ impl Cache {
             }
             self.record_deleted(key);
         }
-        self.synced = Some(Instant::now());
+        self.synced = Some(now());
         owners
     }
 }
@@ -167,7 +174,7 @@ impl Watches {
         tracing::debug!(group = kind.0, version = kind.1, kind = kind.2, "watch starts");
         let shared = Arc::new(Shared {
             cache: Mutex::default(),
-            health: Mutex::new(WatchHealth::new(self.timing, Instant::now())),
+            health: Mutex::new(WatchHealth::new(self.timing, now())),
             revisions: Mutex::default(),
         });
         let watcher = KindWatcher {
@@ -202,16 +209,16 @@ impl Watches {
         let kinds = self.kinds.lock();
         kinds
             .get(kind)
-            .is_some_and(|watch| watch.shared.health.lock().is_reliable(Instant::now()))
+            .is_some_and(|watch| watch.shared.health.lock().is_reliable(now()))
     }
 
     /// Returns the kinds whose watch is not reliable.
     pub(crate) fn unreliable(&self) -> HashSet<Kind> {
-        let now = Instant::now();
+        let at = now();
         let kinds = self.kinds.lock();
         let unreliable = kinds
             .iter()
-            .filter(|(_, watch)| !watch.shared.health.lock().is_reliable(now));
+            .filter(|(_, watch)| !watch.shared.health.lock().is_reliable(at));
         unreliable.map(|(kind, _)| kind.clone()).collect()
     }
 
@@ -219,13 +226,13 @@ impl Watches {
     /// given.
     #[must_use]
     pub fn failing(&self, uid: Option<&str>) -> Vec<(Kind, Fault)> {
-        let now = Instant::now();
+        let at = now();
         let kinds = self.kinds.lock();
         let concerned = |watch: &Watch| uid.is_none_or(|uid| watch.shared.revisions.lock().contains_key(uid));
         let mut failing: Vec<(Kind, Fault)> = kinds
             .iter()
             .filter(|(_, watch)| concerned(watch))
-            .filter_map(|(kind, watch)| Some((kind.clone(), watch.shared.health.lock().failing(now)?)))
+            .filter_map(|(kind, watch)| Some((kind.clone(), watch.shared.health.lock().failing(at)?)))
             .collect();
         failing.sort_by(|(a, _), (b, _)| a.cmp(b));
         failing
@@ -250,7 +257,7 @@ impl Watches {
         let Some(shared) = shared else {
             return WatchState::Unknown;
         };
-        if !shared.health.lock().is_reliable(Instant::now()) {
+        if !shared.health.lock().is_reliable(now()) {
             return WatchState::Unknown;
         }
         let cache = shared.cache.lock();

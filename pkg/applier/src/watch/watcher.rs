@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::StreamExt as _;
 use kube::Resource as _;
@@ -15,7 +15,7 @@ use olm_api::{ClusterObjectSet, keys};
 use tokio::sync::mpsc;
 
 use super::health::{Fault, WatchTiming};
-use super::{Key, Shared, key_of, owners_of, record};
+use super::{Key, Shared, key_of, now, owners_of, record};
 
 type Objects = PartialObjectMeta<DynamicObject>;
 
@@ -70,10 +70,7 @@ impl KindWatcher {
                 }
                 Err(error) => {
                     tracing::debug!(kind = self.kind, %error, "watch of managed objects failed; retrying");
-                    self.shared
-                        .health
-                        .lock()
-                        .failed(Fault::of(&error), Instant::now());
+                    self.shared.health.lock().failed(Fault::of(&error), now());
                     break;
                 }
             }
@@ -90,14 +87,14 @@ impl KindWatcher {
         let mut work = pin!(work);
         loop {
             self.report_health(reported).await?;
-            let now = Instant::now();
-            let deadline = self.shared.health.lock().deadline(now);
+            let at = now();
+            let deadline = self.shared.health.lock().deadline(at);
             let Some(deadline) = deadline else {
                 return Ok(work.await);
             };
             tokio::select! {
                 done = &mut work => return Ok(done),
-                () = tokio::time::sleep(deadline.saturating_duration_since(now) + Duration::from_millis(1)) => {}
+                () = tokio::time::sleep(deadline.saturating_duration_since(at) + Duration::from_millis(1)) => {}
             }
         }
     }
@@ -107,9 +104,9 @@ impl KindWatcher {
     async fn report_health(&self, reported: &mut Option<Fault>) -> Result<(), ReceiverDropped> {
         let failing = {
             let mut health = self.shared.health.lock();
-            let now = Instant::now();
-            health.tick(now);
-            health.failing(now)
+            let at = now();
+            health.tick(at);
+            health.failing(at)
         };
         if failing == *reported {
             return Ok(());
@@ -159,12 +156,12 @@ impl KindWatcher {
             }
             Event::Init => {
                 listed.clear();
-                self.shared.health.lock().listing(Instant::now());
+                self.shared.health.lock().listing(now());
                 Vec::new()
             }
             Event::InitDone => {
                 let mut owners = cache.lock().finish_list(&std::mem::take(listed));
-                let relisted = self.shared.health.lock().listed(Instant::now());
+                let relisted = self.shared.health.lock().listed(now());
                 if relisted {
                     // The list does not show objects that were created and deleted in between.
                     owners.extend(self.shared.revisions.lock().values().cloned());

@@ -92,6 +92,28 @@ mod tests {
         assert_eq!(seconds(Attempts::new(&limits).wait(&unknown)), None);
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn waits_as_long_as_the_registry_asks_for() {
+        let limits = Limits {
+            retries: 2,
+            retry_wait: Duration::from_secs(1),
+            retry_wait_max: Duration::from_mins(1),
+            ..Limits::default()
+        };
+        let start = tokio::time::Instant::now();
+        let mut attempts = Attempts::new(&limits);
+        attempts.wait_after(limited(None)).await.unwrap();
+        assert_eq!(start.elapsed().as_secs(), 1);
+        attempts.wait_after(limited(Some(50))).await.unwrap();
+        assert_eq!(start.elapsed().as_secs(), 51);
+        attempts.wait_after(limited(None)).await.unwrap_err();
+        assert_eq!(
+            start.elapsed().as_secs(),
+            51,
+            "the last failure is returned at once"
+        );
+    }
+
     #[test]
     fn reads_both_forms() {
         let now = httpdate::parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT").unwrap();

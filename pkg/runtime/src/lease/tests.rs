@@ -91,7 +91,7 @@ impl FakeApi {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_dead_leader_is_succeeded_when_the_lease_expires_and_not_before() {
     let api = FakeApi::held_by("dead", true);
     let took = api.acquire().await;
@@ -103,7 +103,7 @@ async fn a_dead_leader_is_succeeded_when_the_lease_expires_and_not_before() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_lease_that_cannot_be_watched_is_polled() {
     let api = FakeApi::held_by("leader", false);
     let release = async {
