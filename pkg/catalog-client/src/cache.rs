@@ -3,12 +3,13 @@
 use std::{collections::HashMap, sync::Arc, time::SystemTime};
 
 use olm_fbc::PackageContent;
+use olm_text::name::{CatalogName, PackageName};
 
 /// Size of an entry beside its content, in bytes.
 const OVERHEAD: u64 = 512;
 
 /// Catalog and package.
-pub(crate) type Key = (String, String);
+pub(crate) type Key = (CatalogName, PackageName);
 
 /// Cache that evicts the least recently used entry first.
 #[derive(Debug)]
@@ -95,7 +96,7 @@ impl Cache {
         entry.map_or(now, |entry| *entry.failing.get_or_insert(now))
     }
 
-    pub(crate) fn forget(&mut self, catalog: &str) {
+    pub(crate) fn forget(&mut self, catalog: &CatalogName) {
         self.entries.retain(|(of, _), _| of != catalog);
         self.bytes = self.entries.values().map(|entry| entry.bytes).sum();
     }
@@ -112,7 +113,7 @@ mod tests {
     use super::*;
 
     fn key(package: &str) -> Key {
-        ("catalog".to_owned(), package.to_owned())
+        ("catalog".into(), package.into())
     }
 
     fn some() -> Arc<PackageContent> {
@@ -151,7 +152,7 @@ mod tests {
         );
         assert!(matches!(cache.get(&key("gone"), "1"), Lookup::Hit(None)));
         assert!(matches!(cache.get(&key("gone"), "2"), Lookup::Miss));
-        cache.forget("catalog");
+        cache.forget(&"catalog".into());
         assert!(matches!(cache.get(&key("a"), "1"), Lookup::Miss));
         assert_eq!(cache.bytes, 0);
     }

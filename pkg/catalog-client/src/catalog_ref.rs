@@ -1,5 +1,6 @@
 //! Reference to the content of a catalog.
 
+use olm_text::name::CatalogName;
 use url::Url;
 
 use crate::error::ClientError;
@@ -8,7 +9,7 @@ use crate::error::ClientError;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CatalogRef {
     /// Name of the catalog.
-    pub name: String,
+    pub name: CatalogName,
     /// `status.urls.base`.
     pub base_url: String,
     /// `status.resolvedSource.image.ref` or its digest, the key of the cache. Responses with another digest are
@@ -45,7 +46,7 @@ mod tests {
     #[test]
     fn names_are_escaped() {
         let mut catalog = CatalogRef {
-            name: "c".to_owned(),
+            name: "c".into(),
             base_url: "https://catalogd.svc/catalogs/c/".to_owned(),
             digest: "d".to_owned(),
         };

@@ -9,6 +9,7 @@ use std::{
 
 use olm_fbc::PackageContent;
 use olm_runtime::tls::Profile;
+use olm_text::name::{CatalogName, PackageName};
 use parking_lot::Mutex;
 use reqwest::{
     Response, StatusCode,
@@ -133,8 +134,12 @@ impl CatalogClient {
     ///
     /// # Errors
     /// [`ClientError`], if there is no stale content either.
-    pub async fn package(&self, catalog: &CatalogRef, package: &str) -> Result<PackageAnswer, ClientError> {
-        let key = (catalog.name.clone(), package.to_owned());
+    pub async fn package(
+        &self,
+        catalog: &CatalogRef,
+        package: &PackageName,
+    ) -> Result<PackageAnswer, ClientError> {
+        let key = (catalog.name.clone(), package.clone());
         if let Lookup::Hit(content) = self.cache.lock().get(&key, &catalog.digest) {
             return Ok(fresh(content));
         }
@@ -155,7 +160,7 @@ impl CatalogClient {
     ///
     /// # Errors
     /// [`ClientError`]; also if catalogd does not support filters.
-    pub async fn package_names(&self, catalog: &CatalogRef) -> Result<Arc<[String]>, ClientError> {
+    pub async fn package_names(&self, catalog: &CatalogRef) -> Result<Arc<[PackageName]>, ClientError> {
         names::get(&self.names, &self.transport, catalog, self.limits.package).await
     }
 
@@ -170,7 +175,7 @@ impl CatalogClient {
         group: &str,
         version: &str,
         kind: &str,
-    ) -> Result<Vec<String>, ClientError> {
+    ) -> Result<Vec<PackageName>, ClientError> {
         let api = (group.to_owned(), version.to_owned(), kind.to_owned());
         providers::get(
             &self.providers,
@@ -183,7 +188,7 @@ impl CatalogClient {
     }
 
     /// Drops the cached data of a catalog.
-    pub fn forget(&self, catalog: &str) {
+    pub fn forget(&self, catalog: &CatalogName) {
         self.cache.lock().forget(catalog);
         self.names.forget(catalog);
         self.providers.forget(catalog);
@@ -192,7 +197,7 @@ impl CatalogClient {
     async fn read(
         &self,
         catalog: &CatalogRef,
-        package: &str,
+        package: &PackageName,
         key: &Key,
     ) -> Result<PackageAnswer, ClientError> {
         // Looked up again: another task may have read the content meanwhile.
@@ -224,8 +229,8 @@ impl CatalogClient {
             (Err(error), Some(former)) => {
                 let why = error.message();
                 tracing::warn!(
-                    catalog = catalog.name,
-                    package,
+                    catalog = catalog.name.as_str(),
+                    package = package.as_str(),
                     error = why,
                     "using stale content of the package"
                 );
@@ -240,7 +245,7 @@ impl CatalogClient {
     }
 
     /// Reads the package from a replica that has the current content.
-    async fn load(&self, catalog: &CatalogRef, package: &str) -> Result<PackageReader, ClientError> {
+    async fn load(&self, catalog: &CatalogRef, package: &PackageName) -> Result<PackageReader, ClientError> {
         let mut connections = self.transport.connections(catalog).await?;
         loop {
             let read = self.load_over(&mut connections, catalog, package).await;
@@ -255,7 +260,7 @@ impl CatalogClient {
         &self,
         connections: &mut Connections<'_>,
         catalog: &CatalogRef,
-        package: &str,
+        package: &PackageName,
     ) -> Result<PackageReader, ClientError> {
         let limit = self.limits.package;
         let by_package = catalog.url("metas", &[("package", package)])?;
@@ -289,7 +294,7 @@ impl CatalogClient {
         &self,
         connections: &mut Connections<'_>,
         catalog: &CatalogRef,
-        package: &str,
+        package: &PackageName,
     ) -> Result<PackageReader, ClientError> {
         let response = connections.get(catalog.url("all", &[])?).await?;
         PackageReader::new(catalog, package, self.limits.footprint)

@@ -140,7 +140,7 @@ impl Connections<'_> {
         let response = match send(catalog, &self.http_client.client, &url, token.as_ref()).await {
             Err(ClientError::Tls { cause, .. }) => {
                 tracing::debug!(
-                    catalog = catalog.name,
+                    catalog = catalog.name.as_str(),
                     cause,
                     "rereading the certificate authorities"
                 );
@@ -174,7 +174,7 @@ impl Connections<'_> {
         match response.headers().get(IMAGE_DIGEST) {
             Some(served) if !expected.is_empty() && served != expected => {
                 tracing::debug!(
-                    catalog = self.catalog.name,
+                    catalog = self.catalog.name.as_str(),
                     wanted = expected,
                     ?served,
                     "a replica serves another image"

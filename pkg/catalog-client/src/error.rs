@@ -2,6 +2,7 @@
 
 use olm_fbc::{ContentError, DecodeError};
 use olm_runtime::connect::ConnectFailure;
+use olm_text::name::{CatalogName, PackageName};
 use reqwest::StatusCode;
 
 /// Failed read of a catalog's package; each cause has its own sentence.
@@ -11,7 +12,7 @@ pub enum ClientError {
     #[error("cache for catalog {catalog:?} not found: its base URL {url:?} is not an HTTP URL")]
     Url {
         /// The catalog.
-        catalog: String,
+        catalog: CatalogName,
         /// The URL.
         url: String,
     },
@@ -19,7 +20,7 @@ pub enum ClientError {
     #[error("cache for catalog {catalog:?} not found: catalogd does not have its content yet")]
     NoContent {
         /// The catalog.
-        catalog: String,
+        catalog: CatalogName,
     },
     /// A replica of catalogd serves another image than the one in the catalog's status.
     #[error(
@@ -27,7 +28,7 @@ pub enum ClientError {
     )]
     Outdated {
         /// The catalog.
-        catalog: String,
+        catalog: CatalogName,
         /// Digest in the status.
         digest: String,
     },
@@ -35,7 +36,7 @@ pub enum ClientError {
     #[error("error populating cache for catalog {catalog:?}: error: received unexpected response status code {}", .status.as_u16())]
     Status {
         /// The catalog.
-        catalog: String,
+        catalog: CatalogName,
         /// Status of the response.
         status: StatusCode,
     },
@@ -47,7 +48,7 @@ pub enum ClientError {
     )]
     Denied {
         /// The catalog.
-        catalog: String,
+        catalog: CatalogName,
         /// 401 or 403.
         status: StatusCode,
         /// A token was sent.
@@ -59,7 +60,7 @@ pub enum ClientError {
     )]
     Token {
         /// The catalog.
-        catalog: String,
+        catalog: CatalogName,
         /// The file.
         path: String,
         /// The cause.
@@ -71,7 +72,7 @@ pub enum ClientError {
     )]
     Trust {
         /// The catalog.
-        catalog: String,
+        catalog: CatalogName,
         /// The cause.
         cause: String,
     },
@@ -79,7 +80,7 @@ pub enum ClientError {
     #[error("catalogd cannot be trusted over TLS for catalog {catalog:?}: {cause}")]
     Tls {
         /// The catalog.
-        catalog: String,
+        catalog: CatalogName,
         /// Error of rustls.
         cause: String,
     },
@@ -87,7 +88,7 @@ pub enum ClientError {
     #[error("catalog {catalog:?} cannot be read from catalogd: the name {host} cannot be resolved")]
     Dns {
         /// The catalog.
-        catalog: String,
+        catalog: CatalogName,
         /// The host.
         host: String,
     },
@@ -95,7 +96,7 @@ pub enum ClientError {
     #[error("catalog {catalog:?} cannot be read from catalogd: {host} refuses connections")]
     Refused {
         /// The catalog.
-        catalog: String,
+        catalog: CatalogName,
         /// The host.
         host: String,
     },
@@ -103,13 +104,13 @@ pub enum ClientError {
     #[error("catalogd did not answer in time for catalog {catalog:?}")]
     Timeout {
         /// The catalog.
-        catalog: String,
+        catalog: CatalogName,
     },
     /// Another failure of the connection.
     #[error("catalog {catalog:?} cannot be read from catalogd: the connection failed")]
     Transfer {
         /// The catalog.
-        catalog: String,
+        catalog: CatalogName,
         /// The cause.
         #[source]
         source: reqwest::Error,
@@ -118,7 +119,7 @@ pub enum ClientError {
     #[error("the content of catalog {catalog:?} cannot be read")]
     Decode {
         /// The catalog.
-        catalog: String,
+        catalog: CatalogName,
         /// The cause.
         #[source]
         source: DecodeError,
@@ -127,9 +128,9 @@ pub enum ClientError {
     #[error("error loading package {package:?} of catalog {catalog:?}: more than {limit} bytes")]
     TooLarge {
         /// The catalog.
-        catalog: String,
+        catalog: CatalogName,
         /// The package.
-        package: String,
+        package: PackageName,
         /// The limit.
         limit: u64,
     },
@@ -137,7 +138,7 @@ pub enum ClientError {
     #[error("the content of catalog {catalog:?} cannot be used")]
     Content {
         /// The catalog.
-        catalog: String,
+        catalog: CatalogName,
         /// The cause.
         #[source]
         source: ContentError,
@@ -146,13 +147,13 @@ pub enum ClientError {
     #[error("the content of catalog {catalog:?} changed while it was read")]
     Changed {
         /// The catalog.
-        catalog: String,
+        catalog: CatalogName,
     },
     /// The decoding task panicked or was cancelled.
     #[error("reading catalog {catalog:?} was interrupted")]
     Interrupted {
         /// The catalog.
-        catalog: String,
+        catalog: CatalogName,
     },
 }
 
@@ -188,8 +189,8 @@ impl ClientError {
     }
 
     /// Returns the variant for a failed request.
-    pub(crate) fn request(catalog: &str, error: reqwest::Error) -> Self {
-        let catalog = catalog.to_owned();
+    pub(crate) fn request(catalog: &CatalogName, error: reqwest::Error) -> Self {
+        let catalog = catalog.clone();
         let host = error
             .url()
             .and_then(|url| url.host_str())

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use olm_fbc::{Limits, decode, schema};
+use olm_text::name::{CatalogName, PackageName};
 
 use crate::catalog_ref::CatalogRef;
 use crate::connection::Transport;
@@ -20,7 +21,7 @@ const MAX_BYTES: usize = 512 * 1024;
 const MAX_NAME_BYTES: usize = 253;
 
 /// Package names by catalog.
-pub(crate) type PackageNames = ResultCache<(), Arc<[String]>>;
+pub(crate) type PackageNames = ResultCache<(), Arc<[PackageName]>>;
 
 /// Creates an empty cache.
 pub(crate) fn cache() -> PackageNames {
@@ -33,7 +34,7 @@ pub(crate) async fn get(
     transport: &Transport,
     catalog: &CatalogRef,
     limit: u64,
-) -> Result<Arc<[String]>, ClientError> {
+) -> Result<Arc<[PackageName]>, ClientError> {
     let query = (schema::PACKAGE, limit);
     cache
         .get(transport, catalog, (), query, |packages, name| {
@@ -42,12 +43,12 @@ pub(crate) async fn get(
         .await
 }
 
-fn scan(packages: impl std::io::Read, catalog: &str) -> Result<Arc<[String]>, ClientError> {
+fn scan(packages: impl std::io::Read, catalog: &CatalogName) -> Result<Arc<[PackageName]>, ClientError> {
     let mut names = BTreeSet::new();
     let mut bytes = 0;
     for meta in decode(packages, &Limits::default()) {
         let meta = meta.map_err(|source| ClientError::Decode {
-            catalog: catalog.to_owned(),
+            catalog: catalog.clone(),
             source,
         })?;
         if meta.schema != schema::PACKAGE || meta.name.len() > MAX_NAME_BYTES {
@@ -59,7 +60,7 @@ fn scan(packages: impl std::io::Read, catalog: &str) -> Result<Arc<[String]>, Cl
         }
         names.insert(meta.name);
     }
-    Ok(names.into_iter().collect())
+    Ok(names.into_iter().map(PackageName::from).collect())
 }
 
 #[cfg(test)]
@@ -72,7 +73,7 @@ mod tests {
 
     #[test]
     fn names_are_bounded() {
-        let names = |text: &str| scan(text.as_bytes(), "test").map(|names| names.to_vec());
+        let names = |text: &str| scan(text.as_bytes(), &"test".into()).map(|names| names.to_vec());
         let text = [
             package("b"),
             package(&"x".repeat(254)),

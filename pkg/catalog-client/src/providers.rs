@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use olm_fbc::{Bundle, Limits, decode, schema};
+use olm_text::name::{CatalogName, PackageName};
 
 use crate::catalog_ref::CatalogRef;
 use crate::connection::Transport;
@@ -21,7 +22,7 @@ const MAX_PACKAGES: usize = 16;
 pub(crate) type Api = (String, String, String);
 
 /// Packages by catalog and API.
-pub(crate) type Providers = ResultCache<Api, Vec<String>>;
+pub(crate) type Providers = ResultCache<Api, Vec<PackageName>>;
 
 /// Creates an empty cache.
 pub(crate) fn cache() -> Providers {
@@ -35,7 +36,7 @@ pub(crate) async fn get(
     catalog: &CatalogRef,
     api: Api,
     limit: u64,
-) -> Result<Vec<String>, ClientError> {
+) -> Result<Vec<PackageName>, ClientError> {
     let query = (schema::BUNDLE, limit);
     let wanted = api.clone();
     cache
@@ -45,11 +46,15 @@ pub(crate) async fn get(
         .await
 }
 
-fn scan(bundles: impl std::io::Read, catalog: &str, api: &Api) -> Result<Vec<String>, ClientError> {
+fn scan(
+    bundles: impl std::io::Read,
+    catalog: &CatalogName,
+    api: &Api,
+) -> Result<Vec<PackageName>, ClientError> {
     let mut packages = BTreeSet::new();
     for meta in decode(bundles, &Limits::default()) {
         let meta = meta.map_err(|source| ClientError::Decode {
-            catalog: catalog.to_owned(),
+            catalog: catalog.clone(),
             source,
         })?;
         if packages.len() >= MAX_PACKAGES {
@@ -77,7 +82,7 @@ fn scan(bundles: impl std::io::Read, catalog: &str, api: &Api) -> Result<Vec<Str
             packages.insert(meta.package);
         }
     }
-    Ok(packages.into_iter().collect())
+    Ok(packages.into_iter().map(PackageName::from).collect())
 }
 
 #[cfg(test)]
@@ -100,7 +105,7 @@ mod tests {
         ]
         .concat();
         let api = ("g.example.com".to_owned(), "v1".to_owned(), "Kind".to_owned());
-        assert_eq!(scan(text.as_bytes(), "test", &api).unwrap(), ["a", "b"]);
-        assert!(scan(&b"{"[..], "test", &api).is_err());
+        assert_eq!(scan(text.as_bytes(), &"test".into(), &api).unwrap(), ["a", "b"]);
+        assert!(scan(&b"{"[..], &"test".into(), &api).is_err());
     }
 }

@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use futures::TryStreamExt;
 use olm_fbc::{DecodeError, Limits, Meta, PackageBuilder, PackageContent, decode, footprint};
 use olm_runtime::parsing;
+use olm_text::name::{CatalogName, PackageName};
 use reqwest::Response;
 use tokio_util::io::{StreamReader, SyncIoBridge};
 
@@ -13,18 +14,18 @@ use crate::{catalog_ref::CatalogRef, error::ClientError};
 /// Partially read package.
 #[derive(Debug)]
 pub(crate) struct PackageReader {
-    catalog: String,
-    package: String,
+    catalog: CatalogName,
+    package: PackageName,
     builder: PackageBuilder,
     /// Maximum memory of the package, in bytes.
     limit: u64,
 }
 
 impl PackageReader {
-    pub(crate) fn new(catalog: &CatalogRef, package: &str, limit: u64) -> Self {
+    pub(crate) fn new(catalog: &CatalogRef, package: &PackageName, limit: u64) -> Self {
         Self {
             catalog: catalog.name.clone(),
-            package: package.to_owned(),
+            package: package.clone(),
             builder: PackageBuilder::new(package),
             limit,
         }

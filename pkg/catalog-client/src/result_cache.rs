@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::io::Read;
 
+use olm_text::name::CatalogName;
 use parking_lot::Mutex;
 
 use crate::catalog_ref::CatalogRef;
@@ -14,7 +15,7 @@ use crate::read::{LimitedReader, reader};
 /// Results by catalog and key.
 #[derive(Debug)]
 pub(crate) struct ResultCache<K, V> {
-    entries: Mutex<HashMap<(String, K), Entry<V>>>,
+    entries: Mutex<HashMap<(CatalogName, K), Entry<V>>>,
     /// Maximum number of results; beyond it, the cache is cleared.
     capacity: usize,
 }
@@ -42,7 +43,7 @@ impl<K: Eq + Hash, V: Clone + Send + 'static> ResultCache<K, V> {
         catalog: &CatalogRef,
         key: K,
         (schema, limit): (&str, u64),
-        scan: impl FnOnce(&mut dyn Read, &str) -> Result<V, ClientError> + Send + 'static,
+        scan: impl FnOnce(&mut dyn Read, &CatalogName) -> Result<V, ClientError> + Send + 'static,
     ) -> Result<V, ClientError> {
         let key = (catalog.name.clone(), key);
         if let Some(entry) = self.entries.lock().get(&key)
@@ -73,7 +74,7 @@ impl<K: Eq + Hash, V: Clone + Send + 'static> ResultCache<K, V> {
     }
 
     /// Drops the results of a catalog.
-    pub(crate) fn forget(&self, catalog: &str) {
+    pub(crate) fn forget(&self, catalog: &CatalogName) {
         self.entries.lock().retain(|(name, _), _| name != catalog);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{io::Read as _, path::Path};
 
+use olm_text::name::CatalogName;
 use reqwest::header::HeaderValue;
 
 use crate::error::ClientError;
@@ -10,8 +11,8 @@ use crate::error::ClientError;
 const MAX_BYTES: u64 = 16 * 1024;
 
 /// Returns the value of `Authorization` with the token in a file, marked as sensitive.
-pub(crate) async fn read(path: &Path, catalog: &str) -> Result<HeaderValue, ClientError> {
-    let (path, catalog) = (path.to_owned(), catalog.to_owned());
+pub(crate) async fn read(path: &Path, catalog: &CatalogName) -> Result<HeaderValue, ClientError> {
+    let (path, catalog) = (path.to_owned(), catalog.clone());
     let display_path = path.display().to_string();
     let read = move || {
         let mut text = String::new();

@@ -163,7 +163,7 @@ fn server() -> Server {
 
 fn catalog(port: u16, digest: &str) -> CatalogRef {
     CatalogRef {
-        name: "cat".to_owned(),
+        name: "cat".into(),
         base_url: format!("https://localhost:{port}/catalogs/cat"),
         digest: digest.to_owned(),
     }
@@ -175,7 +175,7 @@ async fn package(
     catalog: &CatalogRef,
     package: &str,
 ) -> Result<Option<Arc<PackageContent>>, ClientError> {
-    Ok(client.package(catalog, package).await?.content)
+    Ok(client.package(catalog, &package.into()).await?.content)
 }
 
 fn trusting(issued: &Issued) -> Trust {
@@ -211,7 +211,7 @@ async fn a_package_is_read_once_per_content() {
     let together = futures::future::join_all((0..8).map(|_| package(&client, &second, "app"))).await;
     assert!(together.iter().all(Result::is_ok));
     assert_eq!(server.asked(), 2);
-    client.forget("cat");
+    client.forget(&"cat".into());
     package(&client, &second, "app").await.unwrap();
     assert_eq!(server.asked(), 2);
 }
@@ -229,7 +229,7 @@ async fn the_names_of_packages_are_read_once_per_content() {
     assert_eq!(server.asked(), 1);
     client.package_names(&catalog(port, "sha256:2")).await.unwrap();
     assert_eq!(server.asked(), 1, "other content is read anew");
-    client.forget("cat");
+    client.forget(&"cat".into());
     server.set(404, 200);
     let refused = client.package_names(&first).await;
     assert!(
@@ -248,10 +248,10 @@ async fn data_of_a_deleted_catalog_is_dropped() {
         client.providers(&catalog, "g", "v1", "Kind").await.unwrap();
         assert_eq!(server.asked(), asked);
     }
-    client.forget("other");
+    client.forget(&"other".into());
     client.providers(&catalog, "g", "v1", "Kind").await.unwrap();
     assert_eq!(server.asked(), 0);
-    client.forget("cat");
+    client.forget(&"cat".into());
     client.providers(&catalog, "g", "v1", "Kind").await.unwrap();
     assert_eq!(server.asked(), 1, "who brings an API is asked again");
 }
@@ -369,7 +369,7 @@ async fn a_silent_catalog_delays_no_other() {
     // One read holds the only slot; cached content needs none.
     server.asked();
     let (holding, wanted) = (patient.clone(), newer.clone());
-    let held = tokio::spawn(async move { holding.package(&wanted, "other").await });
+    let held = tokio::spawn(async move { holding.package(&wanted, &"other".into()).await });
     while server.asked() == 0 {
         tokio::task::yield_now().await;
     }
@@ -378,13 +378,13 @@ async fn a_silent_catalog_delays_no_other() {
     held.abort();
 
     // A read that times out fails like any other: stale content stands in if there is any.
-    let answer = hasty.package(&newer, "app").await.unwrap();
+    let answer = hasty.package(&newer, &"app".into()).await.unwrap();
     assert!(answer.content.is_some());
     assert_eq!(
         answer.former.unwrap().why,
         "catalogd did not answer in time for catalog \"cat\""
     );
-    let error = hasty.package(&newer, "other").await.unwrap_err();
+    let error = hasty.package(&newer, &"other".into()).await.unwrap_err();
     assert!(
         matches!(error, ClientError::Timeout { .. }),
         "{}",

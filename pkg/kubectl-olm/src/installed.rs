@@ -2,6 +2,7 @@
 
 use olm_fbc::PackageContent;
 use olm_resolve::{CatalogInput, CatalogLookup, Installed};
+use olm_text::name::BundleName;
 use olm_version::BundleVersion;
 
 use crate::failure::Failure;
@@ -20,7 +21,7 @@ pub(crate) fn found(catalogs: &[CatalogInput]) -> impl Iterator<Item = (&str, &P
 /// No catalog has the bundle, or several bundles have the version.
 pub(crate) fn read(text: &str, catalogs: &[CatalogInput]) -> Result<Installed, Failure> {
     let installed = |name: &str, version: BundleVersion| Installed {
-        name: name.to_owned(),
+        name: name.into(),
         version,
         catalog: None,
     };
@@ -48,7 +49,7 @@ pub(crate) fn read(text: &str, catalogs: &[CatalogInput]) -> Result<Installed, F
 }
 
 /// Name of a bundle with its version, if that parses.
-pub(crate) type NamedBundle = (String, Option<BundleVersion>);
+pub(crate) type NamedBundle = (BundleName, Option<BundleVersion>);
 
 /// Returns the bundles with the name `text`, else those with the version `text`, by name and version.
 pub(crate) fn matching<'a>(
@@ -60,7 +61,7 @@ pub(crate) fn matching<'a>(
         .map(|bundle| {
             let version = bundle.version_release(false).ok();
             let version = version.map(|version| BundleVersion::spelled(version, false));
-            (bundle.name.clone(), version)
+            (bundle.name.as_str().into(), version)
         })
         .collect();
     let recorded = |(_, version): &NamedBundle| version.as_ref().map(ToString::to_string);
@@ -69,7 +70,7 @@ pub(crate) fn matching<'a>(
     let with = |test: &dyn Fn(&NamedBundle) -> bool| -> Vec<NamedBundle> {
         all.iter().filter(|bundle| test(bundle)).cloned().collect()
     };
-    let named = with(&|(name, _)| name == text);
+    let named = with(&|(name, _)| *name == text);
     if !named.is_empty() {
         return named;
     }

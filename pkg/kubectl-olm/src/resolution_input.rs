@@ -47,7 +47,7 @@ impl ResolutionInput {
         let sources = Sources::open(source).await?;
         let inputs = sources.lookup(&filter.package_name, &selector).await;
         let request = Request {
-            package: filter.package_name.clone(),
+            package: filter.package_name.as_str().into(),
             range: filter.version.as_deref().and_then(RequestedRange::new),
             channels: filter.channels.clone().unwrap_or_default(),
             self_certified: filter.upgrade_constraint_policy == Some(UpgradeConstraintPolicy::SelfCertified),

@@ -46,7 +46,7 @@ pub(crate) fn request(
         .as_deref()
         .map(|text| installed::read(text, catalogs));
     Ok(Request {
-        package: package.to_owned(),
+        package: package.into(),
         range: request_args.range.as_deref().and_then(RequestedRange::new),
         channels: request_args.channels.clone(),
         self_certified: request_args.policy == Policy::SelfCertified,
@@ -228,7 +228,7 @@ fn deprecations(found: &Resolution) -> Vec<String> {
             .iter()
             .map(|message| format!("package: {message}")),
     );
-    if let Some(message) = found.deprecation.bundles.get(&found.bundle) {
+    if let Some(message) = found.deprecation.bundles.get(found.bundle.as_str()) {
         lines.push(format!("bundle: {message}"));
     }
     lines

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use olm_resolve::{CatalogInput, near_names, near_versions};
+use olm_text::name::CatalogName;
 use olm_version::VersionRelease;
 
 use crate::installed::{found, matching};
@@ -13,7 +14,7 @@ pub(crate) struct UnknownVersion {
     /// The version or bundle as given.
     pub(crate) want: String,
     /// Names of the searched catalogs.
-    pub(crate) catalogs: Vec<String>,
+    pub(crate) catalogs: Vec<CatalogName>,
     /// The nearest versions or bundles of the catalogs.
     pub(crate) nearest: Vec<String>,
 }

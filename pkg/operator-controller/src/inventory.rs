@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use olm_status::cluster_upgrade::Installed;
+use olm_text::name::{CatalogName, PackageName};
 use olm_version::BundleVersion;
 use parking_lot::Mutex;
 use prometheus_client::collector::Collector;
@@ -23,11 +24,11 @@ pub(crate) struct ExtensionRecord {
     /// uid of the object.
     pub uid: String,
     /// Package that the spec names.
-    pub package: String,
+    pub package: PackageName,
     /// Installed version, if any.
     pub version: Option<BundleVersion>,
-    /// Catalog of the installed bundle; empty if unknown.
-    pub catalog: String,
+    /// Catalog of the installed bundle, if known.
+    pub catalog: Option<CatalogName>,
     /// Conditions as (type, status).
     pub conditions: Vec<(String, String)>,
     /// Newest bundle, if any.
@@ -123,7 +124,7 @@ impl Collector for Inventory {
         let info = known.iter().map(|(name, known)| {
             let labels = [
                 ("name", name.clone()),
-                ("package", known.package.clone()),
+                ("package", known.package.to_string()),
                 (
                     "version",
                     known
@@ -132,7 +133,14 @@ impl Collector for Inventory {
                         .map(ToString::to_string)
                         .unwrap_or_default(),
                 ),
-                ("catalog", known.catalog.clone()),
+                (
+                    "catalog",
+                    known
+                        .catalog
+                        .as_ref()
+                        .map(ToString::to_string)
+                        .unwrap_or_default(),
+                ),
             ];
             (labels.to_vec(), 1)
         });
@@ -217,9 +225,9 @@ mod tests {
         registry.register(|inner| inner.register_collector(Box::new(inventory.clone())));
         let known = ExtensionRecord {
             uid: "1".to_owned(),
-            package: "p".to_owned(),
+            package: "p".into(),
             version: Some("1.0.0".into()),
-            catalog: "c".to_owned(),
+            catalog: Some("c".into()),
             ..ExtensionRecord::default()
         };
         inventory.note("a", known.clone());

@@ -56,7 +56,7 @@ fn long(entries: usize) -> CatalogInput {
         deprecations: Vec::new(),
     };
     CatalogInput {
-        name: "catalog".to_owned(),
+        name: "catalog".into(),
         priority: 0,
         lookup: CatalogLookup::Found(Arc::new(content)),
     }
@@ -66,10 +66,10 @@ fn long(entries: usize) -> CatalogInput {
 /// suggestion be worked out.
 fn request(package: &str, installed: (&str, &str), wanted: Option<&str>) -> Request {
     Request {
-        package: package.to_owned(),
+        package: package.into(),
         range: wanted.and_then(RequestedRange::new),
         installed: Some(Installed {
-            name: installed.0.to_owned(),
+            name: installed.0.into(),
             version: installed.1.into(),
             ..Installed::default()
         }),
@@ -138,7 +138,7 @@ fn several_catalogs(criterion: &mut Criterion) {
     };
     let catalogs = |count: i32, lookup: &dyn Fn() -> CatalogLookup| -> Vec<CatalogInput> {
         let catalog = |priority| CatalogInput {
-            name: format!("catalog-{priority}"),
+            name: format!("catalog-{priority}").into(),
             priority,
             lookup: lookup(),
         };

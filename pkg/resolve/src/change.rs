@@ -2,6 +2,7 @@
 
 use crate::as_text::as_text;
 use crate::{CatalogInput, Request};
+use olm_text::name::CatalogName;
 use olm_version::{RequestedRange, go_quote};
 use serde::Serialize;
 use std::fmt;
@@ -31,14 +32,14 @@ pub enum Change {
     /// Choose from this catalog alone.
     SelectCatalog {
         /// The catalog.
-        catalog: String,
+        catalog: CatalogName,
     },
     /// Let any version follow the installed one.
     SelfCertified,
     /// Wait until this catalog can be read; it may still have no suitable bundle.
     WaitFor {
         /// The catalog.
-        catalog: String,
+        catalog: CatalogName,
     },
 }
 
@@ -97,7 +98,7 @@ impl Change {
     }
 
     /// Returns the only catalog that remains after this change.
-    pub(crate) fn only(&self) -> Option<&str> {
+    pub(crate) fn only(&self) -> Option<&CatalogName> {
         match self {
             Self::SelectCatalog { catalog } => Some(catalog),
             _ => None,
@@ -117,7 +118,7 @@ pub fn apply(
     }
     let left = |catalog: &&CatalogInput| {
         let mut only = changes.iter().filter_map(Change::only);
-        only.all(|only| only == catalog.name)
+        only.all(|only| *only == catalog.name)
     };
     (request, catalogs.iter().filter(left).cloned().collect())
 }

@@ -6,6 +6,7 @@ use crate::known_catalogs::{BestBundle, KnownCatalogs, UnreadCatalog};
 use crate::parsed_request::ParsedRequest;
 use crate::{FailureCause, Request, Rule, Selection};
 use olm_fbc::Property;
+use olm_text::name::CatalogName;
 use olm_version::{VersionRelease, go_quote};
 
 /// Winner among the catalogs.
@@ -48,7 +49,7 @@ pub(crate) fn installable<'f, 'a>(
     let Some((facts, candidate)) = chosen else {
         return Err((no_single_bundle(request, &[]), Rule::Lower));
     };
-    let bundle = candidate.bundle.name.clone();
+    let bundle = candidate.bundle.name.clone().into();
     match (
         &candidate.version,
         dependency(request.selection, &candidate.bundle.properties),
@@ -77,13 +78,12 @@ pub(crate) fn installable<'f, 'a>(
 
 /// Chooses among the bundles that `parsed` selects.
 pub(crate) fn choose(known: &KnownCatalogs<'_>, parsed: &ParsedRequest<'_>) -> Result<Choice, FailureCause> {
-    let selected = |name: &str| parsed.selects(name);
     let unread: Vec<&UnreadCatalog<'_>> = known
         .unread
         .iter()
-        .filter(|unread| selected(&unread.catalog.name))
+        .filter(|unread| parsed.selects(&unread.catalog.name))
         .collect();
-    let read = known.facts.iter().filter(|facts| selected(facts.name()));
+    let read = known.facts.iter().filter(|facts| parsed.selects(facts.name()));
     let read = read.map(|facts| facts.position).next();
     match parsed.request.selection {
         Selection::Ours => {
@@ -115,7 +115,7 @@ fn choose_ours(
     let best_bundles = known.best_bundles(parsed);
     let waiting = |unread: &UnreadCatalog<'_>| unread.cause(&request.package);
     if let Some(home) = known.home(parsed) {
-        if let Some(unread) = unread.iter().find(|unread| unread.catalog.name == home) {
+        if let Some(unread) = unread.iter().find(|unread| unread.catalog.name == *home) {
             return Err(waiting(unread));
         }
         let own = best_bundles.iter().find(|best| best.facts.name() == home);
@@ -192,7 +192,7 @@ pub(crate) fn dependency(selection: Selection, properties: &[Property]) -> Optio
 }
 
 /// Returns upstream's sentence for no bundle, or for several.
-pub(crate) fn no_single_bundle(request: &Request, tied: &[&str]) -> FailureCause {
+pub(crate) fn no_single_bundle(request: &Request, tied: &[&CatalogName]) -> FailureCause {
     let upgrading = request.installed.as_ref().map(|installed| {
         format!(
             "error upgrading from currently installed version {}: ",
@@ -208,7 +208,7 @@ pub(crate) fn no_single_bundle(request: &Request, tied: &[&str]) -> FailureCause
     let matching = range.map(|range| format!(" matching version {}", go_quote(range.as_str())));
     let channels = &request.channels;
     let within = (!channels.is_empty()).then(|| format!(" in channels [{}]", channels.join(" ")));
-    let mut names: Vec<String> = tied.iter().map(|&name| name.to_owned()).collect();
+    let mut names: Vec<CatalogName> = tied.iter().map(|&name| name.clone()).collect();
     names.sort();
     let several = (!names.is_empty()).then(|| {
         format!(

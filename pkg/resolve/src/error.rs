@@ -1,6 +1,7 @@
 //! Failures of a resolution.
 
 use crate::{Explanation, SelectorError};
+use olm_text::name::{BundleName, CatalogName, PackageName};
 use olm_version::{ParseError, RangeError};
 use std::fmt;
 
@@ -50,9 +51,9 @@ pub enum FailureCause {
     )]
     UnreadCatalog {
         /// The package.
-        package: String,
+        package: PackageName,
         /// The catalog.
-        catalog: String,
+        catalog: CatalogName,
         /// Reason why the catalog cannot be read.
         reason: String,
     },
@@ -62,7 +63,7 @@ pub enum FailureCause {
         /// Upstream's sentence.
         sentence: String,
         /// Tied catalogs; empty if no bundle is left.
-        tied: Vec<String>,
+        tied: Vec<CatalogName>,
     },
     /// The version of the chosen bundle does not parse.
     #[error(
@@ -71,7 +72,7 @@ pub enum FailureCause {
     )]
     BundleVersion {
         /// The bundle.
-        bundle: String,
+        bundle: BundleName,
         /// Syntax error of the version; part of upstream's sentence.
         source: olm_fbc::VersionError,
     },
@@ -83,7 +84,7 @@ pub enum FailureCause {
     )]
     Dependency {
         /// The bundle.
-        bundle: String,
+        bundle: BundleName,
         /// The type of the property.
         property: String,
     },

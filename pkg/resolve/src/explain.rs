@@ -1,6 +1,7 @@
 //! Explanation of a resolution: the reason for the chosen bundle and against every other one.
 
 use crate::as_text::as_optional_text;
+use olm_text::name::{BundleName, CatalogName};
 use olm_version::VersionRelease;
 use serde::Serialize;
 use std::fmt;
@@ -20,7 +21,7 @@ pub struct Explanation {
 #[serde(rename_all = "camelCase")]
 pub struct CatalogExplanation {
     /// The catalog's name.
-    pub name: String,
+    pub name: CatalogName,
     /// Priority; higher precedes.
     pub priority: i32,
     /// Result for this catalog.
@@ -50,38 +51,38 @@ pub enum CatalogOutcome {
     /// Its best bundle lost to another catalog's.
     Outranked {
         /// Its best bundle.
-        bundle: String,
+        bundle: BundleName,
         /// The catalog that won.
-        by: String,
+        by: CatalogName,
     },
     /// Its best bundle is ignored: the extension is installed from another catalog and stays with it.
     Elsewhere {
         /// Its best bundle.
-        bundle: String,
+        bundle: BundleName,
         /// The catalog that the extension is installed from.
-        home: String,
+        home: CatalogName,
     },
     /// Its best bundle waits until another catalog can be read.
     Held {
         /// Its best bundle.
-        bundle: String,
+        bundle: BundleName,
         /// The catalog that is waited for.
-        by: String,
+        by: CatalogName,
     },
     /// Its best bundle is as good as another catalog's; no rule decides.
     Tied {
         /// Its best bundle.
-        bundle: String,
+        bundle: BundleName,
     },
     /// Its best bundle was chosen, but cannot be installed.
     Refused {
         /// The bundle.
-        bundle: String,
+        bundle: BundleName,
     },
     /// Its best bundle was chosen.
     Chosen {
         /// The bundle.
-        bundle: String,
+        bundle: BundleName,
     },
 }
 
@@ -90,7 +91,7 @@ pub enum CatalogOutcome {
 #[serde(rename_all = "camelCase")]
 pub struct CandidateVerdict {
     /// The bundle's name.
-    pub bundle: String,
+    pub bundle: BundleName,
     /// Version with release, if it parses.
     #[serde(serialize_with = "as_optional_text")]
     pub version: Option<VersionRelease>,
@@ -100,7 +101,7 @@ pub struct CandidateVerdict {
     /// for a direct successor. None if no upgrades lead there, or if nothing is installed.
     pub steps: Option<usize>,
     /// Predecessor on a shortest path; none for a direct successor.
-    pub via: Option<String>,
+    pub via: Option<BundleName>,
 }
 
 /// Rules that exclude a bundle, in the order in which they apply.
@@ -139,18 +140,18 @@ pub enum Note {
     /// move to another.
     Moved {
         /// Former catalog.
-        from: String,
+        from: CatalogName,
         /// New catalog; none if no catalog has a suitable bundle.
-        to: Option<String>,
+        to: Option<CatalogName>,
     },
     /// A `skipRange` does not parse, so that it matches nothing.
     UnreadableSkipRange {
         /// The catalog.
-        catalog: String,
+        catalog: CatalogName,
         /// The channel.
         channel: String,
         /// The entry.
-        entry: String,
+        entry: BundleName,
         /// The range as written.
         range: String,
         /// Defect of the property.

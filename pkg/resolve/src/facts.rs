@@ -5,6 +5,7 @@ use crate::deprecation::deprecated_bundles;
 use crate::installed_version::InstalledVersion;
 use crate::{CatalogInput, Note};
 use olm_fbc::{Bundle, PackageContent, VersionError};
+use olm_text::name::CatalogName;
 use olm_version::{SkipRange, VersionRelease};
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -119,7 +120,7 @@ impl<'a> CatalogFacts<'a> {
                             self.notes.push(Note::UnreadableSkipRange {
                                 catalog: self.catalog.name.clone(),
                                 channel: listed.name.clone(),
-                                entry: entry.name.clone(),
+                                entry: entry.name.clone().into(),
                                 range: text.to_owned(),
                                 reason: error.to_string(),
                             });
@@ -147,7 +148,7 @@ impl<'a> CatalogFacts<'a> {
     }
 
     /// The catalog's name.
-    pub(crate) fn name(&self) -> &'a str {
+    pub(crate) fn name(&self) -> &'a CatalogName {
         &self.catalog.name
     }
 

@@ -4,6 +4,7 @@
 //! always a bundle that the relaxed spec would install.
 
 use crate::{CatalogInput, Request, Resolution, resolve};
+use olm_text::name::{BundleName, CatalogName};
 use olm_version::{RequestedRange, VersionRelease, go_quote as quote};
 use std::fmt;
 
@@ -13,9 +14,9 @@ pub struct HeldBack {
     /// Its version.
     pub version: VersionRelease,
     /// Its name.
-    pub bundle: String,
+    pub bundle: BundleName,
     /// The catalog that has it.
-    pub catalog: String,
+    pub catalog: CatalogName,
     /// Part of the spec that holds the bundle back.
     pub by: HeldBy,
 }

@@ -5,6 +5,7 @@ use crate::facts::{Candidate, CatalogFacts};
 use crate::known_catalogs::KnownCatalogs;
 use crate::parsed_request::{CatalogQuery, ParsedRequest};
 use crate::{Change, FailureCause, Note, Selection, did_you_mean, reach, suggest};
+use olm_text::name::CatalogName;
 use olm_version::go_quote;
 
 /// Maximum size of the text, in bytes.
@@ -52,7 +53,7 @@ fn cut(mut text: String, limit: usize) -> String {
     text
 }
 
-fn waiting(known: &KnownCatalogs<'_>, parsed: &ParsedRequest<'_>, catalog: &str) -> Vec<String> {
+fn waiting(known: &KnownCatalogs<'_>, parsed: &ParsedRequest<'_>, catalog: &CatalogName) -> Vec<String> {
     let name = quote(catalog);
     if known.home(parsed) == Some(catalog) {
         return vec![format!(
@@ -136,7 +137,7 @@ fn no_bundle(known: &KnownCatalogs<'_>, parsed: &ParsedRequest<'_>) -> Vec<Strin
         sentences.push(sentence);
         elsewhere = Some(bundle);
     } else if let Some(from) = known.former_catalog(parsed) {
-        let from = from.to_owned();
+        let from = from.clone();
         sentences.push(Note::Moved { from, to: None }.to_string());
     }
     let views: Vec<_> = known
@@ -172,7 +173,7 @@ fn no_bundle(known: &KnownCatalogs<'_>, parsed: &ParsedRequest<'_>) -> Vec<Strin
 fn offers_elsewhere(
     known: &KnownCatalogs<'_>,
     parsed: &ParsedRequest<'_>,
-    home: &str,
+    home: &CatalogName,
 ) -> Option<(String, String)> {
     let mut best_bundles = known.best_bundles(parsed);
     best_bundles.retain(|best| best.facts.name() != home);
@@ -210,7 +211,7 @@ fn no_successor(view: &View<'_, '_>) -> Option<Finding> {
     sentences.extend(upgrade_path(view, at, &from.name));
     let notes = view.facts.notes.iter();
     let unread = notes.filter(
-        |note| matches!(note, Note::UnreadableSkipRange { entry, .. } if *entry == wanted.bundle.name),
+        |note| matches!(note, Note::UnreadableSkipRange { entry, .. } if *entry == wanted.bundle.name.as_str()),
     );
     sentences.extend(unread.take(1).map(ToString::to_string));
     Some((sentences, Some(wanted.bundle.name.clone())))

@@ -4,6 +4,7 @@ use crate::facts::{Candidate, CatalogFacts};
 use crate::installed_version::InstalledVersion;
 use crate::parsed_request::ParsedRequest;
 use crate::{CatalogInput, CatalogLookup, FailureCause, Request, Selection};
+use olm_text::name::{CatalogName, PackageName};
 use olm_version::go_quote;
 use std::cmp::Reverse;
 
@@ -103,30 +104,30 @@ impl<'a> KnownCatalogs<'a> {
     }
 
     /// Returns the catalog that the extension is installed from and stays with, if it is in the input.
-    pub(crate) fn home<'q>(&self, parsed: &ParsedRequest<'q>) -> Option<&'q str> {
+    pub(crate) fn home<'q>(&self, parsed: &ParsedRequest<'q>) -> Option<&'q CatalogName> {
         let request = parsed.request;
-        let home = request.installed.as_ref()?.catalog.as_deref()?;
+        let home = request.installed.as_ref()?.catalog.as_ref()?;
         let given = || {
             let names = self.facts.iter().map(CatalogFacts::name);
-            let without = self.without.iter().map(|catalog| catalog.name.as_str());
-            let unread = self.unread.iter().map(|unread| unread.catalog.name.as_str());
+            let without = self.without.iter().map(|catalog| &catalog.name);
+            let unread = self.unread.iter().map(|unread| &unread.catalog.name);
             names.chain(without).chain(unread).any(|name| name == home)
         };
         (request.selection == Selection::Ours && parsed.selects(home) && given()).then_some(home)
     }
 
     /// Returns the catalog that the extension is installed from if it is no longer in the input.
-    pub(crate) fn former_catalog<'q>(&self, parsed: &ParsedRequest<'q>) -> Option<&'q str> {
-        let home = parsed.request.installed.as_ref()?.catalog.as_deref()?;
+    pub(crate) fn former_catalog<'q>(&self, parsed: &ParsedRequest<'q>) -> Option<&'q CatalogName> {
+        let home = parsed.request.installed.as_ref()?.catalog.as_ref()?;
         let ours = parsed.request.selection == Selection::Ours;
         (ours && self.home(parsed).is_none()).then_some(home)
     }
 }
 
 impl UnreadCatalog<'_> {
-    pub(crate) fn cause(&self, package: &str) -> FailureCause {
+    pub(crate) fn cause(&self, package: &PackageName) -> FailureCause {
         FailureCause::UnreadCatalog {
-            package: package.to_owned(),
+            package: package.clone(),
             catalog: self.catalog.name.clone(),
             reason: self.reason.clone(),
         }

@@ -8,6 +8,7 @@ use crate::reach;
 use crate::{
     CandidateVerdict, CatalogExplanation, CatalogInput, CatalogOutcome, Explanation, FailureCause, Note, Rule,
 };
+use olm_text::name::{BundleName, CatalogName};
 use std::cmp::Reverse;
 
 /// Result of the choice between the catalogs.
@@ -26,12 +27,19 @@ impl Verdict<'_> {
         &self,
         known: &KnownCatalogs<'_>,
         at: usize,
-        bundle: String,
-        home: Option<&str>,
+        bundle: BundleName,
+        home: Option<&CatalogName>,
     ) -> (CatalogOutcome, Option<Rule>) {
-        let name = |at: usize| known.facts.get(at).map_or("", CatalogFacts::name).to_owned();
-        let elsewhere = home.filter(|home| *home != name(at)).map(ToOwned::to_owned);
-        let lost = |by: String| match elsewhere.clone() {
+        let name = |at: usize| {
+            known
+                .facts
+                .get(at)
+                .map(CatalogFacts::name)
+                .cloned()
+                .unwrap_or_default()
+        };
+        let elsewhere = home.filter(|home| **home != name(at)).cloned();
+        let lost = |by: CatalogName| match elsewhere.clone() {
             Some(home) => (
                 CatalogOutcome::Elsewhere {
                     bundle: bundle.clone(),
@@ -53,7 +61,7 @@ impl Verdict<'_> {
                 (CatalogOutcome::Refused { bundle }, Some(*rule))
             }
             Self::Chosen(choice) | Self::Refused(choice, _) => lost(name(choice.winner)),
-            Self::None(_) if elsewhere.is_some() => lost(String::new()),
+            Self::None(_) if elsewhere.is_some() => lost(CatalogName::default()),
             Self::None(FailureCause::NoSingleBundle { tied, .. }) if !tied.contains(&name(at)) => {
                 lost(tied.first().cloned().unwrap_or_default())
             }
@@ -87,7 +95,7 @@ pub(crate) fn explanation(
         let best = parsed.query(facts).best(facts);
         let bundle = best
             .and_then(|best| facts.bundles.get(best))
-            .map(|candidate| candidate.bundle.name.clone());
+            .map(|candidate| candidate.bundle.name.clone().into());
         let (outcome, lost) = match bundle {
             None => (CatalogOutcome::NothingSuitable, None),
             Some(bundle) => verdict.of(known, at, bundle, home),
@@ -104,7 +112,7 @@ pub(crate) fn explanation(
     let awaited = matches!(verdict, Verdict::None(_));
     for unread in &known.unread {
         let reason = unread.reason.clone();
-        let outcome = if awaited && home.is_none_or(|home| home == unread.catalog.name) {
+        let outcome = if awaited && home.is_none_or(|home| *home == unread.catalog.name) {
             CatalogOutcome::Waiting { reason }
         } else {
             CatalogOutcome::LeftOut { reason }
@@ -139,13 +147,13 @@ fn candidates(
             _ => Some(Rule::Lower),
         };
         CandidateVerdict {
-            bundle: candidate.bundle.name.clone(),
+            bundle: candidate.bundle.name.clone().into(),
             version: candidate.version.as_ref().ok().cloned(),
             ruled_out: query.rule(candidate).or_else(inside),
             steps: step.map(|step| step.count),
             via: step
                 .and_then(|step| facts.bundles.get(step.via?))
-                .map(|via| via.bundle.name.clone()),
+                .map(|via| via.bundle.name.clone().into()),
         }
     };
     facts.bundles.iter().enumerate().map(verdict).collect()
@@ -159,8 +167,8 @@ fn notes(known: &KnownCatalogs<'_>, parsed: &ParsedRequest<'_>, verdict: &Verdic
             Verdict::None(_) => None,
         };
         notes.push(Note::Moved {
-            from: from.to_owned(),
-            to: to.map(|facts| facts.name().to_owned()),
+            from: from.clone(),
+            to: to.map(|facts| facts.name().clone()),
         });
     }
     let mut catalogs: Vec<&CatalogFacts<'_>> = known.facts.iter().collect();

@@ -3,6 +3,7 @@
 use crate::facts::{Candidate, CatalogFacts};
 use crate::installed_version::InstalledVersion;
 use crate::{FailureCause, Request, Rule};
+use olm_text::name::CatalogName;
 use olm_version::{RequestedRange, VersionRange};
 
 /// Request whose range is valid.
@@ -10,11 +11,11 @@ pub(crate) struct ParsedRequest<'a> {
     pub(crate) request: &'a Request,
     pub(crate) range: Option<&'a VersionRange>,
     /// The only catalog to consider; none for all.
-    pub(crate) only: Option<&'a str>,
+    pub(crate) only: Option<&'a CatalogName>,
 }
 
 impl<'a> ParsedRequest<'a> {
-    pub(crate) fn new(request: &'a Request, only: Option<&'a str>) -> Result<Self, FailureCause> {
+    pub(crate) fn new(request: &'a Request, only: Option<&'a CatalogName>) -> Result<Self, FailureCause> {
         let valid = |range: &'a RequestedRange| {
             range.parsed().map_err(|source| FailureCause::Range {
                 range: range.to_string(),
@@ -36,7 +37,7 @@ impl<'a> ParsedRequest<'a> {
     }
 
     /// Returns true if the selector matches the catalog `name`.
-    pub(crate) fn selects(&self, name: &str) -> bool {
+    pub(crate) fn selects(&self, name: &CatalogName) -> bool {
         self.only.is_none_or(|only| only == name)
     }
 

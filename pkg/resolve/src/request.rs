@@ -2,6 +2,7 @@
 
 use crate::{DeprecationInfo, Explanation};
 use olm_fbc::{PackageContent, Property};
+use olm_text::name::{BundleName, CatalogName, ImageText, PackageName};
 use olm_version::{BundleVersion, RequestedRange, VersionRelease};
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Request {
     /// The package.
-    pub package: String,
+    pub package: PackageName,
     /// Range of versions; none admits all.
     pub range: Option<RequestedRange>,
     /// Channels to choose from; empty admits all. They limit the upgrade edges, too.
@@ -30,11 +31,11 @@ pub struct Request {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Installed {
     /// The bundle's name.
-    pub name: String,
+    pub name: BundleName,
     /// The bundle's version, as recorded.
     pub version: BundleVersion,
     /// Catalog of the installed bundle, if known. As long as that catalog is in the input, the extension stays with it.
-    pub catalog: Option<String>,
+    pub catalog: Option<CatalogName>,
 }
 
 /// Rules for the choice between catalogs; see `docs/deviations.md`.
@@ -53,7 +54,7 @@ pub enum Selection {
 #[derive(Debug, Clone)]
 pub struct CatalogInput {
     /// The catalog's name.
-    pub name: String,
+    pub name: CatalogName,
     /// Priority; higher precedes.
     pub priority: i32,
     /// Result of the lookup of the package.
@@ -77,11 +78,11 @@ pub enum CatalogLookup {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resolution {
     /// The catalog it comes from.
-    pub catalog: String,
+    pub catalog: CatalogName,
     /// The bundle's name.
-    pub bundle: String,
+    pub bundle: BundleName,
     /// Its image.
-    pub image: String,
+    pub image: ImageText,
     /// Its version and release.
     pub version: VersionRelease,
     /// Its properties, without those that hold whole manifests.
@@ -89,10 +90,10 @@ pub struct Resolution {
     /// Deprecations of the package, its channels and its bundles.
     pub deprecation: DeprecationInfo,
     /// Catalogs that could not be read and could not have changed the choice, each with the reason.
-    pub left_out: Vec<(String, String)>,
+    pub left_out: Vec<(CatalogName, String)>,
     /// Catalog of the installed bundle, if it is gone, disabled or no longer selected, so that the extension moves to
     /// another.
-    pub moved_from: Option<String>,
+    pub moved_from: Option<CatalogName>,
     /// Reasons for this bundle and against every other one.
     pub explanation: Explanation,
 }

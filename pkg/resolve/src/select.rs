@@ -53,14 +53,14 @@ fn resolution(
         Some((catalog.name.clone(), reason.clone()))
     });
     Resolution {
-        catalog: facts.name().to_owned(),
-        bundle: candidate.bundle.name.clone(),
-        image: candidate.bundle.image.clone(),
+        catalog: facts.name().clone(),
+        bundle: candidate.bundle.name.clone().into(),
+        image: candidate.bundle.image.clone().into(),
         version: version.clone(),
         properties: candidate.bundle.properties.clone(),
         deprecation: DeprecationInfo::of(deprecating.content),
         left_out: left_out.collect(),
-        moved_from: known.former_catalog(parsed).map(ToOwned::to_owned),
+        moved_from: known.former_catalog(parsed).cloned(),
         explanation,
     }
 }

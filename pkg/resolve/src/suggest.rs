@@ -185,7 +185,7 @@ fn plans(
     let certified = (request.installed.is_some() && !request.self_certified).then_some(Change::SelfCertified);
     let several = known.facts.len() + known.without.len() + known.unread.len() > 1;
     let select = several.then(|| Change::SelectCatalog {
-        catalog: facts.name().to_owned(),
+        catalog: facts.name().clone(),
     });
     let channels: Vec<Option<Change>> = std::iter::once(None)
         .chain(channels(request, facts, candidate).into_iter().map(Some))

@@ -48,7 +48,7 @@ fn catalog() -> Vec<CatalogInput> {
         metas.push(meta("olm.bundle", &name, &bundle));
     }
     vec![CatalogInput {
-        name: "a".to_owned(),
+        name: "a".into(),
         priority: 0,
         lookup: CatalogLookup::Found(Arc::new(PackageContent::from_metas("p", metas).expect("content"))),
     }]
@@ -56,13 +56,13 @@ fn catalog() -> Vec<CatalogInput> {
 
 fn held(installed: Option<&str>, range: Option<&str>, channels: &[&str]) -> Option<(String, HeldBy)> {
     let request = Request {
-        package: "p".to_owned(),
+        package: "p".into(),
         range: range.and_then(RequestedRange::new),
         channels: channels.iter().map(|&channel| channel.to_owned()).collect(),
         installed: installed.map(|version| Installed {
-            name: format!("p.v{version}"),
+            name: format!("p.v{version}").into(),
             version: version.into(),
-            catalog: Some("a".to_owned()),
+            catalog: Some("a".into()),
         }),
         ..Request::default()
     };

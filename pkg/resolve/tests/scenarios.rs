@@ -98,7 +98,7 @@ impl Catalog {
             None => CatalogLookup::Found(Arc::new(self.content())),
         };
         CatalogInput {
-            name: self.name.clone(),
+            name: self.name.as_str().into(),
             priority: self.priority,
             lookup,
         }
@@ -151,7 +151,7 @@ fn meta(schema: &str, name: &str, value: &serde_json::Value) -> Meta {
 impl Asked {
     fn request(&self) -> Request {
         Request {
-            package: PACKAGE.to_owned(),
+            package: PACKAGE.into(),
             range: self.version.as_deref().and_then(RequestedRange::new),
             channels: self.channels.clone(),
             self_certified: self.self_certified,
@@ -162,9 +162,9 @@ impl Asked {
                 Selection::Ours
             },
             installed: self.installed.as_ref().map(|from| Installed {
-                name: from.name.clone(),
+                name: from.name.as_str().into(),
                 version: BundleVersion::recorded(from.version.as_str(), from.release.clone()),
-                catalog: from.catalog.clone(),
+                catalog: from.catalog.as_deref().map(Into::into),
             }),
             similar: Vec::new(),
         }
@@ -177,15 +177,15 @@ fn outcome(scenario: &Scenario, catalogs: &[CatalogInput]) -> Expect {
             error: error.to_string(),
         },
         Ok(resolution) => Expect::Chosen {
-            bundle: resolution.bundle,
-            catalog: (catalogs.len() > 1).then_some(resolution.catalog),
+            bundle: resolution.bundle.to_string(),
+            catalog: (catalogs.len() > 1).then(|| resolution.catalog.to_string()),
             left_out: resolution
                 .left_out
                 .into_iter()
-                .map(|(catalog, _)| catalog)
+                .map(|(catalog, _)| catalog.to_string())
                 .collect(),
             deprecated: resolution.deprecation.bundles.into_keys().collect(),
-            moved_from: resolution.moved_from,
+            moved_from: resolution.moved_from.map(|from| from.to_string()),
         },
     }
 }

@@ -4,6 +4,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 use olm_api::condition::{reasons::Extension as Reason, types::Extension as Type};
+use olm_text::name::CatalogName;
 
 use crate::condition::{self, NewCondition};
 
@@ -23,14 +24,14 @@ pub struct UnreadCatalogs {
     /// Catalogs whose former content is in use.
     pub former: Vec<FormerContent>,
     /// Unreadable catalogs that could not have changed the choice, each with its cause.
-    pub left_out: Vec<(String, String)>,
+    pub left_out: Vec<(CatalogName, String)>,
 }
 
 /// Catalog whose former content is in use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FormerContent {
     /// Name of the catalog.
-    pub catalog: String,
+    pub catalog: CatalogName,
     /// Time of the first failed read of the present content.
     pub since: Time,
     /// Error of the last read.
@@ -108,7 +109,7 @@ mod tests {
         let mut conditions = Vec::new();
         let mut catalogs = UnreadCatalogs {
             former: Vec::new(),
-            left_out: vec![("low".to_owned(), "catalog \"low\" is not being served".to_owned())],
+            left_out: vec![("low".into(), "catalog \"low\" is not being served".to_owned())],
         };
         put(&mut conditions, Some(&catalogs), 1, &now);
         assert_eq!(
@@ -119,7 +120,7 @@ mod tests {
             )
         );
         catalogs.former.push(FormerContent {
-            catalog: "high".to_owned(),
+            catalog: "high".into(),
             since: now.clone(),
             cause: "x".repeat(2000),
         });

@@ -7,6 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use olm_api::condition::{reasons::Extension as Reason, types::Extension as Type};
 use olm_api::{BundleMetadata, ClusterExtensionInstallStatus, ClusterExtensionStatus, RevisionStatus};
 use olm_text::cut;
+use olm_text::name::{BundleName, CatalogName, ImageText};
 use olm_version::BundleVersion;
 
 use crate::catalogs::{self, UnreadCatalogs};
@@ -58,15 +59,15 @@ pub struct RevisionView {
     /// Name of the ClusterObjectSet.
     pub name: String,
     /// Name of the bundle it brings.
-    pub bundle: String,
+    pub bundle: BundleName,
     /// Version of the bundle.
     pub version: BundleVersion,
     /// Image reference of the bundle.
-    pub image: String,
+    pub image: ImageText,
     /// The catalog of the bundle, if known.
-    pub catalog: Option<String>,
+    pub catalog: Option<CatalogName>,
     /// The previous catalog of the extension, if this revision moved it to another one.
-    pub moved_from: Option<String>,
+    pub moved_from: Option<CatalogName>,
     /// Conditions of the revision, to be mirrored.
     pub conditions: Vec<Condition>,
 }
@@ -342,12 +343,12 @@ fn report_installed(
 fn install_status(revision: &RevisionView) -> ClusterExtensionInstallStatus {
     ClusterExtensionInstallStatus {
         bundle: BundleMetadata {
-            name: revision.bundle.clone(),
+            name: revision.bundle.to_string(),
             version: revision.version.to_string(),
             release: revision.version.release().map(str::to_owned),
         },
-        catalog: revision.catalog.clone(),
-        moved_from: revision.moved_from.clone(),
+        catalog: revision.catalog.as_ref().map(ToString::to_string),
+        moved_from: revision.moved_from.as_ref().map(ToString::to_string),
         warning: None,
     }
 }

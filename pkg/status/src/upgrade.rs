@@ -72,8 +72,8 @@ mod tests {
         let mut conditions = Vec::new();
         let held = HeldBack {
             version: VersionRelease::parse_legacy("1.1.0").unwrap(),
-            bundle: "a.v1.1.0".to_owned(),
-            catalog: "community".to_owned(),
+            bundle: "a.v1.1.0".into(),
+            catalog: "community".into(),
             by: HeldBy::Version {
                 range: RequestedRange::new("1.0.x").unwrap(),
             },

@@ -1,8 +1,10 @@
-//! Shared text functions: error chains, untrusted text in messages, DNS names, identity of objects.
+//! Shared texts and names: error chains, untrusted text in messages, DNS names, identity of objects, names of bundles,
+//! packages and catalogs.
 
 mod chain;
 pub mod dns;
 mod foreign;
+pub mod name;
 pub mod object;
 
 pub use chain::{causes, chain, chain_within};

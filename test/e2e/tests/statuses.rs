@@ -66,11 +66,11 @@ fn conditions() -> Vec<Vec<Condition>> {
 fn revision(number: usize, conditions: Vec<Condition>) -> RevisionView {
     RevisionView {
         name: format!("a-{number}"),
-        bundle: format!("a.v1.0.{number}"),
+        bundle: format!("a.v1.0.{number}").into(),
         version: format!("1.0.{number}").as_str().into(),
-        image: format!("registry.example/a:{number}"),
-        catalog: Some("new".to_owned()),
-        moved_from: (number == 2).then(|| "old".to_owned()),
+        image: format!("registry.example/a:{number}").into(),
+        catalog: Some("new".into()),
+        moved_from: (number == 2).then(|| "old".into()),
         conditions,
     }
 }

@@ -103,11 +103,11 @@ impl Replicas {
     /// Reads the package of a catalog whose status names the image with this number.
     async fn read(&self, number: u32) -> Result<PackageAnswer, ClientError> {
         let catalog = CatalogRef {
-            name: "cat".to_owned(),
+            name: "cat".into(),
             base_url: format!("https://127.0.0.1:{}/catalogs/cat", self.port),
             digest: format!("registry.example/catalog@{}", digest(number)),
         };
-        self.client.package(&catalog, "app").await
+        self.client.package(&catalog, &"app".into()).await
     }
 
     fn connections(&self) -> usize {
@@ -191,7 +191,7 @@ async fn a_replica_without_content_is_no_reason_to_wait_for_the_other() {
     assert_eq!(bundle(&replicas.read(1).await.unwrap()), "app.v1.0.1");
     assert_eq!(replicas.connections(), 2);
     // Nothing was read before, so no former content stands in.
-    replicas.client.forget("cat");
+    replicas.client.forget(&"cat".into());
     let error = replicas.read(2).await.unwrap_err();
     let absent = matches!(
         error,

@@ -145,7 +145,9 @@ fn installed(set: &ClusterObjectSet) -> Installed {
     let annotation = |key: &str| set.annotations().get(key).cloned();
     Installed {
         extension: owner(set).to_owned(),
-        bundle: annotation(keys::BUNDLE_NAME_ANNOTATION).unwrap_or_else(|| set.name_any()),
+        bundle: annotation(keys::BUNDLE_NAME_ANNOTATION)
+            .unwrap_or_else(|| set.name_any())
+            .into(),
         properties: annotation(keys::PROPERTIES_ANNOTATION),
         successors: Vec::new(),
     }

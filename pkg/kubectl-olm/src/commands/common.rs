@@ -4,6 +4,7 @@ use std::io::Write as _;
 
 use olm_fbc::{PackageContent, schema};
 use olm_resolve::{CatalogInput, CatalogLookup, Selector, did_you_mean};
+use olm_text::name::CatalogName;
 use olm_version::VersionRelease;
 
 use crate::cli::SourceArgs;
@@ -64,7 +65,7 @@ pub(crate) async fn look_up(sources: &Sources, package: &str) -> Result<Vec<Cata
         };
         if !found {
             return Err(SourceError::Unread {
-                catalog: input.name.clone(),
+                catalog: input.name.to_string(),
                 reason,
             }
             .into());
@@ -74,7 +75,7 @@ pub(crate) async fn look_up(sources: &Sources, package: &str) -> Result<Vec<Cata
     if found {
         return Ok(inputs);
     }
-    let names: Vec<String> = inputs.iter().map(|input| input.name.clone()).collect();
+    let names: Vec<CatalogName> = inputs.iter().map(|input| input.name.clone()).collect();
     if names.is_empty() {
         return Err(Failure::No("there are no catalogs".to_owned()));
     }

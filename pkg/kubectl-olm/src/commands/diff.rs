@@ -180,7 +180,7 @@ fn channel_changes(old: &PackageContent, new: &PackageContent) -> Vec<ChannelCha
 fn updates(name: &str, old: &PackageContent, new: &PackageContent, channels: &[String]) -> Vec<Update> {
     let input = |content: &PackageContent| {
         [CatalogInput {
-            name: "catalog".to_owned(),
+            name: "catalog".into(),
             priority: 0,
             lookup: CatalogLookup::Found(Arc::new(content.clone())),
         }]
@@ -195,10 +195,10 @@ fn updates(name: &str, old: &PackageContent, new: &PackageContent, channels: &[S
         };
         let installed = BundleVersion::spelled(installed, false);
         let request = Request {
-            package: name.to_owned(),
+            package: name.into(),
             channels: channels.to_vec(),
             installed: Some(Installed {
-                name: bundle.to_owned(),
+                name: bundle.into(),
                 version: installed.clone(),
                 ..Installed::default()
             }),

@@ -43,7 +43,7 @@ pub(crate) async fn run(args: GraphArgs, output: Format, style: Style) -> Result
         let installed = read(from, &inputs)?;
         match args.semantics {
             Semantics::V1 => by_v1(&mut graph, &args, installed, &inputs),
-            Semantics::Classic => by_classic(&mut graph, &args, installed, content)?,
+            Semantics::Classic => by_classic(&mut graph, &args, &installed, content)?,
         }
     }
     let drawn = match args.format {
@@ -57,21 +57,21 @@ pub(crate) async fn run(args: GraphArgs, output: Format, style: Style) -> Result
 
 fn by_v1(graph: &mut Graph, args: &GraphArgs, installed: Installed, inputs: &[CatalogInput]) {
     let mut start = Start {
-        bundle: installed.name.clone(),
+        bundle: installed.name.to_string(),
         version: installed.version.to_string(),
         next: None,
         semantics: "v1",
         trouble: None,
     };
     let request = Request {
-        package: args.package.clone(),
+        package: args.package.as_str().into(),
         channels: args.channels.clone(),
         installed: Some(installed),
         ..Request::default()
     };
     match resolve(&request, inputs) {
         Ok(found) => {
-            start.next = Some(found.bundle);
+            start.next = Some(found.bundle.to_string());
             graph.explain(start, &found.explanation);
         }
         Err(error) => {
@@ -84,7 +84,7 @@ fn by_v1(graph: &mut Graph, args: &GraphArgs, installed: Installed, inputs: &[Ca
 fn by_classic(
     graph: &mut Graph,
     args: &GraphArgs,
-    installed: Installed,
+    installed: &Installed,
     content: &PackageContent,
 ) -> Result<(), Failure> {
     if args.channels.len() > 1 {
@@ -108,7 +108,7 @@ fn by_classic(
     let path = classic::path(channel, (&installed.name, &installed.version), &versions);
     let trouble = choice.bundle.is_none().then_some(choice.reason);
     let start = Start {
-        bundle: installed.name,
+        bundle: installed.name.to_string(),
         version: installed.version.to_string(),
         next: choice.bundle,
         semantics: "classic",

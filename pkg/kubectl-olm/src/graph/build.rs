@@ -84,7 +84,7 @@ impl Graph {
         let catalog = explanation
             .catalogs
             .iter()
-            .find(|asked| asked.name == self.catalog);
+            .find(|asked| asked.name == self.catalog.as_str());
         let verdicts: BTreeMap<&str, _> = catalog
             .into_iter()
             .flat_map(|asked| &asked.candidates)
@@ -93,7 +93,7 @@ impl Graph {
         for node in &mut self.bundles {
             if let Some(verdict) = verdicts.get(node.name.as_str()) {
                 node.steps = verdict.steps;
-                node.via.clone_from(&verdict.via);
+                node.via = verdict.via.as_ref().map(ToString::to_string);
             }
         }
         self.start = Some(start);

@@ -10,6 +10,7 @@ use olm_api::names::Segment;
 use olm_api::{AvailabilityMode, ClusterCatalog, ClusterExtension, ClusterObjectSet, LifecycleState, keys};
 use olm_catalog_client::CatalogRef;
 use olm_resolve::Installed;
+use olm_text::name::CatalogName;
 use olm_version::BundleVersion;
 
 use super::call::{CALL_TIMEOUT, call};
@@ -192,16 +193,18 @@ pub(crate) fn version_of_revision(revision: &ClusterObjectSet) -> BundleVersion 
 fn of_revision(revision: &ClusterObjectSet) -> Installed {
     let annotation = |key: &str| revision.annotations().get(key).cloned();
     Installed {
-        name: annotation(keys::BUNDLE_NAME_ANNOTATION).unwrap_or_default(),
+        name: annotation(keys::BUNDLE_NAME_ANNOTATION)
+            .unwrap_or_default()
+            .into(),
         version: version_of_revision(revision),
-        catalog: annotation(CATALOG_ANNOTATION),
+        catalog: annotation(CATALOG_ANNOTATION).map(CatalogName::from),
     }
 }
 
 fn of_status(extension: &ClusterExtension) -> Option<Installed> {
     let bundle = &extension.status.as_ref()?.install.as_ref()?.bundle;
     Some(Installed {
-        name: bundle.name.clone(),
+        name: bundle.name.as_str().into(),
         version: BundleVersion::recorded(bundle.version.as_str(), bundle.release.clone()),
         catalog: None,
     })
@@ -215,7 +218,7 @@ fn reference(catalog: &ClusterCatalog) -> Option<CatalogRef> {
     });
     let source = status.resolved_source.as_ref().filter(|_| serving)?;
     Some(CatalogRef {
-        name: catalog.name_any(),
+        name: catalog.name_any().into(),
         base_url: status.urls.as_ref()?.base.clone(),
         digest: source.image.ref_.clone(),
     })

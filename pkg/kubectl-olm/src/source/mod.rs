@@ -84,7 +84,7 @@ impl Sources {
         let mut inputs = Vec::new();
         for catalog in self.catalogs.iter().filter(|c| selector.matches(&c.labels)) {
             inputs.push(CatalogInput {
-                name: catalog.name.clone(),
+                name: catalog.name.as_str().into(),
                 priority: catalog.priority,
                 lookup: catalog.lookup(package).await,
             });

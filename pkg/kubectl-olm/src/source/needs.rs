@@ -64,7 +64,7 @@ fn installed(revisions: &[ClusterObjectSet], extension: Option<&str>) -> Vec<Ins
         let properties =
             serde_json::from_str(&annotation(keys::CATALOG_PROPERTIES_ANNOTATION)).unwrap_or_default();
         InstalledBundle::new(
-            annotation(keys::PACKAGE_NAME_ANNOTATION),
+            annotation(keys::PACKAGE_NAME_ANNOTATION).into(),
             &version_of_revision(revision),
             properties,
         )

@@ -112,7 +112,7 @@ impl ServedCatalog {
             .path_segments()
             .ok_or_else(wrong)?
             .rfind(|part| !part.is_empty());
-        let name = last.unwrap_or("catalog").to_owned();
+        let name = last.unwrap_or("catalog").into();
         let pem = match &access.ca_file {
             None => None,
             Some(path) => {
@@ -213,7 +213,7 @@ impl ServedCatalog {
     /// Reads a package from catalogd's own address, with the controllers' client.
     pub(super) async fn package(&self, package: &str) -> Result<Option<Arc<PackageContent>>, SourceError> {
         let (client, _) = self.direct.clients().await?;
-        let package = client.package(&self.catalog, package).await;
+        let package = client.package(&self.catalog, &package.into()).await;
         // A process with a single read has no former content.
         package
             .map(|answer| answer.content)
@@ -249,7 +249,7 @@ impl ServedCatalog {
                 direct.map_err(|source| match source {
                     source @ SourceError::NotServed { .. } => source,
                     source => SourceError::Unreachable {
-                        catalog: self.catalog.name.clone(),
+                        catalog: self.catalog.name.to_string(),
                         proxy: olm_text::chain(&refused),
                         source: Box::new(source),
                     },
@@ -287,7 +287,7 @@ impl ServedCatalog {
             | StatusCode::METHOD_NOT_ALLOWED
             | StatusCode::NOT_IMPLEMENTED => {
                 return Err(SourceError::NotServed {
-                    catalog: self.catalog.name.clone(),
+                    catalog: self.catalog.name.to_string(),
                     endpoint: endpoint.to_owned(),
                 });
             }

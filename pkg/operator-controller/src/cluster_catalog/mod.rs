@@ -43,7 +43,7 @@ pub(crate) fn changes(
                     listing.take(&event);
                     let change = seen.take(&event, |catalog| (catalog.name_any(), hash(catalog)));
                     for (catalog, _) in &change.gone {
-                        catalogs.forget(catalog);
+                        catalogs.forget(&catalog.as_str().into());
                     }
                     (change.differs || !change.gone.is_empty()).then_some(())
                 }

@@ -81,12 +81,10 @@ impl Context {
         let record = ExtensionRecord {
             uid: extension.metadata.uid.clone().unwrap_or_default(),
             package: package
-                .map(|catalog| catalog.package_name.clone())
+                .map(|catalog| catalog.package_name.as_str().into())
                 .unwrap_or_default(),
             version: installed.map(|revision| revision.bundle.version.clone()),
-            catalog: installed
-                .and_then(|revision| revision.bundle.catalog.clone())
-                .unwrap_or_default(),
+            catalog: installed.and_then(|revision| revision.bundle.catalog.clone()),
             conditions: Vec::new(),
             bundle: history.newest().map(|newest| Installed {
                 extension: extension.name_any(),

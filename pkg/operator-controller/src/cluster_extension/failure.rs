@@ -128,10 +128,7 @@ const RIGHTS_RECHECK: Duration = Duration::from_secs(10);
 const CONTENT_RECHECK: Duration = Duration::from_mins(2);
 
 fn fixed(bundle: &BundleRef) -> bool {
-    bundle
-        .image
-        .parse::<Reference>()
-        .is_ok_and(|reference| reference.by_digest())
+    bundle.image.reference().is_ok_and(Reference::by_digest)
 }
 
 impl Failure {

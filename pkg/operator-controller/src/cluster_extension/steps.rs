@@ -106,12 +106,12 @@ impl Pass<'_> {
         let config = config(self.extension);
         let inputs = RenderInputs {
             bundle: &resolved.bundle,
-            canonical_image: &located.image.to_string(),
+            canonical_image: &located.image,
             namespace: &self.extension.spec.namespace,
             config: config.as_ref(),
             provider: located.provider,
         };
-        let moved_from = resolved.moved_from.as_deref();
+        let moved_from = resolved.moved_from.as_ref();
         let minutes = deadline(self.extension);
         match decide::desired_state(&self.name, minutes, &inputs, moved_from, history, self.now)
             .map_err(Failed::Refused)?
@@ -126,9 +126,9 @@ impl Pass<'_> {
                 }
                 let bundle = &resolved.bundle;
                 tracing::info!(
-                    bundle = bundle.name,
+                    bundle = bundle.name.as_str(),
                     version = bundle.version.as_str(),
-                    catalog = bundle.catalog,
+                    catalog = bundle.catalog.as_deref(),
                     revision = new.name,
                     "rolling out"
                 );

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use olm_fbc::Property;
+use olm_text::name::PackageName;
 use olm_version::BundleVersion;
 use serde_json::{Value, json};
 
@@ -57,7 +58,7 @@ pub fn provided_apis(properties: &[Property]) -> impl Iterator<Item = Gvk> {
 impl InstalledBundle {
     /// Creates an installed bundle with its properties, including the package property that every bundle has. None if
     /// the version is invalid.
-    pub fn new(package: String, version: &BundleVersion, mut properties: Vec<Value>) -> Option<Self> {
+    pub fn new(package: PackageName, version: &BundleVersion, mut properties: Vec<Value>) -> Option<Self> {
         let parsed = version.parsed().ok()?.version.clone();
         let is_package =
             |property: &Value| property.get("type").and_then(Value::as_str) == Some("olm.package");
@@ -79,7 +80,7 @@ mod tests {
 
     #[test]
     fn every_installed_bundle_has_a_package() {
-        let bundle = InstalledBundle::new("blue".to_owned(), &"1.2.0+3".into(), Vec::new()).unwrap();
+        let bundle = InstalledBundle::new("blue".into(), &"1.2.0+3".into(), Vec::new()).unwrap();
         assert_eq!(bundle.version.to_string(), "1.2.0");
         assert_eq!(
             bundle.properties,
@@ -87,8 +88,8 @@ mod tests {
         );
         let known =
             vec![json!({"type": "olm.package", "value": {"packageName": "blue", "version": "1.2.0"}})];
-        let same = InstalledBundle::new("blue".to_owned(), &"1.2.0".into(), known.clone()).unwrap();
+        let same = InstalledBundle::new("blue".into(), &"1.2.0".into(), known.clone()).unwrap();
         assert_eq!(same.properties, known);
-        assert!(InstalledBundle::new("blue".to_owned(), &"nonsense".into(), Vec::new()).is_none());
+        assert!(InstalledBundle::new("blue".into(), &"nonsense".into(), Vec::new()).is_none());
     }
 }

@@ -13,6 +13,7 @@ mod parse;
 use std::collections::BTreeSet;
 use std::fmt;
 
+use olm_text::name::PackageName;
 use olm_version::{SkipRange, Version};
 use serde_json::Value;
 
@@ -72,7 +73,7 @@ pub enum Test {
 #[derive(Clone, Debug)]
 pub struct PackageRange {
     /// The package.
-    pub name: String,
+    pub name: PackageName,
     /// The range as written; it follows the grammar of skipRange.
     pub range: String,
     parsed: SkipRange,
@@ -102,7 +103,7 @@ pub struct Environment {
 #[derive(Clone, Debug)]
 pub struct InstalledBundle {
     /// Its package.
-    pub package: String,
+    pub package: PackageName,
     /// Its version.
     pub version: Version,
     /// Its properties, each `{"type": …, "value": …}`.
@@ -126,7 +127,7 @@ pub enum MissingDependency {
     /// The package, in versions of the range.
     Package {
         /// The package.
-        name: String,
+        name: PackageName,
         /// The range, as written.
         range: String,
     },

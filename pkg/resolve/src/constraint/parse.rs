@@ -206,7 +206,11 @@ impl Reader<'_> {
         let name = self.text(map, key, place)?;
         let range = self.text(map, "versionRange", place)?;
         match range.parse() {
-            Ok(parsed) => Ok(Test::Package(PackageRange { name, range, parsed })),
+            Ok(parsed) => Ok(Test::Package(PackageRange {
+                name: name.into(),
+                range,
+                parsed,
+            })),
             Err(source) => Err(ConstraintError::Range {
                 property: self.property.to_owned(),
                 place: place.to_owned(),

@@ -25,7 +25,7 @@ fn gvk(group: &str, version: &str, kind: &str) -> Gvk {
 fn cluster() -> Environment {
     Environment {
         installed: vec![InstalledBundle {
-            package: "blue".to_owned(),
+            package: "blue".into(),
             version: "1.2.0".parse().unwrap(),
             properties: vec![
                 json!({"type": "olm.package", "value": {"packageName": "blue", "version": "1.2.0"}}),
@@ -75,7 +75,7 @@ fn simple_requirements() {
     assert_eq!(
         unmet(&requirements, &cluster())[0].missing,
         [MissingDependency::Package {
-            name: "pink".to_owned(),
+            name: "pink".into(),
             range: ">0.0.1".to_owned()
         }]
     );

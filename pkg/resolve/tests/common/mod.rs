@@ -93,17 +93,17 @@ fn request(tape: &mut Tape<'_>) -> Request {
     let installed = (tape.below(3) > 0).then(|| {
         let at = tape.below(VERSIONS.len() - 1);
         Installed {
-            name: bundle(at),
+            name: bundle(at).into(),
             version: if tape.one_in(32) { "nope" } else { VERSIONS[at] }.into(),
             catalog: match tape.below(6) {
                 0..2 => None,
-                2 => Some("gone".to_owned()),
-                at => Some(CATALOGS[at - 3].to_owned()),
+                2 => Some("gone".into()),
+                at => Some(CATALOGS[at - 3].into()),
             },
         }
     });
     Request {
-        package: "p".to_owned(),
+        package: "p".into(),
         range: version.and_then(RequestedRange::new),
         channels,
         self_certified: tape.one_in(5),
@@ -131,7 +131,7 @@ fn catalog(tape: &mut Tape<'_>, name: &str) -> CatalogInput {
         _ => CatalogLookup::Found(Arc::new(content(tape))),
     };
     CatalogInput {
-        name: name.to_owned(),
+        name: name.into(),
         priority,
         lookup,
     }

@@ -20,9 +20,9 @@ fn condition(type_: &str, status: &str, reason: &str, message: &str) -> Conditio
 fn revision(name: &str, version: &str, conditions: Vec<Condition>) -> RevisionView {
     RevisionView {
         name: name.into(),
-        bundle: format!("argocd-operator.v{version}"),
+        bundle: format!("argocd-operator.v{version}").into(),
         version: version.into(),
-        image: format!("registry.example/argocd:{version}"),
+        image: format!("registry.example/argocd:{version}").into(),
         catalog: Some("community".into()),
         moved_from: None,
         conditions,
@@ -406,11 +406,11 @@ fn former_content_leaves_an_extension_ready_and_says_so() {
     outcome.upgrade = Upgrade::FormerContent;
     outcome.catalogs = Some(UnreadCatalogs {
         former: vec![catalogs::FormerContent {
-            catalog: "community".to_owned(),
+            catalog: "community".into(),
             since: time("2026-02-01T00:00:00Z"),
             cause: "catalogd cannot be asked".to_owned(),
         }],
-        left_out: vec![("low".to_owned(), "catalog \"low\" is not being served".to_owned())],
+        left_out: vec![("low".into(), "catalog \"low\" is not being served".to_owned())],
     });
     let status = status_after(&ClusterExtensionStatus::default(), &outcome);
     has(

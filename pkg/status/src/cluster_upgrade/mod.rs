@@ -10,6 +10,7 @@ pub mod removed;
 
 pub use limit::{LimitError, limit, limit_of_value};
 pub use minor::Minor;
+use olm_text::name::BundleName;
 use olm_version::VersionRelease;
 use std::fmt::Write as _;
 
@@ -24,7 +25,7 @@ pub struct Installed {
     /// Name of the ClusterExtension.
     pub extension: String,
     /// Name of the bundle.
-    pub bundle: String,
+    pub bundle: BundleName,
     /// Properties of the bundle as a JSON list, if any.
     pub properties: Option<String>,
     /// Bundles that it can be upgraded to, best first, if catalogs were readable.
@@ -48,7 +49,7 @@ pub struct Blocker {
     /// Name of the ClusterExtension.
     pub extension: String,
     /// Name of the bundle.
-    pub bundle: String,
+    pub bundle: BundleName,
     /// Last supported OpenShift minor.
     pub limit: Minor,
     /// The reachable successor that lifts the block with the fewest upgrades; the highest version of several.
@@ -237,7 +238,7 @@ mod tests {
     fn installed(extension: &str, limit: &str) -> Installed {
         Installed {
             extension: extension.to_owned(),
-            bundle: format!("{extension}.v1"),
+            bundle: format!("{extension}.v1").into(),
             properties: Some(format!(
                 r#"[{{"type":"olm.maxOpenShiftVersion","value":{limit}}}]"#
             )),

@@ -194,18 +194,18 @@ fn answer(
             CatalogLookup::NotServing
         };
         inputs.push(CatalogInput {
-            name: catalog.name.clone(),
+            name: catalog.name.as_str().into(),
             priority: catalog.priority,
             lookup,
         });
     }
     let request = Request {
-        package: row.package.clone(),
+        package: row.package.as_str().into(),
         range: row.version.as_deref().and_then(RequestedRange::new),
         channels: row.channels.clone(),
         self_certified: row.upgrade_constraint_policy.as_deref() == Some("SelfCertified"),
         installed: row.installed.as_ref().map(|installed| Installed {
-            name: installed.name.clone(),
+            name: installed.name.as_str().into(),
             version: BundleVersion::recorded(installed.version.as_str(), installed.release.clone()),
             catalog: None,
         }),
@@ -265,8 +265,8 @@ fn expected(row: &Row, answer: &Result<Resolution, ResolveError>) -> Expected {
         installed["version"] = version.legacy_string().into();
     }
     Expected {
-        bundle: Some(resolution.bundle.clone()),
-        image: Some(resolution.image.clone()),
+        bundle: Some(resolution.bundle.to_string()),
+        image: Some(resolution.image.to_string()),
         version: Some(version.version.to_string()),
         release,
         deprecation_entries: entries,

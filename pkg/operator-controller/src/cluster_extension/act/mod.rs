@@ -11,6 +11,7 @@ pub(crate) mod status;
 mod take_over;
 
 use olm_api::ClusterObjectSet;
+use olm_text::name::CatalogName;
 
 use super::decide::History;
 use super::failure::Failure;
@@ -26,8 +27,8 @@ enum Change {
     Completed(Box<ClusterObjectSet>),
     Moved {
         revision: String,
-        from: String,
-        to: String,
+        from: CatalogName,
+        to: CatalogName,
     },
 }
 
@@ -53,7 +54,7 @@ impl Applied {
         }
     }
 
-    fn moved(&mut self, revision: String, from: String, to: String) {
+    fn moved(&mut self, revision: String, from: CatalogName, to: CatalogName) {
         self.change = Some(Change::Moved { revision, from, to });
     }
 

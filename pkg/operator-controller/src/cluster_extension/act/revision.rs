@@ -6,6 +6,7 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, Resource as _};
 use olm_api::{ClusterExtension, ClusterObjectSet, ClusterObjectSetPhase, CollisionProtection, keys};
 use olm_applier::plan::{self, CommonMetadata};
+use olm_text::name::PackageName;
 use olm_version::BundleVersion;
 use serde_json::{Value, json};
 
@@ -127,7 +128,7 @@ async fn patch(pass: &Pass<'_>, revision: &str, patch: &Value) -> Result<Cluster
 }
 
 /// Returns the labels and annotations that every object carries.
-pub(super) fn stamp(extension: &str, version: &BundleVersion, package: &str) -> CommonMetadata {
+pub(super) fn stamp(extension: &str, version: &BundleVersion, package: &PackageName) -> CommonMetadata {
     let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
     CommonMetadata {
         labels: BTreeMap::from([
@@ -167,17 +168,17 @@ fn annotations(pass: &Pass<'_>, rendered: &Rendered<'_>) -> BTreeMap<&'static st
     let config = config(pass.extension);
     let identity = RenderInputs {
         bundle,
-        canonical_image: &image.to_string(),
+        canonical_image: image,
         namespace: &pass.extension.spec.namespace,
         config: config.as_ref(),
         provider: rendered.provider,
     }
     .identity();
     let mut annotations = BTreeMap::from([
-        (keys::BUNDLE_NAME_ANNOTATION, bundle.name.clone()),
+        (keys::BUNDLE_NAME_ANNOTATION, bundle.name.to_string()),
         (keys::BUNDLE_VERSION_ANNOTATION, bundle.version.to_string()),
-        (keys::BUNDLE_REFERENCE_ANNOTATION, bundle.image.clone()),
-        (keys::PACKAGE_NAME_ANNOTATION, bundle.package.clone()),
+        (keys::BUNDLE_REFERENCE_ANNOTATION, bundle.image.text().to_string()),
+        (keys::PACKAGE_NAME_ANNOTATION, bundle.package.to_string()),
         (CERTIFICATES_ANNOTATION, rendered.provider.as_str().to_owned()),
         (IDENTITY_ANNOTATION, identity),
         (IMAGE_ANNOTATION, image.to_string()),
@@ -188,8 +189,14 @@ fn annotations(pass: &Pass<'_>, rendered: &Rendered<'_>) -> BTreeMap<&'static st
             bundle.version.release().map(str::to_owned),
         ),
         (keys::PROPERTIES_ANNOTATION, rendered.properties.clone()),
-        (CATALOG_ANNOTATION, bundle.catalog.clone()),
-        (MOVED_FROM_ANNOTATION, resolved.moved_from.clone()),
+        (
+            CATALOG_ANNOTATION,
+            bundle.catalog.as_ref().map(ToString::to_string),
+        ),
+        (
+            MOVED_FROM_ANNOTATION,
+            resolved.moved_from.as_ref().map(ToString::to_string),
+        ),
         (
             keys::CATALOG_PROPERTIES_ANNOTATION,
             dependencies::recorded_properties(resolved),

@@ -12,6 +12,7 @@ use kube::{Api, Resource as _, ResourceExt as _};
 use olm_api::condition::{reasons, types};
 use olm_api::{ClusterExtension, ClusterObjectSet, CollisionProtection, keys};
 use olm_applier::plan;
+use olm_text::name::PackageName;
 use olm_version::BundleVersion;
 use serde_json::json;
 
@@ -45,8 +46,8 @@ async fn create(pass: &Pass<'_>, release: &Release) -> Result<ClusterObjectSet, 
         text(keys::BUNDLE_VERSION_ANNOTATION),
         annotations.get(keys::BUNDLE_RELEASE_ANNOTATION).cloned(),
     );
-    let package = text(keys::PACKAGE_NAME_ANNOTATION);
-    let phases = plan::phases(objects, &stamp(owner, &version, package));
+    let package = PackageName::from(text(keys::PACKAGE_NAME_ANNOTATION));
+    let phases = plan::phases(objects, &stamp(owner, &version, &package));
     let digest = plan::digest(&phases);
     let system = &context.shared.system_namespace;
     let packed = plan::pack(&name, system, owner, phases).map_err(RevisionsError::Pack)?;

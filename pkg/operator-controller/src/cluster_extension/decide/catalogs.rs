@@ -2,6 +2,7 @@
 
 use olm_resolve::{CatalogInput, CatalogLookup, Selection};
 use olm_status::catalogs::{FormerContent, UnreadCatalogs};
+use olm_text::name::CatalogName;
 
 /// Result of asking the selected catalogs for a package.
 #[derive(Debug)]
@@ -43,7 +44,7 @@ impl CatalogLookups {
     }
 
     /// Returns the catalogs that the status reports as degraded. `left_out` are unread catalogs that resolution did without.
-    pub(crate) fn degraded(&self, left_out: &[(String, String)]) -> Option<UnreadCatalogs> {
+    pub(crate) fn degraded(&self, left_out: &[(CatalogName, String)]) -> Option<UnreadCatalogs> {
         match self {
             Self::Answered(CatalogAnswers { former, .. }) => Some(UnreadCatalogs {
                 former: former.clone(),

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use olm_api::ClusterExtension;
+use olm_text::name::CatalogName;
 
 use super::history::{History, Revision};
 use super::identity::{CertificateProvider, RenderInputs};
@@ -29,7 +30,7 @@ pub(crate) struct CurrentRevision {
     /// True if `spec.progressDeadlineMinutes` differs: the one field of a revision that may change.
     pub deadline_differs: bool,
     /// Catalog of the revision, if the extension leaves it for another.
-    pub moves_from: Option<String>,
+    pub moves_from: Option<CatalogName>,
 }
 
 /// A revision to create.
@@ -59,7 +60,7 @@ pub(crate) fn desired_state(
     extension: &str,
     deadline_minutes: Option<i32>,
     inputs: &RenderInputs<'_>,
-    moved_from: Option<&str>,
+    moved_from: Option<&CatalogName>,
     history: &History,
     now: Timestamp,
 ) -> Result<DesiredState, Refusal> {
@@ -80,8 +81,8 @@ pub(crate) fn desired_state(
                 name: newest.name.clone(),
                 deadline_differs: newest.deadline_minutes != deadline_minutes,
                 moves_from: moved_from
-                    .filter(|from| newest.bundle.catalog.as_deref() == Some(*from))
-                    .map(ToOwned::to_owned),
+                    .filter(|from| newest.bundle.catalog.as_ref() == Some(*from))
+                    .cloned(),
             }));
         }
     }

@@ -3,8 +3,12 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt as _;
 use olm_api::{ClusterObjectSet, LifecycleState, keys};
+use olm_image::CanonicalRef;
 use olm_status::cluster_extension::{RevisionView, Revisions};
+use olm_text::name::{BundleName, CatalogName, ImageText, PackageName};
 use olm_version::BundleVersion;
+
+use super::bundle_image::BundleImage;
 
 /// Annotation with the digest of everything that determines the objects of a revision.
 pub(crate) const IDENTITY_ANNOTATION: &str = "olm.operatorframework.io/revision-identity";
@@ -26,15 +30,15 @@ pub(crate) const TAKEN_OVER_ANNOTATION: &str = "olm.operatorframework.io/taken-o
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BundleRef {
     /// Name of the bundle in its catalog.
-    pub name: String,
+    pub name: BundleName,
     /// Version as the status shows it, with a separate release if release support is on.
     pub version: BundleVersion,
     /// Package of the bundle.
-    pub package: String,
+    pub package: PackageName,
     /// Image reference in the catalog.
-    pub image: String,
+    pub image: BundleImage,
     /// Catalog of the bundle; unknown for revisions that upstream created.
-    pub catalog: Option<String>,
+    pub catalog: Option<CatalogName>,
 }
 
 impl BundleRef {
@@ -54,11 +58,11 @@ pub(crate) struct Revision {
     /// Bundle of the revision.
     pub bundle: BundleRef,
     /// See [`MOVED_FROM_ANNOTATION`].
-    pub moved_from: Option<String>,
+    pub moved_from: Option<CatalogName>,
     /// See [`IDENTITY_ANNOTATION`]; absent on revisions that upstream created.
     pub identity: Option<String>,
-    /// See [`IMAGE_ANNOTATION`].
-    pub image: Option<String>,
+    /// See [`IMAGE_ANNOTATION`]; absent if invalid.
+    pub image: Option<CanonicalRef>,
     /// See [`TAKEN_OVER_ANNOTATION`].
     pub taken_over: Option<String>,
     /// See [`CERTIFICATES_ANNOTATION`].
@@ -82,7 +86,7 @@ impl Revision {
             name: self.name.clone(),
             bundle: self.bundle.name.clone(),
             version: self.bundle.version.clone(),
-            image: self.bundle.image.clone(),
+            image: self.bundle.image.text().clone(),
             catalog: self.bundle.catalog.clone(),
             moved_from: self.moved_from.clone(),
             conditions: self.conditions.clone(),
@@ -101,18 +105,18 @@ impl Revision {
             name: object.name_any(),
             number: object.spec.revision,
             bundle: BundleRef {
-                name: text(keys::BUNDLE_NAME_ANNOTATION),
+                name: text(keys::BUNDLE_NAME_ANNOTATION).into(),
                 version: BundleVersion::recorded(
                     text(keys::BUNDLE_VERSION_ANNOTATION),
                     annotation(keys::BUNDLE_RELEASE_ANNOTATION),
                 ),
-                package: text(keys::PACKAGE_NAME_ANNOTATION),
-                image: text(keys::BUNDLE_REFERENCE_ANNOTATION),
-                catalog: annotation(CATALOG_ANNOTATION),
+                package: text(keys::PACKAGE_NAME_ANNOTATION).into(),
+                image: ImageText::from(text(keys::BUNDLE_REFERENCE_ANNOTATION)).into(),
+                catalog: annotation(CATALOG_ANNOTATION).map(CatalogName::from),
             },
-            moved_from: annotation(MOVED_FROM_ANNOTATION),
+            moved_from: annotation(MOVED_FROM_ANNOTATION).map(CatalogName::from),
             identity: annotation(IDENTITY_ANNOTATION),
-            image: annotation(IMAGE_ANNOTATION),
+            image: annotation(IMAGE_ANNOTATION).and_then(|image| image.parse().ok()),
             taken_over: annotation(TAKEN_OVER_ANNOTATION),
             certificates: annotation(CERTIFICATES_ANNOTATION),
             properties: annotation(keys::PROPERTIES_ANNOTATION),
@@ -190,11 +194,11 @@ impl History {
     }
 
     /// Records that `revision` moved to another catalog.
-    pub(crate) fn moved(&mut self, revision: &str, from: &str, to: &str) {
+    pub(crate) fn moved(&mut self, revision: &str, from: &CatalogName, to: &CatalogName) {
         let all = self.rolling_out.iter_mut().chain(&mut self.installed);
         for found in all.filter(|found| found.name == revision) {
-            found.bundle.catalog = Some(to.to_owned());
-            found.moved_from = Some(from.to_owned());
+            found.bundle.catalog = Some(to.clone());
+            found.moved_from = Some(from.clone());
         }
     }
 

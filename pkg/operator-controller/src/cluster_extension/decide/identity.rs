@@ -2,6 +2,7 @@
 
 use data_encoding::HEXLOWER;
 use olm_api::ClusterExtension;
+use olm_image::CanonicalRef;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -41,7 +42,7 @@ pub(crate) struct RenderInputs<'a> {
     /// The bundle.
     pub bundle: &'a BundleRef,
     /// Reference of the bundle's image, by digest.
-    pub canonical_image: &'a str,
+    pub canonical_image: &'a CanonicalRef,
     /// Install namespace.
     pub namespace: &'a str,
     /// `spec.config`.
@@ -60,8 +61,8 @@ impl RenderInputs<'_> {
             "version": self.bundle.version.as_str(),
             "release": self.bundle.version.release(),
             "package": self.bundle.package,
-            "reference": self.bundle.image,
-            "image": self.canonical_image,
+            "reference": self.bundle.image.text(),
+            "image": self.canonical_image.to_string(),
             "namespace": self.namespace,
             "config": self.config,
             "certificates": self.provider.as_str(),

@@ -1,5 +1,6 @@
 //! Decisions of a pass: which bundle, which revision, which events. Pure: no API server, registry, catalog or clock.
 
+mod bundle_image;
 pub(crate) mod catalogs;
 pub(crate) mod crd_findings;
 pub(crate) mod desired_state;

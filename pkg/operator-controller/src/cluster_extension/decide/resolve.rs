@@ -10,6 +10,7 @@ use olm_status::catalogs::FormerContent;
 use olm_status::cluster_extension::Deprecations;
 use olm_status::cluster_upgrade::Successor;
 use olm_status::upgrade::Upgrade;
+use olm_text::name::{CatalogName, PackageName};
 use olm_version::{BundleVersion, RequestedRange};
 
 use super::catalogs::{CatalogAnswers, CatalogLookups};
@@ -44,13 +45,13 @@ pub(crate) struct Resolved {
     /// Deprecations in the catalog; `None` if no catalog was read.
     pub deprecations: Option<Deprecations>,
     /// Catalog of the installed bundle, if the extension leaves that catalog for another.
-    pub moved_from: Option<String>,
+    pub moved_from: Option<CatalogName>,
     /// Upgrade that the spec holds back, if any.
     pub upgrade: Upgrade,
     /// Bundles that upgrades of the installed bundle lead to, best first.
     pub successors: Vec<Successor>,
     /// Unread catalogs that could not have changed the result, each with the cause.
-    pub left_out: Vec<(String, String)>,
+    pub left_out: Vec<(CatalogName, String)>,
 }
 
 /// Resolves the spec to a bundle. `release_support` keeps the release apart from the version.
@@ -83,7 +84,7 @@ pub(crate) fn resolve(
         CatalogLookups::Answered(answers) => answers,
     };
     let request = Request {
-        package: catalog.package_name.clone(),
+        package: catalog.package_name.as_str().into(),
         range: catalog.version.as_deref().and_then(RequestedRange::new),
         channels: catalog.channels.clone().unwrap_or_default(),
         self_certified: catalog.upgrade_constraint_policy == Some(UpgradeConstraintPolicy::SelfCertified),
@@ -132,10 +133,10 @@ fn upgrade(
     if let Some(held) = olm_resolve::held_back(request, answers, resolution) {
         return Upgrade::HeldBack(held);
     }
-    let is_former = |name: &str| former.iter().any(|former| former.catalog == name);
+    let is_former = |name: &CatalogName| former.iter().any(|former| former.catalog == *name);
     // By default an extension keeps its catalog, so the other catalogs do not matter.
-    let stays = request.selection == Selection::Ours
-        && installed.catalog.as_deref() == Some(resolution.catalog.as_str());
+    let stays =
+        request.selection == Selection::Ours && installed.catalog.as_ref() == Some(&resolution.catalog);
     let unknown = if stays {
         is_former(&resolution.catalog)
     } else {
@@ -185,12 +186,12 @@ fn installed(revision: &Revision) -> Installed {
     }
 }
 
-fn bundle(resolution: &Resolution, package: &str, release_support: bool) -> BundleRef {
+fn bundle(resolution: &Resolution, package: &PackageName, release_support: bool) -> BundleRef {
     BundleRef {
         name: resolution.bundle.clone(),
         version: BundleVersion::spelled(resolution.version.clone(), release_support),
-        package: package.to_owned(),
-        image: resolution.image.clone(),
+        package: package.clone(),
+        image: resolution.image.clone().into(),
         catalog: Some(resolution.catalog.clone()),
     }
 }
@@ -201,7 +202,7 @@ fn deprecations(resolution: &Resolution, request: &Request) -> Deprecations {
     let bundles = request
         .installed
         .as_ref()
-        .and_then(|installed| known.bundles.get(&installed.name))
+        .and_then(|installed| known.bundles.get(installed.name.as_str()))
         .cloned()
         .into_iter()
         .collect();

@@ -3,6 +3,7 @@
 use olm_fbc::PackageContent;
 use olm_resolve::{CatalogInput, CatalogLookup, Resolution};
 use olm_status::cluster_upgrade::{Minor, Successor, limit_of_value};
+use olm_text::name::BundleName;
 
 /// Most successors of one extension.
 const MAX_SUCCESSORS: usize = 100;
@@ -37,8 +38,11 @@ pub(crate) fn of(resolution: &Resolution, answers: &[CatalogInput]) -> Vec<Succe
     reached.take(MAX_SUCCESSORS).collect()
 }
 
-fn limit(content: &PackageContent, bundle: &str) -> Option<Minor> {
-    let bundle = content.bundles.iter().find(|found| found.name == bundle)?;
+fn limit(content: &PackageContent, bundle: &BundleName) -> Option<Minor> {
+    let bundle = content
+        .bundles
+        .iter()
+        .find(|found| *bundle == found.name.as_str())?;
     let property = bundle
         .properties
         .iter()

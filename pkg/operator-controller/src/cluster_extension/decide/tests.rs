@@ -1,15 +1,17 @@
 //! Tables of decisions: spec, revisions and catalogs in; a bundle, a refusal or a desired state out.
 #![expect(clippy::needless_pass_by_value, reason = "calls read better with literals")]
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use olm_api::{ClusterExtensionSpec, ClusterObjectSet};
 use olm_fbc::{Meta, PackageContent};
+use olm_image::CanonicalRef;
 use olm_resolve::{CatalogInput, CatalogLookup, Selection};
 use olm_status::catalogs::{FormerContent, UnreadCatalogs};
 use olm_status::upgrade::Upgrade;
+use olm_text::name::{CatalogName, ImageText};
 use serde_json::{Value, json};
 
 use super::desired_state::{CurrentRevision, NewRevision, TakenOver};
@@ -333,13 +335,21 @@ fn deprecations_are_those_of_the_installed_bundle_and_the_named_channels() {
 
 fn bundle(version: &str) -> BundleRef {
     BundleRef {
-        name: format!("argocd.v{version}"),
+        name: format!("argocd.v{version}").into(),
         version: version.into(),
         package: "argocd".into(),
-        image: format!("registry.example/argocd:{version}"),
+        image: ImageText::from(format!("registry.example/argocd:{version}")).into(),
         catalog: Some("operatorhub".into()),
     }
 }
+
+/// Two contents of one repository.
+static IMAGES: LazyLock<[CanonicalRef; 2]> = LazyLock::new(|| {
+    ["1", "2"].map(|digit| {
+        let image = format!("registry.example/argocd@sha256:{}", digit.repeat(64));
+        image.parse().unwrap()
+    })
+});
 
 fn inputs<'a>(
     bundle: &'a BundleRef,
@@ -348,7 +358,7 @@ fn inputs<'a>(
 ) -> RenderInputs<'a> {
     RenderInputs {
         bundle,
-        canonical_image: "registry.example/argocd@sha256:1",
+        canonical_image: &IMAGES[0],
         namespace: "argocd",
         config,
         provider,
@@ -410,7 +420,7 @@ fn a_move_without_change_is_remembered_on_the_revision_that_is_there() {
     let newest = history.rolling_out.last_mut().unwrap();
     newest.bundle.catalog = Some("old".into());
     let revision = newest.name.clone();
-    let moves = |history: &History, from: Option<&str>| match desired_state(
+    let moves = |history: &History, from: Option<&CatalogName>| match desired_state(
         "argo",
         None,
         &wanted,
@@ -423,10 +433,11 @@ fn a_move_without_change_is_remembered_on_the_revision_that_is_there() {
         DesiredState::Current(current) => current.moves_from,
         DesiredState::New(new) => panic!("{new:?}"),
     };
+    let old = CatalogName::from("old");
     assert_eq!(moves(&history, None), None);
-    assert_eq!(moves(&history, Some("old")), Some("old".into()));
-    history.moved(&revision, "old", "new");
-    assert_eq!(moves(&history, Some("old")), None, "it has moved");
+    assert_eq!(moves(&history, Some(&old)), Some(old.clone()));
+    history.moved(&revision, &old, &"new".into());
+    assert_eq!(moves(&history, Some(&old)), None, "it has moved");
     let view = history.newest().unwrap().view();
     assert_eq!(
         (view.catalog.as_deref(), view.moved_from.as_deref()),
@@ -456,7 +467,7 @@ fn anything_else_does() {
             ..wanted.clone()
         },
         RenderInputs {
-            canonical_image: "registry.example/argocd@sha256:2",
+            canonical_image: &IMAGES[1],
             ..wanted.clone()
         },
         RenderInputs {
@@ -584,7 +595,7 @@ fn an_archived_revision_that_is_being_deleted_does_not_count() {
 fn former_content_is_never_up_to_date() {
     let mut lookups = serving();
     let catalog = |history: &mut History, name: &str| {
-        history.installed.as_mut().unwrap().bundle.catalog = Some(name.to_owned());
+        history.installed.as_mut().unwrap().bundle.catalog = Some(name.into());
     };
     let installed = &[(1, "1.1.0", "installed")];
     let mut history = history(installed);
@@ -598,7 +609,7 @@ fn former_content_is_never_up_to_date() {
     assert!(!lookups.incomplete());
     assert_eq!(lookups.degraded(&[]), Some(UnreadCatalogs::default()));
     let stands_in = |name: &str| FormerContent {
-        catalog: name.to_owned(),
+        catalog: name.into(),
         since: Time(now()),
         cause: "away".to_owned(),
     };

@@ -20,12 +20,8 @@ pub(crate) struct Pulled<'a> {
 /// Pulls the image of the bundle, or reads it from the cache, and parses its manifests.
 pub(crate) async fn pull<'a>(pass: &Pass<'_>, located: Located<'a>) -> Result<Pulled<'a>, Failure> {
     // The signature policy applies to the reference in the catalog, which may be a tag.
-    let named: Reference = located
-        .resolved
-        .bundle
-        .image
-        .parse()
-        .unwrap_or_else(|_| located.image.clone().into());
+    let written = located.resolved.bundle.image.reference();
+    let named = written.map_or_else(|_| Reference::from(located.image.clone()), Clone::clone);
     let pulling = pass
         .context
         .puller

@@ -13,6 +13,7 @@ use olm_catalog_client::CatalogRef;
 use olm_resolve::{CatalogInput, CatalogLookup, Selection, Selector, SelectorError, near_names};
 use olm_runtime::Feature;
 use olm_status::catalogs::FormerContent;
+use olm_text::name::{CatalogName, PackageName};
 
 use crate::cluster_extension::Context;
 use crate::cluster_extension::call::{CallError, call, chain};
@@ -34,6 +35,7 @@ pub(crate) async fn lookups(context: &Context, spec: &ClusterExtensionSpec) -> C
             similar: Vec::new(),
         });
     };
+    let package = PackageName::from(wanted.package_name.as_str());
     let selector = match selector(wanted.selector.as_ref()) {
         Ok(selector) => selector,
         Err(error) => return CatalogLookups::InvalidSelector(error.to_string()),
@@ -56,7 +58,7 @@ pub(crate) async fn lookups(context: &Context, spec: &ClusterExtensionSpec) -> C
         .filter_map(|catalog| reference(catalog).ok())
         .collect();
     let (answers, former): (Vec<CatalogInput>, Vec<Option<FormerContent>>) = stream::iter(available)
-        .map(|catalog| answer(context, catalog, &wanted.package_name).boxed())
+        .map(|catalog| answer(context, catalog, &package).boxed())
         .buffered(CATALOGS_AT_ONCE)
         .unzip()
         .await;
@@ -64,7 +66,7 @@ pub(crate) async fn lookups(context: &Context, spec: &ClusterExtensionSpec) -> C
         .iter()
         .all(|answer| matches!(answer.lookup, CatalogLookup::NoSuchPackage));
     let similar = if nowhere {
-        similar(context, serving, &wanted.package_name).await
+        similar(context, serving, &package).await
     } else {
         Vec::new()
     };
@@ -82,14 +84,15 @@ pub(crate) async fn lookups(context: &Context, spec: &ClusterExtensionSpec) -> C
 }
 
 /// Returns the packages of the catalogs with a name similar to `package`, for a message. Catalogs that fail to answer are skipped.
-async fn similar(context: &Context, catalogs: Vec<CatalogRef>, package: &str) -> Vec<String> {
+async fn similar(context: &Context, catalogs: Vec<CatalogRef>, package: &PackageName) -> Vec<String> {
     let names = stream::iter(catalogs)
         .map(|catalog| async move { context.catalogs.package_names(&catalog).await.ok() }.boxed())
         .buffered(CATALOGS_AT_ONCE)
         .collect();
-    let all: Vec<Option<Arc<[String]>>> = tokio::time::timeout(NAMES_LIMIT, names).await.unwrap_or_default();
+    let all: Vec<Option<Arc<[PackageName]>>> =
+        tokio::time::timeout(NAMES_LIMIT, names).await.unwrap_or_default();
     let names = all.iter().flatten().flat_map(|names| names.iter());
-    let near = near_names(package, names.map(String::as_str));
+    let near = near_names(package, names.map(PackageName::as_str));
     near.into_iter().map(ToOwned::to_owned).collect()
 }
 
@@ -126,9 +129,9 @@ fn selector(selector: Option<&LabelSelector>) -> Result<Selector, SelectorError>
 pub(crate) async fn answer(
     context: &Context,
     catalog: ClusterCatalog,
-    package: &str,
+    package: &PackageName,
 ) -> (CatalogInput, Option<FormerContent>) {
-    let name = catalog.name_any();
+    let name = CatalogName::from(catalog.name_any());
     let priority = catalog.spec.priority.unwrap_or_default();
     let mut former = None;
     let lookup = match reference(&catalog) {
@@ -180,7 +183,7 @@ pub(crate) fn reference(catalog: &ClusterCatalog) -> Result<CatalogRef, CatalogL
         .map(|urls| urls.base.clone())
         .ok_or_else(|| CatalogLookup::Failed(format!("catalog \"{name}\" has no status.urls.base")))?;
     Ok(CatalogRef {
-        name,
+        name: name.into(),
         base_url,
         digest,
     })

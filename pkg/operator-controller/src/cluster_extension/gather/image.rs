@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use olm_image::{CanonicalRef, Reference, ReferenceError};
+use olm_image::CanonicalRef;
 use olm_runtime::workers::without_worker;
 
 use crate::cluster_extension::call::CallError;
@@ -62,22 +62,20 @@ async fn assumed_provider(pass: &Pass<'_>, history: &History) -> Result<Certific
 /// Returns the digest of the image. The registry is asked for tags only, once per interval of the cache.
 async fn digest(pass: &Pass<'_>, bundle: &BundleRef) -> Result<CanonicalRef, Failure> {
     let tags = &pass.context.tags;
-    let reference: Reference = bundle
-        .image
-        .parse()
-        .map_err(|error: ReferenceError| Failure::image(error.into()))?;
+    let reference = bundle.image.reference();
+    let reference = reference.map_err(|error| Failure::image(error.clone().into()))?;
     if let Some(image) = reference.canonical() {
         tags.remove(&pass.name);
         return Ok(image);
     }
-    if let Some(image) = tags.get(&pass.name, &bundle.image, Instant::now()) {
+    if let Some(image) = tags.get(&pass.name, bundle.image.text(), Instant::now()) {
         return Ok(image);
     }
-    let resolving = without_worker(pass.context.puller.resolve(&reference));
+    let resolving = without_worker(pass.context.puller.resolve(reference));
     let image = pass
         .unless_superseded(async { resolving.await.map_err(Failure::image) })
         .await?;
-    tags.insert(&pass.name, &bundle.image, &image, Instant::now());
+    tags.insert(&pass.name, bundle.image.text(), &image, Instant::now());
     Ok(image)
 }
 
@@ -86,5 +84,5 @@ fn recorded(history: &History, bundle: &BundleRef) -> Option<CanonicalRef> {
     let newest = history
         .newest()
         .filter(|newest| newest.bundle.same_bundle(bundle) && newest.bundle.image == bundle.image)?;
-    newest.image.as_deref()?.parse().ok()
+    newest.image.clone()
 }

@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use olm_image::CanonicalRef;
+use olm_text::name::ImageText;
 use parking_lot::Mutex;
 
 /// Lifetime of an entry.
 pub(crate) const TAG_INTERVAL: Duration = Duration::from_mins(10);
 
 struct CachedTag {
-    reference: String,
+    reference: ImageText,
     image: CanonicalRef,
     since: Instant,
 }
@@ -21,17 +22,17 @@ pub(crate) struct TagCache(Mutex<HashMap<String, CachedTag>>);
 
 impl TagCache {
     /// Returns the image of `reference`, if it was cached for `extension` less than [`TAG_INTERVAL`] ago.
-    pub(crate) fn get(&self, extension: &str, reference: &str, now: Instant) -> Option<CanonicalRef> {
+    pub(crate) fn get(&self, extension: &str, reference: &ImageText, now: Instant) -> Option<CanonicalRef> {
         let tags = self.0.lock();
         let cached = tags.get(extension)?;
-        let valid = cached.reference == reference && now.duration_since(cached.since) < TAG_INTERVAL;
+        let valid = cached.reference == *reference && now.duration_since(cached.since) < TAG_INTERVAL;
         valid.then(|| cached.image.clone())
     }
 
     /// Caches the registry's answer.
-    pub(crate) fn insert(&self, extension: &str, reference: &str, image: &CanonicalRef, now: Instant) {
+    pub(crate) fn insert(&self, extension: &str, reference: &ImageText, image: &CanonicalRef, now: Instant) {
         let cached = CachedTag {
-            reference: reference.to_owned(),
+            reference: reference.clone(),
             image: image.clone(),
             since: now,
         };
@@ -59,12 +60,13 @@ mod tests {
         let image: CanonicalRef = format!("example.com/a@sha256:{}", "0".repeat(64))
             .parse()
             .unwrap();
+        let first = ImageText::from("example.com/a:1");
         let start = Instant::now();
-        tags.insert("x", "example.com/a:1", &image, start);
-        assert_eq!(tags.get("x", "example.com/a:1", start), Some(image));
-        assert_eq!(tags.get("x", "example.com/a:2", start), None);
-        assert_eq!(tags.get("y", "example.com/a:1", start), None);
-        assert_eq!(tags.get("x", "example.com/a:1", start + TAG_INTERVAL), None);
+        tags.insert("x", &first, &image, start);
+        assert_eq!(tags.get("x", &first, start), Some(image));
+        assert_eq!(tags.get("x", &"example.com/a:2".into(), start), None);
+        assert_eq!(tags.get("y", &first, start), None);
+        assert_eq!(tags.get("x", &first, start + TAG_INTERVAL), None);
         tags.remove("x");
         assert!(!tags.contains("x"));
     }

@@ -1,0 +1,30 @@
+//! Image reference of a bundle.
+
+use olm_image::{Reference, ReferenceError};
+use olm_text::name::ImageText;
+
+/// Image reference of a bundle as written in its catalog, with the result of one parse: it may be invalid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct BundleImage {
+    text: ImageText,
+    reference: Result<Reference, ReferenceError>,
+}
+
+impl BundleImage {
+    /// Returns the reference as written.
+    pub(crate) fn text(&self) -> &ImageText {
+        &self.text
+    }
+
+    /// Returns the parsed reference.
+    pub(crate) fn reference(&self) -> Result<&Reference, &ReferenceError> {
+        self.reference.as_ref()
+    }
+}
+
+impl From<ImageText> for BundleImage {
+    fn from(text: ImageText) -> Self {
+        let reference = text.parse();
+        Self { text, reference }
+    }
+}
