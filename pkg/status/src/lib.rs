@@ -9,6 +9,7 @@ pub mod cluster_extension;
 pub mod cluster_object_set;
 pub mod cluster_upgrade;
 pub mod condition;
+pub mod recorded;
 pub mod summary;
 pub mod unwatched;
 pub mod upgrade;

@@ -7,13 +7,16 @@ use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt as _;
 use olm_api::{ClusterExtension, LifecycleState, keys};
+use olm_status::recorded::bundle_version;
+use olm_text::name::CatalogName;
+use olm_version::BundleVersion;
 use serde_json::json;
 
 use super::common::progress;
 use crate::cli::{AccessArgs, ExtensionArgs, StatusArgs};
 use crate::failure::Failure;
 use crate::report::Report;
-use crate::source::{CATALOG_ANNOTATION, Cluster, last_seen, version_of_revision};
+use crate::source::{CATALOG_ANNOTATION, Cluster, last_seen};
 use crate::style::{Paint, Style};
 use crate::table::{Table, clean};
 
@@ -51,15 +54,17 @@ fn state(extension: &ClusterExtension) -> (Paint, String) {
     )
 }
 
-fn version(extension: &ClusterExtension) -> (String, String) {
+/// Returns version and catalog of the installed bundle; both are empty without one.
+fn installed(extension: &ClusterExtension) -> (BundleVersion, CatalogName) {
     let install = extension
         .status
         .as_ref()
         .and_then(|status| status.install.as_ref());
     install.map_or_else(Default::default, |install| {
+        let bundle = &install.bundle;
         (
-            install.bundle.version.clone(),
-            install.catalog.clone().unwrap_or_default(),
+            BundleVersion::recorded(bundle.version.as_str(), bundle.release.clone()),
+            install.catalog.as_deref().unwrap_or_default().into(),
         )
     })
 }
@@ -89,7 +94,7 @@ fn all(extensions: &[ClusterExtension], style: Style) -> Report {
     for extension in extensions {
         let (paint, state) = state(extension);
         all_ready &= paint == Paint::Good;
-        let (version, catalog) = version(extension);
+        let (version, catalog) = installed(extension);
         let held = condition(extension, "UpgradeAvailable").filter(|c| c.status == "True");
         let held = held.map(|c| c.message.as_str()).unwrap_or_default();
         let name = extension.name_any();
@@ -98,14 +103,14 @@ fn all(extensions: &[ClusterExtension], style: Style) -> Report {
             [
                 name.as_str(),
                 package(extension),
-                &version,
+                version.as_str(),
                 &catalog,
                 &state,
                 held,
             ],
         );
         rows.push(
-            json!({"name": name, "package": package(extension), "version": version,
+            json!({"name": name, "package": package(extension), "version": version.as_str(),
             "catalog": catalog, "state": state, "upgrade": held}),
         );
     }
@@ -148,12 +153,12 @@ pub(crate) async fn status(args: StatusArgs, style: Style) -> Result<Report, Fai
 fn one(extension: &ClusterExtension, style: Style) -> Report {
     let name = extension.name_any();
     let (paint, word) = state(extension);
-    let (version, catalog) = version(extension);
+    let (version, catalog) = installed(extension);
     let mut text = String::new();
     for (key, value) in [
         ("Extension", name.as_str()),
         ("Package", package(extension)),
-        ("Version", &version),
+        ("Version", version.as_str()),
         ("Catalog", &catalog),
         ("Namespace", &extension.spec.namespace),
     ] {
@@ -206,7 +211,7 @@ pub(crate) async fn history(args: ExtensionArgs, style: Style) -> Result<Report,
             .map(|time| time.0.to_string());
         let (number, version, bundle, catalog, created) = (
             set.spec.revision.to_string(),
-            version_of_revision(&set),
+            bundle_version(&set),
             annotation(keys::BUNDLE_NAME_ANNOTATION),
             annotation(CATALOG_ANNOTATION),
             created.unwrap_or_default(),

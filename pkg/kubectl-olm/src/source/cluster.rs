@@ -10,6 +10,7 @@ use olm_api::names::Segment;
 use olm_api::{AvailabilityMode, ClusterCatalog, ClusterExtension, ClusterObjectSet, LifecycleState, keys};
 use olm_catalog_client::CatalogRef;
 use olm_resolve::Installed;
+use olm_status::recorded::bundle_version;
 use olm_text::name::CatalogName;
 use olm_version::BundleVersion;
 
@@ -181,22 +182,13 @@ pub(super) fn is_installed(revision: &ClusterObjectSet) -> bool {
         && revision.metadata.deletion_timestamp.is_none()
 }
 
-/// Returns the version of a revision's bundle, as the annotations record it.
-pub(crate) fn version_of_revision(revision: &ClusterObjectSet) -> BundleVersion {
-    let annotation = |key: &str| revision.annotations().get(key).cloned();
-    BundleVersion::recorded(
-        annotation(keys::BUNDLE_VERSION_ANNOTATION).unwrap_or_default(),
-        annotation(keys::BUNDLE_RELEASE_ANNOTATION),
-    )
-}
-
 fn of_revision(revision: &ClusterObjectSet) -> Installed {
     let annotation = |key: &str| revision.annotations().get(key).cloned();
     Installed {
         name: annotation(keys::BUNDLE_NAME_ANNOTATION)
             .unwrap_or_default()
             .into(),
-        version: version_of_revision(revision),
+        version: bundle_version(revision),
         catalog: annotation(CATALOG_ANNOTATION).map(CatalogName::from),
     }
 }

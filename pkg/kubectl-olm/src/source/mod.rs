@@ -23,7 +23,7 @@ use olm_resolve::{CatalogInput, CatalogLookup, Selector, near_names};
 
 pub(crate) use bundle::files as bundle_files;
 pub(crate) use catalog::Catalog;
-pub(crate) use cluster::{CATALOG_ANNOTATION, Cluster, version_of_revision};
+pub(crate) use cluster::{CATALOG_ANNOTATION, Cluster};
 pub(crate) use error::SourceError;
 pub(crate) use listed::PackageListing;
 pub(crate) use live::{last_seen, owner};

@@ -10,9 +10,10 @@ use olm_resolve::constraint::{
     unmet,
 };
 use olm_runtime::client::{discovery_call, served_kinds};
+use olm_status::recorded::bundle_version;
 
 use super::call::call;
-use super::cluster::{Cluster, is_installed, version_of_revision};
+use super::cluster::{Cluster, is_installed};
 use super::error::SourceError;
 use super::live::owner;
 
@@ -65,7 +66,7 @@ fn installed(revisions: &[ClusterObjectSet], extension: Option<&str>) -> Vec<Ins
             serde_json::from_str(&annotation(keys::CATALOG_PROPERTIES_ANNOTATION)).unwrap_or_default();
         InstalledBundle::new(
             annotation(keys::PACKAGE_NAME_ANNOTATION).into(),
-            &version_of_revision(revision),
+            &bundle_version(revision),
             properties,
         )
     });

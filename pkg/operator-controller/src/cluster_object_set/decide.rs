@@ -11,7 +11,6 @@ use olm_api::{ClusterObjectSet, LifecycleState, ObservedPhase, keys};
 use olm_applier::ownership::{Identity, Sibling};
 use olm_applier::plan::Phase;
 use olm_text::object::ObjectId;
-use olm_version::BundleVersion;
 
 /// State that a revision is to reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,15 +64,6 @@ pub(super) fn state(set: &ClusterObjectSet) -> u64 {
     )
         .hash(&mut hasher);
     hasher.finish()
-}
-
-/// Returns the version of the bundle, as the annotations record it.
-pub(super) fn version(set: &ClusterObjectSet) -> BundleVersion {
-    let annotation = |key: &str| set.annotations().get(key).cloned();
-    BundleVersion::recorded(
-        annotation(keys::BUNDLE_VERSION_ANNOTATION).unwrap_or_default(),
-        annotation(keys::BUNDLE_RELEASE_ANNOTATION),
-    )
 }
 
 /// Returns the value of the owner-name label; empty without the label.

@@ -5,6 +5,7 @@ use kube::{Resource as _, ResourceExt as _};
 use olm_api::condition::{find, reasons, types};
 use olm_api::{ClusterObjectSet, ClusterObjectSetStatus, ObservedPhase};
 use olm_status::cluster_object_set as status;
+use olm_status::recorded::bundle_version;
 use serde_json::json;
 
 use super::context::Context;
@@ -24,7 +25,7 @@ impl Context {
         let old = set.status.clone().unwrap_or_default();
         let remaining = decide::remaining(set, now);
         let facts = status::Facts {
-            version: &decide::version(set),
+            version: &bundle_version(set),
             overdue: match remaining {
                 Some(left) if left.is_zero() => set.spec.progress_deadline_minutes,
                 _ => None,

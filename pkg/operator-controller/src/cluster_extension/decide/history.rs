@@ -5,6 +5,7 @@ use kube::ResourceExt as _;
 use olm_api::{ClusterObjectSet, LifecycleState, keys};
 use olm_image::CanonicalRef;
 use olm_status::cluster_extension::{RevisionView, Revisions};
+use olm_status::recorded::bundle_version;
 use olm_text::name::{BundleName, CatalogName, ImageText, PackageName};
 use olm_version::BundleVersion;
 
@@ -106,10 +107,7 @@ impl Revision {
             number: object.spec.revision,
             bundle: BundleRef {
                 name: text(keys::BUNDLE_NAME_ANNOTATION).into(),
-                version: BundleVersion::recorded(
-                    text(keys::BUNDLE_VERSION_ANNOTATION),
-                    annotation(keys::BUNDLE_RELEASE_ANNOTATION),
-                ),
+                version: bundle_version(object),
                 package: text(keys::PACKAGE_NAME_ANNOTATION).into(),
                 image: ImageText::from(text(keys::BUNDLE_REFERENCE_ANNOTATION)).into(),
                 catalog: annotation(CATALOG_ANNOTATION).map(CatalogName::from),
