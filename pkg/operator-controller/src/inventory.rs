@@ -21,7 +21,7 @@ use tokio::sync::Notify;
 /// Facts about one extension.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ExtensionRecord {
-    /// uid of the object.
+    /// uid of the ClusterExtension; another one under the same name is a new extension.
     pub uid: String,
     /// Package that the spec names.
     pub package: PackageName,
@@ -31,7 +31,7 @@ pub(crate) struct ExtensionRecord {
     pub catalog: Option<CatalogName>,
     /// Conditions as (type, status).
     pub conditions: Vec<(String, String)>,
-    /// Newest bundle, if any.
+    /// Bundle of the newest revision, if any: the one that can block an upgrade of the cluster.
     pub bundle: Option<Installed>,
 }
 

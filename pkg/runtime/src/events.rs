@@ -39,7 +39,7 @@ impl Events {
         self.publish(EventType::Normal, object, reason, action, note);
     }
 
-    /// Publishes a warning.
+    /// Publishes an event of type `Warning`, with words as in [`normal`](Self::normal).
     pub fn warning(&self, object: ObjectReference, reason: &str, action: &str, note: &str) {
         self.publish(EventType::Warning, object, reason, action, note);
     }

@@ -9,7 +9,7 @@ use olm_text::{cut, printable};
 /// Maximum length of a panic message, in bytes.
 const MAX_MESSAGE: usize = 500;
 
-/// A caught panic.
+/// Panic of a controller, caught so that the other objects are still reconciled. `Display` is the message for the status.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the controller failed unexpectedly and tries again; this is a defect, please report it: {0}")]
 pub struct Panicked(String);

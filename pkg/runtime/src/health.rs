@@ -93,7 +93,7 @@ impl Health {
 pub struct ReadyFlag(Arc<RwLock<Result<(), String>>>);
 
 impl ReadyFlag {
-    /// Sets the check to ready.
+    /// Reports the process as ready from now on.
     pub fn set_ready(&self) {
         *self.0.write() = Ok(());
     }

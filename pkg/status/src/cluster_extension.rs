@@ -58,7 +58,7 @@ pub enum Revisions {
 pub struct RevisionView {
     /// Name of the ClusterObjectSet.
     pub name: String,
-    /// Name of the bundle it brings.
+    /// Name of the bundle of the revision.
     pub bundle: BundleName,
     /// Version of the bundle.
     pub version: BundleVersion,

@@ -18,14 +18,14 @@ use olm_api::condition::find;
 pub enum Outcome {
     /// Every object is applied and ready.
     RolledOut,
-    /// A phase is not ready.
+    /// The objects of a phase are applied, and some are not ready.
     NotReady {
         /// One line per object that is not ready.
         lines: Vec<String>,
         /// Reason that the pods of a workload give, as one sentence.
         reason: Option<String>,
     },
-    /// A newer revision takes over.
+    /// A newer revision takes over the objects of this one.
     HandingOver,
     /// A transient error; the controller retries.
     Retrying(String),

@@ -20,7 +20,7 @@ const MESSAGE_LIMIT: usize = 1024;
 /// End of a truncated message.
 const TRUNCATED: &str = " [Cut at 1 KiB; Progressing, Available or Installed has more.]";
 
-/// State of an object.
+/// State of an object, for tools that know no condition of OLM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// Reconciled and available.

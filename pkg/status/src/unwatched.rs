@@ -11,7 +11,7 @@ use olm_api::condition::find;
 
 const WATCH_FAILING: &str = Type::WatchFailing.as_str();
 
-/// Kinds whose watch fails.
+/// Kinds of a revision whose watch fails, as the condition `WatchFailing` shows them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unwatched {
     /// Cause of the first kind's failure.

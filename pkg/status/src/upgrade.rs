@@ -9,7 +9,7 @@ use crate::condition::{self, NewCondition};
 
 const TYPE: &str = Type::UpgradeAvailable.as_str();
 
-/// Upgrades of an extension.
+/// Upgrade that the spec holds back, or the reason why the status shows none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Upgrade {
     /// No bundle is installed; the condition is absent.

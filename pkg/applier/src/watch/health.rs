@@ -57,7 +57,7 @@ pub enum Cause {
     ConversionFailed,
     /// The API server does not serve the kind.
     NotServed,
-    /// Other failures.
+    /// Failure that fits no other cause.
     Unavailable,
 }
 
@@ -136,7 +136,7 @@ impl Fault {
     }
 }
 
-/// State of one watch.
+/// State of one watch: its failures and their cause.
 #[derive(Debug)]
 pub(super) struct WatchHealth {
     timing: WatchTiming,

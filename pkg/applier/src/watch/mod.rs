@@ -48,7 +48,7 @@ type Key = (String, String);
 /// State of an object in a watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectVersion {
-    /// The object's uid.
+    /// uid of the object, which differs after a recreation.
     pub uid: String,
     /// The resourceVersion.
     pub resource_version: String,
@@ -122,7 +122,7 @@ impl Drop for Watch {
     }
 }
 
-/// Watches of all managed kinds.
+/// Watches of all kinds that revisions manage; each kind has one watch, shared by its revisions.
 pub struct Watches {
     client: Client,
     triggers: mpsc::Sender<ObjectRef<ClusterObjectSet>>,

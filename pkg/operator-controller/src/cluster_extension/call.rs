@@ -10,7 +10,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 /// Longest text of one cause, in bytes: responses of servers repeat refused values, which can be large.
 const CAUSE_LIMIT: usize = 2048;
 
-/// A call that failed.
+/// Failed call of the API server, with the purpose of the call.
 #[derive(Debug, Error)]
 pub(crate) enum CallError {
     /// The API server did not answer in time.

@@ -33,7 +33,7 @@ pub(crate) enum Failure {
     AccountMissing {
         /// The account.
         account: Account,
-        /// Another next step.
+        /// Next step instead of creating the account, as a phrase.
         otherwise: &'static str,
     },
     /// The policy requires a service account, and the spec has none; the text is the install namespace.
@@ -84,7 +84,7 @@ pub(crate) enum Failure {
     /// CRDs of the bundle are unsafe for the stored objects.
     #[error("{text}")]
     CrdSafety {
-        /// The findings.
+        /// Message that names the unsafe changes.
         text: String,
         /// Duration of the check.
         took: Duration,
@@ -92,7 +92,7 @@ pub(crate) enum Failure {
     /// Stored objects would be invalid under the new schema.
     #[error("{text}")]
     StoredObjects {
-        /// The objects.
+        /// Message that names the objects and their faults.
         text: String,
         /// Duration of the check.
         took: Duration,
@@ -100,7 +100,7 @@ pub(crate) enum Failure {
     /// The stored objects cannot be listed.
     #[error("validating stored objects for CRD \"{crd}\"")]
     Survey {
-        /// The CRD.
+        /// Name of the CRD.
         crd: String,
         /// Cause.
         #[source]

@@ -14,7 +14,7 @@ impl NamespaceWaiters {
         self.0.lock().insert(extension.to_owned(), namespace.to_owned());
     }
 
-    /// Removes `extension`.
+    /// Removes `extension`, so that no namespace triggers it any more.
     pub(crate) fn remove(&self, extension: &str) {
         self.0.lock().remove(extension);
     }

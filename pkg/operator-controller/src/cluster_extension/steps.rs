@@ -37,7 +37,7 @@ use super::pass::Pass;
 use super::{account, act, decide, gather};
 use crate::metrics::Step;
 
-/// Result of a pass.
+/// Result of a pass, from which the reconcile writes the status and chooses its next time.
 pub(crate) struct Report {
     /// Input of the status.
     pub outcome: Outcome,
@@ -48,7 +48,7 @@ pub(crate) struct Report {
 }
 
 impl Pass<'_> {
-    /// Runs all steps.
+    /// Runs the steps in order, up to the first that ends the pass early.
     pub(crate) async fn run(&self) -> Report {
         let Maintained { mut history, pruned } = match self.revisions().await {
             Ok(maintained) => maintained,

@@ -23,7 +23,7 @@ const TEARDOWN_RETRY: Duration = Duration::from_secs(5);
 /// Most objects that an event names.
 const NAMED: usize = 5;
 
-/// Result of an action.
+/// Result of an action: input of the status, and the time of the next reconcile.
 pub(super) struct Done {
     /// Outcome for the status; `None` leaves the status alone.
     pub(super) outcome: Option<Outcome>,
@@ -41,7 +41,7 @@ impl Done {
         }
     }
 
-    /// Leaves the status alone.
+    /// Returns a result that does not change the status.
     pub(super) fn silent(next: Next) -> Self {
         Self {
             outcome: None,

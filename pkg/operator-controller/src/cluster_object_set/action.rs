@@ -26,23 +26,23 @@ const NO_ACCOUNT: &str = "no service account is named: operator-controller runs 
                           only as service accounts; set spec.serviceAccount.name of the ClusterExtension";
 pub(super) const REMOVING: &str = "removing revision resources that are not owned by another revision";
 
-/// Time of the next reconcile.
+/// Event or delay that triggers the next reconcile of a revision, and the work that precedes it.
 pub(super) enum Next {
-    /// On a change.
+    /// The next reconcile follows a change of an object.
     Settled,
-    /// On a change, or at the deadline of the rollout.
+    /// The next reconcile follows a change of an object, at the latest the deadline of the rollout.
     Deadline,
-    /// After this time.
+    /// The reconcile is repeated after this delay.
     After(Duration),
-    /// After the backoff for failures.
+    /// The reconcile failed and is repeated after the growing delay for failures.
     Backoff,
-    /// On a change, after the older revisions are archived.
+    /// The older revisions are archived first; then the next reconcile follows a change.
     ArchiveOlder,
-    /// Never: the finalizer is removed.
+    /// No reconcile follows: the finalizer is removed, and the revision disappears.
     Release,
 }
 
-/// Action for a revision.
+/// Action that a reconcile carries out for a revision.
 pub(super) enum Action {
     /// Report the outcome; write no object.
     Report(Outcome, Next),
@@ -54,7 +54,7 @@ pub(super) enum Action {
 
 /// Action for a revision, with the writes that precede it.
 pub(super) struct Decision {
-    /// The action.
+    /// The action, carried out after the writes.
     pub(super) action: Action,
     /// Digests of the phases for the status.
     pub(super) observed_phases: Option<Vec<ObservedPhase>>,

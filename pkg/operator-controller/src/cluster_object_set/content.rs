@@ -9,9 +9,9 @@ use parking_lot::Mutex;
 
 /// Objects of a revision, validated and ready to be applied.
 pub(super) struct Prepared {
-    /// Phases in order.
+    /// Phases in the order in which they are applied.
     pub(super) phases: Arc<Vec<RevisionPhase>>,
-    /// Digest of each phase.
+    /// Digest of each phase, for `status.observedPhases`.
     pub(super) digests: Vec<ObservedPhase>,
     /// Fault of the objects, such as duplicates.
     pub(super) invalid: Option<String>,

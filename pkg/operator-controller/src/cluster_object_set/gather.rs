@@ -17,13 +17,13 @@ use super::context::Context;
 use super::decide::{self, Goal};
 use super::error::limited;
 
-/// Result of reading the objects.
+/// Result of reading the objects that a revision holds inline or in Secrets.
 pub(super) enum Gathered {
     /// Nothing was read: the objects are applied, and no watch reported a change since.
     Unchanged,
-    /// All objects.
+    /// Every object was read.
     Objects {
-        /// The objects.
+        /// The validated objects, ready to be applied.
         content: Arc<Prepared>,
         /// Secrets of this revision that a crash left without an owner.
         unowned: Vec<SecretKey>,
@@ -34,7 +34,7 @@ pub(super) enum Gathered {
     Missing(String),
 }
 
-/// A Secret that exists.
+/// Identity of a Secret on the cluster.
 pub(super) struct SecretKey {
     pub(super) namespace: String,
     pub(super) name: String,

@@ -19,10 +19,10 @@ const OPERATORS: &str = "operator.openshift.io";
 const OPERATOR: &str = "olm";
 const UPGRADEABLE: &str = "Upgradeable";
 
-/// A cluster of either kind.
+/// Version of the cluster, and on OpenShift the writer of the verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cluster {
-    /// OpenShift.
+    /// OpenShift, where the verdict is a condition of the `ClusterOperator`.
     OpenShift {
         /// Minor version of OpenShift.
         minor: Minor,

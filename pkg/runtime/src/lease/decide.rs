@@ -13,7 +13,7 @@ pub struct ObservedLease {
     pub silence: Duration,
 }
 
-/// Next action on a lease.
+/// Next action of a candidate on a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// The lease is free or expired: try to acquire it.

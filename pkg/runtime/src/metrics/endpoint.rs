@@ -27,7 +27,7 @@ const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=
 /// Content type of [`format::from_openmetrics`].
 const PLAIN: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// State that scrapes share.
+/// Registry and permit that all scrapes share.
 #[derive(Clone)]
 struct ScrapeState {
     registry: Registry,

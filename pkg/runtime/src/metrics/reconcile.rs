@@ -31,7 +31,7 @@ struct ResultLabels {
     result: &'static str,
 }
 
-/// Result of a reconcile.
+/// Result of a reconcile, as controller-runtime labels it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReconcileResult {
     /// The reconcile succeeded and waits for a change.

@@ -34,7 +34,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Minimum time between two log lines about refused connections.
 const LOG_INTERVAL: Duration = Duration::from_mins(1);
 
-/// An HTTP server.
+/// HTTP server: accepts connections and serves them within the limits.
 pub(super) struct Server {
     name: String,
     tls: Option<TlsAcceptor>,

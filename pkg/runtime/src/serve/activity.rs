@@ -13,7 +13,7 @@ use super::Limits;
 /// Timeout without a deadline.
 const NO_DEADLINE: Duration = Duration::from_hours(24);
 
-/// Protocol of a connection.
+/// HTTP version of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Protocol {
     Http1,
@@ -42,7 +42,7 @@ pub(super) enum EvictionOrder {
     Fresh(Instant),
 }
 
-/// Progress of one response.
+/// Progress of one response, to find clients that read too slowly.
 #[derive(Clone, Copy, Debug)]
 struct ResponseProgress {
     began: Instant,

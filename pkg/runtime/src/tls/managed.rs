@@ -55,7 +55,7 @@ pub struct OwnCertificate {
     pub labels: BTreeMap<String, String>,
 }
 
-/// PEM texts of the Secret.
+/// Certificate, its key and its authority as PEM texts, read from the Secret.
 struct StoredCertificate {
     ca: Vec<u8>,
     certificate: Vec<u8>,

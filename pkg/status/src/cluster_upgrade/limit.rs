@@ -10,7 +10,7 @@ use super::Minor;
 
 const TYPE: &str = "olm.maxOpenShiftVersion";
 
-/// Invalid limit of a bundle.
+/// Reason why the limit of a bundle is invalid, in the words of cluster-olm-operator.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum LimitError {
     /// The properties are no JSON list of properties.

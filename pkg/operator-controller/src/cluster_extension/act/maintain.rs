@@ -11,9 +11,9 @@ use crate::cluster_extension::gather::release::RevisionsError;
 use crate::cluster_extension::gather::revisions::Observed;
 use crate::cluster_extension::pass::Pass;
 
-/// Revisions after maintenance.
+/// Revisions of an extension after the writes that they need whatever bundle is resolved.
 pub(crate) struct Maintained {
-    /// The revisions.
+    /// The revisions, as the later steps see them.
     pub history: History,
     /// False if an archived revision could not be deleted.
     pub pruned: bool,

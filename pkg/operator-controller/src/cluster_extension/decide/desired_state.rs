@@ -16,7 +16,7 @@ const LABEL_VALUE_MAX: usize = 63;
 /// Revision that the extension needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum DesiredState {
-    /// The newest revision.
+    /// The newest revision, whose objects are the wanted ones.
     Current(CurrentRevision),
     /// A revision that does not exist yet.
     New(NewRevision),

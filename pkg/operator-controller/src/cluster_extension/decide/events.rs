@@ -4,7 +4,7 @@ use olm_api::ClusterExtensionStatus;
 use olm_api::condition::{find, reasons::Extension as ConditionReason, types::Extension as ConditionType};
 use olm_api::event::Reason;
 
-/// An event to emit.
+/// Event that announces a change of the status.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct StatusEvent {
     /// True for the type `Warning`, false for `Normal`.

@@ -13,7 +13,7 @@ use crate::cluster_extension::pass::Pass;
 pub(crate) struct Pulled<'a> {
     /// The bundle and its image.
     pub located: Located<'a>,
-    /// Content of the image.
+    /// Manifests and metadata of the image.
     pub bundle: Bundle,
 }
 

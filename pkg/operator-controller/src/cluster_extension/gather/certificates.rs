@@ -56,7 +56,7 @@ pub(crate) enum CertificateError {
     },
 }
 
-/// Certificates of one rendering.
+/// Certificates to render into the Secrets and webhooks of one revision.
 pub(crate) struct Certificates {
     /// Certificates by name of the Secret.
     pub by_secret: BTreeMap<String, OwnCertificate>,

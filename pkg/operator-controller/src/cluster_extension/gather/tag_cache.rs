@@ -7,7 +7,7 @@ use olm_image::CanonicalRef;
 use olm_text::name::ImageText;
 use parking_lot::Mutex;
 
-/// Lifetime of an entry.
+/// Lifetime of an entry: longest delay until a moved tag is noticed.
 pub(crate) const TAG_INTERVAL: Duration = Duration::from_mins(10);
 
 struct CachedTag {
@@ -29,7 +29,7 @@ impl TagCache {
         valid.then(|| cached.image.clone())
     }
 
-    /// Caches the registry's answer.
+    /// Caches the image that the registry returned for `reference`.
     pub(crate) fn insert(&self, extension: &str, reference: &ImageText, image: &CanonicalRef, now: Instant) {
         let cached = CachedTag {
             reference: reference.clone(),
