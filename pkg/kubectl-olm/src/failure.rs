@@ -9,13 +9,13 @@ use crate::source::SourceError;
 pub(crate) enum Failure {
     /// The answer is negative, for example because the package does not exist. Exit code 1.
     #[error("{0}")]
-    No(String),
+    NegativeAnswer(String),
     /// The arguments are invalid. Exit code 2.
     #[error("{0}")]
     Usage(String),
     /// A catalog or the cluster cannot be read. Exit code 3.
     #[error(transparent)]
-    Ask(#[from] SourceError),
+    CouldNotAsk(#[from] SourceError),
 }
 
 impl Failure {
@@ -27,18 +27,18 @@ impl Failure {
     /// Returns the exit code.
     pub(crate) fn code(&self) -> u8 {
         match self {
-            Self::No(_) => 1,
+            Self::NegativeAnswer(_) => 1,
             Self::Usage(_) => 2,
-            Self::Ask(_) => 3,
+            Self::CouldNotAsk(_) => 3,
         }
     }
 
     /// Returns the failure as data.
     pub(crate) fn value(&self) -> Value {
         let kind = match self {
-            Self::No(_) => "NegativeAnswer",
+            Self::NegativeAnswer(_) => "NegativeAnswer",
             Self::Usage(_) => "WrongUsage",
-            Self::Ask(_) => "CouldNotAsk",
+            Self::CouldNotAsk(_) => "CouldNotAsk",
         };
         json!({"error": {"message": self.message(), "kind": kind, "exitCode": self.code()}})
     }

@@ -36,10 +36,12 @@ impl ResolutionInput {
     ) -> Result<Self, Failure> {
         let cluster = Cluster::connect(&source.access).await?;
         let Some((extension, installed)) = cluster.extension(name).await? else {
-            return Err(Failure::No(format!("there is no ClusterExtension {name:?}")));
+            return Err(Failure::NegativeAnswer(format!(
+                "there is no ClusterExtension {name:?}"
+            )));
         };
         let Some(filter) = &extension.spec.source.catalog else {
-            return Err(Failure::No(format!(
+            return Err(Failure::NegativeAnswer(format!(
                 "ClusterExtension {name:?} has no spec.source.catalog"
             )));
         };
@@ -99,5 +101,5 @@ fn selector(filter: &CatalogFilter) -> Result<Selector, Failure> {
             (expression.key.as_str(), expression.operator.as_str(), values)
         }),
     )
-    .map_err(|error| Failure::No(format!("spec.source.catalog.selector is invalid: {error}")))
+    .map_err(|error| Failure::NegativeAnswer(format!("spec.source.catalog.selector is invalid: {error}")))
 }

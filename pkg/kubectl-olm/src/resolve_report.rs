@@ -116,7 +116,10 @@ impl ResolveReport {
         });
         let (key, answer) = match &self.result {
             Ok(found) => ("resolution", resolution_value(found)),
-            Err(error) => ("error", Failure::No(error.to_string()).value()["error"].take()),
+            Err(error) => (
+                "error",
+                Failure::NegativeAnswer(error.to_string()).value()["error"].take(),
+            ),
         };
         if let Some(map) = value.as_object_mut() {
             map.insert(key.to_owned(), answer);

@@ -32,7 +32,7 @@ pub(crate) async fn run(command: BundleCommand, style: Style) -> Result<Report, 
 /// Returns the bundle and its rendered objects.
 async fn load(args: &RenderArgs) -> Result<(Bundle, Vec<Value>), Failure> {
     let files = bundle_files(&args.bundle.bundle, &args.bundle.access).await?;
-    let bundle = parse(&files).map_err(|error| Failure::No(error.to_string()))?;
+    let bundle = parse(&files).map_err(|error| Failure::NegativeAnswer(error.to_string()))?;
     let mut options = RenderOptions::new(args.namespace.clone());
     options.config = args.config.as_deref().map(config).transpose()?;
     options.certificates = match args.certificates {
@@ -48,12 +48,12 @@ async fn load(args: &RenderArgs) -> Result<(Bundle, Vec<Value>), Failure> {
 /// Returns the rendered objects after a check of their names.
 fn checked(bundle: &Bundle, options: &RenderOptions) -> Result<Vec<Value>, Failure> {
     let objects = render(bundle, options).map_err(|error| refused(&error))?;
-    names::check_all(objects.iter()).map_err(|error| Failure::No(error.to_string()))?;
+    names::check_all(objects.iter()).map_err(|error| Failure::NegativeAnswer(error.to_string()))?;
     Ok(objects)
 }
 
 fn refused(error: &RenderError) -> Failure {
-    Failure::No(match error.allowed() {
+    Failure::NegativeAnswer(match error.allowed() {
         Some(allowed) => format!("{error}. {allowed}"),
         None => error.to_string(),
     })
@@ -68,7 +68,7 @@ pub(crate) fn rendered_files(
     namespace: &str,
     config: Option<Value>,
 ) -> Result<(Bundle, Vec<Value>), Failure> {
-    let bundle = parse(files).map_err(|error| Failure::No(error.to_string()))?;
+    let bundle = parse(files).map_err(|error| Failure::NegativeAnswer(error.to_string()))?;
     let mut options = RenderOptions::new(namespace.to_owned());
     options.config = config;
     options.certificates = own(&bundle, namespace);

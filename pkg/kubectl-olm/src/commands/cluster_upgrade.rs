@@ -21,8 +21,9 @@ pub(crate) async fn check(args: ClusterUpgradeArgs, style: Style) -> Result<Repo
     let cluster = Cluster::connect(&args.access).await?;
     let (kubernetes, openshift) = cluster.versions().await?;
     let current = openshift.as_deref().unwrap_or(&kubernetes);
-    let current = Minor::of_version(current)
-        .ok_or_else(|| Failure::No(format!("the cluster's version {current:?} cannot be read")))?;
+    let current = Minor::of_version(current).ok_or_else(|| {
+        Failure::NegativeAnswer(format!("the cluster's version {current:?} cannot be read"))
+    })?;
     let target = match &args.to {
         None => current.next(),
         Some(text) => Minor::of_version(text)

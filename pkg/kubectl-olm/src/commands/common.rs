@@ -77,7 +77,7 @@ pub(crate) async fn look_up(sources: &Sources, package: &str) -> Result<Vec<Cata
     }
     let names: Vec<CatalogName> = inputs.iter().map(|input| input.name.clone()).collect();
     if names.is_empty() {
-        return Err(Failure::No("there are no catalogs".to_owned()));
+        return Err(Failure::NegativeAnswer("there are no catalogs".to_owned()));
     }
     let absent = format!(
         "package {package:?} is in none of the catalogs: {}",
@@ -89,7 +89,7 @@ pub(crate) async fn look_up(sources: &Sources, package: &str) -> Result<Vec<Cata
 
 /// Returns the failure about an unknown name, with similar names.
 pub(crate) fn unknown<S: AsRef<str>>(absent: String, similar: &[S]) -> Failure {
-    Failure::No(match did_you_mean(similar) {
+    Failure::NegativeAnswer(match did_you_mean(similar) {
         None => absent,
         Some(question) => format!("{absent}. {question}"),
     })

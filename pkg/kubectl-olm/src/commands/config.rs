@@ -41,7 +41,7 @@ async fn chosen_schema(args: &PackageArgs, config: &ConfigArgs) -> Result<(Resol
     let request = request(package, &request_args, &inputs)?;
     let chosen = ResolveReport::new(request, &inputs, None)
         .result
-        .map_err(|error| Failure::No(error.to_string()))?;
+        .map_err(|error| Failure::NegativeAnswer(error.to_string()))?;
     let modes = modes(args, &sources, &chosen).await?;
     let schema = config_schema(&ConfigSchema {
         title: &format!("{package} {}", chosen.version),
@@ -69,7 +69,8 @@ async fn modes(
         return Ok(modes);
     }
     let files = bundle_files(&chosen.image, &args.source.access).await?;
-    let bundle = parse(&files).map_err(|error| Failure::No(format!("{}: {error}", chosen.bundle)))?;
+    let bundle =
+        parse(&files).map_err(|error| Failure::NegativeAnswer(format!("{}: {error}", chosen.bundle)))?;
     Ok(bundle.install_modes())
 }
 

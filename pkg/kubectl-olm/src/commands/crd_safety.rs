@@ -53,7 +53,7 @@ pub(crate) async fn run(args: CrdSafetyArgs, style: Style) -> Result<Report, Fai
         old
     };
     if new.is_empty() {
-        return Err(Failure::No(
+        return Err(Failure::NegativeAnswer(
             "there is no CustomResourceDefinition to compare".to_owned(),
         ));
     }
@@ -110,8 +110,8 @@ pub(crate) async fn run(args: CrdSafetyArgs, style: Style) -> Result<Report, Fai
 /// Returns the rendered CRDs of the bundle that an extension of the cluster would install next.
 async fn of_extension(source: &SourceArgs, name: &str) -> Result<BTreeMap<String, Value>, Failure> {
     let question = ResolutionInput::of_extension(source, name, false, Selection::default()).await?;
-    let found =
-        resolve(&question.request, &question.inputs).map_err(|error| Failure::No(error.to_string()))?;
+    let found = resolve(&question.request, &question.inputs)
+        .map_err(|error| Failure::NegativeAnswer(error.to_string()))?;
     let spec = question.extension.unwrap_or_default().spec;
     let config = spec.config.and_then(|config| config.inline).map(Value::Object);
     let files = bundle_files(&found.image, &source.access).await?;

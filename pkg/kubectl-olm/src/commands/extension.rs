@@ -77,7 +77,7 @@ fn package(extension: &ClusterExtension) -> &str {
 async fn read(access: &AccessArgs, name: &str) -> Result<(Cluster, ClusterExtension), Failure> {
     let cluster = Cluster::connect(access).await?;
     let found = cluster.one_extension(name).await?;
-    let missing = || Failure::No(format!("there is no ClusterExtension {name:?}"));
+    let missing = || Failure::NegativeAnswer(format!("there is no ClusterExtension {name:?}"));
     Ok((cluster, found.ok_or_else(missing)?))
 }
 
@@ -143,7 +143,11 @@ pub(crate) async fn status(args: StatusArgs, style: Style) -> Result<Report, Fai
             tokio::time::sleep(LOOK).await;
             match cluster.one_extension(name).await? {
                 Some(next) => extension = next,
-                None => return Err(Failure::No(format!("ClusterExtension {name:?} is gone"))),
+                None => {
+                    return Err(Failure::NegativeAnswer(format!(
+                        "ClusterExtension {name:?} is gone"
+                    )));
+                }
             }
         }
     }

@@ -36,7 +36,9 @@ pub(crate) async fn run(args: GraphArgs, output: Format, style: Style) -> Result
         .iter()
         .find(|name| content.channels.iter().all(|channel| channel.name != **name))
     {
-        return Err(Failure::No(format!("the package has no channel {missing:?}")));
+        return Err(Failure::NegativeAnswer(format!(
+            "the package has no channel {missing:?}"
+        )));
     }
     let mut graph = build(catalog, content, &args.channels);
     if let Some(from) = &args.from {
@@ -93,7 +95,7 @@ fn by_classic(
         ));
     }
     let wanted = args.channels.first().map(String::as_str);
-    let channel = classic::channel(content, wanted).map_err(Failure::No)?;
+    let channel = classic::channel(content, wanted).map_err(Failure::NegativeAnswer)?;
     let choice = classic::choose(channel, Some((&installed.name, &installed.version)));
     let versions: BTreeMap<&str, BundleVersion> = content
         .bundles

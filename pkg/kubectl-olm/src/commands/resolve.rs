@@ -34,7 +34,7 @@ pub(crate) async fn run(args: ResolveArgs, style: Style) -> Result<Report, Failu
         ));
     };
     let wanted = args.request_args.channels.first().map(String::as_str);
-    let channel = classic::channel(content, wanted).map_err(Failure::No)?;
+    let channel = classic::channel(content, wanted).map_err(Failure::NegativeAnswer)?;
     let installed = report.request.installed.as_ref();
     let choice = classic::choose(channel, installed.map(|it| (it.name.as_str(), &it.version)));
     let version = choice

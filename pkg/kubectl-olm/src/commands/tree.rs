@@ -26,7 +26,7 @@ pub(crate) async fn run(args: ExtensionArgs, style: Style) -> Result<Report, Fai
         .rev()
         .find(|set| set.spec.lifecycle_state != LifecycleState::Archived);
     let Some(set) = newest else {
-        return Err(Failure::No(format!(
+        return Err(Failure::NegativeAnswer(format!(
             "ClusterExtension {:?} has no revision that is kept up",
             args.name
         )));
