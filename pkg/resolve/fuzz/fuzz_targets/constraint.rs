@@ -17,7 +17,7 @@ fuzz_target!(|data: &[u8]| {
     }
     let environment = Environment {
         installed: vec![InstalledBundle {
-            package: "blue".to_owned(),
+            package: "blue".into(),
             version: olm_version::Version::new(1, 2, 0),
             properties: (0..40).map(|at| json!({"type": "t", "value": [at, "x", null]})).collect(),
         }],
