@@ -2,10 +2,10 @@
 
 /// Declares an enum whose variants are their own texts.
 macro_rules! texts {
-    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident,)+ }) => {
+    ($(#[$doc:meta])* $name:ident { $($(#[doc = $meaning:literal])+ $variant:ident,)+ }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum $name { $($(#[$variant_doc])* $variant,)+ }
+        pub enum $name { $($(#[doc = $meaning])+ $variant,)+ }
 
         impl $name {
             /// Every value.
@@ -14,6 +14,11 @@ macro_rules! texts {
             /// The text on the wire.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => stringify!($variant),)+ }
+            }
+
+            /// Meaning of the value, for the reference.
+            pub const fn meaning(self) -> &'static str {
+                match self { $(Self::$variant => concat!($($meaning),+).trim_ascii(),)+ }
             }
         }
 

@@ -1,6 +1,8 @@
 //! `cargo xtask generate`: the files that follow from the code, written the same way every time.
 //!
-//! Today these are the CRDs under `config/crd`, one file per kind, and the kustomization that lists them.
+//! These are the CRDs under `config/crd`, one file per kind, with the kustomization that lists them, and the pages of
+//! `docs/reference`. A test of `test/integration` writes and checks the pages, because they need the controllers' code,
+//! which would take minutes to compile before each chore.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -14,8 +16,22 @@ use crate::shell;
 const FOLDER: &str = "config/crd";
 const HEADER: &str = "# Made by `cargo xtask generate` from the types in api/. Do not edit.\n";
 
-/// Writes the generated files; with `check` writes nothing and fails naming those that are stale.
+/// Writes all generated files. With `check` it writes nothing, and fails if a CRD is stale; the suite checks the pages.
 pub(crate) fn run(check: bool) -> anyhow::Result<()> {
+    crds(check)?;
+    if check {
+        return Ok(());
+    }
+    shell::run(
+        shell::cargo()
+            .args(["test", "--quiet", "--locked", "--package", "olm-integration"])
+            .args(["--test", "reference"])
+            .env("OLM_WRITE_REFERENCE", "1"),
+    )
+}
+
+/// Writes the CRDs; with `check` writes nothing and fails naming those that are stale.
+fn crds(check: bool) -> anyhow::Result<()> {
     let root = shell::root();
     let files = files()?;
     let mut stale = Vec::new();
@@ -117,11 +133,11 @@ fn whole_numbers(value: &mut Value) {
 
 #[cfg(test)]
 mod tests {
-    use super::{files, run};
+    use super::{crds, files};
 
     #[test]
     fn the_committed_files_are_fresh() {
-        run(true).unwrap();
+        crds(true).unwrap();
     }
 
     #[test]

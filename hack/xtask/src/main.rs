@@ -24,9 +24,9 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Chore {
-    /// Write the generated files (config/crd) anew.
+    /// Write the generated files (config/crd, docs/reference) anew.
     Generate {
-        /// Write nothing; fail and name the files that are stale.
+        /// Write nothing; fail and name the CRDs that are stale. The pages of docs/reference are checked by the tests.
         #[arg(long)]
         check: bool,
     },

@@ -10,10 +10,11 @@ use std::{
 };
 
 use olm_image::Cause;
+use olm_runtime::metrics::Description;
 use prometheus_client::{
     collector::Collector,
     encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric},
-    metrics::{MetricType, counter::Counter, family::Family, gauge::ConstGauge, histogram::Histogram},
+    metrics::{counter::Counter, family::Family, gauge::ConstGauge, histogram::Histogram},
     registry::Registry,
 };
 
@@ -29,6 +30,58 @@ const MAX_ENTRIES: u32 = 20_000;
 const BUCKETS: [f64; 12] = [
     0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0, 600.0,
 ];
+
+const UNPACK_SECONDS: Description = Description::histogram(
+    "catalogd_unpack_seconds",
+    &["step"],
+    "Duration of a step of a content update: `resolve`, `pull` (transfer and unpacking), `store`",
+);
+const PULLS: Description = Description::counter("catalogd_pulls", &["result"], "Content updates by result");
+const DAMAGED: Description = Description::counter(
+    "catalogd_content_damaged",
+    &[],
+    "Stored contents that were found damaged and discarded",
+);
+const SERVED: Description = Description::gauge(
+    "catalogd_catalogs_served",
+    &[],
+    "Catalogs whose content is served",
+);
+const AGE: Description = Description::gauge(
+    "catalogd_content_age_seconds_max",
+    &[],
+    "Age of the content that was unpacked longest ago",
+);
+const CONTENT_BYTES: Description = Description::gauge(
+    "catalogd_content_bytes",
+    &["form"],
+    "Bytes on disk of served content: `plain`, `gzip`, `zstd`, `index`",
+);
+const UNPACK_BYTES: Description = Description::gauge(
+    "catalogd_unpack_bytes",
+    &[],
+    "Bytes on disk of images that are being unpacked or were left behind; counts at most 20,000 files",
+);
+const AVAILABLE: Description = Description::gauge(
+    "catalogd_cache_available_bytes",
+    &[],
+    "Free space on the disk of the cache",
+);
+const DESCRIPTIONS: [Description; 8] = [
+    UNPACK_SECONDS,
+    PULLS,
+    DAMAGED,
+    SERVED,
+    AGE,
+    CONTENT_BYTES,
+    UNPACK_BYTES,
+    AVAILABLE,
+];
+
+/// Returns the descriptions of catalogd's own metrics.
+pub fn descriptions() -> impl Iterator<Item = Description> {
+    crate::server::DESCRIPTIONS.into_iter().chain(DESCRIPTIONS)
+}
 
 /// Step of a content update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,21 +165,9 @@ impl Metrics {
     /// Registers the counters and the collector of `store`. `cache` is the cache directory.
     pub fn register(registry: &mut Registry, store: Arc<Store>, cache: &Path) -> Self {
         let metrics = Self::default();
-        registry.register(
-            "catalogd_unpack_seconds",
-            "Duration of each step of updating a catalog's content",
-            metrics.durations.clone(),
-        );
-        registry.register(
-            "catalogd_pulls",
-            "Attempts to update a catalog's content, by result",
-            metrics.results.clone(),
-        );
-        registry.register(
-            "catalogd_content_damaged",
-            "Damaged stored contents that were removed",
-            metrics.damaged.clone(),
-        );
+        UNPACK_SECONDS.register(registry, metrics.durations.clone());
+        PULLS.register(registry, metrics.results.clone());
+        DAMAGED.register(registry, metrics.damaged.clone());
         registry.register_collector(Box::new(ContentCollector {
             store,
             cache: cache.to_owned(),
@@ -166,12 +207,7 @@ struct FormLabels {
 impl Collector for ContentCollector {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
         let served = self.store.serving();
-        ConstGauge::new(served.len() as u64).encode(encoder.encode_descriptor(
-            "catalogd_catalogs_served",
-            "Catalogs whose content is served",
-            None,
-            MetricType::Gauge,
-        )?)?;
+        ConstGauge::new(served.len() as u64).encode(SERVED.encode(&mut encoder)?)?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let oldest = served
             .values()
@@ -180,18 +216,8 @@ impl Collector for ContentCollector {
                 now.as_secs().saturating_sub(unpacked)
             })
             .max();
-        ConstGauge::new(oldest.unwrap_or_default()).encode(encoder.encode_descriptor(
-            "catalogd_content_age_seconds_max",
-            "Age of the oldest content",
-            None,
-            MetricType::Gauge,
-        )?)?;
-        let mut sizes = encoder.encode_descriptor(
-            "catalogd_content_bytes",
-            "Bytes on disk of served content, by form",
-            None,
-            MetricType::Gauge,
-        )?;
+        ConstGauge::new(oldest.unwrap_or_default()).encode(AGE.encode(&mut encoder)?)?;
+        let mut sizes = CONTENT_BYTES.encode(&mut encoder)?;
         for (form, encoding) in [
             ("plain", Encoding::Identity),
             ("gzip", Encoding::Gzip),
@@ -203,21 +229,11 @@ impl Collector for ContentCollector {
         let index: u64 = served.values().map(|generation| generation.index_size()).sum();
         ConstGauge::new(index).encode(sizes.encode_family(&FormLabels { form: "index" })?)?;
         let mut left = MAX_ENTRIES;
-        ConstGauge::new(size(&self.cache.join(UNPACK), &mut left)).encode(encoder.encode_descriptor(
-            "catalogd_unpack_bytes",
-            "Bytes on disk of images during unpacking, or left over",
-            None,
-            MetricType::Gauge,
-        )?)?;
+        ConstGauge::new(size(&self.cache.join(UNPACK), &mut left))
+            .encode(UNPACK_BYTES.encode(&mut encoder)?)?;
         if let Ok(disk) = rustix::fs::statvfs(&self.cache) {
-            ConstGauge::new(disk.f_bavail.saturating_mul(disk.f_frsize)).encode(
-                encoder.encode_descriptor(
-                    "catalogd_cache_available_bytes",
-                    "Available bytes on the disk of the cache",
-                    None,
-                    MetricType::Gauge,
-                )?,
-            )?;
+            let available = disk.f_bavail.saturating_mul(disk.f_frsize);
+            ConstGauge::new(available).encode(AVAILABLE.encode(&mut encoder)?)?;
         }
         Ok(())
     }

@@ -110,7 +110,7 @@ pub(crate) struct AccessArgs {
     /// Registry, HOST[:PORT], to reach by plain HTTP; may be repeated.
     #[arg(long = "plain-http-registry", value_name = "HOST")]
     pub(crate) plain_http: Vec<String>,
-    /// Directory with certificate authorities (*.crt) to trust for image registries.
+    /// Directory with certificate authorities (*.crt, *.pem) to trust for image registries.
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) pull_cas_dir: Option<PathBuf>,
     /// Registry credentials, a Docker config.json.

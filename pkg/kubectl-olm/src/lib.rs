@@ -26,7 +26,7 @@ use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 
 use crate::cli::bundle::ConfigCommand;
 use crate::cli::{Cli, ClusterUpgrade, Command, Format};
@@ -51,6 +51,11 @@ pub async fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             fail(&failure, format)
         }
     }
+}
+
+/// Returns the command with its flags and subcommands.
+pub fn command() -> clap::Command {
+    Cli::command()
 }
 
 /// Prints help, or clap's error about invalid arguments.

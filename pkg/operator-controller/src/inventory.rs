@@ -8,13 +8,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use olm_runtime::metrics::Description;
 use olm_status::cluster_upgrade::Installed;
 use olm_text::name::{CatalogName, PackageName};
 use olm_version::BundleVersion;
 use parking_lot::Mutex;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric as _};
-use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::gauge::ConstGauge;
 use tokio::sync::Notify;
 
@@ -118,6 +118,34 @@ impl fmt::Debug for Inventory {
     }
 }
 
+const INFO: Description = Description::gauge(
+    "olm_cluster_extension_info",
+    &["name", "package", "version", "catalog"],
+    "1 for every ClusterExtension, with its installed bundle",
+);
+const CONDITION: Description = Description::gauge(
+    "olm_cluster_extension_condition",
+    &["name", "type", "status"],
+    "1 for the present status of a condition, 0 for the others",
+);
+const OBJECTS: Description = Description::gauge(
+    "olm_managed_objects",
+    &["name"],
+    "Objects that the newest revision applies and repairs",
+);
+const UPGRADEABLE: Description = Description::gauge(
+    "olm_cluster_upgradeable",
+    &[],
+    "1 if no installed bundle blocks an upgrade of the cluster to its next minor version",
+);
+const BLOCKS: Description = Description::gauge(
+    "olm_cluster_extension_blocks_cluster_upgrade",
+    &["name"],
+    "1 for every ClusterExtension whose bundle blocks an upgrade of the cluster to its next minor version",
+);
+/// Descriptions of the metrics of extensions.
+pub(crate) const DESCRIPTIONS: [Description; 5] = [INFO, CONDITION, OBJECTS, UPGRADEABLE, BLOCKS];
+
 impl Collector for Inventory {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let known = self.known();
@@ -144,12 +172,7 @@ impl Collector for Inventory {
             ];
             (labels.to_vec(), 1)
         });
-        gauges(
-            &mut encoder,
-            "olm_cluster_extension_info",
-            "ClusterExtensions with their installed bundle, always 1",
-            info,
-        )?;
+        gauges(&mut encoder, INFO, info)?;
         let conditions = known.iter().flat_map(|(name, known)| {
             known.conditions.iter().flat_map(move |(type_, holds)| {
                 ["True", "False", "Unknown"].map(|status| {
@@ -162,37 +185,21 @@ impl Collector for Inventory {
                 })
             })
         });
-        gauges(
-            &mut encoder,
-            "olm_cluster_extension_condition",
-            "Conditions of ClusterExtensions, 1 for the current status of a condition",
-            conditions,
-        )?;
+        gauges(&mut encoder, CONDITION, conditions)?;
         let objects = self.0.objects.lock().clone();
         let objects = objects.into_iter().map(|(name, (_, count))| {
             let count = i64::try_from(count).unwrap_or(i64::MAX);
             (vec![("name", name)], count)
         });
-        gauges(
-            &mut encoder,
-            "olm_managed_objects",
-            "Applied and repaired objects, by ClusterExtension",
-            objects,
-        )?;
+        gauges(&mut encoder, OBJECTS, objects)?;
         let Some(blocking) = self.0.upgrade.lock().clone() else {
             return Ok(());
         };
-        let upgradeable = encoder.encode_descriptor(
-            "olm_cluster_upgradeable",
-            "1 if no installed bundle blocks an upgrade of the cluster to its next minor version",
-            None,
-            MetricType::Gauge,
-        )?;
+        let upgradeable = UPGRADEABLE.encode(&mut encoder)?;
         ConstGauge::new(i64::from(blocking.is_empty())).encode(upgradeable)?;
         gauges(
             &mut encoder,
-            "olm_cluster_extension_blocks_cluster_upgrade",
-            "1 for every ClusterExtension whose bundle blocks an upgrade of the cluster to its next minor version",
+            BLOCKS,
             blocking.into_iter().map(|name| (vec![("name", name)], 1)),
         )
     }
@@ -202,11 +209,10 @@ type Labels = Vec<(&'static str, String)>;
 
 fn gauges(
     encoder: &mut DescriptorEncoder<'_>,
-    name: &str,
-    help: &str,
+    description: Description,
     values: impl Iterator<Item = (Labels, i64)>,
 ) -> Result<(), fmt::Error> {
-    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+    let mut family = description.encode(encoder)?;
     for (labels, value) in values {
         ConstGauge::new(value).encode(family.encode_family(&labels)?)?;
     }

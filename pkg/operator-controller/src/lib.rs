@@ -43,6 +43,11 @@ const LEASE: &str = "9c4404e7.operatorframework.io";
 /// Port of the metrics server if a certificate is given but no address.
 const METRICS_PORT: u16 = 8443;
 
+/// Returns the descriptions of operator-controller's own metrics.
+pub fn metric_descriptions() -> impl Iterator<Item = telemetry::Description> {
+    inventory::DESCRIPTIONS.into_iter().chain(metrics::DESCRIPTIONS)
+}
+
 /// Runs the controllers until a signal ends them.
 ///
 /// Errors: invalid flags, an API server that is unavailable at the start, a port in use, a lost lease.

@@ -7,11 +7,10 @@ use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use olm_applier::watch::Watches;
-use olm_runtime::metrics::Registry;
+use olm_runtime::metrics::{Description, Registry};
 use parking_lot::Mutex;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric as _};
-use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::ConstGauge;
@@ -21,6 +20,26 @@ use prometheus_client::metrics::histogram::Histogram;
 const BUCKETS: [f64; 13] = [
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 1.0, 2.5, 10.0, 30.0, 120.0, 600.0,
 ];
+
+const STEP_SECONDS: Description = Description::histogram(
+    "olm_step_duration_seconds",
+    &["step"],
+    "Duration of a step of a reconcile: `observe`, `maintain`, `lookup`, `resolve`, `dependencies`, `locate`, `target`, \
+     `pull`, `render`, `verify`, `write`, `adjust`, `apply`",
+);
+const RETRIES: Description = Description::counter(
+    "olm_cluster_extension_retries",
+    &["reason"],
+    "Retries of ClusterExtensions by cause: `resolution`, `constraints`, `namespace`, `rights`, `image`, `bundle`, `render`, \
+     `certificates`, `crd_safety`, `pack`, `api`, `interrupted`",
+);
+const WATCH_FAILING: Description = Description::gauge(
+    "olm_watch_failing",
+    &["group", "version", "kind", "reason"],
+    "1 for every kind of installed objects whose watch fails",
+);
+/// Descriptions of the metrics of reconciles.
+pub(crate) const DESCRIPTIONS: [Description; 3] = [STEP_SECONDS, RETRIES, WATCH_FAILING];
 
 /// Declares the steps with their label values.
 macro_rules! steps {
@@ -87,8 +106,7 @@ impl Collector for FailingWatches {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let watches = self.0.lock().upgrade();
         let failing = watches.map(|watches| watches.failing(None)).unwrap_or_default();
-        let help = "1 for every kind of managed objects whose watch fails";
-        let mut family = encoder.encode_descriptor("olm_watch_failing", help, None, MetricType::Gauge)?;
+        let mut family = WATCH_FAILING.encode(&mut encoder)?;
         for ((group, version, kind), fault) in failing {
             let reason = fault.cause.as_str().to_owned();
             let labels = [
@@ -120,16 +138,8 @@ impl Metrics {
             watches: FailingWatches::default(),
         };
         registry.register(|inner| {
-            inner.register(
-                "olm_step_duration_seconds",
-                "Duration of a step of reconciling an extension",
-                metrics.seconds.clone(),
-            );
-            inner.register(
-                "olm_cluster_extension_retries",
-                "Retries of ClusterExtensions, by reason",
-                metrics.retries.clone(),
-            );
+            STEP_SECONDS.register(inner, metrics.seconds.clone());
+            RETRIES.register(inner, metrics.retries.clone());
             inner.register_collector(Box::new(metrics.watches.clone()));
         });
         for step in Step::ALL {
@@ -222,6 +232,10 @@ mod tests {
             text.contains("olm_step_duration_seconds_count{step=\"apply\"} 0"),
             "{text}"
         );
+        for step in Step::ALL {
+            let label = format!("`{}`", step.label());
+            assert!(STEP_SECONDS.help.contains(&label), "{label} is not described");
+        }
         assert!(
             text.contains("olm_cluster_extension_retries_total{reason=\"image\"} 1"),
             "{text}"

@@ -14,8 +14,8 @@ use olm_harness::controllers::{Controller, SYSTEM_NAMESPACE};
 use olm_harness::ports::Port;
 use olm_harness::{
     Catalogd, ControlPlane, ControllerOptions, OperatorController, Registry, eventually, install_crds, tls,
-    workspace,
 };
+use olm_runtime::metrics::Description;
 use serde_json::{Value, json};
 
 const TIMEOUT: Duration = Duration::from_mins(1);
@@ -150,20 +150,36 @@ async fn another_replica_leads_after_a_release_and_after_a_crash() {
     eprintln!("led {took:?} after KILL");
 }
 
-/// Checks that every scraped metric is documented by its name.
+/// Checks that every scraped sample has the name and the labels of its description, which is in docs/reference/metrics.md.
 fn documented(text: &str) -> Result<()> {
-    let read = |name| std::fs::read_to_string(workspace::root().join("docs").join(name));
-    // status.md has the metrics of extensions.
-    let document = read("operations.md")? + &read("status.md")?;
-    for line in text.lines() {
-        let Some(name) = line
-            .strip_prefix("# TYPE ")
-            .and_then(|rest| rest.split(' ').next())
-        else {
-            continue;
-        };
-        let known = name.starts_with("process_") || document.contains(&format!("`{name}`"));
-        ensure!(known, "neither docs/operations.md nor docs/status.md has {name}");
+    let descriptions: Vec<Description> = olm_runtime::metrics::descriptions()
+        .chain(olm_catalogd::metrics::descriptions())
+        .chain(olm_operator_controller::metric_descriptions())
+        .collect();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let name = line.split(['{', ' ']).next().unwrap_or_default();
+        let description = descriptions
+            .iter()
+            .find(|description| {
+                let rest = name.strip_prefix(&description.exported());
+                matches!(rest, Some("" | "_bucket" | "_sum" | "_count"))
+            })
+            .with_context(|| format!("no description of {name}"))?;
+        let labels = line
+            .split_once('{')
+            .and_then(|(_, rest)| rest.rsplit_once('}'))
+            .map_or("", |(labels, _)| labels);
+        let labels: Vec<&str> = labels
+            .split("\",")
+            .filter_map(|label| label.split_once("=\""))
+            .map(|(label, _)| label)
+            .filter(|label| *label != "le")
+            .collect();
+        ensure!(
+            labels == description.labels,
+            "{line}: described with {:?}",
+            description.labels
+        );
     }
     Ok(())
 }

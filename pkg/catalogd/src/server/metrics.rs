@@ -15,6 +15,7 @@ use axum::{
 };
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
+use olm_runtime::metrics::Description;
 use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family, histogram::Histogram},
@@ -25,6 +26,19 @@ use prometheus_client::{
 const BUCKETS: [f64; 19] = [
     0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.6, 2.0, 2.4, 2.8, 3.2, 3.6, 4.0, 10.0,
 ];
+
+const DURATION: Description = Description::histogram(
+    "catalogd_http_request_duration_seconds",
+    &["code"],
+    "Duration of requests to the content API, in upstream's buckets",
+);
+const BYTES: Description = Description::counter(
+    "catalogd_http_response_bytes",
+    &["encoding"],
+    "Bytes of response bodies as sent: `identity`, `gzip`, `zstd`",
+);
+/// Descriptions of the metrics of requests.
+pub(crate) const DESCRIPTIONS: [Description; 2] = [DURATION, BYTES];
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Labels {
@@ -52,16 +66,8 @@ impl Metrics {
             durations: Durations::new_with_constructor(|| Histogram::new(BUCKETS)),
             bytes: Family::default(),
         };
-        registry.register(
-            "catalogd_http_request_duration_seconds",
-            "Histogram of request duration in seconds",
-            metrics.durations.clone(),
-        );
-        registry.register(
-            "catalogd_http_response_bytes",
-            "Bytes of response bodies as sent, by encoding",
-            metrics.bytes.clone(),
-        );
+        DURATION.register(registry, metrics.durations.clone());
+        BYTES.register(registry, metrics.bytes.clone());
         metrics
     }
 }

@@ -29,5 +29,6 @@ mod router;
 
 pub use access::AUDIENCE;
 pub use listen::{CONNECTIONS, CONNECTIONS_PER_CLIENT, close_connections_on, serve, traffic};
+pub(crate) use metrics::DESCRIPTIONS;
 pub use metrics::Metrics;
 pub use router::{Options, router, router_with};

@@ -61,7 +61,7 @@ pub struct CommonArgs {
     /// Certificates and protocol.
     #[command(flatten)]
     pub tls: TlsArgs,
-    /// Directory whose *.crt files are trusted for image registries.
+    /// Directory whose *.crt and *.pem files are trusted for image registries.
     #[arg(long, value_name = "DIRECTORY", help_heading = "Images")]
     pub pull_cas_dir: Option<PathBuf>,
     /// Secret with registry credentials, NAMESPACE/NAME.

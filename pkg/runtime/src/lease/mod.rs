@@ -20,7 +20,10 @@ use prometheus_client::metrics::{family::Family, gauge::Gauge};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::{events::Events, metrics::Registry};
+use crate::{
+    events::Events,
+    metrics::{Description, Registry},
+};
 use candidate::Candidate;
 
 /// Time that other candidates must wait after the last observed renewal.
@@ -35,6 +38,12 @@ const REPORTER: &str = "leader-election";
 const EVENT_REASON: &str = "LeaderElection";
 /// Maximum share of the retry period that is added to a delay, so that candidates do not try in step.
 const JITTER: f64 = 0.2;
+
+pub(crate) const MASTER_STATUS: Description = Description::gauge(
+    "leader_election_master_status",
+    &["name"],
+    "Whether this process leads: 0 or 1, by the name of the lease",
+);
 
 /// Settings of a leader election.
 #[derive(Clone, Debug)]
@@ -89,13 +98,7 @@ impl LeaseConfig {
     pub fn measured(self, registry: &Registry) -> Self {
         let status = Family::<Vec<(&'static str, String)>, Gauge>::default();
         let leading = status.get_or_create_owned(&vec![("name", self.name.clone())]);
-        registry.register(|inner| {
-            inner.register(
-                "leader_election_master_status",
-                "Whether this process leads: 0 or 1, by the name of the lease",
-                status,
-            );
-        });
+        registry.register(|inner| MASTER_STATUS.register(inner, status));
         Self { leading, ..self }
     }
 }

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "server")]
 pub mod access;
+mod description;
 #[cfg(feature = "server")]
 mod endpoint;
 #[cfg(feature = "server")]
@@ -18,10 +19,31 @@ use std::{
 use parking_lot::Mutex;
 use prometheus_client::{encoding::text, metrics::gauge::ConstGauge, registry};
 
+pub use description::Description;
 #[cfg(feature = "server")]
 pub use endpoint::serve;
 pub use reconcile::{ControllerMetrics, ReconcileMetrics, ReconcileResult};
 pub use requests::{CountingService, RequestMetrics};
+
+/// Returns the descriptions of the metrics of both controllers.
+pub fn descriptions() -> impl Iterator<Item = Description> {
+    [BUILD, START_TIME]
+        .into_iter()
+        .chain(process::DESCRIPTIONS)
+        .chain(reconcile::DESCRIPTIONS)
+        .chain([requests::TOTAL, crate::lease::MASTER_STATUS])
+}
+
+const START_TIME: Description = Description::gauge(
+    "process_start_time_seconds",
+    &[],
+    "Start time of the process since the Unix epoch in seconds",
+);
+const BUILD: Description = Description::info(
+    "olm_build",
+    &["version", "commit"],
+    "Always 1, with version and commit as its labels",
+);
 
 /// Metrics of a process. Clones share the registry.
 #[derive(Clone)]
@@ -39,14 +61,9 @@ impl Registry {
     pub fn new() -> Self {
         let mut inner = registry::Registry::default();
         let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        inner.register(
-            "process_start_time_seconds",
-            "Start time of the process since the Unix epoch in seconds",
-            ConstGauge::new(started.as_secs_f64()),
-        );
-        inner.register(
-            "olm_build",
-            "Always 1, with version and commit as its labels",
+        START_TIME.register(&mut inner, ConstGauge::new(started.as_secs_f64()));
+        BUILD.register(
+            &mut inner,
             prometheus_client::metrics::info::Info::new(vec![
                 ("version", crate::build_info::VERSION),
                 ("commit", crate::build_info::COMMIT),

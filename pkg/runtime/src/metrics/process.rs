@@ -8,6 +8,29 @@ use prometheus_client::{
     metrics::{counter::ConstCounter, gauge::ConstGauge},
 };
 
+use super::Description;
+
+const RESIDENT: Description = Description::gauge(
+    "process_resident_memory_bytes",
+    &[],
+    "Resident memory size in bytes",
+);
+const VIRTUAL: Description = Description::gauge(
+    "process_virtual_memory_bytes",
+    &[],
+    "Virtual memory size in bytes",
+);
+const OPEN_FILES: Description =
+    Description::gauge("process_open_fds", &[], "Number of open file descriptors");
+const MAX_FILES: Description =
+    Description::gauge("process_max_fds", &[], "Maximum number of open file descriptors");
+const PROCESSOR: Description = Description::counter(
+    "process_cpu_seconds",
+    &[],
+    "Total user and system CPU time spent in seconds",
+);
+pub(super) const DESCRIPTIONS: [Description; 5] = [RESIDENT, VIRTUAL, OPEN_FILES, MAX_FILES, PROCESSOR];
+
 /// Clock ticks per second in `/proc/self/stat`, equal on all supported architectures.
 const TICKS_PER_SECOND: f64 = 100.0;
 
@@ -17,46 +40,19 @@ pub(super) struct ProcessCollector;
 
 impl Collector for ProcessCollector {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), std::fmt::Error> {
-        let mut gauge = |name: &str, help: &str, value: Option<f64>| match value {
+        let mut gauge = |description: Description, value: Option<f64>| match value {
             None => Ok(()),
-            Some(value) => {
-                let gauge = ConstGauge::new(value);
-                let metric = encoder.encode_descriptor(name, help, None, gauge.metric_type())?;
-                gauge.encode(metric)
-            }
+            Some(value) => ConstGauge::new(value).encode(description.encode(&mut encoder)?),
         };
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-        gauge(
-            "process_resident_memory_bytes",
-            "Resident memory size in bytes",
-            bytes(&status, "VmRSS:"),
-        )?;
-        gauge(
-            "process_virtual_memory_bytes",
-            "Virtual memory size in bytes",
-            bytes(&status, "VmSize:"),
-        )?;
-        gauge(
-            "process_open_fds",
-            "Number of open file descriptors",
-            open_files(),
-        )?;
+        gauge(RESIDENT, bytes(&status, "VmRSS:"))?;
+        gauge(VIRTUAL, bytes(&status, "VmSize:"))?;
+        gauge(OPEN_FILES, open_files())?;
         let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
-        gauge(
-            "process_max_fds",
-            "Maximum number of open file descriptors",
-            max_open_files(&limits),
-        )?;
+        gauge(MAX_FILES, max_open_files(&limits))?;
         let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
         if let Some(seconds) = processor_seconds(&stat) {
-            let counter = ConstCounter::new(seconds);
-            let metric = encoder.encode_descriptor(
-                "process_cpu_seconds",
-                "Total user and system CPU time spent in seconds",
-                None,
-                counter.metric_type(),
-            )?;
-            counter.encode(metric)?;
+            ConstCounter::new(seconds).encode(PROCESSOR.encode(&mut encoder)?)?;
         }
         Ok(())
     }

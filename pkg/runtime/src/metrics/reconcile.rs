@@ -10,7 +10,7 @@ use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
 };
 
-use super::Registry;
+use super::{Description, Registry};
 use crate::guard::{Panicked, guard};
 
 /// Upper bounds in seconds, controller-runtime's.
@@ -19,6 +19,38 @@ const BUCKETS: [f64; 40] = [
     1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0,
     50.0, 60.0,
 ];
+
+const TOTAL: Description = Description::counter(
+    "controller_runtime_reconcile",
+    &["controller", "result"],
+    "Total number of reconciliations per controller",
+);
+const ERRORS: Description = Description::counter(
+    "controller_runtime_reconcile_errors",
+    &["controller"],
+    "Total number of reconciliation errors per controller",
+);
+const PANICS: Description = Description::counter(
+    "controller_runtime_reconcile_panics",
+    &["controller"],
+    "Total number of reconciliation panics per controller",
+);
+const SECONDS: Description = Description::histogram(
+    "controller_runtime_reconcile_time_seconds",
+    &["controller"],
+    "Length of time per reconciliation per controller",
+);
+const WORKERS: Description = Description::gauge(
+    "controller_runtime_max_concurrent_reconciles",
+    &["controller"],
+    "Maximum number of concurrent reconciles per controller",
+);
+const ACTIVE: Description = Description::gauge(
+    "controller_runtime_active_workers",
+    &["controller"],
+    "Number of currently used workers per controller",
+);
+pub(super) const DESCRIPTIONS: [Description; 6] = [TOTAL, ERRORS, PANICS, SECONDS, WORKERS, ACTIVE];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ControllerLabels {
@@ -95,36 +127,12 @@ impl ReconcileMetrics {
     pub fn register(registry: &Registry) -> Self {
         let all = Self::default();
         registry.register(|inner| {
-            inner.register(
-                "controller_runtime_reconcile",
-                "Total number of reconciliations per controller",
-                all.total.clone(),
-            );
-            inner.register(
-                "controller_runtime_reconcile_errors",
-                "Total number of reconciliation errors per controller",
-                all.errors.clone(),
-            );
-            inner.register(
-                "controller_runtime_reconcile_panics",
-                "Total number of reconciliation panics per controller",
-                all.panics.clone(),
-            );
-            inner.register(
-                "controller_runtime_reconcile_time_seconds",
-                "Length of time per reconciliation per controller",
-                all.seconds.clone(),
-            );
-            inner.register(
-                "controller_runtime_max_concurrent_reconciles",
-                "Maximum number of concurrent reconciles per controller",
-                all.workers.clone(),
-            );
-            inner.register(
-                "controller_runtime_active_workers",
-                "Number of currently used workers per controller",
-                all.active.clone(),
-            );
+            TOTAL.register(inner, all.total.clone());
+            ERRORS.register(inner, all.errors.clone());
+            PANICS.register(inner, all.panics.clone());
+            SECONDS.register(inner, all.seconds.clone());
+            WORKERS.register(inner, all.workers.clone());
+            ACTIVE.register(inner, all.active.clone());
         });
         all
     }

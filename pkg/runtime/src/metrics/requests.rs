@@ -12,7 +12,13 @@ use prometheus_client::{
 };
 use tower::{Layer, Service};
 
-use super::Registry;
+use super::{Description, Registry};
+
+pub(super) const TOTAL: Description = Description::counter(
+    "rest_client_requests",
+    &["code", "method", "host"],
+    "Number of HTTP requests, partitioned by status code, method, and host",
+);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Labels {
@@ -35,13 +41,7 @@ impl RequestMetrics {
     #[must_use]
     pub fn register(registry: &Registry, host: String) -> Self {
         let total = Family::default();
-        registry.register(|inner| {
-            inner.register(
-                "rest_client_requests",
-                "Number of HTTP requests, partitioned by status code, method, and host",
-                total.clone(),
-            );
-        });
+        registry.register(|inner| TOTAL.register(inner, total.clone()));
         Self { total, host }
     }
 

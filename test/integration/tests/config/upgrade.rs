@@ -1,7 +1,7 @@
 //! The commands of docs/operations.md that upgrade the controllers from a former release, and downgrade them.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use olm_harness::workspace;
@@ -30,7 +30,7 @@ impl Release {
     }
 
     /// Reads the manifests of a folder of test/testdata/releases.
-    fn former(folder: &PathBuf) -> Result<Self> {
+    fn former(folder: &Path) -> Result<Self> {
         Ok(Self {
             name: folder.display().to_string(),
             manifests: fs::read_to_string(folder.join("install.yaml"))?,
@@ -158,7 +158,7 @@ fn stored_versions_are_served(cluster: &Cluster) -> Result<()> {
 }
 
 /// Goes from a former release to the present one and back, with every pair of ways to apply the two.
-async fn upgrade_and_downgrade(folder: &PathBuf) -> Result<()> {
+async fn upgrade_and_downgrade(folder: &Path) -> Result<()> {
     let cluster = Cluster::start().await?;
     let former = Release::former(folder)?;
     let today = Release::today()?;
