@@ -102,8 +102,8 @@ fn write(path: &Path, content: &str) -> anyhow::Result<()> {
     fs::write(path, content).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// YAML that reads back as `value`.
-fn yaml(value: &Value) -> anyhow::Result<String> {
+/// Returns YAML that reads back as `value`.
+pub(crate) fn yaml(value: &Value) -> anyhow::Result<String> {
     let options = serde_saphyr::ser_options! {
         prefer_block_scalars: false,
         compact_list_indent: true,

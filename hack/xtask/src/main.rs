@@ -3,6 +3,7 @@
 
 mod attack;
 mod check;
+mod dist;
 mod generate;
 mod purity;
 mod render_hash;
@@ -52,6 +53,8 @@ enum Chore {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Write the files of a release: binaries, images, manifests, checksums, bill of materials.
+    Dist(dist::Args),
     /// Render bundle folders and print what came out: a line each, FOLDER, number of objects, hash of the list.
     RenderHash(sweep::Args),
     /// Render bundle folders and print what their manifests hold and the objects lack: FOLDER, OBJECT, PATH, VALUE.
@@ -77,6 +80,7 @@ fn main() -> ExitCode {
         Chore::Test { args } => suites::run(&args),
         Chore::Attack { args } => attack::run(&args),
         Chore::Demo { args } => shell::cargo_run("olm-harness", "demo", &args),
+        Chore::Dist(args) => dist::run(&args),
         Chore::RenderHash(args) => render_hash::run(&args),
         Chore::RenderLoss(args) => render_loss::run(&args),
         Chore::Yaml { args } => shell::cargo_run("olm-integration", "yaml", &args),

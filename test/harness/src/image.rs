@@ -14,7 +14,10 @@ use oci_client::{Reference, RegistryOperation};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
+use crate::layout::Layout;
 use crate::registry::Registry;
+
+const DEFAULT_ARCHITECTURE: &str = "amd64";
 
 /// Media types of manifest and layers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -109,7 +112,15 @@ pub struct ImageBuilder {
     modes: Modes,
     run: Map<String, Value>,
     as_index: bool,
+    architecture: Option<&'static str>,
     auth: Option<(String, String)>,
+}
+
+/// Blobs of an image.
+struct Assembled {
+    layers: Vec<Layer>,
+    config: Vec<u8>,
+    manifest: Vec<u8>,
 }
 
 impl ImageBuilder {
@@ -204,6 +215,13 @@ impl ImageBuilder {
         self
     }
 
+    /// Sets the architecture; amd64 by default.
+    #[must_use]
+    pub fn architecture(mut self, architecture: &'static str) -> Self {
+        self.architecture = Some(architecture);
+        self
+    }
+
     /// Sets basic auth for the push.
     #[must_use]
     pub fn auth(mut self, user: impl Into<String>, password: impl Into<String>) -> Self {
@@ -228,15 +246,11 @@ impl ImageBuilder {
     /// # Errors
     /// A file is unreadable or the registry refuses the image.
     pub async fn push_with(mut self, client: &oci_client::Client, image: &Reference) -> Result<String> {
-        if !self.files.is_empty()
-            || !self.dirs.is_empty()
-            || !self.modes.writable.is_empty()
-            || self.contents.is_empty()
-        {
-            self = self.new_layer();
-        }
-        let layers = std::mem::take(&mut self.contents).into_iter().map(Content::layer);
-        let layers = layers.collect::<Result<Vec<Layer>>>()?;
+        let Assembled {
+            layers,
+            config,
+            manifest,
+        } = self.assemble()?;
         let auth = match &self.auth {
             Some((user, password)) => RegistryAuth::Basic(user.clone(), password.clone()),
             None => RegistryAuth::Anonymous,
@@ -245,7 +259,6 @@ impl ImageBuilder {
             .auth(image, &auth, RegistryOperation::Push)
             .await
             .with_context(|| format!("the registry does not let us push {image}"))?;
-        let (config, manifest) = self.documents(&layers)?;
         for blob in layers.iter().map(|layer| &layer.compressed).chain([&config]) {
             client
                 .push_blob(image, blob.clone(), &digest(blob))
@@ -268,12 +281,45 @@ impl ImageBuilder {
         Ok(digest(&top))
     }
 
+    /// Builds the layers and documents.
+    fn assemble(&mut self) -> Result<Assembled> {
+        if !self.files.is_empty()
+            || !self.dirs.is_empty()
+            || !self.modes.writable.is_empty()
+            || self.contents.is_empty()
+        {
+            *self = std::mem::take(self).new_layer();
+        }
+        let layers = std::mem::take(&mut self.contents).into_iter().map(Content::layer);
+        let layers = layers.collect::<Result<Vec<Layer>>>()?;
+        let (config, manifest) = self.documents(&layers)?;
+        Ok(Assembled {
+            layers,
+            config,
+            manifest,
+        })
+    }
+
+    /// Writes the blobs of an OCI image into a layout and returns the descriptor of the image's manifest.
+    pub(crate) fn write_blobs(mut self, layout: &Layout) -> Result<Value> {
+        let architecture = self.architecture.unwrap_or(DEFAULT_ARCHITECTURE);
+        let image = self.assemble()?;
+        for layer in &image.layers {
+            layout.blob(&layer.compressed)?;
+        }
+        layout.blob(&image.config)?;
+        layout.blob(&image.manifest)?;
+        let mut entry = descriptor(self.format.manifest(), &image.manifest);
+        entry["platform"] = json!({"os": "linux", "architecture": architecture});
+        Ok(entry)
+    }
+
     /// Returns config and manifest.
     fn documents(&self, layers: &[Layer]) -> Result<(Vec<u8>, Vec<u8>)> {
         let mut run = self.run.clone();
         run.insert("Labels".to_owned(), json!(self.labels));
         let config = serde_json::to_vec(&json!({
-            "architecture": "amd64",
+            "architecture": self.architecture.unwrap_or(DEFAULT_ARCHITECTURE),
             "os": "linux",
             "config": run,
             "rootfs": {
@@ -362,11 +408,11 @@ async fn push_manifest(
     Ok(())
 }
 
-fn descriptor(media_type: &str, bytes: &[u8]) -> Value {
+pub(crate) fn descriptor(media_type: &str, bytes: &[u8]) -> Value {
     json!({"mediaType": media_type, "digest": digest(bytes), "size": bytes.len()})
 }
 
-fn digest(bytes: &[u8]) -> String {
+pub(crate) fn digest(bytes: &[u8]) -> String {
     format!("sha256:{}", HEXLOWER.encode(&Sha256::digest(bytes)))
 }
 

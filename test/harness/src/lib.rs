@@ -12,6 +12,7 @@ pub mod demo;
 pub mod image;
 pub mod kstatus;
 mod kubeconfig;
+pub mod layout;
 pub mod pki;
 pub mod ports;
 pub mod process;

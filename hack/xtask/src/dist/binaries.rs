@@ -1,0 +1,188 @@
+//! Static binaries of all programs.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, ensure};
+
+use super::archive::{Entry, tar_gz};
+use super::release::Release;
+use crate::shell::{self, cargo, output, root};
+
+/// Programs of a release.
+pub(super) const PROGRAMS: [&str; 3] = ["catalogd", "operator-controller", "kubectl-olm"];
+
+/// A platform of a release.
+struct Target {
+    /// Name in OCI and krew.
+    arch: &'static str,
+    triple: &'static str,
+    /// C compilers that link for the platform; the first one that exists is used.
+    linkers: &'static [&'static str],
+}
+
+const TARGETS: [Target; 2] = [
+    Target {
+        arch: "amd64",
+        triple: "x86_64-unknown-linux-musl",
+        linkers: &["x86_64-linux-musl-gcc", "musl-gcc"],
+    },
+    Target {
+        arch: "arm64",
+        triple: "aarch64-unknown-linux-musl",
+        linkers: &["aarch64-linux-musl-gcc"],
+    },
+];
+
+/// Folders of binaries by architecture.
+pub(super) struct Binaries(BTreeMap<&'static str, PathBuf>);
+
+impl Binaries {
+    /// Takes the binaries of a folder, or compiles them for each platform that can be linked here.
+    pub(super) fn provide(existing: Option<&Path>, release: &Release) -> anyhow::Result<Self> {
+        let mut folders = BTreeMap::new();
+        if let Some(folder) = existing {
+            eprintln!(
+                "binaries for amd64 are those of {}; NOT BUILT: arm64",
+                folder.display()
+            );
+            folders.insert("amd64", folder.to_owned());
+        } else {
+            for target in &TARGETS {
+                match target.linker() {
+                    Ok(linker) => {
+                        folders.insert(target.arch, target.compile(linker, release)?);
+                    }
+                    Err(missing) => eprintln!("NOT BUILT: {}: {missing}", target.arch),
+                }
+            }
+        }
+        let binaries = Self(folders);
+        ensure!(!binaries.0.is_empty(), "no platform can be linked here");
+        for (arch, program) in binaries.all() {
+            let path = binaries.path(arch, program)?;
+            ensure!(path.is_file(), "{} does not exist", path.display());
+        }
+        Ok(binaries)
+    }
+
+    /// Returns the architectures.
+    pub(super) fn architectures(&self) -> impl Iterator<Item = &'static str> {
+        self.0.keys().copied()
+    }
+
+    fn all(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.architectures()
+            .flat_map(|arch| PROGRAMS.map(|program| (arch, program)))
+    }
+
+    /// Returns the path of a binary.
+    pub(super) fn path(&self, arch: &str, program: &str) -> anyhow::Result<PathBuf> {
+        let folder = self
+            .0
+            .get(arch)
+            .with_context(|| format!("no binaries for {arch}"))?;
+        Ok(folder.join(program))
+    }
+
+    /// Writes an archive of each binary and the licence.
+    pub(super) fn archive(&self, out: &Path, release: &Release) -> anyhow::Result<()> {
+        let licence = fs::read(root().join("LICENSE")).context("cannot read LICENSE")?;
+        for (arch, program) in self.all() {
+            let path = self.path(arch, program)?;
+            let content = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+            let files = BTreeMap::from([
+                entry(program, content, true),
+                entry("LICENSE", licence.clone(), false),
+            ]);
+            tar_gz(&out.join(archive_name(program, arch)), &files, release.epoch)?;
+        }
+        Ok(())
+    }
+}
+
+fn entry(name: &str, content: Vec<u8>, executable: bool) -> (String, Entry) {
+    (name.to_owned(), Entry { content, executable })
+}
+
+/// Returns the file name of a binary's archive.
+pub(super) fn archive_name(program: &str, arch: &str) -> String {
+    format!("{program}-linux-{arch}.tar.gz")
+}
+
+impl Target {
+    /// Returns the linker, or the missing part.
+    fn linker(&self) -> Result<&'static str, String> {
+        let sysroot = output(
+            Command::new("rustc")
+                .current_dir(root())
+                .args(["--print", "sysroot"]),
+        )
+        .map_err(|error| format!("{error:#}"))?;
+        let library = Path::new(sysroot.trim()).join("lib/rustlib").join(self.triple);
+        if !library.is_dir() {
+            return Err(format!("run `rustup target add {}`", self.triple));
+        }
+        self.linkers
+            .iter()
+            .copied()
+            .find(|linker| output(Command::new(linker).arg("--version")).is_ok())
+            .ok_or_else(|| format!("none of the linkers {} is installed", self.linkers.join(", ")))
+    }
+
+    /// Compiles all programs and returns their folder.
+    fn compile(&self, linker: &str, release: &Release) -> anyhow::Result<PathBuf> {
+        let variable = self.triple.to_uppercase().replace('-', "_");
+        let lower = self.triple.replace('-', "_");
+        let maps = path_maps()?;
+        let rust: Vec<String> = maps
+            .iter()
+            .map(|(from, to)| format!("--remap-path-prefix={from}={to}"))
+            .collect();
+        let c: Vec<String> = maps
+            .iter()
+            .map(|(from, to)| format!("-ffile-prefix-map={from}={to}"))
+            .collect();
+        let mut command = cargo();
+        command
+            .args(["build", "--release", "--locked", "--target", self.triple])
+            .args(PROGRAMS.iter().flat_map(|program| ["--package", program]))
+            .env("CARGO_ENCODED_RUSTFLAGS", rust.join("\u{1f}"))
+            .env(format!("CFLAGS_{lower}"), c.join(" "))
+            .env(format!("CC_{lower}"), linker)
+            .env("SOURCE_DATE_EPOCH", release.epoch.to_string())
+            .env("OLM_VERSION", &release.version)
+            .env("OLM_COMMIT", &release.commit)
+            .env("OLM_TREE_STATE", release.tree_state)
+            .env("OLM_BUILD_DATE", release.date()?);
+        // rustc links musl by itself on its own architecture; another one needs the compiler of that platform.
+        if !self.triple.starts_with(std::env::consts::ARCH) {
+            command.env(format!("CARGO_TARGET_{variable}_LINKER"), linker);
+        }
+        shell::run(&mut command)?;
+        Ok(shell::target_dir().join(self.triple).join("release"))
+    }
+}
+
+/// Returns the folders of this machine whose names must not be in binaries, with their replacements.
+fn path_maps() -> anyhow::Result<Vec<(String, &'static str)>> {
+    let home = std::env::var_os("CARGO_HOME").map_or_else(
+        || std::env::home_dir().map(|home| home.join(".cargo")),
+        |home| Some(PathBuf::from(home)),
+    );
+    let home = home.context("neither CARGO_HOME nor a home directory is known")?;
+    let sysroot = output(
+        Command::new("rustc")
+            .current_dir(root())
+            .args(["--print", "sysroot"]),
+    )?;
+    // rustc applies the last match: the inner folder follows the outer one.
+    Ok(vec![
+        (home.display().to_string(), "/cargo"),
+        (sysroot.trim().to_owned(), "/rust"),
+        (root().display().to_string(), "/olm"),
+        (shell::target_dir().display().to_string(), "/target"),
+    ])
+}

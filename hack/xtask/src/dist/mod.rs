@@ -1,0 +1,153 @@
+//! `cargo xtask dist`: all files of a release, in one folder.
+//!
+//! Equal inputs give equal bytes: times come from `SOURCE_DATE_EPOCH`, entries of archives are sorted, and paths of the
+//! machine are mapped away. Inputs are the sources, the toolchain, and the public certificate authorities of the machine,
+//! which the images contain.
+
+mod archive;
+mod binaries;
+mod changelog;
+mod images;
+mod krew;
+mod manifests;
+mod release;
+mod sbom;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, ensure};
+use data_encoding::HEXLOWER;
+use sha2::{Digest as _, Sha256};
+
+use self::binaries::Binaries;
+use self::release::Release;
+use crate::shell;
+
+/// File of checksums.
+const SUMS: &str = "SHA256SUMS";
+
+/// Arguments of `cargo xtask dist`.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Folder of the release; by default `dist` below cargo's target directory. Existing content is removed.
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// Version of the release; by default the workspace's.
+    #[arg(long, default_value = env!("CARGO_PKG_VERSION"))]
+    version: String,
+    /// Folder of static binaries for linux/amd64, instead of a compilation.
+    #[arg(long)]
+    bin_dir: Option<PathBuf>,
+    /// Registry and path of the images in the manifests, without the name of the component.
+    #[arg(long, default_value = "olmv1")]
+    image_prefix: String,
+    /// URL below which the files of the release will be, for the manifest of krew.
+    #[arg(long)]
+    download_url: Option<String>,
+    /// Write the release twice, from one compilation, and fail if the two differ.
+    #[arg(long)]
+    check: bool,
+}
+
+/// Writes a release.
+#[expect(clippy::print_stdout, reason = "the checksums are this chore's result")]
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let release = Release::new(args)?;
+    let binaries = Binaries::provide(args.bin_dir.as_deref(), &release)?;
+    let out = args
+        .out
+        .clone()
+        .unwrap_or_else(|| shell::target_dir().join("dist"));
+    let sums = write(&out, &release, &binaries)?;
+    if args.check {
+        let second = out.with_extension("second");
+        let again = write(&second, &release, &binaries)?;
+        compare(&sums, &again)?;
+        fs::remove_dir_all(&second).with_context(|| format!("cannot remove {}", second.display()))?;
+        eprintln!("{} files are equal in two runs", sums.len());
+    }
+    print!("{}", lines(&sums));
+    eprintln!("the release is in {}", out.display());
+    Ok(())
+}
+
+/// Writes all files into an empty folder and returns their digests by name.
+fn write(out: &Path, release: &Release, binaries: &Binaries) -> anyhow::Result<BTreeMap<String, String>> {
+    if out.exists() {
+        // A folder with other content is somebody's, and not removed.
+        ensure!(
+            out.join(SUMS).exists() || fs::read_dir(out)?.next().is_none(),
+            "{} exists and holds no release: name another folder by --out",
+            out.display()
+        );
+        fs::remove_dir_all(out).with_context(|| format!("cannot remove {}", out.display()))?;
+    }
+    fs::create_dir_all(out).with_context(|| format!("cannot create {}", out.display()))?;
+    binaries.archive(out, release)?;
+    let digests = images::write(out, release, binaries)?;
+    manifests::write(out, release, &digests)?;
+    sbom::write(out, release)?;
+    changelog::write(out, release)?;
+    krew::write(out, release, binaries)?;
+    let sums = sums(out)?;
+    fs::write(out.join(SUMS), lines(&sums))?;
+    Ok(sums)
+}
+
+/// Returns the SHA-256 of each file of the folder.
+fn sums(folder: &Path) -> anyhow::Result<BTreeMap<String, String>> {
+    let mut sums = BTreeMap::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        sums.insert(name, sha256(&entry.path())?);
+    }
+    Ok(sums)
+}
+
+/// Returns the SHA-256 of a file as hexadecimal text.
+fn sha256(path: &Path) -> anyhow::Result<String> {
+    let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(HEXLOWER.encode(&Sha256::digest(bytes)))
+}
+
+/// Returns the sums in the format of `sha256sum --check`.
+fn lines(sums: &BTreeMap<String, String>) -> String {
+    sums.iter().fold(String::new(), |lines, (name, sum)| {
+        lines + sum + "  " + name + "\n"
+    })
+}
+
+/// Fails and names the files that differ.
+fn compare(first: &BTreeMap<String, String>, second: &BTreeMap<String, String>) -> anyhow::Result<()> {
+    let different: Vec<&str> = first
+        .keys()
+        .chain(second.keys())
+        .filter(|name| first.get(*name) != second.get(*name))
+        .map(String::as_str)
+        .collect();
+    ensure!(
+        different.is_empty(),
+        "two runs differ in {}",
+        different.join(", ")
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_differ_are_named() {
+        let first = BTreeMap::from([("a".to_owned(), "1".to_owned()), ("b".to_owned(), "2".to_owned())]);
+        compare(&first, &first.clone()).unwrap();
+        let mut second = first.clone();
+        second.insert("b".to_owned(), "3".to_owned());
+        let error = compare(&first, &second).unwrap_err().to_string();
+        assert!(error.starts_with("two runs differ in b"), "{error}");
+        assert_eq!(lines(&first), "1  a\n2  b\n");
+    }
+}

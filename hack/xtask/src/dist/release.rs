@@ -1,0 +1,55 @@
+//! Version, commit and time of a release.
+
+use std::process::Command;
+
+use anyhow::Context as _;
+use jiff::Timestamp;
+
+use super::Args;
+use crate::shell::{output, root};
+
+/// Facts that the files of a release share.
+pub(super) struct Release {
+    /// Version, without a leading `v`.
+    pub(super) version: String,
+    pub(super) commit: String,
+    /// `clean`, or `dirty` with changes that no commit has.
+    pub(super) tree_state: &'static str,
+    /// Seconds since the Unix epoch: `SOURCE_DATE_EPOCH`, else the time of the commit.
+    pub(super) epoch: u64,
+    pub(super) image_prefix: String,
+    pub(super) download_url: Option<String>,
+}
+
+impl Release {
+    pub(super) fn new(args: &Args) -> anyhow::Result<Self> {
+        let git = |args: &[&str]| output(Command::new("git").current_dir(root()).args(args));
+        let epoch = match std::env::var("SOURCE_DATE_EPOCH") {
+            Ok(epoch) => epoch,
+            Err(_) => git(&["log", "-1", "--format=%ct"])?,
+        };
+        let epoch = epoch
+            .trim()
+            .parse()
+            .with_context(|| format!("SOURCE_DATE_EPOCH {:?} is no number of seconds", epoch.trim()))?;
+        let clean = git(&["status", "--porcelain"])?.is_empty();
+        Ok(Self {
+            version: args.version.trim_start_matches('v').to_owned(),
+            commit: git(&["rev-parse", "HEAD"])?.trim().to_owned(),
+            tree_state: if clean { "clean" } else { "dirty" },
+            epoch,
+            image_prefix: args.image_prefix.trim_end_matches('/').to_owned(),
+            download_url: args
+                .download_url
+                .as_deref()
+                .map(|url| url.trim_end_matches('/').to_owned()),
+        })
+    }
+
+    /// Returns the time of the release, RFC 3339.
+    pub(super) fn date(&self) -> anyhow::Result<String> {
+        let seconds = i64::try_from(self.epoch).context("the time of the release is too large")?;
+        let time = Timestamp::from_second(seconds).context("the time of the release is out of range")?;
+        Ok(time.to_string())
+    }
+}
