@@ -37,7 +37,7 @@ impl Release {
         })
     }
 
-    /// Adds objects that no other release has: a role, and a CRD whose deletion would lose data.
+    /// Adds objects that no other release has: roles, and a CRD whose deletion would lose data.
     fn with_own_objects(mut self) -> Self {
         self.manifests.push_str(OWN_OBJECTS);
         self
@@ -50,6 +50,12 @@ kind: Role
 metadata:
   name: former-role
   namespace: olmv1-system
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: former-role
+  namespace: kube-public
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
