@@ -48,20 +48,17 @@ pub(crate) fn render(folder: &str) -> Result<String> {
     kubectl(&["kustomize", folder], None)
 }
 
-/// Applies manifests server-side.
-pub(crate) fn apply(kubeconfig: &Path, manifests: &str, dry_run: bool) -> Result<String> {
+/// Applies manifests, with further flags of `kubectl apply`.
+pub(crate) fn apply(kubeconfig: &Path, manifests: &str, flags: &[&str]) -> Result<String> {
     let kubeconfig = kubeconfig.to_str().context("path is no UTF-8")?;
     let mut args = vec![
         "--kubeconfig",
         kubeconfig,
         "--request-timeout=60s",
         "apply",
-        "--server-side",
         "-f",
         "-",
     ];
-    if dry_run {
-        args.push("--dry-run=server");
-    }
+    args.extend(flags);
     kubectl(&args, Some(manifests))
 }

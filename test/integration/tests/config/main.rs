@@ -49,7 +49,7 @@ async fn the_api_server_accepts_all_of_config() {
     apply(
         kubeconfig,
         &render("config/optional/metadata-name-policy").unwrap(),
-        false,
+        &["--server-side"],
     )
     .unwrap();
     let catalogs: Api<ClusterCatalog> = Api::all(client);
@@ -86,7 +86,7 @@ async fn the_api_server_accepts_all_of_config() {
     );
 }
 
-/// Applies every folder of `config` in a server-side dry run.
+/// Applies every folder of `config` in a dry run of the API server, server-side and client-side.
 fn accepts_every_folder(kubeconfig: &Path) -> Result<()> {
     for folder in [
         "config/default",
@@ -105,7 +105,9 @@ fn accepts_every_folder(kubeconfig: &Path) -> Result<()> {
     ] {
         let (served, foreign) = served(&render(folder)?);
         let objects = served.lines().filter(|line| line.starts_with("kind: ")).count();
-        let accepted = apply(kubeconfig, &served, true)?;
+        let client_side = apply(kubeconfig, &served, &["--dry-run=server"])?;
+        assert_eq!(client_side.lines().count(), objects, "{folder}: {client_side}");
+        let accepted = apply(kubeconfig, &served, &["--dry-run=server", "--server-side"])?;
         assert_eq!(accepted.lines().count(), objects, "{folder}: {accepted}");
         let expected = match folder {
             "config/overlays/cert-manager" => 5,
