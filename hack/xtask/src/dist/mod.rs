@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if args.check {
         let second = out.with_extension("second");
         let again = write(&second, &release, &binaries)?;
-        compare(&sums, &again)?;
+        compare(&sums, &again).with_context(|| format!("see {} and {}", out.display(), second.display()))?;
         fs::remove_dir_all(&second).with_context(|| format!("cannot remove {}", second.display()))?;
         eprintln!("{} files are equal in two runs", sums.len());
     }
@@ -85,6 +85,8 @@ fn write(out: &Path, release: &Release, binaries: &Binaries) -> anyhow::Result<B
         fs::remove_dir_all(out).with_context(|| format!("cannot remove {}", out.display()))?;
     }
     fs::create_dir_all(out).with_context(|| format!("cannot create {}", out.display()))?;
+    // Marks the folder, so that a later run may remove what a failed one left.
+    fs::write(out.join(SUMS), "")?;
     binaries.archive(out, release)?;
     let digests = images::write(out, release, binaries)?;
     manifests::write(out, release, &digests)?;
@@ -96,13 +98,15 @@ fn write(out: &Path, release: &Release, binaries: &Binaries) -> anyhow::Result<B
     Ok(sums)
 }
 
-/// Returns the SHA-256 of each file of the folder.
+/// Returns the SHA-256 of each file of the folder but the file of checksums.
 fn sums(folder: &Path) -> anyhow::Result<BTreeMap<String, String>> {
     let mut sums = BTreeMap::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        sums.insert(name, sha256(&entry.path())?);
+        if name != SUMS {
+            sums.insert(name, sha256(&entry.path())?);
+        }
     }
     Ok(sums)
 }
