@@ -1,6 +1,7 @@
 //! Command line.
 
 pub(crate) mod bundle;
+pub(crate) mod controllers;
 pub(crate) mod crd_safety;
 mod format;
 
@@ -17,6 +18,7 @@ const CODES: &str = "Exit codes: 0 yes, 1 a negative answer (no bundle, findings
     2 wrong usage, 3 could not ask. With -o json or yaml errors are data, too: {\"error\": {...}}.";
 
 /// Answer questions about OLM's catalogs and extensions: available versions, the next installation, and the reasons.
+/// Install and remove the controllers.
 #[derive(Debug, Parser)]
 #[command(name = "kubectl-olm", bin_name = "kubectl olm", version, after_help = CODES)]
 pub(crate) struct Cli {
@@ -69,6 +71,10 @@ pub(crate) enum Command {
     ClusterUpgrade(ClusterUpgrade),
     /// Show everything that an upgrade of CRDs would break.
     CrdSafety(crd_safety::CrdSafetyArgs),
+    /// Install or upgrade catalogd and operator-controller, and wait until they run.
+    InstallControllers(controllers::InstallArgs),
+    /// Remove catalogd and operator-controller; refused while extensions or catalogs exist.
+    UninstallControllers(controllers::UninstallArgs),
     /// Print the completion script for a shell.
     Completion(CompletionArgs),
 }

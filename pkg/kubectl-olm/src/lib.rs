@@ -1,14 +1,17 @@
 //! `kubectl olm`: queries of catalogs in a directory, an image, catalogd or a cluster.
 //!
 //! A command reads its inputs through [`source`], calls the pure crates, and returns a [`Report`]: data for programs
-//! and text for people. Only this module writes to standard output. No command changes a cluster. Exit codes: 0
-//! positive answer, 1 negative answer, 2 invalid usage, 3 a source cannot be read.
+//! and text for people. Only this module writes to standard output. Only `install-controllers` and
+//! `uninstall-controllers` change a cluster. Exit codes: 0 positive answer, 1 negative answer, 2 invalid usage, 3 a
+//! source cannot be read.
 
 mod advice;
 mod classic;
 mod cli;
 mod commands;
+mod controllers;
 mod failure;
+mod finding;
 mod graph;
 mod installed;
 mod phrase;
@@ -105,6 +108,8 @@ async fn answer(command: Command, format: Format, style: Style) -> Result<Report
             commands::cluster_upgrade::check(args, style).await
         }
         Command::CrdSafety(args) => commands::crd_safety::run(args, style).await,
+        Command::InstallControllers(args) => commands::install_controllers::run(args, style).await,
+        Command::UninstallControllers(args) => commands::uninstall_controllers::run(args, style).await,
         Command::Completion(args) => Ok(commands::completion::run(&args)),
     }
 }

@@ -216,7 +216,8 @@ pub(crate) fn last_seen(event: &Event) -> String {
         .unwrap_or_default()
 }
 
-async fn resource(
+/// Returns the resource of a kind; none if the cluster does not serve it.
+pub(super) async fn resource(
     client: &Client,
     api_version: &str,
     kind: &str,

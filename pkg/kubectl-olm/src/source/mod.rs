@@ -9,6 +9,7 @@ mod cluster;
 mod error;
 mod folder;
 mod image;
+mod kinds;
 mod listed;
 mod live;
 mod needs;
@@ -16,6 +17,7 @@ mod proxy;
 mod query;
 mod served;
 mod spool;
+mod write;
 
 use std::collections::BTreeSet;
 
@@ -25,8 +27,10 @@ pub(crate) use bundle::files as bundle_files;
 pub(crate) use catalog::Catalog;
 pub(crate) use cluster::{CATALOG_ANNOTATION, Cluster};
 pub(crate) use error::SourceError;
+pub(crate) use kinds::Kinds;
 pub(crate) use listed::PackageListing;
 pub(crate) use live::{last_seen, owner};
+pub(crate) use write::FIELD_MANAGER;
 
 use crate::cli::SourceArgs;
 

@@ -1,0 +1,253 @@
+//! Installation, upgrade and removal of the controllers on a real control plane. No container runs there: a stand-in
+//! marks the pods ready.
+
+mod common;
+
+use anyhow::{Context as _, Result, ensure};
+use common::{Said, run_with};
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::Api;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use olm_api::ClusterCatalog;
+use olm_harness::{ControlPlane, PodStandIn};
+use serde_json::json;
+
+const NAMESPACE: &str = "olmv1-system";
+const ADMINISTRATOR: &str = "operator-controller-cluster-admin-rolebinding";
+
+struct World {
+    _pods: PodStandIn,
+    plane: ControlPlane,
+}
+
+impl World {
+    async fn start() -> Result<Self> {
+        olm_harness::tls::install_provider();
+        let plane = ControlPlane::start().await?;
+        Ok(Self {
+            _pods: PodStandIn::start(plane.client()),
+            plane,
+        })
+    }
+
+    /// Runs the program on the cluster.
+    async fn olm(&self, line: &str) -> Result<Said> {
+        let kubeconfig = self.plane.kubeconfig().display().to_string();
+        let line = line.to_owned();
+        Ok(tokio::task::spawn_blocking(move || {
+            let args: Vec<&str> = line.split_whitespace().collect();
+            run_with(&args, &[("KUBECONFIG", &kubeconfig)])
+        })
+        .await?)
+    }
+
+    fn all<K>(&self) -> Api<K>
+    where
+        K: kube::Resource<DynamicType = ()>,
+    {
+        Api::all(self.plane.client())
+    }
+
+    async fn crds(&self) -> Result<Vec<String>> {
+        let list = self
+            .all::<CustomResourceDefinition>()
+            .list(&ListParams::default())
+            .await?;
+        Ok(list
+            .items
+            .into_iter()
+            .filter_map(|crd| crd.metadata.name)
+            .collect())
+    }
+
+    async fn image(&self, deployment: &str) -> Result<String> {
+        let api: Api<Deployment> = Api::namespaced(self.plane.client(), NAMESPACE);
+        let spec = api.get(deployment).await?.spec.context("no spec")?;
+        let pod = spec.template.spec.context("no pod")?;
+        let container = pod.containers.into_iter().next().context("no container")?;
+        Ok(container.image.unwrap_or_default())
+    }
+}
+
+fn expect(said: &Said, code: i32, parts: &[&str]) -> Result<()> {
+    ensure!(said.code == code, "expected exit code {code}: {said}");
+    let whole = said.to_string();
+    for part in parts {
+        ensure!(whole.contains(part), "{part:?} is not in: {whole}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_life_of_an_installation() -> Result<()> {
+    let world = World::start().await?;
+    before(&world).await?;
+    install(&world).await?;
+    upgrade(&world).await?;
+    another(&world).await?;
+    removal_is_refused(&world).await?;
+    removal(&world).await
+}
+
+async fn before(world: &World) -> Result<()> {
+    let said = world.olm("install-controllers --dry-run").await?;
+    expect(&said, 0, &["WOULD APPLY", "Namespace olmv1-system"])?;
+    assert_eq!(world.crds().await?, [""; 0]);
+    let said = world.olm("install-controllers --overlay cert-manager").await?;
+    expect(
+        &said,
+        1,
+        &[
+            "nothing is installed",
+            "Certificate (cert-manager.io/v1)",
+            "install cert-manager first",
+        ],
+    )?;
+    assert_eq!(world.crds().await?, [""; 0]);
+    let said = world.olm("uninstall-controllers").await?;
+    expect(&said, 0, &["nothing to remove"])
+}
+
+async fn install(world: &World) -> Result<()> {
+    let said = world.olm("install-controllers --timeout 2m").await?;
+    expect(
+        &said,
+        0,
+        &[
+            "The controllers are installed and available: olmv1/catalogd:dev",
+            "Deployment olmv1-system/catalogd-controller-manager is ready",
+            "Next:",
+        ],
+    )?;
+    assert_eq!(world.crds().await?.len(), 3);
+    world.all::<ClusterRoleBinding>().get(ADMINISTRATOR).await?;
+    Ok(())
+}
+
+/// A second run changes images and overlays, and removes what the new overlay omits.
+async fn upgrade(world: &World) -> Result<()> {
+    let said = world
+        .olm("install-controllers --overlay least-privilege --overlay high-availability --image-tag next --timeout 2m -o json")
+        .await?;
+    expect(
+        &said,
+        0,
+        &[
+            "\"kind\": \"List\"",
+            "operator-controller-cluster-admin-rolebinding deleted",
+        ],
+    )?;
+    assert_eq!(
+        world.image("catalogd-controller-manager").await?,
+        "olmv1/catalogd:next"
+    );
+    let left = world.all::<ClusterRoleBinding>().get_opt(ADMINISTRATOR).await?;
+    assert!(
+        left.is_none(),
+        "operator-controller is still a cluster administrator"
+    );
+    let said = world.olm("install-controllers --timeout 2m").await?;
+    expect(&said, 0, &["olmv1/catalogd:dev"])
+}
+
+/// An installation that another tool applied is not taken over silently.
+async fn another(world: &World) -> Result<()> {
+    let api: Api<Deployment> = Api::namespaced(world.plane.client(), "elsewhere");
+    let namespace = json!({"metadata": {"name": "elsewhere"}});
+    let namespaces: Api<Namespace> = world.all();
+    namespaces
+        .create(&PostParams::default(), &serde_json::from_value(namespace)?)
+        .await?;
+    let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "catalogd-controller-manager"},
+        "spec": {"replicas": 0, "selector": {"matchLabels": {"a": "b"}}, "template": {
+            "metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}});
+    api.patch(
+        "catalogd-controller-manager",
+        &PatchParams::apply("kubectl"),
+        &Patch::Apply(deployment),
+    )
+    .await?;
+    let said = world.olm("install-controllers").await?;
+    expect(
+        &said,
+        1,
+        &[
+            "Deployment elsewhere/catalogd-controller-manager",
+            "another installation",
+        ],
+    )?;
+    api.delete("catalogd-controller-manager", &DeleteParams::default())
+        .await?;
+    Ok(())
+}
+
+async fn removal_is_refused(world: &World) -> Result<()> {
+    let catalogs: Api<ClusterCatalog> = world.all();
+    let catalog = json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterCatalog",
+        "metadata": {"name": "harbour"},
+        "spec": {"source": {"type": "Image", "image": {"ref": "example.com/harbour:v1"}}}});
+    catalogs
+        .create(&PostParams::default(), &serde_json::from_value(catalog)?)
+        .await?;
+    let said = world.olm("uninstall-controllers").await?;
+    expect(&said, 1, &["the controllers are in use: ClusterCatalog harbour"])?;
+    assert_eq!(
+        world.image("catalogd-controller-manager").await?,
+        "olmv1/catalogd:dev"
+    );
+    catalogs.delete("harbour", &DeleteParams::default()).await?;
+    Ok(())
+}
+
+async fn removal(world: &World) -> Result<()> {
+    let maps: Api<ConfigMap> = Api::namespaced(world.plane.client(), NAMESPACE);
+    let map = json!({"metadata": {"name": "internal-registry-ca"}});
+    maps.create(&PostParams::default(), &serde_json::from_value(map)?)
+        .await?;
+    let foreign = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+        "metadata": {"name": "operator-controller-watch-role", "labels": {"someones": "role"}}});
+    let roles: Api<k8s_openapi::api::rbac::v1::ClusterRole> = world.all();
+    roles
+        .patch(
+            "operator-controller-watch-role",
+            &PatchParams::apply("someone"),
+            &Patch::Apply(foreign),
+        )
+        .await?;
+
+    let said = world.olm("uninstall-controllers --dry-run").await?;
+    expect(&said, 0, &["would be deleted"])?;
+    assert_eq!(
+        world.image("catalogd-controller-manager").await?,
+        "olmv1/catalogd:dev"
+    );
+    let said = world.olm("uninstall-controllers --timeout 2m").await?;
+    expect(
+        &said,
+        0,
+        &[
+            "kept: it also holds ConfigMap internal-registry-ca",
+            "kept: --delete-crds is not set",
+            "kept: applied by someone, not by kubectl olm",
+        ],
+    )?;
+    let deployments: Api<Deployment> = Api::namespaced(world.plane.client(), NAMESPACE);
+    assert!(deployments.list(&ListParams::default()).await?.items.is_empty());
+    assert_eq!(world.crds().await?.len(), 3);
+    roles.get("operator-controller-watch-role").await?;
+
+    maps.delete("internal-registry-ca", &DeleteParams::default())
+        .await?;
+    let said = world
+        .olm("uninstall-controllers --delete-crds --timeout 2m")
+        .await?;
+    expect(&said, 0, &["Namespace olmv1-system"])?;
+    assert_eq!(world.crds().await?, [""; 0]);
+    let namespaces: Api<Namespace> = world.all();
+    assert!(namespaces.get_opt(NAMESPACE).await?.is_none());
+    Ok(())
+}

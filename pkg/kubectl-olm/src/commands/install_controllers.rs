@@ -1,0 +1,154 @@
+//! `install-controllers`: applies the embedded manifests and waits until the controllers run.
+
+use olm_manifests::{Component, NAMESPACE, image_of, is_crd};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::common::{progress, warn};
+use crate::cli::controllers::InstallArgs;
+use crate::controllers::plan::Plan;
+use crate::controllers::{is_ours, managers, observe, preflight, title, wait};
+use crate::failure::Failure;
+use crate::finding::{self, Finding, has_error};
+use crate::report::Report;
+use crate::source::{Cluster, Kinds, SourceError};
+use crate::style::{Paint, Style};
+use crate::table::Table;
+
+/// Installs or upgrades the controllers; negative if the cluster is not fit for it.
+pub(crate) async fn run(args: InstallArgs, style: Style) -> Result<Report, Failure> {
+    if args.access.system_namespace != NAMESPACE {
+        return Err(Failure::Usage(format!(
+            "the manifests install into namespace {NAMESPACE}; --system-namespace cannot change it"
+        )));
+    }
+    let plan = Plan::new(&args)?;
+    if args.export {
+        let text = yaml(&plan.objects)?;
+        return Ok(Report::new(list(&plan.objects), text));
+    }
+    let cluster = Cluster::connect(&args.access).await?;
+    let kinds = cluster.kinds(&plan.objects).await?;
+    let observed = observe::observe(&cluster, &plan.objects, &kinds).await?;
+    let findings = preflight::check(&observed, &plan.overlays, args.force_conflicts);
+    if has_error(&findings) {
+        let text = format!("nothing is installed:\n{}", finding::table(&findings, style));
+        return Ok(Report::new(json!({"installed": false, "findings": findings}), text).positive(false));
+    }
+    for Finding {
+        object, cause, next, ..
+    } in &findings
+    {
+        warn(&format!("{object}: {cause}; {next}"));
+    }
+    if args.dry_run {
+        return Ok(dry(&plan.objects, style));
+    }
+    let deadline = Instant::now() + args.timeout;
+    let (crds, others): (Vec<Value>, Vec<Value>) = plan.objects.iter().cloned().partition(is_crd);
+    apply(&cluster, &crds, &kinds, args.force_conflicts).await?;
+    wait::until_ready(&cluster, &crds, &kinds, deadline).await?;
+    apply(&cluster, &others, &kinds, args.force_conflicts).await?;
+    prune(&cluster, &plan.superfluous).await?;
+    if !args.no_wait {
+        wait::until_ready(&cluster, &others, &kinds, deadline).await?;
+    }
+    Ok(Report::new(
+        list(&plan.objects),
+        summary(&plan.objects, args.no_wait),
+    ))
+}
+
+async fn apply(cluster: &Cluster, objects: &[Value], kinds: &Kinds, force: bool) -> Result<(), Failure> {
+    for object in objects {
+        match cluster.apply(object, kinds, force).await {
+            Ok(_) => progress(&format!("{} applied", title(object))),
+            Err(SourceError::Cluster { source, .. }) if is_conflict(&source) => {
+                return Err(Failure::No(format!(
+                    "{}: {source}. Add --force-conflicts to take these fields over; what is already applied stays",
+                    title(object)
+                )));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+fn is_conflict(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 409)
+}
+
+/// Deletes objects of overlays that a former installation chose and this one does not. Objects that another tool
+/// applied stay; a warning names them.
+async fn prune(cluster: &Cluster, superfluous: &[Value]) -> Result<(), Failure> {
+    let kinds = cluster.kinds(superfluous).await?;
+    for object in superfluous.iter().rev() {
+        let Some(present) = cluster.present(object, &kinds).await? else {
+            continue;
+        };
+        if is_ours(&present) {
+            cluster.delete(object, &present, &kinds).await?;
+            progress(&format!(
+                "{} deleted: the chosen overlays do not have it",
+                title(object)
+            ));
+        } else {
+            let managers: Vec<&str> = managers(&present).collect();
+            warn(&format!(
+                "{} is left: the chosen overlays do not have it, but {} applied it; delete it if it belongs to a \
+                 former installation",
+                title(object),
+                managers.join(", ")
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn dry(objects: &[Value], style: Style) -> Report {
+    let mut table = Table::new(&["WOULD APPLY"]);
+    for object in objects {
+        table.row(Paint::Plain, [title(object)]);
+    }
+    Report::new(list(objects), table.text(style, ""))
+}
+
+/// Returns the objects as a list, which `kubectl apply -f -` accepts.
+fn list(objects: &[Value]) -> Value {
+    json!({"apiVersion": "v1", "kind": "List", "items": objects})
+}
+
+/// Returns the objects as YAML documents.
+fn yaml(objects: &[Value]) -> Result<String, Failure> {
+    let mut text = String::new();
+    for object in objects {
+        let document = Report::new(object.clone(), String::new()).yaml();
+        let document = document.map_err(|error| Failure::No(format!("{}: {error}", title(object))))?;
+        text.push_str("---\n");
+        text.push_str(&document);
+    }
+    Ok(text)
+}
+
+fn summary(objects: &[Value], no_wait: bool) -> String {
+    let images: Vec<&str> = Component::ALL
+        .iter()
+        .filter_map(|component| image_of(objects, *component))
+        .collect();
+    let state = if no_wait {
+        "applied, not awaited"
+    } else {
+        "installed and available"
+    };
+    format!(
+        "The controllers are {state}: {}\n\nNext:\n  \
+         kubectl olm doctor                                   checks the installation\n  \
+         kubectl apply -f catalog.yaml                        a ClusterCatalog, such as config/samples/clustercatalog.yaml\n  \
+         kubectl olm search WORD                              finds a package\n  \
+         kubectl apply -f extension.yaml                      a ClusterExtension, such as \
+         config/samples/clusterextension.yaml\n  \
+         kubectl olm status EXTENSION --watch                 waits until it is installed\n",
+        images.join(", ")
+    )
+}
