@@ -3,17 +3,20 @@
 
 mod common;
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context as _, Result, ensure};
 use common::{Said, run_with};
+use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
-use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use olm_api::ClusterCatalog;
 use olm_harness::{ControlPlane, PodStandIn};
-use serde_json::json;
+use serde_json::{Value, json};
 
 const NAMESPACE: &str = "olmv1-system";
 const ADMINISTRATOR: &str = "operator-controller-cluster-admin-rolebinding";
@@ -86,6 +89,7 @@ async fn the_life_of_an_installation() -> Result<()> {
     let world = World::start().await?;
     before(&world).await?;
     install(&world).await?;
+    diagnosis(&world).await?;
     upgrade(&world).await?;
     another(&world).await?;
     removal_is_refused(&world).await?;
@@ -124,6 +128,67 @@ async fn install(world: &World) -> Result<()> {
     )?;
     assert_eq!(world.crds().await?.len(), 3);
     world.all::<ClusterRoleBinding>().get(ADMINISTRATOR).await?;
+    Ok(())
+}
+
+/// No controller runs on this control plane, so nobody leads; nothing else is wrong.
+async fn diagnosis(world: &World) -> Result<()> {
+    let said = world.olm("doctor -o json").await?;
+    ensure!(said.code == 1, "{said}");
+    let value: Value = serde_json::from_str(&said.out)?;
+    let objects: BTreeSet<&str> = value["findings"]
+        .as_array()
+        .context("no findings")?
+        .iter()
+        .filter_map(|finding| finding["object"].as_str())
+        .collect();
+    let expected = [
+        "Lease olmv1-system/9c4404e7.operatorframework.io",
+        "Lease olmv1-system/catalogd-operator-lock",
+        "Secret olmv1-system/catalogd-service-own-cert",
+        "Secret olmv1-system/operator-controller-service-own-cert",
+    ];
+    ensure!(objects == BTreeSet::from(expected), "{said}");
+
+    // A webhook that nobody answers, and a role without its rules.
+    let webhook = json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": "guard"}, "webhooks": [{"name": "guard.example.com", "sideEffects": "None",
+            "admissionReviewVersions": ["v1"], "clientConfig": {"service": {"namespace": "n", "name": "guard"}},
+            "rules": [{"apiGroups": ["olm.operatorframework.io"], "apiVersions": ["*"],
+                "operations": ["DELETE"], "resources": ["clusterextensions"]}]}]});
+    let webhooks: Api<ValidatingWebhookConfiguration> = world.all();
+    webhooks
+        .create(&PostParams::default(), &serde_json::from_value(webhook)?)
+        .await?;
+    let roles: Api<ClusterRole> = world.all();
+    let role = roles.get("catalogd-manager-role").await?;
+    let without = json!({"rules": []});
+    roles
+        .patch(
+            "catalogd-manager-role",
+            &PatchParams::default(),
+            &Patch::Merge(without),
+        )
+        .await?;
+    let said = world.olm("doctor").await?;
+    expect(
+        &said,
+        1,
+        &[
+            "Service n/guard has no ready endpoint",
+            "ClusterRole catalogd-manager-role",
+            "--force-conflicts",
+        ],
+    )?;
+    webhooks.delete("guard", &DeleteParams::default()).await?;
+    let rules = json!({"rules": role.rules});
+    roles
+        .patch(
+            "catalogd-manager-role",
+            &PatchParams::default(),
+            &Patch::Merge(rules),
+        )
+        .await?;
     Ok(())
 }
 
@@ -210,7 +275,7 @@ async fn removal(world: &World) -> Result<()> {
         .await?;
     let foreign = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
         "metadata": {"name": "operator-controller-watch-role", "labels": {"someones": "role"}}});
-    let roles: Api<k8s_openapi::api::rbac::v1::ClusterRole> = world.all();
+    let roles: Api<ClusterRole> = world.all();
     roles
         .patch(
             "operator-controller-watch-role",

@@ -75,6 +75,8 @@ pub(crate) enum Command {
     InstallControllers(controllers::InstallArgs),
     /// Remove catalogd and operator-controller; refused while extensions or catalogs exist.
     UninstallControllers(controllers::UninstallArgs),
+    /// Check the controllers and what they need; the exit code is 1 if there are errors or warnings.
+    Doctor(controllers::DoctorArgs),
     /// Print the completion script for a shell.
     Completion(CompletionArgs),
 }

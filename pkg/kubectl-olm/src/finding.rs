@@ -12,6 +12,8 @@ pub(crate) enum Severity {
     Error,
     /// Something will stop working, or works differently than expected.
     Warning,
+    /// A check could not be made.
+    Unchecked,
 }
 
 /// One finding about the cluster.
@@ -46,6 +48,15 @@ impl Finding {
         Self::new(Severity::Warning, object, cause, next)
     }
 
+    /// Creates the note that a check could not be made.
+    pub(crate) fn unchecked(
+        object: impl Into<String>,
+        cause: impl Into<String>,
+        next: impl Into<String>,
+    ) -> Self {
+        Self::new(Severity::Unchecked, object, cause, next)
+    }
+
     fn new(
         severity: Severity,
         object: impl Into<String>,
@@ -73,6 +84,7 @@ pub(crate) fn table(findings: &[Finding], style: Style) -> String {
         let (word, paint) = match finding.severity {
             Severity::Error => ("Error", Paint::Bad),
             Severity::Warning => ("Warning", Paint::Warn),
+            Severity::Unchecked => ("Unchecked", Paint::Dim),
         };
         table.row(paint, [word, &finding.object, &finding.cause, &finding.next]);
     }

@@ -10,6 +10,7 @@ mod classic;
 mod cli;
 mod commands;
 mod controllers;
+mod doctor;
 mod failure;
 mod finding;
 mod graph;
@@ -110,6 +111,7 @@ async fn answer(command: Command, format: Format, style: Style) -> Result<Report
         Command::CrdSafety(args) => commands::crd_safety::run(args, style).await,
         Command::InstallControllers(args) => commands::install_controllers::run(args, style).await,
         Command::UninstallControllers(args) => commands::uninstall_controllers::run(args, style).await,
+        Command::Doctor(args) => commands::doctor::run(args, style).await,
         Command::Completion(args) => Ok(commands::completion::run(&args)),
     }
 }

@@ -77,6 +77,12 @@ pub(crate) struct UninstallArgs {
     pub(crate) access: AccessArgs,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    #[command(flatten)]
+    pub(crate) access: AccessArgs,
+}
+
 fn overlays() -> impl TypedValueParser<Value = Overlay> {
     PossibleValuesParser::new(Overlay::ALL.map(Overlay::name)).try_map(|name| {
         let found = Overlay::ALL.into_iter().find(|overlay| overlay.name() == name);

@@ -8,6 +8,7 @@ pub(crate) mod config;
 mod crd_files;
 pub(crate) mod crd_safety;
 pub(crate) mod diff;
+pub(crate) mod doctor;
 pub(crate) mod extension;
 pub(crate) mod graph;
 pub(crate) mod install_controllers;

@@ -13,6 +13,7 @@ mod kinds;
 mod listed;
 mod live;
 mod needs;
+mod probe;
 mod proxy;
 mod query;
 mod served;

@@ -1,0 +1,134 @@
+//! Catalogs that are not served or cannot be reached, and extensions that are not ready.
+
+use serde_json::Value;
+
+use super::Catalog;
+use super::objects::condition;
+use crate::controllers::title;
+use crate::finding::Finding;
+
+/// Checks that every available catalog is served and can be read.
+pub(crate) fn check(catalogs: &[Catalog]) -> Vec<Finding> {
+    let available = |catalog: &&Catalog| catalog.object["spec"]["availabilityMode"] != "Unavailable";
+    catalogs.iter().filter(available).flat_map(one).collect()
+}
+
+fn one(catalog: &Catalog) -> Vec<Finding> {
+    let title = title(&catalog.object);
+    let name = catalog.object["metadata"]["name"].as_str().unwrap_or_default();
+    let mut findings = Vec::new();
+    if condition(&catalog.object, "Serving") != Some("True") {
+        let why = message(&catalog.object, "Serving").or_else(|| message(&catalog.object, "Progressing"));
+        let why = why.unwrap_or("catalogd has not reconciled it");
+        findings.push(Finding::error(
+            &title,
+            format!("its content is not served: {why}"),
+            format!("kubectl describe clustercatalog {name}"),
+        ));
+    } else if condition(&catalog.object, "Progressing") == Some("False") {
+        let why = message(&catalog.object, "Progressing").unwrap_or_default();
+        findings.push(Finding::warning(
+            &title,
+            format!("its content is no longer updated: {why}"),
+            format!("kubectl describe clustercatalog {name}"),
+        ));
+    }
+    if let Some(error) = &catalog.unreachable {
+        findings.push(Finding::error(
+            &title,
+            format!("its content cannot be read: {error}"),
+            "check the pods of catalogd, Service catalogd-service, network policies, and your right to get services/proxy",
+        ));
+    }
+    findings
+}
+
+/// Names the extensions that are not ready.
+pub(crate) fn extensions(extensions: &[Value]) -> Vec<Finding> {
+    let unready = |extension: &&Value| condition(extension, "Ready") != Some("True");
+    let finding = |extension: &Value| {
+        let name = extension["metadata"]["name"].as_str().unwrap_or_default();
+        let why = message(extension, "Ready").unwrap_or("operator-controller has not reconciled it");
+        Finding::warning(
+            title(extension),
+            format!("it is not ready: {why}"),
+            format!("kubectl olm status {name}, and kubectl olm tree {name}"),
+        )
+    };
+    extensions.iter().filter(unready).map(finding).collect()
+}
+
+fn message<'a>(object: &'a Value, type_: &str) -> Option<&'a str> {
+    let conditions = object["status"]["conditions"].as_array();
+    let found = conditions
+        .into_iter()
+        .flatten()
+        .find(|condition| condition["type"] == type_)?;
+    found["message"].as_str()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::finding::Severity;
+
+    fn object(conditions: &[(&str, &str)]) -> Value {
+        let conditions: Vec<Value> = conditions
+            .iter()
+            .map(|(type_, status)| json!({"type": type_, "status": status, "message": format!("{type_} says")}))
+            .collect();
+        json!({"kind": "ClusterCatalog", "metadata": {"name": "c"}, "status": {"conditions": conditions}})
+    }
+
+    #[test]
+    fn catalogs() {
+        let found = |conditions: &[(&str, &str)], unreachable: Option<&str>| {
+            let catalog = Catalog {
+                object: object(conditions),
+                unreachable: unreachable.map(ToOwned::to_owned),
+            };
+            one(&catalog)
+                .into_iter()
+                .map(|finding| (finding.severity, finding.cause))
+                .collect::<Vec<_>>()
+        };
+        let good = [("Serving", "True"), ("Progressing", "True")];
+        assert_eq!(found(&good, None), []);
+        let error = |cause: &str| vec![(Severity::Error, cause.to_owned())];
+        assert_eq!(
+            found(&good, Some("503")),
+            error("its content cannot be read: 503")
+        );
+        assert_eq!(
+            found(&[("Serving", "False")], None),
+            error("its content is not served: Serving says")
+        );
+        assert_eq!(
+            found(&[], None),
+            error("its content is not served: catalogd has not reconciled it")
+        );
+        let blocked = found(&[("Serving", "True"), ("Progressing", "False")], None);
+        assert_eq!(blocked.len(), 1);
+        assert_eq!(blocked[0].0, Severity::Warning);
+    }
+
+    #[test]
+    fn unavailable_catalogs_are_meant_to_be() {
+        let mut object = object(&[]);
+        object["spec"]["availabilityMode"] = "Unavailable".into();
+        let catalog = Catalog {
+            object,
+            unreachable: None,
+        };
+        assert_eq!(check(&[catalog]), []);
+    }
+
+    #[test]
+    fn extensions_that_are_not_ready() {
+        let found = extensions(&[object(&[("Ready", "True")]), object(&[("Ready", "False")])]);
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].cause, "it is not ready: Ready says");
+    }
+}

@@ -1,0 +1,109 @@
+//! Diagnosis of the controllers and of what they need. [`read`] observes the cluster; the checks are pure functions
+//! from [`Facts`] to findings.
+
+mod catalogs;
+mod certificates;
+mod leases;
+mod objects;
+mod read;
+mod storage;
+mod webhooks;
+
+use k8s_openapi::jiff::Timestamp;
+use serde_json::Value;
+
+pub(crate) use read::read;
+
+use crate::controllers::preflight;
+use crate::finding::Finding;
+
+/// Observed state of a cluster.
+#[derive(Debug, Default)]
+pub(crate) struct Facts {
+    /// Version of the API server.
+    pub(crate) version: String,
+    /// Time of the API server.
+    pub(crate) server_time: Option<Timestamp>,
+    /// Time of this machine at the same moment.
+    pub(crate) local_time: Timestamp,
+    /// Objects of the manifests, with those of the cluster.
+    pub(crate) objects: Vec<Pair>,
+    /// Secrets with certificates.
+    pub(crate) certificates: Vec<Certificate>,
+    /// Leases by name; none if a lease does not exist.
+    pub(crate) leases: Vec<(String, Option<Value>)>,
+    /// `ClusterCatalog`s.
+    pub(crate) catalogs: Vec<Catalog>,
+    /// `ClusterExtension`s.
+    pub(crate) extensions: Vec<Value>,
+    /// Nodes that run the controllers.
+    pub(crate) nodes: Vec<Value>,
+    /// Pods of the controllers.
+    pub(crate) pods: Vec<Value>,
+    /// Answers of the kubelets' `stats/summary`.
+    pub(crate) summaries: Vec<Value>,
+    /// Webhooks that are called for objects of OLM or of the controllers.
+    pub(crate) webhooks: Vec<Webhook>,
+    /// Checks that could not be made.
+    pub(crate) unchecked: Vec<Finding>,
+}
+
+/// An object of the manifests.
+#[derive(Debug, Default)]
+pub(crate) struct Pair {
+    /// Object of the manifests.
+    pub(crate) expected: Value,
+    /// Object of the cluster; none if it does not exist.
+    pub(crate) present: Option<Value>,
+    /// Problem of the pods, for a Deployment.
+    pub(crate) problem: Option<String>,
+}
+
+/// Certificate in a Secret.
+#[derive(Debug, Default)]
+pub(crate) struct Certificate {
+    /// Name of the Secret.
+    pub(crate) secret: String,
+    /// True if the controller issues and renews it.
+    pub(crate) own: bool,
+    /// PEM texts; none if the Secret does not exist.
+    pub(crate) pem: Option<Vec<u8>>,
+}
+
+/// A `ClusterCatalog` and the result of a read of its content.
+#[derive(Debug, Default)]
+pub(crate) struct Catalog {
+    /// The object.
+    pub(crate) object: Value,
+    /// Error of the read; none if the content was read, or is not served.
+    pub(crate) unreachable: Option<String>,
+}
+
+/// Webhook of an admission configuration.
+#[derive(Debug, Default)]
+pub(crate) struct Webhook {
+    /// Kind and name of the configuration.
+    pub(crate) configuration: String,
+    /// The webhook, as in the configuration.
+    pub(crate) definition: Value,
+    /// True if its Service has a ready endpoint.
+    pub(crate) answered: bool,
+}
+
+/// Returns all findings, the worst first.
+pub(crate) fn findings(facts: &Facts) -> Vec<Finding> {
+    let mut findings = facts.unchecked.clone();
+    findings.extend(preflight::version(&facts.version));
+    findings.extend(objects::check(&facts.objects));
+    let now = facts.server_time.unwrap_or(facts.local_time);
+    findings.extend(certificates::check(&facts.certificates, now));
+    findings.extend(leases::check(&facts.leases, now));
+    findings.extend(leases::clock(facts.server_time, facts.local_time));
+    findings.extend(catalogs::check(&facts.catalogs));
+    findings.extend(catalogs::extensions(&facts.extensions));
+    findings.extend(storage::check(&facts.nodes, &facts.pods, &facts.summaries));
+    findings.extend(webhooks::check(&facts.webhooks));
+    findings.sort();
+    findings.dedup();
+    findings
+}

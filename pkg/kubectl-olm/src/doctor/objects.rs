@@ -1,0 +1,235 @@
+//! Objects of the manifests: present, established, available, and with the rights of the manifests.
+
+use olm_manifests::is_crd;
+use olm_text::object::ObjectId;
+use serde_json::Value;
+
+use super::Pair;
+use crate::controllers::title;
+use crate::finding::Finding;
+
+const INSTALL: &str = "kubectl olm install-controllers";
+
+/// Checks all objects; one finding if nothing is installed.
+pub(crate) fn check(pairs: &[Pair]) -> Vec<Finding> {
+    if pairs.iter().all(|pair| pair.present.is_none()) {
+        return if pairs.is_empty() {
+            Vec::new()
+        } else {
+            vec![Finding::error(
+                "the controllers",
+                "they are not installed",
+                INSTALL,
+            )]
+        };
+    }
+    pairs.iter().flat_map(one).collect()
+}
+
+fn one(pair: &Pair) -> Vec<Finding> {
+    let title = title(&pair.expected);
+    let Some(present) = &pair.present else {
+        return vec![Finding::error(
+            title,
+            "it does not exist",
+            format!("{INSTALL} creates it"),
+        )];
+    };
+    let kind = ObjectId::of(&pair.expected).kind;
+    match kind {
+        _ if is_crd(present) => crd(&title, &pair.expected, present),
+        "Deployment" => deployment(&title, present, pair.problem.as_deref()),
+        "ClusterRole" | "Role" => differing(&title, &pair.expected, present, &["rules"]),
+        "ClusterRoleBinding" | "RoleBinding" => {
+            differing(&title, &pair.expected, present, &["roleRef", "subjects"])
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn crd(title: &str, expected: &Value, present: &Value) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if condition(present, "Established") != Some("True") {
+        findings.push(Finding::error(
+            title,
+            "it is not established, so its objects cannot be used",
+            "kubectl get it with -o yaml: the condition NamesAccepted says which other CRD has its names",
+        ));
+    }
+    let versions = || present["spec"]["versions"].as_array().into_iter().flatten();
+    for stored in present["status"]["storedVersions"]
+        .as_array()
+        .into_iter()
+        .flatten()
+    {
+        if !versions().any(|version| version["name"] == *stored && version["served"] == true) {
+            findings.push(Finding::error(
+                title,
+                format!("version {stored} of stored objects is not served"),
+                "migrate the stored objects to a served version, and remove the old one from status.storedVersions",
+            ));
+        }
+    }
+    if !covers(&present["spec"]["versions"], &expected["spec"]["versions"]) {
+        findings.push(Finding::warning(
+            title,
+            "its schema is not that of this kubectl olm",
+            format!("use the release of kubectl olm that fits the controllers, or upgrade them: {INSTALL}"),
+        ));
+    }
+    findings
+}
+
+fn deployment(title: &str, present: &Value, problem: Option<&str>) -> Vec<Finding> {
+    if condition(present, "Available") == Some("True") && problem.is_none() {
+        return Vec::new();
+    }
+    let cause = problem.map_or_else(
+        || "no replica is available".to_owned(),
+        |problem| format!("not available: {problem}"),
+    );
+    let id = ObjectId::of(present);
+    vec![Finding::error(
+        title,
+        cause,
+        format!(
+            "kubectl -n {} logs deployment/{}, and describe its pods",
+            id.namespace, id.name
+        ),
+    )]
+}
+
+fn differing(title: &str, expected: &Value, present: &Value, fields: &[&str]) -> Vec<Finding> {
+    let differs = |field: &&&str| !expected[**field].is_null() && expected[**field] != present[**field];
+    let finding = |field: &&str| {
+        Finding::warning(
+            title,
+            format!(
+                "{field} are not those of the manifests, so the controllers may lack rights, or have too many"
+            ),
+            format!("{INSTALL} --force-conflicts restores them"),
+        )
+    };
+    fields.iter().filter(differs).map(finding).collect()
+}
+
+/// Returns the status of a condition.
+pub(super) fn condition<'a>(object: &'a Value, type_: &str) -> Option<&'a str> {
+    let conditions = object["status"]["conditions"].as_array();
+    let found = conditions
+        .into_iter()
+        .flatten()
+        .find(|condition| condition["type"] == type_);
+    found.and_then(|condition| condition["status"].as_str())
+}
+
+/// Returns true if `present` contains all of `expected`; the API server adds defaults.
+fn covers(present: &Value, expected: &Value) -> bool {
+    match (present, expected) {
+        (_, Value::Null) => true,
+        (Value::Object(present), Value::Object(expected)) => expected
+            .iter()
+            .all(|(key, value)| covers(present.get(key).unwrap_or(&Value::Null), value)),
+        (Value::Array(present), Value::Array(expected)) => {
+            present.len() == expected.len()
+                && present
+                    .iter()
+                    .zip(expected)
+                    .all(|(present, expected)| covers(present, expected))
+        }
+        (Value::Number(present), Value::Number(expected)) => present.as_f64() == expected.as_f64(),
+        (present, expected) => present == expected,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn pair(kind: &str, expected: Value, present: Option<Value>) -> Pair {
+        let with = |mut object: Value| {
+            object["kind"] = kind.into();
+            object["metadata"] = json!({"name": "o"});
+            object
+        };
+        Pair {
+            expected: with(expected),
+            present: present.map(with),
+            problem: None,
+        }
+    }
+
+    fn causes(pairs: &[Pair]) -> Vec<String> {
+        check(pairs).into_iter().map(|finding| finding.cause).collect()
+    }
+
+    #[test]
+    fn nothing_is_installed() {
+        assert_eq!(
+            causes(&[pair("Service", json!({}), None)]),
+            ["they are not installed"]
+        );
+        let one = [
+            pair("Service", json!({}), None),
+            pair("Secret", json!({}), Some(json!({}))),
+        ];
+        assert_eq!(causes(&one), ["it does not exist"]);
+    }
+
+    #[test]
+    fn crds() {
+        let spec = |maximum: Value| json!({"versions": [{"name": "v1", "served": true, "schema": {"maximum": maximum}}]});
+        let live = |stored: &str, established: &str| {
+            let mut spec = spec(json!(3.0));
+            spec["versions"][0]["storage"] = true.into();
+            json!({"spec": spec, "status": {"storedVersions": [stored],
+                "conditions": [{"type": "Established", "status": established}]}})
+        };
+        let crd = |expected: Value, live| {
+            causes(&[pair(
+                "CustomResourceDefinition",
+                json!({"spec": spec(expected)}),
+                Some(live),
+            )])
+        };
+        assert_eq!(crd(json!(3), live("v1", "True")), [""; 0]);
+        assert_eq!(crd(json!(3), live("v1", "False")).len(), 1);
+        assert_eq!(
+            crd(json!(4), live("v1alpha1", "True")),
+            [
+                "version \"v1alpha1\" of stored objects is not served",
+                "its schema is not that of this kubectl olm"
+            ]
+        );
+    }
+
+    #[test]
+    fn rights_that_were_changed() {
+        let role = |rules: Value| Some(json!({"rules": rules}));
+        let expected = || json!({"rules": [{"verbs": ["get"]}]});
+        assert_eq!(
+            causes(&[pair("Role", expected(), role(json!([{"verbs": ["get"]}])))]),
+            [""; 0]
+        );
+        assert_eq!(causes(&[pair("Role", expected(), role(json!([])))]).len(), 1);
+        // An aggregated role has no rules of its own.
+        assert_eq!(
+            causes(&[pair("ClusterRole", json!({}), role(json!([1])))]),
+            [""; 0]
+        );
+    }
+
+    #[test]
+    fn deployments_name_their_problem() {
+        let live =
+            |status: &str| Some(json!({"status": {"conditions": [{"type": "Available", "status": status}]}}));
+        assert_eq!(causes(&[pair("Deployment", json!({}), live("True"))]), [""; 0]);
+        let stuck = Pair {
+            problem: Some("ErrImagePull".to_owned()),
+            ..pair("Deployment", json!({}), live("False"))
+        };
+        assert_eq!(causes(&[stuck]), ["not available: ErrImagePull"]);
+    }
+}
