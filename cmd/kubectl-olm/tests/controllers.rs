@@ -4,17 +4,18 @@
 mod common;
 
 use std::collections::BTreeSet;
+use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 use common::{Said, run_with};
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
-use olm_api::ClusterCatalog;
+use olm_api::{ClusterCatalog, ClusterExtension};
 use olm_harness::{ControlPlane, PodStandIn};
 use serde_json::{Value, json};
 
@@ -90,6 +91,7 @@ async fn the_life_of_an_installation() -> Result<()> {
     before(&world).await?;
     install(&world).await?;
     diagnosis(&world).await?;
+    bundle(&world).await?;
     upgrade(&world).await?;
     another(&world).await?;
     removal_is_refused(&world).await?;
@@ -189,6 +191,75 @@ async fn diagnosis(world: &World) -> Result<()> {
             &Patch::Merge(rules),
         )
         .await?;
+    Ok(())
+}
+
+/// No secret of the cluster is in the bundle.
+async fn bundle(world: &World) -> Result<()> {
+    const CANARY: &str = "c4n4ry-5ecret";
+    let secret = json!({"metadata": {"name": "pull-secret"}, "stringData": {"password": CANARY}});
+    let secrets: Api<Secret> = Api::namespaced(world.plane.client(), NAMESPACE);
+    secrets
+        .create(&PostParams::default(), &serde_json::from_value(secret)?)
+        .await?;
+    let deployments: Api<Deployment> = Api::namespaced(world.plane.client(), NAMESPACE);
+    let environment = json!({"spec": {"template": {"spec": {"containers": [
+        {"name": "manager", "env": [{"name": "HTTPS_PROXY", "value": format!("http://u:{CANARY}@proxy")}]}]}}}});
+    let catalogd = "catalogd-controller-manager";
+    deployments
+        .patch(catalogd, &PatchParams::default(), &Patch::Strategic(environment))
+        .await?;
+    let extension = json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension",
+        "metadata": {"name": "lamp", "annotations": {"example.com/note": format!("password={CANARY}")}},
+        "spec": {"namespace": "default", "config": {"configType": "Inline", "inline": {"key": CANARY}},
+            "source": {"sourceType": "Catalog", "catalog": {"packageName": "lantern"}}}});
+    let extensions: Api<ClusterExtension> = world.all();
+    extensions
+        .patch("lamp", &PatchParams::apply("test"), &Patch::Apply(extension))
+        .await?;
+
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("bundle.tar.gz");
+    let said = world
+        .olm(&format!("support-bundle -f {}", file.display()))
+        .await?;
+    expect(&said, 0, &["wrote", "not-collected.txt"])?;
+    let unpacked = Command::new("tar")
+        .arg("-xzf")
+        .arg(&file)
+        .arg("-C")
+        .arg(folder.path())
+        .status()?;
+    ensure!(unpacked.success(), "the bundle cannot be unpacked");
+    let found = Command::new("grep")
+        .args(["-rl", CANARY])
+        .arg(folder.path())
+        .output()?;
+    assert_eq!(
+        String::from_utf8_lossy(&found.stdout),
+        "",
+        "a secret is in the bundle"
+    );
+    let list = Command::new("tar").arg("-tzf").arg(&file).output()?;
+    let list = String::from_utf8_lossy(&list.stdout).into_owned();
+    for part in [
+        "/versions.yaml",
+        "/doctor.yaml",
+        "/not-collected.txt",
+        "/objects/clusterextension/lamp.yaml",
+        "/objects/secret/pull-secret.yaml",
+        "/objects/deployment/catalogd-controller-manager.yaml",
+        "/objects/customresourcedefinitions/clusterextensions.olm.operatorframework.io.yaml",
+    ] {
+        ensure!(list.contains(part), "{part} is not in\n{list}");
+    }
+    // An existing file is not replaced.
+    let again = world
+        .olm(&format!("support-bundle -f {}", file.display()))
+        .await?;
+    expect(&again, 1, &["choose another file"])?;
+    extensions.delete("lamp", &DeleteParams::default()).await?;
+    secrets.delete("pull-secret", &DeleteParams::default()).await?;
     Ok(())
 }
 

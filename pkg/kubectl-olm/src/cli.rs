@@ -77,6 +77,8 @@ pub(crate) enum Command {
     UninstallControllers(controllers::UninstallArgs),
     /// Check the controllers and what they need; the exit code is 1 if there are errors or warnings.
     Doctor(controllers::DoctorArgs),
+    /// Collect the state of the controllers into an archive without secrets.
+    SupportBundle(controllers::SupportBundleArgs),
     /// Print the completion script for a shell.
     Completion(CompletionArgs),
 }

@@ -23,6 +23,7 @@ mod resolve_report;
 mod source;
 mod spec_range;
 mod style;
+mod support;
 mod table;
 mod unknown_version;
 
@@ -112,6 +113,7 @@ async fn answer(command: Command, format: Format, style: Style) -> Result<Report
         Command::InstallControllers(args) => commands::install_controllers::run(args, style).await,
         Command::UninstallControllers(args) => commands::uninstall_controllers::run(args, style).await,
         Command::Doctor(args) => commands::doctor::run(args, style).await,
+        Command::SupportBundle(args) => commands::support_bundle::run(args).await,
         Command::Completion(args) => Ok(commands::completion::run(&args)),
     }
 }

@@ -1,5 +1,6 @@
 //! Arguments of the commands for the controllers themselves.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -79,6 +80,15 @@ pub(crate) struct UninstallArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
+    #[command(flatten)]
+    pub(crate) access: AccessArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SupportBundleArgs {
+    /// File to write; else olm-support-TIME.tar.gz in the working directory. An existing file is not replaced.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) access: AccessArgs,
 }

@@ -17,6 +17,7 @@ pub(crate) mod resolve;
 pub(crate) mod search;
 mod served;
 pub(crate) mod show;
+pub(crate) mod support_bundle;
 pub(crate) mod tree;
 pub(crate) mod uninstall_controllers;
 pub(crate) mod validate;
