@@ -98,6 +98,26 @@ async fn the_life_of_an_installation() -> Result<()> {
     removal(&world).await
 }
 
+#[test]
+fn manifests_are_exported_without_a_cluster() {
+    let export = |line: &str| run_with(&line.split_whitespace().collect::<Vec<_>>(), &[]);
+    let said = export("install-controllers --export --overlay openshift --image-tag next");
+    expect(
+        &said,
+        0,
+        &[
+            "kind: Namespace",
+            "image: olmv1/catalogd:next",
+            "olmv1-service-ca",
+        ],
+    )
+    .unwrap();
+    let said = export("install-controllers --export --overlay openshift --overlay cert-manager");
+    expect(&said, 2, &["exclude each other"]).unwrap();
+    let said = export("install-controllers");
+    expect(&said, 3, &["no cluster is configured"]).unwrap();
+}
+
 async fn before(world: &World) -> Result<()> {
     let said = world.olm("install-controllers --dry-run").await?;
     expect(&said, 0, &["WOULD APPLY", "Namespace olmv1-system"])?;
@@ -183,12 +203,12 @@ async fn diagnosis(world: &World) -> Result<()> {
         ],
     )?;
     webhooks.delete("guard", &DeleteParams::default()).await?;
-    let rules = json!({"rules": role.rules});
+    let restored = json!({"rules": role.rules});
     roles
         .patch(
             "catalogd-manager-role",
             &PatchParams::default(),
-            &Patch::Merge(rules),
+            &Patch::Merge(restored),
         )
         .await?;
     Ok(())

@@ -18,8 +18,6 @@ pub(crate) struct InstallArgs {
     /// Overlay of config/overlays or config/optional; may be repeated, overlays combine.
     #[arg(long = "overlay", value_name = "NAME", value_parser = overlays())]
     pub(crate) overlays: Vec<Overlay>,
-    #[command(flatten)]
-    pub(crate) images: ImageArgs,
     /// Registry of overlay internal-registry, HOST:PORT.
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) internal_registry: Option<String>,
@@ -38,6 +36,8 @@ pub(crate) struct InstallArgs {
     /// Time limit for the CRDs and the controllers, such as 90s or 5m.
     #[arg(long, value_name = "DURATION", default_value = TIMEOUT, value_parser = duration)]
     pub(crate) timeout: Duration,
+    #[command(flatten)]
+    pub(crate) images: ImageArgs,
     #[command(flatten)]
     pub(crate) access: AccessArgs,
 }
