@@ -42,7 +42,7 @@ mod tests {
             metadata: ObjectMeta {
                 name: Some("a".to_owned()),
                 generation: Some(generation),
-                deletion_timestamp: deleted.then(|| Time(jiff::Timestamp::UNIX_EPOCH)),
+                deletion_timestamp: deleted.then_some(Time(jiff::Timestamp::UNIX_EPOCH)),
                 ..ObjectMeta::default()
             },
             ..ConfigMap::default()

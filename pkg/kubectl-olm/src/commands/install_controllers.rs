@@ -64,7 +64,7 @@ async fn apply(cluster: &Cluster, objects: &[Value], kinds: &Kinds, force: bool)
         match cluster.apply(object, kinds, force).await {
             Ok(_) => progress(&format!("{} applied", title(object))),
             Err(SourceError::Cluster { source, .. }) if is_conflict(&source) => {
-                return Err(Failure::No(format!(
+                return Err(Failure::NegativeAnswer(format!(
                     "{}: {source}. Add --force-conflicts to take these fields over; what is already applied stays",
                     title(object)
                 )));
@@ -124,7 +124,8 @@ fn yaml(objects: &[Value]) -> Result<String, Failure> {
     let mut text = String::new();
     for object in objects {
         let document = Report::new(object.clone(), String::new()).yaml();
-        let document = document.map_err(|error| Failure::No(format!("{}: {error}", title(object))))?;
+        let document =
+            document.map_err(|error| Failure::NegativeAnswer(format!("{}: {error}", title(object))))?;
         text.push_str("---\n");
         text.push_str(&document);
     }

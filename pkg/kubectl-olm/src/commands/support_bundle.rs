@@ -66,7 +66,7 @@ pub(crate) async fn run(args: SupportBundleArgs) -> Result<Report, Failure> {
 }
 
 fn unwritable(file: &Path, error: &std::io::Error) -> Failure {
-    Failure::No(format!(
+    Failure::NegativeAnswer(format!(
         "cannot write {}: {error}; choose another file with --file",
         file.display()
     ))

@@ -62,7 +62,7 @@ async fn refuse_while_used(cluster: &Cluster) -> Result<(), Failure> {
     if used.is_empty() {
         return Ok(());
     }
-    Err(Failure::No(format!(
+    Err(Failure::NegativeAnswer(format!(
         "the controllers are in use: {}. Delete these objects first (an extension's deletion removes its operator), and \
          wait until they are gone",
         used.join("; ")

@@ -41,7 +41,7 @@ pub(crate) async fn until_ready(
                 told.clone_from(&why);
             }
             if Instant::now() >= deadline {
-                return Err(Failure::No(format!(
+                return Err(Failure::NegativeAnswer(format!(
                     "{} is not ready in time: {why}. The installation is applied; wait longer with --timeout, or ask \
                      `kubectl olm doctor`",
                     title(object)
@@ -93,7 +93,7 @@ pub(crate) async fn until_gone(
                 break;
             }
             if Instant::now() >= deadline {
-                return Err(Failure::No(format!(
+                return Err(Failure::NegativeAnswer(format!(
                     "{} is not gone in time: a finalizer in its metadata may hold it",
                     title(object)
                 )));
