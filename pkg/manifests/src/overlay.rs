@@ -25,7 +25,7 @@ pub enum Overlay {
     RequireServiceAccount,
     /// Admission policy that labels ClusterCatalogs with their names.
     MetadataNamePolicy,
-    /// The same policy for Kubernetes 1.34 and 1.35.
+    /// Policy of [`Overlay::MetadataNamePolicy`] in the API version of Kubernetes 1.34 and 1.35.
     MetadataNamePolicyV1beta1,
 }
 

@@ -10,7 +10,7 @@ use crate::finding::Finding;
 const DAY: i64 = 86_400;
 /// Days before the end at which a certificate of another issuer should have been renewed.
 const FOREIGN_DAYS: i64 = 14;
-/// The same for the controllers' own certificates, which they renew 120 days before the end.
+/// Days before the end at which a controller should have renewed its own certificate; it renews 120 days before the end.
 const OWN_DAYS: i64 = 100;
 
 /// Checks every certificate of every Secret.
