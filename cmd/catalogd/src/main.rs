@@ -27,6 +27,7 @@ fn main() -> ExitCode {
 
 fn start(args: Args) -> anyhow::Result<()> {
     olm_runtime::telemetry::init(&args.common)?;
+    olm_runtime::memory::purge_at_rest();
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?

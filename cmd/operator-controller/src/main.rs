@@ -21,6 +21,7 @@ async fn main() -> ExitCode {
         report(&error.into());
         return ExitCode::FAILURE;
     }
+    olm_runtime::memory::purge_at_rest();
     match Box::pin(olm_operator_controller::run(args)).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
