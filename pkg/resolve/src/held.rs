@@ -1,9 +1,12 @@
 //! Successor that parts of the spec hold back.
 //!
-//! The resolution is repeated without each part of the spec in turn, the smallest part first. The result is therefore
+//! The choice is repeated without each part of the spec in turn, the smallest part first. The result is therefore
 //! always a bundle that the relaxed spec would install.
 
-use crate::{CatalogInput, Request, Resolution, resolve};
+use crate::Request;
+use crate::choose::{choose, installable};
+use crate::known_catalogs::KnownCatalogs;
+use crate::parsed_request::ParsedRequest;
 use olm_text::name::{BundleName, CatalogName};
 use olm_version::{RequestedRange, VersionRelease, go_quote as quote};
 use std::fmt;
@@ -43,8 +46,12 @@ pub enum HeldBy {
     },
 }
 
-/// Returns the successor that is held back, given the resolution of `request`; none if no bundle is installed.
-pub fn held_back(request: &Request, catalogs: &[CatalogInput], chosen: &Resolution) -> Option<HeldBack> {
+/// Returns the successor that is held back when `request` is answered with `chosen`; none if no bundle is installed.
+pub(crate) fn held_back(
+    known: &KnownCatalogs<'_>,
+    request: &Request,
+    chosen: &VersionRelease,
+) -> Option<HeldBack> {
     request.installed.as_ref()?;
     let range = request.range.clone();
     let channels = Some(request.channels.clone()).filter(|channels| !channels.is_empty());
@@ -56,24 +63,22 @@ pub fn held_back(request: &Request, catalogs: &[CatalogInput], chosen: &Resoluti
             .map(|(range, channels)| HeldBy::VersionAndChannels { range, channels }),
     ];
     parts.into_iter().flatten().find_map(|by| {
-        let mut amended = request.clone();
+        let mut relaxed = request.clone();
         if !matches!(by, HeldBy::Channels { .. }) {
-            amended.range = None;
+            relaxed.range = None;
         }
         if !matches!(by, HeldBy::Version { .. }) {
-            amended.channels.clear();
+            relaxed.channels.clear();
         }
-        let found = resolve(&amended, catalogs).ok()?;
-        found
-            .version
-            .cmp_precedence(&chosen.version)
-            .is_gt()
-            .then(|| HeldBack {
-                version: found.version,
-                bundle: found.bundle,
-                catalog: found.catalog,
-                by,
-            })
+        let parsed = ParsedRequest::new(&relaxed, None).ok()?;
+        let choice = choose(known, &parsed).ok()?;
+        let found = installable(known, &choice, &relaxed).ok()?;
+        found.version.cmp_precedence(chosen).is_gt().then(|| HeldBack {
+            version: found.version.clone(),
+            bundle: found.candidate.bundle.name.clone().into(),
+            catalog: found.facts.name().clone(),
+            by,
+        })
     })
 }
 

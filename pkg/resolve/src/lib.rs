@@ -30,7 +30,7 @@ pub use change::{Change, apply};
 pub use deprecation::DeprecationInfo;
 pub use error::{FailureCause, ResolveError};
 pub use explain::{CandidateVerdict, CatalogExplanation, CatalogOutcome, Explanation, Note, Rule};
-pub use held::{HeldBack, HeldBy, held_back};
+pub use held::{HeldBack, HeldBy};
 pub use near::{did_you_mean, near_names, near_versions};
 pub use request::{CatalogInput, CatalogLookup, Installed, Request, Resolution, Selection};
 pub use select::resolve;

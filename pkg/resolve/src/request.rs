@@ -1,6 +1,6 @@
 //! Input and result of a resolution.
 
-use crate::{DeprecationInfo, Explanation};
+use crate::{DeprecationInfo, Explanation, HeldBack};
 use olm_fbc::{PackageContent, Property};
 use olm_text::name::{BundleName, CatalogName, ImageText, PackageName};
 use olm_version::{BundleVersion, RequestedRange, VersionRelease};
@@ -94,6 +94,8 @@ pub struct Resolution {
     /// Catalog of the installed bundle, if it is gone, disabled or no longer selected, so that the extension moves to
     /// another.
     pub moved_from: Option<CatalogName>,
+    /// Higher successor that parts of the spec hold back.
+    pub held_back: Option<HeldBack>,
     /// Reasons for this bundle and against every other one.
     pub explanation: Explanation,
 }

@@ -1,6 +1,7 @@
 //! Resolution of a request.
 
 use crate::choose::{Choice, Chosen, choose, installable};
+use crate::held::held_back;
 use crate::known_catalogs::KnownCatalogs;
 use crate::outcome::{Verdict, explanation};
 use crate::parsed_request::ParsedRequest;
@@ -61,6 +62,7 @@ fn resolution(
         deprecation: DeprecationInfo::of(deprecating.content),
         left_out: left_out.collect(),
         moved_from: known.former_catalog(parsed).cloned(),
+        held_back: held_back(known, parsed.request, version),
         explanation,
     }
 }

@@ -97,7 +97,7 @@ pub(crate) fn resolve(
         Ok(resolution) => Ok(Resolved {
             deprecations: Some(deprecations(&resolution, &request)),
             moved_from: resolution.moved_from.clone(),
-            upgrade: upgrade(&resolution, &request, answers, former),
+            upgrade: upgrade(&resolution, &request, former),
             successors: successors::of(&resolution, answers),
             bundle: bundle(&resolution, &request.package, release_support),
             left_out: resolution.left_out,
@@ -121,16 +121,11 @@ pub(crate) fn resolve(
 }
 
 /// Returns the upgrade that the spec holds back. Former content of a catalog leaves the answer unknown.
-fn upgrade(
-    resolution: &Resolution,
-    request: &Request,
-    answers: &[CatalogInput],
-    former: &[FormerContent],
-) -> Upgrade {
+fn upgrade(resolution: &Resolution, request: &Request, former: &[FormerContent]) -> Upgrade {
     let Some(installed) = &request.installed else {
         return Upgrade::NothingInstalled;
     };
-    if let Some(held) = olm_resolve::held_back(request, answers, resolution) {
+    if let Some(held) = resolution.held_back.clone() {
         return Upgrade::HeldBack(held);
     }
     let is_former = |name: &CatalogName| former.iter().any(|former| former.catalog == *name);
