@@ -33,3 +33,8 @@ pub mod workers;
 pub use args::CommonArgs;
 pub use client::{client, measured_client};
 pub use features::{Binary, Feature, FeatureGates};
+
+/// Returns the descriptions of the metrics of both controllers.
+pub fn metric_descriptions() -> impl Iterator<Item = metrics::Description> {
+    metrics::descriptions().chain([lease::MASTER_STATUS])
+}

@@ -152,7 +152,7 @@ async fn another_replica_leads_after_a_release_and_after_a_crash() {
 
 /// Checks that every scraped sample has the name and the labels of its description, which is in docs/reference/metrics.md.
 fn documented(text: &str) -> Result<()> {
-    let descriptions: Vec<Description> = olm_runtime::metrics::descriptions()
+    let descriptions: Vec<Description> = olm_runtime::metric_descriptions()
         .chain(olm_catalogd::metrics::descriptions())
         .chain(olm_operator_controller::metric_descriptions())
         .collect();

@@ -25,13 +25,13 @@ pub use endpoint::serve;
 pub use reconcile::{ControllerMetrics, ReconcileMetrics, ReconcileResult};
 pub use requests::{CountingService, RequestMetrics};
 
-/// Returns the descriptions of the metrics of both controllers.
-pub fn descriptions() -> impl Iterator<Item = Description> {
+/// Returns the descriptions of this module's metrics.
+pub(crate) fn descriptions() -> impl Iterator<Item = Description> {
     [BUILD, START_TIME]
         .into_iter()
         .chain(process::DESCRIPTIONS)
         .chain(reconcile::DESCRIPTIONS)
-        .chain([requests::TOTAL, crate::lease::MASTER_STATUS])
+        .chain([requests::TOTAL])
 }
 
 const START_TIME: Description = Description::gauge(

@@ -10,7 +10,7 @@ pub(crate) fn page() -> String {
         "Metrics of the controllers at `/metrics`. [operations.md](../operations.md#metrics) says who may read them; \
          [alerts.md](../alerts.md) has the alerts.",
     );
-    page += &section("Both controllers", olm_runtime::metrics::descriptions());
+    page += &section("Both controllers", olm_runtime::metric_descriptions());
     page += &section("catalogd", olm_catalogd::metrics::descriptions());
     page += &section(
         "operator-controller",
