@@ -6,15 +6,43 @@ use kube::core::{Message, Rule};
 pub const DNS1123_LABEL: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
 const DNS1123_SUBDOMAIN: &str = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
 
-/// Pattern of a version range. The pattern admits some invalid ranges (`|`, `1.*]`) and refuses some valid ones (hyphen ranges):
-/// clients depend on exactly this language, so it stays.
+/// Components of a version after the first one, with pre-release and build metadata.
+macro_rules! after_major {
+    () => {
+        concat!(
+            r"(\.(\d+|[xX]|\*\]?))?(\.(\d+|[xX]|\*\]?))?",
+            r"(-[0-9A-Za-z\-]+(\.[0-9A-Za-z\-]+)*)?(\+[0-9A-Za-z\-]+(\.[0-9A-Za-z\-]+)*)?",
+        )
+    };
+}
+
+/// A version, a hyphen range, or an operator with a version. `$major` is the pattern of the first component.
+macro_rules! comparator {
+    ($major:literal) => {
+        concat!(
+            "(v?",
+            $major,
+            after_major!(),
+            r"(\s+-\s+v?(\d+|[xX]|\*)",
+            after_major!(),
+            r")?|(=|!=|>|<|>=|=>|<=|=<|~|~>|\^)\s*v?",
+            $major,
+            after_major!(),
+            ")",
+        )
+    };
+}
+
+/// Pattern of a version range.
+///
+/// The pattern admits every range that the controller parses (the grammar of Masterminds/semver v3), and every text that
+/// upstream's pattern admits. Some of the latter do not parse (`|`, `1.*]`, `1.2.3-01`); the status names the mistake.
 pub const VERSION_RANGE: &str = concat!(
-    r"^(\s*(=||!=|>|<|>=|=>|<=|=<|~|~>|\^)\s*",
-    r"(v?(0|[1-9]\d*|[x|X|\*])(\.(0|[1-9]\d*|x|X|\*]))?(\.(0|[1-9]\d*|x|X|\*))?",
-    r"(-([0-9A-Za-z\-]+(\.[0-9A-Za-z\-]+)*))?(\+([0-9A-Za-z\-]+(\.[0-9A-Za-z\-]+)*))?)\s*)",
-    r"((?:\s+|,\s*|\s*\|\|\s*)(=||!=|>|<|>=|=>|<=|=<|~|~>|\^)\s*",
-    r"(v?(0|[1-9]\d*|x|X|\*])(\.(0|[1-9]\d*|x|X|\*))?(\.(0|[1-9]\d*|x|X|\*]))?",
-    r"(-([0-9A-Za-z\-]+(\.[0-9A-Za-z\-]+)*))?(\+([0-9A-Za-z\-]+(\.[0-9A-Za-z\-]+)*))?)\s*)*$",
+    r"^\s*",
+    comparator!(r"(\d+|[xX|]|\*\]?)"),
+    r"\s*((\s|,|\|\|)\s*",
+    comparator!(r"(\d+|[xX]|\*\]?)"),
+    r"\s*)*$",
 );
 
 /// The message for a version range that does not look like that.
