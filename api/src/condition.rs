@@ -1,6 +1,42 @@
-//! Condition types and reasons of all three kinds.
+//! Conditions: types and reasons of all three kinds, statuses, and lookups.
+
+pub mod external;
+pub mod untyped;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
+use crate::texts::texts;
+use crate::{
+    ClusterCatalog, ClusterCatalogStatus, ClusterExtension, ClusterExtensionStatus, ClusterObjectSet,
+    ClusterObjectSetStatus,
+};
+
+texts! {
+    /// Status of a condition.
+    Status {
+        /// The condition holds.
+        True,
+        /// The condition does not hold.
+        False,
+        /// It is not known if the condition holds.
+        Unknown,
+    }
+}
+
+impl Status {
+    /// Reads a status. A text that Kubernetes does not define counts as [`Status::Unknown`].
+    #[must_use]
+    pub fn read(text: &str) -> Self {
+        let found = Self::ALL.iter().find(|status| status.as_str() == text);
+        found.copied().unwrap_or(Self::Unknown)
+    }
+}
+
+impl From<bool> for Status {
+    fn from(holds: bool) -> Self {
+        if holds { Self::True } else { Self::False }
+    }
+}
 
 /// Condition types by kind.
 pub mod types {
@@ -178,13 +214,55 @@ pub mod reasons {
 
 /// Returns the condition of this type.
 #[must_use]
-pub fn find<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Condition> {
-    conditions.iter().find(|condition| condition.type_ == type_)
+pub fn find(conditions: &[Condition], type_: impl AsRef<str>) -> Option<&Condition> {
+    conditions
+        .iter()
+        .find(|condition| condition.type_ == type_.as_ref())
+}
+
+/// Returns the condition of this type if it is true.
+#[must_use]
+pub fn find_true(conditions: &[Condition], type_: impl AsRef<str>) -> Option<&Condition> {
+    find(conditions, type_).filter(|condition| condition.status == Status::True)
+}
+
+/// Returns true if the condition of this type exists and is true.
+#[must_use]
+pub fn is_true(conditions: &[Condition], type_: impl AsRef<str>) -> bool {
+    find_true(conditions, type_).is_some()
+}
+
+/// Gives the kinds and their statuses a method that lists the conditions.
+macro_rules! lists_conditions {
+    ($($kind:ty, $status:ty;)+) => {$(
+        impl $status {
+            /// Returns the conditions; empty if none is reported.
+            #[must_use]
+            pub fn conditions(&self) -> &[Condition] {
+                self.conditions.as_deref().unwrap_or_default()
+            }
+        }
+
+        impl $kind {
+            /// Returns the conditions of the status; empty if none is reported.
+            #[must_use]
+            pub fn conditions(&self) -> &[Condition] {
+                self.status.as_ref().map_or(&[], <$status>::conditions)
+            }
+        }
+    )+};
+}
+
+lists_conditions! {
+    ClusterCatalog, ClusterCatalogStatus;
+    ClusterExtension, ClusterExtensionStatus;
+    ClusterObjectSet, ClusterObjectSetStatus;
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{reasons, types};
+    use super::{ClusterCatalogStatus, Condition, Status, find_true, is_true, reasons, types};
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
     #[test]
     fn the_text_is_the_name() {
@@ -195,5 +273,42 @@ mod tests {
         );
         assert_eq!(types::Extension::ALL.len(), 13);
         assert_eq!(reasons::Extension::ALL.len(), 22);
+    }
+
+    #[test]
+    fn statuses_are_read_as_they_are_written() {
+        for status in Status::ALL {
+            assert_eq!(Status::read(status.as_str()), *status);
+        }
+        assert_eq!(Status::read("true"), Status::Unknown);
+        assert_eq!(
+            (Status::from(true), Status::from(false)),
+            (Status::True, Status::False)
+        );
+    }
+
+    #[test]
+    fn only_true_conditions_hold() {
+        let condition = |type_: types::Catalog, status: Status| Condition {
+            type_: type_.into(),
+            status: status.into(),
+            reason: reasons::Catalog::Available.into(),
+            message: String::new(),
+            observed_generation: None,
+            last_transition_time: Time("2026-01-02T03:04:05Z".parse().unwrap()),
+        };
+        let status = ClusterCatalogStatus {
+            conditions: Some(vec![
+                condition(types::Catalog::Progressing, Status::Unknown),
+                condition(types::Catalog::Serving, Status::True),
+            ]),
+            ..ClusterCatalogStatus::default()
+        };
+        let conditions = status.conditions();
+        assert!(is_true(conditions, types::Catalog::Serving));
+        assert!(!is_true(conditions, types::Catalog::Progressing), "unknown");
+        assert!(!is_true(conditions, types::Catalog::Ready), "absent");
+        let found = find_true(conditions, "Serving").unwrap();
+        assert!(found.type_ == types::Catalog::Serving && found.reason == reasons::Catalog::Available);
     }
 }

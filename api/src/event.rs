@@ -1,6 +1,16 @@
-//! Reasons of the events that the controllers emit.
+//! Types and reasons of the events that the controllers emit.
 
 use crate::texts::texts;
+
+texts! {
+    /// Type of an event.
+    Type {
+        /// An event for information.
+        Normal,
+        /// An event about a problem.
+        Warning,
+    }
+}
 
 texts! {
     /// Reason of an event.

@@ -50,6 +50,8 @@ pub const CATALOG_FINALIZER: &str = "olm.operatorframework.io/delete-server-cach
 pub const OBJECT_FIELD_MANAGER: &str = "olm.operatorframework.io";
 /// Field manager of the revisions of a ClusterExtension.
 pub const EXTENSION_FIELD_MANAGER: &str = "olm.operatorframework.io/clusterextension-controller";
+/// Field manager of the verdict on upgrades of OpenShift.
+pub const CLUSTER_UPGRADE_FIELD_MANAGER: &str = "olm.operatorframework.io/cluster-upgrade";
 
 /// Type of the Secrets that hold large objects of a revision.
 pub const OBJECT_DATA_SECRET_TYPE: &str = "olm.operatorframework.io/object-data";
@@ -64,9 +66,36 @@ pub const CATALOG_CONFIGS_IMAGE_LABEL: &str = "operators.operatorframework.io.in
 /// Annotation of a revision: the bundle's properties in its catalog, as JSON.
 pub const CATALOG_PROPERTIES_ANNOTATION: &str = "olm.operatorframework.io/catalog-properties";
 
+/// Annotation of a revision: digest of everything that determines its objects.
+pub const REVISION_IDENTITY_ANNOTATION: &str = "olm.operatorframework.io/revision-identity";
+/// Annotation of a revision: reference, by digest, of the image that its objects were rendered from.
+pub const RESOLVED_IMAGE_ANNOTATION: &str = "olm.operatorframework.io/resolved-bundle-image";
+/// Annotation of a revision: catalog of its bundle.
+pub const CATALOG_NAME_ANNOTATION: &str = "olm.operatorframework.io/catalog-name";
+/// Annotation of the revision that moved its extension to another catalog: the former catalog.
+pub const CATALOG_MOVED_FROM_ANNOTATION: &str = "olm.operatorframework.io/catalog-moved-from";
+/// Annotation of a revision: issuer of the certificates of its webhooks.
+pub const WEBHOOK_CERTIFICATES_ANNOTATION: &str = "olm.operatorframework.io/webhook-certificates";
+/// Annotation of a revision: time at which certificates of operator-controller are due for renewal (RFC 3339).
+pub const WEBHOOK_CERTIFICATES_RENEWAL_ANNOTATION: &str =
+    "olm.operatorframework.io/webhook-certificates-renewal";
+/// Annotation of a revision that was taken over from a Helm release: digest of its objects.
+pub const TAKEN_OVER_OBJECTS_ANNOTATION: &str = "olm.operatorframework.io/taken-over-objects";
+
 /// Annotation of a CRD whose deletion was stuck and that was touched to make the API server retry: time of the touch
 /// (RFC 3339).
 pub const DELETION_RECALLED_ANNOTATION: &str = "olm.operatorframework.io/deletion-recalled";
+
+/// Label of Kubernetes' recommended set: name of the application.
+pub const APPLICATION_NAME_LABEL: &str = "app.kubernetes.io/name";
+/// Annotation in which `kubectl apply` keeps the last applied manifest.
+pub const LAST_APPLIED_ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// Label of an `EndpointSlice`: its Service.
+pub const SERVICE_NAME_LABEL: &str = "kubernetes.io/service-name";
+/// Annotation of a Secret of cert-manager: its Certificate.
+pub const CERTIFICATE_NAME_ANNOTATION: &str = "cert-manager.io/certificate-name";
+/// Annotation of a Secret of OpenShift's service-ca: its Service.
+pub const ORIGINATING_SERVICE_ANNOTATION: &str = "service.beta.openshift.io/originating-service-name";
 
 /// Returns the selector of the objects of one ClusterExtension, or of any.
 #[must_use]

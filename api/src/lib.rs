@@ -55,6 +55,8 @@ pub use schema::crds;
 pub const GROUP: &str = "olm.operatorframework.io";
 /// The only version of the group.
 pub const VERSION: &str = "v1";
+/// `apiVersion` of all kinds.
+pub const API_VERSION: &str = "olm.operatorframework.io/v1";
 
 #[cfg(test)]
 mod tests {

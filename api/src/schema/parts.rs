@@ -3,6 +3,7 @@
 use schemars::{Schema, SchemaGenerator, json_schema};
 
 use super::rules;
+use crate::condition::Status;
 
 /// Returns the schema of a list of `meta/v1` conditions, one per type.
 pub(crate) fn conditions(_: &mut SchemaGenerator) -> Schema {
@@ -40,7 +41,7 @@ pub(crate) fn conditions(_: &mut SchemaGenerator) -> Schema {
                 },
                 "status": {
                     "type": "string",
-                    "enum": ["True", "False", "Unknown"],
+                    "enum": Status::ALL.iter().map(|status| status.as_str()).collect::<Vec<_>>(),
                     "description": "Whether the condition holds.",
                 },
                 "type": {

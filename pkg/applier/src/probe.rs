@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use olm_api::condition::{Status, external::Workload as Type};
 use olm_text::object::ObjectId;
 use serde::Deserialize;
 use serde_json::Value;
@@ -219,8 +220,8 @@ fn condition_failure(wanted: &ConditionEqual, object: &Value) -> Option<String> 
 fn stateful_set_available(wanted: &ConditionEqual, object: &Value) -> Option<Option<String>> {
     let id = ObjectId::of(object);
     if (id.group, id.kind) != ("apps", "StatefulSet")
-        || wanted.type_ != "Available"
-        || wanted.status != "True"
+        || wanted.type_ != Type::Available
+        || wanted.status != Status::True
         || object.pointer("/status/conditions").is_some()
     {
         return None;

@@ -10,6 +10,7 @@ use std::{
 
 use anyhow::Context as _;
 use kube::Client;
+use olm_api::keys;
 use olm_image::{ImageConfig, PullSecrets, Puller};
 use olm_runtime::{
     Binary,
@@ -272,7 +273,7 @@ async fn serving_certificate(
         names: certificate_names(&args.external_address, &namespace),
         namespace,
         secret: CATALOGD_OWN_CERT.to_owned(),
-        labels: BTreeMap::from([("app.kubernetes.io/name".to_owned(), "catalogd".to_owned())]),
+        labels: BTreeMap::from([(keys::APPLICATION_NAME_LABEL.to_owned(), "catalogd".to_owned())]),
     };
     checked
         .serving_certificate(client.clone(), own, shutdown.clone())

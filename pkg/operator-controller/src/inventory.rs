@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use olm_api::condition::Status;
 use olm_runtime::metrics::Description;
 use olm_status::cluster_upgrade::Installed;
 use olm_text::name::{CatalogName, PackageName};
@@ -29,8 +30,8 @@ pub(crate) struct ExtensionRecord {
     pub version: Option<BundleVersion>,
     /// Catalog of the installed bundle, if known.
     pub catalog: Option<CatalogName>,
-    /// Conditions as (type, status).
-    pub conditions: Vec<(String, String)>,
+    /// Types and statuses of the conditions.
+    pub conditions: Vec<(String, Status)>,
     /// Bundle of the newest revision, if any: the one that can block an upgrade of the cluster.
     pub bundle: Option<Installed>,
 }
@@ -64,7 +65,9 @@ impl Inventory {
 
     /// Records the written conditions of an extension that has a record.
     pub(crate) fn note_conditions(&self, extension: &str, conditions: &[Condition]) {
-        let told = conditions.iter().map(|c| (c.type_.clone(), c.status.clone()));
+        let told = conditions
+            .iter()
+            .map(|c| (c.type_.clone(), Status::read(&c.status)));
         let mut all = self.0.extensions.lock();
         if let Some(known) = all.get_mut(extension) {
             known.conditions = told.collect();
@@ -175,13 +178,13 @@ impl Collector for Inventory {
         gauges(&mut encoder, INFO, info)?;
         let conditions = known.iter().flat_map(|(name, known)| {
             known.conditions.iter().flat_map(move |(type_, holds)| {
-                ["True", "False", "Unknown"].map(|status| {
+                Status::ALL.iter().map(move |status| {
                     let labels = [
                         ("name", name.clone()),
                         ("type", type_.clone()),
-                        ("status", status.to_owned()),
+                        ("status", status.to_string()),
                     ];
-                    (labels.to_vec(), i64::from(status == holds.as_str()))
+                    (labels.to_vec(), i64::from(status == holds))
                 })
             })
         });

@@ -18,6 +18,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use olm_api::keys;
 use olm_catalog_client::{CatalogClient, Trust};
 use olm_image::{PullSecrets, Puller};
 use olm_runtime::Binary;
@@ -209,7 +210,7 @@ fn own_certificate(namespace: String) -> OwnCertificate {
         namespace,
         secret: OPERATOR_CONTROLLER_OWN_CERT.to_owned(),
         labels: [(
-            "app.kubernetes.io/name".to_owned(),
+            keys::APPLICATION_NAME_LABEL.to_owned(),
             "operator-controller".to_owned(),
         )]
         .into(),

@@ -3,7 +3,7 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-use olm_api::condition::{reasons::Extension as Reason, types::Extension as Type};
+use olm_api::condition::{Status, reasons::Extension as Reason, types::Extension as Type};
 use olm_text::name::CatalogName;
 
 use crate::condition::{self, NewCondition};
@@ -91,7 +91,7 @@ pub fn put(conditions: &mut Vec<Condition>, catalogs: Option<&UnreadCatalogs>, g
     };
     let new = NewCondition {
         type_: TYPE.to_owned(),
-        status: "True".to_owned(),
+        status: Status::True,
         reason: reason.to_owned(),
         message: catalogs.message(),
         observed_generation: generation,

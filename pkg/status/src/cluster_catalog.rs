@@ -3,12 +3,11 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use olm_api::{
     CatalogSourceType, ClusterCatalogStatus, ClusterCatalogUrls, ResolvedCatalogSource, ResolvedImageSource,
-    condition::{reasons::Catalog as Reason, types::Catalog as Type},
+    condition::{Status, find, is_true, reasons::Catalog as Reason, types::Catalog as Type},
 };
 
 use crate::condition::{self, NewCondition};
 use crate::summary::{self, State, Summary};
-use olm_api::condition::find;
 
 /// Content that catalogd serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,11 +59,11 @@ pub fn status(
 ) -> ClusterCatalogStatus {
     let mut status = old.cloned().unwrap_or_default();
     let mut conditions = status.conditions.take().unwrap_or_default();
-    conditions.retain(|condition| Type::ALL.iter().any(|ours| ours.as_str() == condition.type_));
+    conditions.retain(|condition| Type::ALL.iter().any(|ours| condition.type_ == *ours));
     let mut set = |type_: Type, holds: bool, reason: Reason, message: &str| {
         let new = NewCondition {
             type_: type_.into(),
-            status: if holds { "True" } else { "False" }.to_owned(),
+            status: holds.into(),
             reason: reason.into(),
             message: message.to_owned(),
             observed_generation: generation,
@@ -111,11 +110,13 @@ pub fn status(
             Reason::Available,
             "Serving desired content from resolved source",
         );
-    } else if !matches!(outcome, Outcome::Unavailable | Outcome::Deleting) && was_serving(&conditions) {
+    } else if !matches!(outcome, Outcome::Unavailable | Outcome::Deleting)
+        && is_true(&conditions, Type::Serving)
+    {
         // A previous process served the content, and its disk is gone: `Serving` must not stay true.
         let new = NewCondition {
             type_: Type::Serving.into(),
-            status: "False".to_owned(),
+            status: Status::False,
             reason: Reason::Unavailable.into(),
             message: "The content is missing and must be pulled again".to_owned(),
             observed_generation: generation,
@@ -147,20 +148,13 @@ fn summarise(conditions: &[Condition], outcome: &Outcome) -> Option<Summary> {
         Outcome::Blocked { .. } => (Type::Progressing, State::Stalled),
         Outcome::Deleting => (Type::Serving, State::Reconciling),
     };
-    find(conditions, type_.as_str()).map(|condition| Summary::of(state, condition))
-}
-
-fn was_serving(conditions: &[Condition]) -> bool {
-    find(conditions, Type::Serving.as_str()).is_some_and(|condition| condition.status == "True")
+    find(conditions, type_).map(|condition| Summary::of(state, condition))
 }
 
 /// Returns true if the statuses differ in nothing but transition times.
 pub fn same(a: Option<&ClusterCatalogStatus>, b: &ClusterCatalogStatus) -> bool {
     let Some(a) = a else { return false };
-    let (left, right) = (
-        a.conditions.as_deref().unwrap_or_default(),
-        b.conditions.as_deref().unwrap_or_default(),
-    );
+    let (left, right) = (a.conditions(), b.conditions());
     left.len() == right.len()
         && left
             .iter()
@@ -190,8 +184,8 @@ mod tests {
     }
 
     fn rows(status: &ClusterCatalogStatus) -> Vec<String> {
-        let conditions = status.conditions.as_deref().unwrap_or_default();
-        conditions
+        status
+            .conditions()
             .iter()
             .filter(|c| !["Ready", "Reconciling", "Stalled"].contains(&c.type_.as_str()))
             .map(|c| format!("{}={}/{}: {}", c.type_, c.status, c.reason, c.message))
@@ -201,7 +195,7 @@ mod tests {
     fn summary_line(status: &ClusterCatalogStatus) -> String {
         ["Ready", "Reconciling", "Stalled"]
             .map(|type_| {
-                let found = find(status.conditions.as_deref().unwrap_or_default(), type_);
+                let found = find(status.conditions(), type_);
                 found.map_or("-".to_owned(), |c| format!("{}/{}", c.status, c.reason))
             })
             .join(" ")

@@ -4,7 +4,7 @@
 //! condition whose status is unchanged keeps its transition time. Clients of upstream match on the messages.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
-use olm_api::condition::{reasons::Extension as Reason, types::Extension as Type};
+use olm_api::condition::{Status, find, reasons::Extension as Reason, types::Extension as Type};
 use olm_api::{BundleMetadata, ClusterExtensionInstallStatus, ClusterExtensionStatus, RevisionStatus};
 use olm_text::cut;
 use olm_text::name::{BundleName, CatalogName, ImageText};
@@ -121,10 +121,10 @@ pub fn extension(
     };
     match &outcome.revisions {
         Revisions::Unreadable(error) => {
-            conditions.put(Type::Installed, "Unknown", Reason::Failed, error);
+            conditions.put(Type::Installed, Status::Unknown, Reason::Failed, error);
             conditions.put(
                 Type::Progressing,
-                "True",
+                Status::True,
                 Reason::Retrying,
                 "retrying to get installed bundle",
             );
@@ -166,18 +166,17 @@ pub fn extension(
 /// Returns true if `old` reports this generation of the spec as carried out. Later failures to read catalogs do not
 /// undo that.
 fn at_rest(old: &ClusterExtensionStatus, generation: i64) -> bool {
-    let conditions = old.conditions.as_deref().unwrap_or_default();
-    let ready = olm_api::condition::find(conditions, summary::READY);
+    let conditions = old.conditions();
+    let ready = find(conditions, summary::READY);
     ready.is_some_and(|ready| ready.observed_generation == Some(generation))
-        && olm_api::condition::find(conditions, summary::RECONCILING).is_none()
-        && olm_api::condition::find(conditions, summary::STALLED).is_none()
+        && find(conditions, summary::RECONCILING).is_none()
+        && find(conditions, summary::STALLED).is_none()
 }
 
 /// Derives the summary for generic tools from the other conditions. `unresolved`: the extension is at rest, and only
 /// the resolution of other versions fails.
 fn summarise(conditions: &[Condition], revisions: &Revisions, unresolved: bool) -> Summary {
-    let find = |type_: Type| olm_api::condition::find(conditions, type_.as_str());
-    let Some(progressing) = find(Type::Progressing) else {
+    let Some(progressing) = find(conditions, Type::Progressing) else {
         return Summary {
             state: State::Reconciling,
             reason: Reason::Absent.into(),
@@ -186,29 +185,36 @@ fn summarise(conditions: &[Condition], revisions: &Revisions, unresolved: bool) 
     };
     let (installed, rolling_out) = match revisions {
         Revisions::Unreadable(_) => {
-            return Summary::of(State::Unknown, find(Type::Installed).unwrap_or(progressing));
+            return Summary::of(
+                State::Unknown,
+                find(conditions, Type::Installed).unwrap_or(progressing),
+            );
         }
         Revisions::Known {
             installed,
             rolling_out,
         } => (installed.as_ref(), rolling_out),
     };
-    match (progressing.status.as_str(), installed, find(Type::Available)) {
-        ("False", _, _) => Summary::of(State::Stalled, progressing),
-        ("True", Some(installed), Some(available))
+    match (
+        Status::read(&progressing.status),
+        installed,
+        find(conditions, Type::Available),
+    ) {
+        (Status::False, _, _) => Summary::of(State::Stalled, progressing),
+        (Status::True, Some(installed), Some(available))
             if rolling_out.is_empty()
                 && (unresolved
-                    || progressing.reason == Reason::Succeeded.as_str()
+                    || progressing.reason == Reason::Succeeded
                     // The revision rolled out before and reports it again because its workload is not ready.
-                    || (progressing.reason == Reason::RollingOut.as_str() && available.status != "True")) =>
+                    || (progressing.reason == Reason::RollingOut && available.status != Status::True)) =>
         {
-            if available.status != "True" {
+            if available.status != Status::True {
                 return Summary::of(State::Unavailable, available);
             }
             let mut message = ready_message(installed);
             if unresolved {
                 message.push_str(UNRESOLVED_NOTE);
-            } else if find(Type::CatalogsDegraded)
+            } else if find(conditions, Type::CatalogsDegraded)
                 .is_some_and(|condition| condition.reason == catalogs::FORMER_CONTENT)
             {
                 message.push_str(FORMER_CONTENT_NOTE);
@@ -257,14 +263,10 @@ fn move_note(revision: &RevisionView) -> Option<String> {
 /// Returns true if the statuses differ in nothing but transition times.
 #[must_use]
 pub fn same(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus) -> bool {
-    let none = Vec::new();
     old.install == new.install
         && old.observed_generation == new.observed_generation
         && same_revisions(old.active_revisions.as_deref(), new.active_revisions.as_deref())
-        && same_conditions(
-            old.conditions.as_ref().unwrap_or(&none),
-            new.conditions.as_ref().unwrap_or(&none),
-        )
+        && same_conditions(old.conditions(), new.conditions())
 }
 
 fn same_revisions(a: Option<&[RevisionStatus]>, b: Option<&[RevisionStatus]>) -> bool {
@@ -291,14 +293,14 @@ struct Conditions<'a> {
 }
 
 impl Conditions<'_> {
-    fn put(&mut self, type_: Type, status: &str, reason: Reason, message: &str) {
+    fn put(&mut self, type_: Type, status: Status, reason: Reason, message: &str) {
         self.set(type_.into(), status, reason.into(), message);
     }
 
-    fn set(&mut self, type_: String, status: &str, reason: String, message: &str) {
+    fn set(&mut self, type_: String, status: Status, reason: String, message: &str) {
         let new = NewCondition {
             type_,
-            status: status.to_owned(),
+            status,
             reason,
             message: message.to_owned(),
             observed_generation: self.generation,
@@ -310,15 +312,15 @@ impl Conditions<'_> {
     fn mirror(&mut self, source: &Condition) {
         self.set(
             source.type_.clone(),
-            &source.status,
+            Status::read(&source.status),
             source.reason.clone(),
             &source.message,
         );
     }
 }
 
-fn find(revision: &RevisionView, type_: Type) -> Option<&Condition> {
-    olm_api::condition::find(&revision.conditions, type_.as_str())
+fn of_revision(revision: &RevisionView, type_: Type) -> Option<&Condition> {
+    find(&revision.conditions, type_)
 }
 
 fn report_installed(
@@ -328,16 +330,16 @@ fn report_installed(
 ) {
     if let Some(revision) = installed {
         let message = format!("Installed bundle {} successfully", revision.image);
-        return conditions.put(Type::Installed, "True", Reason::Succeeded, &message);
+        return conditions.put(Type::Installed, Status::True, Reason::Succeeded, &message);
     }
     let retrying = |newest: &RevisionView| {
-        find(newest, Type::Progressing).is_some_and(|c| c.reason == Reason::Retrying.as_str())
+        of_revision(newest, Type::Progressing).is_some_and(|c| c.reason == Reason::Retrying)
     };
     let reason = match rolling_out.last() {
         Some(newest) if !retrying(newest) => Reason::Absent,
         _ => Reason::Failed,
     };
-    conditions.put(Type::Installed, "False", reason, "No bundle installed");
+    conditions.put(Type::Installed, Status::False, reason, "No bundle installed");
 }
 
 fn install_status(revision: &RevisionView) -> ClusterExtensionInstallStatus {
@@ -365,7 +367,7 @@ fn active(installed: Option<&RevisionView>, rolling_out: &[RevisionView]) -> Opt
     for revision in rolling_out {
         let progress: Vec<Condition> = [Type::Available, Type::Progressing]
             .into_iter()
-            .filter_map(|type_| find(revision, type_).cloned())
+            .filter_map(|type_| of_revision(revision, type_).cloned())
             .collect();
         let conditions = (!progress.is_empty()).then_some(progress);
         list.push(RevisionStatus {
@@ -379,12 +381,12 @@ fn active(installed: Option<&RevisionView>, rolling_out: &[RevisionView]) -> Opt
 fn mirror_available(conditions: &mut Conditions<'_>, installed: Option<&RevisionView>) {
     match installed {
         Some(revision) => {
-            if let Some(source) = find(revision, Type::Available) {
+            if let Some(source) = of_revision(revision, Type::Available) {
                 conditions.mirror(source);
             }
         }
         // Without an installed bundle availability is undefined, and an old condition would mislead.
-        None => conditions.list.retain(|c| c.type_ != Type::Available.as_str()),
+        None => conditions.list.retain(|c| c.type_ != Type::Available),
     }
 }
 
@@ -395,9 +397,9 @@ fn mirror_watches(
     rolling_out: &[RevisionView],
 ) {
     let mut newest_first = rolling_out.iter().rev().chain(installed);
-    match newest_first.find_map(|revision| find(revision, Type::WatchFailing)) {
+    match newest_first.find_map(|revision| of_revision(revision, Type::WatchFailing)) {
         Some(source) => conditions.mirror(source),
-        None => conditions.list.retain(|c| c.type_ != Type::WatchFailing.as_str()),
+        None => conditions.list.retain(|c| c.type_ != Type::WatchFailing),
     }
 }
 
@@ -409,22 +411,27 @@ fn report_progress(
 ) {
     match progress {
         Progress::Retrying(message) | Progress::Unresolved(message) | Progress::Removing(message) => {
-            conditions.put(Type::Progressing, "True", Reason::Retrying, message);
+            conditions.put(Type::Progressing, Status::True, Reason::Retrying, message);
         }
         Progress::Blocked(message) => {
-            conditions.put(Type::Progressing, "False", Reason::Blocked, message);
+            conditions.put(Type::Progressing, Status::False, Reason::Blocked, message);
         }
         Progress::InvalidConfiguration(message) => {
-            conditions.put(Type::Progressing, "False", Reason::InvalidConfiguration, message);
+            conditions.put(
+                Type::Progressing,
+                Status::False,
+                Reason::InvalidConfiguration,
+                message,
+            );
         }
         Progress::Mirrored => match rolling_out.last().or(installed) {
             None => {}
-            Some(newest) => match find(newest, Type::Progressing) {
+            Some(newest) => match of_revision(newest, Type::Progressing) {
                 Some(source) => conditions.mirror(source),
                 // The revision is new and has no conditions yet.
                 None => conditions.put(
                     Type::Progressing,
-                    "True",
+                    Status::True,
                     Reason::RollingOut,
                     &format!("Revision {} is rolling out.", newest.version),
                 ),
@@ -442,7 +449,7 @@ fn report_deprecations(
         for type_ in [Type::Deprecated, Type::PackageDeprecated, Type::ChannelDeprecated] {
             conditions.put(
                 type_,
-                "Unknown",
+                Status::Unknown,
                 Reason::DeprecationStatusUnknown,
                 NO_CATALOG_DATA,
             );
@@ -450,14 +457,14 @@ fn report_deprecations(
         if has_bundle {
             conditions.put(
                 Type::BundleDeprecated,
-                "Unknown",
+                Status::Unknown,
                 Reason::DeprecationStatusUnknown,
                 NO_CATALOG_DATA,
             );
         } else {
             conditions.put(
                 Type::BundleDeprecated,
-                "Unknown",
+                Status::Unknown,
                 Reason::Absent,
                 "no bundle installed yet",
             );
@@ -497,7 +504,7 @@ fn report_deprecations(
     } else {
         conditions.put(
             Type::BundleDeprecated,
-            "Unknown",
+            Status::Unknown,
             Reason::Absent,
             "no bundle installed yet",
         );
@@ -506,13 +513,13 @@ fn report_deprecations(
 
 fn report_deprecated(conditions: &mut Conditions<'_>, type_: Type, messages: &[String], none: &str) {
     if messages.is_empty() {
-        conditions.put(type_, "False", Reason::NotDeprecated, none);
+        conditions.put(type_, Status::False, Reason::NotDeprecated, none);
     } else {
         let shown: Vec<_> = messages
             .iter()
             .map(|message| cut(message, DEPRECATION_LIMIT))
             .collect();
-        conditions.put(type_, "True", Reason::Deprecated, &shown.join("\n"));
+        conditions.put(type_, Status::True, Reason::Deprecated, &shown.join("\n"));
     }
 }
 

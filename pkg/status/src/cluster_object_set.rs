@@ -4,14 +4,13 @@
 //! its transition time.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
-use olm_api::condition::{reasons::ObjectSet as Reason, types::ObjectSet as Type};
+use olm_api::condition::{Status, find, is_true, reasons::ObjectSet as Reason, types::ObjectSet as Type};
 use olm_api::{ClusterObjectSetStatus, ObservedPhase};
 use olm_version::BundleVersion;
 
 use crate::condition::{self, NewCondition};
 use crate::summary::{self, State, Summary};
 use crate::unwatched::{self, Unwatched};
-use olm_api::condition::find;
 
 /// Outcome of a reconcile.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,12 +60,12 @@ pub fn object_set(
     now: &Time,
 ) -> ClusterObjectSetStatus {
     let mut conditions = old.conditions.clone().unwrap_or_default();
-    let old_conditions = old.conditions.as_deref().unwrap_or_default();
-    let had_available = find(old_conditions, Type::Available.as_str()).is_some();
-    let mut put = |type_: Type, status: &str, reason: Reason, message: &str| {
+    let old_conditions = old.conditions();
+    let had_available = find(old_conditions, Type::Available).is_some();
+    let mut put = |type_: Type, status: Status, reason: Reason, message: &str| {
         let new = NewCondition {
             type_: type_.into(),
-            status: status.to_owned(),
+            status,
             reason: reason.into(),
             message: message.to_owned(),
             observed_generation: facts.generation,
@@ -74,12 +73,13 @@ pub fn object_set(
         condition::set(&mut conditions, new, now);
     };
     let rolling = format!("Revision {} is rolling out.", facts.version);
-    let mut progressing = |status: &str, reason: Reason, message: &str, terminal: bool| match facts.overdue {
+    let mut progressing = |status: Status, reason: Reason, message: &str, terminal: bool| match facts.overdue
+    {
         Some(minutes) if !terminal => {
             let text = format!("Revision has not rolled out for {minutes} minute(s). Last status: {message}");
             put(
                 Type::Progressing,
-                "False",
+                Status::False,
                 Reason::ProgressDeadlineExceeded,
                 &text,
             );
@@ -89,17 +89,17 @@ pub fn object_set(
     match outcome {
         Outcome::RolledOut => {
             let done = format!("Revision {} has rolled out.", facts.version);
-            progressing("True", Reason::Succeeded, &done, true);
+            progressing(Status::True, Reason::Succeeded, &done, true);
             put(
                 Type::Available,
-                "True",
+                Status::True,
                 Reason::ProbesSucceeded,
                 "Objects are available and pass all probes.",
             );
-            if !has_succeeded(old_conditions) {
+            if !is_true(old_conditions, Type::Succeeded) {
                 put(
                     Type::Succeeded,
-                    "True",
+                    Status::True,
                     Reason::Succeeded,
                     "Revision succeeded rolling out.",
                 );
@@ -111,28 +111,28 @@ pub fn object_set(
                 None => text.to_owned(),
             };
             let (rolling, lines) = (join(&rolling, " "), join(&lines.join("\n"), "\n"));
-            progressing("True", Reason::RollingOut, &rolling, false);
-            put(Type::Available, "False", Reason::ProbeFailure, &lines);
+            progressing(Status::True, Reason::RollingOut, &rolling, false);
+            put(Type::Available, Status::False, Reason::ProbeFailure, &lines);
         }
         Outcome::HandingOver => {
-            progressing("True", Reason::RollingOut, &rolling, false);
+            progressing(Status::True, Reason::RollingOut, &rolling, false);
             if !had_available {
-                put(Type::Available, "False", Reason::RollingOut, &rolling);
+                put(Type::Available, Status::False, Reason::RollingOut, &rolling);
             }
         }
         Outcome::Retrying(message) => {
-            progressing("True", Reason::Retrying, message, false);
+            progressing(Status::True, Reason::Retrying, message, false);
             if had_available {
-                put(Type::Available, "Unknown", Reason::Reconciling, message);
+                put(Type::Available, Status::Unknown, Reason::Reconciling, message);
             }
         }
-        Outcome::Removing(message) => progressing("True", Reason::Retrying, message, true),
-        Outcome::Blocked(message) => progressing("False", Reason::Blocked, message, true),
+        Outcome::Removing(message) => progressing(Status::True, Reason::Retrying, message, true),
+        Outcome::Blocked(message) => progressing(Status::False, Reason::Blocked, message, true),
         Outcome::Archived => {
-            progressing("False", Reason::Archived, "revision is archived", true);
+            progressing(Status::False, Reason::Archived, "revision is archived", true);
             put(
                 Type::Available,
-                "Unknown",
+                Status::Unknown,
                 Reason::Archived,
                 "revision is archived",
             );
@@ -158,13 +158,13 @@ fn summarise(conditions: &[Condition], outcome: &Outcome) -> Option<Summary> {
     if *outcome == Outcome::Archived {
         return None;
     }
-    let progressing = find(conditions, Type::Progressing.as_str())?;
-    let state = match (progressing.status.as_str(), outcome) {
-        ("False", _) => State::Stalled,
+    let progressing = find(conditions, Type::Progressing)?;
+    let state = match (Status::read(&progressing.status), outcome) {
+        (Status::False, _) => State::Stalled,
         (_, Outcome::RolledOut) => State::Ready,
         // The revision rolled out before: its objects exist and are not ready.
-        (_, Outcome::NotReady { .. }) if has_succeeded(conditions) => {
-            let available = find(conditions, Type::Available.as_str()).unwrap_or(progressing);
+        (_, Outcome::NotReady { .. }) if is_true(conditions, Type::Succeeded) => {
+            let available = find(conditions, Type::Available).unwrap_or(progressing);
             return Some(Summary::of(State::Unavailable, available));
         }
         _ => State::Reconciling,
@@ -172,17 +172,10 @@ fn summarise(conditions: &[Condition], outcome: &Outcome) -> Option<Summary> {
     Some(Summary::of(state, progressing))
 }
 
-fn has_succeeded(conditions: &[Condition]) -> bool {
-    find(conditions, Type::Succeeded.as_str()).is_some_and(|c| c.status == "True")
-}
-
 /// Returns true if the statuses differ in nothing but transition times.
 #[must_use]
 pub fn same(old: &ClusterObjectSetStatus, new: &ClusterObjectSetStatus) -> bool {
-    let (a, b) = (
-        old.conditions.as_deref().unwrap_or_default(),
-        new.conditions.as_deref().unwrap_or_default(),
-    );
+    let (a, b) = (old.conditions(), new.conditions());
     old.observed_phases == new.observed_phases
         && old.observed_generation == new.observed_generation
         && a.len() == b.len()
@@ -258,12 +251,8 @@ mod tests {
             "Progressing True RollingOut Revision 1.2.3 is rolling out. Deployment n/d is not available: pod p. | \
              Available False ProbeFailure Object A: x\nDeployment n/d is not available: pod p."
         );
-        let ready = |status: &ClusterObjectSetStatus| {
-            find(status.conditions.as_deref().unwrap(), "Ready")
-                .unwrap()
-                .message
-                .clone()
-        };
+        let ready =
+            |status: &ClusterObjectSetStatus| find(status.conditions(), "Ready").unwrap().message.clone();
         assert_eq!(
             ready(&rolling),
             "Revision 1.2.3 is rolling out. Deployment n/d is not available: pod p."
@@ -299,7 +288,7 @@ mod tests {
     fn summary_of_each_outcome() {
         let ready = |status: &ClusterObjectSetStatus| {
             let shown = ["Ready", "Reconciling", "Stalled"].map(|type_| {
-                let found = find(status.conditions.as_deref().unwrap_or_default(), type_);
+                let found = find(status.conditions(), type_);
                 found.map_or("-", |c| c.status.as_str()).to_owned()
             });
             assert_eq!(status.observed_generation, Some(4));
@@ -336,14 +325,14 @@ mod tests {
             message: "ConfigMap.v1: no".to_owned(),
         };
         let failing = watched(&ClusterObjectSetStatus::default(), Some(fault.clone()));
-        let conditions = failing.conditions.as_deref();
+        let conditions = failing.conditions();
         assert_eq!(unwatched::message(conditions), Some("ConfigMap.v1: no"));
-        let ready = find(conditions.unwrap(), "Ready").unwrap();
+        let ready = find(conditions, "Ready").unwrap();
         assert_eq!(ready.status, "True", "the objects are still read");
         assert!(same(&failing, &watched(&failing, Some(fault))));
         let back = watched(&failing, None);
         assert!(!same(&failing, &back));
-        assert_eq!(unwatched::message(back.conditions.as_deref()), None);
+        assert_eq!(unwatched::message(back.conditions()), None);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::{RoundMode, TimestampRound, Unit};
+use olm_api::condition::Status;
 use olm_text::{cut, printable};
 
 /// Maximum length of a message in bytes. The API server accepts 32768, but an object has several conditions, and
@@ -18,8 +19,8 @@ const TRUNCATED: &str = "\n\n[The message is cut at 8 KiB; the log of the contro
 pub struct NewCondition {
     /// Type of the condition.
     pub type_: String,
-    /// `True`, `False` or `Unknown`.
-    pub status: String,
+    /// Status of the condition.
+    pub status: Status,
     /// CamelCase word of a closed set.
     pub reason: String,
     /// Human-readable message; truncated if too long.
@@ -32,7 +33,7 @@ pub struct NewCondition {
 pub fn set(conditions: &mut Vec<Condition>, new: NewCondition, now: &Time) {
     let mut condition = Condition {
         type_: new.type_,
-        status: new.status,
+        status: new.status.into(),
         reason: new.reason,
         message: truncate(&new.message, MESSAGE_LIMIT, TRUNCATED),
         observed_generation: Some(new.observed_generation),
@@ -86,10 +87,10 @@ mod tests {
         Time(text.parse().unwrap())
     }
 
-    fn new(status: &str, message: &str) -> NewCondition {
+    fn new(status: Status, message: &str) -> NewCondition {
         NewCondition {
             type_: "Installed".to_owned(),
-            status: status.to_owned(),
+            status,
             reason: "Succeeded".to_owned(),
             message: message.to_owned(),
             observed_generation: 3,
@@ -101,19 +102,27 @@ mod tests {
         let mut conditions = Vec::new();
         set(
             &mut conditions,
-            new("True", "a"),
+            new(Status::True, "a"),
             &time("2026-01-02T03:04:05.999Z"),
         );
         assert_eq!(conditions[0].last_transition_time, time("2026-01-02T03:04:05Z"));
         let before = conditions[0].clone();
 
-        set(&mut conditions, new("True", "b"), &time("2026-01-02T03:05:00Z"));
+        set(
+            &mut conditions,
+            new(Status::True, "b"),
+            &time("2026-01-02T03:05:00Z"),
+        );
         assert_eq!(conditions.len(), 1);
         assert_eq!(conditions[0].message, "b");
         assert_eq!(conditions[0].last_transition_time, before.last_transition_time);
         assert!(!same_ignoring_time(&conditions[0], &before));
 
-        set(&mut conditions, new("False", "b"), &time("2026-01-02T03:06:00Z"));
+        set(
+            &mut conditions,
+            new(Status::False, "b"),
+            &time("2026-01-02T03:06:00Z"),
+        );
         assert_eq!(conditions[0].last_transition_time, time("2026-01-02T03:06:00Z"));
     }
 
@@ -123,7 +132,7 @@ mod tests {
             let mut conditions = Vec::new();
             set(
                 &mut conditions,
-                new("True", message),
+                new(Status::True, message),
                 &time("2026-01-02T03:04:05Z"),
             );
             conditions.remove(0).message

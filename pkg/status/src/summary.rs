@@ -7,7 +7,7 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-use olm_api::condition::types::Extension as Type;
+use olm_api::condition::{Status, types::Extension as Type};
 
 use crate::condition::{self, NewCondition};
 
@@ -29,7 +29,7 @@ pub enum State {
     Reconciling,
     /// Reconciled but not available.
     Unavailable,
-    /// Only a change from outside helps.
+    /// The object waits for a change by others.
     Stalled,
     /// The state could not be read; the controller retries.
     Unknown,
@@ -60,19 +60,19 @@ impl Summary {
 
 /// Sets the three conditions. With `None` none of them is present, which kstatus treats as current.
 pub fn put(conditions: &mut Vec<Condition>, summary: Option<&Summary>, generation: i64, now: &Time) {
-    let mut present: Vec<(&str, &str)> = Vec::new();
+    let mut present: Vec<(&str, Status)> = Vec::new();
     if let Some(summary) = summary {
         present = match summary.state {
-            State::Ready => vec![(READY, "True")],
-            State::Reconciling => vec![(READY, "False"), (RECONCILING, "True")],
-            State::Unavailable => vec![(READY, "False")],
-            State::Stalled => vec![(READY, "False"), (STALLED, "True")],
-            State::Unknown => vec![(READY, "Unknown"), (RECONCILING, "True")],
+            State::Ready => vec![(READY, Status::True)],
+            State::Reconciling => vec![(READY, Status::False), (RECONCILING, Status::True)],
+            State::Unavailable => vec![(READY, Status::False)],
+            State::Stalled => vec![(READY, Status::False), (STALLED, Status::True)],
+            State::Unknown => vec![(READY, Status::Unknown), (RECONCILING, Status::True)],
         };
         for (type_, status) in &present {
             let new = NewCondition {
                 type_: (*type_).to_owned(),
-                status: (*status).to_owned(),
+                status: *status,
                 reason: summary.reason.clone(),
                 message: condition::truncate(&summary.message, MESSAGE_LIMIT, TRUNCATED),
                 observed_generation: generation,

@@ -4,10 +4,9 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-use olm_api::condition::types::ObjectSet as Type;
+use olm_api::condition::{Status, find, types::ObjectSet as Type};
 
 use crate::condition::{self, NewCondition};
-use olm_api::condition::find;
 
 const WATCH_FAILING: &str = Type::WatchFailing.as_str();
 
@@ -32,7 +31,7 @@ pub(crate) fn put(
         Some(unwatched) => {
             let new = NewCondition {
                 type_: WATCH_FAILING.to_owned(),
-                status: "True".to_owned(),
+                status: Status::True,
                 reason: unwatched.reason.to_owned(),
                 message: unwatched.message.clone(),
                 observed_generation: generation,
@@ -44,6 +43,6 @@ pub(crate) fn put(
 
 /// Returns the message of the condition, if present.
 #[must_use]
-pub fn message(conditions: Option<&[Condition]>) -> Option<&str> {
-    find(conditions.unwrap_or_default(), WATCH_FAILING).map(|condition| condition.message.as_str())
+pub fn message(conditions: &[Condition]) -> Option<&str> {
+    find(conditions, WATCH_FAILING).map(|condition| condition.message.as_str())
 }

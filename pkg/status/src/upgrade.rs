@@ -2,7 +2,7 @@
 //! conditions.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
-use olm_api::condition::{reasons::Extension as Reason, types::Extension as Type};
+use olm_api::condition::{Status, reasons::Extension as Reason, types::Extension as Type};
 use olm_resolve::{HeldBack, HeldBy};
 
 use crate::condition::{self, NewCondition};
@@ -30,13 +30,17 @@ pub fn put(conditions: &mut Vec<Condition>, upgrade: &Upgrade, generation: i64, 
     let (status, reason, message) = match upgrade {
         Upgrade::NothingInstalled => return conditions.retain(|condition| condition.type_ != TYPE),
         Upgrade::Unknown => (
-            "Unknown",
+            Status::Unknown,
             Reason::ResolutionFailed,
             "The resolution failed; see Progressing".to_owned(),
         ),
-        Upgrade::UpToDate => ("False", Reason::UpToDate, "No successor is held back".to_owned()),
+        Upgrade::UpToDate => (
+            Status::False,
+            Reason::UpToDate,
+            "No successor is held back".to_owned(),
+        ),
         Upgrade::FormerContent => (
-            "Unknown",
+            Status::Unknown,
             Reason::FormerContent,
             "Former content of a catalog shows no successor that is held back; see CatalogsDegraded"
                 .to_owned(),
@@ -47,12 +51,12 @@ pub fn put(conditions: &mut Vec<Condition>, upgrade: &Upgrade, generation: i64, 
                 HeldBy::Channels { .. } => Reason::HeldByChannels,
                 HeldBy::VersionAndChannels { .. } => Reason::HeldByVersionAndChannels,
             };
-            ("True", reason, held.to_string())
+            (Status::True, reason, held.to_string())
         }
     };
     let new = NewCondition {
         type_: TYPE.to_owned(),
-        status: status.to_owned(),
+        status,
         reason: reason.into(),
         message,
         observed_generation: generation,

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use futures::FutureExt as _;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{DynamicObject, PatchParams};
-use olm_api::keys;
+use olm_api::{API_VERSION, keys};
 use serde_json::{Value, json};
 
 use super::call::{CallError, run_concurrently};
@@ -425,7 +425,7 @@ async fn apply(endpoint: &Endpoint, body: &Value, force: bool) -> Result<Dynamic
 fn request_body(item: &PreparedObject, live: Option<&DynamicObject>, identity: &Identity) -> Value {
     let mut body = item.desired.clone();
     let mut owners = vec![json!({
-        "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet", "name": identity.name, "uid": identity.uid,
+        "apiVersion": API_VERSION, "kind": "ClusterObjectSet", "name": identity.name, "uid": identity.uid,
         "controller": true, "blockOwnerDeletion": true,
     })];
     if let Some(live) = live {

@@ -5,8 +5,9 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt as _;
 use kube::api::{DeleteParams, DynamicObject, PatchParams, Preconditions};
+use olm_api::condition::{external::Crd, untyped};
 use olm_api::keys;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::call::run_concurrently;
 use super::impersonate::RevisionClients;
@@ -64,13 +65,8 @@ const NUDGE_INTERVAL: SignedDuration = SignedDuration::from_secs(20);
 /// stale copy, ends on the conflict, and is not retried before the resync of all CRDs every five minutes (Kubernetes
 /// 1.36). Any change of the CRD except of that condition triggers a new attempt.
 fn is_deletion_stuck(id: &Id, live: &DynamicObject, now: Timestamp) -> bool {
-    let conditions = live.data.pointer("/status/conditions").and_then(Value::as_array);
-    let failed = conditions.into_iter().flatten().any(|condition| {
-        condition.get("type").is_some_and(|kind| kind == "Terminating")
-            && condition
-                .get("reason")
-                .is_some_and(|reason| reason == "InstanceDeletionFailed")
-    });
+    let failed = untyped::find(&live.data, Crd::Terminating)
+        .is_some_and(|condition| condition.reason == Some("InstanceDeletionFailed"));
     let nudged = live
         .annotations()
         .get(keys::DELETION_RECALLED_ANNOTATION)
@@ -243,6 +239,7 @@ impl Engine {
 #[cfg(test)]
 mod tests {
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+    use serde_json::Value;
 
     use super::*;
 

@@ -10,14 +10,15 @@ mod probes;
 use std::collections::BTreeMap;
 
 use data_encoding::HEXLOWER;
+use olm_api::keys;
 use olm_bundle::escaped_json;
 use olm_text::object::ObjectId;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 pub use pack::{
-    INLINE_LIMIT, OBJECT_DATA_TYPE, PackError, Packed, REQUEST_LIMIT, SECRET_DATA_LIMIT, UNPACKED_LIMIT,
-    check_annotations, pack, unpack,
+    INLINE_LIMIT, PackError, Packed, REQUEST_LIMIT, SECRET_DATA_LIMIT, UNPACKED_LIMIT, check_annotations,
+    pack, unpack,
 };
 pub use probes::default_probes;
 
@@ -25,8 +26,6 @@ pub use probes::default_probes;
 pub const MAX_OBJECTS: usize = 50;
 /// Maximum number of phases in one revision, by the schema.
 pub const MAX_PHASES: usize = 20;
-
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// A named group of objects that are applied together.
 #[derive(Clone, Debug, PartialEq)]
@@ -121,7 +120,7 @@ fn sanitized(object: Value, common: &CommonMetadata) -> Value {
             Some(Value::Object(map)) => map,
             _ => Map::new(),
         };
-        map.remove(LAST_APPLIED);
+        map.remove(keys::LAST_APPLIED_ANNOTATION);
         map.extend(extra.iter().map(|(k, v)| (k.clone(), Value::String(v.clone()))));
         if !map.is_empty() {
             sanitized.insert(key.to_owned(), Value::Object(map));

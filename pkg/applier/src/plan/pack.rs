@@ -33,8 +33,6 @@ pub const REQUEST_LIMIT: usize = 3 * 1024 * 1024;
 const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 /// Maximum length of a part of a name in an error, in bytes.
 const MAX_NAME: usize = 253;
-/// Type of the Secrets.
-pub const OBJECT_DATA_TYPE: &str = "olm.operatorframework.io/object-data";
 
 /// Error of [`pack`].
 #[derive(Debug, thiserror::Error)]
@@ -312,7 +310,7 @@ fn secret_of(
             ..ObjectMeta::default()
         },
         immutable: Some(true),
-        type_: Some(OBJECT_DATA_TYPE.to_owned()),
+        type_: Some(olm_api::keys::OBJECT_DATA_SECRET_TYPE.to_owned()),
         data: Some(data.into_iter().map(|(k, v)| (k, ByteString(v))).collect()),
         string_data: None,
     }

@@ -1,6 +1,7 @@
 //! Default probes of revisions.
 
-use olm_api::ProgressionProbe;
+use olm_api::condition::external::{CertManager, Crd, Workload};
+use olm_api::{ConditionStatus, ProgressionProbe};
 use serde_json::{Value, json};
 
 /// Returns the default `spec.progressionProbes`: readiness of the kinds that take time.
@@ -14,8 +15,7 @@ pub fn default_probes() -> Vec<ProgressionProbe> {
 }
 
 fn list() -> Value {
-    let condition =
-        |type_: &str| json!({"type": "ConditionEqual", "conditionEqual": {"type": type_, "status": "True"}});
+    let condition = |type_: &str| json!({"type": "ConditionEqual", "conditionEqual": {"type": type_, "status": ConditionStatus::True}});
     let phase = |value: &str| json!({"type": "FieldValue", "fieldValue": {"fieldPath": "status.phase", "value": value}});
     let updated = || json!({"type": "FieldsEqual", "fieldsEqual": {"fieldA": "status.updatedReplicas", "fieldB": "status.replicas"}});
     let probe = |group: &str, kind: &str, assertions: Vec<Value>| {
@@ -28,14 +28,30 @@ fn list() -> Value {
         probe(
             "apiextensions.k8s.io",
             "CustomResourceDefinition",
-            vec![condition("Established")],
+            vec![condition(Crd::Established.as_str())],
         ),
-        probe("cert-manager.io", "Certificate", vec![condition("Ready")]),
-        probe("cert-manager.io", "Issuer", vec![condition("Ready")]),
+        probe(
+            "cert-manager.io",
+            "Certificate",
+            vec![condition(CertManager::Ready.as_str())],
+        ),
+        probe(
+            "cert-manager.io",
+            "Issuer",
+            vec![condition(CertManager::Ready.as_str())],
+        ),
         probe("", "Namespace", vec![phase("Active")]),
         probe("", "PersistentVolumeClaim", vec![phase("Bound")]),
-        probe("apps", "StatefulSet", vec![updated(), condition("Available")]),
-        probe("apps", "Deployment", vec![updated(), condition("Available")]),
+        probe(
+            "apps",
+            "StatefulSet",
+            vec![updated(), condition(Workload::Available.as_str())],
+        ),
+        probe(
+            "apps",
+            "Deployment",
+            vec![updated(), condition(Workload::Available.as_str())],
+        ),
     ])
 }
 

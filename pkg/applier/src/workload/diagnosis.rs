@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Pod, PodSpec, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt as _;
+use olm_api::condition::{Status, external::Pod as Type};
 use olm_text::{cut, printable, quoted};
 
 use super::container::{self, Role};
@@ -194,7 +195,7 @@ fn containers(spec: &PodSpec, status: &PodStatus, role: Role, now: Timestamp) ->
 
 /// Reads the pod's conditions: a pod that no node takes, and one that waits for a readiness gate.
 fn conditions(status: &PodStatus, role: Role) -> Option<Problem> {
-    let find = |type_: &str| {
+    let find = |type_: Type| {
         let mut conditions = status.conditions.iter().flatten();
         conditions.find(|condition| condition.type_ == type_)
     };
@@ -202,12 +203,12 @@ fn conditions(status: &PodStatus, role: Role) -> Option<Problem> {
         let message = condition.message.as_deref().unwrap_or_default();
         reason(condition.reason.as_deref().unwrap_or_default(), message)
     };
-    if let Some(scheduled) = find("PodScheduled").filter(|condition| condition.status == "False") {
+    if let Some(scheduled) = find(Type::PodScheduled).filter(|condition| condition.status == Status::False) {
         let text = format!("no node takes it: {}", why(scheduled));
         return Some(Problem::new(Severity::Unschedulable, "unschedulable", text));
     }
-    let contained = find("ContainersReady").is_some_and(|condition| condition.status == "True");
-    let ready = find("Ready").filter(|condition| condition.status == "False")?;
+    let contained = find(Type::ContainersReady).is_some_and(|condition| condition.status == Status::True);
+    let ready = find(Type::Ready).filter(|condition| condition.status == Status::False)?;
     (contained && role == Role::Service).then(|| {
         Problem::new(
             Severity::NotReady,

@@ -11,6 +11,7 @@ pub use diagnosis::Diagnosis;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::core::Selector;
+use olm_api::condition::{external::Workload as Type, untyped};
 use olm_text::object::ObjectId;
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -83,16 +84,11 @@ fn selector(selector: &Value) -> Option<String> {
 /// Returns reason and message of the condition that reports a failure: `ReplicaFailure` if pods cannot be created (a
 /// quota or an admission webhook refuses them), `Failed` of a Job.
 fn failure(object: &Value) -> Option<(String, String)> {
-    let conditions = object.pointer("/status/conditions")?.as_array()?;
-    let text = |condition: &Value, key: &str| {
-        let text = condition.get(key).and_then(Value::as_str);
-        text.unwrap_or_default().to_owned()
-    };
-    let found = conditions.iter().find(|condition| {
-        matches!(text(condition, "type").as_str(), "ReplicaFailure" | "Failed")
-            && text(condition, "status") == "True"
-    })?;
-    Some((text(found, "reason"), text(found, "message")))
+    let failures = [Type::ReplicaFailure.as_str(), Type::Failed.as_str()];
+    let found =
+        untyped::all(object).find(|condition| failures.contains(&condition.type_) && condition.is_true())?;
+    let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
+    Some((text(found.reason), text(found.message)))
 }
 
 #[cfg(test)]

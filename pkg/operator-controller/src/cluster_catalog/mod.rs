@@ -14,6 +14,7 @@ use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, watcher};
 use kube::{Api, Client, ResourceExt as _};
 use olm_api::ClusterCatalog;
+use olm_api::condition::{types::Catalog as Type, untyped};
 use serde_json::Value;
 
 use olm_catalog_client::CatalogClient;
@@ -68,18 +69,8 @@ fn hash(catalog: &DynamicObject) -> u64 {
     ] {
         at(pointer).hash(&mut hasher);
     }
-    let conditions = catalog
-        .data
-        .pointer("/status/conditions")
-        .and_then(Value::as_array);
-    let serving = conditions
-        .into_iter()
-        .flatten()
-        .find(|condition| condition.get("type").and_then(Value::as_str) == Some("Serving"));
-    serving
-        .and_then(|condition| condition.get("status"))
-        .map(Value::to_string)
-        .hash(&mut hasher);
+    let serving = untyped::find(&catalog.data, Type::Serving);
+    serving.and_then(|condition| condition.status).hash(&mut hasher);
     hasher.finish()
 }
 

@@ -34,8 +34,6 @@ use crate::present::Present;
 
 /// Time within which events are joined into one reconcile.
 const DEBOUNCE: Duration = Duration::from_millis(10);
-/// Annotation with a copy of the whole object, which the store drops.
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// Limit of one reconcile. It includes the wait for a turn to pull, and the pull of a large image over a slow line.
 const RECONCILE_LIMIT: Duration = Duration::from_mins(40);
 
@@ -62,7 +60,7 @@ pub(crate) async fn run(
     .default_backoff()
     .modify(|extension| {
         extension.managed_fields_mut().clear();
-        extension.annotations_mut().remove(LAST_APPLIED);
+        extension.annotations_mut().remove(keys::LAST_APPLIED_ANNOTATION);
     })
     .reflect(writers.extensions)
     // After the store, so that the queue does not find deleted extensions in it.

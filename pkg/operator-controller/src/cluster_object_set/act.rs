@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{ObjectReference, Secret};
 use kube::api::{Api, Patch, PatchParams};
 use kube::{Resource as _, ResourceExt as _};
 use olm_api::event::Reason;
-use olm_api::{ClusterObjectSet, ObservedPhase, keys};
+use olm_api::{ClusterObjectSet, LifecycleState, ObservedPhase, keys};
 use olm_applier::engine::{Revision, Teardown, chain};
 use olm_runtime::client::is_absent;
 use olm_status::cluster_object_set::Outcome;
@@ -172,7 +172,10 @@ impl Context {
         let sets: Api<ClusterObjectSet> = Api::all(self.client.clone());
         let all = self.store.state();
         for other in all.iter().filter(|other| decide::superseded(set, other)) {
-            let (name, patch) = (other.name_any(), json!({"spec": {"lifecycleState": "Archived"}}));
+            let (name, patch) = (
+                other.name_any(),
+                json!({"spec": {"lifecycleState": LifecycleState::Archived}}),
+            );
             let (params, patch) = (PatchParams::default(), Patch::Merge(&patch));
             match limited("archiving", &name, sets.patch(&name, &params, &patch)).await {
                 Ok(_) => {}

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt as _;
-use olm_api::condition::{find, reasons, types};
+use olm_api::condition::{find, is_true, reasons::ObjectSet as Reason, types::ObjectSet as Type};
 use olm_api::{ClusterObjectSet, LifecycleState, ObservedPhase, keys};
 use olm_applier::ownership::{Identity, Sibling};
 use olm_applier::plan::Phase;
@@ -29,8 +29,8 @@ pub(super) enum Goal {
 pub(super) fn goal(set: &ClusterObjectSet) -> Goal {
     let held = is_held(set);
     let archived = set.spec.lifecycle_state == LifecycleState::Archived;
-    let reported = condition(set, types::ObjectSet::Progressing)
-        .is_some_and(|(_, reason)| reason == reasons::ObjectSet::Archived.as_str());
+    let reported = find(set.conditions(), Type::Progressing)
+        .is_some_and(|condition| condition.reason == Reason::Archived);
     match (set.metadata.deletion_timestamp.is_some(), archived) {
         (true, _) if held => Goal::Deleted,
         (true, _) => Goal::Reached,
@@ -43,13 +43,6 @@ pub(super) fn goal(set: &ClusterObjectSet) -> Goal {
 /// Returns true if the revision has the finalizer of this controller.
 pub(super) fn is_held(set: &ClusterObjectSet) -> bool {
     set.finalizers().iter().any(|f| f == keys::TEARDOWN_FINALIZER)
-}
-
-/// Returns status and reason of a condition.
-fn condition(set: &ClusterObjectSet, type_: types::ObjectSet) -> Option<(&str, &str)> {
-    let conditions = set.status.as_ref()?.conditions.as_deref();
-    let found = find(conditions.unwrap_or_default(), type_.as_str())?;
-    Some((&found.status, &found.reason))
 }
 
 /// Returns a hash that changes when the objects must be read from their Secrets and checked again: after a change of the
@@ -79,7 +72,7 @@ pub(super) fn remaining(set: &ClusterObjectSet, now: Timestamp) -> Option<Durati
         .spec
         .progress_deadline_minutes
         .filter(|minutes| *minutes > 0)?;
-    let done = condition(set, types::ObjectSet::Succeeded).is_some_and(|(status, _)| status == "True");
+    let done = is_true(set.conditions(), Type::Succeeded);
     if done || goal(set) != Goal::Applied {
         return None;
     }

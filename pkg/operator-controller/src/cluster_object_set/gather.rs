@@ -19,7 +19,7 @@ use super::error::limited;
 
 /// Result of reading the objects that a revision holds inline or in Secrets.
 pub(super) enum Gathered {
-    /// Nothing was read: the objects are applied, and no watch reported a change since.
+    /// The objects are applied and no watch has reported a change, so nothing was read.
     Unchanged,
     /// Every object was read.
     Objects {

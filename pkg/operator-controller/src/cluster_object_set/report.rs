@@ -2,7 +2,7 @@
 
 use kube::api::{Api, Patch, PatchParams};
 use kube::{Resource as _, ResourceExt as _};
-use olm_api::condition::{find, reasons, types};
+use olm_api::condition::{find, reasons::ObjectSet as Reason, types::ObjectSet as Type};
 use olm_api::{ClusterObjectSet, ClusterObjectSetStatus, ObservedPhase};
 use olm_status::cluster_object_set as status;
 use olm_status::recorded::bundle_version;
@@ -71,21 +71,19 @@ impl Context {
     /// Emits events if the reason of `Progressing` changed, or if a watch fails or recovers.
     fn announce(&self, set: &ClusterObjectSet, old: &ClusterObjectSetStatus, new: &ClusterObjectSetStatus) {
         unwatched::announce(&self.events, set, old, new);
-        let progressing = |status: &ClusterObjectSetStatus| {
-            let type_ = types::ObjectSet::Progressing.as_str();
-            find(status.conditions.as_deref().unwrap_or_default(), type_).cloned()
+        let Some(now) = find(new.conditions(), Type::Progressing) else {
+            return;
         };
-        let Some(now) = progressing(new) else { return };
-        if progressing(old).is_some_and(|before| before.reason == now.reason) {
+        if find(old.conditions(), Type::Progressing).is_some_and(|before| before.reason == now.reason) {
             return;
         }
         let reference = set.object_ref(&());
         let warns = [
-            reasons::ObjectSet::Blocked,
-            reasons::ObjectSet::Retrying,
-            reasons::ObjectSet::ProgressDeadlineExceeded,
+            Reason::Blocked,
+            Reason::Retrying,
+            Reason::ProgressDeadlineExceeded,
         ];
-        if warns.iter().any(|reason| reason.as_str() == now.reason) {
+        if warns.iter().any(|reason| now.reason == *reason) {
             self.events
                 .warning(reference, &now.reason, "RollOut", &now.message);
         } else {

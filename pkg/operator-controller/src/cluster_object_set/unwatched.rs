@@ -40,10 +40,7 @@ pub(super) fn announce(
     old: &ClusterObjectSetStatus,
     new: &ClusterObjectSetStatus,
 ) {
-    let (before, now) = (
-        message(old.conditions.as_deref()),
-        message(new.conditions.as_deref()),
-    );
+    let (before, now) = (message(old.conditions()), message(new.conditions()));
     for object in [Some(set.object_ref(&())), owner(set)].into_iter().flatten() {
         match (&before, &now) {
             (before, Some(now)) if before.as_ref().is_none_or(|before| before != now) => {

@@ -6,18 +6,18 @@ use kube::Client;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::core::GroupVersionKind;
 use kube::discovery::ApiResource;
+use olm_api::condition::external::ClusterOperator;
+use olm_api::keys;
 use olm_status::cluster_upgrade::{Minor, Upgradeability};
 use olm_status::condition::{self, NewCondition};
 use serde_json::{Value, json};
 
 use crate::cluster_extension::{CallError, call};
 
-const MANAGER: &str = "olm.operatorframework.io/cluster-upgrade";
 const GROUP: &str = "config.openshift.io";
 /// Group of cluster-olm-operator's configuration.
 const OPERATORS: &str = "operator.openshift.io";
 const OPERATOR: &str = "olm";
-const UPGRADEABLE: &str = "Upgradeable";
 
 /// Version of the cluster, and on OpenShift the writer of the verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,14 +87,16 @@ impl Cluster {
         };
         let before: Option<Condition> = there.as_ref().and_then(|there| {
             let conditions = there.data.pointer("/status/conditions")?.as_array()?;
-            let found = conditions.iter().find(|c| c["type"] == UPGRADEABLE)?;
+            let found = conditions
+                .iter()
+                .find(|c| c["type"] == ClusterOperator::Upgradeable.as_str())?;
             serde_json::from_value(found.clone()).ok()
         });
         let condition = upgradeable(before.as_ref(), verdict, &Time(Timestamp::now()));
         if before.as_ref() == Some(&condition) {
             return Ok(());
         }
-        let params = PatchParams::apply(MANAGER).force();
+        let params = PatchParams::apply(keys::CLUSTER_UPGRADE_FIELD_MANAGER).force();
         let object = |status: Option<Value>| {
             let mut object = json!({"apiVersion": operator.api_version, "kind": operator.kind,
                 "metadata": {"name": OPERATOR}});
@@ -138,8 +140,8 @@ fn version_of(version: &Value) -> Option<&str> {
 fn upgradeable(before: Option<&Condition>, verdict: &Upgradeability, now: &Time) -> Condition {
     let (reason, message) = verdict.upgradeable_condition();
     let new = NewCondition {
-        type_: UPGRADEABLE.to_owned(),
-        status: if verdict.upgradeable() { "True" } else { "False" }.to_owned(),
+        type_: ClusterOperator::Upgradeable.into(),
+        status: verdict.upgradeable().into(),
         reason,
         message,
         observed_generation: 0,

@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::{DeleteParams, ListParams, Preconditions};
 use kube::runtime::controller::Action;
 use kube::{Api, Resource as _, ResourceExt};
-use olm_api::condition::{reasons, types};
+use olm_api::condition::{find, reasons, types};
 use olm_api::event::Reason;
 use olm_api::{ClusterExtension, ClusterObjectSet, keys};
 use olm_status::cluster_extension::{Outcome, Progress, Revisions};
@@ -160,13 +160,8 @@ fn waiting(left: &[ClusterObjectSet]) -> String {
     }
     // The newest revision's own condition names what holds it up.
     let newest = left.iter().max_by_key(|revision| revision.spec.revision);
-    let conditions = newest
-        .and_then(|r| r.status.as_ref())
-        .and_then(|s| s.conditions.as_ref());
-    let held_up = conditions.into_iter().flatten().find(|c| {
-        c.type_ == types::ObjectSet::Progressing.as_str() && c.reason == reasons::ObjectSet::Retrying.as_str()
-    });
-    if let Some(condition) = held_up {
+    let progressing = newest.and_then(|newest| find(newest.conditions(), types::ObjectSet::Progressing));
+    if let Some(condition) = progressing.filter(|found| found.reason == reasons::ObjectSet::Retrying) {
         text.push_str(": ");
         text.push_str(&condition.message);
     }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Resource as _};
-use olm_api::{ClusterExtension, ClusterObjectSet, ClusterObjectSetPhase, CollisionProtection, keys};
+use olm_api::{
+    ClusterExtension, ClusterObjectSet, ClusterObjectSetPhase, CollisionProtection, LifecycleState, keys,
+};
 use olm_applier::plan::{self, CommonMetadata};
 use olm_text::name::PackageName;
 use olm_version::BundleVersion;
@@ -14,10 +16,6 @@ use super::Applied;
 use super::secrets::{create_secrets, own_secrets, reference};
 use crate::cluster_extension::call::call;
 use crate::cluster_extension::decide::desired_state::{CurrentRevision, NewRevision, deadline};
-use crate::cluster_extension::decide::history::{
-    CATALOG_ANNOTATION, CERTIFICATES_ANNOTATION, IDENTITY_ANNOTATION, IMAGE_ANNOTATION,
-    MOVED_FROM_ANNOTATION, RENEWAL_ANNOTATION,
-};
 use crate::cluster_extension::decide::identity::config;
 use crate::cluster_extension::decide::{BundleRef, RenderInputs};
 use crate::cluster_extension::failure::Failure;
@@ -105,7 +103,8 @@ pub(crate) async fn adjust(
     }
     let mut applied = Applied::unchanged(located.registry_error);
     if let (Some(from), Some(to)) = (current.moves_from, &located.resolved.bundle.catalog) {
-        let annotations = json!({ CATALOG_ANNOTATION: to, MOVED_FROM_ANNOTATION: from });
+        let annotations =
+            json!({ keys::CATALOG_NAME_ANNOTATION: to, keys::CATALOG_MOVED_FROM_ANNOTATION: from });
         patch(
             pass,
             &current.name,
@@ -150,7 +149,7 @@ pub(super) fn spec(
     phases: &[ClusterObjectSetPhase],
 ) -> Value {
     let mut spec = json!({
-        "lifecycleState": "Active",
+        "lifecycleState": LifecycleState::Active,
         "revision": number,
         "collisionProtection": protection,
         "phases": phases,
@@ -179,9 +178,12 @@ fn annotations(pass: &Pass<'_>, rendered: &Rendered<'_>) -> BTreeMap<&'static st
         (keys::BUNDLE_VERSION_ANNOTATION, bundle.version.to_string()),
         (keys::BUNDLE_REFERENCE_ANNOTATION, bundle.image.text().to_string()),
         (keys::PACKAGE_NAME_ANNOTATION, bundle.package.to_string()),
-        (CERTIFICATES_ANNOTATION, rendered.provider.as_str().to_owned()),
-        (IDENTITY_ANNOTATION, identity),
-        (IMAGE_ANNOTATION, image.to_string()),
+        (
+            keys::WEBHOOK_CERTIFICATES_ANNOTATION,
+            rendered.provider.as_str().to_owned(),
+        ),
+        (keys::REVISION_IDENTITY_ANNOTATION, identity),
+        (keys::RESOLVED_IMAGE_ANNOTATION, image.to_string()),
     ]);
     let optional = [
         (
@@ -190,18 +192,21 @@ fn annotations(pass: &Pass<'_>, rendered: &Rendered<'_>) -> BTreeMap<&'static st
         ),
         (keys::PROPERTIES_ANNOTATION, rendered.properties.clone()),
         (
-            CATALOG_ANNOTATION,
+            keys::CATALOG_NAME_ANNOTATION,
             bundle.catalog.as_ref().map(ToString::to_string),
         ),
         (
-            MOVED_FROM_ANNOTATION,
+            keys::CATALOG_MOVED_FROM_ANNOTATION,
             resolved.moved_from.as_ref().map(ToString::to_string),
         ),
         (
             keys::CATALOG_PROPERTIES_ANNOTATION,
             dependencies::recorded_properties(resolved),
         ),
-        (RENEWAL_ANNOTATION, rendered.renewal.map(|due| due.to_string())),
+        (
+            keys::WEBHOOK_CERTIFICATES_RENEWAL_ANNOTATION,
+            rendered.renewal.map(|due| due.to_string()),
+        ),
     ];
     annotations.extend(
         account::annotations(pass.extension)

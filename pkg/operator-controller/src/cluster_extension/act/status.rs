@@ -25,11 +25,10 @@ pub(crate) async fn write(
         // A field of its own, since the messages of conditions are upstream's and become events.
         install.warning = context.puller.warning().map(str::to_owned);
     }
-    let conditions = new.conditions.as_deref().unwrap_or_default();
     context
         .shared
         .inventory
-        .note_conditions(&extension.name_any(), conditions);
+        .note_conditions(&extension.name_any(), new.conditions());
     if cluster_extension::same(&old, &new) {
         return Ok(());
     }

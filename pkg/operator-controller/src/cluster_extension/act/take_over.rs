@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Resource as _, ResourceExt as _};
-use olm_api::condition::{reasons, types};
+use olm_api::condition::{Status, reasons, types};
 use olm_api::{ClusterExtension, ClusterObjectSet, CollisionProtection, keys};
 use olm_applier::plan;
 use olm_text::name::PackageName;
@@ -20,7 +20,6 @@ use super::revision::{spec, stamp};
 use super::secrets::{create_secrets, own_secrets, reference};
 use crate::cluster_extension::account;
 use crate::cluster_extension::call::call;
-use crate::cluster_extension::decide::history::TAKEN_OVER_ANNOTATION;
 use crate::cluster_extension::gather::release::{Release, RevisionsError};
 use crate::cluster_extension::pass::Pass;
 
@@ -52,7 +51,7 @@ async fn create(pass: &Pass<'_>, release: &Release) -> Result<ClusterObjectSet, 
     let system = &context.shared.system_namespace;
     let packed = plan::pack(&name, system, owner, phases).map_err(RevisionsError::Pack)?;
     create_secrets(context, &packed.secrets).await?;
-    annotations.insert(TAKEN_OVER_ANNOTATION, digest);
+    annotations.insert(keys::TAKEN_OVER_OBJECTS_ANNOTATION, digest);
     let account = account::annotations(pass.extension).into_iter();
     annotations.extend(account.filter_map(|(key, value)| Some((key, value?))));
     let revision = json!({
@@ -85,14 +84,10 @@ async fn mark_succeeded(
     created: ClusterObjectSet,
 ) -> Result<ClusterObjectSet, RevisionsError> {
     let sets: Api<ClusterObjectSet> = Api::all(pass.context.shared.client.clone());
-    let mut conditions = created
-        .status
-        .clone()
-        .and_then(|status| status.conditions)
-        .unwrap_or_default();
+    let mut conditions = created.conditions().to_vec();
     let succeeded = olm_status::condition::NewCondition {
         type_: types::ObjectSet::Succeeded.into(),
-        status: "True".to_owned(),
+        status: Status::True,
         reason: reasons::ObjectSet::Succeeded.into(),
         message: "Revision succeeded - migrated from Helm release".to_owned(),
         observed_generation: created.metadata.generation.unwrap_or_default(),

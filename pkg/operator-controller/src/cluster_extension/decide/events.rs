@@ -1,7 +1,9 @@
 //! Events that follow from a change of the status.
 
 use olm_api::ClusterExtensionStatus;
-use olm_api::condition::{find, reasons::Extension as ConditionReason, types::Extension as ConditionType};
+use olm_api::condition::{
+    Status, find, reasons::Extension as ConditionReason, types::Extension as ConditionType,
+};
 use olm_api::event::Reason;
 
 /// Event that announces a change of the status.
@@ -35,11 +37,11 @@ fn push(events: &mut Vec<StatusEvent>, warning: bool, reason: Reason, note: Stri
 }
 
 /// Status, reason and message of a condition.
-type ConditionTexts<'a> = (&'a str, &'a str, &'a str);
+type ConditionParts<'a> = (Status, &'a str, &'a str);
 
-fn condition(status: &ClusterExtensionStatus, type_: ConditionType) -> Option<ConditionTexts<'_>> {
-    let found = find(status.conditions.as_deref().unwrap_or_default(), type_.as_str())?;
-    Some((&found.status, &found.reason, &found.message))
+fn condition(status: &ClusterExtensionStatus, type_: ConditionType) -> Option<ConditionParts<'_>> {
+    let found = find(status.conditions(), type_)?;
+    Some((Status::read(&found.status), &found.reason, &found.message))
 }
 
 fn installation(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus, events: &mut Vec<StatusEvent>) {
@@ -93,7 +95,7 @@ fn progress(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus, events: 
     ];
     let found = events_by_reason
         .into_iter()
-        .find(|(condition, ..)| condition.as_str() == reason);
+        .find(|(condition, ..)| *reason == *condition);
     if let Some((_, warning, reason)) = found {
         push(events, warning, reason, message.to_owned());
     }
@@ -105,19 +107,21 @@ fn availability(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus, even
     };
     let before = condition(old, ConditionType::Available).map(|(status, ..)| status);
     match (before, now) {
-        (Some("False" | "Unknown") | None, "True") => {
+        (Some(Status::False | Status::Unknown) | None, Status::True) => {
             push(events, false, Reason::Available, message.to_owned());
         }
         // A revision that is being taken over has not been available yet.
-        (None, "False") if reason == ConditionReason::RollingOut.as_str() => {}
-        (Some("True") | None, "False") => push(events, true, Reason::Degraded, message.to_owned()),
+        (None, Status::False) if *reason == ConditionReason::RollingOut => {}
+        (Some(Status::True) | None, Status::False) => {
+            push(events, true, Reason::Degraded, message.to_owned());
+        }
         _ => {}
     }
 }
 
 fn upgrade(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus, events: &mut Vec<StatusEvent>) {
     let now = condition(new, ConditionType::UpgradeAvailable);
-    if let Some(("True", _, message)) = now
+    if let Some((Status::True, _, message)) = now
         && condition(old, ConditionType::UpgradeAvailable) != now
     {
         push(events, false, Reason::UpgradeAvailable, message.to_owned());
@@ -128,7 +132,7 @@ fn catalogs(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus, events: 
     let of = |status| condition(status, ConditionType::CatalogsDegraded);
     match (of(old), of(new)) {
         (before, Some(now)) if before != Some(now) => {
-            let reason = if now.1 == ConditionReason::LeftOut.as_str() {
+            let reason = if *now.1 == ConditionReason::LeftOut {
                 Reason::CatalogLeftOut
             } else {
                 Reason::CatalogFormerContent

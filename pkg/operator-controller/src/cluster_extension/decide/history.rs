@@ -2,6 +2,7 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt as _;
+use olm_api::condition::{is_true, types::ObjectSet as Type};
 use olm_api::{ClusterObjectSet, LifecycleState, keys};
 use olm_image::CanonicalRef;
 use olm_status::cluster_extension::{RevisionView, Revisions};
@@ -10,22 +11,6 @@ use olm_text::name::{BundleName, CatalogName, ImageText, PackageName};
 use olm_version::BundleVersion;
 
 use super::bundle_image::BundleImage;
-
-/// Annotation with the digest of everything that determines the objects of a revision.
-pub(crate) const IDENTITY_ANNOTATION: &str = "olm.operatorframework.io/revision-identity";
-/// Annotation with the reference, by digest, of the image that the objects of a revision were rendered from.
-pub(crate) const IMAGE_ANNOTATION: &str = "olm.operatorframework.io/resolved-bundle-image";
-/// Annotation with the name of the catalog of a revision's bundle.
-pub(crate) const CATALOG_ANNOTATION: &str = "olm.operatorframework.io/catalog-name";
-/// Annotation with the catalog that the extension left, on the revision that moved it.
-pub(crate) const MOVED_FROM_ANNOTATION: &str = "olm.operatorframework.io/catalog-moved-from";
-/// Annotation with the issuer of the webhooks' certificates: a [`CertificateProvider`](super::CertificateProvider).
-pub(crate) const CERTIFICATES_ANNOTATION: &str = "olm.operatorframework.io/webhook-certificates";
-/// Annotation with the time at which certificates of operator-controller are due for renewal (RFC 3339).
-pub(crate) const RENEWAL_ANNOTATION: &str = "olm.operatorframework.io/webhook-certificates-renewal";
-
-/// Annotation with the digest of the objects of a revision that was taken over from a Helm release.
-pub(crate) const TAKEN_OVER_ANNOTATION: &str = "olm.operatorframework.io/taken-over-objects";
 
 /// A bundle, from a catalog or from the annotations of a revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,19 +43,19 @@ pub(crate) struct Revision {
     pub number: i64,
     /// Bundle of the revision.
     pub bundle: BundleRef,
-    /// See [`MOVED_FROM_ANNOTATION`].
+    /// See [`keys::CATALOG_MOVED_FROM_ANNOTATION`].
     pub moved_from: Option<CatalogName>,
-    /// See [`IDENTITY_ANNOTATION`]; absent on revisions that upstream created.
+    /// See [`keys::REVISION_IDENTITY_ANNOTATION`]; absent on revisions that upstream created.
     pub identity: Option<String>,
-    /// See [`IMAGE_ANNOTATION`]; absent if invalid.
+    /// See [`keys::RESOLVED_IMAGE_ANNOTATION`]; absent if invalid.
     pub image: Option<CanonicalRef>,
-    /// See [`TAKEN_OVER_ANNOTATION`].
+    /// See [`keys::TAKEN_OVER_OBJECTS_ANNOTATION`].
     pub taken_over: Option<String>,
-    /// See [`CERTIFICATES_ANNOTATION`].
+    /// A [`CertificateProvider`](super::CertificateProvider); see [`keys::WEBHOOK_CERTIFICATES_ANNOTATION`].
     pub certificates: Option<String>,
     /// Properties of the bundle as a JSON list.
     pub properties: Option<String>,
-    /// See [`RENEWAL_ANNOTATION`].
+    /// See [`keys::WEBHOOK_CERTIFICATES_RENEWAL_ANNOTATION`].
     pub renewal: Option<String>,
     /// `spec.progressDeadlineMinutes`.
     pub deadline_minutes: Option<i32>,
@@ -97,11 +82,6 @@ impl Revision {
     fn from_object(object: &ClusterObjectSet) -> Self {
         let annotation = |key: &str| object.annotations().get(key).cloned();
         let text = |key: &str| annotation(key).unwrap_or_default();
-        let conditions = object
-            .status
-            .as_ref()
-            .and_then(|status| status.conditions.clone())
-            .unwrap_or_default();
         Self {
             name: object.name_any(),
             number: object.spec.revision,
@@ -110,20 +90,18 @@ impl Revision {
                 version: bundle_version(object),
                 package: text(keys::PACKAGE_NAME_ANNOTATION).into(),
                 image: ImageText::from(text(keys::BUNDLE_REFERENCE_ANNOTATION)).into(),
-                catalog: annotation(CATALOG_ANNOTATION).map(CatalogName::from),
+                catalog: annotation(keys::CATALOG_NAME_ANNOTATION).map(CatalogName::from),
             },
-            moved_from: annotation(MOVED_FROM_ANNOTATION).map(CatalogName::from),
-            identity: annotation(IDENTITY_ANNOTATION),
-            image: annotation(IMAGE_ANNOTATION).and_then(|image| image.parse().ok()),
-            taken_over: annotation(TAKEN_OVER_ANNOTATION),
-            certificates: annotation(CERTIFICATES_ANNOTATION),
+            moved_from: annotation(keys::CATALOG_MOVED_FROM_ANNOTATION).map(CatalogName::from),
+            identity: annotation(keys::REVISION_IDENTITY_ANNOTATION),
+            image: annotation(keys::RESOLVED_IMAGE_ANNOTATION).and_then(|image| image.parse().ok()),
+            taken_over: annotation(keys::TAKEN_OVER_OBJECTS_ANNOTATION),
+            certificates: annotation(keys::WEBHOOK_CERTIFICATES_ANNOTATION),
             properties: annotation(keys::PROPERTIES_ANNOTATION),
-            renewal: annotation(RENEWAL_ANNOTATION),
+            renewal: annotation(keys::WEBHOOK_CERTIFICATES_RENEWAL_ANNOTATION),
             deadline_minutes: object.spec.progress_deadline_minutes,
-            succeeded: conditions
-                .iter()
-                .any(|c| c.type_ == "Succeeded" && c.status == "True"),
-            conditions,
+            succeeded: is_true(object.conditions(), Type::Succeeded),
+            conditions: object.conditions().to_vec(),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use olm_api::{ClusterExtensionSpec, ClusterObjectSet};
+use olm_api::{ClusterExtensionSpec, ClusterObjectSet, keys};
 use olm_fbc::{Meta, PackageContent};
 use olm_image::CanonicalRef;
 use olm_resolve::{CatalogInput, CatalogLookup, Selection};
@@ -15,7 +15,6 @@ use olm_text::name::{CatalogName, ImageText};
 use serde_json::{Value, json};
 
 use super::desired_state::{CurrentRevision, NewRevision, TakenOver};
-use super::history::TAKEN_OVER_ANNOTATION;
 use super::{
     BundleRef, CatalogAnswers, CatalogLookups, CertificateProvider, DesiredState, History, Refusal,
     RenderInputs, Resolved, desired_state, superfluous,
@@ -499,7 +498,7 @@ fn anything_else_does() {
 fn a_release_of_the_same_bundle_may_become_the_wanted_revision() {
     let mut release = revision(1, "1.0.0", "installed");
     let annotations = release.metadata.annotations.get_or_insert_default();
-    annotations.insert(TAKEN_OVER_ANNOTATION.into(), "sha256:a".into());
+    annotations.insert(keys::TAKEN_OVER_OBJECTS_ANNOTATION.into(), "sha256:a".into());
     let found = |bundle: &BundleRef, release: &ClusterObjectSet| {
         let wanted = inputs(bundle, None, CertificateProvider::None);
         let history = History::read(std::slice::from_ref(release));

@@ -162,12 +162,7 @@ pub(crate) async fn answer(
 pub(crate) fn reference(catalog: &ClusterCatalog) -> Result<CatalogRef, CatalogLookup> {
     let name = catalog.name_any();
     let status = catalog.status.as_ref();
-    let conditions = status.and_then(|status| status.conditions.as_deref());
-    let serving = condition::find(
-        conditions.unwrap_or_default(),
-        condition::types::Catalog::Serving.as_str(),
-    );
-    if serving.is_none_or(|serving| serving.status != "True") {
+    if !condition::is_true(catalog.conditions(), condition::types::Catalog::Serving) {
         return Err(CatalogLookup::NotServing);
     }
     let digest = status
