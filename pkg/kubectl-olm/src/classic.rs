@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use olm_fbc::{Channel, Entry, PackageContent};
+use olm_text::name::BundleName;
 use olm_version::{BundleVersion, SkipRange, Version};
 use serde::Serialize;
 
@@ -19,9 +20,9 @@ pub(crate) struct Choice {
     /// The channel.
     pub(crate) channel: String,
     /// Its replaces chain, head first; empty unless the channel has exactly one head.
-    pub(crate) chain: Vec<String>,
+    pub(crate) chain: Vec<BundleName>,
     /// The chosen bundle; none if there is no upgrade.
-    pub(crate) bundle: Option<String>,
+    pub(crate) bundle: Option<BundleName>,
     /// Reason for the choice, or for the absence of one, as one phrase.
     pub(crate) reason: String,
 }
@@ -47,8 +48,8 @@ pub(crate) fn heads(channel: &Channel) -> Vec<&str> {
 pub(crate) fn choose(channel: &Channel, installed: Option<(&str, &BundleVersion)>) -> Choice {
     let answer = |chain: &[&Entry], bundle: Option<&str>, reason: String| Choice {
         channel: channel.name.clone(),
-        chain: chain.iter().map(|entry| entry.name.clone()).collect(),
-        bundle: bundle.map(str::to_owned),
+        chain: chain.iter().map(|entry| entry.name.as_str().into()).collect(),
+        bundle: bundle.map(BundleName::from),
         reason,
     };
     let heads = heads(channel);
@@ -111,9 +112,9 @@ pub(crate) fn path(
     channel: &Channel,
     from: (&str, &BundleVersion),
     versions: &BTreeMap<&str, BundleVersion>,
-) -> Vec<String> {
-    let mut path: Vec<String> = Vec::new();
-    let mut at = (from.0.to_owned(), from.1.clone());
+) -> Vec<BundleName> {
+    let mut path: Vec<BundleName> = Vec::new();
+    let mut at = (BundleName::from(from.0), from.1.clone());
     while let Some(next) = choose(channel, Some((&at.0, &at.1))).bundle {
         // A cycle would never end.
         if next == from.0 || path.contains(&next) {

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use olm_resolve::Selection;
+use olm_text::name::{CatalogName, PackageName};
 
 pub(crate) use format::Format;
 
@@ -98,7 +99,7 @@ pub(crate) struct SourceArgs {
     pub(crate) catalogd: Vec<String>,
     /// Read only the catalog of this name; may be repeated.
     #[arg(long = "catalog", value_name = "NAME")]
-    pub(crate) only: Vec<String>,
+    pub(crate) only: Vec<CatalogName>,
     #[command(flatten)]
     pub(crate) access: AccessArgs,
 }
@@ -151,7 +152,7 @@ pub(crate) struct SearchArgs {
 #[derive(Debug, Args)]
 pub(crate) struct PackageArgs {
     /// Name of the package.
-    pub(crate) package: String,
+    pub(crate) package: PackageName,
     #[command(flatten)]
     pub(crate) source: SourceArgs,
 }
@@ -226,7 +227,7 @@ pub(crate) enum Semantics {
 #[derive(Debug, Args)]
 pub(crate) struct ResolveArgs {
     /// Name of the package.
-    pub(crate) package: String,
+    pub(crate) package: PackageName,
     #[command(flatten)]
     pub(crate) request_args: RequestArgs,
     /// Product whose rules choose the bundle.
@@ -244,7 +245,7 @@ pub(crate) struct WhyArgs {
     pub(crate) extension: Option<String>,
     /// Package to ask about instead of an extension.
     #[arg(long, value_name = "PACKAGE")]
-    pub(crate) package: Option<String>,
+    pub(crate) package: Option<PackageName>,
     /// Version or bundle that you expected.
     #[arg(long, value_name = "BUNDLE")]
     pub(crate) want: Option<String>,
@@ -273,7 +274,7 @@ pub(crate) enum GraphFormat {
 #[derive(Debug, Args)]
 pub(crate) struct GraphArgs {
     /// Name of the package.
-    pub(crate) package: String,
+    pub(crate) package: PackageName,
     /// Show the upgrades from this installed VERSION or BUNDLE.
     #[arg(long, value_name = "BUNDLE")]
     pub(crate) from: Option<String>,
@@ -322,7 +323,7 @@ pub(crate) struct DiffArgs {
     pub(crate) new: String,
     /// Compare only this package; may be repeated.
     #[arg(long = "package", value_name = "PACKAGE")]
-    pub(crate) packages: Vec<String>,
+    pub(crate) packages: Vec<PackageName>,
     /// Compare updates within this channel only; may be repeated.
     #[arg(long = "channel", value_name = "CHANNEL")]
     pub(crate) channels: Vec<String>,

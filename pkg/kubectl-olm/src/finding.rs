@@ -30,34 +30,8 @@ pub(crate) struct Finding {
 }
 
 impl Finding {
-    /// Creates an error.
-    pub(crate) fn error(
-        object: impl Into<String>,
-        cause: impl Into<String>,
-        next: impl Into<String>,
-    ) -> Self {
-        Self::new(Severity::Error, object, cause, next)
-    }
-
-    /// Creates a warning.
-    pub(crate) fn warning(
-        object: impl Into<String>,
-        cause: impl Into<String>,
-        next: impl Into<String>,
-    ) -> Self {
-        Self::new(Severity::Warning, object, cause, next)
-    }
-
-    /// Creates the note that a check could not be made.
-    pub(crate) fn unchecked(
-        object: impl Into<String>,
-        cause: impl Into<String>,
-        next: impl Into<String>,
-    ) -> Self {
-        Self::new(Severity::Unchecked, object, cause, next)
-    }
-
-    fn new(
+    /// Creates a finding.
+    pub(crate) fn new(
         severity: Severity,
         object: impl Into<String>,
         cause: impl Into<String>,

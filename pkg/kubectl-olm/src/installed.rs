@@ -2,15 +2,15 @@
 
 use olm_fbc::PackageContent;
 use olm_resolve::{CatalogInput, CatalogLookup, Installed};
-use olm_text::name::BundleName;
+use olm_text::name::{BundleName, CatalogName};
 use olm_version::BundleVersion;
 
 use crate::failure::Failure;
 
 /// Returns the catalogs that have the package, with its content.
-pub(crate) fn found(catalogs: &[CatalogInput]) -> impl Iterator<Item = (&str, &PackageContent)> {
+pub(crate) fn found(catalogs: &[CatalogInput]) -> impl Iterator<Item = (&CatalogName, &PackageContent)> {
     catalogs.iter().filter_map(|catalog| match &catalog.lookup {
-        CatalogLookup::Found(content) => Some((catalog.name.as_str(), content.as_ref())),
+        CatalogLookup::Found(content) => Some((&catalog.name, content.as_ref())),
         _ => None,
     })
 }

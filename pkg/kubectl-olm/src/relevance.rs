@@ -109,7 +109,7 @@ mod tests {
         description: &str,
     ) -> PackageListing {
         PackageListing {
-            name: name.to_owned(),
+            name: name.into(),
             default_channel: String::new(),
             description: description.to_owned(),
             display_name: display_name.to_owned(),

@@ -1,7 +1,9 @@
 //! Input of a resolution, from an extension of the cluster.
 
+use olm_api::condition::types::Extension as Type;
 use olm_api::{CatalogFilter, ClusterExtension, UpgradeConstraintPolicy};
 use olm_resolve::{CatalogInput, Request, Selection, Selector};
+use olm_text::name::{CatalogName, PackageName};
 use olm_version::RequestedRange;
 use serde_json::{Value, json};
 
@@ -18,7 +20,7 @@ pub(crate) struct ResolutionInput {
     /// Conditions of the extension: `Installed` and `Progressing`.
     pub(crate) conditions: Vec<Value>,
     /// The catalogs that the extension's selector does not match.
-    pub(crate) not_selected: Vec<String>,
+    pub(crate) not_selected: Vec<CatalogName>,
     /// The extension, if the input comes from one.
     pub(crate) extension: Option<ClusterExtension>,
 }
@@ -47,22 +49,23 @@ impl ResolutionInput {
         };
         let selector = selector(filter)?;
         let sources = Sources::open(source).await?;
-        let inputs = sources.lookup(&filter.package_name, &selector).await;
+        let package = PackageName::from(filter.package_name.as_str());
+        let inputs = sources.lookup(&package, &selector).await;
         let request = Request {
-            package: filter.package_name.as_str().into(),
             range: filter.version.as_deref().and_then(RequestedRange::new),
             channels: filter.channels.clone().unwrap_or_default(),
             self_certified: filter.upgrade_constraint_policy == Some(UpgradeConstraintPolicy::SelfCertified),
             installed,
             release_support,
             selection,
-            similar: sources.similar(&filter.package_name, &selector, &inputs).await,
+            similar: sources.similar(&package, &selector, &inputs).await,
+            package,
         };
-        let status = extension.status.clone().unwrap_or_default();
-        let conditions = status.conditions.unwrap_or_default();
-        let conditions = conditions
-            .into_iter()
-            .filter(|condition| matches!(condition.type_.as_str(), "Installed" | "Progressing"))
+        let shown = [Type::Installed, Type::Progressing];
+        let conditions = extension
+            .conditions()
+            .iter()
+            .filter(|condition| shown.iter().any(|type_| condition.type_ == *type_))
             .map(|condition| {
                 json!({
                     "type": condition.type_,

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use olm_resolve::{
     CatalogInput, Change, Installed, Request, Resolution, ResolveError, constraint, resolve, suggest,
 };
+use olm_text::name::PackageName;
 use olm_version::RequestedRange;
 use serde_json::{Value, json};
 
@@ -37,7 +38,7 @@ pub(crate) struct ResolveReport {
 /// # Errors
 /// The installed bundle is unknown or ambiguous.
 pub(crate) fn request(
-    package: &str,
+    package: &PackageName,
     request_args: &RequestArgs,
     catalogs: &[CatalogInput],
 ) -> Result<Request, Failure> {
@@ -46,7 +47,7 @@ pub(crate) fn request(
         .as_deref()
         .map(|text| installed::read(text, catalogs));
     Ok(Request {
-        package: package.into(),
+        package: package.clone(),
         range: request_args.range.as_deref().and_then(RequestedRange::new),
         channels: request_args.channels.clone(),
         self_certified: request_args.policy == Policy::SelfCertified,

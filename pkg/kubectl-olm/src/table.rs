@@ -2,6 +2,8 @@
 
 mod wrap;
 
+use std::borrow::Borrow;
+
 use crate::style::{Paint, Style};
 
 /// Spaces between two columns.
@@ -139,8 +141,13 @@ fn brief(text: &str, limit: usize) -> String {
 }
 
 /// Returns the first `limit` of `items`, and the number of further ones.
-pub(crate) fn list(items: &[String], limit: usize) -> String {
-    let named = items.iter().take(limit).cloned().collect::<Vec<_>>().join(", ");
+pub(crate) fn list<S: Borrow<str>>(items: &[S], limit: usize) -> String {
+    let named = items
+        .iter()
+        .take(limit)
+        .map(Borrow::borrow)
+        .collect::<Vec<&str>>()
+        .join(", ");
     match items.len() {
         count if count > limit => format!("{named} and {} more", count - limit),
         _ => named,
@@ -189,6 +196,6 @@ mod tests {
         assert_eq!(brief("one two three", 8), "one two…");
         assert_eq!(summary("# Title\n\nSays it.", 20), "Says it.");
         assert_eq!(summary("## Title", 20), "Title");
-        assert_eq!(list(&["a".into(), "b".into(), "c".into()], 2), "a, b and 1 more");
+        assert_eq!(list(&["a", "b", "c"], 2), "a, b and 1 more");
     }
 }

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use olm_fbc::{PackageContent, schema};
 use olm_resolve::{CatalogInput, CatalogLookup, Selector, did_you_mean};
-use olm_text::name::CatalogName;
+use olm_text::name::{CatalogName, PackageName};
 use olm_version::VersionRelease;
 
 use crate::cli::SourceArgs;
@@ -28,7 +28,10 @@ pub(crate) fn progress(text: &str) {
 ///
 /// # Errors
 /// The first error, if `nothing` was found in the other catalogs.
-pub(crate) fn warn_unread(unread: &mut Vec<(String, SourceError)>, nothing: bool) -> Result<(), Failure> {
+pub(crate) fn warn_unread(
+    unread: &mut Vec<(CatalogName, SourceError)>,
+    nothing: bool,
+) -> Result<(), Failure> {
     if nothing && !unread.is_empty() {
         return Err(unread.swap_remove(0).1.into());
     }
@@ -45,7 +48,10 @@ pub(crate) fn warn_unread(unread: &mut Vec<(String, SourceError)>, nothing: bool
 ///
 /// # Errors
 /// No catalog can be read, or none has the package. Other unreadable catalogs are named on standard error.
-pub(crate) async fn package(source: &SourceArgs, package: &str) -> Result<Vec<CatalogInput>, Failure> {
+pub(crate) async fn package(
+    source: &SourceArgs,
+    package: &PackageName,
+) -> Result<Vec<CatalogInput>, Failure> {
     let sources = Sources::open(source).await?;
     look_up(&sources, package).await
 }
@@ -54,7 +60,7 @@ pub(crate) async fn package(source: &SourceArgs, package: &str) -> Result<Vec<Ca
 ///
 /// # Errors
 /// Like [`package`].
-pub(crate) async fn look_up(sources: &Sources, package: &str) -> Result<Vec<CatalogInput>, Failure> {
+pub(crate) async fn look_up(sources: &Sources, package: &PackageName) -> Result<Vec<CatalogInput>, Failure> {
     let inputs = sources.lookup(package, &Selector::default()).await;
     let found = crate::installed::found(&inputs).next().is_some();
     for input in &inputs {
@@ -65,7 +71,7 @@ pub(crate) async fn look_up(sources: &Sources, package: &str) -> Result<Vec<Cata
         };
         if !found {
             return Err(SourceError::Unread {
-                catalog: input.name.to_string(),
+                catalog: input.name.clone(),
                 reason,
             }
             .into());

@@ -61,7 +61,7 @@ async fn modes(
     let catalog = sources
         .catalogs
         .iter()
-        .find(|catalog| chosen.catalog == catalog.name.as_str());
+        .find(|catalog| chosen.catalog == catalog.name);
     if let Some(catalog) = catalog
         && let Some(bundle) = catalog.whole_bundle(&args.package, &chosen.bundle).await?
         && let Some(modes) = listed_modes(&bundle)

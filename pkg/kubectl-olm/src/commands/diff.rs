@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use olm_fbc::{PackageContent, schema};
 use olm_resolve::{CatalogInput, CatalogLookup, Installed, Request, near_names, resolve};
+use olm_text::name::PackageName;
 use olm_version::BundleVersion;
 use serde::Serialize;
 
@@ -24,7 +25,7 @@ const NAMED: usize = 6;
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct PackageChange {
-    package: String,
+    package: PackageName,
     change: &'static str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     added_bundles: Vec<String>,
@@ -64,13 +65,13 @@ pub(crate) async fn run(args: DiffArgs, style: Style) -> Result<Report, Failure>
         .await?
         .everything()
         .await?;
-    let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    let names: BTreeSet<&PackageName> = old.keys().chain(new.keys()).collect();
     if let Some(missing) = args.packages.iter().find(|name| !names.contains(name)) {
         let similar = near_names(missing, names.iter().map(|name| name.as_str()));
         let absent = format!("package {missing:?} is in neither catalog");
         return Err(unknown(absent, &similar));
     }
-    let wanted = |name: &&&String| args.packages.is_empty() || args.packages.contains(**name);
+    let wanted = |name: &&&PackageName| args.packages.is_empty() || args.packages.contains(**name);
     let changes: Vec<PackageChange> = names
         .iter()
         .filter(wanted)
@@ -87,7 +88,7 @@ pub(crate) async fn run(args: DiffArgs, style: Style) -> Result<Report, Failure>
 }
 
 fn compare(
-    name: &str,
+    name: &PackageName,
     old: Option<&PackageContent>,
     new: Option<&PackageContent>,
     channels: &[String],
@@ -119,7 +120,7 @@ fn compare(
         .filter(|bundle| is_deprecated(new, bundle) && !is_deprecated(old, bundle))
         .collect();
     Some(PackageChange {
-        package: name.to_owned(),
+        package: name.clone(),
         change,
         added_bundles: shown(new, after.difference(&before).collect()),
         removed_bundles: shown(old, before.difference(&after).collect()),
@@ -177,7 +178,12 @@ fn channel_changes(old: &PackageContent, new: &PackageContent) -> Vec<ChannelCha
 }
 
 /// Returns, for every bundle of the old catalog, the choice with that bundle installed, before and after the update.
-fn updates(name: &str, old: &PackageContent, new: &PackageContent, channels: &[String]) -> Vec<Update> {
+fn updates(
+    name: &PackageName,
+    old: &PackageContent,
+    new: &PackageContent,
+    channels: &[String],
+) -> Vec<Update> {
     let input = |content: &PackageContent| {
         [CatalogInput {
             name: "catalog".into(),
@@ -195,7 +201,7 @@ fn updates(name: &str, old: &PackageContent, new: &PackageContent, channels: &[S
         };
         let installed = BundleVersion::spelled(installed, false);
         let request = Request {
-            package: name.into(),
+            package: name.clone(),
             channels: channels.to_vec(),
             installed: Some(Installed {
                 name: bundle.into(),

@@ -4,8 +4,11 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use k8s_openapi::api::events::v1::Event;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt as _;
+use olm_api::condition::reasons::ObjectSet as RevisionReason;
+use olm_api::condition::types::{Extension as Type, ObjectSet as RevisionType};
+use olm_api::condition::{find, find_true, is_true};
+use olm_api::event::Type as EventType;
 use olm_api::{ClusterExtension, LifecycleState, keys};
 use olm_status::recorded::bundle_version;
 use olm_text::name::CatalogName;
@@ -16,21 +19,16 @@ use super::common::progress;
 use crate::cli::{AccessArgs, ExtensionArgs, StatusArgs};
 use crate::failure::Failure;
 use crate::report::Report;
-use crate::source::{CATALOG_ANNOTATION, Cluster, last_seen};
+use crate::source::{Cluster, last_seen};
 use crate::style::{Paint, Style};
 use crate::table::{Table, clean};
 
 /// Interval between two reads of a watched extension.
 const LOOK: Duration = Duration::from_millis(500);
 
-fn condition<'a>(extension: &'a ClusterExtension, type_: &str) -> Option<&'a Condition> {
-    let status = extension.status.as_ref()?;
-    status.conditions.iter().flatten().find(|c| c.type_ == type_)
-}
-
 /// The state in one word, and its paint.
 fn state(extension: &ClusterExtension) -> (Paint, String) {
-    let holds = |type_: &str| condition(extension, type_).filter(|c| c.status == "True");
+    let conditions = extension.conditions();
     let observed = extension
         .status
         .as_ref()
@@ -41,13 +39,13 @@ fn state(extension: &ClusterExtension) -> (Paint, String) {
     if observed.is_some() && observed != extension.metadata.generation {
         return (Paint::Warn, "Pending".to_owned());
     }
-    if holds("Ready").is_some() {
-        return (Paint::Good, "Ready".to_owned());
+    if is_true(conditions, Type::Ready) {
+        return (Paint::Good, Type::Ready.into());
     }
-    if let Some(stalled) = holds("Stalled") {
+    if let Some(stalled) = find_true(conditions, Type::Stalled) {
         return (Paint::Bad, stalled.reason.clone());
     }
-    let ready = condition(extension, "Ready").or_else(|| condition(extension, "Progressing"));
+    let ready = find(conditions, Type::Ready).or_else(|| find(conditions, Type::Progressing));
     (
         Paint::Warn,
         ready.map_or_else(|| "Pending".to_owned(), |c| c.reason.clone()),
@@ -95,7 +93,7 @@ fn all(extensions: &[ClusterExtension], style: Style) -> Report {
         let (paint, state) = state(extension);
         all_ready &= paint == Paint::Good;
         let (version, catalog) = installed(extension);
-        let held = condition(extension, "UpgradeAvailable").filter(|c| c.status == "True");
+        let held = find_true(extension.conditions(), Type::UpgradeAvailable);
         let held = held.map(|c| c.message.as_str()).unwrap_or_default();
         let name = extension.name_any();
         table.row(
@@ -131,7 +129,7 @@ pub(crate) async fn status(args: StatusArgs, style: Style) -> Result<Report, Fai
         let mut told = String::new();
         loop {
             let (paint, word) = state(&extension);
-            let message = condition(&extension, "Ready").map(|c| c.message.as_str());
+            let message = find(extension.conditions(), Type::Ready).map(|c| c.message.as_str());
             let line = format!("{word}: {}", message.unwrap_or_default());
             if line != told {
                 progress(&line);
@@ -173,11 +171,7 @@ fn one(extension: &ClusterExtension, style: Style) -> Report {
     }
     let _ = writeln!(text, "{:<11}{}\n", "State", style.paint(paint, &clean(&word)));
     let mut table = Table::new(&["CONDITION", "STATUS", "REASON", "MESSAGE"]);
-    let conditions = extension
-        .status
-        .as_ref()
-        .and_then(|status| status.conditions.as_ref());
-    for c in conditions.into_iter().flatten() {
+    for c in extension.conditions() {
         table.row(Paint::Plain, [c.type_.as_str(), &c.status, &c.reason, &c.message]);
     }
     text.push_str(&table.text(style, ""));
@@ -193,17 +187,12 @@ pub(crate) async fn history(args: ExtensionArgs, style: Style) -> Result<Report,
     let mut rows = Vec::new();
     for set in cluster.revisions(Some(&args.name)).await? {
         let annotation = |key: &str| set.annotations().get(key).cloned().unwrap_or_default();
-        let conditions = set.status.as_ref().and_then(|status| status.conditions.as_ref());
-        let progressing = conditions
-            .into_iter()
-            .flatten()
-            .find(|c| c.type_ == "Progressing");
-        let state = match progressing {
-            _ if set.spec.lifecycle_state == LifecycleState::Archived => "Archived",
+        let state = match find(set.conditions(), RevisionType::Progressing) {
+            _ if set.spec.lifecycle_state == LifecycleState::Archived => RevisionReason::Archived.as_str(),
             Some(found) => found.reason.as_str(),
             None => "Pending",
         };
-        let paint = if state == "Succeeded" {
+        let paint = if *state == RevisionReason::Succeeded {
             Paint::Good
         } else {
             Paint::Plain
@@ -217,7 +206,7 @@ pub(crate) async fn history(args: ExtensionArgs, style: Style) -> Result<Report,
             set.spec.revision.to_string(),
             bundle_version(&set),
             annotation(keys::BUNDLE_NAME_ANNOTATION),
-            annotation(CATALOG_ANNOTATION),
+            annotation(keys::CATALOG_NAME_ANNOTATION),
             created.unwrap_or_default(),
         );
         table.row(
@@ -259,7 +248,7 @@ fn told(events: &[Event], style: Style) -> Report {
             .unwrap_or_default();
         let count = event.series.as_ref().map_or(1, |series| series.count);
         let seen = last_seen(event);
-        let paint = if type_ == "Warning" {
+        let paint = if *type_ == EventType::Warning {
             Paint::Warn
         } else {
             Paint::Plain

@@ -25,7 +25,7 @@ pub(crate) async fn run(args: GraphArgs, output: Format, style: Style) -> Result
     let inputs = package(&args.source, &args.package).await?;
     let mut catalogs = found(&inputs);
     let (Some((catalog, content)), None) = (catalogs.next(), catalogs.next()) else {
-        let names: Vec<&str> = found(&inputs).map(|(name, _)| name).collect();
+        let names: Vec<&str> = found(&inputs).map(|(name, _)| name.as_str()).collect();
         return Err(Failure::Usage(format!(
             "several catalogs have the package: name one with --catalog: {}",
             names.join(", ")
@@ -59,21 +59,21 @@ pub(crate) async fn run(args: GraphArgs, output: Format, style: Style) -> Result
 
 fn by_v1(graph: &mut Graph, args: &GraphArgs, installed: Installed, inputs: &[CatalogInput]) {
     let mut start = Start {
-        bundle: installed.name.to_string(),
-        version: installed.version.to_string(),
+        bundle: installed.name.clone(),
+        version: installed.version.clone(),
         next: None,
         semantics: "v1",
         trouble: None,
     };
     let request = Request {
-        package: args.package.as_str().into(),
+        package: args.package.clone(),
         channels: args.channels.clone(),
         installed: Some(installed),
         ..Request::default()
     };
     match resolve(&request, inputs) {
         Ok(found) => {
-            start.next = Some(found.bundle.to_string());
+            start.next = Some(found.bundle.clone());
             graph.explain(start, &found.explanation);
         }
         Err(error) => {
@@ -110,8 +110,8 @@ fn by_classic(
     let path = classic::path(channel, (&installed.name, &installed.version), &versions);
     let trouble = choice.bundle.is_none().then_some(choice.reason);
     let start = Start {
-        bundle: installed.name.to_string(),
-        version: installed.version.to_string(),
+        bundle: installed.name.clone(),
+        version: installed.version.clone(),
         next: choice.bundle,
         semantics: "classic",
         trouble,

@@ -1,5 +1,6 @@
 //! `search`: packages by words, best match first.
 
+use olm_text::name::CatalogName;
 use serde::Serialize;
 
 use crate::cli::SearchArgs;
@@ -16,7 +17,7 @@ const DESCRIPTION: usize = 72;
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Hit<'a> {
-    catalog: &'a str,
+    catalog: &'a CatalogName,
     #[serde(flatten)]
     package: PackageListing,
     #[serde(skip)]

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use olm_fbc::{PackageContent, schema};
+use olm_text::name::CatalogName;
 use serde::Serialize;
 
 use super::common::{deprecation, package, version, version_text};
@@ -18,7 +19,7 @@ use crate::table::{Table, clean, list, summary};
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct PackageSummary<'a> {
-    catalog: &'a str,
+    catalog: &'a CatalogName,
     description: &'a str,
     default_channel: &'a str,
     bundles: usize,
@@ -42,7 +43,7 @@ struct ChannelSummary<'a> {
 }
 
 impl<'a> PackageSummary<'a> {
-    fn new(catalog: &'a str, content: &'a PackageContent) -> Self {
+    fn new(catalog: &'a CatalogName, content: &'a PackageContent) -> Self {
         let package = content.package.as_ref();
         let default_channel = package.map_or("", |package| package.default_channel.as_str());
         let highest = content

@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 
 use kube::ResourceExt as _;
 use olm_api::LifecycleState;
+use olm_api::condition::external::{Crd, Workload as WorkloadCondition};
+use olm_api::condition::{types, untyped};
 use olm_applier::probe::Prober;
 use olm_applier::workload::Workload;
 use olm_text::object::{ObjectId, text as text_of};
@@ -16,6 +18,13 @@ use crate::report::Report;
 use crate::source::Cluster;
 use crate::style::{Paint, Style};
 use crate::table::clean;
+
+/// Conditions that decide if an object is healthy, by the conventions of most kinds.
+const DECISIVE: [&str; 3] = [
+    types::Extension::Ready.as_str(),
+    WorkloadCondition::Available.as_str(),
+    Crd::Established.as_str(),
+];
 
 /// Shows the newest revision that is kept up; positive when every object is there and healthy.
 pub(crate) async fn run(args: ExtensionArgs, style: Style) -> Result<Report, Failure> {
@@ -110,15 +119,10 @@ fn health(object: Option<&Value>, probes: &Prober) -> (Paint, &'static str, Stri
     if !observed.is_null() && *observed != object["metadata"]["generation"] {
         return (Paint::Warn, "progressing", String::new());
     }
-    let conditions = object["status"]["conditions"].as_array();
-    let decisive = ["Ready", "Available", "Established"];
-    let found = conditions
-        .into_iter()
-        .flatten()
-        .find(|c| c["type"].as_str().is_some_and(|type_| decisive.contains(&type_)));
+    let found = untyped::all(object).find(|condition| DECISIVE.contains(&condition.type_));
     match found {
-        Some(found) if found["status"] != "True" => {
-            let why = found["message"].as_str().unwrap_or_default();
+        Some(found) if !found.is_true() => {
+            let why = found.message.unwrap_or_default();
             (Paint::Warn, "not ready", why.to_owned())
         }
         _ => match probes.check(object) {

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use kube::ResourceExt as _;
+use olm_api::API_VERSION;
 use olm_manifests::is_crd;
 use olm_text::object::ObjectId;
 use serde_json::{Value, json};
@@ -53,7 +54,7 @@ pub(crate) async fn run(args: UninstallArgs, style: Style) -> Result<Report, Fai
 async fn refuse_while_used(cluster: &Cluster) -> Result<(), Failure> {
     let mut used = Vec::new();
     for kind in USED {
-        let found = cluster.list("olm.operatorframework.io/v1", kind, None).await?;
+        let found = cluster.list(API_VERSION, kind, None).await?;
         let names: Vec<String> = found.iter().map(kube::ResourceExt::name_any).collect();
         if !names.is_empty() {
             used.push(format!("{kind} {}", list(&names, NAMED)));

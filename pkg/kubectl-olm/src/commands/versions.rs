@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use olm_fbc::schema;
+use olm_text::name::CatalogName;
 use olm_version::VersionRelease;
 use serde::Serialize;
 
@@ -17,7 +18,7 @@ use crate::table::{Table, list};
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Row<'a> {
-    catalog: &'a str,
+    catalog: &'a CatalogName,
     bundle: &'a str,
     version: Option<String>,
     image: &'a str,

@@ -3,7 +3,7 @@
 use olm_manifests::{NAMESPACE, Overlay};
 use olm_status::cluster_upgrade::Minor;
 
-use crate::finding::Finding;
+use crate::finding::{Finding, Severity};
 
 /// Oldest supported minor version of Kubernetes: the first with `ValidatingAdmissionPolicy` v1.
 pub(crate) const OLDEST: &str = "1.30";
@@ -51,14 +51,16 @@ pub(crate) fn check(observed: &Observed, overlays: &[Overlay], force: bool) -> V
             .map(|(version, kind)| unserved(version, kind)),
     );
     findings.extend(observed.denied.iter().map(|right| {
-        Finding::error(
+        Finding::new(
+            Severity::Error,
             "your account",
             format!("it must not {right}"),
             "use an account with the role cluster-admin",
         )
     }));
     findings.extend(observed.doubtful.iter().map(|right| {
-        Finding::warning(
+        Finding::new(
+            Severity::Warning,
             "your account",
             format!("it must not {right}, so it can only grant rights that it has"),
             "use an account with the role cluster-admin if the installation is refused",
@@ -71,21 +73,23 @@ pub(crate) fn check(observed: &Observed, overlays: &[Overlay], force: bool) -> V
             .filter_map(|found| existing(found, force)),
     );
     if observed.upstream_webhook {
-        findings.push(Finding::error(
+        findings.push(Finding::new(Severity::Error,
             "MutatingWebhookConfiguration catalogd-mutating-webhook-configuration",
             "it belongs to upstream's catalogd; no process would answer it, and no ClusterCatalog could be written",
             "move from upstream as docs/operations.md says; the first step deletes it",
         ));
     }
     if observed.openshift && !overlays.contains(&Overlay::OpenShift) {
-        findings.push(Finding::warning(
+        findings.push(Finding::new(
+            Severity::Warning,
             "the cluster",
             "it is OpenShift, which has its own certificates and monitoring",
             "consider --overlay openshift",
         ));
     }
     if overlays.contains(&Overlay::InternalRegistry) && !observed.registry_ca {
-        findings.push(Finding::warning(
+        findings.push(Finding::new(
+            Severity::Warning,
             format!("ConfigMap {NAMESPACE}/internal-registry-ca"),
             "it does not exist, and the pods wait for it",
             format!("kubectl -n {NAMESPACE} create configmap internal-registry-ca --from-file=ca.crt"),
@@ -98,7 +102,8 @@ pub(crate) fn check(observed: &Observed, overlays: &[Overlay], force: bool) -> V
 /// Checks the version of the API server.
 pub(crate) fn version(version: &str) -> Option<Finding> {
     let unknown = || {
-        Finding::warning(
+        Finding::new(
+            Severity::Warning,
             "the cluster",
             format!("its version {version:?} cannot be read"),
             format!("make sure that it is Kubernetes {OLDEST} or newer"),
@@ -109,7 +114,8 @@ pub(crate) fn version(version: &str) -> Option<Finding> {
     };
     let oldest = Minor::of_version(OLDEST)?;
     (found < oldest).then(|| {
-        Finding::error(
+        Finding::new(
+            Severity::Error,
             "the cluster",
             format!("it runs Kubernetes {found}; {OLDEST} is the oldest supported version"),
             format!("upgrade the cluster to {OLDEST} or newer"),
@@ -125,7 +131,8 @@ fn unserved(version: &str, kind: &str) -> Finding {
         }
         _ => "upgrade the cluster, or leave out the overlay with this kind".to_owned(),
     };
-    Finding::error(
+    Finding::new(
+        Severity::Error,
         format!("{kind} ({version})"),
         "the cluster does not serve this kind",
         next,
@@ -135,7 +142,8 @@ fn unserved(version: &str, kind: &str) -> Finding {
 fn existing(found: &Installed, force: bool) -> Option<Finding> {
     let object = format!("Deployment {}/{}", found.namespace, found.name);
     if found.namespace != NAMESPACE {
-        return Some(Finding::error(
+        return Some(Finding::new(
+            Severity::Error,
             object,
             format!(
                 "another installation runs outside of namespace {NAMESPACE}; two would act on the same extensions"
@@ -146,7 +154,8 @@ fn existing(found: &Installed, force: bool) -> Option<Finding> {
     if found.foreign_managers.is_empty() || force {
         return None;
     }
-    Some(Finding::error(
+    Some(Finding::new(
+        Severity::Error,
         object,
         format!("it was applied by {}", found.foreign_managers.join(", ")),
         "add --force-conflicts to take it over; docs/operations.md says what else a move from upstream takes",
@@ -156,7 +165,7 @@ fn existing(found: &Installed, force: bool) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::finding::{Severity, has_error};
+    use crate::finding::has_error;
 
     fn good() -> Observed {
         Observed {

@@ -159,10 +159,10 @@ fn belongs(kind: &str, name: &str, object: &DynamicObject) -> bool {
                 .contains(&type_)
                 || object
                     .annotations()
-                    .contains_key("cert-manager.io/certificate-name")
+                    .contains_key(keys::CERTIFICATE_NAME_ANNOTATION)
                 || object
                     .annotations()
-                    .contains_key("service.beta.openshift.io/originating-service-name")
+                    .contains_key(keys::ORIGINATING_SERVICE_ANNOTATION)
         }
         _ => false,
     }

@@ -1,15 +1,18 @@
 //! Catalogs that are not served or cannot be reached, and extensions that are not ready.
 
-use serde_json::Value;
+use olm_api::AvailabilityMode;
+use olm_api::condition::types::{Catalog as CatalogCondition, Extension as ExtensionCondition};
+use olm_api::condition::{Status, untyped};
+use serde_json::{Value, json};
 
 use super::Catalog;
-use super::objects::condition;
 use crate::controllers::title;
-use crate::finding::Finding;
+use crate::finding::{Finding, Severity};
 
 /// Checks that every available catalog is served and can be read.
 pub(crate) fn check(catalogs: &[Catalog]) -> Vec<Finding> {
-    let available = |catalog: &&Catalog| catalog.object["spec"]["availabilityMode"] != "Unavailable";
+    let unavailable = json!(AvailabilityMode::Unavailable);
+    let available = |catalog: &&Catalog| catalog.object["spec"]["availabilityMode"] != unavailable;
     catalogs.iter().filter(available).flat_map(one).collect()
 }
 
@@ -17,24 +20,29 @@ fn one(catalog: &Catalog) -> Vec<Finding> {
     let title = title(&catalog.object);
     let name = catalog.object["metadata"]["name"].as_str().unwrap_or_default();
     let mut findings = Vec::new();
-    if condition(&catalog.object, "Serving") != Some("True") {
-        let why = message(&catalog.object, "Serving").or_else(|| message(&catalog.object, "Progressing"));
+    let serving = untyped::find(&catalog.object, CatalogCondition::Serving);
+    let progressing = untyped::find(&catalog.object, CatalogCondition::Progressing);
+    if !serving.is_some_and(|serving| serving.is_true()) {
+        let mut messages = [serving, progressing].into_iter().flatten();
+        let why = messages.find_map(|condition| condition.message);
         let why = why.unwrap_or("catalogd has not reconciled it");
-        findings.push(Finding::error(
+        findings.push(Finding::new(
+            Severity::Error,
             &title,
             format!("its content is not served: {why}"),
             format!("kubectl describe clustercatalog {name}"),
         ));
-    } else if condition(&catalog.object, "Progressing") == Some("False") {
-        let why = message(&catalog.object, "Progressing").unwrap_or_default();
-        findings.push(Finding::warning(
+    } else if let Some(stopped) = progressing.filter(|found| found.status == Some(Status::False)) {
+        let why = stopped.message.unwrap_or_default();
+        findings.push(Finding::new(
+            Severity::Warning,
             &title,
             format!("its content is no longer updated: {why}"),
             format!("kubectl describe clustercatalog {name}"),
         ));
     }
     if let Some(error) = &catalog.unreachable {
-        findings.push(Finding::error(
+        findings.push(Finding::new(Severity::Error,
             &title,
             format!("its content cannot be read: {error}"),
             "check the pods of catalogd, Service catalogd-service, network policies, and your right to get services/proxy",
@@ -45,11 +53,13 @@ fn one(catalog: &Catalog) -> Vec<Finding> {
 
 /// Names the extensions that are not ready.
 pub(crate) fn extensions(extensions: &[Value]) -> Vec<Finding> {
-    let unready = |extension: &&Value| condition(extension, "Ready") != Some("True");
+    let unready = |extension: &&Value| !untyped::is_true(extension, ExtensionCondition::Ready);
     let finding = |extension: &Value| {
         let name = extension["metadata"]["name"].as_str().unwrap_or_default();
-        let why = message(extension, "Ready").unwrap_or("operator-controller has not reconciled it");
-        Finding::warning(
+        let ready = untyped::find(extension, ExtensionCondition::Ready).and_then(|ready| ready.message);
+        let why = ready.unwrap_or("operator-controller has not reconciled it");
+        Finding::new(
+            Severity::Warning,
             title(extension),
             format!("it is not ready: {why}"),
             format!("kubectl olm status {name}, and kubectl olm tree {name}"),
@@ -58,21 +68,9 @@ pub(crate) fn extensions(extensions: &[Value]) -> Vec<Finding> {
     extensions.iter().filter(unready).map(finding).collect()
 }
 
-fn message<'a>(object: &'a Value, type_: &str) -> Option<&'a str> {
-    let conditions = object["status"]["conditions"].as_array();
-    let found = conditions
-        .into_iter()
-        .flatten()
-        .find(|condition| condition["type"] == type_)?;
-    found["message"].as_str()
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
-    use crate::finding::Severity;
 
     fn object(conditions: &[(&str, &str)]) -> Value {
         let conditions: Vec<Value> = conditions

@@ -5,7 +5,7 @@ use olm_manifests::NAMESPACE;
 use x509_parser::pem::Pem;
 
 use super::Certificate;
-use crate::finding::Finding;
+use crate::finding::{Finding, Severity};
 
 const DAY: i64 = 86_400;
 /// Days before the end at which a certificate of another issuer should have been renewed.
@@ -39,22 +39,28 @@ fn one(certificate: &Certificate, now: Timestamp) -> Option<Finding> {
         } else {
             renew
         };
-        return Some(Finding::error(object, cause, next));
+        return Some(Finding::new(Severity::Error, object, cause, next));
     };
     let Some(end) = earliest_end(pem) else {
-        return Some(Finding::error(object, "it holds no readable certificate", renew));
+        return Some(Finding::new(
+            Severity::Error,
+            object,
+            "it holds no readable certificate",
+            renew,
+        ));
     };
     let days = (end - now.as_second()).div_euclid(DAY);
     let least = if certificate.own { OWN_DAYS } else { FOREIGN_DAYS };
     if days < 0 {
-        Some(Finding::error(
+        Some(Finding::new(
+            Severity::Error,
             object,
             format!("its certificate expired {} days ago", -days),
             renew,
         ))
     } else if days < least {
         let cause = format!("its certificate expires in {days} days and was not renewed in time");
-        Some(Finding::warning(object, cause, renew))
+        Some(Finding::new(Severity::Warning, object, cause, renew))
     } else {
         None
     }
@@ -77,7 +83,6 @@ mod tests {
     use std::time::{Duration, SystemTime};
 
     use super::*;
-    use crate::finding::Severity;
 
     fn after(days: u64, own: bool) -> Option<(Severity, String)> {
         let validity = Duration::from_hours(365 * 24);

@@ -4,7 +4,7 @@ use k8s_openapi::jiff::Timestamp;
 use olm_manifests::NAMESPACE;
 use serde_json::Value;
 
-use crate::finding::Finding;
+use crate::finding::{Finding, Severity};
 
 /// Seconds that a lease's renewal may lie in the future of the API server's clock.
 const AHEAD: i64 = 10;
@@ -23,7 +23,8 @@ fn one(name: &str, lease: Option<&Value>, now: Timestamp) -> Option<Finding> {
     let object = format!("Lease {NAMESPACE}/{name}");
     let next = "see the pods of the controller and their logs: kubectl olm support-bundle collects them";
     let Some(lease) = lease else {
-        return Some(Finding::error(
+        return Some(Finding::new(
+            Severity::Error,
             object,
             "it does not exist: no replica has led yet",
             next,
@@ -31,13 +32,19 @@ fn one(name: &str, lease: Option<&Value>, now: Timestamp) -> Option<Finding> {
     };
     let holder = lease["spec"]["holderIdentity"].as_str().unwrap_or_default();
     if holder.is_empty() {
-        return Some(Finding::error(object, "nobody holds it: no replica leads", next));
+        return Some(Finding::new(
+            Severity::Error,
+            object,
+            "nobody holds it: no replica leads",
+            next,
+        ));
     }
     let renewed = lease["spec"]["renewTime"]
         .as_str()
         .and_then(|time| time.parse::<Timestamp>().ok());
     let Some(renewed) = renewed else {
-        return Some(Finding::error(
+        return Some(Finding::new(
+            Severity::Error,
             object,
             "it was never renewed: no replica leads",
             next,
@@ -48,10 +55,11 @@ fn one(name: &str, lease: Option<&Value>, now: Timestamp) -> Option<Finding> {
     if age > duration {
         let cause =
             format!("{holder} renewed it {age} seconds ago and no replica took over; nothing is reconciled");
-        return Some(Finding::error(object, cause, next));
+        return Some(Finding::new(Severity::Error, object, cause, next));
     }
     (age < -AHEAD).then(|| {
-        Finding::warning(
+        Finding::new(
+            Severity::Warning,
             object,
             format!(
                 "{holder} renewed it {} seconds in the future: the clock of its node is ahead",
@@ -67,7 +75,8 @@ pub(crate) fn clock(server: Option<Timestamp>, local: Timestamp) -> Option<Findi
     let difference = local.as_second() - server?.as_second();
     (difference.abs() > SKEW).then(|| {
         let side = if difference > 0 { "ahead of" } else { "behind" };
-        Finding::warning(
+        Finding::new(
+            Severity::Warning,
             "the clock of this machine",
             format!("it is {} seconds {side} the API server's", difference.abs()),
             "synchronise the clocks (NTP); certificates and tokens may be refused otherwise",
@@ -80,7 +89,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::finding::Severity;
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()

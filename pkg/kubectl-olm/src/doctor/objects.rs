@@ -1,12 +1,14 @@
 //! Objects of the manifests: present, established, available, and with the rights of the manifests.
 
+use olm_api::condition::external::{Crd, Workload as WorkloadCondition};
+use olm_api::condition::untyped;
 use olm_manifests::is_crd;
 use olm_text::object::ObjectId;
 use serde_json::Value;
 
 use super::Pair;
 use crate::controllers::title;
-use crate::finding::Finding;
+use crate::finding::{Finding, Severity};
 
 const INSTALL: &str = "kubectl olm install-controllers";
 
@@ -16,7 +18,8 @@ pub(crate) fn check(pairs: &[Pair]) -> Vec<Finding> {
         return if pairs.is_empty() {
             Vec::new()
         } else {
-            vec![Finding::error(
+            vec![Finding::new(
+                Severity::Error,
                 "the controllers",
                 "they are not installed",
                 INSTALL,
@@ -29,7 +32,8 @@ pub(crate) fn check(pairs: &[Pair]) -> Vec<Finding> {
 fn one(pair: &Pair) -> Vec<Finding> {
     let title = title(&pair.expected);
     let Some(present) = &pair.present else {
-        return vec![Finding::error(
+        return vec![Finding::new(
+            Severity::Error,
             title,
             "it does not exist",
             format!("{INSTALL} creates it"),
@@ -49,11 +53,15 @@ fn one(pair: &Pair) -> Vec<Finding> {
 
 fn crd(title: &str, expected: &Value, present: &Value) -> Vec<Finding> {
     let mut findings = Vec::new();
-    if condition(present, "Established") != Some("True") {
-        findings.push(Finding::error(
+    if !untyped::is_true(present, Crd::Established) {
+        findings.push(Finding::new(
+            Severity::Error,
             title,
             "it is not established, so its objects cannot be used",
-            "kubectl get it with -o yaml: the condition NamesAccepted says which other CRD has its names",
+            format!(
+                "kubectl get it with -o yaml: the condition {} says which other CRD has its names",
+                Crd::NamesAccepted
+            ),
         ));
     }
     let versions = || present["spec"]["versions"].as_array().into_iter().flatten();
@@ -63,7 +71,7 @@ fn crd(title: &str, expected: &Value, present: &Value) -> Vec<Finding> {
         .flatten()
     {
         if !versions().any(|version| version["name"] == *stored && version["served"] == true) {
-            findings.push(Finding::error(
+            findings.push(Finding::new(Severity::Error,
                 title,
                 format!("version {stored} of stored objects is not served"),
                 "migrate the stored objects to a served version, and remove the old one from status.storedVersions",
@@ -71,7 +79,8 @@ fn crd(title: &str, expected: &Value, present: &Value) -> Vec<Finding> {
         }
     }
     if !covers(&present["spec"]["versions"], &expected["spec"]["versions"]) {
-        findings.push(Finding::warning(
+        findings.push(Finding::new(
+            Severity::Warning,
             title,
             "its schema is not that of this kubectl olm",
             format!("use the release of kubectl olm that fits the controllers, or upgrade them: {INSTALL}"),
@@ -81,7 +90,7 @@ fn crd(title: &str, expected: &Value, present: &Value) -> Vec<Finding> {
 }
 
 fn deployment(title: &str, present: &Value, problem: Option<&str>) -> Vec<Finding> {
-    if condition(present, "Available") == Some("True") && problem.is_none() {
+    if untyped::is_true(present, WorkloadCondition::Available) && problem.is_none() {
         return Vec::new();
     }
     let cause = problem.map_or_else(
@@ -89,7 +98,8 @@ fn deployment(title: &str, present: &Value, problem: Option<&str>) -> Vec<Findin
         |problem| format!("not available: {problem}"),
     );
     let id = ObjectId::of(present);
-    vec![Finding::error(
+    vec![Finding::new(
+        Severity::Error,
         title,
         cause,
         format!(
@@ -102,7 +112,8 @@ fn deployment(title: &str, present: &Value, problem: Option<&str>) -> Vec<Findin
 fn differing(title: &str, expected: &Value, present: &Value, fields: &[&str]) -> Vec<Finding> {
     let differs = |field: &&&str| !expected[**field].is_null() && expected[**field] != present[**field];
     let finding = |field: &&str| {
-        Finding::warning(
+        Finding::new(
+            Severity::Warning,
             title,
             format!(
                 "{field} are not those of the manifests, so the controllers may lack rights, or have too many"
@@ -111,16 +122,6 @@ fn differing(title: &str, expected: &Value, present: &Value, fields: &[&str]) ->
         )
     };
     fields.iter().filter(differs).map(finding).collect()
-}
-
-/// Returns the status of a condition.
-pub(super) fn condition<'a>(object: &'a Value, type_: &str) -> Option<&'a str> {
-    let conditions = object["status"]["conditions"].as_array();
-    let found = conditions
-        .into_iter()
-        .flatten()
-        .find(|condition| condition["type"] == type_);
-    found.and_then(|condition| condition["status"].as_str())
 }
 
 /// Returns true if `present` contains all of `expected`; the API server adds defaults.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt as _;
 use kube::api::DynamicObject;
+use olm_api::{API_VERSION, keys};
 use olm_applier::workload::Workload;
 use olm_manifests::{NAMESPACE, Overlay, render};
 use olm_runtime::tls::{CATALOGD_OWN_CERT, OPERATOR_CONTROLLER_OWN_CERT};
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 use super::webhooks::concerns;
 use super::{Catalog, Certificate, Facts, Pair, Webhook};
 use crate::controllers::remove::LEASES;
-use crate::finding::Finding;
+use crate::finding::{Finding, Severity};
 use crate::source::{Cluster, SourceError};
 
 /// Reads everything that the checks need.
@@ -54,9 +55,7 @@ pub(crate) async fn read(cluster: &Cluster) -> Result<Facts, SourceError> {
         certificates: reader.certificates(&objects).await,
         leases: reader.leases().await,
         catalogs: reader.catalogs().await,
-        extensions: reader
-            .list("olm.operatorframework.io/v1", "ClusterExtension", None)
-            .await,
+        extensions: reader.list(API_VERSION, "ClusterExtension", None).await,
         webhooks: reader.webhooks().await,
         objects,
         nodes,
@@ -78,8 +77,12 @@ impl Reader<'_> {
             Ok(value) => Some(value),
             Err(error) => {
                 let next = "use an account that may read it, such as cluster-admin";
-                self.unchecked
-                    .push(Finding::unchecked(object, olm_text::chain(&error), next));
+                self.unchecked.push(Finding::new(
+                    Severity::Unchecked,
+                    object,
+                    olm_text::chain(&error),
+                    next,
+                ));
                 None
             }
         }
@@ -193,9 +196,7 @@ impl Reader<'_> {
 
     /// Reads the catalogs, and the names of the packages of each one that is served.
     async fn catalogs(&mut self) -> Vec<Catalog> {
-        let objects = self
-            .list("olm.operatorframework.io/v1", "ClusterCatalog", None)
-            .await;
+        let objects = self.list(API_VERSION, "ClusterCatalog", None).await;
         if objects.is_empty() {
             return Vec::new();
         }
@@ -259,7 +260,7 @@ impl Reader<'_> {
             .await;
         let ready = slices
             .iter()
-            .filter(|slice| slice["metadata"]["labels"]["kubernetes.io/service-name"] == name)
+            .filter(|slice| slice["metadata"]["labels"][keys::SERVICE_NAME_LABEL] == name)
             .flat_map(|slice| slice["endpoints"].as_array().into_iter().flatten())
             .any(|endpoint| endpoint["conditions"]["ready"] != false);
         ready || self.unchecked.len() > failed

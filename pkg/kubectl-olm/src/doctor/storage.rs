@@ -1,14 +1,13 @@
 //! Disks and memory of the nodes that run the controllers, and the volumes of the pods.
 
+use olm_api::condition::external::NodePressure;
+use olm_api::condition::untyped;
 use olm_manifests::NAMESPACE;
 use serde_json::Value;
 
-use super::objects::condition;
 use crate::controllers::title;
-use crate::finding::Finding;
+use crate::finding::{Finding, Severity};
 
-/// Conditions of a node without enough of something.
-const PRESSURES: [&str; 3] = ["DiskPressure", "MemoryPressure", "PIDPressure"];
 /// Percentage of a volume's limit above which it counts as almost full.
 const ALMOST_FULL: u64 = 80;
 /// Percentage of a disk below which it counts as almost full.
@@ -18,11 +17,12 @@ const LITTLE_LEFT: u64 = 10;
 pub(crate) fn check(nodes: &[Value], pods: &[Value], summaries: &[Value]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for node in nodes {
-        for pressure in PRESSURES
-            .into_iter()
-            .filter(|type_| condition(node, type_) == Some("True"))
+        for pressure in NodePressure::ALL
+            .iter()
+            .filter(|type_| untyped::is_true(node, type_))
         {
-            findings.push(Finding::error(
+            findings.push(Finding::new(
+                Severity::Error,
                 title(node),
                 format!("it has {pressure}, so the controllers' pods may be evicted"),
                 "free resources of the node, or move pods to other nodes",
@@ -33,7 +33,7 @@ pub(crate) fn check(nodes: &[Value], pods: &[Value], summaries: &[Value]) -> Vec
         let why = pod["status"]["message"]
             .as_str()
             .unwrap_or("the node lacked resources");
-        findings.push(Finding::warning(
+        findings.push(Finding::new(Severity::Warning,
             title(pod),
             format!("it was evicted: {why}"),
             "compare sizeLimit of the Deployment's volumes with the catalogs; delete the pod when the cause is gone",
@@ -66,7 +66,8 @@ fn volumes(used: &Value, pods: &[Value]) -> Vec<Finding> {
         if let (Some(used), Some(limit)) = (number("usedBytes"), limit)
             && used.saturating_mul(100) > limit.saturating_mul(ALMOST_FULL)
         {
-            findings.push(Finding::warning(
+            findings.push(Finding::new(
+                Severity::Warning,
                 title(pod),
                 format!(
                     "volume {name} holds {} of {} MiB; beyond it the pod is evicted",
@@ -79,7 +80,8 @@ fn volumes(used: &Value, pods: &[Value]) -> Vec<Finding> {
         if let (Some(left), Some(capacity)) = (number("availableBytes"), number("capacityBytes"))
             && left.saturating_mul(100) < capacity.saturating_mul(LITTLE_LEFT)
         {
-            findings.push(Finding::warning(
+            findings.push(Finding::new(
+                Severity::Warning,
                 title(pod),
                 format!(
                     "the disk of volume {name} has {} of {} MiB left",

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::Webhook;
-use crate::finding::Finding;
+use crate::finding::{Finding, Severity};
 
 /// Group of OLM's kinds.
 const GROUP: &str = "olm.operatorframework.io";
@@ -42,10 +42,10 @@ fn one(found: &Webhook) -> Option<Finding> {
         "start the pods of the Service, or delete the configuration if its owner is gone"
     };
     Some(if covers_group(&found.definition, GROUP) {
-        Finding::error(&found.configuration, cause, next)
+        Finding::new(Severity::Error, &found.configuration, cause, next)
     } else {
         // A namespace selector may leave out the namespaces of the controllers and extensions.
-        Finding::warning(&found.configuration, cause, next)
+        Finding::new(Severity::Warning, &found.configuration, cause, next)
     })
 }
 
@@ -75,7 +75,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::finding::Severity;
 
     fn severity(group: &str, resource: &str, policy: &str, answered: bool) -> Option<Severity> {
         let found = Webhook {

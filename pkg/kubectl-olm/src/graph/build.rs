@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use olm_fbc::{Channel, PackageContent, schema};
 use olm_resolve::Explanation;
+use olm_text::name::{BundleName, CatalogName};
 use olm_version::{SkipRange, VersionRelease};
 
 use super::model::{ChannelEntry, Graph, GraphChannel, Node, Start};
@@ -12,7 +13,7 @@ use crate::classic::heads;
 use crate::commands::common::deprecation;
 
 /// Builds the graph of a package with the channels `only`, or with all if `only` is empty.
-pub(crate) fn build(catalog: &str, content: &PackageContent, only: &[String]) -> Graph {
+pub(crate) fn build(catalog: &CatalogName, content: &PackageContent, only: &[String]) -> Graph {
     let shown = |channel: &&Channel| only.is_empty() || only.contains(&channel.name);
     let channels: Vec<&Channel> = content.channels.iter().filter(shown).collect();
     let listed: BTreeSet<&str> = channels
@@ -59,7 +60,7 @@ pub(crate) fn build(catalog: &str, content: &PackageContent, only: &[String]) ->
         (Reverse(lane.default), Reverse(highest), lane.name.clone())
     });
     let nodes = sorted.iter().map(|(name, version)| Node {
-        name: (*name).to_owned(),
+        name: (*name).into(),
         label: version
             .as_ref()
             .map_or_else(|| (*name).to_owned(), ToString::to_string),
@@ -69,8 +70,8 @@ pub(crate) fn build(catalog: &str, content: &PackageContent, only: &[String]) ->
         via: None,
     });
     Graph {
-        package: content.name.clone(),
-        catalog: catalog.to_owned(),
+        package: content.name.as_str().into(),
+        catalog: catalog.clone(),
         deprecated: deprecation(content, schema::PACKAGE, ""),
         start: None,
         bundles: nodes.collect(),
@@ -84,7 +85,7 @@ impl Graph {
         let catalog = explanation
             .catalogs
             .iter()
-            .find(|asked| asked.name == self.catalog.as_str());
+            .find(|asked| asked.name == self.catalog);
         let verdicts: BTreeMap<&str, _> = catalog
             .into_iter()
             .flat_map(|asked| &asked.candidates)
@@ -93,14 +94,14 @@ impl Graph {
         for node in &mut self.bundles {
             if let Some(verdict) = verdicts.get(node.name.as_str()) {
                 node.steps = verdict.steps;
-                node.via = verdict.via.as_ref().map(ToString::to_string);
+                node.via = verdict.via.clone();
             }
         }
         self.start = Some(start);
     }
 
     /// Marks the bundles of one path from `start`.
-    pub(crate) fn follow(&mut self, start: Start, path: &[String]) {
+    pub(crate) fn follow(&mut self, start: Start, path: &[BundleName]) {
         for node in &mut self.bundles {
             let step = path.iter().position(|name| *name == node.name);
             node.steps = match step {
@@ -148,7 +149,7 @@ fn entries(
                 skips,
                 skip_range: entry.skip_range.clone(),
                 in_skip_range: in_range(&entry.skip_range, bundle, sorted),
-                outside: outside.cloned().collect(),
+                outside: outside.map(|name| name.as_str().into()).collect(),
             })
         })
         .collect();

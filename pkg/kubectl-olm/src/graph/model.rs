@@ -1,15 +1,17 @@
 //! Model of an upgrade graph.
 
-use serde::Serialize;
+use olm_text::name::{BundleName, CatalogName, PackageName};
+use olm_version::BundleVersion;
+use serde::{Serialize, Serializer};
 
 /// The upgrade graph of one package in one catalog.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Graph {
     /// The package.
-    pub(crate) package: String,
+    pub(crate) package: PackageName,
     /// The catalog.
-    pub(crate) catalog: String,
+    pub(crate) catalog: CatalogName,
     /// Deprecation message of the whole package.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) deprecated: Option<String>,
@@ -27,11 +29,12 @@ pub(crate) struct Graph {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Start {
     /// The installed bundle's name.
-    pub(crate) bundle: String,
+    pub(crate) bundle: BundleName,
     /// Its version.
-    pub(crate) version: String,
+    #[serde(serialize_with = "recorded")]
+    pub(crate) version: BundleVersion,
     /// The bundle that would be chosen, if any.
-    pub(crate) next: Option<String>,
+    pub(crate) next: Option<BundleName>,
     /// Product whose rules choose: `v1` or `classic`.
     pub(crate) semantics: &'static str,
     /// Reason why no bundle can be chosen.
@@ -39,12 +42,16 @@ pub(crate) struct Start {
     pub(crate) trouble: Option<String>,
 }
 
+fn recorded<S: Serializer>(version: &BundleVersion, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(version)
+}
+
 /// A bundle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Node {
     /// Its name.
-    pub(crate) name: String,
+    pub(crate) name: BundleName,
     /// Its version, or its name if it has none.
     pub(crate) label: String,
     /// True if the catalog has the bundle itself; false if only entries of channels name it.
@@ -57,7 +64,7 @@ pub(crate) struct Node {
     pub(crate) steps: Option<usize>,
     /// The bundle before it on a shortest path from the start.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) via: Option<String>,
+    pub(crate) via: Option<BundleName>,
 }
 
 /// A channel.
@@ -97,7 +104,7 @@ pub(crate) struct ChannelEntry {
     pub(crate) in_skip_range: Vec<usize>,
     /// Names of bundles outside of the channel that it replaces or skips.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) outside: Vec<String>,
+    pub(crate) outside: Vec<BundleName>,
 }
 
 /// An upgrade from the start; ends are positions of a channel and a bundle.
@@ -175,7 +182,7 @@ impl Graph {
         match &self.start {
             None => Relation::Free,
             Some(start) if start.bundle == node.name => Relation::Start,
-            Some(start) if start.next.as_deref() == Some(&node.name) => Relation::Next,
+            Some(start) if start.next.as_ref() == Some(&node.name) => Relation::Next,
             Some(_) if node.steps.is_some() => Relation::Reachable,
             Some(_) => Relation::Unreachable,
         }

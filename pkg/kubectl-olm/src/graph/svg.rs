@@ -309,7 +309,7 @@ fn bundle(out: &mut String, graph: &Graph, node: &Node, stop: &ChannelEntry, x: 
 
 fn tip(graph: &Graph, node: &Node, stop: &ChannelEntry) -> String {
     let label = |position: &usize| graph.node(*position).map(|node| node.label.clone());
-    let mut lines = vec![node.name.clone()];
+    let mut lines = vec![node.name.to_string()];
     if let Some(replaced) = stop.replaces.as_ref().and_then(label) {
         lines.push(format!("replaces {replaced}"));
     }

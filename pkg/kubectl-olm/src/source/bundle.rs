@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use olm_fbc::schema;
+use olm_text::name::{BundleName, PackageName};
 use serde_json::Value;
 
 use super::catalog::Catalog;
@@ -39,14 +40,14 @@ impl Catalog {
     /// The catalog cannot be read.
     pub(crate) async fn whole_bundle(
         &self,
-        package: &str,
-        bundle: &str,
+        package: &PackageName,
+        bundle: &BundleName,
     ) -> Result<Option<Value>, SourceError> {
-        let state = (bundle.to_owned(), None);
-        let query = Query::Package(package.to_owned());
+        let state = (bundle.clone(), None);
+        let query = Query::Package(package.clone());
         let (_, found) = self
             .fold(&query, state, |state, meta| {
-                if meta.schema == schema::BUNDLE && meta.name == state.0 {
+                if meta.schema == schema::BUNDLE && state.0 == meta.name.as_str() {
                     // The decoder writes blobs as JSON.
                     state.1 = serde_json::from_slice(&meta.blob).ok();
                 }

@@ -1,11 +1,13 @@
 //! Catalog: a directory, an image, or served by catalogd.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use olm_fbc::{Meta, PackageBuilder, PackageContent, schema};
 use olm_resolve::CatalogLookup;
+use olm_text::name::{CatalogName, PackageName};
 
 use super::error::SourceError;
 use super::query::{AddMeta, Query};
@@ -17,7 +19,7 @@ use crate::cli::AccessArgs;
 #[derive(Debug)]
 pub(crate) struct Catalog {
     /// Name of the ClusterCatalog, or a name from the location.
-    pub(crate) name: String,
+    pub(crate) name: CatalogName,
     /// Priority; higher precedes.
     pub(crate) priority: i32,
     /// The labels of the ClusterCatalog.
@@ -33,7 +35,7 @@ pub(super) enum Location {
 }
 
 impl Catalog {
-    pub(super) fn new(name: String, location: Location) -> Self {
+    pub(super) fn new(name: CatalogName, location: Location) -> Self {
         Self {
             name,
             priority: 0,
@@ -47,22 +49,22 @@ impl Catalog {
             return Err(SourceError::NotADirectory { path: dir.to_owned() });
         }
         let full = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
-        let name = full.file_name().map_or_else(
-            || "catalog".to_owned(),
-            |name| name.to_string_lossy().into_owned(),
-        );
-        Ok(Self::new(name, Location::Folder(dir.to_owned())))
+        let name = full.file_name().map_or("catalog".into(), OsStr::to_string_lossy);
+        Ok(Self::new(
+            name.into_owned().into(),
+            Location::Folder(dir.to_owned()),
+        ))
     }
 
     pub(super) async fn image(reference: &str, access: &AccessArgs) -> Result<Self, SourceError> {
         let (name, root) = image::fetch(reference, access, image::Purpose::Catalog).await?;
-        Ok(Self::new(name, Location::Folder(root)))
+        Ok(Self::new(name.into(), Location::Folder(root)))
     }
 
     pub(super) async fn catalogd(url: &str, access: &AccessArgs) -> Result<Self, SourceError> {
         let served = ServedCatalog::direct(url, access).await?;
         Ok(Self::new(
-            served.name().to_owned(),
+            served.name().clone(),
             Location::Served(Box::new(served)),
         ))
     }
@@ -84,7 +86,7 @@ impl Catalog {
     }
 
     /// Looks up a package in this catalog.
-    pub(crate) async fn lookup(&self, package: &str) -> CatalogLookup {
+    pub(crate) async fn lookup(&self, package: &PackageName) -> CatalogLookup {
         if let Location::NotServing = self.location {
             return CatalogLookup::NotServing;
         }
@@ -95,13 +97,13 @@ impl Catalog {
         }
     }
 
-    async fn package(&self, package: &str) -> Result<Option<Arc<PackageContent>>, SourceError> {
+    async fn package(&self, package: &PackageName) -> Result<Option<Arc<PackageContent>>, SourceError> {
         if let Location::Served(served) = &self.location
             && !served.by_proxy()
         {
             return served.package(package).await;
         }
-        let query = Query::Package(package.to_owned());
+        let query = Query::Package(package.clone());
         let builder = self
             .fold(&query, PackageBuilder::new(package), |builder, meta| {
                 builder.add(&meta).map(drop)
@@ -115,13 +117,13 @@ impl Catalog {
     ///
     /// # Errors
     /// The catalog cannot be read.
-    pub(crate) async fn everything(&self) -> Result<BTreeMap<String, PackageContent>, SourceError> {
-        let add = |all: &mut BTreeMap<String, PackageBuilder>, meta: Meta| {
-            let name = if meta.schema == schema::PACKAGE {
-                meta.name.clone()
+    pub(crate) async fn everything(&self) -> Result<BTreeMap<PackageName, PackageContent>, SourceError> {
+        let add = |all: &mut BTreeMap<PackageName, PackageBuilder>, meta: Meta| {
+            let name = PackageName::from(if meta.schema == schema::PACKAGE {
+                meta.name.as_str()
             } else {
-                meta.package.clone()
-            };
+                meta.package.as_str()
+            });
             if !name.is_empty() {
                 let builder = all
                     .entry(name.clone())

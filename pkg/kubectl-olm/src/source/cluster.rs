@@ -6,6 +6,7 @@ use std::time::Duration;
 use kube::api::ListParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config, ResourceExt as _};
+use olm_api::condition::{is_true, types};
 use olm_api::names::Segment;
 use olm_api::{AvailabilityMode, ClusterCatalog, ClusterExtension, ClusterObjectSet, LifecycleState, keys};
 use olm_catalog_client::CatalogRef;
@@ -22,8 +23,6 @@ use super::served::{Authorities, Direct, ServedCatalog};
 use crate::cli::AccessArgs;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Annotation of a revision with its catalog.
-pub(crate) const CATALOG_ANNOTATION: &str = "olm.operatorframework.io/catalog-name";
 
 /// Read access to a cluster.
 #[derive(Clone)]
@@ -130,7 +129,7 @@ impl Cluster {
                     None => Location::NotServing,
                 };
                 Catalog {
-                    name: catalog.name_any(),
+                    name: catalog.name_any().into(),
                     priority: catalog.spec.priority.unwrap_or_default(),
                     labels: catalog.labels().clone(),
                     location,
@@ -172,12 +171,7 @@ impl Cluster {
 }
 
 pub(super) fn is_installed(revision: &ClusterObjectSet) -> bool {
-    let succeeded = revision
-        .status
-        .iter()
-        .flat_map(|status| status.conditions.iter().flatten())
-        .any(|condition| condition.type_ == "Succeeded" && condition.status == "True");
-    succeeded
+    is_true(revision.conditions(), types::ObjectSet::Succeeded)
         && revision.spec.lifecycle_state != LifecycleState::Archived
         && revision.metadata.deletion_timestamp.is_none()
 }
@@ -189,7 +183,7 @@ fn of_revision(revision: &ClusterObjectSet) -> Installed {
             .unwrap_or_default()
             .into(),
         version: bundle_version(revision),
-        catalog: annotation(CATALOG_ANNOTATION).map(CatalogName::from),
+        catalog: annotation(keys::CATALOG_NAME_ANNOTATION).map(CatalogName::from),
     }
 }
 
@@ -205,9 +199,7 @@ fn of_status(extension: &ClusterExtension) -> Option<Installed> {
 /// Returns the address of the catalog's current content; none if the catalog is not being served.
 fn reference(catalog: &ClusterCatalog) -> Option<CatalogRef> {
     let status = catalog.status.as_ref()?;
-    let serving = status.conditions.iter().flatten().any(|condition| {
-        condition.type_ == olm_api::condition::types::Catalog::Serving.as_str() && condition.status == "True"
-    });
+    let serving = is_true(catalog.conditions(), types::Catalog::Serving);
     let source = status.resolved_source.as_ref().filter(|_| serving)?;
     Some(CatalogRef {
         name: catalog.name_any().into(),

@@ -7,6 +7,7 @@ use olm_bundle_files::FilesError;
 use olm_catalog_client::ClientError;
 use olm_catalog_files::WalkError;
 use olm_fbc::{ContentError, DecodeError};
+use olm_text::name::CatalogName;
 
 /// Reason why a catalog or the cluster cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -14,11 +15,14 @@ pub(crate) enum SourceError {
     #[error("{} is not a directory: give a file-based catalog's directory", path.display())]
     NotADirectory { path: PathBuf },
     #[error("there is no catalog {name:?}; available: {}", present.join(", "))]
-    NoSuchCatalog { name: String, present: Vec<String> },
+    NoSuchCatalog {
+        name: CatalogName,
+        present: Vec<CatalogName>,
+    },
     #[error("catalog {catalog:?} is not being served")]
-    NotServing { catalog: String },
+    NotServing { catalog: CatalogName },
     #[error("catalog {catalog:?} cannot be read: {reason}")]
-    Unread { catalog: String, reason: String },
+    Unread { catalog: CatalogName, reason: String },
     #[error("cannot walk the catalog in {}", path.display())]
     Walk {
         path: PathBuf,
@@ -70,12 +74,12 @@ pub(crate) enum SourceError {
     #[error("catalogd cannot be reached at {url}: {cause}")]
     Http { url: String, cause: String },
     #[error("catalogd does not serve {endpoint} of catalog {catalog:?}")]
-    NotServed { catalog: String, endpoint: String },
+    NotServed { catalog: CatalogName, endpoint: String },
     #[error("catalog {catalog:?}: the response is larger than {limit} bytes")]
-    TooLong { catalog: String, limit: u64 },
+    TooLong { catalog: CatalogName, limit: u64 },
     #[error("catalog {catalog:?} is unreachable by the API server's proxy ({proxy}) and by its own address")]
     Unreachable {
-        catalog: String,
+        catalog: CatalogName,
         proxy: String,
         #[source]
         source: Box<SourceError>,

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use olm_fbc::{Meta, PackageBuilder, schema};
+use olm_text::name::PackageName;
 use serde::{Deserialize, Serialize};
 
 use super::catalog::Catalog;
@@ -17,7 +18,7 @@ const DESCRIPTION: &str = "olm.csv.metadata";
 #[serde(rename_all = "camelCase")]
 pub(crate) struct PackageListing {
     /// The package.
-    pub(crate) name: String,
+    pub(crate) name: PackageName,
     /// The channel that older clients default to.
     pub(crate) default_channel: String,
     /// Description for people.
@@ -70,20 +71,23 @@ impl Catalog {
         let found = self
             .fold(
                 &Query::Descriptions,
-                BTreeMap::<String, PackageEntry>::new(),
+                BTreeMap::<PackageName, PackageEntry>::new(),
                 |found, meta| {
                     match meta.schema.as_str() {
                         schema::PACKAGE => {
                             let mut builder = PackageBuilder::new(&meta.name);
                             builder.add(&meta)?;
                             if let Some(package) = builder.finish().package {
-                                let entry = found.entry(meta.name).or_default();
+                                let entry = found.entry(meta.name.into()).or_default();
                                 entry.is_package = true;
                                 entry.listed.default_channel = package.default_channel;
                                 entry.listed.description = package.description;
                             }
                         }
-                        schema::BUNDLE => found.entry(meta.package.clone()).or_default().describe(&meta),
+                        schema::BUNDLE => found
+                            .entry(meta.package.as_str().into())
+                            .or_default()
+                            .describe(&meta),
                         _ => {}
                     }
                     Ok(())
@@ -100,10 +104,10 @@ impl Catalog {
     ///
     /// # Errors
     /// The catalog cannot be read.
-    pub(crate) async fn package_names(&self) -> Result<BTreeSet<String>, SourceError> {
+    pub(crate) async fn package_names(&self) -> Result<BTreeSet<PackageName>, SourceError> {
         self.fold(&Query::Packages, BTreeSet::new(), |names, meta| {
             if meta.schema == schema::PACKAGE {
-                names.insert(meta.name);
+                names.insert(meta.name.into());
             }
             Ok(())
         })

@@ -23,10 +23,11 @@ mod write;
 use std::collections::BTreeSet;
 
 use olm_resolve::{CatalogInput, CatalogLookup, Selector, near_names};
+use olm_text::name::{CatalogName, PackageName};
 
 pub(crate) use bundle::files as bundle_files;
 pub(crate) use catalog::Catalog;
-pub(crate) use cluster::{CATALOG_ANNOTATION, Cluster};
+pub(crate) use cluster::Cluster;
 pub(crate) use error::SourceError;
 pub(crate) use kinds::Kinds;
 pub(crate) use listed::PackageListing;
@@ -70,8 +71,8 @@ impl Sources {
     ///
     /// # Errors
     /// No catalog has one of the names.
-    pub(crate) fn only(mut self, names: &[String]) -> Result<Self, SourceError> {
-        let present: Vec<String> = self.catalogs.iter().map(|catalog| catalog.name.clone()).collect();
+    pub(crate) fn only(mut self, names: &[CatalogName]) -> Result<Self, SourceError> {
+        let present: Vec<CatalogName> = self.catalogs.iter().map(|catalog| catalog.name.clone()).collect();
         if let Some(missing) = names.iter().find(|name| !present.contains(name)) {
             return Err(SourceError::NoSuchCatalog {
                 name: missing.clone(),
@@ -85,11 +86,11 @@ impl Sources {
     }
 
     /// Looks up a package in each catalog that `selector` matches.
-    pub(crate) async fn lookup(&self, package: &str, selector: &Selector) -> Vec<CatalogInput> {
+    pub(crate) async fn lookup(&self, package: &PackageName, selector: &Selector) -> Vec<CatalogInput> {
         let mut inputs = Vec::new();
         for catalog in self.catalogs.iter().filter(|c| selector.matches(&c.labels)) {
             inputs.push(CatalogInput {
-                name: catalog.name.as_str().into(),
+                name: catalog.name.clone(),
                 priority: catalog.priority,
                 lookup: catalog.lookup(package).await,
             });
@@ -101,7 +102,7 @@ impl Sources {
     /// catalogs are skipped.
     pub(crate) async fn similar(
         &self,
-        package: &str,
+        package: &PackageName,
         selector: &Selector,
         inputs: &[CatalogInput],
     ) -> Vec<String> {
@@ -114,7 +115,7 @@ impl Sources {
                 names.extend(catalog.package_names().await.unwrap_or_default());
             }
         }
-        let near = near_names(package, names.iter().map(String::as_str));
+        let near = near_names(package, names.iter().map(PackageName::as_str));
         near.into_iter().map(ToOwned::to_owned).collect()
     }
 }
@@ -127,7 +128,7 @@ fn distinguish(catalogs: &mut [Catalog]) {
         let mut number = 1;
         while !names.insert(name.clone()) {
             number += 1;
-            name = format!("{}-{number}", catalog.name);
+            name = format!("{}-{number}", catalog.name).into();
         }
         catalog.name = name;
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures::AsyncReadExt as _;
 use kube::Client;
 use olm_text::dns::is_label;
+use olm_text::name::CatalogName;
 use url::Url;
 
 use super::call::CALL_TIMEOUT;
@@ -51,7 +52,7 @@ impl Proxy {
     /// Downloads `url`, whose host is catalogd's Service inside the cluster.
     pub(super) async fn download(
         &self,
-        catalog: &str,
+        catalog: &CatalogName,
         url: &Url,
         endpoint: &str,
         limit: u64,
@@ -60,7 +61,7 @@ impl Proxy {
         let request = http::Request::get(self.path(url)).body(Vec::new());
         let failed = |error| match error {
             kube::Error::Api(status) if is_catalogds(&status) => SourceError::NotServed {
-                catalog: catalog.to_owned(),
+                catalog: catalog.clone(),
                 endpoint: endpoint.to_owned(),
             },
             error => SourceError::Cluster {
@@ -156,7 +157,7 @@ mod tests {
         let server = tokio::spawn(async move { axum::serve(listener, app).await });
         let ask = async |path: &str, limit: u64| {
             let url = Url::parse(&format!("https://catalogd-service.olmv1-system.svc/{path}")).unwrap();
-            proxy.download("c", &url, "metas", limit).await
+            proxy.download(&"c".into(), &url, "metas", limit).await
         };
         let mut text = String::new();
         let mut file = ask("catalogs/c/api/v1/metas?package=a%26b", 100).await.unwrap();

@@ -1,6 +1,7 @@
 //! Queries of a catalog.
 
 use olm_fbc::{ContentError, Meta};
+use olm_text::name::PackageName;
 
 /// Function that adds a meta to the state of a query.
 pub(super) type AddMeta<T> = fn(&mut T, Meta) -> Result<(), ContentError>;
@@ -13,7 +14,7 @@ pub(super) enum Query {
     Packages,
     /// Every `olm.package`, and the descriptive fields of bundles.
     Descriptions,
-    Package(String),
+    Package(PackageName),
 }
 
 /// The fields of an `olm.bundle` that this crate reads and requests from catalogd.

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use olm_catalog_client::{CatalogClient, CatalogRef, Trust};
-use olm_fbc::PackageContent;
+use olm_fbc::{PackageContent, schema};
 use olm_runtime::tls;
+use olm_text::name::{CatalogName, PackageName};
 use reqwest::StatusCode;
 use tokio::sync::OnceCell;
 use url::Url;
@@ -150,7 +151,7 @@ impl ServedCatalog {
         }
     }
 
-    pub(super) fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &CatalogName {
         &self.catalog.name
     }
 
@@ -163,14 +164,14 @@ impl ServedCatalog {
     ) -> Result<T, SourceError> {
         let selections: &[Vec<(&str, &str)>] = match query {
             Query::Everything => &[],
-            Query::Packages => &[vec![("schema", "olm.package")]],
+            Query::Packages => &[vec![("schema", schema::PACKAGE)]],
             Query::Descriptions => &[
-                vec![("schema", "olm.package")],
-                vec![("schema", "olm.bundle"), ("fields", FIELDS)],
+                vec![("schema", schema::PACKAGE)],
+                vec![("schema", schema::BUNDLE), ("fields", FIELDS)],
             ],
             Query::Package(name) => &[
-                vec![("package", name)],
-                vec![("schema", "olm.package"), ("name", name)],
+                vec![("package", name.as_str())],
+                vec![("schema", schema::PACKAGE), ("name", name.as_str())],
             ],
         };
         let mut files = Vec::new();
@@ -211,9 +212,12 @@ impl ServedCatalog {
     }
 
     /// Reads a package from catalogd's own address, with the controllers' client.
-    pub(super) async fn package(&self, package: &str) -> Result<Option<Arc<PackageContent>>, SourceError> {
+    pub(super) async fn package(
+        &self,
+        package: &PackageName,
+    ) -> Result<Option<Arc<PackageContent>>, SourceError> {
         let (client, _) = self.direct.clients().await?;
-        let package = client.package(&self.catalog, &package.into()).await;
+        let package = client.package(&self.catalog, package).await;
         // A process with a single read has no former content.
         package
             .map(|answer| answer.content)
@@ -249,7 +253,7 @@ impl ServedCatalog {
                 direct.map_err(|source| match source {
                     source @ SourceError::NotServed { .. } => source,
                     source => SourceError::Unreachable {
-                        catalog: self.catalog.name.to_string(),
+                        catalog: self.catalog.name.clone(),
                         proxy: olm_text::chain(&refused),
                         source: Box::new(source),
                     },
@@ -287,7 +291,7 @@ impl ServedCatalog {
             | StatusCode::METHOD_NOT_ALLOWED
             | StatusCode::NOT_IMPLEMENTED => {
                 return Err(SourceError::NotServed {
-                    catalog: self.catalog.name.to_string(),
+                    catalog: self.catalog.name.clone(),
                     endpoint: endpoint.to_owned(),
                 });
             }

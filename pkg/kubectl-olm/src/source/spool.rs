@@ -3,20 +3,22 @@
 use std::fs::File;
 use std::io::{Seek as _, SeekFrom, Write as _};
 
+use olm_text::name::CatalogName;
+
 use super::error::SourceError;
 
 /// A response in a temporary file, limited in size. Responses may be larger than memory.
 pub(super) struct Spool {
-    catalog: String,
+    catalog: CatalogName,
     file: File,
     written: u64,
     limit: u64,
 }
 
 impl Spool {
-    pub(super) fn new(catalog: &str, limit: u64) -> Result<Self, SourceError> {
+    pub(super) fn new(catalog: &CatalogName, limit: u64) -> Result<Self, SourceError> {
         Ok(Self {
-            catalog: catalog.to_owned(),
+            catalog: catalog.clone(),
             file: tempfile::tempfile().map_err(Self::failed)?,
             written: 0,
             limit,

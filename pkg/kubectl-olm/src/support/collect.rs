@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use olm_api::API_VERSION;
 use olm_manifests::NAMESPACE;
 use serde_json::{Value, json};
 
@@ -10,9 +11,9 @@ use crate::source::{Cluster, SourceError};
 
 /// API version, kind, and whether only the namespace of the controllers is read.
 const KINDS: [(&str, &str, bool); 20] = [
-    ("olm.operatorframework.io/v1", "ClusterCatalog", false),
-    ("olm.operatorframework.io/v1", "ClusterExtension", false),
-    ("olm.operatorframework.io/v1", "ClusterObjectSet", false),
+    (API_VERSION, "ClusterCatalog", false),
+    (API_VERSION, "ClusterExtension", false),
+    (API_VERSION, "ClusterObjectSet", false),
     ("apps/v1", "Deployment", true),
     ("apps/v1", "ReplicaSet", true),
     ("v1", "Pod", true),

@@ -6,14 +6,13 @@
 
 use std::sync::LazyLock;
 
+use olm_api::keys;
 use olm_text::object::ObjectId;
 use regex::Regex;
 use serde_json::{Value, json};
 
 /// Text in the place of a secret.
 pub(crate) const REDACTED: &str = "[redacted]";
-/// Annotation with a copy of the whole manifest.
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// Patterns of secrets in texts, and what replaces them.
 static PATTERNS: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
@@ -58,7 +57,7 @@ pub(crate) fn object(object: &mut Value) {
         // Field names only, and longer than the rest of the object.
         metadata.remove("managedFields");
         if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
-            annotations.remove(LAST_APPLIED);
+            annotations.remove(keys::LAST_APPLIED_ANNOTATION);
         }
     }
     let kind = ObjectId::of(object).kind.to_owned();
@@ -180,7 +179,7 @@ mod tests {
     #[test]
     fn secrets_in_objects() {
         let mut all = vec![
-            json!({"kind": "Secret", "metadata": {"name": "s", "annotations": {LAST_APPLIED: CANARY}},
+            json!({"kind": "Secret", "metadata": {"name": "s", "annotations": {keys::LAST_APPLIED_ANNOTATION: CANARY}},
                 "data": {"password": CANARY}, "stringData": {"a": CANARY}}),
             json!({"kind": "ConfigMap", "data": {"a": CANARY}, "binaryData": {"b": CANARY}}),
             json!({"kind": "ClusterExtension", "spec": {"config": {"configType": "Inline",
