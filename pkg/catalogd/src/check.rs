@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     metrics::Metrics,
-    storage::{CatalogName, Generation, StorageError, Store},
+    storage::{Generation, StorageError, Store, ValidCatalogName},
 };
 
 /// Read rate in bytes per second.
@@ -48,7 +48,7 @@ impl Checker {
         }
     }
 
-    async fn check(&self, name: CatalogName, generation: Arc<Generation>, shutdown: &CancellationToken) {
+    async fn check(&self, name: ValidCatalogName, generation: Arc<Generation>, shutdown: &CancellationToken) {
         let (checked, ends) = (generation.clone(), shutdown.clone());
         let result = tokio::task::spawn_blocking(move || {
             let throttle = Throttle::new();

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::controller::DeletedCatalogs;
-use crate::storage::{CatalogName, Store};
+use crate::storage::{Store, ValidCatalogName};
 
 /// Timeout of one call to the API server.
 const API_TIMEOUT: Duration = Duration::from_secs(30);
@@ -60,7 +60,7 @@ impl Collector {
     /// Runs one round. Returns false if a deleted catalog was locked.
     async fn collect(&self) -> Result<bool, String> {
         let existing = self.existing().await?;
-        let candidates: Vec<CatalogName> = self
+        let candidates: Vec<ValidCatalogName> = self
             .on_disk()
             .await?
             .into_iter()
@@ -118,19 +118,18 @@ impl Collector {
     }
 
     /// Returns the catalogs with content or unpacked images on disk.
-    async fn on_disk(&self) -> Result<BTreeSet<CatalogName>, String> {
+    async fn on_disk(&self) -> Result<BTreeSet<ValidCatalogName>, String> {
         let (store, unpacked) = (self.store.clone(), self.unpacked.clone());
-        let listed = tokio::task::spawn_blocking(move || {
-            let mut names: BTreeSet<_> = store.names()?.into_iter().collect();
-            if let Ok(entries) = std::fs::read_dir(&unpacked) {
-                names.extend(
-                    entries
-                        .flatten()
-                        .filter_map(|entry| CatalogName::new(entry.file_name().into_string().ok()?).ok()),
-                );
-            }
-            Ok::<_, crate::storage::StorageError>(names)
-        });
+        let listed =
+            tokio::task::spawn_blocking(move || {
+                let mut names: BTreeSet<_> = store.names()?.into_iter().collect();
+                if let Ok(entries) = std::fs::read_dir(&unpacked) {
+                    names.extend(entries.flatten().filter_map(|entry| {
+                        ValidCatalogName::new(entry.file_name().into_string().ok()?).ok()
+                    }));
+                }
+                Ok::<_, crate::storage::StorageError>(names)
+            });
         match listed.await {
             Ok(Ok(names)) => Ok(names),
             Ok(Err(error)) => Err(format!(

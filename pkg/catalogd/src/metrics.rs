@@ -263,7 +263,7 @@ fn size(folder: &Path, left: &mut u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::storage::{CatalogName, Origin};
+    use crate::storage::{Origin, ValidCatalogName};
 
     #[test]
     fn text_of_all_metrics() {
@@ -291,7 +291,7 @@ mod tests {
             resolved: "registry.example/c@sha256:aa".to_owned(),
             unpacked_at: 1,
         };
-        let name = CatalogName::new("c").unwrap();
+        let name = ValidCatalogName::new("c").unwrap();
         store.store(&name, &source, origin, 1, &|| false).unwrap();
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();

@@ -13,7 +13,7 @@ use k8s_openapi::api::{
 use kube::{Api, Client, api::PostParams};
 use olm_catalogd::{
     server::{AUDIENCE, Metrics, Options, router_with},
-    storage::{CatalogName, Origin, Store},
+    storage::{Origin, Store, ValidCatalogName},
 };
 use olm_harness::{ControlPlane, workspace};
 use olm_runtime::metrics::access::Access;
@@ -75,7 +75,7 @@ fn served(client: &Client, folder: &std::path::Path) -> Result<Router> {
             resolved: String::new(),
             unpacked_at: 0,
         };
-        store.store(&CatalogName::new(name)?, &source, origin, 0, &|| false)?;
+        store.store(&ValidCatalogName::new(name)?, &source, origin, 0, &|| false)?;
     }
     let metrics = Metrics::register(&mut prometheus_client::registry::Registry::default());
     let options = Options {

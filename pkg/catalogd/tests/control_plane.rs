@@ -23,7 +23,7 @@ use olm_catalogd::{
     controller::CatalogWatch,
     gc::Collector,
     run_until,
-    storage::{CatalogName, Origin, Store},
+    storage::{Origin, Store, ValidCatalogName},
 };
 use olm_harness::{ControlPlane, ImageBuilder, Registry, eventually, install_crds, ports::Port};
 use olm_image::{ImageConfig, Puller};
@@ -518,7 +518,7 @@ async fn what_vanished_without_its_finalizer_is_collected(world: &World) -> Resu
     let watch = CatalogWatch::default();
     let mut listed = watch.subscribe();
     let cache = tempfile::tempdir()?;
-    let name = CatalogName::new("stripped")?;
+    let name = ValidCatalogName::new("stripped")?;
     let (collector, store) = collector(world, cache.path(), &[&name])?;
     let (watched, client, ending) = (watch.clone(), world.client.clone(), stop.clone());
     let watching = tokio::spawn(async move { watched.run(client, ending).await });
@@ -542,7 +542,7 @@ async fn what_vanished_without_its_finalizer_is_collected(world: &World) -> Resu
 }
 
 /// Returns a collector, and a store with content of these catalogs.
-fn collector(world: &World, cache: &Path, names: &[&CatalogName]) -> Result<(Collector, Arc<Store>)> {
+fn collector(world: &World, cache: &Path, names: &[&ValidCatalogName]) -> Result<(Collector, Arc<Store>)> {
     let source = tempfile::tempdir()?;
     std::fs::write(source.path().join("catalog.json"), "{\"schema\":\"x\"}")?;
     let store = Arc::new(Store::open(cache.join("catalogs"))?);
@@ -566,7 +566,7 @@ fn collector(world: &World, cache: &Path, names: &[&CatalogName]) -> Result<(Col
 /// Of two deleted catalogs, the locked one is collected only after its lock is released.
 async fn what_is_in_flight_is_not_collected(world: &World) -> Result<()> {
     let cache = tempfile::tempdir()?;
-    let (busy, idle) = (CatalogName::new("a-busy")?, CatalogName::new("b-idle")?);
+    let (busy, idle) = (ValidCatalogName::new("a-busy")?, ValidCatalogName::new("b-idle")?);
     let (collector, store) = collector(world, cache.path(), &[&busy, &idle])?;
     let stop = CancellationToken::new();
     let at_work = store.lock(&busy).await;
@@ -575,7 +575,7 @@ async fn what_is_in_flight_is_not_collected(world: &World) -> Result<()> {
         let never = CatalogWatch::default().deleted();
         collector.run(Duration::from_millis(100), never, ending).await;
     });
-    let gone = async |name: &CatalogName| {
+    let gone = async |name: &ValidCatalogName| {
         eventually(PATIENCE, &format!("{name} is collected"), async || {
             ensure!(store.get(name).is_none(), "it is served");
             Ok(())

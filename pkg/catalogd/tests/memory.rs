@@ -13,7 +13,7 @@ use axum::{body::Body, http::Request};
 use http_body_util::BodyExt;
 use olm_catalogd::{
     server::{self, Metrics},
-    storage::{CatalogName, Origin, Store},
+    storage::{Origin, Store, ValidCatalogName},
 };
 use tower::ServiceExt;
 
@@ -56,7 +56,7 @@ async fn a_catalog_far_larger_than_what_storing_it_takes() {
     let size = generate(&source.join("catalog.json"));
     assert!(size / 1024 > CAP * 3 / 2, "{size}");
     let store = std::sync::Arc::new(Store::open(folder.path().join("catalogs")).unwrap());
-    let name = CatalogName::new("large").unwrap();
+    let name = ValidCatalogName::new("large").unwrap();
     let origin = Origin {
         requested: "registry.example/catalog:v1".to_owned(),
         resolved: "registry.example/catalog@sha256:aa".to_owned(),

@@ -13,7 +13,7 @@ use http::{HeaderMap, Request, StatusCode};
 use http_body_util::BodyExt;
 use olm_catalogd::{
     server::{Metrics, router},
-    storage::{CatalogName, Origin, Store},
+    storage::{Origin, Store, ValidCatalogName},
 };
 use tempfile::TempDir;
 use tower::ServiceExt;
@@ -48,7 +48,7 @@ impl Api {
         };
         store
             .store(
-                &CatalogName::new("c").unwrap(),
+                &ValidCatalogName::new("c").unwrap(),
                 &source,
                 origin,
                 1_767_323_045,

@@ -14,7 +14,7 @@ use olm_catalog_files::WalkLimits;
 use olm_catalogd::{
     check::Checker,
     metrics::Metrics,
-    storage::{CatalogName, Encoding, Filter, Generation, Limits, Origin, StorageError, Store},
+    storage::{Encoding, Filter, Generation, Limits, Origin, StorageError, Store, ValidCatalogName},
 };
 use tempfile::TempDir;
 use tokio::time::timeout;
@@ -31,14 +31,14 @@ const CATALOG: &str = r#"{"schema":"olm.package","name":"a","defaultChannel":"s"
 
 struct Disk {
     folder: TempDir,
-    name: CatalogName,
+    name: ValidCatalogName,
 }
 
 impl Disk {
     fn new() -> Self {
         Self {
             folder: tempfile::tempdir().unwrap(),
-            name: CatalogName::new("c").unwrap(),
+            name: ValidCatalogName::new("c").unwrap(),
         }
     }
 
@@ -436,7 +436,7 @@ async fn one_at_a_time() {
     let store = disk.open();
     let guard = store.lock(&disk.name).await;
     assert!(store.try_lock(&disk.name).is_none());
-    assert!(store.try_lock(&CatalogName::new("other").unwrap()).is_some());
+    assert!(store.try_lock(&ValidCatalogName::new("other").unwrap()).is_some());
     drop(guard);
     assert!(store.try_lock(&disk.name).is_some());
 }

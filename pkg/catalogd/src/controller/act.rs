@@ -12,7 +12,7 @@ use olm_runtime::workers::without_worker;
 
 use super::{Context, images::ShuttingDown};
 use crate::metrics::{PullResult, PullStep};
-use crate::storage::{CatalogName, Generation, Origin, StorageError};
+use crate::storage::{Generation, Origin, StorageError, ValidCatalogName};
 
 /// Failure to pull, store or remove content. Its text is the message of the condition.
 #[derive(Debug, thiserror::Error)]
@@ -107,7 +107,7 @@ pub(super) struct PullTimings {
 /// Resolves `requested` and stores the image if it differs from the stored one. Writes nothing otherwise.
 pub(super) async fn pull(
     context: &Arc<Context>,
-    name: &CatalogName,
+    name: &ValidCatalogName,
     requested: &str,
 ) -> Result<Pulled, ActError> {
     record_result(context, pull_requested(context, name, requested).await)
@@ -116,7 +116,7 @@ pub(super) async fn pull(
 /// Stores the image to which another replica resolved `requested`.
 pub(super) async fn pull_resolved(
     context: &Arc<Context>,
-    name: &CatalogName,
+    name: &ValidCatalogName,
     requested: &str,
     resolved: &str,
 ) -> Result<Pulled, ActError> {
@@ -137,7 +137,7 @@ fn record_result(context: &Context, ended: Result<Pulled, ActError>) -> Result<P
 
 async fn pull_requested(
     context: &Arc<Context>,
-    name: &CatalogName,
+    name: &ValidCatalogName,
     requested: &str,
 ) -> Result<Pulled, ActError> {
     let reference: Reference = requested
@@ -177,7 +177,7 @@ async fn pull_requested(
 
 async fn pull_digest(
     context: &Arc<Context>,
-    name: &CatalogName,
+    name: &ValidCatalogName,
     requested: &str,
     resolved: &str,
 ) -> Result<Pulled, ActError> {
@@ -194,7 +194,7 @@ async fn pull_digest(
 
 async fn fetch(
     context: &Arc<Context>,
-    name: &CatalogName,
+    name: &ValidCatalogName,
     reference: &Reference,
     resolved: &CanonicalRef,
     requested: &str,
@@ -253,7 +253,7 @@ async fn fetch(
 }
 
 /// Stops serving a catalog and removes its content, its unpacked image and its history.
-pub(super) async fn remove(context: &Arc<Context>, name: &CatalogName) -> Result<(), ActError> {
+pub(super) async fn remove(context: &Arc<Context>, name: &ValidCatalogName) -> Result<(), ActError> {
     let guard = context.store.lock(name).await;
     blocking(context, name, move |context, name| {
         let _guard = guard;
@@ -276,8 +276,8 @@ pub(super) async fn remove(context: &Arc<Context>, name: &CatalogName) -> Result
 /// Runs disk work on a blocking thread.
 async fn blocking<T: Send + 'static>(
     context: &Arc<Context>,
-    name: &CatalogName,
-    work: impl FnOnce(&Context, &CatalogName) -> Result<T, StorageError> + Send + 'static,
+    name: &ValidCatalogName,
+    work: impl FnOnce(&Context, &ValidCatalogName) -> Result<T, StorageError> + Send + 'static,
 ) -> Result<T, ActError> {
     let (context, name) = (context.clone(), name.clone());
     match tokio::task::spawn_blocking(move || work(&context, &name)).await {

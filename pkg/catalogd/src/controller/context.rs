@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{DeletedCatalogs, History, images::Images};
 use crate::metrics::Metrics;
-use crate::storage::{CatalogName, Generation, Store};
+use crate::storage::{Generation, Store, ValidCatalogName};
 
 /// Maximum number of catalogs that are parsed and written to disk concurrently.
 const MAX_CONCURRENT_STORES: usize = 2;
@@ -43,8 +43,8 @@ pub struct Context {
     pub(super) images: Images,
     pub(super) events: Events,
     pub(super) metrics: Metrics,
-    pub(super) backoff: Backoff<CatalogName>,
-    pub(super) history: Mutex<HashMap<CatalogName, History>>,
+    pub(super) backoff: Backoff<ValidCatalogName>,
+    pub(super) history: Mutex<HashMap<ValidCatalogName, History>>,
     pub(super) store_permits: Semaphore,
     pub(super) reconciles: ControllerMetrics,
     pub(super) workers: Workers,
@@ -82,7 +82,7 @@ impl Context {
     }
 
     /// Waits until the catalog is deleted, or its spec differs from that of `generation`.
-    pub(super) async fn superseded(&self, name: &CatalogName, generation: Option<i64>) {
+    pub(super) async fn superseded(&self, name: &ValidCatalogName, generation: Option<i64>) {
         // The controller sets the store before its first reconcile.
         match self.catalogs.get() {
             Some(catalogs) => {
@@ -101,7 +101,7 @@ impl Context {
     }
 
     /// Returns the content description for the status.
-    pub(super) fn served(&self, name: &CatalogName, generation: &Generation) -> Served {
+    pub(super) fn served(&self, name: &ValidCatalogName, generation: &Generation) -> Served {
         let origin = &generation.manifest().origin;
         Served {
             reference: origin.resolved.clone(),
@@ -112,15 +112,15 @@ impl Context {
     }
 
     /// Returns the description of the content that is served now.
-    pub(super) fn served_now(&self, name: &CatalogName) -> Option<Served> {
+    pub(super) fn served_now(&self, name: &ValidCatalogName) -> Option<Served> {
         Some(self.served(name, &*self.store.get(name)?))
     }
 
-    pub(super) fn update_history(&self, name: &CatalogName, change: impl FnOnce(&mut History)) {
+    pub(super) fn update_history(&self, name: &ValidCatalogName, change: impl FnOnce(&mut History)) {
         change(self.history.lock().entry(name.clone()).or_default());
     }
 
-    pub(super) fn forget(&self, name: &CatalogName) {
+    pub(super) fn forget(&self, name: &ValidCatalogName) {
         self.history.lock().remove(name);
         self.backoff.clear(name);
     }

@@ -15,7 +15,7 @@ use super::{
     Context, act,
     watch::{CatalogState, CatalogStates, CatalogWatch},
 };
-use crate::storage::{CatalogName, Store};
+use crate::storage::{Store, ValidCatalogName};
 
 /// Maximum delay before a retry: the leader pulled the image, so it should be available.
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
@@ -25,7 +25,7 @@ pub async fn follow(context: Arc<Context>, watch: CatalogWatch, stop: Cancellati
     let mut states = watch.subscribe();
     let mut damages = context.store.damages();
     let mut tasks = JoinSet::new();
-    let mut running: HashSet<CatalogName> = HashSet::new();
+    let mut running: HashSet<ValidCatalogName> = HashSet::new();
     loop {
         let now = states.borrow_and_update().clone();
         let stored = stored_names(&context.store).await;
@@ -58,7 +58,7 @@ enum Task {
 }
 
 /// Returns the catalogs in the store. A store that cannot be read removes nothing until the next round.
-async fn stored_names(store: &Arc<Store>) -> Vec<CatalogName> {
+async fn stored_names(store: &Arc<Store>) -> Vec<ValidCatalogName> {
     let store = store.clone();
     match tokio::task::spawn_blocking(move || store.names()).await {
         Ok(Ok(names)) => names,
@@ -79,9 +79,9 @@ async fn stored_names(store: &Arc<Store>) -> Vec<CatalogName> {
 /// Returns the differences between this replica, which has content of the catalogs in `stored`, and the API.
 fn pending_tasks(
     context: &Context,
-    stored: Vec<CatalogName>,
+    stored: Vec<ValidCatalogName>,
     states: &CatalogStates,
-) -> Vec<(CatalogName, Task)> {
+) -> Vec<(ValidCatalogName, Task)> {
     let Some(states) = states else {
         return Vec::new();
     };
@@ -96,7 +96,7 @@ fn pending_tasks(
     gone.chain(changed).collect()
 }
 
-fn task_for(context: &Context, name: &CatalogName, state: &CatalogState) -> Option<Task> {
+fn task_for(context: &Context, name: &ValidCatalogName, state: &CatalogState) -> Option<Task> {
     let stored = context.store.get(name);
     if state.withdrawn {
         return stored.map(|_| Task::Remove);
@@ -110,7 +110,7 @@ fn task_for(context: &Context, name: &CatalogName, state: &CatalogState) -> Opti
 }
 
 /// Runs a task, or waits out the backoff after a failure.
-async fn run_task(context: Arc<Context>, name: CatalogName, task: Task) -> CatalogName {
+async fn run_task(context: Arc<Context>, name: ValidCatalogName, task: Task) -> ValidCatalogName {
     let work = async {
         match &task {
             Task::Pull { requested, resolved } => {

@@ -6,12 +6,12 @@ use jiff::Timestamp;
 use olm_api::{AvailabilityMode, ClusterCatalog, keys};
 
 use super::{Context, Inputs, RequestedImage, StoredContent, context::seconds};
-use crate::storage::CatalogName;
+use crate::storage::ValidCatalogName;
 
 /// Reads the object, the history and the storage; `now` is the current time.
 pub(super) fn gather(
     context: &Context,
-    name: &CatalogName,
+    name: &ValidCatalogName,
     catalog: &ClusterCatalog,
     now: Timestamp,
 ) -> Inputs {

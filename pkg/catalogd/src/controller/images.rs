@@ -6,7 +6,7 @@ use olm_image::{CanonicalRef, Error, Filter, Puller, Reference, Unpacked};
 use olm_runtime::workers::without_worker;
 use tokio_util::sync::CancellationToken;
 
-use crate::storage::CatalogName;
+use crate::storage::ValidCatalogName;
 
 /// Image label that names the catalog's directory.
 const CONFIGS: Filter = Filter::LabelDir(olm_api::keys::CATALOG_CONFIGS_IMAGE_LABEL);
@@ -40,7 +40,7 @@ impl Images {
     /// Pulls and unpacks a catalog image.
     pub(super) async fn fetch(
         &self,
-        owner: &CatalogName,
+        owner: &ValidCatalogName,
         requested: &Reference,
         reference: &CanonicalRef,
     ) -> Result<Result<Unpacked, Error>, ShuttingDown> {
@@ -57,7 +57,7 @@ impl Images {
     }
 
     /// Removes the unpacked image of a catalog.
-    pub(super) async fn forget(&self, owner: &CatalogName) -> Result<(), Error> {
+    pub(super) async fn forget(&self, owner: &ValidCatalogName) -> Result<(), Error> {
         self.puller.forget(owner.as_str()).await
     }
 }

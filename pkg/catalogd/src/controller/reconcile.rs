@@ -28,7 +28,7 @@ use super::{
     gather::gather,
     report::{self, ReportError},
 };
-use crate::storage::CatalogName;
+use crate::storage::ValidCatalogName;
 
 /// Batches bursts of changes.
 const DEBOUNCE: Duration = Duration::from_millis(20);
@@ -67,7 +67,7 @@ fn damages(context: &Context) -> impl Stream<Item = ()> + Send + 'static {
 
 #[expect(clippy::needless_pass_by_value, reason = "the signature kube asks for")]
 fn error_policy(catalog: Arc<Guarded>, error: &ReportError, context: Arc<Context>) -> Action {
-    let Ok(name) = CatalogName::new(catalog.name_any()) else {
+    let Ok(name) = ValidCatalogName::new(catalog.name_any()) else {
         return Action::await_change();
     };
     let wait = context.backoff.failed(name);
@@ -84,7 +84,7 @@ fn error_policy(catalog: Arc<Guarded>, error: &ReportError, context: Arc<Context
 
 async fn reconcile_measured(catalog: Arc<Guarded>, context: Arc<Context>) -> Result<Action, ReportError> {
     let catalog_name = catalog.name_any();
-    let name = CatalogName::new(catalog_name.clone()).ok();
+    let name = ValidCatalogName::new(catalog_name.clone()).ok();
     let guarded = context.clone();
     let work = async {
         let work = Box::pin(reconcile(catalog.clone(), guarded.clone()));
@@ -116,7 +116,7 @@ async fn reconcile(catalog: Arc<Guarded>, context: Arc<Context>) -> Result<Actio
             return Ok(Action::await_change());
         }
     };
-    let Ok(name) = CatalogName::new(catalog.name_any()) else {
+    let Ok(name) = ValidCatalogName::new(catalog.name_any()) else {
         return Ok(Action::await_change());
     };
     let inputs = gather(&context, &name, &catalog, Timestamp::now());
@@ -212,7 +212,7 @@ async fn reconcile(catalog: Arc<Guarded>, context: Arc<Context>) -> Result<Actio
 
 /// Reports a panic in the status and requeues with backoff.
 async fn report_panic(context: &Arc<Context>, catalog: &Guarded, panicked: &Panicked) -> Action {
-    let (Ok(catalog), Ok(name)) = (&catalog.0, CatalogName::new(catalog.name_any())) else {
+    let (Ok(catalog), Ok(name)) = (&catalog.0, ValidCatalogName::new(catalog.name_any())) else {
         return Action::await_change();
     };
     let outcome = Outcome::Retrying {
@@ -230,7 +230,7 @@ async fn report_panic(context: &Arc<Context>, catalog: &Guarded, panicked: &Pani
 /// Removes the content, reports it, and removes the finalizer.
 async fn remove_content(
     context: &Arc<Context>,
-    name: &CatalogName,
+    name: &ValidCatalogName,
     catalog: ClusterCatalog,
     outcome: &Outcome,
 ) -> Result<Action, ReportError> {
@@ -256,7 +256,11 @@ async fn remove_content(
 }
 
 /// Records a failure.
-fn record_failure(context: &Context, name: &CatalogName, failure: Failure) -> (Outcome, Option<Duration>) {
+fn record_failure(
+    context: &Context,
+    name: &ValidCatalogName,
+    failure: Failure,
+) -> (Outcome, Option<Duration>) {
     tracing::warn!(error = failure.message, "catalog content could not be updated");
     let requeue_after = failure
         .retry
@@ -265,7 +269,7 @@ fn record_failure(context: &Context, name: &CatalogName, failure: Failure) -> (O
     (failure_outcome(context, name, failure), requeue_after)
 }
 
-fn failure_outcome(context: &Context, name: &CatalogName, failure: Failure) -> Outcome {
+fn failure_outcome(context: &Context, name: &ValidCatalogName, failure: Failure) -> Outcome {
     let (message, served) = (failure.message, context.served_now(name));
     match failure.retry {
         Some(_) => Outcome::Retrying { message, served },

@@ -17,7 +17,7 @@ use super::{
     Context,
     act::{ActError, Pulled},
 };
-use crate::storage::CatalogName;
+use crate::storage::ValidCatalogName;
 
 /// Timeout of one call to the API server.
 const API_TIMEOUT: Duration = Duration::from_secs(30);
@@ -51,7 +51,7 @@ pub(super) enum ReportError {
 /// Writes the status for `outcome` if it changed; returns the resulting object.
 pub(super) async fn status(
     context: &Context,
-    name: &CatalogName,
+    name: &ValidCatalogName,
     mut catalog: ClusterCatalog,
     outcome: &Outcome,
 ) -> Result<ClusterCatalog, ReportError> {
@@ -80,7 +80,7 @@ pub(super) async fn status(
 /// Sets the label, and adds or removes the finalizer.
 pub(super) async fn metadata(
     context: &Context,
-    name: &CatalogName,
+    name: &ValidCatalogName,
     catalog: &ClusterCatalog,
     finalizer: bool,
 ) -> Result<(), ReportError> {
@@ -113,7 +113,7 @@ pub(super) async fn metadata(
 
 async fn call<T>(
     what: &'static str,
-    name: &CatalogName,
+    name: &ValidCatalogName,
     answer: impl Future<Output = Result<T, kube::Error>>,
 ) -> Result<T, ReportError> {
     match timeout(API_TIMEOUT, answer).await {
@@ -141,7 +141,7 @@ impl ReportError {
 /// Reports discarded content in event and status before it is pulled again.
 pub(super) async fn damaged(
     context: &Context,
-    name: &CatalogName,
+    name: &ValidCatalogName,
     catalog: ClusterCatalog,
     damage: String,
 ) -> Result<ClusterCatalog, ReportError> {

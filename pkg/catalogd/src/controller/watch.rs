@@ -14,7 +14,7 @@ use olm_api::{AvailabilityMode, ClusterCatalog};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::storage::{CatalogName, Store};
+use crate::storage::{Store, ValidCatalogName};
 
 type Guarded = DeserializeGuard<ClusterCatalog>;
 
@@ -30,7 +30,7 @@ pub struct CatalogState {
 }
 
 /// States of all catalogs by name; `None` before the first list.
-pub(super) type CatalogStates = Option<Arc<BTreeMap<CatalogName, CatalogState>>>;
+pub(super) type CatalogStates = Option<Arc<BTreeMap<ValidCatalogName, CatalogState>>>;
 
 /// Watch of all catalogs. Clones share its state.
 #[derive(Clone, Debug)]
@@ -76,7 +76,7 @@ impl CatalogWatch {
                     }
                 }
                 Ok(watcher::Event::Delete(catalog)) => {
-                    if let Ok(name) = CatalogName::new(catalog.name_any()) {
+                    if let Ok(name) = ValidCatalogName::new(catalog.name_any()) {
                         listed.remove(&name);
                     }
                 }
@@ -92,7 +92,7 @@ impl CatalogWatch {
         }
     }
 
-    fn publish(&self, listed: &BTreeMap<CatalogName, CatalogState>) {
+    fn publish(&self, listed: &BTreeMap<ValidCatalogName, CatalogState>) {
         self.0.send_if_modified(|states| {
             if states.as_deref() == Some(listed) {
                 return false;
@@ -145,14 +145,14 @@ pub struct DeletedCatalogs {
 impl DeletedCatalogs {
     /// Waits for deletions and returns the names of the deleted catalogs. Returns no names after the first list:
     /// earlier deletions are unknown.
-    pub async fn next(&mut self) -> Vec<CatalogName> {
+    pub async fn next(&mut self) -> Vec<ValidCatalogName> {
         loop {
             let now = self.states.borrow_and_update().clone();
             let before = std::mem::replace(&mut self.before, now.clone());
             match (before, now) {
                 (Some(before), Some(now)) => {
-                    let is_gone = |name: &&CatalogName| !now.contains_key(*name);
-                    let gone: Vec<CatalogName> = before.keys().filter(is_gone).cloned().collect();
+                    let is_gone = |name: &&ValidCatalogName| !now.contains_key(*name);
+                    let gone: Vec<ValidCatalogName> = before.keys().filter(is_gone).cloned().collect();
                     if !gone.is_empty() {
                         return gone;
                     }
@@ -168,10 +168,10 @@ impl DeletedCatalogs {
     }
 }
 
-fn catalog_state(catalog: &Guarded) -> Option<(CatalogName, CatalogState)> {
+fn catalog_state(catalog: &Guarded) -> Option<(ValidCatalogName, CatalogState)> {
     // The controller reports objects that cannot be decoded.
     let catalog = catalog.0.as_ref().ok()?;
-    let name = CatalogName::new(catalog.name_any()).ok()?;
+    let name = ValidCatalogName::new(catalog.name_any()).ok()?;
     let resolved = catalog
         .status
         .as_ref()
@@ -206,8 +206,8 @@ mod tests {
             resolved: None,
             withdrawn: false,
         };
-        let listed = |names: &[&str]| -> BTreeMap<CatalogName, CatalogState> {
-            let named = |name: &&str| (CatalogName::new(*name).unwrap(), state.clone());
+        let listed = |names: &[&str]| -> BTreeMap<ValidCatalogName, CatalogState> {
+            let named = |name: &&str| (ValidCatalogName::new(*name).unwrap(), state.clone());
             names.iter().map(named).collect()
         };
         assert_eq!(deleted.next().now_or_never(), None);
@@ -230,7 +230,7 @@ mod tests {
     fn ready_when_every_status_is_served() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path().join("catalogs")).unwrap();
-        let name = CatalogName::new("c").unwrap();
+        let name = ValidCatalogName::new("c").unwrap();
         let watch = CatalogWatch::default();
         assert!(watch.check_serving(&store, false).unwrap_err().contains("listed"));
         let mut listed = BTreeMap::new();

@@ -13,7 +13,7 @@ use super::{
     content::SharedState,
     document, reply,
 };
-use crate::storage::{CatalogName, Counts, Encoding, Generation, StorageError, Store};
+use crate::storage::{Counts, Encoding, Generation, StorageError, Store, ValidCatalogName};
 
 /// Maximum number of schemas that are listed.
 const SCHEMAS: usize = 256;
@@ -86,7 +86,7 @@ pub(super) fn all(
 /// Responds to `/catalogs/{name}`.
 pub(super) async fn one(
     shared: &SharedState,
-    name: &CatalogName,
+    name: &ValidCatalogName,
     generation: Arc<Generation>,
     graphql: bool,
     method: &Method,
@@ -119,7 +119,7 @@ fn internal_error(error: &StorageError) -> Response {
 }
 
 impl Catalog {
-    fn new(name: &CatalogName, generation: &Generation, graphql: bool) -> Self {
+    fn new(name: &ValidCatalogName, generation: &Generation, graphql: bool) -> Self {
         let manifest = generation.manifest();
         let itself = format!("/catalogs/{name}");
         Self {

@@ -21,7 +21,7 @@ use super::{
     query::{self, QueryError},
     reply,
 };
-use crate::storage::{CatalogName, Generation, Store};
+use crate::storage::{Generation, Store, ValidCatalogName};
 
 const READ_METHODS: &str = "GET, HEAD";
 
@@ -220,8 +220,8 @@ fn require_read_method(method: &Method) -> Result<(), reply::Rejection> {
     }
 }
 
-fn parse_name(catalog: String) -> Result<CatalogName, reply::Rejection> {
-    CatalogName::new(catalog).map_err(|error| {
+fn parse_name(catalog: String) -> Result<ValidCatalogName, reply::Rejection> {
+    ValidCatalogName::new(catalog).map_err(|error| {
         Box::new(reply::text(
             StatusCode::BAD_REQUEST,
             &format!("invalid catalog name: {error}"),
@@ -230,7 +230,7 @@ fn parse_name(catalog: String) -> Result<CatalogName, reply::Rejection> {
 }
 
 impl Api {
-    fn served(&self, name: &CatalogName) -> Result<Arc<Generation>, reply::Rejection> {
+    fn served(&self, name: &ValidCatalogName) -> Result<Arc<Generation>, reply::Rejection> {
         self.store
             .get(name)
             .ok_or_else(|| Box::new(reply::catalog_not_found()))

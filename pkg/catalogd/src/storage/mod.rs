@@ -22,5 +22,5 @@ pub use generation::{Encoding, Generation};
 pub use index::{BlobRange, Filter, Schemas, Selection};
 pub use limits::Limits;
 pub use manifest::{Counts, Manifest, Origin};
-pub use name::{CatalogName, NameError};
+pub use name::{NameError, ValidCatalogName};
 pub use store::Store;

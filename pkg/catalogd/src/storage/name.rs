@@ -6,14 +6,14 @@ use olm_text::dns::subdomain_faults;
 
 /// DNS-1123 subdomain: lower-case letters, digits, `-` and `.`. It can name a directory and cannot leave its parent.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CatalogName(String);
+pub struct ValidCatalogName(String);
 
 /// Invalid catalog name. Its text is Kubernetes' own.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0.join("; "))]
 pub struct NameError(Vec<String>);
 
-impl CatalogName {
+impl ValidCatalogName {
     /// Validates a name.
     ///
     /// # Errors
@@ -34,7 +34,7 @@ impl CatalogName {
     }
 }
 
-impl fmt::Display for CatalogName {
+impl fmt::Display for ValidCatalogName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -47,7 +47,7 @@ mod tests {
     #[test]
     fn only_subdomains_pass() {
         for good in ["a", "a.b-c", "operatorhubio", "0", &"a".repeat(253)] {
-            assert!(CatalogName::new(good).is_ok(), "{good}");
+            assert!(ValidCatalogName::new(good).is_ok(), "{good}");
         }
         for bad in [
             "",
@@ -63,7 +63,7 @@ mod tests {
             "a b",
             &"a".repeat(254),
         ] {
-            assert!(CatalogName::new(bad).is_err(), "{bad}");
+            assert!(ValidCatalogName::new(bad).is_err(), "{bad}");
         }
     }
 }

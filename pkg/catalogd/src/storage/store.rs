@@ -14,7 +14,7 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::{OwnedMutexGuard, watch};
 
 use super::{
-    CatalogName, Generation, Limits, Manifest, Origin, StorageError, files, generation::MANIFEST, write,
+    Generation, Limits, Manifest, Origin, StorageError, ValidCatalogName, files, generation::MANIFEST, write,
 };
 
 /// Symlink to the served generation.
@@ -31,10 +31,10 @@ const TEMPORARY: &str = ".tmp-";
 pub struct Store {
     root: PathBuf,
     limits: Limits,
-    serving: RwLock<HashMap<CatalogName, Arc<Generation>>>,
-    locks: Mutex<HashMap<CatalogName, Arc<tokio::sync::Mutex<()>>>>,
+    serving: RwLock<HashMap<ValidCatalogName, Arc<Generation>>>,
+    locks: Mutex<HashMap<ValidCatalogName, Arc<tokio::sync::Mutex<()>>>>,
     /// Damages that the controller has not reported yet.
-    damages: watch::Sender<BTreeMap<CatalogName, String>>,
+    damages: watch::Sender<BTreeMap<ValidCatalogName, String>>,
 }
 
 impl Store {
@@ -65,7 +65,7 @@ impl Store {
                 .file_name()
                 .into_string()
                 .ok()
-                .and_then(|name| CatalogName::new(name).ok())
+                .and_then(|name| ValidCatalogName::new(name).ok())
             {
                 Some(name) if is_folder => names.push(name),
                 _ => discard(&entry.path()),
@@ -83,7 +83,7 @@ impl Store {
     }
 
     /// Recovers catalogs concurrently, since verification digests all their content.
-    fn recover_all(&self, names: Vec<CatalogName>) {
+    fn recover_all(&self, names: Vec<ValidCatalogName>) {
         let threads = thread::available_parallelism()
             .map_or(1, NonZero::get)
             .min(names.len());
@@ -104,7 +104,7 @@ impl Store {
         });
     }
 
-    fn recover(&self, name: CatalogName) {
+    fn recover(&self, name: ValidCatalogName) {
         let opened = self
             .open_current(&name)
             .and_then(|generation| generation.verify(&|_| true).map(|()| generation));
@@ -123,12 +123,12 @@ impl Store {
     }
 
     /// Returns the served content of a catalog.
-    pub fn get(&self, name: &CatalogName) -> Option<Arc<Generation>> {
+    pub fn get(&self, name: &ValidCatalogName) -> Option<Arc<Generation>> {
         self.serving.read().get(name).cloned()
     }
 
     /// Returns the served content of all catalogs by name.
-    pub fn serving(&self) -> BTreeMap<CatalogName, Arc<Generation>> {
+    pub fn serving(&self) -> BTreeMap<ValidCatalogName, Arc<Generation>> {
         let serving = self.serving.read();
         serving
             .iter()
@@ -137,17 +137,17 @@ impl Store {
     }
 
     /// Waits for the lock that writers of a catalog's content hold.
-    pub async fn lock(&self, name: &CatalogName) -> OwnedMutexGuard<()> {
+    pub async fn lock(&self, name: &ValidCatalogName) -> OwnedMutexGuard<()> {
         self.lock_of(name).lock_owned().await
     }
 
     /// Returns the lock of a catalog's content if it is free.
-    pub fn try_lock(&self, name: &CatalogName) -> Option<OwnedMutexGuard<()>> {
+    pub fn try_lock(&self, name: &ValidCatalogName) -> Option<OwnedMutexGuard<()>> {
         self.lock_of(name).try_lock_owned().ok()
     }
 
     /// Returns the lock of a catalog's content, and forgets those that nobody holds or waits for.
-    fn lock_of(&self, name: &CatalogName) -> Arc<tokio::sync::Mutex<()>> {
+    fn lock_of(&self, name: &ValidCatalogName) -> Arc<tokio::sync::Mutex<()>> {
         let mut locks = self.locks.lock();
         locks.retain(|_, lock| Arc::strong_count(lock) > 1);
         locks.entry(name.clone()).or_default().clone()
@@ -160,7 +160,7 @@ impl Store {
     /// The catalog is invalid or the disk fails.
     pub fn store(
         &self,
-        name: &CatalogName,
+        name: &ValidCatalogName,
         source: &Path,
         origin: Origin,
         now: i64,
@@ -196,7 +196,11 @@ impl Store {
     ///
     /// # Errors
     /// The catalog has no stored content or the disk fails.
-    pub fn set_origin(&self, name: &CatalogName, origin: Origin) -> Result<Arc<Generation>, StorageError> {
+    pub fn set_origin(
+        &self,
+        name: &ValidCatalogName,
+        origin: Origin,
+    ) -> Result<Arc<Generation>, StorageError> {
         let Some(generation) = self.get(name) else {
             return Err(StorageError::Damaged {
                 path: self.folder(name),
@@ -223,7 +227,7 @@ impl Store {
     ///
     /// # Errors
     /// The disk fails; the content is nevertheless no longer served.
-    pub fn remove(&self, name: &CatalogName) -> Result<(), StorageError> {
+    pub fn remove(&self, name: &ValidCatalogName) -> Result<(), StorageError> {
         self.serving.write().remove(name);
         let folder = self.folder(name);
         // Without the symlink, a partly removed folder is not mistaken for content after a crash.
@@ -235,7 +239,7 @@ impl Store {
     /// now.
     pub fn discard_damaged(
         &self,
-        name: &CatalogName,
+        name: &ValidCatalogName,
         generation: &Arc<Generation>,
         why: &StorageError,
     ) -> bool {
@@ -257,12 +261,12 @@ impl Store {
     }
 
     /// Returns a receiver that changes when content is discarded as damaged.
-    pub fn damages(&self) -> watch::Receiver<BTreeMap<CatalogName, String>> {
+    pub fn damages(&self) -> watch::Receiver<BTreeMap<ValidCatalogName, String>> {
         self.damages.subscribe()
     }
 
     /// Takes the description of a damage, once.
-    pub fn take_damage(&self, name: &CatalogName) -> Option<String> {
+    pub fn take_damage(&self, name: &ValidCatalogName) -> Option<String> {
         let mut taken = None;
         self.damages.send_if_modified(|damages| {
             taken = damages.remove(name);
@@ -275,20 +279,20 @@ impl Store {
     ///
     /// # Errors
     /// The root folder cannot be read.
-    pub fn names(&self) -> Result<Vec<CatalogName>, StorageError> {
+    pub fn names(&self) -> Result<Vec<ValidCatalogName>, StorageError> {
         let entries = fs::read_dir(&self.root).map_err(StorageError::io("read", &self.root))?;
         let mut names: Vec<_> = entries
-            .filter_map(|entry| CatalogName::new(entry.ok()?.file_name().into_string().ok()?).ok())
+            .filter_map(|entry| ValidCatalogName::new(entry.ok()?.file_name().into_string().ok()?).ok())
             .collect();
         names.sort();
         Ok(names)
     }
 
-    fn folder(&self, name: &CatalogName) -> PathBuf {
+    fn folder(&self, name: &ValidCatalogName) -> PathBuf {
         self.root.join(name.as_str())
     }
 
-    fn open_current(&self, name: &CatalogName) -> Result<Generation, StorageError> {
+    fn open_current(&self, name: &ValidCatalogName) -> Result<Generation, StorageError> {
         let folder = self.folder(name);
         let current = folder.join(CURRENT);
         let target = fs::read_link(&current).map_err(StorageError::io("read", &current))?;
@@ -303,7 +307,7 @@ impl Store {
     }
 
     /// Points the symlink to a complete generation and removes the former ones.
-    fn publish(&self, name: &CatalogName, target: &Path) -> Result<Arc<Generation>, StorageError> {
+    fn publish(&self, name: &ValidCatalogName, target: &Path) -> Result<Arc<Generation>, StorageError> {
         let folder = self.folder(name);
         let generation = Arc::new(Generation::open(target)?);
         let (next, current) = (folder.join(NEXT), folder.join(CURRENT));
@@ -321,7 +325,7 @@ impl Store {
     }
 
     /// Removes all entries except the symlink and one generation. Failed removals are retried next time.
-    fn remove_others(&self, name: &CatalogName, keep: Option<&Path>) {
+    fn remove_others(&self, name: &ValidCatalogName, keep: Option<&Path>) {
         let Ok(entries) = fs::read_dir(self.folder(name)) else {
             return;
         };
@@ -363,13 +367,13 @@ fn discard(path: &Path) {
 
 #[cfg(test)]
 mod tests {
-    use super::{CatalogName, Store};
+    use super::{Store, ValidCatalogName};
 
     #[tokio::test]
     async fn locks_that_nobody_holds_are_forgotten() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
-        let name = |name: &str| CatalogName::new(name).unwrap();
+        let name = |name: &str| ValidCatalogName::new(name).unwrap();
         let held = store.lock(&name("held")).await;
         for other in ["a", "b", "c"] {
             drop(store.lock(&name(other)).await);

@@ -12,7 +12,7 @@ use axum::Router;
 use olm_catalog_client::{CatalogClient, CatalogRef, ClientError, PackageAnswer, Trust};
 use olm_catalogd::{
     server::{Metrics, Options, router_with, serve},
-    storage::{CatalogName, Origin, Store},
+    storage::{Origin, Store, ValidCatalogName},
 };
 use olm_harness::pki::Authority;
 use olm_runtime::serve::Limits;
@@ -40,7 +40,7 @@ fn publish(store: &Store, folder: &Path, number: u32) {
         resolved: format!("registry.example/catalog@{}", digest(number)),
         unpacked_at: 1,
     };
-    let name = CatalogName::new("cat").unwrap();
+    let name = ValidCatalogName::new("cat").unwrap();
     store.store(&name, &source, origin, 1, &|| false).unwrap();
 }
 

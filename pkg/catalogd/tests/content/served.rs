@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use axum::Router;
 use olm_catalogd::{
     server::{CONNECTIONS, CONNECTIONS_PER_CLIENT, Metrics, Options, router_with, serve, traffic},
-    storage::{CatalogName, Origin, Store},
+    storage::{Origin, Store, ValidCatalogName},
 };
 use olm_harness::pki::Authority;
 use olm_runtime::tls::ServingCert;
@@ -34,7 +34,7 @@ pub(crate) fn api() -> (Router, TempDir) {
         };
         store
             .store(
-                &CatalogName::new(name).unwrap(),
+                &ValidCatalogName::new(name).unwrap(),
                 &source,
                 origin,
                 STORED_AT,

@@ -8,7 +8,7 @@ use axum::body::Body;
 use http::{Request, Response};
 use olm_catalogd::{
     server::{Metrics, Options, router_with},
-    storage::{CatalogName, Origin, Store},
+    storage::{Origin, Store, ValidCatalogName},
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -145,7 +145,9 @@ fn store_catalogs(dir: &Path, scratch: &Path) -> Result<(Arc<Store>, Vec<&'stati
                 resolved: name.to_owned(),
                 unpacked_at: STORED_AT,
             };
-            store.store(&CatalogName::new(name)?, &source, origin, STORED_AT, &|| false)?;
+            store.store(&ValidCatalogName::new(name)?, &source, origin, STORED_AT, &|| {
+                false
+            })?;
             available.push(name);
         }
     }
