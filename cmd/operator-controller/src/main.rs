@@ -31,7 +31,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// The last words, with every cause; standard error is where the log goes, too.
+/// Prints the error with its causes to standard error, beside the log.
 #[expect(clippy::print_stderr, reason = "the log may be what could not be set up")]
 fn report(error: &anyhow::Error) {
     eprintln!("operator-controller: {error:#}");

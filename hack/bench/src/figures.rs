@@ -33,7 +33,7 @@ pub struct Options {
 /// Measures everything and prints it as a table.
 ///
 /// # Errors
-/// When something cannot be measured, such as when an answer is not the one that is expected.
+/// Fails if something cannot be measured, for example if a response is not the expected one.
 pub async fn run(options: Options) -> Result<()> {
     let work = tempfile::tempdir()?;
     let world = World::start(&options.catalogd).await?;

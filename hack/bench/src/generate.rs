@@ -16,7 +16,7 @@ const PACKAGES: u64 = 200;
 /// Writes about `bytes` of JSON below `target`, in objects of about `meta` bytes. The same every time.
 ///
 /// # Errors
-/// When the folder cannot be written.
+/// Fails if the folder cannot be written.
 pub fn made_up(target: &Path, bytes: u64, meta: usize) -> Result<()> {
     let mut words = Words(0x9e37_79b9_7f4a_7c15);
     let (mut written, mut package) = (0, 0);
@@ -87,7 +87,7 @@ impl Words {
 /// indented JSON.
 ///
 /// # Errors
-/// When the catalog cannot be read or the folder cannot be written.
+/// Fails if the catalog cannot be read or the folder cannot be written.
 pub fn cloned(source: &Path, target: &Path, times: u32) -> Result<()> {
     let mut files = Vec::new();
     find(source, &mut files)?;

@@ -42,8 +42,7 @@ struct Content {
 /// Kills; an error says what was not whole.
 ///
 /// # Errors
-/// When an answer is neither the one content nor the other, when there is none, or when more is on disk than twice
-/// the content.
+/// Fails if a response is missing or is neither of the two contents, or if the disk holds more than twice the content.
 pub async fn run(options: Options) -> Result<()> {
     let work = tempfile::tempdir()?;
     let world = World::start(&options.catalogd).await?;

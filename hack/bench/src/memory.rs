@@ -31,7 +31,7 @@ pub struct Options {
 /// Unpacks, serves, starts again, serves again.
 ///
 /// # Errors
-/// When catalogd used more than the cap, ended, or served something else.
+/// Fails if catalogd used more than the cap, ended, or served something else.
 pub async fn run(options: Options) -> Result<()> {
     let work = tempfile::tempdir()?;
     let source = work.path().join("source");

@@ -44,7 +44,7 @@ struct Sample {
 /// Refreshes, reads and watches.
 ///
 /// # Errors
-/// When something grows from the second fifth of the time to the last.
+/// Fails if something grows from the second fifth of the time to the last.
 pub async fn run(options: Options) -> Result<()> {
     let work = tempfile::tempdir()?;
     let world = World::start(&options.catalogd).await?;

@@ -1,4 +1,4 @@
-//! Whatever a bundle, a configuration or a CRD holds: an answer, never a panic.
+//! Hostile bundles, configurations and CRDs: each one gives a result or an error, never a panic.
 
 use std::collections::BTreeMap;
 

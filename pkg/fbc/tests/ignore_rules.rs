@@ -1,4 +1,4 @@
-//! Which files `.indexignore` leaves out.
+//! Files that `.indexignore` leaves out.
 #![expect(clippy::expect_used, reason = "tests fail by panicking")]
 
 use olm_fbc::IndexIgnore;

@@ -166,7 +166,7 @@ struct World {
     client: Client,
     registry: Registry,
     plane: ControlPlane,
-    /// Whether bundles bring roles; these are the cluster's, so only one extension can have them.
+    /// True if bundles hold ClusterRoles. Only one extension can own a ClusterRole.
     roles: bool,
     /// Cache directory of catalogd.
     cache: PathBuf,

@@ -1,4 +1,4 @@
-//! Which successor the spec holds back, and what of the spec holds it.
+//! Successors that the spec holds back, and the fields of the spec that hold them.
 #![expect(clippy::expect_used, reason = "tests fail by panicking")]
 
 use olm_fbc::{Meta, PackageContent};

@@ -33,7 +33,7 @@ pub(super) type Fields = BTreeMap<String, Kind>;
 /// Kind of a field's values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Only null so far.
+    /// Every value so far is null.
     Unknown,
     /// Single values.
     One(Scalar),
