@@ -166,7 +166,7 @@ struct World {
     client: Client,
     registry: Registry,
     plane: ControlPlane,
-    /// True if bundles hold ClusterRoles. Only one extension can own a ClusterRole.
+    /// True if bundles hold `ClusterRoles`. Only one extension can own a `ClusterRole`.
     roles: bool,
     /// Cache directory of catalogd.
     cache: PathBuf,

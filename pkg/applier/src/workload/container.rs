@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Container, ContainerStateTerminated, ContainerStatus, Probe};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use super::diagnosis::{Problem, Severity, foreign, reason};
+use super::problem::{Problem, Severity, foreign, reason};
 
 /// Time after a restart within which a container that is not ready counts as crashing, not as slow.
 const SETTLED: SignedDuration = SignedDuration::from_mins(1);

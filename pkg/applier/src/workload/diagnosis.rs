@@ -7,71 +7,18 @@ use k8s_openapi::api::core::v1::{Pod, PodSpec, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt as _;
 use olm_api::condition::{Status, external::Pod as Type};
-use olm_text::{cut, printable, quoted};
+use olm_text::cut;
 
 use super::container::{self, Role};
+use super::problem::{Problem, Severity, foreign, reason};
 use super::{TEMPLATE_LABEL, Workload};
 
 /// Most problems that a sentence names.
 const MAX_PROBLEMS: usize = 2;
 /// Maximum length of a sentence in bytes, so that a condition has room for it.
 const MAX_SENTENCE: usize = 800;
-/// Maximum length of a foreign message in bytes.
-const MAX_MESSAGE: usize = 300;
-/// Maximum length of a foreign name or reason in bytes.
-const MAX_WORD: usize = 128;
 /// Time after which a pod without an error that has not started counts as a problem.
 const SLOW: SignedDuration = SignedDuration::from_secs(30);
-
-/// Severity of a problem, the worst first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Severity {
-    /// The workload cannot create pods, or has failed.
-    Workload,
-    /// A container does not start, or ends.
-    Container,
-    /// No node takes the pod.
-    Unschedulable,
-    /// A container runs and is not ready.
-    NotReady,
-    /// A pod has failed; the workload replaces it.
-    Failed,
-    /// A pod has not started for long, without an error.
-    Slow,
-}
-
-/// A problem of a pod, or of the workload itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Problem {
-    severity: Severity,
-    /// Problems with the same key are shown once.
-    key: String,
-    /// Name of the pod; empty for the workload itself.
-    pod: String,
-    text: String,
-    /// A state between two others that say more about the same problem.
-    passing: bool,
-}
-
-impl Problem {
-    pub(super) fn new(severity: Severity, key: &str, text: String) -> Self {
-        Self {
-            severity,
-            key: key.to_owned(),
-            pod: String::new(),
-            text,
-            passing: false,
-        }
-    }
-
-    /// Marks a state that alternates with a more telling one.
-    pub(super) fn passing(self) -> Self {
-        Self {
-            passing: true,
-            ..self
-        }
-    }
-}
 
 /// Problems of a workload, the worst first; empty if none is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -248,21 +195,6 @@ fn slow(pod: &Pod, status: &PodStatus, now: Timestamp) -> Option<Problem> {
 
 fn created(pod: &Pod) -> Option<Timestamp> {
     pod.metadata.creation_timestamp.as_ref().map(|Time(time)| *time)
-}
-
-/// Formats a foreign name.
-pub(super) fn foreign(name: &str) -> String {
-    printable(&cut(name, MAX_WORD)).replace(['\n', '\t'], " ")
-}
-
-/// Formats a foreign reason and message: `Reason: "message"`.
-pub(super) fn reason(reason: &str, message: &str) -> String {
-    match (reason.trim(), message.trim()) {
-        ("", "") => String::new(),
-        (why, "") => foreign(why),
-        ("", message) => quoted(message, MAX_MESSAGE),
-        (why, message) => format!("{}: {}", foreign(why), quoted(message, MAX_MESSAGE)),
-    }
 }
 
 #[cfg(test)]

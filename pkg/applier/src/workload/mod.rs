@@ -6,6 +6,7 @@
 
 mod container;
 mod diagnosis;
+mod problem;
 
 pub use diagnosis::Diagnosis;
 

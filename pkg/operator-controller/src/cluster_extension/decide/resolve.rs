@@ -5,7 +5,7 @@
 
 use olm_api::{ClusterExtensionSpec, UpgradeConstraintPolicy};
 use olm_fbc::Property;
-use olm_resolve::{CatalogInput, FailureCause, Installed, Request, Resolution, Selection};
+use olm_resolve::{FailureCause, Installed, Request, Resolution, Selection};
 use olm_status::catalogs::FormerContent;
 use olm_status::cluster_extension::Deprecations;
 use olm_status::cluster_upgrade::Successor;
