@@ -17,6 +17,8 @@ dir=$(cd "${NODE_DIR:-$target/node}" && pwd)
 export BIN=$dir/bin RUN=$dir/run NODE_IP=10.29.0.2
 export PKI=$RUN/pki
 cgroups=/sys/fs/cgroup
+# One cgroup for each NODE_DIR, so that several nodes run side by side.
+cgroup=olm-node-$(echo "$dir" | cksum | cut -d ' ' -f 1)
 controllers=(cpu cpuacct cpuset memory devices freezer blkio pids systemd)
 
 fail() { echo "node: $*" >&2; exit 1; }
@@ -105,14 +107,14 @@ up() {
   local controller
   for controller in "${controllers[@]}"; do
     [ -d "$cgroups/$controller" ] || continue
-    mkdir -p "$cgroups/$controller/olm-node"
+    mkdir -p "$cgroups/$controller/$cgroup"
     if [ "$controller" = cpuset ]; then
-      cat $cgroups/cpuset/cpuset.cpus > $cgroups/cpuset/olm-node/cpuset.cpus
-      cat $cgroups/cpuset/cpuset.mems > $cgroups/cpuset/olm-node/cpuset.mems
+      cat "$cgroups/cpuset/cpuset.cpus" > "$cgroups/cpuset/$cgroup/cpuset.cpus"
+      cat "$cgroups/cpuset/cpuset.mems" > "$cgroups/cpuset/$cgroup/cpuset.mems"
     fi
   done
   (
-    for controller in "$cgroups"/*/olm-node; do echo "$BASHPID" > "$controller/cgroup.procs"; done
+    for controller in "$cgroups"/*/"$cgroup"; do echo "$BASHPID" > "$controller/cgroup.procs"; done
     exec setsid unshare --mount --net --pid --ipc --uts --cgroup --fork --kill-child "$here/init.sh" \
       > "$RUN/logs/init.log" 2>&1 < /dev/null
   ) &
@@ -143,9 +145,9 @@ down() {
     while kill -0 "$pid" 2>/dev/null && [ $SECONDS -lt $end ]; do sleep 0.1; done
   fi
   end=$((SECONDS + 10))
-  while compgen -G "$cgroups/*/olm-node" > /dev/null; do
-    find "$cgroups"/*/olm-node -depth -type d -exec rmdir {} + 2>/dev/null || true
-    [ $SECONDS -lt $end ] || fail "cgroups are left: $(echo "$cgroups"/*/olm-node)"
+  while compgen -G "$cgroups/*/$cgroup" > /dev/null; do
+    find "$cgroups"/*/"$cgroup" -depth -type d -exec rmdir {} + 2>/dev/null || true
+    [ $SECONDS -lt $end ] || fail "cgroups are left: $(echo "$cgroups"/*/"$cgroup")"
     sleep 0.1
   done
   rm -rf "$RUN"
