@@ -124,7 +124,8 @@ up() {
   until_ok 90 enter kubectl get --raw /readyz
   local image
   for image in pause coredns; do push "$image"; done
-  enter kubectl apply --server-side -f "$here/cluster.yaml" > "$RUN/logs/cluster.log"
+  sed "s/REGISTRY_IP/$NODE_IP/" "$here/registry.yaml" > "$RUN/registry-service.yaml"
+  enter kubectl apply --server-side -f "$here/cluster.yaml" -f "$RUN/registry-service.yaml" > "$RUN/logs/cluster.log"
   until_ok 90 enter kubectl wait --for=condition=Ready node/node --timeout=1s
   until_ok 90 enter kubectl -n kube-system rollout status deployment/coredns --timeout=1s
 }
