@@ -8,7 +8,7 @@
 demo_args = $(if $(ONCE),--once=$(ONCE)) $(if $(CATALOG),--catalog '$(abspath $(CATALOG))') \
 	$(if $(BUNDLES),--bundles '$(abspath $(BUNDLES))') $(if $(PACKAGE),--package '$(PACKAGE)')
 
-.PHONY: demo test check generate test-node
+.PHONY: demo test check generate test-node test-kind
 
 demo:
 	@cargo xtask demo $(demo_args)
@@ -26,3 +26,7 @@ generate:
 # ONLY=default tests one folder of config/.
 test-node:
 	@hack/node/test.sh
+
+# The tests of test-node on a kind cluster: needs kind, and docker or podman. The variables of test-node apply.
+test-kind:
+	@hack/kind.sh
