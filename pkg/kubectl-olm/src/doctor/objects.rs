@@ -90,6 +90,19 @@ fn crd(title: &str, expected: &Value, present: &Value) -> Vec<Finding> {
 }
 
 fn deployment(title: &str, present: &Value, problem: Option<&str>) -> Vec<Finding> {
+    let id = ObjectId::of(present);
+    // A Deployment without replicas counts as available.
+    if present["spec"]["replicas"] == 0 {
+        return vec![Finding::new(
+            Severity::Error,
+            title,
+            "it is scaled to 0 replicas, so no pod does its work",
+            format!(
+                "kubectl -n {} scale deployment/{} --replicas=1",
+                id.namespace, id.name
+            ),
+        )];
+    }
     if untyped::is_true(present, WorkloadCondition::Available) && problem.is_none() {
         return Vec::new();
     }
@@ -97,7 +110,6 @@ fn deployment(title: &str, present: &Value, problem: Option<&str>) -> Vec<Findin
         || "no replica is available".to_owned(),
         |problem| format!("not available: {problem}"),
     );
-    let id = ObjectId::of(present);
     vec![Finding::new(
         Severity::Error,
         title,
@@ -232,5 +244,11 @@ mod tests {
             ..pair("Deployment", json!({}), live("False"))
         };
         assert_eq!(causes(&[stuck]), ["not available: ErrImagePull"]);
+        let mut none = live("True").unwrap();
+        none["spec"]["replicas"] = 0.into();
+        assert_eq!(
+            causes(&[pair("Deployment", json!({}), Some(none))]),
+            ["it is scaled to 0 replicas, so no pod does its work"]
+        );
     }
 }

@@ -28,6 +28,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub(crate) struct Cluster {
     client: Client,
+    proxy: Arc<Proxy>,
     system_namespace: String,
     ca_pem: Option<String>,
 }
@@ -65,11 +66,19 @@ impl Cluster {
                 source,
             })?),
         };
+        let client = Client::try_from(config.clone()).map_err(no_kubeconfig)?;
+        let proxy = Proxy::new(client.clone(), config, access.system_namespace.clone());
         Ok(Self {
-            client: Client::try_from(config).map_err(no_kubeconfig)?,
+            client,
+            proxy: Arc::new(proxy.map_err(no_kubeconfig)?),
             system_namespace: access.system_namespace.clone(),
             ca_pem,
         })
+    }
+
+    /// Returns the API server's proxy.
+    pub(super) fn proxy(&self) -> &Arc<Proxy> {
+        &self.proxy
     }
 
     /// Returns the client of the API server.
@@ -106,10 +115,7 @@ impl Cluster {
     pub(crate) async fn catalogs(&self) -> Result<Vec<Catalog>, SourceError> {
         let api: Api<ClusterCatalog> = Api::all(self.client.clone());
         let list = call("listing the ClusterCatalogs", api.list(&ListParams::default())).await?;
-        let proxy = Arc::new(Proxy {
-            client: self.client.clone(),
-            namespace: self.system_namespace.clone(),
-        });
+        let proxy = self.proxy();
         let direct = Direct::new(match &self.ca_pem {
             Some(pem) => Authorities::Given(Some(pem.clone())),
             None => Authorities::Secret(proxy.clone()),

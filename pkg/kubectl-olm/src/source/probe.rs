@@ -42,17 +42,22 @@ impl Cluster {
         let node = Segment::new(node).map_err(|_| invalid())?;
         let path = format!("/api/v1/nodes/{}/proxy/stats/summary", &*node);
         let request = http::Request::get(path).body(Vec::new()).map_err(|_| invalid())?;
-        call("reading a kubelet's statistics", self.client().request(request)).await
+        call(
+            "reading a kubelet's statistics",
+            self.proxy().once().request(request),
+        )
+        .await
     }
 
-    /// Returns the answer to a GET request as text.
+    /// Returns the answer of a proxied Service to a GET request as text.
     ///
     /// # Errors
     /// The API server refuses the request or does not answer.
     pub(crate) async fn text(&self, path: &str) -> Result<String, SourceError> {
         let request = http::Request::get(path).body(Vec::new());
         let request = request.map_err(|_| SourceError::Url { url: path.to_owned() })?;
-        call(&format!("reading {path}"), self.client().request_text(request)).await
+        let answer = self.proxy().once().request_text(request);
+        call(&format!("reading {path}"), answer).await
     }
 
     /// Returns the end of a container's log, or of the log before its last restart.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::time::Duration;
 
 use futures::AsyncReadExt as _;
-use kube::Client;
+use kube::{Client, Config};
 use olm_text::dns::is_label;
 use olm_text::name::CatalogName;
 use url::Url;
@@ -20,8 +20,9 @@ const SERVICE: &str = "catalogd-service";
 
 /// The API server's proxy to catalogd's Service.
 pub(super) struct Proxy {
-    pub(super) client: Client,
-    pub(super) namespace: String,
+    client: Client,
+    once: Client,
+    namespace: String,
 }
 
 impl std::fmt::Debug for Proxy {
@@ -33,6 +34,25 @@ impl std::fmt::Debug for Proxy {
 }
 
 impl Proxy {
+    /// Creates a proxy to the Service in `namespace`. `client` and `config` are of the same cluster.
+    ///
+    /// # Errors
+    /// The configuration cannot be used.
+    pub(super) fn new(client: Client, mut config: Config, namespace: String) -> kube::Result<Self> {
+        // 503 says that the Service has no endpoint, or that the kubelet does not answer. Another attempt does not help.
+        config.default_retry = false;
+        Ok(Self {
+            client,
+            once: Client::try_from(config)?,
+            namespace,
+        })
+    }
+
+    /// Returns a client that does not repeat requests.
+    pub(super) fn once(&self) -> &Client {
+        &self.once
+    }
+
     /// Returns catalogd's own certificate authorities; none if the Secret is absent or must not be read.
     pub(super) async fn own_ca(&self) -> Result<Option<String>, SourceError> {
         let asked = olm_runtime::tls::own_ca(&self.client, &self.namespace);
@@ -71,7 +91,7 @@ impl Proxy {
         };
         let request = request.map_err(|_| SourceError::Url { url: url.to_string() })?;
         let work = async {
-            let mut stream = Box::pin(self.client.request_stream(request).await.map_err(failed)?);
+            let mut stream = Box::pin(self.once.request_stream(request).await.map_err(failed)?);
             let mut spool = Spool::new(catalog, limit)?;
             let mut buffer = vec![0; 64 * 1024];
             loop {
@@ -122,16 +142,13 @@ fn is_catalogds(status: &kube::core::Status) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use kube::Config;
-
     use super::*;
 
     fn proxy(server: &str) -> Proxy {
         olm_runtime::tls::install_provider();
-        Proxy {
-            client: Client::try_from(Config::new(server.parse().unwrap())).unwrap(),
-            namespace: "olmv1-system".to_owned(),
-        }
+        let config = Config::new(server.parse().unwrap());
+        let client = Client::try_from(config.clone()).unwrap();
+        Proxy::new(client, config, "olmv1-system".to_owned()).unwrap()
     }
 
     /// Uses a server with the proxy's paths and errors, because the real proxy refuses loopback addresses.
@@ -139,9 +156,13 @@ mod tests {
     async fn answers_and_errors_of_the_proxy() {
         use axum::http::StatusCode;
         use std::io::Read as _;
+        use std::sync::atomic::{AtomicUsize, Ordering};
+
+        static WITHOUT_ENDPOINTS: AtomicUsize = AtomicUsize::new(0);
 
         let service = "/api/v1/namespaces/olmv1-system/services/https:catalogd-service:443/proxy";
         let not_found = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","reason":"NotFound","code":404,"message":"services \"x\" not found"}"#;
+        let no_endpoints = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","reason":"ServiceUnavailable","code":503,"message":"no endpoints available for service \"https:catalogd-service:443\""}"#;
         let app = axum::Router::new()
             .route(
                 &format!("{service}/catalogs/c/api/v1/metas"),
@@ -150,6 +171,13 @@ mod tests {
             .route(
                 &format!("{service}/catalogs/c/api/v1/all"),
                 axum::routing::get(async || (StatusCode::NOT_FOUND, "404 page not found")),
+            )
+            .route(
+                &format!("{service}/stopped"),
+                axum::routing::get(async move || {
+                    WITHOUT_ENDPOINTS.fetch_add(1, Ordering::Relaxed);
+                    (StatusCode::SERVICE_UNAVAILABLE, no_endpoints)
+                }),
             )
             .fallback(async move || (StatusCode::NOT_FOUND, not_found));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -179,6 +207,11 @@ mod tests {
             matches!(unreachable, Err(SourceError::Cluster { .. })),
             "{unreachable:?}"
         );
+        // No pod of catalogd runs: the request is not repeated.
+        let stopped = ask("stopped", 100).await;
+        let text = stopped.map_or_else(|error| olm_text::chain(&error), |_| String::new());
+        assert!(text.contains("no endpoints available"), "{text}");
+        assert_eq!(WITHOUT_ENDPOINTS.load(Ordering::Relaxed), 1);
         server.abort();
     }
 
