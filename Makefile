@@ -23,7 +23,7 @@ generate:
 	@cargo xtask generate
 
 # Linux and root: the product on a real node, see hack/node. BIN_DIR=dir uses existing static binaries, KEEP=1 keeps the node,
-# ONLY=default tests one folder of config/.
+# ONLY=default tests one folder of config/, ONLY=kubectl-olm the commands of kubectl olm.
 test-node:
 	@hack/node/test.sh
 

@@ -2,17 +2,44 @@
 # First process of the node's namespaces, started by node.sh: mounts, network, and every component of the cluster.
 set -euo pipefail
 
+# start NAME CMD...: in the background, with a log of its own.
+start() {
+  local name=$1
+  shift
+  setsid "$@" > "$RUN/logs/$name.log" 2>&1 < /dev/null &
+}
+
+until_ok() {
+  local end=$((SECONDS + 60))
+  until "$@" > /dev/null 2>&1; do
+    [ $SECONDS -lt $end ] || { echo "timed out: $*" >&2; exit 1; }
+    sleep 0.1
+  done
+}
+
+# Version 2 of cgroups: gives the controllers to the cgroups of the pods.
+pass_controllers_on() {
+  sed 's/[^ ]*/+&/g' /sys/fs/cgroup/cgroup.controllers > /sys/fs/cgroup/cgroup.subtree_control
+}
+
 hostname node
 mount --make-rprivate /
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
-mount -t tmpfs -o mode=755 tmpfs /sys/fs/cgroup
-for controller in cpu cpuacct cpuset memory devices freezer blkio pids; do
-  mkdir "/sys/fs/cgroup/$controller"
-  mount -t cgroup -o "$controller" cgroup "/sys/fs/cgroup/$controller"
-done
-mkdir /sys/fs/cgroup/systemd
-mount -t cgroup -o none,name=systemd cgroup /sys/fs/cgroup/systemd
+if [ "$CGROUP_VERSION" = 2 ]; then
+  mount -t cgroup2 cgroup2 /sys/fs/cgroup
+  mkdir /sys/fs/cgroup/init
+  echo 0 > /sys/fs/cgroup/init/cgroup.procs
+  until_ok pass_controllers_on
+else
+  mount -t tmpfs -o mode=755 tmpfs /sys/fs/cgroup
+  for controller in cpu cpuacct cpuset memory devices freezer blkio pids; do
+    mkdir "/sys/fs/cgroup/$controller"
+    mount -t cgroup -o "$controller" cgroup "/sys/fs/cgroup/$controller"
+  done
+  mkdir /sys/fs/cgroup/systemd
+  mount -t cgroup -o none,name=systemd cgroup /sys/fs/cgroup/systemd
+fi
 mount -t tmpfs -o mode=755 tmpfs /run
 mkdir -p /run/lock /run/netns
 for folder in /var/lib/kubelet /var/lib/containerd /var/lib/cni /var/log/pods /var/log/containers /etc/cni /etc/containerd; do
@@ -42,30 +69,20 @@ ip link set node0-peer up
 ip route add 10.96.0.0/16 dev node0 src "$NODE_IP"
 echo 1 > /proc/sys/net/ipv4/ip_forward
 
-# start NAME CMD...: in the background, with a log of its own.
-start() {
-  local name=$1
-  shift
-  setsid "$@" > "$RUN/logs/$name.log" 2>&1 < /dev/null &
-}
-
-until_ok() {
-  local end=$((SECONDS + 60))
-  until "$@" > /dev/null 2>&1; do
-    [ $SECONDS -lt $end ] || { echo "timed out: $*" >&2; exit 1; }
-    sleep 0.1
-  done
-}
-
 start etcd "$BIN/etcd" --data-dir "$RUN/etcd" --unsafe-no-fsync --log-level warn
 
-cat > "$RUN/registry.yaml" <<EOF
+# registry NAME PORT TLS: serves the node's images.
+registry() {
+  cat > "$RUN/$1.yaml" <<EOF
 version: 0.1
 log: {level: warn}
 storage: {filesystem: {rootdirectory: $RUN/registry}, delete: {enabled: true}}
-http: {addr: "$NODE_IP:5000"}
+http: {addr: "$NODE_IP:$2"$3}
 EOF
-OTEL_TRACES_EXPORTER=none start registry "$BIN/registry" serve "$RUN/registry.yaml"
+  OTEL_TRACES_EXPORTER=none start "$1" "$BIN/registry" serve "$RUN/$1.yaml"
+}
+registry registry 5000 ''
+registry registry-https 5443 ", tls: {certificate: $PKI/registry.crt, key: $PKI/registry.key}"
 
 cat > "$RUN/audit.yaml" <<EOF
 apiVersion: audit.k8s.io/v1
@@ -103,7 +120,7 @@ version = 3
 [plugins.'io.containerd.cri.v1.runtime']
   restrict_oom_score_adj = true
   [plugins.'io.containerd.cri.v1.runtime'.cni]
-    bin_dirs = ["/usr/lib/cni"]
+    bin_dirs = ["/usr/lib/cni", "/opt/cni/bin"]
     conf_dir = "/etc/cni/net.d"
 EOF
 # containerd finds its shim on the PATH.

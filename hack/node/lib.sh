@@ -10,7 +10,7 @@ target=$(cd "${CARGO_TARGET_DIR:-target}" && pwd)
 # require_node WHAT: ends the script and says that WHAT is skipped if no node can run on this machine.
 require_node() {
   local why
-  if ! why=$("$node" supported); then
+  if ! why=$("$node" supported) || ! why=$(hack/node/packages.sh); then
     echo "SKIPPED: $1: $why" >&2
     echo "0 passed, 0 failed, 1 skipped"
     exit 0

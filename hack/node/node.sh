@@ -19,7 +19,14 @@ export PKI=$RUN/pki
 cgroups=/sys/fs/cgroup
 # One cgroup for each NODE_DIR, so that several nodes run side by side.
 cgroup=olm-node-$(echo "$dir" | cksum | cut -d ' ' -f 1)
-controllers=(cpu cpuacct cpuset memory devices freezer blkio pids systemd)
+# Version of the machine's cgroups, and the folders in which the node has a cgroup: one for each hierarchy.
+if [ -f $cgroups/cgroup.controllers ]; then
+  export CGROUP_VERSION=2
+  hierarchies=("$cgroups")
+else
+  export CGROUP_VERSION=1
+  hierarchies=("$cgroups"/{cpu,cpuacct,cpuset,memory,devices,freezer,blkio,pids,systemd})
+fi
 
 fail() { echo "node: $*" >&2; exit 1; }
 
@@ -27,11 +34,25 @@ supported() {
   [ "$(uname -s)" = Linux ] || { echo "not Linux"; return 1; }
   [ "$(id -u)" = 0 ] || { echo "not root"; return 1; }
   unshare --mount --net --pid --ipc --uts --cgroup --fork true 2>/dev/null || { echo "namespaces are not permitted"; return 1; }
-  [ -d $cgroups/memory ] || { echo "no cgroup v1 memory hierarchy at $cgroups (this tier has not been made for cgroup v2)"; return 1; }
-  local program
-  for program in kubectl openssl nsenter; do
-    command -v "$program" >/dev/null || { echo "no $program on the PATH"; return 1; }
+  local name
+  for name in cpu cpuset memory pids; do
+    has_controller "$name" || { echo "the cgroup controller $name is missing at $cgroups, or not delegated"; return 1; }
   done
+  for name in kubectl nsenter; do
+    command -v "$name" >/dev/null || { echo "no $name on the PATH"; return 1; }
+  done
+}
+
+# has_controller NAME: the node's cgroup can have this controller. Only the root cgroup, which has no type, may pass
+# controllers on while it has processes.
+has_controller() {
+  if [ $CGROUP_VERSION = 1 ]; then
+    [ -d "$cgroups/$1" ]
+  elif [ -f $cgroups/cgroup.type ]; then
+    grep -qw "$1" $cgroups/cgroup.subtree_control
+  else
+    grep -qw "$1" $cgroups/cgroup.controllers
+  fi
 }
 
 # certificate NAME SUBJECT EXTENSION: a key and a certificate of the node's authority.
@@ -49,6 +70,7 @@ credentials() {
     -addext keyUsage=critical,keyCertSign,cRLSign,digitalSignature
   local names=DNS:localhost,DNS:kubernetes.default.svc,IP:127.0.0.1,IP:10.96.0.1,IP:$NODE_IP
   certificate apiserver /CN=kube-apiserver "subjectAltName=$names"
+  certificate registry /CN=registry "subjectAltName=DNS:registry.registry.svc,IP:$NODE_IP"
   certificate kubelet-client /O=system:masters/CN=apiserver extendedKeyUsage=clientAuth
   openssl genrsa -out "$PKI/service-accounts.key" 2048 2>/dev/null
   openssl rsa -in "$PKI/service-accounts.key" -pubout -out "$PKI/service-accounts.pub" 2>/dev/null
@@ -99,28 +121,27 @@ up() {
   local why
   why=$(supported) || fail "$why"
   ! running || fail "already up"
-  "$here/packages.sh"
+  why=$("$here/packages.sh") || fail "$why"
   "$here/build.sh" "$BIN"
   down
   mkdir -p "$RUN/logs"
   credentials
-  local controller
-  for controller in "${controllers[@]}"; do
-    [ -d "$cgroups/$controller" ] || continue
-    mkdir -p "$cgroups/$controller/$cgroup"
-    if [ "$controller" = cpuset ]; then
-      cat "$cgroups/cpuset/cpuset.cpus" > "$cgroups/cpuset/$cgroup/cpuset.cpus"
-      cat "$cgroups/cpuset/cpuset.mems" > "$cgroups/cpuset/$cgroup/cpuset.mems"
-    fi
-  done
+  make_cgroups
   (
-    for controller in "$cgroups"/*/"$cgroup"; do echo "$BASHPID" > "$controller/cgroup.procs"; done
+    for hierarchy in "${hierarchies[@]}"; do
+      [ ! -d "$hierarchy/$cgroup" ] || echo "$BASHPID" > "$hierarchy/$cgroup/cgroup.procs"
+    done
     exec setsid unshare --mount --net --pid --ipc --uts --cgroup --fork --kill-child "$here/init.sh" \
       > "$RUN/logs/init.log" 2>&1 < /dev/null
   ) &
   echo $! > "$RUN/unshare.pid"
   until_ok 10 pgrep --parent "$(cat "$RUN/unshare.pid")"
   pgrep --parent "$(cat "$RUN/unshare.pid")" > "$RUN/init.pid"
+  if [ $CGROUP_VERSION = 2 ]; then
+    # A cgroup of version 2 that has processes cannot pass its controllers on; init.sh waits for this.
+    mkdir "$cgroups/$cgroup/outside"
+    cat "$RUN/unshare.pid" > "$cgroups/$cgroup/outside/cgroup.procs"
+  fi
   until_ok 90 enter kubectl get --raw /readyz
   local image
   for image in pause coredns; do push "$image"; done
@@ -128,6 +149,21 @@ up() {
   enter kubectl apply --server-side -f "$here/cluster.yaml" -f "$RUN/registry-service.yaml" > "$RUN/logs/cluster.log"
   until_ok 90 enter kubectl wait --for=condition=Ready node/node --timeout=1s
   until_ok 90 enter kubectl -n kube-system rollout status deployment/coredns --timeout=1s
+}
+
+# Creates the node's cgroups.
+make_cgroups() {
+  local hierarchy
+  if [ $CGROUP_VERSION = 2 ]; then
+    sed 's/[^ ]*/+&/g' $cgroups/cgroup.controllers > $cgroups/cgroup.subtree_control 2>/dev/null || true
+    mkdir "$cgroups/$cgroup"
+    return
+  fi
+  for hierarchy in "${hierarchies[@]}"; do
+    [ ! -d "$hierarchy" ] || mkdir "$hierarchy/$cgroup"
+  done
+  cat $cgroups/cpuset/cpuset.cpus > "$cgroups/cpuset/$cgroup/cpuset.cpus"
+  cat $cgroups/cpuset/cpuset.mems > "$cgroups/cpuset/$cgroup/cpuset.mems"
 }
 
 # push NAME: pushes a program as an image to the node's registry.
@@ -145,11 +181,14 @@ down() {
     end=$((SECONDS + 10))
     while kill -0 "$pid" 2>/dev/null && [ $SECONDS -lt $end ]; do sleep 0.1; done
   fi
-  end=$((SECONDS + 10))
-  while compgen -G "$cgroups/*/$cgroup" > /dev/null; do
-    find "$cgroups"/*/"$cgroup" -depth -type d -exec rmdir {} + 2>/dev/null || true
-    [ $SECONDS -lt $end ] || fail "cgroups are left: $(echo "$cgroups"/*/"$cgroup")"
-    sleep 0.1
+  local hierarchy
+  for hierarchy in "${hierarchies[@]}"; do
+    end=$((SECONDS + 10))
+    while [ -d "$hierarchy/$cgroup" ]; do
+      find "$hierarchy/$cgroup" -depth -type d -exec rmdir {} + 2>/dev/null || true
+      [ $SECONDS -lt $end ] || fail "a cgroup is left: $hierarchy/$cgroup"
+      sleep 0.1
+    done
   done
   rm -rf "$RUN"
 }

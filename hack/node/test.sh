@@ -1,19 +1,20 @@
 #!/usr/bin/env bash
 # The tests on a real node: `make test-node`. Starts the node, pushes the images, runs test/node, and ends the node.
 # Where no node can run they are skipped, and say so. Set KEEP=1 to keep the node for kubectl; hack/node/node.sh down ends it.
-# Set BIN_DIR=dir to use existing static binaries, and ONLY=text for the folders of config/ whose path has this text.
+# Set BIN_DIR=dir to use existing static binaries, and ONLY=text for the folders of config/ whose path has this text, or for
+# the commands of cmd/kubectl-olm.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 . hack/node/lib.sh
 
 require_node "the tests on a real node"
 build_product
-cargo build --quiet --locked -p olm-node
+cargo build --quiet --locked -p olm-node -p kubectl-olm
 start_node
 run=${NODE_DIR:-$target/node}/run
 images=$("$node" enter hack/image.sh 10.29.0.2:5000/olmv1 dev --plain-http)
 # The images are one to a line.
 # shellcheck disable=SC2086
-RUN=$run PKI=$run/pki "$node" enter "$target/debug/olm-node" $images && status=0 || status=$?
+RUN=$run PKI=$run/pki PATH=$target/debug:$PATH "$node" enter "$target/debug/olm-node" $images && status=0 || status=$?
 [ "$status" = 0 ] || describe_cluster "$node" enter
 exit "$status"
