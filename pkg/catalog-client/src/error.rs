@@ -1,7 +1,7 @@
 //! Errors of reading a package.
 
 use olm_fbc::{ContentError, DecodeError};
-use olm_runtime::connect::ConnectFailure;
+use olm_runtime::connect::{ConnectFailure, ProxyFailure};
 use olm_text::name::{CatalogName, PackageName};
 use reqwest::StatusCode;
 
@@ -100,6 +100,14 @@ pub enum ClientError {
         /// The host.
         host: String,
     },
+    /// The proxy of the environment cannot be reached, or does not reach catalogd.
+    #[error("catalog {catalog:?} cannot be read from catalogd: {cause}")]
+    Proxy {
+        /// The catalog.
+        catalog: CatalogName,
+        /// The cause.
+        cause: ProxyFailure,
+    },
     /// catalogd did not answer in time.
     #[error("catalogd did not answer in time for catalog {catalog:?}")]
     Timeout {
@@ -196,9 +204,14 @@ impl ClientError {
             .and_then(|url| url.host_str())
             .unwrap_or("catalogd")
             .to_owned();
+        let url = error.url().map(ToString::to_string);
         let error = error.without_url();
         if error.is_timeout() {
             return Self::Timeout { catalog };
+        }
+        let proxied = url.filter(|_| error.is_connect());
+        if let Some(cause) = proxied.and_then(|url| ProxyFailure::of(&url, &error)) {
+            return Self::Proxy { catalog, cause };
         }
         match ConnectFailure::of(&error) {
             Some(ConnectFailure::Dns) => Self::Dns { catalog, host },

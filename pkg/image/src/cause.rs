@@ -105,7 +105,9 @@ impl RegistryError {
         match self {
             Self::Dns { .. } => Cause::Dns,
             Self::Tls { .. } => Cause::Tls,
-            Self::Refused { .. } | Self::Transfer { .. } | Self::Truncated { .. } => Cause::Connection,
+            Self::Refused { .. } | Self::Proxy { .. } | Self::Transfer { .. } | Self::Truncated { .. } => {
+                Cause::Connection
+            }
             Self::Timeout { .. } | Self::TooSlow { .. } | Self::Busy { .. } => Cause::Timeout,
             Self::Unauthorized { .. }
             | Self::ForeignRealm { .. }

@@ -2,7 +2,8 @@
 
 use std::{error::Error, fmt, io};
 
-use olm_text::causes;
+use hyper_util::client::proxy::matcher::Matcher;
+use olm_text::{causes, chain};
 use rustls::{CertificateError, InvalidMessage};
 
 /// Cause of a failed connection.
@@ -94,9 +95,64 @@ impl ConnectFailure {
     }
 }
 
+/// Failed connection to the proxy that `HTTPS_PROXY`, `HTTP_PROXY` or `ALL_PROXY` names, or through it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("proxyconnect: proxy {proxy} {cause}")]
+pub struct ProxyFailure {
+    /// HOST:PORT of the proxy.
+    proxy: String,
+    cause: String,
+}
+
+impl ProxyFailure {
+    /// Returns the failure if the environment has a proxy for `url`, and `error` is not about TLS with the server
+    /// itself. `error` is of an attempt to connect.
+    pub fn of(url: &str, error: &(dyn Error + 'static)) -> Option<Self> {
+        Self::with(&Matcher::from_system(), url, error)
+    }
+
+    fn with(proxies: &Matcher, url: &str, error: &(dyn Error + 'static)) -> Option<Self> {
+        let proxy = proxies.intercept(&url.parse().ok()?)?;
+        let cause = match ConnectFailure::of(error) {
+            Some(ConnectFailure::Tls(_)) => return None,
+            Some(ConnectFailure::Refused) => "refuses connections".to_owned(),
+            Some(ConnectFailure::Dns) => "cannot be resolved".to_owned(),
+            None => format!("opened no connection: {}", chain(error)),
+        };
+        // Without the user and the password.
+        let (host, port) = (proxy.uri().host()?, proxy.uri().port_u16());
+        let proxy = port.map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
+        Some(Self { proxy, cause })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_the_proxy_without_its_credentials() {
+        let proxies = Matcher::builder()
+            .https("http://user:secret@proxy.example:3128")
+            .no("inside.example")
+            .build();
+        let refused = io::Error::from(io::ErrorKind::ConnectionRefused);
+        let text = |url, error: &(dyn Error + 'static)| {
+            ProxyFailure::with(&proxies, url, error).map(|failure| failure.to_string())
+        };
+        assert_eq!(
+            text("https://catalogd.example/", &refused).as_deref(),
+            Some("proxyconnect: proxy proxy.example:3128 refuses connections")
+        );
+        assert_eq!(
+            text("https://catalogd.example/", &io::Error::other("bad gateway")).as_deref(),
+            Some("proxyconnect: proxy proxy.example:3128 opened no connection: bad gateway")
+        );
+        assert_eq!(text("https://inside.example/", &refused), None);
+        assert_eq!(text("http://catalogd.example/", &refused), None);
+        let tls = io::Error::other(rustls::Error::DecryptError);
+        assert_eq!(text("https://catalogd.example/", &tls), None);
+    }
 
     #[test]
     fn sees_through_wrapped_io_errors() {

@@ -2,7 +2,7 @@
 
 use std::{error::Error as StdError, io, time::Duration};
 
-use olm_runtime::connect::{ConnectFailure, TlsFailure};
+use olm_runtime::connect::{ConnectFailure, ProxyFailure, TlsFailure};
 use reqwest::StatusCode;
 
 use crate::hosts::HostRejected;
@@ -25,6 +25,14 @@ pub enum RegistryError {
     Refused {
         /// The registry.
         host: String,
+    },
+    /// The proxy of the environment cannot be reached, or does not reach the registry.
+    #[error("registry {host} cannot be reached: {cause}")]
+    Proxy {
+        /// The registry.
+        host: String,
+        /// The cause.
+        cause: ProxyFailure,
     },
     /// The TLS handshake failed.
     #[error("registry {host} cannot be trusted over TLS: {cause}{}", advice(.host, .cause))]
@@ -283,14 +291,18 @@ impl RegistryError {
     pub(crate) fn unreachable(&self) -> bool {
         matches!(
             self,
-            Self::Tls { .. } | Self::Refused { .. } | Self::Transfer { .. } | Self::Timeout { .. }
+            Self::Tls { .. }
+                | Self::Refused { .. }
+                | Self::Proxy { .. }
+                | Self::Transfer { .. }
+                | Self::Timeout { .. }
         )
     }
 
     /// Returns the delay that the registry asks for if a retry may help; `None` for permanent failures.
     pub(super) fn retry_delay(&self) -> Option<Duration> {
         match self {
-            Self::Transfer { .. } | Self::Truncated { .. } => Some(Duration::ZERO),
+            Self::Transfer { .. } | Self::Truncated { .. } | Self::Proxy { .. } => Some(Duration::ZERO),
             Self::TooManyRequests { after, .. } | Self::Unavailable { after, .. } => {
                 Some(after.unwrap_or_default())
             }
@@ -301,6 +313,7 @@ impl RegistryError {
     /// Returns the variant for a failed request.
     pub(crate) fn request(host: &str, what: &str, error: reqwest::Error) -> Self {
         let (host, what) = (host.to_owned(), what.to_owned());
+        let url = error.url().map(ToString::to_string);
         // The URL is known, and after a redirect it may contain a signature that always differs.
         let error = error.without_url();
         if let Some(refused) = host_rejection(&error) {
@@ -311,6 +324,10 @@ impl RegistryError {
         }
         if error.is_timeout() {
             return Self::Timeout { host, what };
+        }
+        let proxied = url.filter(|_| error.is_connect());
+        if let Some(cause) = proxied.and_then(|url| ProxyFailure::of(&url, &error)) {
+            return Self::Proxy { host, cause };
         }
         match ConnectFailure::of(&error) {
             Some(ConnectFailure::Dns) => Self::Dns { host },
