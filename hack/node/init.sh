@@ -77,7 +77,7 @@ registry() {
 version: 0.1
 log: {level: warn}
 storage: {filesystem: {rootdirectory: $RUN/registry}, delete: {enabled: true}}
-http: {addr: "$NODE_IP:$2"$3}
+http: {addr: ":$2"$3}
 EOF
   OTEL_TRACES_EXPORTER=none start "$1" "$BIN/registry" serve "$RUN/$1.yaml"
 }

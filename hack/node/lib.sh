@@ -6,6 +6,9 @@ mkdir -p "${CARGO_TARGET_DIR:-target}"
 # The target directory of cargo, absolute; the scripts use it.
 # shellcheck disable=SC2034
 target=$(cd "${CARGO_TARGET_DIR:-target}" && pwd)
+# Absolute, because programs enter the node from other folders.
+NODE_DIR=$(realpath --canonicalize-missing "${NODE_DIR:-$target/node}")
+export NODE_DIR
 
 # require_node WHAT: ends the script and says that WHAT is skipped if no node can run on this machine.
 require_node() {

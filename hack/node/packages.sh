@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Installs what the node takes from the distribution: runc, the CNI plugins, iptables and conntrack. Programs that are present
-# stay; missing ones need root and apt. Says on standard output why the programs cannot be had, if so.
+# stay; missing ones need root and apt. Says on standard output why the programs cannot be had, if so. Arguments PROGRAM=PACKAGE
+# are further ones.
 set -euo pipefail
 # A program or file, and Debian's package.
 needed=(runc=runc conntrack=conntrack iptables=iptables ip=iproute2 openssl=openssl ptp=containernetworking-plugins
-  portmap=containernetworking-plugins host-local=containernetworking-plugins loopback=containernetworking-plugins)
+  portmap=containernetworking-plugins host-local=containernetworking-plugins loopback=containernetworking-plugins "$@")
 missing() {
   local entry name
   for entry in "${needed[@]}"; do

@@ -11,10 +11,9 @@ require_node "the tests on a real node"
 build_product
 cargo build --quiet --locked -p olm-node -p kubectl-olm
 start_node
-run=${NODE_DIR:-$target/node}/run
 images=$("$node" enter hack/image.sh 10.29.0.2:5000/olmv1 dev --plain-http)
 # The images are one to a line.
 # shellcheck disable=SC2086
-RUN=$run PKI=$run/pki PATH=$target/debug:$PATH "$node" enter "$target/debug/olm-node" $images && status=0 || status=$?
+RUN=$NODE_DIR/run PKI=$NODE_DIR/run/pki PATH=$target/debug:$PATH "$node" enter "$target/debug/olm-node" $images && status=0 || status=$?
 [ "$status" = 0 ] || describe_cluster "$node" enter
 exit "$status"

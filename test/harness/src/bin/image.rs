@@ -16,6 +16,9 @@ struct Args {
     binary: PathBuf,
     /// Target: HOST[:PORT]/NAME:TAG.
     image: oci_client::Reference,
+    /// Further path of the program in the image, such as bin/sh; repeatable.
+    #[arg(long = "path", value_name = "PATH")]
+    paths: Vec<String>,
     /// Version for the image's labels.
     #[arg(long, default_value = "dev")]
     version: String,
@@ -40,6 +43,9 @@ async fn main() -> Result<()> {
         commit: args.commit,
     };
     let mut image = controller_image(&args.component, &args.binary, &build)?;
+    for path in &args.paths {
+        image = image.executable(path, std::fs::read(&args.binary)?);
+    }
     if let Some(auth) = &args.auth {
         let (user, password) = auth
             .split_once(':')
