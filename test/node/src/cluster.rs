@@ -11,8 +11,17 @@ pub(crate) const SYSTEM: &str = "olmv1-system";
 /// Name of the catalog and the extension, and namespace of the installed operator.
 pub(crate) const SAMPLE: &str = "sample";
 
-/// Returns the standard output of a program that gets `input`.
-pub(crate) fn run(program: &str, args: &[&str], input: &str) -> Result<String> {
+/// Result of a program.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// Exit code; none after a signal.
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+/// Runs a program that gets `input`.
+pub(crate) fn attempt(program: &str, args: &[&str], input: &str) -> Result<Ended> {
     let mut child = Command::new(program)
         .args(args)
         .current_dir(olm_harness::workspace::root())
@@ -27,24 +36,39 @@ pub(crate) fn run(program: &str, args: &[&str], input: &str) -> Result<String> {
     let output = child.wait_with_output()?;
     // A program that fails may not read its input.
     let fed = feeder.join();
-    let errors = String::from_utf8_lossy(&output.stderr);
     ensure!(
-        output.status.success(),
-        "{program} {}: {}",
-        args.join(" "),
-        errors.trim()
-    );
-    ensure!(
-        matches!(fed, Ok(Ok(()))),
+        !output.status.success() || matches!(fed, Ok(Ok(()))),
         "{program} {} did not read its input",
         args.join(" ")
     );
-    Ok(String::from_utf8(output.stdout)?)
+    Ok(Ended {
+        code: output.status.code(),
+        out: String::from_utf8(output.stdout)?,
+        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+    })
+}
+
+/// Returns the standard output of a program that gets `input`.
+pub(crate) fn run(program: &str, args: &[&str], input: &str) -> Result<String> {
+    let ended = attempt(program, args, input)?;
+    ensure!(
+        ended.code == Some(0),
+        "{program} {}: {}",
+        args.join(" "),
+        ended.err.trim()
+    );
+    Ok(ended.out)
 }
 
 /// Returns the output of kubectl.
 pub(crate) fn kubectl(args: &str) -> Result<String> {
     run("kubectl", &args.split_whitespace().collect::<Vec<_>>(), "")
+}
+
+/// Runs `kubectl olm`.
+pub(crate) fn olm(args: &str) -> Result<Ended> {
+    let args: Vec<&str> = std::iter::once("olm").chain(args.split_whitespace()).collect();
+    attempt("kubectl", &args, "")
 }
 
 /// Applies manifests server-side.
@@ -87,6 +111,22 @@ pub(crate) fn is_ready(version: &str) -> Result<()> {
         "Ready is {status} ({reason}: {message}), installed is {installed:?}, Progressing is {progressing:?}"
     );
     Ok(())
+}
+
+/// Deletes the extension, the catalog and their namespace.
+pub(crate) fn delete_sample() -> Result<()> {
+    kubectl(&format!(
+        "delete clusterextension {SAMPLE} --ignore-not-found --timeout=60s"
+    ))?;
+    let left = get(&format!("-n {SAMPLE} deployments,services"))?;
+    ensure!(items(&left).next().is_none(), "the removed extension left {left}");
+    kubectl(&format!(
+        "delete clustercatalog {SAMPLE} --ignore-not-found --timeout=60s"
+    ))?;
+    kubectl(&format!(
+        "delete namespace {SAMPLE} --ignore-not-found --timeout=60s"
+    ))
+    .map(drop)
 }
 
 /// Pins the extension to a version.

@@ -1,30 +1,45 @@
 //! Catalog and bundles of the sample operator, whose containers run on the node.
 
 use std::fmt::Write as _;
-use std::fs;
-use std::path::Path;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::Result;
 use oci_client::client::{ClientConfig, ClientProtocol};
-use olm_harness::{ImageBuilder, bundle_image_from_dir, workspace};
+use olm_harness::{ImageBuilder, bundle_image_from_dir};
 
+use crate::bundles::{Change, write_bundle, write_small_bundle};
 use crate::cluster::{SAMPLE, SYSTEM};
 use crate::failures;
 
 /// Name of the node's registry in the cluster.
 pub(crate) const REGISTRY: &str = "registry.registry.svc:5000";
+/// Name of the same registry with HTTPS; its certificate is issued by the node's authority.
+pub(crate) const SECURE_REGISTRY: &str = "registry.registry.svc:5443";
 /// The last version of the catalog.
 pub(crate) const LAST: &str = "2.0.0";
-const NAME: &str = "sample-operator";
+/// Name of the package.
+pub(crate) const NAME: &str = "sample-operator";
 const CATALOG_LABEL: &str = "operators.operatorframework.io.index.configs.v1";
 
-/// Reference of the pushed catalog.
+/// Path of the catalog in the registry, which names bundles of the registry without TLS.
+const CATALOG: &str = "catalogs/sample:v1";
+/// Path of the same catalog, which names bundles of the registry with HTTPS.
+const SECURE_CATALOG: &str = "catalogs/sample-secure:v1";
+
+/// Registry of a catalog and its bundles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    PlainHttp,
+    Https,
+}
+
+/// References of the pushed catalogs.
 pub(crate) struct Content {
-    catalog: String,
+    plain: String,
+    secure: String,
 }
 
 impl Content {
-    /// Pushes bundles of all versions and a catalog of them.
+    /// Pushes bundles of all versions and catalogs of them.
     pub(crate) async fn push(operator_image: &str) -> Result<Self> {
         let client = oci_client::Client::new(ClientConfig {
             protocol: ClientProtocol::Http,
@@ -55,17 +70,26 @@ impl Content {
                 .await?;
             catalog.push_str(&small_package(&name, &digest));
         }
-        let image = ImageBuilder::new()
-            .label(CATALOG_LABEL, "/configs")
-            .file("configs/catalog.yaml", catalog);
-        let name = format!("{REGISTRY}/catalogs/{SAMPLE}:v1");
-        image.push_with(&client, &name.parse()?).await?;
-        Ok(Self { catalog: name })
+        let secure = catalog.replace(REGISTRY, SECURE_REGISTRY);
+        for (path, text) in [(CATALOG, catalog), (SECURE_CATALOG, secure)] {
+            let image = ImageBuilder::new()
+                .label(CATALOG_LABEL, "/configs")
+                .file("configs/catalog.yaml", text);
+            let name = format!("{REGISTRY}/{path}");
+            image.push_with(&client, &name.parse()?).await?;
+        }
+        Ok(Self {
+            plain: format!("{REGISTRY}/{CATALOG}"),
+            secure: format!("{SECURE_REGISTRY}/{SECURE_CATALOG}"),
+        })
     }
 
     /// Returns the manifests of a catalog and an extension at 1.0.0, with a service account if `account` is true.
-    pub(crate) fn manifests(&self, account: bool) -> String {
-        let catalog = &self.catalog;
+    pub(crate) fn manifests(&self, access: Access, account: bool) -> String {
+        let catalog = match access {
+            Access::PlainHttp => &self.plain,
+            Access::Https => &self.secure,
+        };
         let (named, rights) = if account {
             (
                 format!("\n  serviceAccount: {{name: {ACCOUNT}}}"),
@@ -129,80 +153,6 @@ subjects:
     )
 }
 
-/// Webhook of the sample operator, at the end of a CSV.
-const WEBHOOK: &str = r"  webhookdefinitions:
-    - type: ValidatingAdmissionWebhook
-      generateName: greetings.sample.olmv1-rs.example
-      deploymentName: sample-operator
-      admissionReviewVersions: [v1]
-      containerPort: 9443
-      targetPort: 9443
-      failurePolicy: Fail
-      sideEffects: None
-      webhookPath: /validate
-      rules:
-        - apiGroups: [sample.olmv1-rs.example]
-          apiVersions: [v1]
-          operations: [CREATE]
-          resources: [greetings]
-";
-
-/// Defect of a bundle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
-    None,
-    AbsentImage,
-    Crash,
-    AbsentNode,
-}
-
-impl Change {
-    /// Returns the CSV of 1.0.0 as that of another version.
-    fn apply(self, csv: &str, version: &str, image: &str) -> Result<String> {
-        let original = "registry.invalid/sample-operator:1.0.0";
-        ensure!(csv.contains(original), "the sample's image has another name");
-        let absent = format!("{REGISTRY}/absent:v1");
-        let csv = csv
-            .replace(original, if self == Self::AbsentImage { &absent } else { image })
-            .replace("1.0.0", version);
-        let env = "                    env:\n";
-        let containers = "                containers:\n";
-        ensure!(
-            csv.contains(env) && csv.contains(containers),
-            "the sample's CSV has another form"
-        );
-        // Each version has a pod template of its own. Without the probe, a pod that crashes later counts as available.
-        let variable = format!("                      - {{name: VERSION, value: {version}}}\n");
-        let probe =
-            "                    readinessProbe: {httpGet: {path: /readyz, port: 8081}, periodSeconds: 1}\n";
-        let csv = csv.replace(env, &format!("{probe}{env}{variable}")) + WEBHOOK;
-        let args = "                    args: [-fail]\n";
-        let node_selector = "                nodeSelector: {example.com/absent: 'true'}\n";
-        Ok(match self {
-            Self::None | Self::AbsentImage => csv,
-            Self::Crash => csv.replace(env, &format!("{args}{env}")),
-            Self::AbsentNode => csv.replace(containers, &format!("{node_selector}{containers}")),
-        })
-    }
-}
-
-fn write_bundle(target: &Path, version: &str, image: &str, change: Change) -> Result<()> {
-    let source = workspace::testdata().join(NAME).join("1.0.0");
-    for folder in ["manifests", "metadata"] {
-        fs::create_dir(target.join(folder))?;
-        for entry in fs::read_dir(source.join(folder))? {
-            let path = entry?.path();
-            let name = path.file_name().context("no file name")?;
-            let mut text = fs::read_to_string(&path)?;
-            if name.to_string_lossy().contains("clusterserviceversion") {
-                text = change.apply(&text, version, image)?;
-            }
-            fs::write(target.join(folder).join(name), text)?;
-        }
-    }
-    Ok(())
-}
-
 /// Returns the names of packages with one bundle that owns no CRD; each is also an extension and a namespace.
 pub(crate) fn small_packages() -> impl Iterator<Item = String> {
     (1..=20).map(|number| format!("small-{number}"))
@@ -231,28 +181,6 @@ spec:
         })
         .collect::<Vec<_>>()
         .concat()
-}
-
-fn write_small_bundle(target: &Path, name: &str, image: &str) -> Result<()> {
-    let source = workspace::testdata().join(NAME).join("1.0.0");
-    let csv = fs::read_to_string(source.join(format!("manifests/{NAME}.clusterserviceversion.yaml")))?;
-    let owned = csv
-        .find("  customresourcedefinitions:\n")
-        .context("no owned CRD")?;
-    let install = csv.find("  install:\n").context("no install strategy")?;
-    let csv = format!("{}{}", &csv[..owned], &csv[install..])
-        .replace("registry.invalid/sample-operator:1.0.0", "IMAGE")
-        .replace(NAME, name)
-        .replace("IMAGE", image);
-    let annotations = fs::read_to_string(source.join("metadata/annotations.yaml"))?;
-    for (folder, file, text) in [
-        ("manifests", "operator.clusterserviceversion.yaml", csv),
-        ("metadata", "annotations.yaml", annotations.replace(NAME, name)),
-    ] {
-        fs::create_dir(target.join(folder))?;
-        fs::write(target.join(folder).join(file), text)?;
-    }
-    Ok(())
 }
 
 fn small_package(name: &str, digest: &str) -> String {

@@ -3,17 +3,25 @@
 //! The program runs inside the node, so names of Services resolve. Its arguments are the images that `hack/image.sh`
 //! printed. The last line is the total: `N passed, N failed, N skipped`.
 
+mod audit;
+mod availability;
+mod bundles;
 mod cluster;
+mod commands;
 mod content;
 mod failures;
 mod life;
+mod processes;
 mod product;
 mod report;
+mod timing;
 
 use std::process::ExitCode;
 
 use anyhow::Result;
+use kube::Client;
 
+use audit::Audit;
 use content::Content;
 use product::{Images, Product};
 use report::Report;
@@ -54,7 +62,9 @@ async fn run(report: &mut Report) -> Result<()> {
     olm_harness::tls::install_provider();
     let images = Images::from_lines(std::env::args().skip(1))?;
     let content = Content::push(&images.sample_operator).await?;
+    let client = Client::try_default().await?;
 
+    let mut audit = Audit::default();
     let only = std::env::var("ONLY").unwrap_or_default();
     for folder in FOLDERS.into_iter().filter(|folder| folder.contains(&only)) {
         let product = Product::render(folder, &images)?;
@@ -63,25 +73,30 @@ async fn run(report: &mut Report) -> Result<()> {
             .check(&format!("{folder} installs from nothing"), installs)
             .await
         {
-            use_product(folder, report).await;
+            use_product(folder, &client, report).await;
         }
         report
             .check(&format!("{folder} is removed"), product.uninstall())
             .await;
+        audit.read(folder)?;
+    }
+    if commands::FOLDER.contains(&only) {
+        commands::check_all(&images, &content, report).await;
+        audit.read(commands::FOLDER)?;
     }
     for (overlay, why) in WITHOUT {
         report.skip(&format!("{overlay} installs from nothing"), why);
     }
     report
         .check("no request of the product was forbidden", async {
-            life::nothing_forbidden()
+            audit.verdict()
         })
         .await;
     Ok(())
 }
 
 /// Runs the checks of an installed folder, in an order in which later ones upgrade the extension further.
-async fn use_product(folder: &str, report: &mut Report) {
+async fn use_product(folder: &str, client: &Client, report: &mut Report) {
     match folder {
         "config/default" => {
             let title = "the operator's webhook answers with a certificate of operator-controller";
@@ -92,17 +107,31 @@ async fn use_product(folder: &str, report: &mut Report) {
                 .check("an upgrade replaces the container", life::upgrades())
                 .await;
             for failure in failures::ALL {
-                report.check(failure.title, failure.run()).await;
+                report.check(failure.title, failure.run(client)).await;
             }
+            let title = "a drain of the node is not blocked by single replicas";
+            let version = failures::ALL[failures::ALL.len() - 1].fixed;
+            report
+                .check(title, availability::drain_of_single_replicas(version))
+                .await;
             let title = "a rolling update interrupts neither readers nor twenty installations";
             report.check(title, life::rolling_update()).await;
-            report.check("pods stay small", async { life::memory() }).await;
+            report
+                .check("pods stay small", async { processes::memory() })
+                .await;
         }
         "config/overlays/high-availability" => {
             let title = "evictions take one replica at a time";
-            report.check(title, life::evictions()).await;
-            let title = "another replica leads after a leader is killed";
-            report.check(title, life::leader_killed()).await;
+            report.check(title, availability::evictions()).await;
+            let title = "a drain of the only node stops at the budgets";
+            report.check(title, availability::drain_of_three_replicas()).await;
+            let title = "another replica leads after a leader stops";
+            report.check(title, availability::leader_stops(client)).await;
+            let title = "another replica leads after a leader is killed mid-install and mid-upgrade";
+            report.check(title, availability::leader_killed()).await;
+            report
+                .check("pods of three replicas stay small", async { processes::memory() })
+                .await;
         }
         _ => {}
     }

@@ -5,20 +5,20 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use olm_harness::eventually;
 
-use crate::cluster::{SAMPLE, SYSTEM, apply, get, is_ready, items, kubectl};
-use crate::content::{Content, REGISTRY};
+use crate::cluster::{SYSTEM, apply, delete_sample, get, is_ready, items, kubectl};
+use crate::content::{Access, Content, REGISTRY};
 
 const INSTALL_LIMIT: Duration = Duration::from_mins(2);
 const REMOVAL_LIMIT: Duration = Duration::from_secs(90);
-const DEPLOYMENTS: [&str; 2] = [
+pub(crate) const DEPLOYMENTS: [&str; 2] = [
     "catalogd-controller-manager",
     "operator-controller-controller-manager",
 ];
 
 /// References of the images by digest, as nodes and controllers pull them.
 pub(crate) struct Images {
-    catalogd: String,
-    operator_controller: String,
+    pub(crate) catalogd: String,
+    pub(crate) operator_controller: String,
     pub(crate) sample_operator: String,
 }
 
@@ -84,12 +84,9 @@ impl Product {
         let started = Instant::now();
         apply(&self.manifests)?;
         if self.folder.ends_with("internal-registry") {
-            kubectl(&format!(
-                "-n {SYSTEM} create configmap internal-registry-ca --from-file=ca.crt={}/ca.crt",
-                std::env::var("PKI").context("PKI is not set")?
-            ))?;
+            trust_registry()?;
         }
-        let sample = content.manifests(self.folder.ends_with("least-privilege"));
+        let sample = content.manifests(Access::PlainHttp, self.folder.ends_with("least-privilege"));
         // The kinds are served a moment after their CRDs were applied.
         eventually(INSTALL_LIMIT, "the sample is accepted", async || apply(&sample)).await?;
         eventually(INSTALL_LIMIT, "the extension is Ready", async || {
@@ -97,11 +94,7 @@ impl Product {
         })
         .await?;
         let ready = started.elapsed();
-        for deployment in DEPLOYMENTS {
-            kubectl(&format!(
-                "-n {SYSTEM} rollout status deployment/{deployment} --timeout=60s"
-            ))?;
-        }
+        rolled_out()?;
         for pod in items(&get(&format!("-n {SYSTEM} pods"))?) {
             let restarts = &pod["status"]["containerStatuses"][0]["restartCount"];
             ensure!(
@@ -118,17 +111,7 @@ impl Product {
 
     /// Removes the extension, the catalog and the product.
     pub(crate) async fn uninstall(&self) -> Result<String> {
-        kubectl(&format!(
-            "delete clusterextension {SAMPLE} --ignore-not-found --timeout=60s"
-        ))?;
-        let left = get(&format!("-n {SAMPLE} deployments,services"))?;
-        ensure!(items(&left).next().is_none(), "the removed extension left {left}");
-        kubectl(&format!(
-            "delete clustercatalog {SAMPLE} --ignore-not-found --timeout=60s"
-        ))?;
-        kubectl(&format!(
-            "delete namespace {SAMPLE} --ignore-not-found --timeout=60s"
-        ))?;
+        delete_sample()?;
         kubectl("delete clusterrolebinding sample-installer --ignore-not-found")?;
         // Pods release their Leases while they stop, so their rights go after them.
         kubectl(&format!(
@@ -144,4 +127,23 @@ impl Product {
         .await?;
         Ok(String::new())
     }
+}
+
+/// Creates the `ConfigMap` of overlay internal-registry with the certificate of the node's authority.
+pub(crate) fn trust_registry() -> Result<()> {
+    let authority = std::env::var("PKI").context("PKI is not set")?;
+    kubectl(&format!(
+        "-n {SYSTEM} create configmap internal-registry-ca --from-file=ca.crt={authority}/ca.crt"
+    ))
+    .map(drop)
+}
+
+/// Waits until both Deployments are rolled out.
+pub(crate) fn rolled_out() -> Result<()> {
+    for deployment in DEPLOYMENTS {
+        kubectl(&format!(
+            "-n {SYSTEM} rollout status deployment/{deployment} --timeout=120s"
+        ))?;
+    }
+    Ok(())
 }

@@ -11,6 +11,8 @@ pub(crate) struct Report {
     passed: u32,
     failed: u32,
     skipped: u32,
+    /// Titles and remarks of passed checks that measured something.
+    remarks: Vec<(String, String)>,
 }
 
 #[expect(clippy::print_stdout, reason = "the results are the output of this program")]
@@ -24,6 +26,9 @@ impl Report {
             Ok(remark) => {
                 self.passed += 1;
                 println!("PASS {title} ({seconds:.1} s) {remark}");
+                if !remark.is_empty() {
+                    self.remarks.push((title.to_owned(), remark.clone()));
+                }
             }
             Err(error) => {
                 self.failed += 1;
@@ -44,8 +49,12 @@ impl Report {
         self.failed += 1;
     }
 
-    /// Prints the totals.
+    /// Prints what was measured, and the totals.
     pub(crate) fn close(&self) -> ExitCode {
+        println!("\nMeasured:");
+        for (title, remark) in &self.remarks {
+            println!("- {title}: {remark}");
+        }
         println!(
             "{} passed, {} failed, {} skipped",
             self.passed, self.failed, self.skipped

@@ -1,0 +1,114 @@
+//! Bundles of the sample operator, and their defects.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+use olm_harness::workspace;
+
+use crate::content::{NAME, REGISTRY};
+
+/// Webhook of the sample operator, at the end of a CSV.
+const WEBHOOK: &str = r"  webhookdefinitions:
+    - type: ValidatingAdmissionWebhook
+      generateName: greetings.sample.olmv1-rs.example
+      deploymentName: sample-operator
+      admissionReviewVersions: [v1]
+      containerPort: 9443
+      targetPort: 9443
+      failurePolicy: Fail
+      sideEffects: None
+      webhookPath: /validate
+      rules:
+        - apiGroups: [sample.olmv1-rs.example]
+          apiVersions: [v1]
+          operations: [CREATE]
+          resources: [greetings]
+";
+
+/// Defect of a bundle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    None,
+    AbsentImage,
+    Crash,
+    AbsentNode,
+    FailingProbe,
+}
+
+impl Change {
+    /// Returns the CSV of 1.0.0 as that of another version.
+    fn apply(self, csv: &str, version: &str, image: &str) -> Result<String> {
+        let original = "registry.invalid/sample-operator:1.0.0";
+        ensure!(csv.contains(original), "the sample's image has another name");
+        let absent = format!("{REGISTRY}/absent:v1");
+        let csv = csv
+            .replace(original, if self == Self::AbsentImage { &absent } else { image })
+            .replace("1.0.0", version);
+        let env = "                    env:\n";
+        let containers = "                containers:\n";
+        ensure!(
+            csv.contains(env) && csv.contains(containers),
+            "the sample's CSV has another form"
+        );
+        // Each version has a pod template of its own. Without the probe, a pod that crashes later counts as available.
+        let variable = format!("                      - {{name: VERSION, value: {version}}}\n");
+        let path = if self == Self::FailingProbe {
+            "/absent"
+        } else {
+            "/readyz"
+        };
+        let probe = format!(
+            "                    readinessProbe: {{httpGet: {{path: {path}, port: 8081}}, periodSeconds: 1}}\n"
+        );
+        let csv = csv.replace(env, &format!("{probe}{env}{variable}")) + WEBHOOK;
+        let args = "                    args: [-fail]\n";
+        let node_selector = "                nodeSelector: {example.com/absent: 'true'}\n";
+        Ok(match self {
+            Self::None | Self::AbsentImage | Self::FailingProbe => csv,
+            Self::Crash => csv.replace(env, &format!("{args}{env}")),
+            Self::AbsentNode => csv.replace(containers, &format!("{node_selector}{containers}")),
+        })
+    }
+}
+
+/// Writes the bundle of a version of the sample operator.
+pub(crate) fn write_bundle(target: &Path, version: &str, image: &str, change: Change) -> Result<()> {
+    let source = workspace::testdata().join(NAME).join("1.0.0");
+    for folder in ["manifests", "metadata"] {
+        fs::create_dir(target.join(folder))?;
+        for entry in fs::read_dir(source.join(folder))? {
+            let path = entry?.path();
+            let name = path.file_name().context("no file name")?;
+            let mut text = fs::read_to_string(&path)?;
+            if name.to_string_lossy().contains("clusterserviceversion") {
+                text = change.apply(&text, version, image)?;
+            }
+            fs::write(target.join(folder).join(name), text)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes a bundle of the sample operator under another name and without its CRD.
+pub(crate) fn write_small_bundle(target: &Path, name: &str, image: &str) -> Result<()> {
+    let source = workspace::testdata().join(NAME).join("1.0.0");
+    let csv = fs::read_to_string(source.join(format!("manifests/{NAME}.clusterserviceversion.yaml")))?;
+    let owned = csv
+        .find("  customresourcedefinitions:\n")
+        .context("no owned CRD")?;
+    let install = csv.find("  install:\n").context("no install strategy")?;
+    let csv = format!("{}{}", &csv[..owned], &csv[install..])
+        .replace("registry.invalid/sample-operator:1.0.0", "IMAGE")
+        .replace(NAME, name)
+        .replace("IMAGE", image);
+    let annotations = fs::read_to_string(source.join("metadata/annotations.yaml"))?;
+    for (folder, file, text) in [
+        ("manifests", "operator.clusterserviceversion.yaml", csv),
+        ("metadata", "annotations.yaml", annotations.replace(NAME, name)),
+    ] {
+        fs::create_dir(target.join(folder))?;
+        fs::write(target.join(folder).join(file), text)?;
+    }
+    Ok(())
+}
