@@ -35,17 +35,21 @@ pub(crate) async fn run(args: UninstallArgs, style: Style) -> Result<Report, Fai
     let deadline = Instant::now() + args.timeout;
     let objects: Vec<Value> = steps.iter().map(|step| step.object.clone()).collect();
     let kinds = cluster.kinds(&objects).await?;
-    let mut gone = Vec::new();
-    for step in &steps {
-        let (Some(present), None) = (&step.present, &step.kept) else {
-            continue;
-        };
-        cluster.delete(&step.object, present, &kinds).await?;
-        progress(&format!("{} deleted", title(&step.object)));
-        gone.push((step.object.clone(), present.metadata.uid.clone()));
-    }
-    if !args.no_wait {
-        wait::until_gone(&cluster, &gone, &kinds, deadline).await?;
+    // Pods need their rights until they have stopped.
+    let (workloads, others) = steps.split_at(steps.partition_point(Step::is_workload));
+    for part in [workloads, others] {
+        let mut gone = Vec::new();
+        for step in part {
+            let (Some(present), None) = (&step.present, &step.kept) else {
+                continue;
+            };
+            cluster.delete(&step.object, present, &kinds).await?;
+            progress(&format!("{} deleted", title(&step.object)));
+            gone.push((step.object.clone(), present.metadata.uid.clone()));
+        }
+        if !args.no_wait {
+            wait::until_gone(&cluster, &gone, &kinds, deadline).await?;
+        }
     }
     Ok(report(&steps, style, false))
 }

@@ -30,7 +30,14 @@ pub(crate) struct Step {
     pub(crate) kept: Option<String>,
 }
 
-/// Returns the existing objects of the installation in the order of their deletion.
+impl Step {
+    /// Returns true for a Deployment.
+    pub(crate) fn is_workload(&self) -> bool {
+        ObjectId::of(&self.object).kind == "Deployment"
+    }
+}
+
+/// Returns the existing objects of the installation in the order of their deletion, Deployments first.
 ///
 /// # Errors
 /// The cluster cannot be read.
@@ -69,14 +76,13 @@ pub(crate) async fn steps(cluster: &Cluster, delete_crds: bool) -> Result<Vec<St
         });
     }
     // Without the Deployments of this program, their Secrets and leases are another installation's.
-    let deployed = steps
-        .iter()
-        .any(|step| ObjectId::of(&step.object).kind == "Deployment" && step.kept.is_some());
+    let deployed = steps.iter().any(|step| step.is_workload() && step.kept.is_some());
     if deployed {
         steps.retain(|step| !is_written(&ObjectId::of(&step.object)));
     }
     // The controllers write their Secrets and leases anew while they run, so these go after the Deployments.
     steps.sort_by_key(|step| is_written(&ObjectId::of(&step.object)));
+    steps.sort_by_key(|step| !step.is_workload());
     steps.sort_by_key(|step| {
         matches!(
             ObjectId::of(&step.object).kind,

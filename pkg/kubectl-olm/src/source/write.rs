@@ -39,7 +39,8 @@ impl Cluster {
             .map(Some)
     }
 
-    /// Deletes an object, if it is still the one with the uid of `present`.
+    /// Deletes an object, if it is still the one with the uid of `present`. The object is gone only after its dependents, such as
+    /// the pods of a Deployment.
     ///
     /// # Errors
     /// The API server refuses the deletion.
@@ -58,7 +59,7 @@ impl Cluster {
                 uid: present.metadata.uid.clone(),
                 resource_version: None,
             }),
-            ..DeleteParams::background()
+            ..DeleteParams::foreground()
         };
         let what = format!("deleting {} \"{}\"", id.kind, id.name);
         let deletion = async { api.delete(&name, &params).await.map(Some) };
