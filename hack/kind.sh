@@ -39,12 +39,6 @@ mkdir -p "$artifacts"
 export KUBECONFIG=$artifacts/kubeconfig
 
 # The tests read the audit log, and the manifests of the repository.
-cat > "$artifacts/audit.yaml" <<EOF
-apiVersion: audit.k8s.io/v1
-kind: Policy
-omitStages: [RequestReceived]
-rules: [{level: Metadata}]
-EOF
 cat > "$artifacts/cluster.yaml" <<EOF
 apiVersion: kind.x-k8s.io/v1alpha4
 kind: Cluster
@@ -52,7 +46,7 @@ nodes:
 - role: control-plane
   extraMounts:
   - {hostPath: "$PWD", containerPath: "$PWD", readOnly: true}
-  - {hostPath: "$artifacts/audit.yaml", containerPath: /etc/kubernetes/audit.yaml, readOnly: true}
+  - {hostPath: "$PWD/hack/node/audit.yaml", containerPath: /etc/kubernetes/audit.yaml, readOnly: true}
   kubeadmConfigPatches:
   - |
     kind: ClusterConfiguration

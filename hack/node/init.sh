@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # First process of the node's namespaces, started by node.sh: mounts, network, and every component of the cluster.
 set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
 
 # start NAME CMD...: in the background, with a log of its own.
 start() {
@@ -84,12 +85,6 @@ EOF
 registry registry 5000 ''
 registry registry-https 5443 ", tls: {certificate: $PKI/registry.crt, key: $PKI/registry.key}"
 
-cat > "$RUN/audit.yaml" <<EOF
-apiVersion: audit.k8s.io/v1
-kind: Policy
-omitStages: [RequestReceived]
-rules: [{level: Metadata}]
-EOF
 start kube-apiserver "$BIN/kube-apiserver" --etcd-servers http://127.0.0.1:2379 --secure-port 6443 --advertise-address "$NODE_IP" \
   --allow-privileged --authorization-mode Node,RBAC --enable-admission-plugins NodeRestriction \
   --service-cluster-ip-range 10.96.0.0/16 --client-ca-file "$PKI/ca.crt" --token-auth-file "$PKI/tokens.csv" \
@@ -97,7 +92,7 @@ start kube-apiserver "$BIN/kube-apiserver" --etcd-servers http://127.0.0.1:2379 
   --kubelet-client-certificate "$PKI/kubelet-client.crt" --kubelet-client-key "$PKI/kubelet-client.key" \
   --kubelet-preferred-address-types InternalIP --service-account-issuer https://kubernetes.default.svc \
   --service-account-key-file "$PKI/service-accounts.pub" --service-account-signing-key-file "$PKI/service-accounts.key" \
-  --audit-policy-file "$RUN/audit.yaml" --audit-log-path "$RUN/logs/audit.log"
+  --audit-policy-file "$here/audit.yaml" --audit-log-path "$RUN/logs/audit.log"
 
 mkdir -p /etc/cni/net.d "/etc/containerd/certs.d/registry.registry.svc:5000"
 # ptp and not bridge: on a bridge, answers of a pod to a pod behind a Service bypass the translation of addresses.

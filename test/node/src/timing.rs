@@ -20,9 +20,9 @@ pub(crate) const DEPLOYMENT: Kind = ("apps", "v1", "Deployment");
 pub(crate) const LEASE: Kind = ("coordination.k8s.io", "v1", "Lease");
 pub(crate) const EXTENSION: Kind = ("olm.operatorframework.io", "v1", "ClusterExtension");
 
-/// First sight of an object that fits.
+/// First observation of an object that fits.
 #[derive(Debug)]
-pub(crate) struct Sight {
+pub(crate) struct Observation {
     pub(crate) at: Instant,
     pub(crate) object: Value,
 }
@@ -30,7 +30,7 @@ pub(crate) struct Sight {
 /// Watch that waits for the first object that fits.
 pub(crate) struct Watch {
     what: &'static str,
-    task: JoinHandle<Option<Sight>>,
+    task: JoinHandle<Option<Observation>>,
 }
 
 impl Watch {
@@ -66,7 +66,7 @@ impl Watch {
                 let object = serde_json::to_value(object).ok()?;
                 if fits(&object) {
                     let at = Instant::now();
-                    return Some(Sight { at, object });
+                    return Some(Observation { at, object });
                 }
             }
             None
@@ -76,11 +76,11 @@ impl Watch {
         Self { what, task }
     }
 
-    /// Waits for the first sight.
+    /// Waits for the first observation.
     ///
     /// # Errors
-    /// Nothing fits within the limit.
-    pub(crate) async fn seen(mut self, limit: Duration) -> Result<Sight> {
+    /// No object fits within the limit, or the watch ends before.
+    pub(crate) async fn seen(mut self, limit: Duration) -> Result<Observation> {
         let ended = tokio::time::timeout(limit, &mut self.task).await;
         self.task.abort();
         let ended = ended.with_context(|| format!("not seen within {limit:?}: {}", self.what))?;
