@@ -4,6 +4,7 @@
 # pushes HOST/PREFIX/catalogd:TAG, HOST/PREFIX/operator-controller:TAG and HOST/PREFIX/sample-operator:TAG, which is the operator
 # of test/testdata/sample-operator, and prints their digests. Set REGISTRY_AUTH=USER:PASSWORD if the registry needs credentials.
 # Set BIN_DIR=dir to use static binaries instead of building: hack/image.sh --build prints the folder of those it builds.
+# Set DEBUG_BINARIES=1 for the programs in target/debug, with the libraries of this machine: images for tests on this machine alone.
 # Needs: rustup target add x86_64-unknown-linux-musl, a musl C compiler (Debian: musl-tools), and Go.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -13,12 +14,17 @@ elif [ $# -ge 2 ]; then
   prefix=$1 tag=$2
   shift 2
 else
-  sed -n '2,8p' "$0" | sed 's/^# \?//' >&2
+  sed -n '2,9p' "$0" | sed 's/^# \?//' >&2
   exit 2
 fi
 export OLM_VERSION=${OLM_VERSION:-$tag}
 export OLM_COMMIT=${OLM_COMMIT:-$(git rev-parse HEAD 2>/dev/null || echo unknown)}
-if [ -z "${BIN_DIR:-}" ]; then
+debug=${CARGO_TARGET_DIR:-target}/debug
+libraries=()
+if [ -n "${DEBUG_BINARIES:-}" ]; then
+  BIN_DIR=$debug
+  libraries=(--host-libraries)
+elif [ -z "${BIN_DIR:-}" ]; then
   target=x86_64-unknown-linux-musl
   export OLM_TREE_STATE=${OLM_TREE_STATE:-$([ -z "$(git status --porcelain 2>/dev/null)" ] && echo clean || echo dirty)}
   export OLM_BUILD_DATE=${OLM_BUILD_DATE:-$(date -u +%FT%TZ)}
@@ -32,11 +38,11 @@ fi
 mkdir -p "${CARGO_TARGET_DIR:-target}/sample-operator"
 sample=$(cd "${CARGO_TARGET_DIR:-target}/sample-operator" && pwd)/sample-operator
 (cd hack/sample-operator && CGO_ENABLED=0 go build -buildvcs=false -ldflags '-s -w' -o "$sample" .)
+[ -n "${DEBUG_BINARIES:-}" ] || cargo build --quiet --locked -p olm-harness --bin image
 push() {
-  cargo run --quiet --locked -p olm-harness --bin image -- "$1" "$2" "$prefix/$1:$tag" \
-    --version "$OLM_VERSION" --commit "$OLM_COMMIT" "${@:3}"
+  "$debug/image" "$1" "$2" "$prefix/$1:$tag" --version "$OLM_VERSION" --commit "$OLM_COMMIT" "${@:3}"
 }
 for component in catalogd operator-controller; do
-  push "$component" "$BIN_DIR/$component" "$@"
+  push "$component" "$BIN_DIR/$component" "${libraries[@]}" "$@"
 done
 push sample-operator "$sample" "$@"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The tests of `make test-node` on kind (https://kind.sigs.k8s.io): `make test-kind`. Creates a cluster and a registry, pushes the
+# The tests of `make test-node` on kind (https://kind.sigs.k8s.io): `make test-kind`. Creates a cluster and registries, pushes the
 # images, runs test/node inside the node's container, and deletes both. After a failure, logs and a support bundle are in
 # target/kind. Needs Linux on x86_64, kind 0.27 or newer, docker (or podman as CONTAINER_ENGINE), kubectl, and what hack/image.sh
 # needs. Set KEEP=1 to keep the cluster, BIN_DIR=dir to use existing static binaries, ONLY=text for the folders of config/ whose path
@@ -9,6 +9,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . hack/node/lib.sh
+. hack/node/certificate.sh
 engine=${CONTAINER_ENGINE:-docker}
 cluster=olm-tests
 container=$cluster-control-plane
@@ -30,7 +31,7 @@ programs=$target/$musl/debug
 
 remove() {
   kind delete cluster --name "$cluster" || true
-  "$engine" rm --force --volumes "$registry" >/dev/null 2>&1 || true
+  "$engine" rm --force --volumes "$registry-private" "$registry-https" "$registry" >/dev/null 2>&1 || true
 }
 remove
 trap '[ -n "${KEEP:-}" ] || remove' EXIT
@@ -62,15 +63,37 @@ started=$SECONDS
 kind create cluster --name "$cluster" --config "$artifacts/cluster.yaml" --wait 180s ${NODE_IMAGE:+--image "$NODE_IMAGE"}
 echo "the cluster is up after $((SECONDS - started)) s"
 
-# The registry is a container beside the node. Containers and pods know it by the name of a Service.
-"$engine" run --detach --name "$registry" --network kind --publish 127.0.0.1::5000 \
-  --env REGISTRY_STORAGE_DELETE_ENABLED=true docker.io/library/registry:3 >/dev/null
+# The registries are containers beside the node: without TLS, with HTTPS, and with HTTPS and the password of hack/node/htpasswd.
+# They share a network address and their content. Containers and pods know them by the name of a Service.
+serve() {
+  local name=$1
+  shift
+  "$engine" run --detach --name "$name" "$@" docker.io/library/registry:3 >/dev/null
+}
+serve "$registry" --network kind --publish 127.0.0.1::5000 --env REGISTRY_STORAGE_DELETE_ENABLED=true
 address=$("$engine" inspect --format '{{.NetworkSettings.Networks.kind.IPAddress}}' "$registry")
+export PKI=$artifacts/pki
+mkdir -p "$PKI"
+for file in ca.crt ca.key; do "$engine" cp "$container:/etc/kubernetes/pki/$file" "$PKI/$file"; done
+certificate registry /CN=registry "subjectAltName=DNS:registry.registry.svc,IP:$address"
+cp hack/node/htpasswd "$PKI/htpasswd"
+secure=(--network "container:$registry" --volumes-from "$registry" --volume "$PKI:/pki:ro"
+  --env REGISTRY_HTTP_TLS_CERTIFICATE=/pki/registry.crt --env REGISTRY_HTTP_TLS_KEY=/pki/registry.key)
+# Each registry has a port of its own for its metrics as well.
+serve "$registry-https" "${secure[@]}" --env REGISTRY_HTTP_ADDR=:5443 --env REGISTRY_HTTP_DEBUG_ADDR=:5002
+serve "$registry-private" "${secure[@]}" --env REGISTRY_HTTP_ADDR=:5444 --env REGISTRY_HTTP_DEBUG_ADDR=:5003 \
+  --env REGISTRY_AUTH=htpasswd --env REGISTRY_AUTH_HTPASSWD_REALM=private --env REGISTRY_AUTH_HTPASSWD_PATH=/pki/htpasswd
 published=$("$engine" port "$registry" 5000/tcp | head -1)
 sed "s/REGISTRY_IP/$address/" hack/node/registry.yaml | kubectl apply --server-side -f -
 "$engine" exec --interactive "$container" sh -c '
   mkdir -p /etc/containerd/certs.d/registry.registry.svc:5000
   cat > /etc/containerd/certs.d/registry.registry.svc:5000/hosts.toml' <<< "server = \"http://$address:5000\""
+"$engine" exec --interactive "$container" sh -c '
+  mkdir -p /etc/containerd/certs.d/registry.registry.svc:5443
+  cat > /etc/containerd/certs.d/registry.registry.svc:5443/hosts.toml' <<EOF
+server = "https://$address:5443"
+ca = "/etc/kubernetes/pki/ca.crt"
+EOF
 images=$(hack/image.sh "127.0.0.1:${published##*:}/olmv1" dev --plain-http)
 
 # enter CMD: runs CMD in the node's container, with the cluster's DNS in a mount namespace of its own.
@@ -86,6 +109,7 @@ enter() {
   # The inner shell expands its own arguments.
   # shellcheck disable=SC2016
   "$engine" exec --env KUBECONFIG=/etc/kubernetes/admin.conf --env "RUN=$run" --env PKI=/etc/kubernetes/pki --env "ONLY=${ONLY:-}" \
+    --env "PATH=$run:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" \
     "$container" unshare --mount sh -c 'mount --bind "$RUN/resolv.conf" /etc/resolv.conf && exec "$@"' sh "$@"
 }
 

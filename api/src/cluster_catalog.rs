@@ -116,6 +116,43 @@ pub struct ClusterCatalogStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "parts::timestamp")]
     pub last_unpacked: Option<Time>,
+
+    /// Checks of the registry: the last one, its result, and the time of the next one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub poll: Option<CatalogPoll>,
+}
+
+/// Checks of the registry for new content of a catalog.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub struct CatalogPoll {
+    /// Reference of the image: that of the spec, or what the annotation `olm.catalogImageTemplate` gives for the cluster's version.
+    #[schemars(length(max = 1000))]
+    pub image: String,
+
+    /// Time of the last check.
+    #[schemars(schema_with = "parts::timestamp")]
+    pub last_time: Time,
+
+    /// Result of the last check.
+    pub result: CatalogPollResult,
+
+    /// Time of the next check. Absent if the registry is checked only when the catalog changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "parts::timestamp")]
+    pub next_time: Option<Time>,
+}
+
+/// Results of a check of the registry.
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum CatalogPollResult {
+    /// The image has the same digest as the stored content.
+    #[default]
+    Unchanged,
+    /// New content was stored.
+    Stored,
+    /// The check, the pull or the storage failed; Progressing has the cause.
+    Failed,
 }
 
 /// Source that served content was unpacked from.

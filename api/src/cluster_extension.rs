@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::absent::default_when_absent;
+use crate::deletion::DeletionConfig;
+use crate::rollout::{PendingPlan, RolloutConfig, RolloutStatus};
 use crate::schema::{parts, rules};
+use crate::upgrade::AvailableUpgrade;
 
 /// Desired state of a ClusterExtension.
 #[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
@@ -26,8 +29,10 @@ use crate::schema::{parts, rules};
     printcolumn = r#"{"name": "Version", "type": "string", "jsonPath": ".status.install.bundle.version"}"#,
     printcolumn = r#"{"name": "Installed", "type": "string", "jsonPath": ".status.conditions[?(@.type=='Installed')].status"}"#,
     printcolumn = r#"{"name": "Progressing", "type": "string", "jsonPath": ".status.conditions[?(@.type=='Progressing')].status"}"#,
+    printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#,
     printcolumn = r#"{"name": "Ready", "type": "string", "jsonPath": ".status.conditions[?(@.type=='Ready')].status"}"#,
-    printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#
+    printcolumn = r#"{"name": "Update", "type": "string", "jsonPath": ".status.upgrade.version", "priority": 1}"#,
+    printcolumn = r#"{"name": "Catalog", "type": "string", "jsonPath": ".status.install.catalog", "priority": 1}"#
 )]
 #[serde(remote = "Self", rename_all = "camelCase")]
 pub struct ClusterExtensionSpec {
@@ -60,6 +65,22 @@ pub struct ClusterExtensionSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 10, max = 720))]
     pub progress_deadline_minutes: Option<i32>,
+
+    /// Rules for the deletion of objects. If absent, the controller's flags decide.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deletion: Option<DeletionConfig>,
+    /// Approval, pause and windows of rollouts. If absent, new revisions roll out at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rollout: Option<RolloutConfig>,
+}
+
+impl ClusterExtensionSpec {
+    /// Returns `spec.config.inline`; an empty object if `spec.config` has no inline part, and none without `spec.config`.
+    #[must_use]
+    pub fn inline_config(&self) -> Option<Value> {
+        let inline = self.config.as_ref()?.inline.clone();
+        Some(Value::Object(inline.unwrap_or_default()))
+    }
 }
 
 default_when_absent!(ClusterExtensionSpec);
@@ -350,6 +371,18 @@ pub struct ClusterExtensionStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub active_revisions: Option<Vec<RevisionStatus>>,
+
+    /// Change that waits for its approval, for a window or for the installed operator; absent if none waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pending_plan: Option<PendingPlan>,
+
+    /// State of the windows of `spec.rollout`; absent without windows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rollout: Option<RolloutStatus>,
+
+    /// Upgrade of the installed bundle that waits, or that the spec holds back; absent if `UpgradeAvailable` is not true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upgrade: Option<AvailableUpgrade>,
 }
 
 /// Installed bundle and its origin.

@@ -63,6 +63,26 @@ pub struct ClusterObjectSetSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 20), extend("x-kubernetes-list-type" = "atomic"))]
     pub progression_probes: Option<Vec<ProgressionProbe>>,
+
+    /// If true, the objects of an Active revision are observed, but neither applied nor repaired. Set by
+    /// operator-controller from `spec.rollout.paused` of the ClusterExtension.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<bool>,
+
+    /// Time for which the objects must stay available before the revision counts as rolled out. Set by
+    /// operator-controller from `spec.rollout.soak` of the ClusterExtension.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 2, max = 16))]
+    #[x_kube(validation = rules::duration("soak"))]
+    pub soak: Option<String>,
+}
+
+impl ClusterObjectSetSpec {
+    /// Returns the number of objects of all phases.
+    pub fn object_count(&self) -> usize {
+        let phases = self.phases.iter().flatten();
+        phases.map(|phase| phase.objects.len()).sum()
+    }
 }
 
 default_when_absent!(ClusterObjectSetSpec);

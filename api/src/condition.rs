@@ -63,6 +63,8 @@ pub mod types {
             UpgradeAvailable,
             /// A selected catalog was left out, or its former content is used; present only while that holds.
             CatalogsDegraded,
+            /// The extension has the content of a former revision; present only while that holds.
+            RolledBack,
             /// Objects of some kinds are not watched; present only while that holds. Mirrored from the revision.
             WatchFailing,
             /// The spec is fulfilled and the objects are available. For tools; see `docs/status.md`.
@@ -130,6 +132,22 @@ pub mod reasons {
             Blocked,
             /// `spec.config` does not fit the bundle.
             InvalidConfiguration,
+            /// `spec.rollout` requires an approval of the pending plan.
+            AwaitingApproval,
+            /// The windows of `spec.rollout` are closed.
+            AwaitingWindow,
+            /// The installed operator holds its upgrade by its condition `Upgradeable`.
+            HeldByOperator,
+            /// `spec.rollout.paused` is true.
+            Paused,
+            /// The revision is available, and must stay so for `spec.rollout.soak`.
+            Soaking,
+            /// The revision did not stay available for `spec.rollout.soak`.
+            SoakFailed,
+            /// A failed upgrade was rolled back.
+            RolledBack,
+            /// `spec.rollout.rollBackTo` names a former revision.
+            RollBackRequested,
             /// The package, channel or bundle is deprecated.
             Deprecated,
             /// The package, channel or bundle is not deprecated.
@@ -192,6 +210,12 @@ pub mod reasons {
             Blocked,
             /// The revision is archived.
             Archived,
+            /// `spec.paused` is true.
+            Paused,
+            /// The objects are available, and must stay so for `spec.soak`.
+            Soaking,
+            /// The objects did not stay available for `spec.soak`.
+            SoakFailed,
             /// The rollout took too long.
             ProgressDeadlineExceeded,
             /// Every probe passes.
@@ -271,8 +295,8 @@ mod tests {
             reasons::Catalog::UserSpecifiedUnavailable.to_string(),
             "UserSpecifiedUnavailable"
         );
-        assert_eq!(types::Extension::ALL.len(), 13);
-        assert_eq!(reasons::Extension::ALL.len(), 22);
+        assert_eq!(types::Extension::ALL.len(), 14);
+        assert_eq!(reasons::Extension::ALL.len(), 30);
     }
 
     #[test]

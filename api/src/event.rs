@@ -33,8 +33,28 @@ texts! {
         Blocked,
         /// `spec.config` does not fit the bundle.
         InvalidConfiguration,
+        /// A plan waits for its approval.
+        AwaitingApproval,
+        /// A plan waits for a window.
+        AwaitingWindow,
+        /// The installed operator holds its upgrade.
+        HeldByOperator,
+        /// An approved plan is rolled out; the note names the field manager that approved it.
+        Approved,
+        /// The extension is paused.
+        Paused,
+        /// The extension is no longer paused.
+        Resumed,
         /// The rollout exceeded its deadline.
         ProgressDeadlineExceeded,
+        /// A new revision is available, and must stay so for `spec.rollout.soak`.
+        Soaking,
+        /// A new revision did not stay available for `spec.rollout.soak`.
+        SoakFailed,
+        /// The content of a former revision is rolled out again; the note names both versions and the cause.
+        RolledBack,
+        /// The version that was rolled back is tried again, or the extension follows its source again.
+        RollBackEnded,
         /// The probes pass again.
         Available,
         /// A probe of the installed revision fails.
@@ -57,6 +77,10 @@ texts! {
         DriftRepaired,
         /// Objects with names that no API server accepts were skipped during a teardown.
         ObjectsPassedOver,
+        /// `ClusterRole`s for custom resources were not added to the objects of a bundle.
+        CrdRolesLeftOut,
+        /// A CRD stays, because it holds custom resources.
+        CustomResourcesKept,
         /// A reconcile of a ClusterObjectSet failed.
         ReconcileFailed,
         /// Objects of a kind are not watched.

@@ -79,8 +79,34 @@ pub const WEBHOOK_CERTIFICATES_ANNOTATION: &str = "olm.operatorframework.io/webh
 /// Annotation of a revision: time at which certificates of operator-controller are due for renewal (RFC 3339).
 pub const WEBHOOK_CERTIFICATES_RENEWAL_ANNOTATION: &str =
     "olm.operatorframework.io/webhook-certificates-renewal";
+/// Annotation of a ClusterServiceVersion, and of the revision of its bundle: the object whose condition `Upgradeable` can hold
+/// upgrades of the operator, as `Kind.version.group/name`.
+pub const UPGRADEABLE_CONDITION_ANNOTATION: &str = "olm.operatorframework.io/upgradeable-condition";
 /// Annotation of a revision that was taken over from a Helm release: digest of its objects.
 pub const TAKEN_OVER_OBJECTS_ANNOTATION: &str = "olm.operatorframework.io/taken-over-objects";
+
+/// Annotation of a revision: the inputs of its rollout, as JSON: digest of the spec, bundle, image, and catalog with its digest.
+pub const ROLLOUT_ATTEMPT_ANNOTATION: &str = "olm.operatorframework.io/rollout-attempt";
+/// Annotation of a revision with the content of a former one, as JSON: number of the former revision, the revision that was
+/// rolled back, and the cause.
+pub const ROLLBACK_ANNOTATION: &str = "olm.operatorframework.io/rollback";
+
+/// Annotation of a ClusterCatalog: time at which somebody asked for a check of the registry (RFC 3339).
+pub const REFRESH_REQUESTED_ANNOTATION: &str = "olm.operatorframework.io/refresh-requested-at";
+/// Annotation of a ClusterCatalog: image reference with variables of the cluster's version, which replaces
+/// `spec.source.image.ref`. The name is OLM Classic's.
+pub const CATALOG_IMAGE_TEMPLATE_ANNOTATION: &str = "olm.catalogImageTemplate";
+/// Annotation of a revision: `spec.deletion.customResources` of its extension; absent without the field.
+pub const CUSTOM_RESOURCES_ON_DELETE_ANNOTATION: &str = "olm.operatorframework.io/custom-resources-on-delete";
+/// Label of a CRD that stayed with its custom resources: name of the extension that installed it. The next extension
+/// that installs the CRD adopts it and removes the label.
+pub const KEPT_FROM_LABEL: &str = "olm.operatorframework.io/kept-from";
+
+/// Annotation of a ClusterExtension: `"true"` lets upgrades and deletions go on although other extensions need what they
+/// take away.
+pub const IGNORE_DEPENDENTS_ANNOTATION: &str = "olm.operatorframework.io/ignore-dependents";
+/// Annotation of a ClusterExtension: `true` installs bundles whose `minKubeVersion` is above the cluster's version.
+pub const IGNORE_MIN_KUBE_VERSION_ANNOTATION: &str = "olm.operatorframework.io/ignore-min-kube-version";
 
 /// Annotation of a CRD whose deletion was stuck and that was touched to make the API server retry: time of the touch
 /// (RFC 3339).

@@ -72,18 +72,21 @@ echo 1 > /proc/sys/net/ipv4/ip_forward
 
 start etcd "$BIN/etcd" --data-dir "$RUN/etcd" --unsafe-no-fsync --log-level warn
 
-# registry NAME PORT TLS: serves the node's images.
+# registry NAME PORT [TLS] [AUTH]: serves the node's images.
 registry() {
   cat > "$RUN/$1.yaml" <<EOF
 version: 0.1
 log: {level: warn}
 storage: {filesystem: {rootdirectory: $RUN/registry}, delete: {enabled: true}}
-http: {addr: ":$2"$3}
+http: {addr: ":$2"${3:-}}
+${4:-}
 EOF
   OTEL_TRACES_EXPORTER=none start "$1" "$BIN/registry" serve "$RUN/$1.yaml"
 }
-registry registry 5000 ''
-registry registry-https 5443 ", tls: {certificate: $PKI/registry.crt, key: $PKI/registry.key}"
+tls=", tls: {certificate: $PKI/registry.crt, key: $PKI/registry.key}"
+registry registry 5000
+registry registry-https 5443 "$tls"
+registry registry-private 5444 "$tls" "auth: {htpasswd: {realm: private, path: $here/htpasswd}}"
 
 start kube-apiserver "$BIN/kube-apiserver" --etcd-servers http://127.0.0.1:2379 --secure-port 6443 --advertise-address "$NODE_IP" \
   --allow-privileged --authorization-mode Node,RBAC --enable-admission-plugins NodeRestriction \
@@ -94,7 +97,7 @@ start kube-apiserver "$BIN/kube-apiserver" --etcd-servers http://127.0.0.1:2379 
   --service-account-key-file "$PKI/service-accounts.pub" --service-account-signing-key-file "$PKI/service-accounts.key" \
   --audit-policy-file "$here/audit.yaml" --audit-log-path "$RUN/logs/audit.log"
 
-mkdir -p /etc/cni/net.d "/etc/containerd/certs.d/registry.registry.svc:5000"
+mkdir -p /etc/cni/net.d /etc/containerd/certs.d/registry.registry.svc:{5000,5443}
 # ptp and not bridge: on a bridge, answers of a pod to a pod behind a Service bypass the translation of addresses.
 cat > /etc/cni/net.d/10-node.conflist <<'EOF'
 {"cniVersion": "0.4.0", "name": "node", "plugins": [
@@ -104,6 +107,10 @@ cat > /etc/cni/net.d/10-node.conflist <<'EOF'
 EOF
 cat > "/etc/containerd/certs.d/registry.registry.svc:5000/hosts.toml" <<EOF
 server = "http://$NODE_IP:5000"
+EOF
+cat > "/etc/containerd/certs.d/registry.registry.svc:5443/hosts.toml" <<EOF
+server = "https://$NODE_IP:5443"
+ca = "$PKI/ca.crt"
 EOF
 # Without CAP_SYS_RESOURCE runc cannot lower the OOM score.
 cat > "$RUN/containerd.toml" <<'EOF'

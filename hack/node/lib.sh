@@ -20,20 +20,22 @@ require_node() {
   fi
 }
 
-# Builds the static binaries, unless BIN_DIR has them, and the program that pushes images.
+# Builds the static binaries, unless BIN_DIR has them, and the program that pushes images. With DEBUG_BINARIES=1, all programs
+# are those in target/debug, and nothing is built: `cargo xtask test` has just built them.
 build_product() {
+  [ -z "${DEBUG_BINARIES:-}" ] || return 0
   BIN_DIR=${BIN_DIR:-$(hack/image.sh --build)}
   BIN_DIR=$(cd "$BIN_DIR" && pwd)
   export BIN_DIR
   cargo build --quiet --locked -p olm-harness --bin image
 }
 
-# Starts a new node, which ends with the script unless KEEP is set.
+# Starts a new node, which ends with the script unless KEEP is set. Ends the script with exit code 3 if the node does not come up.
 start_node() {
   "$node" down
   trap '[ -n "${KEEP:-}" ] || "$node" down' EXIT
   local started=$SECONDS
-  "$node" up
+  "$node" up || exit 3
   echo "the node is up after $((SECONDS - started)) s"
 }
 

@@ -11,6 +11,7 @@
 # of its network namespace: images come from its own registry, registry.registry.svc:5000.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
+. "$here/certificate.sh"
 target=${CARGO_TARGET_DIR:-$here/../../target}
 mkdir -p "${NODE_DIR:-$target/node}"
 dir=$(cd "${NODE_DIR:-$target/node}" && pwd)
@@ -53,13 +54,6 @@ has_controller() {
   else
     grep -qw "$1" $cgroups/cgroup.controllers
   fi
-}
-
-# certificate NAME SUBJECT EXTENSION: a key and a certificate of the node's authority.
-certificate() {
-  openssl ecparam -name prime256v1 -genkey -noout -out "$PKI/$1.key"
-  openssl req -new -key "$PKI/$1.key" -subj "$2" |
-    openssl x509 -req -CA "$PKI/ca.crt" -CAkey "$PKI/ca.key" -CAcreateserial -days 30 -out "$PKI/$1.crt" -extfile <(echo "$3") 2>/dev/null
 }
 
 credentials() {
@@ -168,8 +162,9 @@ make_cgroups() {
 
 # push NAME: pushes a program as an image to the node's registry.
 push() {
-  (cd "$here/../.." && cargo build --quiet --locked -p olm-harness --bin image)
-  enter "$target/debug/image" "$1" "$BIN/$1" "$NODE_IP:5000/node/$1:dev" --plain-http > "$RUN/logs/push-$1.log"
+  [ -n "${DEBUG_BINARIES:-}" ] || (cd "$here/../.." && cargo build --quiet --locked -p olm-harness --bin image)
+  # The registry may come up after the API server.
+  until_ok 30 enter "$target/debug/image" "$1" "$BIN/$1" "$NODE_IP:5000/node/$1:dev" --plain-http
 }
 
 down() {

@@ -1,4 +1,4 @@
-//! Condition types of kinds that OLM reads but does not define: Kubernetes, cert-manager and OpenShift.
+//! Condition types of kinds that OLM reads but does not define: Kubernetes, cert-manager, OpenShift and operators.
 
 use crate::texts::texts;
 
@@ -62,6 +62,14 @@ texts! {
     /// Conditions of OpenShift's `ClusterOperators`.
     ClusterOperator {
         /// The operator allows an upgrade of the cluster's minor version.
+        Upgradeable,
+    }
+}
+
+texts! {
+    /// Conditions by which an operator speaks to OLM, on an `OperatorCondition` of OLM Classic or on an object of its own.
+    Operator {
+        /// The operator permits that another version replaces it.
         Upgradeable,
     }
 }

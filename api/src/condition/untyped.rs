@@ -15,6 +15,8 @@ pub struct UntypedCondition<'a> {
     pub reason: Option<&'a str>,
     /// Human-readable message.
     pub message: Option<&'a str>,
+    /// Generation of the object that the condition describes.
+    pub observed_generation: Option<i64>,
 }
 
 impl UntypedCondition<'_> {
@@ -25,9 +27,14 @@ impl UntypedCondition<'_> {
     }
 }
 
-/// Returns the conditions in the order of the object, except those without a type.
+/// Returns the conditions of the status in the order of the object, except those without a type.
 pub fn all(object: &Value) -> impl Iterator<Item = UntypedCondition<'_>> {
-    let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
+    all_at(object, "/status/conditions")
+}
+
+/// Returns the conditions of the list at `pointer` in its order, except those without a type.
+pub fn all_at<'a>(object: &'a Value, pointer: &str) -> impl Iterator<Item = UntypedCondition<'a>> {
+    let conditions = object.pointer(pointer).and_then(Value::as_array);
     conditions.into_iter().flatten().filter_map(read)
 }
 
@@ -38,6 +45,7 @@ fn read(condition: &Value) -> Option<UntypedCondition<'_>> {
         status: text("status").map(Status::read),
         reason: text("reason"),
         message: text("message"),
+        observed_generation: condition.get("observedGeneration").and_then(Value::as_i64),
     })
 }
 

@@ -100,6 +100,23 @@ pub(crate) fn release() -> Rule {
     )
 }
 
+/// Five fields of a cron expression; the controller parses them and names mistakes in the status.
+pub(crate) fn cron() -> Rule {
+    matches(r"^[0-9A-Za-z*,/#?-]+( +[0-9A-Za-z*,/#?-]+){4}$").message(
+        "schedule must be a cron expression of five fields: minute, hour, day of the month, month, day of the week",
+    )
+}
+
+/// A duration of whole hours, minutes and seconds, at most a week.
+pub(crate) fn duration(field: &str) -> Rule {
+    Rule::new(
+        "self.matches('^([0-9]{1,4}h)?([0-9]{1,5}m)?([0-9]{1,6}s)?$') && duration(self) <= duration('168h')",
+    )
+    .message(Message::Message(format!(
+        "{field} must be a duration of hours, minutes and seconds, such as 10m or 1h30m, and at most 168h"
+    )))
+}
+
 pub(crate) fn immutable(field: &str) -> Rule {
     Rule::new("self == oldSelf").message(Message::Message(format!("{field} is immutable")))
 }

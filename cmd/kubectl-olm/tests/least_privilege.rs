@@ -32,8 +32,11 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// Rights that not every run shows in a request: checked in the course of others (`create` of what is applied,
 /// finalizers of owners), of other clusters, of metrics, of pull secrets and of certificates that are renewed, of
-/// events that repeat, of Secrets of an attempt that was cut off, and of what the watch mostly knows.
-const ELSEWHERE: [&str; 11] = [
+/// events that repeat, of Secrets of an attempt that was cut off, of what the watch mostly knows, and of upgrades that an
+/// `OperatorCondition` holds.
+const ELSEWHERE: [&str; 13] = [
+    "list operatorconditions.",
+    "watch operatorconditions.",
     "create clusterobjectsets.",
     "/finalizers.olm.operatorframework.io",
     ".config.openshift.io ",

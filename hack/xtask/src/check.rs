@@ -20,6 +20,17 @@ pub(crate) fn run() -> anyhow::Result<()> {
         "-D",
         "warnings",
     ]))?;
+    // The programs alone: tests enable features that releases do not have.
+    shell::run(cargo().args([
+        "check",
+        "--locked",
+        "--package",
+        "catalogd",
+        "--package",
+        "operator-controller",
+        "--package",
+        "kubectl-olm",
+    ]))?;
     generate::run(true)?;
     purity::run()?;
     deny()

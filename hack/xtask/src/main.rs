@@ -5,6 +5,7 @@ mod attack;
 mod check;
 mod dist;
 mod generate;
+mod plans;
 mod purity;
 mod render_hash;
 mod render_loss;
@@ -59,6 +60,8 @@ enum Chore {
     RenderHash(sweep::Args),
     /// Render bundle folders and print what their manifests hold and the objects lack: FOLDER, OBJECT, PATH, VALUE.
     RenderLoss(sweep::Args),
+    /// Compare consecutive versions of bundle folders and print a line for each pair: FROM, TO, verdict of the plan.
+    Plans(sweep::Args),
     /// Compare the YAML reader with Go's, on the files of folders or on mutations of them.
     Yaml {
         /// Passed on to the comparison; see `cargo xtask yaml -- --help`.
@@ -83,6 +86,7 @@ fn main() -> ExitCode {
         Chore::Dist(args) => dist::run(&args),
         Chore::RenderHash(args) => render_hash::run(&args),
         Chore::RenderLoss(args) => render_loss::run(&args),
+        Chore::Plans(args) => plans::run(&args),
         Chore::Yaml { args } => shell::cargo_run("olm-integration", "yaml", &args),
         Chore::Vectors { dir } => shell::cargo_run("olm-integration", "vectors", &[dir]),
     };

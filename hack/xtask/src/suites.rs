@@ -1,7 +1,7 @@
 //! Runs every suite and sums their totals in one closing line, `N passed, N failed, N skipped`.
 
 use std::io::{BufRead as _, BufReader};
-use std::process::Stdio;
+use std::process::{Command, ExitStatus, Stdio};
 
 use anyhow::{Context as _, bail};
 
@@ -18,11 +18,15 @@ struct Totals {
 impl Totals {
     /// Adds a suite's closing line, `test result: ok. 3 passed; 0 failed; 1 ignored; ...`; other lines count nothing.
     fn add(&mut self, line: &str) {
-        let Some(rest) = line.trim().strip_prefix("test result:") else {
-            return;
-        };
-        let counts = rest.split_once(". ").map_or("", |(_, counts)| counts);
-        for part in counts.split(';') {
+        if let Some(rest) = line.trim().strip_prefix("test result:") {
+            let counts = rest.split_once(". ").map_or("", |(_, counts)| counts);
+            self.add_counts(counts, ';');
+        }
+    }
+
+    /// Adds counts, each a number and a word.
+    fn add_counts(&mut self, counts: &str, separator: char) {
+        for part in counts.split(separator) {
             let mut words = part.split_whitespace();
             let (Some(number), Some(word)) = (words.next(), words.next()) else {
                 continue;
@@ -33,7 +37,7 @@ impl Totals {
             match word {
                 "passed" => self.passed += number,
                 "failed" => self.failed += number,
-                "ignored" => self.skipped += number,
+                "ignored" | "skipped" => self.skipped += number,
                 _ => {}
             }
         }
@@ -42,8 +46,9 @@ impl Totals {
 
 /// Runs `cargo test` with `args`, or for all crates when `args` is empty.
 ///
-/// For all crates the two controllers are built once beforehand. With `args`, a suite that starts the controllers builds
-/// them itself, so that the tests of a pure crate start at once.
+/// For all crates the programs are built once beforehand. If `OLM_TEST_NODE` is set, the controllers are also tested on a real
+/// node, where the machine can run one. With `args`, a suite that starts the controllers builds them itself, so that the tests of a pure
+/// crate start at once.
 ///
 /// A suite that fails does not stop the others; any failure makes this an error after the totals.
 #[expect(
@@ -57,35 +62,21 @@ pub(crate) fn run(args: &[String]) -> anyhow::Result<()> {
         );
     }
     let mut command = cargo();
-    command
-        .args(["test", "--no-fail-fast"])
-        .args(args)
-        .stdout(Stdio::piped());
+    command.args(["test", "--no-fail-fast"]).args(args);
     if args.is_empty() {
         command.arg("--workspace");
-        shell::run(cargo().args([
-            "build",
-            "--package",
-            "catalogd",
-            "--package",
-            "operator-controller",
-        ]))?;
+        // The programs and the tests share the crates that they are built of, because one call of cargo chooses the features.
+        shell::run(cargo().args(["build", "--workspace", "--bins", "--tests"]))?;
         if std::env::var_os("OLM_BIN_DIR").is_none() {
             // Or each suite that starts them would ask cargo for them once more.
             command.env("OLM_BIN_DIR", shell::target_dir().join("debug"));
         }
     }
-    let mut child = command.spawn().context("cannot start `cargo test`")?;
     let mut totals = Totals::default();
-    if let Some(stdout) = child.stdout.take() {
-        for line in BufReader::new(stdout).split(b'\n') {
-            let line = line.context("cannot read the output of `cargo test`")?;
-            let line = String::from_utf8_lossy(&line);
-            totals.add(&line);
-            println!("{line}");
-        }
+    let status = each_line(&mut command, |line| totals.add(line))?;
+    if args.is_empty() && std::env::var_os("OLM_TEST_NODE").is_some() {
+        on_a_node(&mut totals)?;
     }
-    let status = child.wait().context("cannot wait for `cargo test`")?;
     println!(
         "{} passed, {} failed, {} skipped",
         totals.passed, totals.failed, totals.skipped
@@ -97,6 +88,58 @@ pub(crate) fn run(args: &[String]) -> anyhow::Result<()> {
         bail!("no test ran");
     }
     Ok(())
+}
+
+/// Exit code of `hack/node/test.sh` if the node does not come up.
+const NOT_UP: i32 = 3;
+
+/// Tests `config/default` on the node of `hack/node`, with the programs that were just built. `make test-node` tests the rest.
+fn on_a_node(totals: &mut Totals) -> anyhow::Result<()> {
+    let mut command = Command::new("hack/node/test.sh");
+    command
+        .current_dir(shell::root())
+        .env("DEBUG_BINARIES", "1")
+        .env("ONLY", "config/default");
+    let mut last = String::new();
+    let status = each_line(&mut command, |line| {
+        // After a failure, the script describes the cluster below the totals.
+        if line.contains(" passed, ") && line.ends_with(" skipped") {
+            line.clone_into(&mut last);
+        }
+    })?;
+    if status.code() == Some(NOT_UP) {
+        eprintln!(
+            "SKIPPED: the tests on a real node: it does not come up on this machine; see `make test-node`"
+        );
+        totals.skipped += 1;
+        return Ok(());
+    }
+    let before = totals.failed;
+    totals.add_counts(&last, ',');
+    if !status.success() && totals.failed == before {
+        // The script itself failed, before or after the tests.
+        totals.failed += 1;
+    }
+    Ok(())
+}
+
+/// Runs a program and prints its output, of which `seen` gets every line.
+#[expect(clippy::print_stdout, reason = "the suites' output is this chore's result")]
+fn each_line(command: &mut Command, mut seen: impl FnMut(&str)) -> anyhow::Result<ExitStatus> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let mut child = command
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot start {name}"))?;
+    if let Some(stdout) = child.stdout.take() {
+        for line in BufReader::new(stdout).split(b'\n') {
+            let line = line.with_context(|| format!("cannot read the output of {name}"))?;
+            let line = String::from_utf8_lossy(&line);
+            seen(&line);
+            println!("{line}");
+        }
+    }
+    child.wait().with_context(|| format!("cannot wait for {name}"))
 }
 
 #[cfg(test)]
@@ -119,5 +162,7 @@ mod tests {
                 skipped: 1
             }
         );
+        totals.add_counts("9 passed, 0 failed, 2 skipped", ',');
+        assert_eq!((totals.passed, totals.skipped), (14, 3));
     }
 }

@@ -8,7 +8,9 @@ use std::time::Duration;
 use http::{Request, Response};
 use kube::Client;
 use kube::client::Body;
-use olm_applier::stored::{Limits, SearchLimits, Survey, SurveyError, survey, uses};
+use olm_applier::stored::{
+    Limits, Rewrite, RewriteLimits, SearchLimits, Survey, SurveyError, rewrite, survey, uses,
+};
 use olm_bundle::crd_safety::{UnservedVersions, VersionUses, unserved_versions};
 use olm_bundle::crd_schema::{Target, plan};
 use serde_json::{Value, json};
@@ -282,4 +284,85 @@ async fn refusals_are_permanent_and_outages_are_not() {
     }
     let (found, _) = search(vec![], &SearchLimits::default()).await;
     assert!(!found.unwrap_err().is_permanent(), "nobody answers");
+}
+
+async fn run_rewrite(answers: Vec<(u16, Value)>) -> (Result<Rewrite, SurveyError>, Vec<String>, Vec<u64>) {
+    let (client, requests) = server(answers);
+    let mut told = Vec::new();
+    let limits = RewriteLimits {
+        failures: 2,
+        ..RewriteLimits::default()
+    };
+    let done = rewrite(&client, "example.com", "tests", "v1", &limits, |objects| {
+        told.push(objects);
+    })
+    .await;
+    let requests = requests
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|(uri, _)| uri.clone())
+        .collect();
+    (done, requests, told)
+}
+
+fn refusal(code: u16, message: &str) -> (u16, Value) {
+    (
+        code,
+        json!({"kind": "Status", "status": "Failure", "code": code, "reason": "Refused", "message": message}),
+    )
+}
+
+#[tokio::test]
+async fn a_rewrite_retries_conflicts_and_passes_deleted_objects_over() {
+    let object = || (200, json!({"metadata": {"name": "a"}, "size": 1}));
+    let answers = vec![
+        page(&["a", "b"], 1, "next"),
+        refusal(409, "the object has been modified"),
+        object(),
+        object(),
+        refusal(404, "not found"),
+        page(&["c"], 1, ""),
+        object(),
+    ];
+    let (done, requests, told) = run_rewrite(answers).await;
+    let expected = Rewrite {
+        objects: 3,
+        ..Rewrite::default()
+    };
+    assert_eq!(done.unwrap(), expected);
+    assert_eq!(told, [2, 3]);
+    let paths: Vec<&str> = requests.iter().filter_map(|uri| uri.split('?').next()).collect();
+    let of = |name: &str| format!("/apis/example.com/v1/tests/{name}");
+    assert_eq!(paths[1..5], [of("a"), of("a"), of("a"), of("b")]);
+    assert!(requests[5].contains("continue=next"), "{requests:?}");
+}
+
+#[tokio::test]
+async fn a_rewrite_names_refused_objects_and_stops_at_its_limit() {
+    let answers = vec![
+        page(&["a", "b", "c"], 1, ""),
+        refusal(422, "size is too large"),
+        refusal(403, "you may not"),
+    ];
+    let (done, _, told) = run_rewrite(answers).await;
+    let done = done.unwrap();
+    assert_eq!((done.failed, done.stopped), (2, true));
+    assert_eq!(done.named[0], ("a".to_owned(), "size is too large".to_owned()));
+    assert!(told.is_empty());
+}
+
+#[tokio::test]
+async fn an_expired_rewrite_continues() {
+    let object = || (200, json!({"metadata": {"name": "a"}}));
+    let answers = vec![
+        page(&["a"], 1, "old"),
+        object(),
+        expired("new"),
+        page(&["b"], 1, ""),
+        object(),
+    ];
+    let (done, requests, _) = run_rewrite(answers).await;
+    assert_eq!(done.unwrap().objects, 2);
+    assert!(requests[3].contains("continue=new"), "{requests:?}");
 }

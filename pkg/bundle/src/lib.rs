@@ -4,10 +4,12 @@
 //! causes a panic; every defect of a bundle is a [`ParseError`] or a [`RenderError`] that names the file or the object.
 
 mod config;
+mod crd_roles;
 pub mod crd_safety;
 pub mod crd_schema;
 mod error;
 mod json_text;
+pub mod kube_version;
 mod loss;
 mod model;
 mod options;
@@ -20,11 +22,12 @@ mod validate;
 mod yaml;
 
 pub use config::{ConfigSchema, config_schema, config_skeleton};
+pub use crd_roles::{crd_roles, without_crd_roles};
 pub use error::{ParseError, RenderError};
 pub use json_text::{canonical_json, escaped_json, list_hash};
 pub use loss::{Loss, losses};
 pub use model::{Bundle, InstallMode};
 pub use options::{CertificateRequest, Certificates, NextCertificate, OwnCertificate, RenderOptions};
 pub use parse::{FORMAT_LABEL, Notice, check_format, lint, parse};
-pub use render::{render, webhook_certificates};
+pub use render::{mask_issued_certificates, render, webhook_certificates};
 pub use validate::findings;

@@ -27,6 +27,11 @@ impl Bundle {
         &self.csv.version
     }
 
+    /// Returns `spec.minKubeVersion` of the CSV, the lowest version of Kubernetes that the bundle supports, as written.
+    pub fn min_kube_version(&self) -> Option<&str> {
+        self.csv.min_kube_version.as_deref()
+    }
+
     /// Returns the package of the bundle; empty if its annotations name none.
     pub fn package(&self) -> &str {
         &self.package
@@ -36,6 +41,11 @@ impl Bundle {
     /// a JSON list of `{"type","value"}`.
     pub fn properties_annotation(&self) -> Option<String> {
         self.csv.annotations.get(PROPERTIES_ANNOTATION).cloned()
+    }
+
+    /// Returns an annotation of the CSV.
+    pub fn annotation(&self, key: &str) -> Option<&str> {
+        self.csv.annotations.get(key).map(String::as_str)
     }
 
     /// Returns the install modes that the bundle supports, in a fixed order.
@@ -108,6 +118,8 @@ pub(crate) struct Csv {
     pub name: String,
     pub annotations: BTreeMap<String, String>,
     pub version: String,
+    /// `spec.minKubeVersion`; `None` if it is absent or empty.
+    pub min_kube_version: Option<String>,
     /// Names as text: real bundles have unknown ones, which have no effect.
     pub install_modes: Vec<(String, bool)>,
     pub owned_crds: Vec<String>,

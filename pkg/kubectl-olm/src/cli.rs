@@ -1,9 +1,14 @@
 //! Command line.
 
+pub(crate) mod act;
 pub(crate) mod bundle;
 pub(crate) mod controllers;
+pub(crate) mod crd;
 pub(crate) mod crd_safety;
+pub(crate) mod delete;
 mod format;
+pub(crate) mod plan;
+pub(crate) mod rollout;
 
 use std::path::PathBuf;
 
@@ -19,7 +24,7 @@ const CODES: &str = "Exit codes: 0 yes, 1 a negative answer (no bundle, findings
     2 wrong usage, 3 could not ask. With -o json or yaml errors are data, too: {\"error\": {...}}.";
 
 /// Answer questions about OLM's catalogs and extensions: available versions, the next installation, and the reasons.
-/// Install and remove the controllers.
+/// Install and upgrade extensions. Install and remove the controllers.
 #[derive(Debug, Parser)]
 #[command(name = "kubectl-olm", bin_name = "kubectl olm", version, after_help = CODES)]
 pub(crate) struct Cli {
@@ -57,7 +62,15 @@ pub(crate) enum Command {
     /// Show the configuration that a package accepts.
     #[command(subcommand)]
     Config(bundle::ConfigCommand),
-    /// List the extensions of the cluster; the exit code is 1 unless all are ready.
+    /// Install a package: create its ClusterExtension and wait until it is ready.
+    Install(act::InstallPackageArgs),
+    /// Change the version, channels or policy of an extension and wait until it is ready.
+    Upgrade(act::UpgradeArgs),
+    /// Add, remove, list and refresh the catalogs of the cluster.
+    #[command(subcommand)]
+    Catalog(act::CatalogCommand),
+    /// List the extensions of the cluster; the exit code is 1 unless all are ready. With --namespace, list the APIs that extensions
+    /// offer there and what you may do with them, also without rights on the cluster; the exit code is 1 if there are none.
     Get(GetArgs),
     /// Show one extension with its conditions; the exit code is 1 unless the extension is ready.
     Status(StatusArgs),
@@ -67,11 +80,28 @@ pub(crate) enum Command {
     Events(ExtensionArgs),
     /// Show the objects of an extension by phase, with their health.
     Tree(ExtensionArgs),
+    /// Delete an extension after showing what goes and what stays; asks before custom resources are deleted.
+    Delete(delete::DeleteArgs),
+    /// Approve the plan of an extension that waits for approval.
+    Approve(rollout::ApproveArgs),
+    /// Pause an extension: nothing is resolved, applied or repaired.
+    Pause(rollout::PauseArgs),
+    /// Resume a paused extension.
+    Resume(rollout::PauseArgs),
+    /// Give an extension the content of a former revision, or with --end let it follow its source again; shows the plan and asks. The
+    /// exit code is 2 if data would be lost.
+    Rollback(rollout::RollbackArgs),
     /// Show what extensions mean for an upgrade of the cluster.
     #[command(subcommand)]
     ClusterUpgrade(ClusterUpgrade),
     /// Show everything that an upgrade of CRDs would break.
     CrdSafety(crd_safety::CrdSafetyArgs),
+    /// Work on a CRD of the cluster.
+    #[command(subcommand)]
+    Crd(crd::CrdCommand),
+    /// Show everything that an upgrade or another change of an extension would change; the exit code is 0 if there is nothing to
+    /// do, 1 for a plan, and 2 for a plan that would be refused.
+    Plan(Box<plan::PlanArgs>),
     /// Install or upgrade catalogd and operator-controller, and wait until they run.
     InstallControllers(controllers::InstallArgs),
     /// Remove catalogd and operator-controller; refused while extensions or catalogs exist.
@@ -281,6 +311,12 @@ pub(crate) struct GraphArgs {
     /// Show only this channel; may be repeated.
     #[arg(long = "channel", value_name = "CHANNEL")]
     pub(crate) channels: Vec<String>,
+    /// Add a verdict to each edge: CRD-safe or not, rights gained, new images. Pulls the bundles, unless --bundles has them.
+    #[arg(long)]
+    pub(crate) annotate: bool,
+    /// Directory of bundles by version or name, also below a directory of the package's name, with --annotate.
+    #[arg(long, value_name = "DIR", requires = "annotate")]
+    pub(crate) bundles: Option<PathBuf>,
     /// Format of the graph.
     #[arg(long, value_enum, default_value_t = GraphFormat::Text)]
     pub(crate) format: GraphFormat,
@@ -333,6 +369,9 @@ pub(crate) struct DiffArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct GetArgs {
+    /// Namespace whose APIs of extensions are listed, with your own rights there.
+    #[arg(short, long, value_name = "NAMESPACE")]
+    pub(crate) namespace: Option<String>,
     #[command(flatten)]
     pub(crate) access: AccessArgs,
 }

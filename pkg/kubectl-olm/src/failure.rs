@@ -13,6 +13,12 @@ pub(crate) enum Failure {
     /// The arguments are invalid. Exit code 2.
     #[error("{0}")]
     Usage(String),
+    /// There is no plan, because the change would be refused before. Exit code 2.
+    #[error("{0}")]
+    Refused(String),
+    /// There is no plan, because something that it starts from does not exist. Exit code 3.
+    #[error("{0}")]
+    NoPlan(String),
     /// A catalog or the cluster cannot be read. Exit code 3.
     #[error(transparent)]
     CouldNotAsk(#[from] SourceError),
@@ -28,8 +34,8 @@ impl Failure {
     pub(crate) fn code(&self) -> u8 {
         match self {
             Self::NegativeAnswer(_) => 1,
-            Self::Usage(_) => 2,
-            Self::CouldNotAsk(_) => 3,
+            Self::Usage(_) | Self::Refused(_) => 2,
+            Self::NoPlan(_) | Self::CouldNotAsk(_) => 3,
         }
     }
 
@@ -38,7 +44,8 @@ impl Failure {
         let kind = match self {
             Self::NegativeAnswer(_) => "NegativeAnswer",
             Self::Usage(_) => "WrongUsage",
-            Self::CouldNotAsk(_) => "CouldNotAsk",
+            Self::Refused(_) => "Refused",
+            Self::NoPlan(_) | Self::CouldNotAsk(_) => "CouldNotAsk",
         };
         json!({"error": {"message": self.message(), "kind": kind, "exitCode": self.code()}})
     }

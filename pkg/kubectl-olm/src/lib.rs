@@ -1,11 +1,13 @@
 //! `kubectl olm`: queries of catalogs in a directory, an image, catalogd or a cluster.
 //!
 //! A command reads its inputs through [`source`], calls the pure crates, and returns a [`Report`]: data for programs
-//! and text for people. Only this module writes to standard output. Only `install-controllers` and
-//! `uninstall-controllers` change a cluster. Exit codes: 0 positive answer, 1 negative answer, 2 invalid usage, 3 a
+//! and text for people. Only this module writes to standard output. Only commands whose name says so, such as `install`
+//! and `catalog add`, change a cluster. Exit codes: 0 positive answer, 1 negative answer, 2 invalid usage, 3 a
 //! source cannot be read.
 
+mod absent;
 mod advice;
+mod await_ready;
 mod classic;
 mod cli;
 mod commands;
@@ -15,8 +17,12 @@ mod failure;
 mod finding;
 mod graph;
 mod installed;
+mod manifests;
+mod migration;
 mod phrase;
+mod plan_report;
 mod relevance;
+mod removal;
 mod report;
 mod resolution_input;
 mod resolve_report;
@@ -25,7 +31,9 @@ mod spec_range;
 mod style;
 mod support;
 mod table;
+mod tenant;
 mod unknown_version;
+mod verdicts;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -34,6 +42,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser as _};
 
 use crate::cli::bundle::ConfigCommand;
+use crate::cli::crd::CrdCommand;
 use crate::cli::{Cli, ClusterUpgrade, Command, Format};
 use crate::failure::Failure;
 use crate::report::Report;
@@ -50,7 +59,7 @@ pub async fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let format = cli.output;
     let style = Style::of_stdout(format);
     match Box::pin(answer(cli.command, format, style)).await {
-        Ok(report) => write(&report, format, u8::from(!report.positive)),
+        Ok(report) => write(&report, format, report.code()),
         Err(failure) => {
             print_error(&format!("error: {}", failure.message()));
             fail(&failure, format)
@@ -86,7 +95,18 @@ fn fail(failure: &Failure, format: Format) -> ExitCode {
 }
 
 async fn answer(command: Command, format: Format, style: Style) -> Result<Report, Failure> {
+    if matches!(format, Format::Markdown | Format::Html) && !matches!(command, Command::Plan(_)) {
+        return Err(Failure::Usage(
+            "-o markdown and -o html are formats of plans: use -o table, json or yaml".to_owned(),
+        ));
+    }
+    if format == Format::Wide && !matches!(command, Command::Get(_)) {
+        return Err(Failure::Usage(
+            "-o wide is a format of get: use -o table, json or yaml".to_owned(),
+        ));
+    }
     match command {
+        Command::Plan(args) => commands::plan::run(*args, format, style).await,
         Command::Search(args) => commands::search::run(args, style).await,
         Command::Show(args) if args.config_schema => {
             commands::config::schema(args.package, args.config).await
@@ -101,15 +121,24 @@ async fn answer(command: Command, format: Format, style: Style) -> Result<Report
         Command::Diff(args) => commands::diff::run(args, style).await,
         Command::Bundle(command) => commands::bundle::run(command, style).await,
         Command::Config(ConfigCommand::Init(args)) => commands::config::init(args).await,
-        Command::Get(args) => commands::extension::get(args.access, style).await,
+        Command::Install(args) => commands::install::run(args, style).await,
+        Command::Upgrade(args) => commands::upgrade::run(args, style).await,
+        Command::Catalog(command) => commands::catalog::run(command, style).await,
+        Command::Get(args) => commands::extension::get(args, format, style).await,
         Command::Status(args) => commands::extension::status(args, style).await,
         Command::History(args) => commands::extension::history(args, style).await,
         Command::Events(args) => commands::extension::events(args, style).await,
         Command::Tree(args) => commands::tree::run(args, style).await,
+        Command::Delete(args) => commands::delete::run(args, style).await,
+        Command::Rollback(args) => commands::rollback::run(args, format, style).await,
+        Command::Approve(args) => commands::rollout::approve(args).await,
+        Command::Pause(args) => commands::rollout::pause(args).await,
+        Command::Resume(args) => commands::rollout::resume(args).await,
         Command::ClusterUpgrade(ClusterUpgrade::Check(args)) => {
             commands::cluster_upgrade::check(args, style).await
         }
         Command::CrdSafety(args) => commands::crd_safety::run(args, style).await,
+        Command::Crd(CrdCommand::Migrate(args)) => commands::crd_migrate::run(args).await,
         Command::InstallControllers(args) => commands::install_controllers::run(args, style).await,
         Command::UninstallControllers(args) => commands::uninstall_controllers::run(args, style).await,
         Command::Doctor(args) => commands::doctor::run(args, style).await,
@@ -134,7 +163,9 @@ fn write(report: &Report, format: Format, code: u8) -> ExitCode {
 fn print(report: &Report, format: Format) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match format {
-        Format::Table => out.write_all(report.text.as_bytes())?,
+        Format::Table | Format::Wide | Format::Markdown | Format::Html => {
+            out.write_all(report.text.as_bytes())?;
+        }
         Format::Json => {
             serde_json::to_writer_pretty(&mut out, &report.value)?;
             out.write_all(b"\n")?;

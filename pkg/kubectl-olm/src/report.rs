@@ -13,6 +13,8 @@ pub(crate) struct Report {
     pub(crate) text: String,
     /// True for exit code 0, false for 1.
     pub(crate) positive: bool,
+    /// True for exit code 2: a plan that would be refused.
+    pub(crate) refused: bool,
 }
 
 impl Report {
@@ -22,7 +24,13 @@ impl Report {
             value,
             text,
             positive: true,
+            refused: false,
         }
+    }
+
+    /// Returns the exit code.
+    pub(crate) fn code(&self) -> u8 {
+        if self.refused { 2 } else { u8::from(!self.positive) }
     }
 
     /// Returns the data as YAML, which kubectl reads back as the same value.

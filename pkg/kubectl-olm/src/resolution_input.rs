@@ -2,11 +2,12 @@
 
 use olm_api::condition::types::Extension as Type;
 use olm_api::{CatalogFilter, ClusterExtension, UpgradeConstraintPolicy};
-use olm_resolve::{CatalogInput, Request, Selection, Selector};
+use olm_resolve::{CatalogInput, Installed, Request, Selection, Selector};
 use olm_text::name::{CatalogName, PackageName};
 use olm_version::RequestedRange;
 use serde_json::{Value, json};
 
+use crate::absent;
 use crate::cli::SourceArgs;
 use crate::failure::Failure;
 use crate::source::{Cluster, Sources};
@@ -38,10 +39,23 @@ impl ResolutionInput {
     ) -> Result<Self, Failure> {
         let cluster = Cluster::connect(&source.access).await?;
         let Some((extension, installed)) = cluster.extension(name).await? else {
-            return Err(Failure::NegativeAnswer(format!(
-                "there is no ClusterExtension {name:?}"
-            )));
+            return Err(Failure::NegativeAnswer(absent::extension(&cluster, name).await));
         };
+        Self::of(source, extension, installed, release_support, selection).await
+    }
+
+    /// Reads the input of an extension that may differ from the one on the cluster.
+    ///
+    /// # Errors
+    /// The extension has no catalog source, or the cluster cannot be read.
+    pub(crate) async fn of(
+        source: &SourceArgs,
+        extension: ClusterExtension,
+        installed: Option<Installed>,
+        release_support: bool,
+        selection: Selection,
+    ) -> Result<Self, Failure> {
+        let name = extension.metadata.name.as_deref().unwrap_or_default();
         let Some(filter) = &extension.spec.source.catalog else {
             return Err(Failure::NegativeAnswer(format!(
                 "ClusterExtension {name:?} has no spec.source.catalog"

@@ -92,7 +92,7 @@ impl ResolveReport {
             return Ok(());
         }
         let cluster = Cluster::connect(&source.access).await?;
-        let unmet = cluster.unmet(&found.properties, extension).await?;
+        let unmet = cluster.unmet(&found.properties, extension, &[]).await?;
         self.unmet = unmet.map(|unmet| unmet.into_iter().map(|unmet| unmet.text).collect());
         Ok(())
     }

@@ -35,7 +35,7 @@ pub(crate) struct Style {
 impl Style {
     /// Returns the style of standard output. Only tables on a terminal have colours and a width.
     pub(crate) fn of_stdout(format: Format) -> Self {
-        let terminal = format == Format::Table && io::stdout().is_terminal();
+        let terminal = matches!(format, Format::Table | Format::Wide) && io::stdout().is_terminal();
         // https://no-color.org: set and not empty.
         let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");

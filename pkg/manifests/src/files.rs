@@ -43,6 +43,8 @@ const FILES: &[(&str, &str)] = embedded![
     "overlays/internal-registry/plain-http.yaml",
     "overlays/least-privilege/kustomization.yaml",
     "overlays/least-privilege/rbac.yaml",
+    "overlays/mirrors/kustomization.yaml",
+    "overlays/mirrors/mirrors.yaml",
     "overlays/openshift/authorities.yaml",
     "overlays/openshift/catalogd.yaml",
     "overlays/openshift/kustomization.yaml",

@@ -17,6 +17,8 @@ pub enum Overlay {
     PrivateCatalogs,
     /// Images from a registry inside the cluster.
     InternalRegistry,
+    /// Mirrors of registries, from a `ConfigMap`.
+    Mirrors,
     /// Monitors, alerts and a dashboard.
     Prometheus,
     /// Admission policy: only operator-controller writes ClusterObjectSets.
@@ -31,7 +33,7 @@ pub enum Overlay {
 
 impl Overlay {
     /// All overlays, in the order of their application.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::HighAvailability,
         Self::CertManager,
         Self::OpenShift,
@@ -39,6 +41,7 @@ impl Overlay {
         Self::IgnoreServiceAccounts,
         Self::PrivateCatalogs,
         Self::InternalRegistry,
+        Self::Mirrors,
         Self::Prometheus,
         Self::ProtectRevisions,
         Self::RequireServiceAccount,
@@ -56,6 +59,7 @@ impl Overlay {
             Self::IgnoreServiceAccounts => "overlays/ignore-service-accounts",
             Self::PrivateCatalogs => "overlays/private-catalogs",
             Self::InternalRegistry => "overlays/internal-registry",
+            Self::Mirrors => "overlays/mirrors",
             Self::Prometheus => "optional/prometheus",
             Self::ProtectRevisions => "optional/protect-revisions",
             Self::RequireServiceAccount => "optional/require-service-account",
@@ -67,6 +71,15 @@ impl Overlay {
     /// Returns true if the folder does not contain `config/default` and is applied beside it.
     pub fn is_beside(self) -> bool {
         self.folder().starts_with("optional/")
+    }
+
+    /// Returns the `ConfigMap` that the pods wait for, and the key that they read.
+    pub fn config_map(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Self::InternalRegistry => Some(("internal-registry-ca", "ca.crt")),
+            Self::Mirrors => Some(("registries-conf", "registries.conf")),
+            _ => None,
+        }
     }
 
     /// Returns the name of the folder, which is the overlay's name for users.

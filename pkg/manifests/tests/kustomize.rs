@@ -99,8 +99,8 @@ fn the_default_and_each_overlay_are_kustomizes() {
 #[test]
 fn combinations_are_kustomizes() {
     use Overlay::{
-        CertManager, HighAvailability, IgnoreServiceAccounts, InternalRegistry, LeastPrivilege, OpenShift,
-        PrivateCatalogs,
+        CertManager, HighAvailability, IgnoreServiceAccounts, InternalRegistry, LeastPrivilege, Mirrors,
+        OpenShift, PrivateCatalogs,
     };
     for combination in [
         vec![HighAvailability, CertManager, LeastPrivilege, PrivateCatalogs],
@@ -109,6 +109,7 @@ fn combinations_are_kustomizes() {
             OpenShift,
             IgnoreServiceAccounts,
             InternalRegistry,
+            Mirrors,
         ],
         vec![
             HighAvailability,

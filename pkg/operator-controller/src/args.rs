@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use olm_api::CustomResourcePolicy;
 use olm_image::ImageArgs;
 use olm_runtime::{CommonArgs, args::Command, build_info};
 
@@ -48,6 +49,17 @@ pub struct Args {
     /// and refuses a ClusterExtension without one, so the controller needs no rights on the objects of bundles.
     #[arg(long, value_enum, ignore_case = true, default_value_t, value_name = "POLICY")]
     pub service_account_policy: ServiceAccountPolicy,
+    /// Fate of CRDs that hold custom resources when their ClusterExtension is deleted or a newer version no
+    /// longer has them, unless spec.deletion.customResources names another. Keep leaves them on the cluster, for the next
+    /// ClusterExtension that installs them. Delete deletes them with their custom resources. Block holds the deletion until
+    /// there are no custom resources.
+    #[arg(long, default_value_t, value_name = "POLICY")]
+    pub custom_resources_on_delete: CustomResourcePolicy,
+    /// Add cluster roles CRD-view, CRD-edit and CRD-admin for each CRD of a bundle. They aggregate to the cluster roles view,
+    /// edit and admin of Kubernetes. A change of the flag applies to new revisions.
+    #[arg(long, default_value_t = true, num_args = 0..=1, require_equals = true, default_missing_value = "true",
+          action = clap::ArgAction::Set)]
+    pub aggregate_crd_roles: bool,
     /// File with the bearer token for catalogd, if catalogd requires one; read again for every request.
     #[arg(long, value_name = "FILE")]
     pub catalogd_token_file: Option<PathBuf>,
@@ -115,6 +127,18 @@ mod tests {
             let error = parse(&[flag]).unwrap_err();
             assert!(error.contains(sentence), "{flag}: {error}");
         }
+    }
+
+    #[test]
+    fn custom_resources_are_kept_by_default() {
+        let policy = |flags: &[&str]| parse(flags).map(|args| args.custom_resources_on_delete);
+        assert_eq!(policy(&[]), Ok(CustomResourcePolicy::Keep));
+        assert_eq!(
+            policy(&["--custom-resources-on-delete=delete"]),
+            Ok(CustomResourcePolicy::Delete)
+        );
+        let refused = policy(&["--custom-resources-on-delete=Orphan"]).unwrap_err();
+        assert!(refused.contains("is none of Keep, Delete and Block"), "{refused}");
     }
 
     #[test]

@@ -8,7 +8,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use olm_api::condition::Status;
+use olm_api::condition::reasons::Extension as Reason;
+use olm_api::condition::types::Extension as ConditionType;
+use olm_api::condition::{Status, find};
 use olm_runtime::metrics::Description;
 use olm_status::cluster_upgrade::Installed;
 use olm_text::name::{CatalogName, PackageName};
@@ -32,6 +34,8 @@ pub(crate) struct ExtensionRecord {
     pub catalog: Option<CatalogName>,
     /// Types and statuses of the conditions.
     pub conditions: Vec<(String, Status)>,
+    /// Reason why the extension waits, if `spec.rollout` makes it wait.
+    pub waiting: Option<Reason>,
     /// Bundle of the newest revision, if any: the one that can block an upgrade of the cluster.
     pub bundle: Option<Installed>,
 }
@@ -55,9 +59,13 @@ impl Inventory {
     pub(crate) fn note(&self, extension: &str, known: ExtensionRecord) {
         let mut all = self.0.extensions.lock();
         let entry = all.entry(extension.to_owned()).or_default();
-        let conditions = std::mem::take(&mut entry.conditions);
+        let (conditions, waiting) = (std::mem::take(&mut entry.conditions), entry.waiting);
         let changed = entry.uid != known.uid || entry.bundle != known.bundle;
-        *entry = ExtensionRecord { conditions, ..known };
+        *entry = ExtensionRecord {
+            conditions,
+            waiting,
+            ..known
+        };
         if changed {
             self.0.changed.notify_one();
         }
@@ -71,6 +79,11 @@ impl Inventory {
         let mut all = self.0.extensions.lock();
         if let Some(known) = all.get_mut(extension) {
             known.conditions = told.collect();
+            let progressing = find(conditions, ConditionType::Progressing);
+            known.waiting = progressing.and_then(|condition| {
+                let mut waits = WAITS.into_iter();
+                waits.find(|reason| condition.reason == *reason)
+            });
         }
     }
 
@@ -131,6 +144,18 @@ const CONDITION: Description = Description::gauge(
     &["name", "type", "status"],
     "1 for the present status of a condition, 0 for the others",
 );
+/// Reasons of `Progressing` for which `spec.rollout` or the installed operator makes an extension wait.
+const WAITS: [Reason; 4] = [
+    Reason::AwaitingApproval,
+    Reason::AwaitingWindow,
+    Reason::HeldByOperator,
+    Reason::Paused,
+];
+const WAITING: Description = Description::gauge(
+    "olm_cluster_extension_waiting",
+    &["name", "reason"],
+    "1 for every ClusterExtension that spec.rollout or its operator makes wait: `AwaitingApproval`, `AwaitingWindow`, `HeldByOperator`, `Paused`",
+);
 const OBJECTS: Description = Description::gauge(
     "olm_managed_objects",
     &["name"],
@@ -147,7 +172,7 @@ const BLOCKS: Description = Description::gauge(
     "1 for every ClusterExtension whose bundle blocks an upgrade of the cluster to its next minor version",
 );
 /// Descriptions of the metrics of extensions.
-pub(crate) const DESCRIPTIONS: [Description; 5] = [INFO, CONDITION, OBJECTS, UPGRADEABLE, BLOCKS];
+pub(crate) const DESCRIPTIONS: [Description; 6] = [INFO, CONDITION, WAITING, OBJECTS, UPGRADEABLE, BLOCKS];
 
 impl Collector for Inventory {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
@@ -189,6 +214,11 @@ impl Collector for Inventory {
             })
         });
         gauges(&mut encoder, CONDITION, conditions)?;
+        let waiting = known.iter().filter_map(|(name, known)| {
+            let labels = [("name", name.clone()), ("reason", known.waiting?.to_string())];
+            Some((labels.to_vec(), 1))
+        });
+        gauges(&mut encoder, WAITING, waiting)?;
         let objects = self.0.objects.lock().clone();
         let objects = objects.into_iter().map(|(name, (_, count))| {
             let count = i64::try_from(count).unwrap_or(i64::MAX);

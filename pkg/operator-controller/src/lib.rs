@@ -139,6 +139,8 @@ async fn controllers(
         system_namespace: common.system_namespace().into(),
         concurrency: args.concurrency,
         accounts: args.service_account_policy,
+        custom_resources: args.custom_resources_on_delete,
+        crd_roles: args.aggregate_crd_roles,
         reconciles,
         inventory: inventory.clone(),
         metrics: metrics.clone(),
@@ -179,6 +181,7 @@ async fn controllers(
         system_namespace: common.system_namespace(),
         concurrency: args.concurrency,
         accounts: shared.accounts,
+        custom_resources: shared.custom_resources,
         reconciles: shared.reconciles.clone(),
         timing: olm_applier::watch::WatchTiming::default(),
     };

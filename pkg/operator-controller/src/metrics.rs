@@ -24,14 +24,14 @@ const BUCKETS: [f64; 13] = [
 const STEP_SECONDS: Description = Description::histogram(
     "olm_step_duration_seconds",
     &["step"],
-    "Duration of a step of a reconcile: `observe`, `maintain`, `lookup`, `resolve`, `dependencies`, `locate`, `target`, \
-     `pull`, `render`, `verify`, `write`, `adjust`, `apply`",
+    "Duration of a step of a reconcile: `observe`, `maintain`, `lookup`, `resolve`, `dependencies`, `locate`, `restore`, `target`, \
+     `pull`, `render`, `verify`, `admit`, `write`, `adjust`, `apply`",
 );
 const RETRIES: Description = Description::counter(
     "olm_cluster_extension_retries",
     &["reason"],
     "Retries of ClusterExtensions by cause: `resolution`, `constraints`, `namespace`, `rights`, `image`, `bundle`, `render`, \
-     `certificates`, `crd_safety`, `pack`, `api`, `interrupted`",
+     `certificates`, `crd_safety`, `pack`, `rollout`, `api`, `interrupted`",
 );
 const WATCH_FAILING: Description = Description::gauge(
     "olm_watch_failing",
@@ -72,6 +72,8 @@ steps! {
     Dependencies = "dependencies",
     /// Finding the digest of the bundle's image.
     Locate = "locate",
+    /// Reading the content of a former revision, for a rollback.
+    Restore = "restore",
     /// Reading the install namespace and the service account.
     Target = "target",
     /// Pulling and parsing the bundle.
@@ -80,6 +82,8 @@ steps! {
     Render = "render",
     /// Checking rights and CRDs.
     Verify = "verify",
+    /// Comparing a new revision with the newest one and with `spec.rollout`.
+    Admit = "admit",
     /// Writing a new revision.
     Write = "write",
     /// Writing the changes of the newest revision.

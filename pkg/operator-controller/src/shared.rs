@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use olm_api::CustomResourcePolicy;
+
 use crate::ServiceAccountPolicy;
 use crate::inventory::Inventory;
 use crate::metrics::Metrics;
@@ -18,6 +20,10 @@ pub(crate) struct Shared {
     pub concurrency: u16,
     /// Policy for `spec.serviceAccount`.
     pub accounts: ServiceAccountPolicy,
+    /// Default of `spec.deletion.customResources`.
+    pub custom_resources: CustomResourcePolicy,
+    /// True if the CRDs of a bundle get `ClusterRole`s that aggregate to those of Kubernetes.
+    pub crd_roles: bool,
     /// Metrics of reconciles.
     pub reconciles: ReconcileMetrics,
     /// Facts about every extension.

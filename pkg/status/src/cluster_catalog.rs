@@ -2,7 +2,8 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use olm_api::{
-    CatalogSourceType, ClusterCatalogStatus, ClusterCatalogUrls, ResolvedCatalogSource, ResolvedImageSource,
+    CatalogPoll, CatalogSourceType, ClusterCatalogStatus, ClusterCatalogUrls, ResolvedCatalogSource,
+    ResolvedImageSource,
     condition::{Status, find, is_true, reasons::Catalog as Reason, types::Catalog as Type},
 };
 
@@ -50,11 +51,12 @@ pub enum Outcome {
 /// Upstream's message of both conditions of a catalog that the user made unavailable.
 const USER_SPECIFIED: &str = "Catalog availability mode is set to Unavailable";
 
-/// Returns the status after `outcome`. Conditions of unknown types are dropped.
+/// Returns the status after `outcome`. Conditions of unknown types are dropped. Without `poll`, the former checks of the registry stay.
 pub fn status(
     old: Option<&ClusterCatalogStatus>,
     generation: i64,
     outcome: &Outcome,
+    poll: Option<CatalogPoll>,
     now: &Time,
 ) -> ClusterCatalogStatus {
     let mut status = old.cloned().unwrap_or_default();
@@ -137,6 +139,10 @@ pub fn status(
         base: served.base_url.clone(),
     });
     status.last_unpacked = served.map(|served| served.unpacked.clone());
+    status.poll = match outcome {
+        Outcome::Unavailable | Outcome::Deleting => None,
+        _ => poll.or(status.poll),
+    };
     status
 }
 
@@ -151,7 +157,7 @@ fn summarise(conditions: &[Condition], outcome: &Outcome) -> Option<Summary> {
     find(conditions, type_).map(|condition| Summary::of(state, condition))
 }
 
-/// Returns true if the statuses differ in nothing but transition times.
+/// Returns true if the statuses differ in nothing but transition times and checks of the registry.
 pub fn same(a: Option<&ClusterCatalogStatus>, b: &ClusterCatalogStatus) -> bool {
     let Some(a) = a else { return false };
     let (left, right) = (a.conditions(), b.conditions());
@@ -172,6 +178,37 @@ mod tests {
 
     fn time(text: &str) -> Time {
         Time(text.parse().unwrap())
+    }
+
+    fn status(
+        old: Option<&ClusterCatalogStatus>,
+        generation: i64,
+        outcome: &Outcome,
+        now: &Time,
+    ) -> ClusterCatalogStatus {
+        super::status(old, generation, outcome, None, now)
+    }
+
+    #[test]
+    fn checks_of_the_registry_stay_until_the_content_goes() {
+        let now = time("2026-01-02T03:04:06Z");
+        let poll = CatalogPoll {
+            image: "registry.example/catalog:v1".to_owned(),
+            last_time: now.clone(),
+            result: olm_api::CatalogPollResult::Stored,
+            next_time: None,
+        };
+        let serving = Outcome::Serving(served());
+        let first = super::status(None, 1, &serving, Some(poll.clone()), &now);
+        assert_eq!(first.poll.as_ref(), Some(&poll));
+        let second = status(Some(&first), 1, &serving, &now);
+        assert_eq!(second.poll, Some(poll));
+        let unavailable = status(Some(&second), 2, &Outcome::Unavailable, &now);
+        assert_eq!(unavailable.poll, None);
+        assert!(same(
+            Some(&first),
+            &super::status(Some(&first), 1, &serving, None, &now)
+        ));
     }
 
     fn served() -> Served {

@@ -5,13 +5,17 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use olm_api::condition::{Status, find, reasons::Extension as Reason, types::Extension as Type};
-use olm_api::{BundleMetadata, ClusterExtensionInstallStatus, ClusterExtensionStatus, RevisionStatus};
+use olm_api::{
+    BundleMetadata, ClusterExtensionInstallStatus, ClusterExtensionStatus, PendingPlan, RevisionStatus,
+    RolloutStatus,
+};
 use olm_text::cut;
 use olm_text::name::{BundleName, CatalogName, ImageText};
 use olm_version::BundleVersion;
 
 use crate::catalogs::{self, UnreadCatalogs};
 use crate::condition::{self, NewCondition};
+use crate::rolled_back::{self, RolledBack};
 use crate::summary::{self, State, Summary};
 use crate::upgrade::{self, Upgrade};
 
@@ -37,6 +41,12 @@ pub struct Outcome {
     pub upgrade: Upgrade,
     /// Catalogs whose present content was not read; `None` if the reconcile did not read catalogs.
     pub catalogs: Option<UnreadCatalogs>,
+    /// Change that waits for its approval, for a window or for the installed operator.
+    pub pending: Option<PendingPlan>,
+    /// State of the windows; `None` without windows.
+    pub windows: Option<RolloutStatus>,
+    /// Rollback that holds, if any.
+    pub rolled_back: Option<RolledBack>,
 }
 
 /// The extension's active revisions.
@@ -87,6 +97,27 @@ pub enum Progress {
     InvalidConfiguration(String),
     /// The extension is being deleted; the text names what remains.
     Removing(String),
+    /// The pending plan waits for its approval.
+    AwaitingApproval(String),
+    /// The pending plan waits for a window.
+    AwaitingWindow(String),
+    /// The installed operator holds the pending plan.
+    HeldByOperator(String),
+    /// The extension is paused: only its revisions were read.
+    Paused(String),
+    /// A failed upgrade was rolled back, and is not tried again before something changes.
+    RolledBack(String),
+}
+
+impl Progress {
+    /// Returns true if the next step waits for an approval, a window or the installed operator.
+    #[must_use]
+    pub fn is_waiting(&self) -> bool {
+        matches!(
+            self,
+            Self::AwaitingApproval(_) | Self::AwaitingWindow(_) | Self::HeldByOperator(_)
+        )
+    }
 }
 
 /// Deprecation messages that concern this extension, in the catalog's order.
@@ -118,6 +149,9 @@ pub fn extension(
         conditions: None,
         install: None,
         active_revisions: None,
+        pending_plan: outcome.pending.clone(),
+        rollout: outcome.windows.clone(),
+        upgrade: None,
     };
     match &outcome.revisions {
         Revisions::Unreadable(error) => {
@@ -153,11 +187,26 @@ pub fn extension(
             ..
         }
     );
-    report_deprecations(&mut conditions, outcome.deprecations.as_ref(), has_bundle);
-    upgrade::put(&mut conditions.list, &outcome.upgrade, generation, now);
-    catalogs::put(&mut conditions.list, outcome.catalogs.as_ref(), generation, now);
-    let unresolved = matches!(outcome.progress, Progress::Unresolved(_)) && at_rest(old, generation);
-    let summary = summarise(&conditions.list, &outcome.revisions, unresolved);
+    let paused = matches!(outcome.progress, Progress::Paused(_));
+    // A paused extension reads no catalog: what the catalogs said last stays, under the generation of that time.
+    if !paused || find(&conditions.list, Type::Deprecated).is_none() {
+        report_deprecations(&mut conditions, outcome.deprecations.as_ref(), has_bundle);
+    }
+    if paused {
+        status.upgrade.clone_from(&old.upgrade);
+    } else {
+        status.upgrade = upgrade::available(&outcome.upgrade, outcome.pending.as_ref());
+        upgrade::put(&mut conditions.list, &outcome.upgrade, generation, now);
+        catalogs::put(&mut conditions.list, outcome.catalogs.as_ref(), generation, now);
+        rolled_back::put(
+            &mut conditions.list,
+            outcome.rolled_back.as_ref(),
+            generation,
+            now,
+        );
+    }
+    let rest = Rest::of(outcome, old, generation);
+    let summary = summarise(&conditions.list, &outcome.revisions, rest.as_ref());
     summary::put(&mut conditions.list, Some(&summary), generation, now);
     status.conditions = Some(conditions.list);
     status
@@ -173,9 +222,39 @@ fn at_rest(old: &ClusterExtensionStatus, generation: i64) -> bool {
         && find(conditions, summary::STALLED).is_none()
 }
 
-/// Derives the summary for generic tools from the other conditions. `unresolved`: the extension is at rest, and only
-/// the resolution of other versions fails.
-fn summarise(conditions: &[Condition], revisions: &Revisions, unresolved: bool) -> Summary {
+/// Reason for which an extension is at rest although its last reconcile did not end at the desired revision.
+enum Rest {
+    /// Only the resolution of other versions fails.
+    Unresolved,
+    /// The spec says that another bundle waits; the text names its version and the condition with the next step.
+    Waiting(String),
+}
+
+impl Rest {
+    fn of(outcome: &Outcome, old: &ClusterExtensionStatus, generation: i64) -> Option<Self> {
+        let Revisions::Known {
+            installed: Some(installed),
+            ..
+        } = &outcome.revisions
+        else {
+            return None;
+        };
+        match (&outcome.progress, &outcome.pending) {
+            (Progress::Unresolved(_), _) if at_rest(old, generation) => Some(Self::Unresolved),
+            // A changed configuration of the installed bundle is not carried out yet.
+            (progress, Some(pending)) if progress.is_waiting() && pending.bundle != metadata(installed) => {
+                Some(Self::Waiting(format!(
+                    " Version {} waits; see Progressing.",
+                    pending.bundle.version
+                )))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Derives the summary for generic tools from the other conditions.
+fn summarise(conditions: &[Condition], revisions: &Revisions, rest: Option<&Rest>) -> Summary {
     let Some(progressing) = find(conditions, Type::Progressing) else {
         return Summary {
             state: State::Reconciling,
@@ -203,7 +282,7 @@ fn summarise(conditions: &[Condition], revisions: &Revisions, unresolved: bool) 
         (Status::False, _, _) => Summary::of(State::Stalled, progressing),
         (Status::True, Some(installed), Some(available))
             if rolling_out.is_empty()
-                && (unresolved
+                && (rest.is_some()
                     || progressing.reason == Reason::Succeeded
                     // The revision rolled out before and reports it again because its workload is not ready.
                     || (progressing.reason == Reason::RollingOut && available.status != Status::True)) =>
@@ -212,10 +291,17 @@ fn summarise(conditions: &[Condition], revisions: &Revisions, unresolved: bool) 
                 return Summary::of(State::Unavailable, available);
             }
             let mut message = ready_message(installed);
-            if unresolved {
-                message.push_str(UNRESOLVED_NOTE);
-            } else if find(conditions, Type::CatalogsDegraded)
-                .is_some_and(|condition| condition.reason == catalogs::FORMER_CONTENT)
+            match rest {
+                Some(Rest::Unresolved) => message.push_str(UNRESOLVED_NOTE),
+                Some(Rest::Waiting(note)) => message.push_str(note),
+                None => {}
+            }
+            if find(conditions, Type::RolledBack).is_some() {
+                message.push_str(rolled_back::NOTE);
+            }
+            if !matches!(rest, Some(Rest::Unresolved))
+                && find(conditions, Type::CatalogsDegraded)
+                    .is_some_and(|condition| condition.reason == catalogs::FORMER_CONTENT)
             {
                 message.push_str(FORMER_CONTENT_NOTE);
             }
@@ -264,6 +350,9 @@ fn move_note(revision: &RevisionView) -> Option<String> {
 #[must_use]
 pub fn same(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus) -> bool {
     old.install == new.install
+        && old.pending_plan == new.pending_plan
+        && old.rollout == new.rollout
+        && old.upgrade == new.upgrade
         && old.observed_generation == new.observed_generation
         && same_revisions(old.active_revisions.as_deref(), new.active_revisions.as_deref())
         && same_conditions(old.conditions(), new.conditions())
@@ -344,14 +433,18 @@ fn report_installed(
 
 fn install_status(revision: &RevisionView) -> ClusterExtensionInstallStatus {
     ClusterExtensionInstallStatus {
-        bundle: BundleMetadata {
-            name: revision.bundle.to_string(),
-            version: revision.version.to_string(),
-            release: revision.version.release().map(str::to_owned),
-        },
+        bundle: metadata(revision),
         catalog: revision.catalog.as_ref().map(ToString::to_string),
         moved_from: revision.moved_from.as_ref().map(ToString::to_string),
         warning: None,
+    }
+}
+
+fn metadata(revision: &RevisionView) -> BundleMetadata {
+    BundleMetadata {
+        name: revision.bundle.to_string(),
+        version: revision.version.to_string(),
+        release: revision.version.release().map(str::to_owned),
     }
 }
 
@@ -424,12 +517,27 @@ fn report_progress(
                 message,
             );
         }
+        Progress::AwaitingApproval(message) => {
+            conditions.put(Type::Progressing, Status::True, Reason::AwaitingApproval, message);
+        }
+        Progress::AwaitingWindow(message) => {
+            conditions.put(Type::Progressing, Status::True, Reason::AwaitingWindow, message);
+        }
+        Progress::HeldByOperator(message) => {
+            conditions.put(Type::Progressing, Status::True, Reason::HeldByOperator, message);
+        }
+        Progress::Paused(message) => {
+            conditions.put(Type::Progressing, Status::False, Reason::Paused, message);
+        }
+        Progress::RolledBack(message) => {
+            conditions.put(Type::Progressing, Status::False, Reason::RolledBack, message);
+        }
         Progress::Mirrored => match rolling_out.last().or(installed) {
             None => {}
             Some(newest) => match of_revision(newest, Type::Progressing) {
-                Some(source) => conditions.mirror(source),
-                // The revision is new and has no conditions yet.
-                None => conditions.put(
+                Some(source) if source.reason != Reason::Paused => conditions.mirror(source),
+                // The revision is new and has no conditions yet, or it has just been resumed.
+                _ => conditions.put(
                     Type::Progressing,
                     Status::True,
                     Reason::RollingOut,

@@ -12,11 +12,16 @@ use crate::condition::{self, NewCondition};
 use crate::summary::{self, State, Summary};
 use crate::unwatched::{self, Unwatched};
 
+/// Message of `Available` while every object is ready.
+const AVAILABLE: &str = "Objects are available and pass all probes.";
+
 /// Outcome of a reconcile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Every object is applied and ready.
     RolledOut,
+    /// Every object is applied and ready, and must stay so until this time.
+    Soaking(Time),
     /// The objects of a phase are applied, and some are not ready.
     NotReady {
         /// One line per object that is not ready.
@@ -34,6 +39,26 @@ pub enum Outcome {
     Removing(String),
     /// The revision is archived, and its objects are removed.
     Archived,
+    /// The revision is paused: its objects are observed, but not applied.
+    Paused(Observed),
+}
+
+/// Observation of the objects of a paused revision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Observed {
+    /// Every object exists and is ready.
+    Ready,
+    /// Some objects are missing or not ready.
+    NotReady {
+        /// One line per object that is missing or not ready.
+        lines: Vec<String>,
+        /// Reason that the pods of a workload give, as one sentence.
+        reason: Option<String>,
+    },
+    /// The objects belong to a newer revision.
+    TakenOver,
+    /// The objects cannot be read; holds the error.
+    Unread(String),
 }
 
 /// Further inputs of the status.
@@ -47,6 +72,8 @@ pub struct Facts<'a> {
     pub observed_phases: Option<Vec<ObservedPhase>>,
     /// Kinds of the revision whose watch fails.
     pub unwatched: Option<Unwatched>,
+    /// True if the revision must stay available for a while before it counts as rolled out.
+    pub soaks: bool,
     /// Generation that the outcome belongs to.
     pub generation: i64,
 }
@@ -90,12 +117,7 @@ pub fn object_set(
         Outcome::RolledOut => {
             let done = format!("Revision {} has rolled out.", facts.version);
             progressing(Status::True, Reason::Succeeded, &done, true);
-            put(
-                Type::Available,
-                Status::True,
-                Reason::ProbesSucceeded,
-                "Objects are available and pass all probes.",
-            );
+            put(Type::Available, Status::True, Reason::ProbesSucceeded, AVAILABLE);
             if !is_true(old_conditions, Type::Succeeded) {
                 put(
                     Type::Succeeded,
@@ -105,13 +127,14 @@ pub fn object_set(
                 );
             }
         }
+        Outcome::Soaking(end) => {
+            progressing(Status::True, Reason::Soaking, &soaking(facts, end), true);
+            put(Type::Available, Status::True, Reason::ProbesSucceeded, AVAILABLE);
+        }
         Outcome::NotReady { lines, reason } => {
-            let join = |text: &str, with: &str| match reason {
-                Some(reason) => format!("{text}{with}{reason}"),
-                None => text.to_owned(),
-            };
-            let (rolling, lines) = (join(&rolling, " "), join(&lines.join("\n"), "\n"));
-            progressing(Status::True, Reason::RollingOut, &rolling, false);
+            let lines = with_reason(&lines.join("\n"), "\n", reason.as_deref());
+            let (status, why, text) = unready(facts, old_conditions, &rolling, reason.as_deref(), &lines);
+            progressing(status, why, &text, false);
             put(Type::Available, Status::False, Reason::ProbeFailure, &lines);
         }
         Outcome::HandingOver => {
@@ -137,6 +160,16 @@ pub fn object_set(
                 "revision is archived",
             );
         }
+        Outcome::Paused(observed) => {
+            let text = format!(
+                "Revision {} is paused: its objects are neither applied nor repaired.",
+                facts.version
+            );
+            progressing(Status::False, Reason::Paused, &text, true);
+            if let Some((status, reason, text)) = availability(observed, had_available) {
+                put(Type::Available, status, reason, &text);
+            }
+        }
     }
     let observed_phases = match &old.observed_phases {
         Some(phases) if !phases.is_empty() => Some(phases.clone()),
@@ -150,6 +183,65 @@ pub fn object_set(
         observed_generation: Some(facts.generation),
         conditions: Some(conditions),
         observed_phases,
+    }
+}
+
+fn soaking(facts: &Facts<'_>, end: &Time) -> String {
+    format!(
+        "Revision {} is available; it has rolled out if it stays available until {}.",
+        facts.version, end.0
+    )
+}
+
+/// Returns the condition `Progressing` of a revision whose objects are not ready.
+fn unready(
+    facts: &Facts<'_>,
+    old: &[Condition],
+    rolling: &str,
+    reason: Option<&str>,
+    lines: &str,
+) -> (Status, Reason, String) {
+    if facts.soaks && soak_failed(old) {
+        let text = format!(
+            "Revision {} did not stay available for the time that spec.soak demands: {lines}",
+            facts.version
+        );
+        return (Status::False, Reason::SoakFailed, text);
+    }
+    (
+        Status::True,
+        Reason::RollingOut,
+        with_reason(rolling, " ", reason),
+    )
+}
+
+/// Returns true if a revision that is not ready was available during its soak. The failure is latched until the revision
+/// is available again, so that a reader who is late sees it.
+fn soak_failed(old: &[Condition]) -> bool {
+    let failed = find(old, Type::Progressing).is_some_and(|condition| condition.reason == Reason::SoakFailed);
+    !is_true(old, Type::Succeeded) && (failed || is_true(old, Type::Available))
+}
+
+/// Appends the reason that the pods of a workload give.
+fn with_reason(text: &str, separator: &str, reason: Option<&str>) -> String {
+    match reason {
+        Some(reason) => format!("{text}{separator}{reason}"),
+        None => text.to_owned(),
+    }
+}
+
+/// Returns the condition `Available` of a paused revision; none if it stays as it is.
+fn availability(observed: &Observed, had_available: bool) -> Option<(Status, Reason, String)> {
+    match observed {
+        Observed::Ready => Some((Status::True, Reason::ProbesSucceeded, AVAILABLE.to_owned())),
+        Observed::NotReady { lines, reason } => {
+            let text = with_reason(&lines.join("\n"), "\n", reason.as_deref());
+            Some((Status::False, Reason::ProbeFailure, text))
+        }
+        Observed::Unread(error) if had_available => {
+            Some((Status::Unknown, Reason::Reconciling, error.clone()))
+        }
+        Observed::Unread(_) | Observed::TakenOver => None,
     }
 }
 
@@ -207,6 +299,7 @@ mod tests {
             overdue,
             observed_phases: None,
             unwatched: None,
+            soaks: false,
             generation: 4,
         };
         let new = object_set(old, outcome, &facts, &now());
@@ -316,6 +409,7 @@ mod tests {
                 overdue: None,
                 observed_phases: None,
                 unwatched,
+                soaks: false,
                 generation: 4,
             };
             object_set(old, &Outcome::RolledOut, &facts, &now())
@@ -336,6 +430,100 @@ mod tests {
     }
 
     #[test]
+    fn a_paused_revision_tells_the_truth_about_its_objects() {
+        let empty = ClusterObjectSetStatus::default();
+        let (done, _) = run(&empty, &Outcome::RolledOut, None);
+        let paused = "Progressing False Paused Revision 1.2.3 is paused: its objects are neither applied nor repaired.";
+        let cases = [
+            (Observed::Ready, "Available True ProbesSucceeded"),
+            (
+                Observed::NotReady {
+                    lines: vec!["Object A: gone".to_owned()],
+                    reason: None,
+                },
+                "Available False ProbeFailure Object A: gone",
+            ),
+            (Observed::TakenOver, "Available True ProbesSucceeded"),
+            (
+                Observed::Unread("why".to_owned()),
+                "Available Unknown Reconciling why",
+            ),
+        ];
+        for (observed, available) in cases {
+            let (status, text) = run(&done, &Outcome::Paused(observed), Some(10));
+            assert!(text.contains(paused) && text.contains(available), "{text}");
+            assert!(
+                is_true(status.conditions(), Type::Stalled) && is_true(status.conditions(), Type::Succeeded)
+            );
+        }
+        let (fresh, text) = run(&empty, &Outcome::Paused(Observed::Ready), None);
+        assert!(text.contains("Available True"), "{text}");
+        assert!(
+            !is_true(fresh.conditions(), Type::Succeeded),
+            "success would archive the older revisions"
+        );
+    }
+
+    #[test]
+    fn a_soak_ends_in_success_or_failure() {
+        let at = |old: &ClusterObjectSetStatus, outcome: &Outcome, time: &str| {
+            let facts = Facts {
+                version: &"1.2.3".into(),
+                overdue: None,
+                observed_phases: None,
+                unwatched: None,
+                soaks: true,
+                generation: 4,
+            };
+            object_set(old, outcome, &facts, &Time(time.parse().unwrap()))
+        };
+        let shown = |status: &ClusterObjectSetStatus| {
+            let found = find(status.conditions(), Type::Progressing).unwrap();
+            format!("{} {} {}", found.status, found.reason, found.message)
+        };
+        let starting = at(
+            &ClusterObjectSetStatus::default(),
+            &not_ready(None),
+            "2026-01-01T00:00:00Z",
+        );
+        assert_eq!(shown(&starting), "True RollingOut Revision 1.2.3 is rolling out.");
+        let end = Time("2026-01-01T00:11:00Z".parse().unwrap());
+        let soaking = at(&starting, &Outcome::Soaking(end.clone()), "2026-01-01T00:01:00Z");
+        assert_eq!(
+            shown(&soaking),
+            "True Soaking Revision 1.2.3 is available; it has rolled out if it stays available until 2026-01-01T00:11:00Z."
+        );
+        assert!(
+            is_true(soaking.conditions(), Type::Available) && !is_true(soaking.conditions(), Type::Ready)
+        );
+        assert!(
+            !is_true(soaking.conditions(), Type::Succeeded),
+            "success archives the former revision"
+        );
+        let later = at(&soaking, &Outcome::Soaking(end.clone()), "2026-01-01T00:05:00Z");
+        let since = |status: &ClusterObjectSetStatus| {
+            let available = find(status.conditions(), Type::Available).unwrap();
+            available.last_transition_time.0
+        };
+        assert_eq!(since(&later), since(&soaking), "the start of the soak stays");
+
+        let lost = at(&later, &not_ready(None), "2026-01-01T00:06:00Z");
+        let failed = "False SoakFailed Revision 1.2.3 did not stay available for the time that spec.soak demands: Object A: x";
+        assert_eq!(shown(&lost), failed);
+        assert!(is_true(lost.conditions(), Type::Stalled));
+        assert_eq!(
+            shown(&at(&lost, &not_ready(None), "2026-01-01T00:07:00Z")),
+            failed
+        );
+        let again = at(&lost, &Outcome::Soaking(end), "2026-01-01T00:08:00Z");
+        assert!(shown(&again).starts_with("True Soaking ") && since(&again) != since(&soaking));
+        let done = at(&again, &Outcome::RolledOut, "2026-01-01T00:18:00Z");
+        assert!(is_true(done.conditions(), Type::Succeeded));
+        let down = at(&done, &not_ready(None), "2026-01-01T00:19:00Z");
+        assert!(shown(&down).starts_with("True RollingOut "), "{}", shown(&down));
+    }
+
+    #[test]
     fn transition_times_are_no_difference() {
         let (one, _) = run(&ClusterObjectSetStatus::default(), &Outcome::RolledOut, None);
         let later: Time = serde_json::from_str("\"2027-01-01T00:00:00Z\"").unwrap();
@@ -344,6 +532,7 @@ mod tests {
             overdue: None,
             observed_phases: None,
             unwatched: None,
+            soaks: false,
             generation: 4,
         };
         assert!(same(&one, &object_set(&one, &Outcome::RolledOut, &facts, &later)));

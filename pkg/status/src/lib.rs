@@ -10,6 +10,7 @@ pub mod cluster_object_set;
 pub mod cluster_upgrade;
 pub mod condition;
 pub mod recorded;
+pub mod rolled_back;
 pub mod summary;
 pub mod unwatched;
 pub mod upgrade;

@@ -59,6 +59,8 @@ Feature: Blocked deletions
         name: ${NAME}
       spec:
         namespace: ${TEST_NAMESPACE}
+        deletion:
+          customResources: Delete
         source:
           sourceType: Catalog
           catalog:

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use olm_harness::audit::OPERATOR_CONTROLLER;
 use olm_harness::{
     Catalogd, ControlPlane, ControllerOptions, OperatorController, PodStandIn, Registry, registries_conf,
 };
@@ -39,20 +40,17 @@ impl Environment {
 
     /// Starts an environment.
     pub async fn start() -> anyhow::Result<Self> {
-        let control_plane = ControlPlane::start().await?;
+        let control_plane = ControlPlane::start_recorded().await?;
         let registry = Registry::start().await?;
         olm_harness::install_crds(&control_plane.client()).await?;
         let history = History::record(control_plane.client());
         let pods = PodStandIn::start(control_plane.client());
         pods.set_image_pulls(BAD_IMAGE, false).await;
-        // The only gate of the content API that is off by default, as upstream.
-        let options = ControllerOptions {
-            args: vec!["--feature-gates=GraphQLCatalogQueries=true".to_owned()],
-            ..ControllerOptions::default()
-        };
-        let mut catalogd = Catalogd::start_with(&control_plane, &registry, options).await?;
+        let mut catalogd = Catalogd::start(&control_plane, &registry).await?;
         let options = ControllerOptions {
             registries_conf: Some(with_mirror(&registry.host())),
+            // A user of its own, so that its writes can be told from those of the tests.
+            kubeconfig: Some(control_plane.kubeconfig_for(OPERATOR_CONTROLLER, Some("system:masters"))?),
             ..ControllerOptions::default()
         };
         let operator_controller = OperatorController::start_with(&control_plane, &registry, options).await?;

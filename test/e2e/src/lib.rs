@@ -4,4 +4,5 @@ pub mod cluster;
 pub mod content;
 pub mod environment;
 pub mod history;
+pub mod plans;
 pub mod rbac;

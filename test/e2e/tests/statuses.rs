@@ -7,13 +7,14 @@ mod argo;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
-use olm_api::ClusterExtensionStatus;
+use olm_api::{BundleMetadata, ClusterExtensionStatus, PendingPlan};
 use olm_harness::kstatus::{Status, compute, extension_faults, history_faults};
 use olm_resolve::{HeldBack, HeldBy};
 use olm_status::catalogs::{FormerContent, UnreadCatalogs};
 use olm_status::cluster_extension::{
     Deprecations, Outcome, Progress, RevisionView, Revisions, extension, same,
 };
+use olm_status::rolled_back::RolledBack;
 use olm_status::upgrade::Upgrade;
 use olm_version::{RequestedRange, VersionRelease};
 use serde_json::{Value, json};
@@ -35,6 +36,9 @@ fn conditions() -> Vec<Vec<Condition>> {
         Some(("True", "Succeeded")),
         Some(("False", "Blocked")),
         Some(("False", "ProgressDeadlineExceeded")),
+        Some(("False", "Paused")),
+        Some(("True", "Soaking")),
+        Some(("False", "SoakFailed")),
     ];
     let available = [
         None,
@@ -88,6 +92,11 @@ fn outcomes() -> Vec<Outcome> {
         Progress::Blocked("no".into()),
         Progress::InvalidConfiguration("odd".into()),
         Progress::Removing("left".into()),
+        Progress::AwaitingApproval("approve".into()),
+        Progress::AwaitingWindow("later".into()),
+        Progress::HeldByOperator("busy".into()),
+        Progress::Paused("resume".into()),
+        Progress::RolledBack("back".into()),
     ];
     let held = HeldBack {
         version: VersionRelease::parse_legacy("2.0.0").unwrap(),
@@ -103,6 +112,7 @@ fn outcomes() -> Vec<Outcome> {
         Upgrade::UpToDate,
         Upgrade::HeldBack(held),
         Upgrade::FormerContent,
+        Upgrade::RolledBack("back".into()),
     ];
     let catalogs = [
         None,
@@ -129,12 +139,28 @@ fn outcomes() -> Vec<Outcome> {
     for revisions in revisions {
         for progress in &progress {
             let number = all.len();
+            // An upgrade, or another configuration of the installed bundle.
+            let number_of_bundle = 1 + number % 2;
+            let pending = progress.is_waiting().then(|| PendingPlan {
+                bundle: BundleMetadata {
+                    name: format!("a.v1.0.{number_of_bundle}"),
+                    version: format!("1.0.{number_of_bundle}"),
+                    release: None,
+                },
+                ..PendingPlan::default()
+            });
             all.push(Outcome {
                 revisions: revisions.clone(),
+                pending,
+                windows: None,
                 progress: progress.clone(),
                 deprecations: (number % 2 == 0).then(Deprecations::default),
                 upgrade: upgrades[number % upgrades.len()].clone(),
                 catalogs: catalogs[number % catalogs.len()].clone(),
+                rolled_back: (number % 3 == 0).then(|| RolledBack {
+                    automatic: number % 2 == 0,
+                    message: "back".into(),
+                }),
             });
         }
     }

@@ -12,6 +12,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 
 use crate::assets::Assets;
+use crate::audit::{self, Audit};
 use crate::pki::{self, Authority};
 use crate::ports::Port;
 use crate::process::{Process, Spawn};
@@ -22,10 +23,6 @@ use crate::{kubeconfig, tls};
 /// Startup usually takes three seconds; cold page caches and two busy cores need more.
 const START_LIMIT: Duration = Duration::from_mins(2);
 const SERVICE_RANGE: &str = "10.96.0.0/16";
-const AUDIT_LOG: &str = "audit.log";
-/// Logs every request after its response, without bodies.
-const AUDIT_POLICY: &str = r#"{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
-    "rules": [{"level": "Metadata"}]}"#;
 
 /// A running control plane. Dropping it stops its processes and removes its files.
 pub struct ControlPlane {
@@ -48,7 +45,7 @@ impl ControlPlane {
     /// # Errors
     /// A component cannot be found, built or started; the message has the tail of its log.
     pub async fn start() -> Result<Self> {
-        Self::start_with(false).await
+        Self::start_with(Audit::Off).await
     }
 
     /// Variant of [`ControlPlane::start`] with an audit log of all requests, see [`ControlPlane::audit_log`].
@@ -56,14 +53,23 @@ impl ControlPlane {
     /// # Errors
     /// As [`ControlPlane::start`].
     pub async fn start_audited() -> Result<Self> {
-        Self::start_with(true).await
+        Self::start_with(Audit::Requests).await
     }
 
-    async fn start_with(audited: bool) -> Result<Self> {
+    /// Variant of [`ControlPlane::start`] with an audit log of the writes of operator-controller, with their bodies. It must run as
+    /// [`OPERATOR_CONTROLLER`](crate::audit::OPERATOR_CONTROLLER).
+    ///
+    /// # Errors
+    /// As [`ControlPlane::start`].
+    pub async fn start_recorded() -> Result<Self> {
+        Self::start_with(Audit::Writes).await
+    }
+
+    async fn start_with(audit: Audit) -> Result<Self> {
         tls::install_provider();
         let assets = Assets::get().await?;
         let mut scratch = Scratch::new("control-plane")?;
-        match Box::pin(Self::start_in(&assets, &mut scratch, audited)).await {
+        match Box::pin(Self::start_in(&assets, &mut scratch, audit)).await {
             Ok(started) => Ok(started.into_control_plane(scratch)),
             Err(error) => {
                 scratch.keep();
@@ -72,10 +78,10 @@ impl ControlPlane {
         }
     }
 
-    async fn start_in(assets: &Assets, scratch: &mut Scratch, audited: bool) -> Result<Started> {
+    async fn start_in(assets: &Assets, scratch: &mut Scratch, audit: Audit) -> Result<Started> {
         let pki_dir = scratch.dir("pki")?;
         let logs = scratch.dir("logs")?;
-        let audit = audited.then(|| audit_flags(&pki_dir, &logs)).transpose()?;
+        let audit = audit.flags(&pki_dir, &logs)?;
         let data = scratch.bulky_dir("etcd")?;
         let (client_port, peer_port, api_port) = (Port::reserve()?, Port::reserve()?, Port::reserve()?);
         let etcd_url = format!("http://{}", client_port.address());
@@ -84,14 +90,7 @@ impl ControlPlane {
 
         let mut etcd = start_etcd(assets, &logs, &data, &etcd_url, &peer_port)?;
         wait_for_etcd(&mut etcd, &etcd_url).await?;
-        let mut apiserver = start_apiserver(
-            assets,
-            &logs,
-            &files,
-            &etcd_url,
-            &api_port,
-            audit.unwrap_or_default(),
-        )?;
+        let mut apiserver = start_apiserver(assets, &logs, &files, &etcd_url, &api_port, audit)?;
         let (config, client) = connect(&files.admin).await?;
         wait_for_apiserver(&mut apiserver, &client).await?;
         let mut controller_manager = start_controller_manager(assets, &logs, &files)?;
@@ -136,9 +135,9 @@ impl ControlPlane {
     }
 
     /// Returns the path of the API server's audit log, one JSON object per line; only after
-    /// [`ControlPlane::start_audited`].
+    /// [`ControlPlane::start_audited`] or [`ControlPlane::start_recorded`].
     pub fn audit_log(&self) -> PathBuf {
-        self.logs().join(AUDIT_LOG)
+        self.logs().join(audit::LOG)
     }
 
     /// Keeps the logs after the drop, even if no test failed.
@@ -303,16 +302,6 @@ fn start_etcd(assets: &Assets, logs: &Path, data: &Path, url: &str, peer: &Port)
         ])
         .arg(flag("initial-cluster", format!("default={peer_url}")))
         .spawn(logs)
-}
-
-/// Writes the audit policy; returns the API server's flags for it.
-fn audit_flags(dir: &Path, logs: &Path) -> Result<Vec<std::ffi::OsString>> {
-    let policy = dir.join("audit-policy.yaml");
-    fs::write(&policy, AUDIT_POLICY).with_context(|| format!("cannot write {}", policy.display()))?;
-    Ok(vec![
-        flag("audit-policy-file", &policy),
-        flag("audit-log-path", logs.join(AUDIT_LOG)),
-    ])
 }
 
 fn start_apiserver(

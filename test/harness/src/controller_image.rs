@@ -8,6 +8,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 
+use crate::host_libraries::Library;
 use crate::image::ImageBuilder;
 
 /// User and group of the image: a name would require `/etc/passwd`.
@@ -24,14 +25,20 @@ pub struct BuildInfo {
     pub commit: String,
 }
 
-/// Builds the image of `component`, such as `catalogd`, from its binary.
+/// Builds the image of `component`, such as `catalogd`, from its binary. Images that nobody publishes may hold `libraries` for a
+/// binary that is not static.
 ///
 /// # Errors
-/// The binary is unreadable or linked dynamically: the image has no libraries.
-pub fn controller_image(component: &str, binary: &Path, build: &BuildInfo) -> Result<ImageBuilder> {
+/// The binary is unreadable, or linked dynamically and the image has no libraries.
+pub fn controller_image(
+    component: &str,
+    binary: &Path,
+    libraries: Vec<Library>,
+    build: &BuildInfo,
+) -> Result<ImageBuilder> {
     let bytes = std::fs::read(binary).with_context(|| format!("cannot read {}", binary.display()))?;
     ensure!(
-        !is_dynamic(&bytes),
+        !libraries.is_empty() || !is_dynamic(&bytes),
         "{} needs a dynamic loader, and the image has none: build it for a musl target",
         binary.display()
     );
@@ -46,6 +53,9 @@ pub fn controller_image(component: &str, binary: &Path, build: &BuildInfo) -> Re
         .label("org.opencontainers.image.licenses", "Apache-2.0")
         .label("org.opencontainers.image.version", &build.version)
         .label("org.opencontainers.image.revision", &build.commit);
+    for (path, content) in libraries {
+        image = image.executable(&path, content);
+    }
     if let Ok(authorities) = std::fs::read(AUTHORITIES) {
         image = image.file(AUTHORITIES, authorities);
     }
@@ -89,8 +99,17 @@ mod tests {
         };
         // Tests are built for the host, dynamically.
         assert!(is_dynamic(&std::fs::read(&me).unwrap()));
-        let error = controller_image("catalogd", &me, &build).unwrap_err().to_string();
+        let error = controller_image("catalogd", &me, Vec::new(), &build)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("needs a dynamic loader"), "{error}");
+        controller_image(
+            "catalogd",
+            &me,
+            vec![("/lib/ld.so".to_owned(), Vec::new())],
+            &build,
+        )
+        .unwrap();
         assert!(!is_dynamic(b"#!/bin/sh"));
     }
 }

@@ -73,9 +73,17 @@ pub fn extension_faults(object: &Value) -> Vec<String> {
     let settled = observed && condition_is(object, "Progressing", "True", Some("Succeeded"));
     // Resolving another version may fail after the rollout of the spec; the history shows the rollout.
     let looking = observed && condition_is(object, "Progressing", "True", Some("Retrying"));
+    // By `spec.rollout` or by the installed operator, an upgrade may wait while the installed version is ready.
+    let waiting = observed
+        && ["AwaitingApproval", "AwaitingWindow", "HeldByOperator"]
+            .iter()
+            .any(|reason| condition_is(object, "Progressing", "True", Some(reason)));
     if status == Status::Current {
         expect(available, "current before it is installed and available");
-        expect(settled || looking, "current before the spec has rolled out");
+        expect(
+            settled || looking || waiting,
+            "current before the spec has rolled out",
+        );
     }
     let rolling_out = object["status"]["activeRevisions"]
         .as_array()

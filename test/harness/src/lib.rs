@@ -4,11 +4,13 @@
 //! it, however that one ends.
 
 pub mod assets;
+pub mod audit;
 mod control_plane;
 pub mod controller_image;
 pub mod controllers;
 mod crds;
 pub mod demo;
+pub mod host_libraries;
 pub mod image;
 pub mod kstatus;
 mod kubeconfig;

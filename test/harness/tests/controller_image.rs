@@ -21,7 +21,7 @@ async fn the_image_runs_one_file_as_a_nameless_user() {
         commit: "abc".to_owned(),
     };
     let registry = Registry::start().await.unwrap();
-    let image = controller_image("catalogd", &binary, &build).unwrap();
+    let image = controller_image("catalogd", &binary, Vec::new(), &build).unwrap();
     image.push(&registry, "olmv1/catalogd:test").await.unwrap();
 
     let reference: Reference = format!("{}/olmv1/catalogd:test", registry.host())

@@ -1,6 +1,7 @@
 //! Calls of kubectl and readings of the cluster.
 
 use std::io::Write as _;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
@@ -20,11 +21,16 @@ pub(crate) struct Ended {
     pub(crate) err: String,
 }
 
-/// Runs a program that gets `input`.
+/// Runs a program that gets `input`, in the root of the repository.
 pub(crate) fn attempt(program: &str, args: &[&str], input: &str) -> Result<Ended> {
+    attempt_in(olm_harness::workspace::root(), program, args, input)
+}
+
+/// Runs a program that gets `input`, in a folder.
+pub(crate) fn attempt_in(folder: &Path, program: &str, args: &[&str], input: &str) -> Result<Ended> {
     let mut child = Command::new(program)
         .args(args)
-        .current_dir(olm_harness::workspace::root())
+        .current_dir(folder)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -14,6 +14,10 @@ use crate::failures;
 pub(crate) const REGISTRY: &str = "registry.registry.svc:5000";
 /// Name of the same registry with HTTPS; its certificate is issued by the node's authority.
 pub(crate) const SECURE_REGISTRY: &str = "registry.registry.svc:5443";
+/// Name of the same registry with HTTPS, which asks for a user and a password.
+pub(crate) const PRIVATE_REGISTRY: &str = "registry.registry.svc:5444";
+/// Registry that the node cannot reach.
+const PUBLIC_REGISTRY: &str = "public.example.com";
 /// The last version of the catalog.
 pub(crate) const LAST: &str = "2.0.0";
 /// Name of the package.
@@ -24,6 +28,9 @@ const CATALOG_LABEL: &str = "operators.operatorframework.io.index.configs.v1";
 const CATALOG: &str = "catalogs/sample:v1";
 /// Path of the same catalog, which names bundles of the registry with HTTPS.
 const SECURE_CATALOG: &str = "catalogs/sample-secure:v1";
+/// Paths of the same catalog for docs/tutorial.md.
+const PRIVATE_CATALOG: &str = "catalogs/sample-private:v1";
+const PUBLIC_CATALOG: &str = "catalogs/sample-public:v1";
 
 /// Registry of a catalog and its bundles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,8 +77,13 @@ impl Content {
                 .await?;
             catalog.push_str(&small_package(&name, &digest));
         }
-        let secure = catalog.replace(REGISTRY, SECURE_REGISTRY);
-        for (path, text) in [(CATALOG, catalog), (SECURE_CATALOG, secure)] {
+        for (path, registry) in [
+            (CATALOG, REGISTRY),
+            (SECURE_CATALOG, SECURE_REGISTRY),
+            (PRIVATE_CATALOG, PRIVATE_REGISTRY),
+            (PUBLIC_CATALOG, PUBLIC_REGISTRY),
+        ] {
+            let text = catalog.replace(REGISTRY, registry);
             let image = ImageBuilder::new()
                 .label(CATALOG_LABEL, "/configs")
                 .file("configs/catalog.yaml", text);

@@ -26,8 +26,9 @@ fn greet(text: &str) -> Result<String> {
 }
 
 /// Creates a Greeting that the operator's webhook refuses: the API server trusts the certificate of operator-controller.
-pub(crate) fn refuses() -> Result<String> {
-    match greet("") {
+pub(crate) async fn refuses() -> Result<String> {
+    // A pod is ready a moment before kube-proxy routes its Service to it.
+    eventually(LIMIT, "the webhook refuses", async || match greet("") {
         Ok(_) => bail!("a greeting without a text was accepted"),
         Err(error) => {
             let text = format!("{error:#}");
@@ -37,7 +38,8 @@ pub(crate) fn refuses() -> Result<String> {
             );
             Ok(String::new())
         }
-    }
+    })
+    .await
 }
 
 /// Creates a Greeting and waits until the sample operator counts it.

@@ -1,16 +1,24 @@
 //! Commands about installed extensions, from the rights that an installation takes to the cluster upgrade that an
 //! extension blocks, with the real operator-controller.
 
+mod page;
+mod plan;
+mod rollout;
+mod tenants;
+
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::core::GroupVersionKind;
 use kube::{Api, Client};
 use olm_api::{ClusterCatalog, ClusterExtension};
 use olm_harness::{
     Catalogd, ControlPlane, ImageBuilder, OperatorController, PodStandIn, Registry, eventually, install_crds,
 };
 use serde_json::{Value, json};
+
+mod migration;
 
 use super::{PATIENCE, ask};
 use crate::common::Said;
@@ -35,7 +43,7 @@ kite → kite-1
    └─ Deployment kites/kite healthy
 ";
 
-/// Everything that runs.
+/// Control plane, registry and both controllers.
 struct World {
     // The controllers end before what they talk to.
     _controller: OperatorController,
@@ -184,10 +192,20 @@ async fn extensions_from_permissions_to_cluster_upgrade() -> Result<()> {
     let world = World::start().await?;
     installs_with_the_printed_rights(&world).await?;
     tells_of_what_is_installed(&world).await?;
+    rollout::pauses_and_resumes(&world).await?;
     upgrades_and_tells_so(&world).await?;
     the_clusters_upgrade(&world).await?;
     a_change_of_a_crd(&world).await?;
+    a_deletion_is_shown_and_confirmed(&world).await?;
     goes_with_the_same_rights(&world).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_pages_on_rollouts_and_tenants() -> Result<()> {
+    let world = World::start().await?;
+    page::install(&world).await?;
+    page::commands(&world).await?;
+    tenants::see_their_namespace(&world).await
 }
 
 /// Checks that a missing rule is reported and nothing is written, and that the bundle is installed with all rules.
@@ -319,8 +337,13 @@ async fn upgrades_and_tells_so(world: &World) -> Result<()> {
     let mut rules = world.printed_rules("1.0.0").await?;
     rules.extend(world.printed_rules("1.1.0").await?);
     world.grant(&rules).await?;
-    world.apply("1.1.0").await?;
+    let before = plan::objects(world).await?;
+    let planned = plan::of_the_upgrade(world).await?;
+    plan::of_a_user_with_few_rights(world, &planned).await?;
+    rollout::approves_an_upgrade(world).await?;
     world.ready("1.1.0").await?;
+    plan::covers(world, &before, &planned).await?;
+    plan::of_nothing(world).await?;
     let watched = world.says(&["status", "kite", "--watch"]).await?;
     assert_eq!(watched.code, 0, "{watched}");
     ensure!(watched.out.contains("Version    1.1.0"), "{watched}");
@@ -378,20 +401,72 @@ async fn a_change_of_a_crd(world: &World) -> Result<()> {
     Ok(())
 }
 
+/// Checks that a deletion is shown before it happens, and that custom resources are not deleted unasked.
+async fn a_deletion_is_shown_and_confirmed(world: &World) -> Result<()> {
+    for name in ["red", "blue"] {
+        let kite = json!({"apiVersion": "example.com/v1", "kind": "Kite",
+            "metadata": {"name": name, "namespace": NAMESPACE}, "spec": {"size": 3}});
+        world.create(kites(world), kite).await?;
+    }
+    let shown = world.says(&["delete", "kite", "--dry-run"]).await?;
+    assert_eq!(shown.code, 0, "{shown}");
+    for line in [
+        "CustomResourceDefinition kites.example.com  would be kept: kites.example.com holds 2 custom resources",
+        "Deployment kites/kite                       would be deleted",
+    ] {
+        ensure!(
+            squeezed(&shown.out).contains(&squeezed(line)),
+            "no {line:?}: {shown}"
+        );
+    }
+    let delete = ["delete", "kite", "--custom-resources", "Delete"];
+    let all = world.value(&[&delete[..], &["--dry-run"]].concat()).await?;
+    let crd = all["objects"].as_array().into_iter().flatten();
+    let crd = crd
+        .into_iter()
+        .find(|row| row["kind"] == "CustomResourceDefinition");
+    let crd = crd.context("no CRD")?;
+    ensure!(
+        crd["deleted"] == true && crd["customResources"] == json!({"kind": "Kite", "number": 2}),
+        "{all}"
+    );
+    // The standard input of a test is no terminal.
+    let refused = world.says(&delete).await?;
+    assert_eq!(refused.code, 2, "{refused}");
+    ensure!(
+        refused.err.contains("deletes custom resources: 2 Kite."),
+        "{refused}"
+    );
+    let extensions: Api<ClusterExtension> = Api::all(world.client.clone());
+    let extension = extensions.get("kite").await?;
+    ensure!(extension.metadata.deletion_timestamp.is_none() && extension.spec.deletion.is_none());
+    let missing = world.says(&["delete", "kit"]).await?;
+    assert_eq!(missing.code, 1, "{missing}");
+    Ok(())
+}
+
+/// Returns the text with single spaces.
+fn squeezed(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn kites(world: &World) -> Api<DynamicObject> {
+    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("example.com", "v1", "Kite"));
+    Api::namespaced_with(world.client.clone(), NAMESPACE, &kind)
+}
+
+/// Checks that the printed rights suffice for a removal that keeps custom resources.
 async fn goes_with_the_same_rights(world: &World) -> Result<()> {
     world.grant(&world.printed_rules("1.1.0").await?).await?;
-    let extensions: Api<ClusterExtension> = Api::all(world.client.clone());
-    extensions.delete("kite", &DeleteParams::default()).await?;
-    eventually(PATIENCE, "the extension is gone", async || {
-        let left = extensions.get_opt("kite").await?;
-        ensure!(
-            left.is_none(),
-            "{:?}",
-            left.and_then(|extension| extension.status)
-        );
-        Ok(())
-    })
-    .await?;
+    let gone = world.says(&["delete", "kite", "--timeout", "90s"]).await?;
+    assert_eq!(gone.code, 0, "{gone}");
+    let kept = "CustomResourceDefinition kites.example.com kept: kites.example.com holds 2 custom resources";
+    ensure!(squeezed(&gone.out).contains(kept), "{gone}");
+    ensure!(
+        gone.err.contains("ClusterExtension kite is being deleted"),
+        "{gone}"
+    );
+    ensure!(kites(world).list(&ListParams::default()).await?.items.len() == 2);
     let none = world.says(&["get"]).await?;
     assert_eq!(none.out, "no ClusterExtensions\n", "{none}");
     Ok(())

@@ -10,7 +10,7 @@ use anyhow::bail;
 use crate::shell::{cargo, output};
 
 /// The crates below the line of docs/architecture.md.
-const PURE: [&str; 10] = [
+const PURE: [&str; 12] = [
     "olm-api",
     "olm-cel",
     "olm-text",
@@ -20,7 +20,9 @@ const PURE: [&str; 10] = [
     "olm-manifests",
     "olm-resolve",
     "olm-bundle",
+    "olm-plan",
     "olm-status",
+    "olm-rollout",
 ];
 
 /// Crates that do IO or bring a runtime for it.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use futures::FutureExt as _;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{DynamicObject, PatchParams};
-use olm_api::{API_VERSION, keys};
+use olm_api::{API_VERSION, CollisionProtection, keys};
 use serde_json::{Value, json};
 
 use super::call::{CallError, run_concurrently};
@@ -15,6 +15,7 @@ use super::{
     Applied, AppliedObject, Engine, EngineError, Id, PreparedObject, Reads, Revision, RevisionPhase,
 };
 use crate::applied::is_applied;
+use crate::custom_resources::is_kept;
 use crate::ownership::{Claim, Identity, claim};
 use crate::probe::ProbeResult;
 use crate::watch::{WatchState, object_version};
@@ -45,7 +46,8 @@ enum ObjectState {
 }
 
 impl Engine {
-    /// Applies phases in order, up to the first one that is not ready.
+    /// Applies phases in order, up to the first one that is not ready. With [`Revision::observe`], the objects are read and
+    /// probed, and nothing is written.
     pub async fn apply(&self, revision: &Revision) -> Result<Applied, EngineError> {
         self.record_completion(revision, false);
         let mut applied = Applied {
@@ -72,7 +74,8 @@ impl Engine {
             }
         }
         applied.reason = self.reason(revision, &unready, &clients).await;
-        self.record_completion(revision, applied.complete && !applied.superseded);
+        let done = applied.complete && !applied.superseded && !revision.observe;
+        self.record_completion(revision, done);
         Ok(applied)
     }
 
@@ -133,6 +136,7 @@ impl Engine {
         // The write of a single object is atomic anyway.
         let checked = match created.as_slice() {
             [_] if collisions.is_empty() => Vec::new(),
+            _ if revision.observe => Vec::new(),
             all => {
                 run_concurrently(
                     all.iter()
@@ -236,14 +240,20 @@ impl Engine {
                 "the object is being deleted; it is created again when it is gone".to_owned(),
             ));
         }
-        Ok(match claim(&live.metadata, identity, item.protection) {
+        let kept = item.id.is_crd() && is_kept(&live.metadata);
+        // A CRD that another removal left with its custom resources has no owner and waits for one.
+        let protection = match item.protection {
+            CollisionProtection::Prevent if kept => CollisionProtection::IfNoController,
+            protection => protection,
+        };
+        Ok(match claim(&live.metadata, identity, protection) {
             Claim::Superseded => ObjectState::Superseded,
             Claim::Collision { controller } => {
                 let probe = revision.prober.check(&probe_input(&live, &item.id));
                 ObjectState::Collision(collision_report(&item.id, controller.as_ref(), &probe))
             }
             // The common case after a restart: the object is as it was applied.
-            Claim::Owned if is_applied(&live, &item.desired) => ObjectState::Status(Box::new(live)),
+            Claim::Owned if !kept && is_applied(&live, &item.desired) => ObjectState::Status(Box::new(live)),
             claim => ObjectState::Write(Box::new(live), claim),
         })
     }
@@ -308,6 +318,7 @@ impl Engine {
                     self.probe_and_record(revision, item, &live, forced),
                 ));
             }
+            state if revision.observe => return Ok(Written::Done(observed(revision, item, &state))),
             ObjectState::Absent => (None, "creating resource"),
             ObjectState::Write(live, Claim::Adopt) => (Some(live), "patching (owner change)"),
             ObjectState::Write(live, _) => (Some(live), "patching (modified)"),
@@ -345,6 +356,18 @@ impl Engine {
                 self.forget_kind(&item.id);
             }
         })?;
+        if item.id.is_crd() && is_kept(&object.metadata) {
+            // The label comes off last: without it, a crash before the adoption would leave a collision.
+            let no_label =
+                json!({"metadata": {"uid": object.metadata.uid, "labels": {keys::KEPT_FROM_LABEL: null}}});
+            let params = PatchParams {
+                field_manager: Some(keys::OBJECT_FIELD_MANAGER.to_owned()),
+                ..PatchParams::default()
+            };
+            let unlabelled = endpoint.merge_metadata(&params, &no_label).await;
+            unlabelled
+                .map_err(|source| EngineError::object(&item.id, "patching (adopting a kept CRD)", source))?;
+        }
         let probe = self.probe_and_record(revision, item, &object, forced);
         Ok(if drifted {
             Written::Repaired(probe)
@@ -375,6 +398,18 @@ impl Engine {
         };
         self.record(&revision.identity.uid, &item.id, applied);
         probe
+    }
+}
+
+/// Returns the probe of an object that differs from the revision and stays as it is.
+fn observed(revision: &Revision, item: &PreparedObject, state: &ObjectState) -> ProbeResult {
+    match state {
+        ObjectState::Write(live, _) => revision.prober.check(&probe_input(live, &item.id)),
+        _ => ProbeResult {
+            ready: false,
+            messages: vec!["the object does not exist".to_owned()],
+            workload: None,
+        },
     }
 }
 

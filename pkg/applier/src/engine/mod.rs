@@ -6,6 +6,7 @@
 
 mod apply;
 mod call;
+mod custom_resources;
 mod endpoint;
 mod error;
 mod impersonate;
@@ -19,16 +20,18 @@ use std::time::{Duration, Instant};
 use kube::Client;
 use kube::api::ApiResource;
 use kube::discovery::Scope;
+use olm_api::CustomResourcePolicy;
 use olm_text::object::ObjectId;
 use olm_text::{cut, printable};
 use parking_lot::Mutex;
 use serde_json::Value;
 
 pub use call::CallError;
+pub use custom_resources::count_custom_resources;
 pub use error::{EngineError, chain};
 pub use impersonate::impersonate;
 pub use prepared::PreparedObject;
-pub use teardown::Teardown;
+pub use teardown::{Teardown, TeardownPass};
 
 use crate::account::Account;
 use crate::ownership::Identity;
@@ -54,6 +57,10 @@ pub struct Revision {
     pub prober: Prober,
     /// Service account for writes; `None` for the controller's own rights.
     pub account: Option<Account>,
+    /// Policy for CRDs that hold custom resources at a teardown.
+    pub custom_resources: CustomResourcePolicy,
+    /// True if the objects are only read and probed.
+    pub observe: bool,
 }
 
 /// A phase of a revision.
@@ -95,16 +102,11 @@ pub(crate) struct Id {
 impl Id {
     pub(crate) fn of(object: &Value) -> Self {
         let id = ObjectId::of(object);
-        // Bundles give their webhook configurations a namespace, which means nothing there: the whole group is cluster-scoped.
-        let namespace = match id.group {
-            "admissionregistration.k8s.io" => "",
-            _ => id.namespace,
-        };
         Self {
             group: id.group.to_owned(),
             version: id.version.to_owned(),
             kind: id.kind.to_owned(),
-            namespace: namespace.to_owned(),
+            namespace: id.stored_namespace().to_owned(),
             name: id.name.to_owned(),
         }
     }

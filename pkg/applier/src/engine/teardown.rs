@@ -7,12 +7,22 @@ use kube::ResourceExt as _;
 use kube::api::{DeleteParams, DynamicObject, PatchParams, Preconditions};
 use olm_api::condition::{external::Crd, untyped};
 use olm_api::keys;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::call::run_concurrently;
 use super::impersonate::RevisionClients;
 use super::{Engine, EngineError, Id, Revision};
+use crate::custom_resources::{Fate, HeldCrd, kept_metadata};
 use crate::ownership::{Release, has_revision_marks, release};
+
+/// Result of one pass of a teardown.
+#[derive(Debug)]
+pub struct TeardownPass {
+    /// CRDs that this pass left on the cluster with their custom resources. Set also if the pass failed.
+    pub kept: Vec<HeldCrd>,
+    /// Progress, or the errors of one phase.
+    pub progress: Result<Teardown, EngineError>,
+}
 
 /// Progress of a teardown.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +37,11 @@ pub enum Teardown {
         /// Objects that still exist.
         objects: Vec<String>,
     },
+    /// These CRDs hold custom resources, and nothing was deleted because of them.
+    Blocked {
+        /// The CRDs, each with the number of its custom resources.
+        crds: Vec<HeldCrd>,
+    },
 }
 
 /// Progress of the removal of one object.
@@ -40,8 +55,18 @@ enum Removal {
     Requested,
     /// The object changed after it was read; no request succeeded.
     Changed,
-    /// The object is being deleted, and this blocks it.
+    /// The object waits or is being deleted, and this blocks it.
     BlockedBy(String),
+    /// The object, a CRD, stays with its custom resources and is no longer the revision's.
+    Kept(HeldCrd),
+}
+
+/// Write that removes an object from its revision.
+enum Write {
+    /// Deletes the object.
+    Delete,
+    /// Changes the metadata of the object, which completes the removal as given.
+    Metadata(Value, Removal),
 }
 
 impl Removal {
@@ -71,9 +96,7 @@ fn is_deletion_stuck(id: &Id, live: &DynamicObject, now: Timestamp) -> bool {
         .annotations()
         .get(keys::DELETION_RECALLED_ANNOTATION)
         .and_then(|at| at.parse::<Timestamp>().ok());
-    id.kind == "CustomResourceDefinition"
-        && failed
-        && nudged.is_none_or(|at| now.duration_since(at) >= NUDGE_INTERVAL)
+    id.is_crd() && failed && nudged.is_none_or(|at| now.duration_since(at) >= NUDGE_INTERVAL)
 }
 
 /// Returns true if the object in the response to a deletion is gone. Services and service accounts, for example, are
@@ -99,10 +122,27 @@ impl Engine {
     ///
     /// Absent objects, kinds that are not served and objects that no API server can store count as removed. The
     /// engine does not wait for namespaces: they are in the last phase, and foreign objects in them may block their
-    /// deletion forever.
-    pub async fn teardown(&self, revision: &Revision, orphan: bool) -> Result<Teardown, EngineError> {
+    /// deletion forever. CRDs that hold custom resources stay or block the teardown, as [`Revision::custom_resources`] says.
+    pub async fn teardown(&self, revision: &Revision, orphan: bool) -> TeardownPass {
+        let mut kept = Vec::new();
+        let progress = self.tear_down_phases(revision, orphan, &mut kept).await;
+        TeardownPass { kept, progress }
+    }
+
+    async fn tear_down_phases(
+        &self,
+        revision: &Revision,
+        orphan: bool,
+        kept: &mut Vec<HeldCrd>,
+    ) -> Result<Teardown, EngineError> {
         self.pods.release(&revision.identity.uid);
         let clients = RevisionClients::new(self, revision);
+        if !orphan {
+            let crds = self.blocking_crds(revision, &clients).await?;
+            if !crds.is_empty() {
+                return Ok(Teardown::Blocked { crds });
+            }
+        }
         let mut skipped = Vec::new();
         for phase in revision.phases.iter().rev() {
             let ids: Vec<&Id> = phase.objects.iter().rev().map(|object| &object.id).collect();
@@ -116,6 +156,7 @@ impl Engine {
             for (id, removal) in ids.iter().zip(removals) {
                 match removal {
                     Ok(Removal::Gone) => {}
+                    Ok(Removal::Kept(crd)) => kept.push(crd),
                     Ok(Removal::Impossible(reason)) => skipped.push(format!("{} ({reason})", id.report())),
                     Ok(Removal::Requested | Removal::Changed) => waiting.push(id.report()),
                     Ok(Removal::BlockedBy(by)) => waiting.push(format!("{} ({by})", id.report())),
@@ -179,56 +220,65 @@ impl Engine {
         let (uid, version) = (meta.uid.clone(), meta.resource_version.clone());
         let namespace = id.group.is_empty() && id.kind == "Namespace";
         let now = Timestamp::now();
-        // Metadata to change, and true if the removal is then complete; `None` for a deletion.
-        let change = match release(meta, identity) {
+        let write = match release(meta, identity) {
             _ if orphan && !has_revision_marks(meta, identity) => return Ok(Removal::Gone),
             _ if orphan => {
                 let (label, annotation) = (keys::MANAGED_BY_LABEL, keys::REVISION_ANNOTATION);
-                Some((
-                    json!({"labels": {label: null}, "annotations": {annotation: null}}),
-                    true,
-                ))
+                let change = json!({"labels": {label: null}, "annotations": {annotation: null}});
+                Write::Metadata(change, Removal::Gone)
             }
             Release::Keep => return Ok(Removal::Gone),
             Release::RemoveOwner => {
                 let owners = meta.owner_references.iter().flatten();
                 let others: Vec<_> = owners.filter(|owner| owner.uid != identity.uid).collect();
-                Some((json!({"ownerReferences": others}), true))
+                Write::Metadata(json!({"ownerReferences": others}), Removal::Gone)
             }
-            Release::Delete if meta.deletion_timestamp.is_none() => None,
+            Release::Delete if meta.deletion_timestamp.is_none() && id.is_crd() => {
+                match self.fate_of_crd(revision, clients, id, &live).await? {
+                    (Fate::Keep, Some(crd)) => {
+                        Write::Metadata(kept_metadata(meta, identity), Removal::Kept(crd))
+                    }
+                    (Fate::Wait, Some(crd)) => return Ok(Removal::BlockedBy(crd.to_string())),
+                    _ => Write::Delete,
+                }
+            }
+            Release::Delete if meta.deletion_timestamp.is_none() => Write::Delete,
             Release::Delete if namespace => return Ok(Removal::Gone),
-            Release::Delete if is_deletion_stuck(id, &live, now) => Some((
+            Release::Delete if is_deletion_stuck(id, &live, now) => Write::Metadata(
                 json!({"annotations": {keys::DELETION_RECALLED_ANNOTATION: now.to_string()}}),
-                false,
-            )),
+                Removal::Requested,
+            ),
             // The deletion is in progress.
             Release::Delete => return Ok(remaining_finalizers(meta)),
         };
         let endpoint = self.endpoint_as(clients.writer().await?, id).await?;
-        let result = if let Some((mut metadata, done)) = change {
-            metadata["uid"] = json!(uid);
-            metadata["resourceVersion"] = json!(version);
-            let manager = PatchParams {
-                field_manager: Some(keys::OBJECT_FIELD_MANAGER.to_owned()),
-                ..PatchParams::default()
-            };
-            let patch = json!({"metadata": metadata});
-            let written = endpoint.merge_metadata(&manager, &patch).await;
-            written.map(|()| done)
-        } else {
-            let preconditions = Preconditions {
-                uid,
-                resource_version: version,
-            };
-            let params = DeleteParams {
-                preconditions: Some(preconditions),
-                ..DeleteParams::background()
-            };
-            let deleted = endpoint.delete(&params).await;
-            deleted.map(|last| namespace || last.is_none_or(|last| is_deleted(&last)))
+        let result = match write {
+            Write::Metadata(mut metadata, done) => {
+                metadata["uid"] = json!(uid);
+                metadata["resourceVersion"] = json!(version);
+                let manager = PatchParams {
+                    field_manager: Some(keys::OBJECT_FIELD_MANAGER.to_owned()),
+                    ..PatchParams::default()
+                };
+                let patch = json!({"metadata": metadata});
+                let written = endpoint.merge_metadata(&manager, &patch).await;
+                written.map(|()| done)
+            }
+            Write::Delete => {
+                let preconditions = Preconditions {
+                    uid,
+                    resource_version: version,
+                };
+                let params = DeleteParams {
+                    preconditions: Some(preconditions),
+                    ..DeleteParams::background()
+                };
+                let deleted = endpoint.delete(&params).await;
+                deleted.map(|last| Removal::done(namespace || last.is_none_or(|last| is_deleted(&last))))
+            }
         };
         match result {
-            Ok(done) => Ok(Removal::done(done)),
+            Ok(done) => Ok(done),
             Err(error) if error.code() == 404 => Ok(Removal::Gone),
             Err(error) if error.code() == 409 => Ok(Removal::Changed),
             Err(source) => Err(EngineError::object(id, "deleting resource", source)),
@@ -238,10 +288,8 @@ impl Engine {
 
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-    use serde_json::Value;
-
     use super::*;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
     #[test]
     fn stuck_deletions_are_detected() {

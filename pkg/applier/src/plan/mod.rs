@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use data_encoding::HEXLOWER;
 use olm_api::keys;
 use olm_bundle::escaped_json;
-use olm_text::object::ObjectId;
+use olm_text::object::{ObjectId, manifest};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
@@ -99,35 +99,23 @@ pub fn phases(objects: Vec<Value>, common: &CommonMetadata) -> Vec<Phase> {
 }
 
 fn sanitized(object: Value, common: &CommonMetadata) -> Value {
-    let Value::Object(mut object) = object else {
+    let mut object = manifest(object, &[keys::LAST_APPLIED_ANNOTATION]);
+    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
         return object;
     };
-    object.remove("status");
-    let mut metadata = match object.remove("metadata") {
-        Some(Value::Object(metadata)) => metadata,
-        _ => Map::new(),
-    };
-    let mut sanitized = Map::new();
-    for key in ["name", "namespace"] {
-        if let Some(Value::String(value)) = metadata.remove(key)
-            && !value.is_empty()
-        {
-            sanitized.insert(key.to_owned(), Value::String(value));
-        }
-    }
     for (key, extra) in [("labels", &common.labels), ("annotations", &common.annotations)] {
-        let mut map = match metadata.remove(key) {
-            Some(Value::Object(map)) => map,
-            _ => Map::new(),
-        };
-        map.remove(keys::LAST_APPLIED_ANNOTATION);
-        map.extend(extra.iter().map(|(k, v)| (k.clone(), Value::String(v.clone()))));
-        if !map.is_empty() {
-            sanitized.insert(key.to_owned(), Value::Object(map));
+        if extra.is_empty() {
+            continue;
+        }
+        if let Some(map) = metadata
+            .entry(key)
+            .or_insert_with(|| Map::new().into())
+            .as_object_mut()
+        {
+            map.extend(extra.iter().map(|(k, v)| (k.clone(), Value::String(v.clone()))));
         }
     }
-    object.insert("metadata".to_owned(), Value::Object(sanitized));
-    Value::Object(object)
+    object
 }
 
 #[cfg(test)]

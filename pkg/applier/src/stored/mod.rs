@@ -1,7 +1,8 @@
 //! Surveys of the stored objects of a kind, with one page in memory at a time: [`survey`] validates them against a
-//! schema, [`uses`] finds the versions through which they were written.
+//! schema, [`uses`] finds the versions through which they were written, [`rewrite()`] writes them back.
 
 mod list;
+mod rewrite;
 mod uses;
 
 use std::collections::BTreeSet;
@@ -18,6 +19,7 @@ use serde_json::value::RawValue;
 use list::{Lister, NextPage, ObjectForm, Pages};
 
 pub use list::SurveyError;
+pub use rewrite::{Rewrite, RewriteLimits, rewrite};
 pub use uses::{SearchLimits, uses};
 
 /// Maximum number of distinct reasons for undecided checks.

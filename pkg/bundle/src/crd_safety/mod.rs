@@ -20,6 +20,7 @@ mod waiver;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use effect::Effect;
@@ -29,7 +30,7 @@ pub use stored::migration;
 pub use waiver::{Waiver, waive};
 
 /// Reason why an upgrade of a CRD is unsafe.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Finding {
     /// The version, or pair of versions, and the field: `v1: ^.spec.size`; empty when the whole CRD is meant.
     pub path: String,

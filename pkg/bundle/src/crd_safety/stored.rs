@@ -56,7 +56,7 @@ pub fn migration(old: &Value, new: &Value) -> Option<String> {
         "Objects may be stored in {named}. 1. Store all objects in {storage}: \
          `kubectl get {plural}.{read}.{group} -A -o json | kubectl replace -f -`. \
          2. Remove {named} from status.storedVersions: `kubectl patch crd {crd} --subresource=status --type=merge -p '{patch}'`. \
-         3. The upgrade continues automatically within two minutes"
+         3. The upgrade continues automatically within two minutes. `kubectl olm crd migrate {crd}` does 1 and 2"
     ))
 }
 
@@ -77,7 +77,8 @@ mod tests {
             "Objects may be stored in v1alpha1. 1. Store all objects in v1: \
              `kubectl get tests.v1.example.com -A -o json | kubectl replace -f -`. \
              2. Remove v1alpha1 from status.storedVersions: `kubectl patch crd tests.example.com --subresource=status --type=merge \
-             -p '{\"status\":{\"storedVersions\":[\"v1\"]}}'`. 3. The upgrade continues automatically within two minutes"
+             -p '{\"status\":{\"storedVersions\":[\"v1\"]}}'`. 3. The upgrade continues automatically within two minutes. \
+             `kubectl olm crd migrate tests.example.com` does 1 and 2"
         );
         // The storage version need not be served.
         let old = crd(&[("v1", false, true), ("v2", true, false)], &["v0", "v1"]);

@@ -19,6 +19,10 @@ pub(super) fn csv(value: &Value) -> Result<Csv, String> {
         name: metadata.text("name")?,
         annotations: metadata.text_map("annotations")?,
         version: version(spec)?,
+        min_kube_version: spec
+            .optional_text("minKubeVersion")?
+            .map(|version| version.trim().to_owned())
+            .filter(|version| !version.is_empty()),
         install_modes: spec.each("installModes", |mode| {
             let mode = Object::of(mode)?;
             Ok((mode.text("type")?, mode.flag("supported")?))

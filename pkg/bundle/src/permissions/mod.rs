@@ -4,6 +4,7 @@
 //! of a role, or may `escalate`, can write the role. Only an account that has all rights of a role, or may `bind` it,
 //! can write a binding to the role.
 
+mod compare;
 mod resource;
 mod rule;
 
@@ -12,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use olm_text::object::{ObjectId, metadata_name, text};
 use serde_json::Value;
 
+pub use compare::{GrantedRules, gained, lacking, merged};
 pub use resource::Resource;
 pub use rule::PolicyRule;
 
@@ -80,6 +82,15 @@ pub fn required_rules(objects: &[Value], options: &PermissionOptions<'_>) -> Vec
         });
     }
     reduce(rules)
+}
+
+/// Returns the rights that the roles and role bindings among `objects` grant, sorted. A binding to a role that is not among
+/// `objects` is the right to bind that role, and an aggregated role is the right to escalate it.
+pub fn granted_rules(objects: &[Value]) -> Vec<RequiredRule> {
+    let rules = objects
+        .iter()
+        .flat_map(|object| grant_rules(object, objects, Escalation::Rules));
+    reduce(rules.collect())
 }
 
 const GROUP: &str = "olm.operatorframework.io";

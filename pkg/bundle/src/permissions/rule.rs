@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// A rule of a `Role` or `ClusterRole`. Lists are sets: order and repetition have no meaning.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct PolicyRule {
     /// API groups; the core group is the empty text, `*` is all.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
@@ -70,6 +70,20 @@ impl PolicyRule {
             && contains_all(&self.resources, &other.resources, resource_covers)
             && (self.resource_names.is_empty()
                 || !other.resource_names.is_empty() && other.resource_names.is_subset(&self.resource_names))
+    }
+
+    /// Returns the number of single rights: one for each verb on each resource, name or path.
+    pub(super) fn count(&self) -> usize {
+        let names = self.resource_names.len().max(1);
+        let resources = self.api_groups.len().saturating_mul(self.resources.len());
+        let objects = resources.saturating_mul(names);
+        let targets = objects.saturating_add(self.non_resource_urls.len());
+        targets.saturating_mul(self.verbs.len())
+    }
+
+    /// Returns true if the rule is one verb on one resource, object or path.
+    pub fn is_single(&self) -> bool {
+        self.count() == 1
     }
 
     /// Returns true if the rule grants nothing.

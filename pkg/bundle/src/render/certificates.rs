@@ -33,9 +33,14 @@ pub(super) fn fingerprint(context: &Context<'_>, deployment: &str) -> Option<Str
     };
     let served = context.webhook_deployments().contains(deployment);
     let certificate = own.get(&secret_name(deployment)).filter(|_| served)?;
-    let mut hash = HEXLOWER.encode(&Sha256::digest(&certificate.cert_pem));
+    Some(digest_start(certificate.cert_pem.as_bytes()))
+}
+
+/// Returns the fingerprint of a certificate chain: the start of its SHA-256.
+pub(super) fn digest_start(chain: &[u8]) -> String {
+    let mut hash = HEXLOWER.encode(&Sha256::digest(chain));
     hash.truncate(16);
-    Some(hash)
+    hash
 }
 
 /// Returns the request for the certificate of a deployment.

@@ -2,6 +2,7 @@
 
 mod certificates;
 mod deployments;
+mod issued;
 mod names;
 mod other_manifests;
 mod rbac;
@@ -10,6 +11,7 @@ mod webhooks;
 use std::collections::BTreeSet;
 
 pub(crate) use deployments::CERTIFICATE_VOLUMES;
+pub use issued::mask_issued_certificates;
 use serde_json::Value;
 
 use crate::config::{self, Config};

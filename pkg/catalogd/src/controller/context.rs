@@ -116,6 +116,11 @@ impl Context {
         Some(self.served(name, &*self.store.get(name)?))
     }
 
+    /// Returns the history of a catalog; empty if it has none.
+    pub(super) fn history_of(&self, name: &ValidCatalogName) -> History {
+        self.history.lock().get(name).cloned().unwrap_or_default()
+    }
+
     pub(super) fn update_history(&self, name: &ValidCatalogName, change: impl FnOnce(&mut History)) {
         change(self.history.lock().entry(name.clone()).or_default());
     }

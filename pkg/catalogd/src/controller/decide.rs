@@ -3,7 +3,12 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use olm_api::CatalogPollResult;
 
+use super::image_template::TemplateError;
+
+/// Interval between checks of the cluster's version for catalogs whose image follows it.
+pub(super) const VERSION_INTERVAL: Duration = Duration::from_mins(5);
 /// Maximum share of the poll interval by which a poll is delayed, so that polls spread.
 pub(super) const MAX_JITTER: f64 = 0.01;
 
@@ -21,10 +26,12 @@ pub struct Inputs {
     pub label: bool,
     /// `spec.availabilityMode` is not `Unavailable`.
     pub available: bool,
-    /// Image of the spec, if there is one.
-    pub image: Option<RequestedImage>,
+    /// Image that the spec and the image template ask for, if there is one.
+    pub image: Result<Option<RequestedImage>, TemplateError>,
     /// Content on disk that is served.
     pub stored: Option<StoredContent>,
+    /// Time at which somebody asked for a check of the registry.
+    pub refresh: Option<Timestamp>,
     /// History of the catalog in this process.
     pub history: History,
     /// Current time.
@@ -34,7 +41,7 @@ pub struct Inputs {
 /// Image that the spec asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestedImage {
-    /// Image reference as written in the spec.
+    /// Image reference as written in the spec, or as the image template gives it.
     pub reference: String,
     /// Poll interval for a moved tag.
     pub poll: Option<Duration>,
@@ -43,7 +50,7 @@ pub struct RequestedImage {
 /// Content that is served.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredContent {
-    /// Reference for which the content was stored, as written in the spec.
+    /// Reference for which the content was stored, as in [`RequestedImage::reference`].
     pub requested: String,
     /// Time at which the image was unpacked.
     pub unpacked: Timestamp,
@@ -56,6 +63,21 @@ pub struct History {
     pub poll: Option<Poll>,
     /// Last failure, cleared by a success.
     pub failure: Option<Failure>,
+    /// Last request for a check of the registry that was followed.
+    pub refresh: Option<Timestamp>,
+    /// Last check of the registry, successful or not.
+    pub check: Option<Check>,
+}
+
+/// Check of the registry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// Image reference that was asked for.
+    pub reference: String,
+    /// Time at which the check ended.
+    pub at: Timestamp,
+    /// Result.
+    pub result: CatalogPollResult,
 }
 
 /// Successful poll of the registry.
@@ -67,11 +89,22 @@ pub struct Poll {
     pub jitter: f64,
 }
 
+impl Poll {
+    /// Returns the time of the next poll.
+    pub(super) fn next(&self, interval: Duration) -> Timestamp {
+        self.at
+            .checked_add(interval.mul_f64(1.0 + self.jitter))
+            .unwrap_or(Timestamp::MAX)
+    }
+}
+
 /// Failed attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// Generation of the spec that was attempted.
     pub generation: i64,
+    /// Image reference that was attempted; empty if there was none.
+    pub reference: String,
     /// Error message.
     pub message: String,
     /// Time of the next attempt; `None` until the spec changes.
@@ -114,16 +147,24 @@ pub fn decide(name: &str, inputs: &Inputs) -> Decision {
     if !inputs.available {
         return Decision::Withdraw;
     }
-    let Some(image) = &inputs.image else {
-        return Decision::Refuse(format!(
-            "terminal error: error parsing ClusterCatalog {name:?}, image source is nil"
-        ));
+    let image = match &inputs.image {
+        Ok(Some(image)) => image,
+        Ok(None) => {
+            return Decision::Refuse(format!(
+                "terminal error: error parsing ClusterCatalog {name:?}, image source is nil"
+            ));
+        }
+        Err(error) if error.is_terminal() => return Decision::Refuse(format!("terminal error: {error}")),
+        Err(error) => return wait_for_version(inputs, error),
     };
+    if wants_refresh(inputs) {
+        return Decision::Pull;
+    }
     if let Some(failure) = inputs
         .history
         .failure
         .as_ref()
-        .filter(|failure| failure.generation == inputs.generation)
+        .filter(|failure| failure.generation == inputs.generation && failure.reference == image.reference)
     {
         match failure.retry {
             None => return Decision::Wait(failure.clone(), None),
@@ -148,15 +189,37 @@ pub fn decide(name: &str, inputs: &Inputs) -> Decision {
         at: stored.unpacked,
         jitter: 0.0,
     });
-    let due = last
-        .at
-        .checked_add(interval.mul_f64(1.0 + last.jitter))
-        .unwrap_or(Timestamp::MAX);
+    let due = last.next(interval);
     if due <= inputs.now {
         Decision::Pull
     } else {
         Decision::Keep(Some(until(inputs.now, due)))
     }
+}
+
+/// Returns the wait for a version of the cluster that could not be read.
+fn wait_for_version(inputs: &Inputs, error: &TemplateError) -> Decision {
+    let failure = Failure {
+        generation: inputs.generation,
+        reference: String::new(),
+        message: error.to_string(),
+        retry: inputs.now.checked_add(VERSION_INTERVAL).ok(),
+    };
+    Decision::Wait(failure, Some(VERSION_INTERVAL))
+}
+
+/// Returns true if somebody asks for a check of the registry that has not been made. After a restart, a request is followed once
+/// more unless the content is newer.
+fn wants_refresh(inputs: &Inputs) -> bool {
+    let Some(requested) = inputs.refresh else {
+        return false;
+    };
+    let followed = inputs.history.refresh == Some(requested);
+    let newer = inputs
+        .stored
+        .as_ref()
+        .is_some_and(|stored| stored.unpacked > requested);
+    !followed && !newer
 }
 
 fn until(now: Timestamp, then: Timestamp) -> Duration {
@@ -180,14 +243,15 @@ mod tests {
             finalizer: true,
             label: true,
             available: true,
-            image: Some(RequestedImage {
+            image: Ok(Some(RequestedImage {
                 reference: REF.to_owned(),
                 poll: None,
-            }),
+            })),
             stored: Some(StoredContent {
                 requested: REF.to_owned(),
                 unpacked: at(-1000),
             }),
+            refresh: None,
             history: History::default(),
             now: at(0),
         }
@@ -276,17 +340,20 @@ mod tests {
         let mut inputs = inputs();
         inputs.history = History::default();
         assert_eq!(decide("c", &inputs), Decision::Keep(None));
-        inputs.image = Some(RequestedImage {
+        inputs.image = Ok(Some(RequestedImage {
             reference: "registry.example/catalog:v2".to_owned(),
             poll: None,
-        });
+        }));
         assert_eq!(decide("c", &inputs), Decision::Pull);
     }
 
     #[test]
     fn polls_when_due_with_jitter() {
         let mut inputs = inputs();
-        inputs.image.as_mut().unwrap().poll = Some(Duration::from_mins(10));
+        inputs.image = Ok(Some(RequestedImage {
+            reference: REF.to_owned(),
+            poll: Some(Duration::from_mins(10)),
+        }));
         inputs.history.poll = Some(Poll {
             at: at(-500),
             jitter: 0.01,
@@ -306,9 +373,37 @@ mod tests {
     }
 
     #[test]
+    fn a_request_for_a_check_is_followed_once() {
+        let mut inputs = inputs();
+        inputs.refresh = Some(at(-10));
+        assert_eq!(decide("c", &inputs), Decision::Pull);
+        // Also while a failure waits.
+        inputs.history.failure = Some(Failure {
+            generation: 3,
+            reference: REF.to_owned(),
+            message: "no route".to_owned(),
+            retry: None,
+        });
+        assert_eq!(decide("c", &inputs), Decision::Pull);
+        inputs.history.failure = None;
+        inputs.history.refresh = inputs.refresh;
+        assert_eq!(decide("c", &inputs), Decision::Keep(None));
+        // A clock that is ahead does not make catalogd ask again and again.
+        inputs.refresh = Some(at(1000));
+        assert_eq!(decide("c", &inputs), Decision::Pull);
+        inputs.history.refresh = inputs.refresh;
+        assert_eq!(decide("c", &inputs), Decision::Keep(None));
+        // After a restart, newer content answers an old request.
+        inputs.history.refresh = None;
+        inputs.refresh = Some(at(-2000));
+        assert_eq!(decide("c", &inputs), Decision::Keep(None));
+    }
+
+    #[test]
     fn failures_wait_for_their_time_or_another_spec() {
         let failure = Failure {
             generation: 3,
+            reference: REF.to_owned(),
             message: "no".to_owned(),
             retry: Some(at(5)),
         };
@@ -327,12 +422,43 @@ mod tests {
         assert_eq!(decide("c", &inputs), Decision::Wait(blocked, None));
         inputs.generation = 4;
         assert_eq!(decide("c", &inputs), Decision::Pull);
+        // The cluster's version changed, and with it the image.
+        inputs.generation = 3;
+        inputs.image = Ok(Some(RequestedImage {
+            reference: "registry.example/catalog:v2".to_owned(),
+            poll: None,
+        }));
+        assert_eq!(decide("c", &inputs), Decision::Pull);
+    }
+
+    #[test]
+    fn templates_are_refused_or_wait_for_the_version() {
+        let mut inputs = inputs();
+        inputs.image = Err(TemplateError::Unclosed);
+        assert!(
+            matches!(decide("c", &inputs), Decision::Refuse(text) if text.starts_with("terminal error: annotation"))
+        );
+        let error = TemplateError::NoVersion {
+            variable: "kube_minor_version",
+            product: "Kubernetes",
+        };
+        inputs.image = Err(error.clone());
+        let failure = Failure {
+            generation: 3,
+            reference: String::new(),
+            message: error.to_string(),
+            retry: Some(at(300)),
+        };
+        assert_eq!(
+            decide("c", &inputs),
+            Decision::Wait(failure, Some(VERSION_INTERVAL))
+        );
     }
 
     #[test]
     fn no_image_is_refused() {
         let inputs = Inputs {
-            image: None,
+            image: Ok(None),
             ..inputs()
         };
         let text = "terminal error: error parsing ClusterCatalog \"c\", image source is nil";

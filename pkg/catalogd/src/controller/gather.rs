@@ -3,13 +3,17 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use olm_api::{AvailabilityMode, ClusterCatalog, keys};
+use olm_api::{AvailabilityMode, ClusterCatalog, ImageSource, keys};
 
-use super::{Context, Inputs, RequestedImage, StoredContent, context::seconds};
+use super::{
+    Context, Inputs, RequestedImage, StoredContent, cluster_version,
+    context::seconds,
+    image_template::{TemplateError, expand, needs_openshift},
+};
 use crate::storage::ValidCatalogName;
 
-/// Reads the object, the history and the storage; `now` is the current time.
-pub(super) fn gather(
+/// Reads the object, the history and the storage, and the cluster's version if the image follows it; `now` is the current time.
+pub(super) async fn gather(
     context: &Context,
     name: &ValidCatalogName,
     catalog: &ClusterCatalog,
@@ -29,14 +33,7 @@ pub(super) fn gather(
             .any(|finalizer| finalizer == keys::CATALOG_FINALIZER),
         label: label.map(String::as_str) == Some(name.as_str()),
         available: catalog.spec.availability_mode != Some(AvailabilityMode::Unavailable),
-        image: catalog.spec.source.image.as_ref().map(|image| RequestedImage {
-            reference: image.ref_.clone(),
-            poll: image
-                .poll_interval_minutes
-                .and_then(|minutes| u64::try_from(minutes).ok())
-                .filter(|&minutes| minutes > 0)
-                .map(|minutes| Duration::from_secs(minutes.saturating_mul(60))),
-        }),
+        image: requested_image(context, catalog).await,
         stored: context.store.get(name).map(|generation| {
             let origin = &generation.manifest().origin;
             StoredContent {
@@ -44,7 +41,48 @@ pub(super) fn gather(
                 unpacked: seconds(origin.unpacked_at),
             }
         }),
-        history: context.history.lock().get(name).cloned().unwrap_or_default(),
+        refresh: metadata
+            .annotations
+            .as_ref()
+            .and_then(|annotations| annotations.get(keys::REFRESH_REQUESTED_ANNOTATION))
+            .and_then(|time| time.parse().ok()),
+        history: context.history_of(name),
         now,
     }
+}
+
+/// Returns the image of the spec, with the reference that the template gives if there is one.
+async fn requested_image(
+    context: &Context,
+    catalog: &ClusterCatalog,
+) -> Result<Option<RequestedImage>, TemplateError> {
+    let Some(image) = &catalog.spec.source.image else {
+        return Ok(None);
+    };
+    let reference = match template(catalog) {
+        None => image.ref_.clone(),
+        Some(template) => {
+            let versions = cluster_version::read(&context.client, needs_openshift(template)).await;
+            expand(template, &versions)?
+        }
+    };
+    Ok(Some(RequestedImage {
+        reference,
+        poll: poll_interval(image),
+    }))
+}
+
+/// Returns the image template of a catalog, if it has one.
+pub(super) fn template(catalog: &ClusterCatalog) -> Option<&str> {
+    let annotations = catalog.metadata.annotations.as_ref()?;
+    let template = annotations.get(keys::CATALOG_IMAGE_TEMPLATE_ANNOTATION)?;
+    Some(template.trim()).filter(|template| !template.is_empty())
+}
+
+fn poll_interval(image: &ImageSource) -> Option<Duration> {
+    image
+        .poll_interval_minutes
+        .and_then(|minutes| u64::try_from(minutes).ok())
+        .filter(|&minutes| minutes > 0)
+        .map(|minutes| Duration::from_secs(minutes.saturating_mul(60)))
 }

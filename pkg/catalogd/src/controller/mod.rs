@@ -4,18 +4,22 @@
 //! others.
 
 mod act;
+mod cluster_version;
 mod context;
 mod decide;
 mod follow;
 mod gather;
+mod image_template;
 mod images;
+mod poll_status;
 mod reconcile;
 mod report;
 mod watch;
 
 pub(crate) use context::CONCURRENCY;
 pub use context::{Context, forget_deleted};
-pub use decide::{Decision, Failure, History, Inputs, Poll, RequestedImage, StoredContent, decide};
+pub use decide::{Check, Decision, Failure, History, Inputs, Poll, RequestedImage, StoredContent, decide};
 pub use follow::follow;
+pub use image_template::{ClusterVersions, TemplateError, expand};
 pub use reconcile::run;
 pub use watch::{CatalogState, CatalogWatch, DeletedCatalogs};

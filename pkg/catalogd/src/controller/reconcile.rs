@@ -13,7 +13,7 @@ use kube::{
         watcher,
     },
 };
-use olm_api::ClusterCatalog;
+use olm_api::{CatalogPollResult, ClusterCatalog};
 use olm_runtime::{
     guard::{Panicked, guard},
     metrics::ReconcileResult,
@@ -23,9 +23,10 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::{
-    Context, Decision, Failure, Poll, act,
-    decide::{MAX_JITTER, decide},
-    gather::gather,
+    Check, Context, Decision, Failure, Inputs, Poll, act,
+    decide::{MAX_JITTER, VERSION_INTERVAL, decide},
+    gather::{gather, template},
+    poll_status::poll_status,
     report::{self, ReportError},
 };
 use crate::storage::ValidCatalogName;
@@ -119,7 +120,8 @@ async fn reconcile(catalog: Arc<Guarded>, context: Arc<Context>) -> Result<Actio
     let Ok(name) = ValidCatalogName::new(catalog.name_any()) else {
         return Ok(Action::await_change());
     };
-    let inputs = gather(&context, &name, &catalog, Timestamp::now());
+    let inputs = gather(&context, &name, &catalog, Timestamp::now()).await;
+    let image = inputs.image.as_ref().ok().and_then(Option::as_ref);
     let generation = inputs.generation;
     let decision = decide(name.as_str(), &inputs);
     tracing::debug!(?decision, "decided");
@@ -137,6 +139,7 @@ async fn reconcile(catalog: Arc<Guarded>, context: Arc<Context>) -> Result<Actio
             &name,
             Failure {
                 generation,
+                reference: String::new(),
                 message,
                 retry: None,
             },
@@ -147,67 +150,102 @@ async fn reconcile(catalog: Arc<Guarded>, context: Arc<Context>) -> Result<Actio
             // The content was removed after it was read: requeue at once.
             None => return Ok(Action::requeue(Duration::ZERO)),
         },
-        Decision::Pull => {
-            if let Some(damage) = context.store.take_damage(&name) {
-                catalog = report::damaged(&context, &name, catalog, damage).await?;
+        Decision::Pull => match pull(&context, &name, catalog, &inputs).await? {
+            Pull::Ended(action) => return Ok(action),
+            Pull::Reported(pulled, outcome, requeue_after) => {
+                catalog = *pulled;
+                (outcome, requeue_after)
             }
-            let requested = inputs
-                .image
-                .as_ref()
-                .map(|image| image.reference.clone())
-                .unwrap_or_default();
-            // A deletion or a new spec ends the pull, which can take long: nothing of it is visible before it is
-            // complete.
-            let pulled = tokio::select! {
-                pulled = act::pull(&context, &name, &requested) => pulled,
-                () = context.superseded(&name, catalog.metadata.generation) => {
-                    return Ok(Action::requeue(Duration::ZERO));
-                }
-            };
-            match pulled {
-                Ok(pulled) => {
-                    report::emit_pulled(&context, &catalog, &pulled);
-                    let served = context.served(&name, &pulled.generation);
-                    let poll = Poll {
-                        at: Timestamp::now(),
-                        jitter: rand::random_range(0.0..=MAX_JITTER),
-                    };
-                    context.update_history(&name, |history| {
-                        history.poll = Some(poll);
-                        history.failure = None;
-                    });
-                    let interval = inputs.image.as_ref().and_then(|image| image.poll);
-                    (
-                        Outcome::Serving(served),
-                        interval.map(|interval| interval.mul_f64(1.0 + poll.jitter)),
-                    )
-                }
-                Err(act::ActError::Interrupted) => return Ok(Action::await_change()),
-                Err(error) => {
-                    report::emit_failed(&context, &catalog, &error);
-                    let retry = (!error.is_terminal()).then(|| {
-                        let wait = context.backoff.failed(name.clone());
-                        Timestamp::now().checked_add(wait).unwrap_or(Timestamp::MAX)
-                    });
-                    record_failure(
-                        &context,
-                        &name,
-                        Failure {
-                            generation,
-                            message: error.to_string(),
-                            retry,
-                        },
-                    )
-                }
-            }
-        }
+        },
     };
     let settled = matches!(outcome, Outcome::Serving(_));
-    report::status(&context, &name, catalog, &outcome).await?;
+    let versioned = template(&catalog).map(|_| VERSION_INTERVAL);
+    let poll = poll_status(&context.history_of(&name), image);
+    report::status(&context, &name, catalog, &outcome, poll).await?;
     if settled {
         context.backoff.clear(&name);
     }
+    let requeue_after = requeue_after.into_iter().chain(versioned).min();
     Ok(requeue_after.map_or_else(Action::await_change, Action::requeue))
+}
+
+/// End of a pull.
+enum Pull {
+    /// The pull was interrupted; nothing is reported.
+    Ended(Action),
+    /// The catalog, the outcome for its status, and the delay before the next reconcile.
+    Reported(Box<ClusterCatalog>, Outcome, Option<Duration>),
+}
+
+/// Resolves the image, stores its content if it is new, and records the check of the registry.
+async fn pull(
+    context: &Arc<Context>,
+    name: &ValidCatalogName,
+    mut catalog: ClusterCatalog,
+    inputs: &Inputs,
+) -> Result<Pull, ReportError> {
+    let image = inputs.image.as_ref().ok().and_then(Option::as_ref);
+    context.update_history(name, |history| history.refresh = inputs.refresh);
+    if let Some(damage) = context.store.take_damage(name) {
+        catalog = report::damaged(context, name, catalog, damage).await?;
+    }
+    let requested = image.map(|image| image.reference.clone()).unwrap_or_default();
+    // A deletion or a new spec ends the pull, which can take long: nothing of it is visible before it is complete.
+    let pulled = tokio::select! {
+        pulled = act::pull(context, name, &requested) => pulled,
+        () = context.superseded(name, catalog.metadata.generation) => {
+            return Ok(Pull::Ended(Action::requeue(Duration::ZERO)));
+        }
+    };
+    let checked = |result: CatalogPollResult| {
+        Some(Check {
+            reference: requested.clone(),
+            at: Timestamp::now(),
+            result,
+        })
+    };
+    let (outcome, requeue_after) = match pulled {
+        Ok(pulled) => {
+            report::emit_pulled(context, &catalog, &pulled);
+            let poll = Poll {
+                at: Timestamp::now(),
+                jitter: rand::random_range(0.0..=MAX_JITTER),
+            };
+            let result = match pulled.timings {
+                Some(_) => CatalogPollResult::Stored,
+                None => CatalogPollResult::Unchanged,
+            };
+            context.update_history(name, |history| {
+                history.poll = Some(poll);
+                history.failure = None;
+                history.check = checked(result);
+            });
+            let interval = image.and_then(|image| image.poll);
+            (
+                Outcome::Serving(context.served(name, &pulled.generation)),
+                interval.map(|interval| interval.mul_f64(1.0 + poll.jitter)),
+            )
+        }
+        Err(act::ActError::Interrupted) => return Ok(Pull::Ended(Action::await_change())),
+        Err(error) => {
+            report::emit_failed(context, &catalog, &error);
+            let retry = (!error.is_terminal()).then(|| {
+                let wait = context.backoff.failed(name.clone());
+                Timestamp::now().checked_add(wait).unwrap_or(Timestamp::MAX)
+            });
+            context.update_history(name, |history| {
+                history.check = checked(CatalogPollResult::Failed);
+            });
+            let failure = Failure {
+                generation: inputs.generation,
+                message: error.to_string(),
+                retry,
+                reference: requested,
+            };
+            record_failure(context, name, failure)
+        }
+    };
+    Ok(Pull::Reported(Box::new(catalog), outcome, requeue_after))
 }
 
 /// Reports a panic in the status and requeues with backoff.
@@ -219,7 +257,7 @@ async fn report_panic(context: &Arc<Context>, catalog: &Guarded, panicked: &Pani
         message: panicked.to_string(),
         served: context.served_now(&name),
     };
-    let reported = guard(report::status(context, &name, catalog.clone(), &outcome)).await;
+    let reported = guard(report::status(context, &name, catalog.clone(), &outcome, None)).await;
     if let Ok(Err(error)) = reported {
         let error = olm_text::chain(&error);
         tracing::warn!(error, "could not report a panic in the status");
@@ -241,10 +279,10 @@ async fn remove_content(
             message: error.to_string(),
             served: context.served_now(name),
         };
-        report::status(context, name, catalog, &outcome).await?;
+        report::status(context, name, catalog, &outcome, None).await?;
         return Ok(Action::requeue(wait));
     }
-    let catalog = report::status(context, name, catalog, outcome).await?;
+    let catalog = report::status(context, name, catalog, outcome, None).await?;
     let finalizers = catalog.finalizers();
     if finalizers
         .iter()

@@ -8,7 +8,7 @@ use kube::{
     Api, Resource,
     api::{Patch, PatchParams, PostParams},
 };
-use olm_api::{ClusterCatalog, event::Reason, keys};
+use olm_api::{CatalogPoll, ClusterCatalog, event::Reason, keys};
 use olm_status::cluster_catalog::{self, Outcome};
 use serde_json::json;
 use tokio::time::timeout;
@@ -48,24 +48,24 @@ pub(super) enum ReportError {
     },
 }
 
-/// Writes the status for `outcome` if it changed; returns the resulting object.
+/// Writes the status for `outcome` if it changed; returns the resulting object. Without `poll`, the status keeps the one it has.
 pub(super) async fn status(
     context: &Context,
     name: &ValidCatalogName,
     mut catalog: ClusterCatalog,
     outcome: &Outcome,
+    poll: Option<CatalogPoll>,
 ) -> Result<ClusterCatalog, ReportError> {
     let generation = catalog.metadata.generation.unwrap_or_default();
-    let status = cluster_catalog::status(
-        catalog.status.as_ref(),
-        generation,
-        outcome,
-        &Time(Timestamp::now()),
-    );
-    if cluster_catalog::same(catalog.status.as_ref(), &status) {
+    let old = catalog.status.as_ref();
+    let status = cluster_catalog::status(old, generation, outcome, poll, &Time(Timestamp::now()));
+    let same = cluster_catalog::same(old, &status);
+    if same && old.is_some_and(|old| old.poll == status.poll) {
         return Ok(catalog);
     }
-    emit_status_event(context, &catalog, outcome);
+    if !same {
+        emit_status_event(context, &catalog, outcome);
+    }
     catalog.status = Some(status);
     let api = Api::<ClusterCatalog>::all(context.client.clone());
     // The resource version makes a concurrent change a conflict, which requeues the object.
@@ -156,7 +156,7 @@ pub(super) async fn damaged(
         message,
         served: context.served_now(name),
     };
-    status(context, name, catalog, &outcome).await
+    status(context, name, catalog, &outcome, None).await
 }
 
 /// Emits the events of newly pulled and stored content.

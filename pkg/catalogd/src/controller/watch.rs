@@ -14,6 +14,7 @@ use olm_api::{AvailabilityMode, ClusterCatalog};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::gather::template;
 use crate::storage::{Store, ValidCatalogName};
 
 type Guarded = DeserializeGuard<ClusterCatalog>;
@@ -21,7 +22,7 @@ type Guarded = DeserializeGuard<ClusterCatalog>;
 /// Desired content of one catalog according to the API.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CatalogState {
-    /// Image reference in the spec.
+    /// Image reference that was last asked for: that of the spec, or what the image template gave.
     pub requested: String,
     /// Image in the status, by digest.
     pub resolved: Option<String>,
@@ -177,7 +178,12 @@ fn catalog_state(catalog: &Guarded) -> Option<(ValidCatalogName, CatalogState)> 
         .as_ref()
         .and_then(|status| Some(status.resolved_source.as_ref()?.image.ref_.clone()));
     let image = catalog.spec.source.image.as_ref();
-    let requested = image.map(|image| image.ref_.clone());
+    let polled = catalog.status.as_ref().and_then(|status| status.poll.as_ref());
+    let requested = match template(catalog) {
+        // Only the leader reads the cluster's version.
+        Some(_) => polled.map(|poll| poll.image.clone()),
+        None => image.map(|image| image.ref_.clone()),
+    };
     Some((
         name,
         CatalogState {

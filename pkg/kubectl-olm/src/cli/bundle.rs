@@ -92,7 +92,7 @@ pub(crate) struct InitArgs {
 }
 
 /// Parses the name of a namespace as the API server does.
-fn namespace(text: &str) -> Result<String, String> {
+pub(super) fn namespace(text: &str) -> Result<String, String> {
     if is_label(text) {
         Ok(text.to_owned())
     } else {

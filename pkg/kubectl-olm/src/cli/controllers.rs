@@ -10,7 +10,7 @@ use olm_manifests::Overlay;
 use super::AccessArgs;
 
 /// Default of `--timeout`.
-const TIMEOUT: &str = "5m";
+pub(super) const TIMEOUT: &str = "5m";
 
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "one for each flag")]
@@ -101,7 +101,7 @@ fn overlays() -> impl TypedValueParser<Value = Overlay> {
 }
 
 /// Reads a duration: a number of seconds, or a number with `s`, `m` or `h`.
-fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_lowercase());
     let factor = match &text[digits.len()..] {
         "" | "s" => 1,

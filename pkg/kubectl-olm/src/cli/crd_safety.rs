@@ -31,6 +31,6 @@ pub(crate) struct CrdSafetyArgs {
     pub(crate) source: SourceArgs,
 }
 
-fn seconds(text: &str) -> Result<Duration, std::num::ParseIntError> {
+pub(super) fn seconds(text: &str) -> Result<Duration, std::num::ParseIntError> {
     text.parse().map(Duration::from_secs)
 }

@@ -7,10 +7,16 @@ use clap::ValueEnum;
 pub(crate) enum Format {
     /// Text for people.
     Table,
+    /// Text with more columns; get only.
+    Wide,
     /// JSON.
     Json,
     /// YAML.
     Yaml,
+    /// Markdown, for a comment of at most 64 kB; plans only.
+    Markdown,
+    /// HTML page; plans only.
+    Html,
 }
 
 impl Format {

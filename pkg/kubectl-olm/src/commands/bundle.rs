@@ -1,19 +1,23 @@
 //! `bundle`: rendered objects, defects and required rights of a bundle, without a cluster.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use olm_api::names;
-use olm_bundle::permissions::{Escalation, PermissionOptions, RequiredRule, RuleScope, required_rules};
+use olm_bundle::permissions::{
+    Escalation, PermissionOptions, PolicyRule, RequiredRule, RuleScope, required_rules,
+};
 use olm_bundle::{
     Bundle, Certificates, OwnCertificate, RenderError, RenderOptions, findings, lint, parse, render,
     webhook_certificates,
 };
-use olm_text::object::ObjectId;
+use olm_manifests::is_crd;
+use olm_text::object::{ObjectId, text};
 use serde_json::{Value, json};
 
 use crate::cli::bundle::{BundleArgs, BundleCommand, Issuer, PermissionsArgs, RenderArgs};
 use crate::failure::Failure;
+use crate::manifests::list;
 use crate::phrase::counted;
 use crate::report::Report;
 use crate::source::{SourceError, bundle_files};
@@ -32,17 +36,8 @@ pub(crate) async fn run(command: BundleCommand, style: Style) -> Result<Report, 
 /// Returns the bundle and its rendered objects.
 async fn load(args: &RenderArgs) -> Result<(Bundle, Vec<Value>), Failure> {
     let files = bundle_files(&args.bundle.bundle, &args.bundle.access).await?;
-    let bundle = parse(&files).map_err(|error| Failure::NegativeAnswer(error.to_string()))?;
-    let mut options = RenderOptions::new(args.namespace.clone());
-    options.config = args.config.as_deref().map(config).transpose()?;
-    options.certificates = match args.certificates {
-        Issuer::CertManager => Certificates::CertManager,
-        Issuer::ServiceCa => Certificates::ServiceCa,
-        Issuer::None => Certificates::None,
-        Issuer::Own => own(&bundle, &args.namespace),
-    };
-    let objects = checked(&bundle, &options)?;
-    Ok((bundle, objects))
+    let config = args.config.as_deref().map(config).transpose()?;
+    rendered_files(&files, &args.namespace, config, args.certificates)
 }
 
 /// Returns the rendered objects after a check of their names.
@@ -59,7 +54,7 @@ fn refused(error: &RenderError) -> Failure {
     })
 }
 
-/// Renders a bundle's files in a namespace, with placeholders for certificates.
+/// Renders a bundle's files in a namespace, with placeholders for the certificates of operator-controller.
 ///
 /// # Errors
 /// The bundle would be refused.
@@ -67,13 +62,39 @@ pub(crate) fn rendered_files(
     files: &BTreeMap<String, Vec<u8>>,
     namespace: &str,
     config: Option<Value>,
+    issuer: Issuer,
+) -> Result<(Bundle, Vec<Value>), Failure> {
+    rendered_with(files, namespace, config, |bundle| {
+        certificates(bundle, namespace, issuer)
+    })
+}
+
+/// Renders a bundle's files in a namespace, with the certificates that `issued` returns.
+///
+/// # Errors
+/// The bundle would be refused.
+pub(crate) fn rendered_with(
+    files: &BTreeMap<String, Vec<u8>>,
+    namespace: &str,
+    config: Option<Value>,
+    issued: impl FnOnce(&Bundle) -> Certificates,
 ) -> Result<(Bundle, Vec<Value>), Failure> {
     let bundle = parse(files).map_err(|error| Failure::NegativeAnswer(error.to_string()))?;
     let mut options = RenderOptions::new(namespace.to_owned());
     options.config = config;
-    options.certificates = own(&bundle, namespace);
+    options.certificates = issued(&bundle);
     let objects = checked(&bundle, &options)?;
     Ok((bundle, objects))
+}
+
+/// Returns the certificates of an issuer, with placeholders for those of operator-controller.
+pub(crate) fn certificates(bundle: &Bundle, namespace: &str, issuer: Issuer) -> Certificates {
+    match issuer {
+        Issuer::CertManager => Certificates::CertManager,
+        Issuer::ServiceCa => Certificates::ServiceCa,
+        Issuer::None => Certificates::None,
+        Issuer::Own => own(bundle, namespace),
+    }
 }
 
 /// Returns placeholders for certificates: only operator-controller issues real keys.
@@ -91,7 +112,11 @@ fn own(bundle: &Bundle, namespace: &str) -> Certificates {
     Certificates::Own(requests.into_iter().map(empty).collect())
 }
 
-fn config(text: &str) -> Result<Value, Failure> {
+/// Parses the value of `--config`; `@FILE` reads a file.
+///
+/// # Errors
+/// The file cannot be read, or the text is neither JSON nor YAML.
+pub(crate) fn config(text: &str) -> Result<Value, Failure> {
     let text = match text.strip_prefix('@') {
         None => text.to_owned(),
         Some(path) => std::fs::read_to_string(path).map_err(|source| SourceError::Read {
@@ -118,10 +143,6 @@ async fn rendered(args: &RenderArgs, style: Style) -> Result<Report, Failure> {
         counted(objects.len(), "object")
     );
     Ok(Report::new(list(&objects), out))
-}
-
-fn list(items: &[Value]) -> Value {
-    json!({"apiVersion": "v1", "kind": "List", "items": items})
 }
 
 async fn validated(args: &BundleArgs, style: Style) -> Result<Report, Failure> {
@@ -179,7 +200,8 @@ async fn permissions(args: &PermissionsArgs, style: Style) -> Result<Report, Fai
         owner: Some(""),
         resources: None,
     };
-    let rules = required_rules(&objects, &options);
+    let mut rules = required_rules(&objects, &options);
+    add_lists(&mut rules, &objects);
     let name = format!("{}-installer", bundle.package());
     let mut table = Table::new(&["WHERE", "VERBS", "GROUP", "RESOURCES", "NAMES"]);
     for required in &rules {
@@ -187,8 +209,7 @@ async fn permissions(args: &PermissionsArgs, style: Style) -> Result<Report, Fai
             RuleScope::Cluster => "*",
             RuleScope::Namespace(name) => name,
         };
-        let join =
-            |set: &std::collections::BTreeSet<String>| set.iter().cloned().collect::<Vec<_>>().join(",");
+        let join = |set: &BTreeSet<String>| set.iter().cloned().collect::<Vec<_>>().join(",");
         let rule = &required.rule;
         let resources = if rule.resources.is_empty() {
             &rule.non_resource_urls
@@ -216,6 +237,28 @@ async fn permissions(args: &PermissionsArgs, style: Style) -> Result<Report, Fai
     Ok(Report::new(value, out))
 }
 
+/// Adds `list` on the custom resources of every CRD. With `--service-account-policy=Require` a removal counts them with the
+/// rights of the account, and keeps every CRD that it cannot count. An installation does not need the right.
+fn add_lists(rules: &mut Vec<RequiredRule>, objects: &[Value]) {
+    for crd in objects.iter().filter(|object| is_crd(object)) {
+        let (group, plural) = (text(crd, "/spec/group"), text(crd, "/spec/names/plural"));
+        let one = |text: &str| BTreeSet::from([text.to_owned()]);
+        let rule = PolicyRule {
+            api_groups: one(group),
+            resources: one(plural),
+            verbs: one("list"),
+            ..PolicyRule::default()
+        };
+        let granted =
+            |required: &RequiredRule| required.scope == RuleScope::Cluster && required.rule.covers(&rule);
+        if !rules.iter().any(granted) {
+            let scope = RuleScope::Cluster;
+            rules.push(RequiredRule { scope, rule });
+        }
+    }
+    rules.sort();
+}
+
 /// Returns a `ClusterRole` for cluster-wide rules and a `Role` for each namespace.
 fn split(name: &str, rules: &[RequiredRule]) -> Value {
     let mut by_scope: BTreeMap<&RuleScope, Vec<_>> = BTreeMap::new();
@@ -229,12 +272,7 @@ fn split(name: &str, rules: &[RequiredRule]) -> Value {
     list(&documents.collect::<Vec<_>>())
 }
 
-fn role(
-    kind: &str,
-    name: &str,
-    namespace: Option<&str>,
-    rules: &[&olm_bundle::permissions::PolicyRule],
-) -> Value {
+fn role(kind: &str, name: &str, namespace: Option<&str>, rules: &[&PolicyRule]) -> Value {
     let mut metadata = json!({"name": name});
     if let (Some(metadata), Some(namespace)) = (metadata.as_object_mut(), namespace) {
         metadata.insert("namespace".to_owned(), namespace.into());

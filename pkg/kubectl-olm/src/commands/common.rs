@@ -1,6 +1,6 @@
 //! Shared functions of commands.
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 
 use olm_fbc::{PackageContent, schema};
 use olm_resolve::{CatalogInput, CatalogLookup, Selector, did_you_mean};
@@ -18,10 +18,49 @@ pub(crate) fn warn(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "warning: {}", clean(text));
 }
 
+/// Returns `None`, with a warning, if the catalogs that tell the next version cannot be read: the controller reads them with rights of
+/// its own.
+///
+/// # Errors
+/// Any other failure.
+pub(crate) fn unless_unreadable<T>(found: Result<T, Failure>) -> Result<Option<T>, Failure> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(failure @ Failure::CouldNotAsk(_)) => {
+            warn(&format!(
+                "the version cannot be told in advance: {}",
+                failure.message()
+            ));
+            Ok(None)
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
 /// Writes a line of progress to standard error.
 pub(crate) fn progress(text: &str) {
     // A failed write cannot be reported.
     let _ = writeln!(std::io::stderr().lock(), "{}", clean(text));
+}
+
+/// Asks a question on the terminal.
+///
+/// # Errors
+/// There is no terminal to ask on: `unasked`. The user does not agree: `refused`.
+pub(crate) fn confirm(question: &str, unasked: &str, refused: &str) -> Result<(), Failure> {
+    if !std::io::stdin().is_terminal() {
+        return Err(Failure::Usage(unasked.to_owned()));
+    }
+    let mut err = std::io::stderr().lock();
+    // A failed write cannot be reported; the read decides.
+    let _ = write!(err, "{} [y/N] ", clean(question));
+    let _ = err.flush();
+    let mut answer = String::new();
+    let read = std::io::stdin().read_line(&mut answer);
+    if read.is_ok() && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
+        return Ok(());
+    }
+    Err(Failure::NegativeAnswer(refused.to_owned()))
 }
 
 /// Warns of the catalogs that could not be read.

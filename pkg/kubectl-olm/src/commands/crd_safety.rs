@@ -17,6 +17,7 @@ use super::crd_files::read;
 use super::served;
 use crate::advice::{FindingAdvice, advise, write_findings};
 use crate::cli::SourceArgs;
+use crate::cli::bundle::Issuer;
 use crate::cli::crd_safety::CrdSafetyArgs;
 use crate::failure::Failure;
 use crate::phrase::counted;
@@ -115,7 +116,7 @@ async fn of_extension(source: &SourceArgs, name: &str) -> Result<BTreeMap<String
     let spec = question.extension.unwrap_or_default().spec;
     let config = spec.config.and_then(|config| config.inline).map(Value::Object);
     let files = bundle_files(&found.image, &source.access).await?;
-    let (_, objects) = rendered_files(&files, &spec.namespace, config)?;
+    let (_, objects) = rendered_files(&files, &spec.namespace, config, Issuer::Own)?;
     let crds = objects
         .into_iter()
         .filter(|object| ObjectId::of(object).kind == "CustomResourceDefinition");

@@ -1,7 +1,6 @@
 //! `get`, `status`, `history` and `events`: what the cluster says of its extensions.
 
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use k8s_openapi::api::events::v1::Event;
 use kube::ResourceExt as _;
@@ -9,22 +8,23 @@ use olm_api::condition::reasons::ObjectSet as RevisionReason;
 use olm_api::condition::types::{Extension as Type, ObjectSet as RevisionType};
 use olm_api::condition::{find, find_true, is_true};
 use olm_api::event::Type as EventType;
-use olm_api::{ClusterExtension, LifecycleState, keys};
+use olm_api::{ClusterExtension, LifecycleState, WindowState, keys};
 use olm_status::recorded::bundle_version;
 use olm_text::name::CatalogName;
 use olm_version::BundleVersion;
 use serde_json::json;
+use tokio::time::Instant;
 
-use super::common::progress;
-use crate::cli::{AccessArgs, ExtensionArgs, StatusArgs};
+use super::rollout::described;
+use super::tenant;
+use crate::absent::existing;
+use crate::await_ready::{Seen, settled};
+use crate::cli::{AccessArgs, ExtensionArgs, Format, GetArgs, StatusArgs};
 use crate::failure::Failure;
 use crate::report::Report;
-use crate::source::{Cluster, last_seen};
+use crate::source::{Cluster, SourceError, last_seen};
 use crate::style::{Paint, Style};
 use crate::table::{Table, clean};
-
-/// Interval between two reads of a watched extension.
-const LOOK: Duration = Duration::from_millis(500);
 
 /// The state in one word, and its paint.
 fn state(extension: &ClusterExtension) -> (Paint, String) {
@@ -74,15 +74,23 @@ fn package(extension: &ClusterExtension) -> &str {
 
 async fn read(access: &AccessArgs, name: &str) -> Result<(Cluster, ClusterExtension), Failure> {
     let cluster = Cluster::connect(access).await?;
-    let found = cluster.one_extension(name).await?;
-    let missing = || Failure::NegativeAnswer(format!("there is no ClusterExtension {name:?}"));
-    Ok((cluster, found.ok_or_else(missing)?))
+    let found = existing(&cluster, name).await?;
+    Ok((cluster, found))
 }
 
-/// Shows all extensions in a table; positive if all are ready.
-pub(crate) async fn get(access: AccessArgs, style: Style) -> Result<Report, Failure> {
-    let extensions = Cluster::connect(&access).await?.extensions().await?;
-    Ok(all(&extensions, style))
+/// Shows all extensions in a table, positive if all are ready; or what they offer in a namespace.
+pub(crate) async fn get(args: GetArgs, format: Format, style: Style) -> Result<Report, Failure> {
+    if let Some(namespace) = &args.namespace {
+        return tenant::run(&args.access, namespace, format, style).await;
+    }
+    let extensions = Cluster::connect(&args.access).await?.extensions().await;
+    match extensions {
+        Err(source) if source.is_forbidden() => Err(SourceError::NotListed {
+            source: Box::new(source),
+        }
+        .into()),
+        extensions => Ok(all(&extensions?, style)),
+    }
 }
 
 fn all(extensions: &[ClusterExtension], style: Style) -> Report {
@@ -126,36 +134,39 @@ pub(crate) async fn status(args: StatusArgs, style: Style) -> Result<Report, Fai
     let name = &args.extension.name;
     let (cluster, mut extension) = read(&args.extension.access, name).await?;
     if args.watch {
-        let mut told = String::new();
-        loop {
-            let (paint, word) = state(&extension);
-            let message = find(extension.conditions(), Type::Ready).map(|c| c.message.as_str());
-            let line = format!("{word}: {}", message.unwrap_or_default());
-            if line != told {
-                progress(&line);
-                told = line;
-            }
-            if matches!(paint, Paint::Good | Paint::Bad) {
-                break;
-            }
-            tokio::time::sleep(LOOK).await;
-            match cluster.one_extension(name).await? {
-                Some(next) => extension = next,
-                None => {
-                    return Err(Failure::NegativeAnswer(format!(
-                        "ClusterExtension {name:?} is gone"
-                    )));
-                }
-            }
-        }
+        extension = until_settled(&cluster, name, None).await?;
     }
     Ok(one(&extension, style))
 }
 
-fn one(extension: &ClusterExtension, style: Style) -> Report {
+/// Waits until an extension is ready or stalled.
+pub(super) async fn until_settled(
+    cluster: &Cluster,
+    name: &str,
+    deadline: Option<Instant>,
+) -> Result<ClusterExtension, Failure> {
+    let what = format!("ClusterExtension {name:?}");
+    settled(&what, deadline, async || {
+        let found = cluster.one_extension(name).await?;
+        Ok(found.map(|extension| {
+            let (paint, word) = state(&extension);
+            let message = find(extension.conditions(), Type::Ready).map(|c| c.message.as_str());
+            Seen {
+                line: format!("{word}: {}", message.unwrap_or_default()),
+                settled: matches!(paint, Paint::Good | Paint::Bad),
+                object: extension,
+            }
+        }))
+    })
+    .await
+}
+
+/// Shows an extension in full; positive if it is ready.
+pub(super) fn one(extension: &ClusterExtension, style: Style) -> Report {
     let name = extension.name_any();
     let (paint, word) = state(extension);
     let (version, catalog) = installed(extension);
+    let status = extension.status.as_ref();
     let mut text = String::new();
     for (key, value) in [
         ("Extension", name.as_str()),
@@ -175,6 +186,19 @@ fn one(extension: &ClusterExtension, style: Style) -> Report {
         table.row(Paint::Plain, [c.type_.as_str(), &c.status, &c.reason, &c.message]);
     }
     text.push_str(&table.text(style, ""));
+    if let Some(rollout) = status.and_then(|status| status.rollout.as_ref()) {
+        let (state, at) = match rollout.window {
+            WindowState::Open => ("open, closes", &rollout.closes_at),
+            WindowState::Closed => ("closed, opens", &rollout.opens_at),
+        };
+        let at = at
+            .as_ref()
+            .map_or_else(|| "at no known time".to_owned(), |at| at.0.to_string());
+        let _ = writeln!(text, "\nWindows    {state} {at}");
+    }
+    if let Some(pending) = status.and_then(|status| status.pending_plan.as_ref()) {
+        let _ = write!(text, "\nWaiting plan\n{}", described(pending));
+    }
     let value = json!({"name": name, "state": word, "generation": extension.metadata.generation,
         "status": extension.status});
     Report::new(value, text).positive(paint == Paint::Good)
@@ -284,6 +308,19 @@ mod tests {
         let extension = json!({"metadata": {"name": "kite"}, "spec": {"namespace": "n", "source": {"sourceType": "Catalog"}},
             "status": {"conditions": [condition("Progressing"), condition("UpgradeAvailable")]}});
         serde_json::from_value(extension).unwrap()
+    }
+
+    #[test]
+    fn a_waiting_plan_and_the_windows_are_shown() {
+        let mut waits = extension();
+        let status = json!({"pendingPlan": {"digest": "sha256:aa", "bundle": {"name": "kite.v2", "version": "2.0.0"},
+                "objects": {"created": 1, "changed": 2, "deleted": 3}, "findings": ["restarts: Deployment n/d"]},
+            "rollout": {"window": "Closed", "opensAt": "2026-01-03T22:00:00Z"}});
+        waits.status = Some(serde_json::from_value(status).unwrap());
+        let text = one(&waits, Style::plain()).text;
+        let end = "Windows    closed, opens 2026-01-03T22:00:00Z\n\nWaiting plan\n  plan     sha256:aa\n  bundle   kite.v2\n  \
+                   objects  1 created, 2 changed, 3 deleted\n  - restarts: Deployment n/d\n";
+        assert!(text.ends_with(end), "{text}");
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::graph::{Graph, Start, build, dot, mermaid, svg, text};
 use crate::installed::{found, read};
 use crate::report::Report;
 use crate::style::Style;
+use crate::verdicts::annotate;
 
 /// Draws the graph of the package in one catalog.
 pub(crate) async fn run(args: GraphArgs, output: Format, style: Style) -> Result<Report, Failure> {
@@ -47,6 +48,9 @@ pub(crate) async fn run(args: GraphArgs, output: Format, style: Style) -> Result
             Semantics::V1 => by_v1(&mut graph, &args, installed, &inputs),
             Semantics::Classic => by_classic(&mut graph, &args, &installed, content)?,
         }
+    }
+    if args.annotate {
+        annotate(&mut graph, content, &args).await?;
     }
     let drawn = match args.format {
         GraphFormat::Text => text(&graph, style),

@@ -10,8 +10,9 @@ use crate::controllers::plan::Plan;
 use crate::controllers::{is_ours, managers, observe, preflight, title, wait};
 use crate::failure::Failure;
 use crate::finding::{self, Finding, has_error};
+use crate::manifests::{self, list};
 use crate::report::Report;
-use crate::source::{Cluster, Kinds, SourceError};
+use crate::source::{Apply, Cluster, Kinds, SourceError};
 use crate::style::{Paint, Style};
 use crate::table::Table;
 
@@ -24,7 +25,7 @@ pub(crate) async fn run(args: InstallArgs, style: Style) -> Result<Report, Failu
     }
     let plan = Plan::new(&args)?;
     if args.export {
-        let text = yaml(&plan.objects)?;
+        let text = manifests::documents(&plan.objects)?;
         return Ok(Report::new(list(&plan.objects), text));
     }
     let cluster = Cluster::connect(&args.access).await?;
@@ -60,8 +61,12 @@ pub(crate) async fn run(args: InstallArgs, style: Style) -> Result<Report, Failu
 }
 
 async fn apply(cluster: &Cluster, objects: &[Value], kinds: &Kinds, force: bool) -> Result<(), Failure> {
+    let options = Apply {
+        force,
+        dry_run: false,
+    };
     for object in objects {
-        match cluster.apply(object, kinds, force).await {
+        match cluster.apply(object, kinds, options).await {
             Ok(_) => progress(&format!("{} applied", title(object))),
             Err(SourceError::Cluster { source, .. }) if is_conflict(&source) => {
                 return Err(Failure::NegativeAnswer(format!(
@@ -112,24 +117,6 @@ fn dry(objects: &[Value], style: Style) -> Report {
         table.row(Paint::Plain, [title(object)]);
     }
     Report::new(list(objects), table.text(style, ""))
-}
-
-/// Returns the objects as a list, which `kubectl apply -f -` accepts.
-fn list(objects: &[Value]) -> Value {
-    json!({"apiVersion": "v1", "kind": "List", "items": objects})
-}
-
-/// Returns the objects as YAML documents.
-fn yaml(objects: &[Value]) -> Result<String, Failure> {
-    let mut text = String::new();
-    for object in objects {
-        let document = Report::new(object.clone(), String::new()).yaml();
-        let document =
-            document.map_err(|error| Failure::NegativeAnswer(format!("{}: {error}", title(object))))?;
-        text.push_str("---\n");
-        text.push_str(&document);
-    }
-    Ok(text)
 }
 
 fn summary(objects: &[Value], no_wait: bool) -> String {

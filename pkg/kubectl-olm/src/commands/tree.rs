@@ -1,6 +1,5 @@
 //! `tree`: the objects of an extension by phase, with their health.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use kube::ResourceExt as _;
@@ -12,6 +11,7 @@ use olm_applier::workload::Workload;
 use olm_text::object::{ObjectId, text as text_of};
 use serde_json::{Value, json};
 
+use crate::absent;
 use crate::cli::ExtensionArgs;
 use crate::failure::Failure;
 use crate::report::Report;
@@ -35,6 +35,11 @@ pub(crate) async fn run(args: ExtensionArgs, style: Style) -> Result<Report, Fai
         .rev()
         .find(|set| set.spec.lifecycle_state != LifecycleState::Archived);
     let Some(set) = newest else {
+        if cluster.one_extension(&args.name).await?.is_none() {
+            return Err(Failure::NegativeAnswer(
+                absent::extension(&cluster, &args.name).await,
+            ));
+        }
         return Err(Failure::NegativeAnswer(format!(
             "ClusterExtension {:?} has no revision that is kept up",
             args.name
@@ -42,11 +47,15 @@ pub(crate) async fn run(args: ExtensionArgs, style: Style) -> Result<Report, Fai
     };
     // The controller reports probes that cannot be read.
     let probes = Prober::new(set.spec.progression_probes.as_deref().unwrap_or_default()).unwrap_or_default();
-    let mut kinds = BTreeMap::new();
     let mut healthy = true;
     let mut text = format!("{} → {}\n", clean(&args.name), clean(&set.name_any()));
     let mut phases = Vec::new();
     let all = cluster.objects(set).await?;
+    let objects: Vec<Value> = all
+        .iter()
+        .flat_map(|phase| phase.objects.iter().cloned())
+        .collect();
+    let kinds = cluster.kinds(&objects).await?;
     for (place, phase) in all.iter().enumerate() {
         let (branch, stem) = branch(place, all.len());
         let name = style.paint(Paint::Bold, &clean(&phase.name));
@@ -54,7 +63,7 @@ pub(crate) async fn run(args: ExtensionArgs, style: Style) -> Result<Report, Fai
         let mut objects = Vec::new();
         for (place, object) in phase.objects.iter().enumerate() {
             let (branch, _) = self::branch(place, phase.objects.len());
-            let live = cluster.live(object, &mut kinds).await?;
+            let live = cluster.present(object, &kinds).await?;
             let found = live.map(|live| serde_json::to_value(live).unwrap_or_default());
             let (paint, state, mut why) = health(found.as_ref(), &probes);
             if paint != Paint::Good
@@ -70,6 +79,11 @@ pub(crate) async fn run(args: ExtensionArgs, style: Style) -> Result<Report, Fai
                 name,
                 ..
             } = ObjectId::of(object);
+            let namespace = if kinds.is_cluster_scoped(object) {
+                ""
+            } else {
+                namespace
+            };
             let title = if namespace.is_empty() {
                 format!("{kind} {name}")
             } else {

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use olm_api::condition::reasons::Extension as Reason;
 use olm_resolve::{CandidateVerdict, CatalogExplanation, Explanation};
 use serde_json::{Value, json};
 
@@ -71,6 +72,9 @@ pub(crate) async fn run(args: WhyArgs, style: Style) -> Result<Report, Failure> 
         let field = |key: &str| condition.get(key).and_then(Value::as_str).unwrap_or_default();
         let line = format!("{}={} {}", field("type"), field("status"), field("reason"));
         let _ = writeln!(text, "{:<11}{}", "Reported", clean(&line));
+        if *field("reason") == Reason::HeldByOperator {
+            let _ = writeln!(text, "{:<11}{}", "", clean(field("message")));
+        }
     }
     write_catalogs(
         &mut text,

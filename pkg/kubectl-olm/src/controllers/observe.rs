@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use kube::ResourceExt as _;
-use olm_manifests::{Component, NAMESPACE};
+use olm_manifests::{Component, NAMESPACE, Overlay};
 use olm_text::object::ObjectId;
 use serde_json::{Value, json};
 
@@ -44,8 +44,19 @@ pub(crate) async fn observe(
             "catalogd-mutating-webhook-configuration",
         )
         .await?,
-        registry_ca: exists(cluster, "v1", "ConfigMap", NAMESPACE, "internal-registry-ca").await?,
+        config_maps: config_maps(cluster).await?,
     })
+}
+
+/// Returns those of the overlays' `ConfigMap`s that exist.
+async fn config_maps(cluster: &Cluster) -> Result<BTreeSet<&'static str>, SourceError> {
+    let mut found = BTreeSet::new();
+    for (name, _) in Overlay::ALL.into_iter().filter_map(Overlay::config_map) {
+        if exists(cluster, "v1", "ConfigMap", NAMESPACE, name).await? {
+            found.insert(name);
+        }
+    }
+    Ok(found)
 }
 
 async fn exists(

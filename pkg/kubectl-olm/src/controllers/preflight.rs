@@ -1,5 +1,7 @@
 //! Checks of the cluster before an installation. Pure.
 
+use std::collections::BTreeSet;
+
 use olm_manifests::{NAMESPACE, Overlay};
 use olm_status::cluster_upgrade::Minor;
 
@@ -25,8 +27,8 @@ pub(crate) struct Observed {
     pub(crate) controllers: Vec<Installed>,
     /// True if the webhook of upstream's catalogd exists.
     pub(crate) upstream_webhook: bool,
-    /// True if the `ConfigMap` with the authority of the internal registry exists.
-    pub(crate) registry_ca: bool,
+    /// Existing ones of the overlays' `ConfigMap`s.
+    pub(crate) config_maps: BTreeSet<&'static str>,
 }
 
 /// Deployment of a controller.
@@ -87,13 +89,15 @@ pub(crate) fn check(observed: &Observed, overlays: &[Overlay], force: bool) -> V
             "consider --overlay openshift",
         ));
     }
-    if overlays.contains(&Overlay::InternalRegistry) && !observed.registry_ca {
-        findings.push(Finding::new(
-            Severity::Warning,
-            format!("ConfigMap {NAMESPACE}/internal-registry-ca"),
-            "it does not exist, and the pods wait for it",
-            format!("kubectl -n {NAMESPACE} create configmap internal-registry-ca --from-file=ca.crt"),
-        ));
+    for (name, key) in overlays.iter().filter_map(|overlay| overlay.config_map()) {
+        if !observed.config_maps.contains(name) {
+            findings.push(Finding::new(
+                Severity::Warning,
+                format!("ConfigMap {NAMESPACE}/{name}"),
+                "it does not exist, and the pods wait for it",
+                format!("kubectl -n {NAMESPACE} create configmap {name} --from-file={key}"),
+            ));
+        }
     }
     findings.sort();
     findings

@@ -76,6 +76,8 @@ pub(crate) fn build(catalog: &CatalogName, content: &PackageContent, only: &[Str
         start: None,
         bundles: nodes.collect(),
         channels: lanes,
+        verdicts: BTreeMap::new(),
+        not_annotated: 0,
     }
 }
 

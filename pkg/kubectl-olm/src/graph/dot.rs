@@ -32,13 +32,23 @@ pub(crate) fn dot(graph: &Graph) -> String {
         }
         for stop in &lane.entries {
             if let Some(from) = stop.replaces {
-                let _ = writeln!(text, "    c{number}b{from} -> c{number}b{};", stop.bundle);
+                let verdict = verdict(graph, from, stop.bundle);
+                let look = if verdict.is_empty() {
+                    String::new()
+                } else {
+                    format!(" [{verdict}]")
+                };
+                let _ = writeln!(text, "    c{number}b{from} -> c{number}b{}{look};", stop.bundle);
             }
             for from in &stop.skips {
                 let _ = writeln!(
                     text,
-                    "    c{number}b{from} -> c{number}b{} [style=dashed, color=gray50, constraint=false];",
-                    stop.bundle
+                    "    c{number}b{from} -> c{number}b{} [style=dashed, {}, constraint=false];",
+                    stop.bundle,
+                    match verdict(graph, *from, stop.bundle) {
+                        text if text.is_empty() => "color=gray50".to_owned(),
+                        text => text,
+                    }
                 );
             }
         }
@@ -53,6 +63,23 @@ pub(crate) fn dot(graph: &Graph) -> String {
     }
     text.push_str("}\n");
     text
+}
+
+/// Returns the attributes of an edge with a verdict; empty without one.
+fn verdict(graph: &Graph, from: usize, to: usize) -> String {
+    let Some(verdict) = graph.verdict(from, to) else {
+        return String::new();
+    };
+    let colour = match (&verdict.error, verdict.findings) {
+        (Some(_), _) => "gray50",
+        (None, 0) => "forestgreen",
+        (None, _) => "firebrick",
+    };
+    format!(
+        "label=\"{}\", tooltip=\"{}\", color={colour}, fontsize=9",
+        escape(&verdict.line()),
+        escape(&verdict.details())
+    )
 }
 
 fn look(graph: &Graph, node: &Node) -> String {

@@ -32,10 +32,24 @@ pub(crate) fn mermaid(graph: &Graph) -> String {
         for stop in &lane.entries {
             let to = format!("c{number}b{}", stop.bundle);
             if let Some(from) = stop.replaces {
-                let _ = writeln!(text, "    c{number}b{from} --> {to}");
+                let _ = match graph.verdict(from, stop.bundle) {
+                    None => writeln!(text, "    c{number}b{from} --> {to}"),
+                    Some(verdict) => writeln!(
+                        text,
+                        "    c{number}b{from} -->|\"{}\"| {to}",
+                        escape(&verdict.line())
+                    ),
+                };
             }
             for from in &stop.skips {
-                let _ = writeln!(text, "    c{number}b{from} -. skips .-> {to}");
+                let _ = match graph.verdict(*from, stop.bundle) {
+                    None => writeln!(text, "    c{number}b{from} -. skips .-> {to}"),
+                    Some(verdict) => writeln!(
+                        text,
+                        "    c{number}b{from} -.->|\"skips, {}\"| {to}",
+                        escape(&verdict.line())
+                    ),
+                };
             }
         }
         text.push_str("  end\n");

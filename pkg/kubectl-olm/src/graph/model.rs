@@ -1,8 +1,12 @@
 //! Model of an upgrade graph.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use olm_text::name::{BundleName, CatalogName, PackageName};
 use olm_version::BundleVersion;
 use serde::{Serialize, Serializer};
+
+use crate::verdicts::EdgeVerdict;
 
 /// The upgrade graph of one package in one catalog.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -22,6 +26,37 @@ pub(crate) struct Graph {
     pub(crate) bundles: Vec<Node>,
     /// The channels: the default one first, then by their highest version, highest first.
     pub(crate) channels: Vec<GraphChannel>,
+    /// Verdicts on edges, by the positions of the bundles before and after.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", serialize_with = "edges")]
+    pub(crate) verdicts: BTreeMap<(usize, usize), EdgeVerdict>,
+    /// Number of edges beyond the limit of verdicts.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) not_annotated: usize,
+}
+
+/// Verdict of an edge as data.
+#[derive(Serialize)]
+struct AnnotatedEdge<'a> {
+    from: usize,
+    to: usize,
+    #[serde(flatten)]
+    verdict: &'a EdgeVerdict,
+}
+
+fn edges<S: Serializer>(
+    verdicts: &BTreeMap<(usize, usize), EdgeVerdict>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(verdicts.iter().map(|((from, to), verdict)| AnnotatedEdge {
+        from: *from,
+        to: *to,
+        verdict,
+    }))
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Start of an upgrade.
@@ -137,6 +172,26 @@ impl Graph {
     /// Returns a bundle by its position.
     pub(crate) fn node(&self, position: usize) -> Option<&Node> {
         self.bundles.get(position)
+    }
+
+    /// Returns every edge once, as the positions of the bundles before and after: those of `replaces` first, then of `skips`, then of
+    /// skip ranges.
+    pub(crate) fn edges(&self) -> Vec<(usize, usize)> {
+        let entries = || self.channels.iter().flat_map(|lane| &lane.entries);
+        let replaced = entries().filter_map(|stop| Some((stop.replaces?, stop.bundle)));
+        let skipped = entries().flat_map(|stop| stop.skips.iter().map(|from| (*from, stop.bundle)));
+        let in_range = entries().flat_map(|stop| stop.in_skip_range.iter().map(|from| (*from, stop.bundle)));
+        let mut seen = BTreeSet::new();
+        replaced
+            .chain(skipped)
+            .chain(in_range)
+            .filter(|edge| seen.insert(*edge))
+            .collect()
+    }
+
+    /// Returns the verdict on an edge.
+    pub(crate) fn verdict(&self, from: usize, to: usize) -> Option<&EdgeVerdict> {
+        self.verdicts.get(&(from, to))
     }
 
     /// Returns the position of the start.

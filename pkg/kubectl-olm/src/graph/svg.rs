@@ -6,6 +6,7 @@ use super::layout::{ARC, Bracket, LEVEL, Layout, RADIUS, Row};
 use super::model::{ChannelEntry, Graph, GraphChannel, Node, Relation};
 use crate::phrase::counted;
 use crate::table::list;
+use crate::verdicts::EdgeVerdict;
 
 /// Returns the graph as one SVG document.
 pub(crate) fn svg(graph: &Graph) -> String {
@@ -185,13 +186,15 @@ fn edges(out: &mut String, graph: &Graph, lane: &GraphChannel, row: &Row, layout
         } else {
             ("#cbd5e1", "faint")
         };
+        let colour = graph.verdict(from, stop.bundle).map_or(colour, verdict_colour);
         let ring = if stop.head { RADIUS + 4.0 } else { RADIUS };
         let _ = match arcs(from, stop.bundle) {
             None => writeln!(
                 out,
-                "<line x1=\"{:.1}\" y1=\"{y:.1}\" x2=\"{:.1}\" y2=\"{y:.1}\" stroke=\"{colour}\" stroke-width=\"1.6\" marker-end=\"url(#{marker})\"/>",
+                "<line x1=\"{:.1}\" y1=\"{y:.1}\" x2=\"{:.1}\" y2=\"{y:.1}\" stroke=\"{colour}\" stroke-width=\"1.6\" marker-end=\"url(#{marker})\"{}",
                 start + direction * RADIUS,
                 end - direction * (ring + 1.0),
+                close(graph, from, stop.bundle, "line"),
                 y = row.line
             ),
             Some((_, _, level)) => {
@@ -199,11 +202,12 @@ fn edges(out: &mut String, graph: &Graph, lane: &GraphChannel, row: &Row, layout
                 let lift = (8.0 + ARC * super::layout::float(level + 1)) / 0.75;
                 writeln!(
                     out,
-                    "<path d=\"M{:.1} {y:.1} C{:.1} {peak:.1} {:.1} {peak:.1} {:.1} {foot:.1}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.4\" marker-end=\"url(#{marker})\"/>",
+                    "<path d=\"M{:.1} {y:.1} C{:.1} {peak:.1} {:.1} {peak:.1} {:.1} {foot:.1}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.4\" marker-end=\"url(#{marker})\"{}",
                     start + direction * 3.0,
                     start + direction * 14.0,
                     end - direction * 14.0,
                     end - direction * 3.0,
+                    close(graph, from, stop.bundle, "path"),
                     y = row.line - RADIUS - 1.0,
                     foot = row.line - ring - 1.0,
                     peak = row.line - RADIUS - lift
@@ -212,7 +216,7 @@ fn edges(out: &mut String, graph: &Graph, lane: &GraphChannel, row: &Row, layout
         };
     }
     for bracket in &row.brackets {
-        draw_bracket(out, bracket, lane, row, layout);
+        draw_bracket(out, graph, bracket, lane, row, layout);
     }
     if row.left_out > 0 {
         let _ = writeln!(
@@ -224,6 +228,27 @@ fn edges(out: &mut String, graph: &Graph, lane: &GraphChannel, row: &Row, layout
     }
 }
 
+/// Returns the colour of an edge with a verdict.
+fn verdict_colour(verdict: &EdgeVerdict) -> &'static str {
+    match (&verdict.error, verdict.findings) {
+        (Some(_), _) => "#94a3b8",
+        (None, 0) => "#15803d",
+        (None, _) => "#b91c1c",
+    }
+}
+
+/// Returns the end of an edge's element, with the verdict as its tooltip.
+fn close(graph: &Graph, from: usize, to: usize, element: &str) -> String {
+    let label = |position: usize| graph.node(position).map_or("", |node| node.label.as_str());
+    graph.verdict(from, to).map_or_else(
+        || "/>".to_owned(),
+        |verdict| {
+            let text = format!("{} to {}: {}", label(from), label(to), verdict.details());
+            format!("><title>{}</title></{element}>", escape(&text))
+        },
+    )
+}
+
 /// Returns true if an edge from the bundle can be part of a path from the start.
 fn on_the_way(graph: &Graph, from: usize) -> bool {
     graph
@@ -231,7 +256,14 @@ fn on_the_way(graph: &Graph, from: usize) -> bool {
         .is_none_or(|node| graph.relation(node) != Relation::Unreachable)
 }
 
-fn draw_bracket(out: &mut String, bracket: &Bracket, lane: &GraphChannel, row: &Row, layout: &Layout) {
+fn draw_bracket(
+    out: &mut String,
+    graph: &Graph,
+    bracket: &Bracket,
+    lane: &GraphChannel,
+    row: &Row,
+    layout: &Layout,
+) {
     let (colour, dash) = if bracket.range {
         ("#d97706", "2 3")
     } else {
@@ -255,11 +287,13 @@ fn draw_bracket(out: &mut String, bracket: &Bracket, lane: &GraphChannel, row: &
     for from in &bracket.from {
         // Bundles of other channels are only outlined.
         let inside = lane.entries.iter().any(|stop| stop.bundle == *from);
+        let colour = graph.verdict(*from, bracket.to).map_or(colour, verdict_colour);
         let _ = writeln!(
             out,
-            "<circle cx=\"{:.1}\" cy=\"{y:.1}\" r=\"2.2\" fill=\"{}\" stroke=\"{colour}\" stroke-width=\"0.8\"/>",
+            "<circle cx=\"{:.1}\" cy=\"{y:.1}\" r=\"2.2\" fill=\"{}\" stroke=\"{colour}\" stroke-width=\"0.8\"{}",
             layout.x(*from),
-            if inside { colour } else { "#ffffff" }
+            if inside { colour } else { "#ffffff" },
+            close(graph, *from, bracket.to, "circle")
         );
     }
 }
@@ -391,6 +425,12 @@ fn legend(out: &mut String, graph: &Graph, layout: &Layout) {
                 "skipRange of the head"
             },
         );
+    }
+    if !graph.verdicts.is_empty() {
+        let line = |colour: &str| format!("<path d=\"M-8 0 H8\" stroke=\"{colour}\" stroke-width=\"2\"/>");
+        item(&line("#15803d"), "CRD-safe");
+        item(&line("#b91c1c"), "CRD findings");
+        item(&line("#94a3b8"), "not compared");
     }
     item("<text x=\"-5\" y=\"4\">★</text>", "default channel");
 }

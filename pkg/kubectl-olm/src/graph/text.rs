@@ -35,6 +35,7 @@ pub(crate) fn text(graph: &Graph, style: Style) -> String {
     for lane in &graph.channels {
         write_lane(&mut text, graph, lane, style);
     }
+    write_verdicts(&mut text, graph, style);
     let loose = loose(graph);
     if !loose.is_empty() {
         let _ = writeln!(
@@ -98,6 +99,43 @@ fn write_lane(text: &mut String, graph: &Graph, lane: &GraphChannel, style: Styl
         );
     }
     text.push_str(&table.text(style, "  "));
+}
+
+/// Writes a table of the edges with their verdicts.
+fn write_verdicts(text: &mut String, graph: &Graph, style: Style) {
+    if graph.verdicts.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "\n{}", style.paint(Paint::Bold, "upgrades"));
+    let mut table = Table::new(&["FROM", "TO", "CRDS", "RIGHTS GAINED", "NEW IMAGES", "DETAILS"]);
+    for ((from, to), verdict) in graph.verdicts.iter().rev() {
+        let label = |position: usize| graph.node(position).map_or("", |node| node.label.as_str());
+        let paint = match (&verdict.error, verdict.findings) {
+            (Some(_), _) => Paint::Dim,
+            (None, 0) => Paint::Plain,
+            (None, _) => Paint::Bad,
+        };
+        let details = verdict.error.as_ref().or(verdict.finding.as_ref());
+        table.row(
+            paint,
+            [
+                label(*from),
+                label(*to),
+                &verdict.crds(),
+                &verdict.rights_gained.to_string(),
+                &verdict.new_images.to_string(),
+                details.map_or("", String::as_str),
+            ],
+        );
+    }
+    text.push_str(&table.text(style, "  "));
+    if graph.not_annotated > 0 {
+        let _ = writeln!(
+            text,
+            "  and {} without a verdict",
+            counted(graph.not_annotated, "edge")
+        );
+    }
 }
 
 fn notes(graph: &Graph, stop: &ChannelEntry, style: Style) -> (Paint, String) {

@@ -13,24 +13,50 @@ use super::image;
 use super::query::Query;
 use crate::cli::AccessArgs;
 
+/// Content of a bundle.
+pub(crate) struct BundleContent {
+    /// Files by path.
+    pub(crate) files: BTreeMap<String, Vec<u8>>,
+    /// Reference of the image by digest; none for a folder.
+    pub(crate) image: Option<String>,
+}
+
 /// Returns the files of a bundle by path. `word` is a folder, or else an image.
 ///
 /// # Errors
 /// `word` is neither, or cannot be read.
 pub(crate) async fn files(word: &str, access: &AccessArgs) -> Result<BTreeMap<String, Vec<u8>>, SourceError> {
-    let root = if Path::new(word).is_dir() {
-        PathBuf::from(word)
-    } else if word.starts_with('.') || word.starts_with('/') {
-        return Err(SourceError::NotABundle { path: word.into() });
-    } else {
-        image::fetch(word, access, image::Purpose::Bundle).await?.1
-    };
+    Ok(content(word, access).await?.files)
+}
+
+/// Returns the content of a bundle like [`files`].
+///
+/// # Errors
+/// `word` is neither a folder nor an image, or cannot be read.
+pub(crate) async fn content(word: &str, access: &AccessArgs) -> Result<BundleContent, SourceError> {
+    let (root, image) = root(word, access).await?;
     let place = word.to_owned();
     let path = root.clone();
-    tokio::task::spawn_blocking(move || olm_bundle_files::read(&root))
+    let files = tokio::task::spawn_blocking(move || olm_bundle_files::read(&root))
         .await
         .map_err(|_| SourceError::Interrupted { place })?
-        .map_err(|source| SourceError::Bundle { path, source })
+        .map_err(|source| SourceError::Bundle { path, source })?;
+    Ok(BundleContent { files, image })
+}
+
+/// Returns the folder of a bundle, and the reference by digest of the image that it comes from. `word` is a folder, or else an image.
+///
+/// # Errors
+/// `word` is neither, or the image cannot be pulled.
+pub(crate) async fn root(word: &str, access: &AccessArgs) -> Result<(PathBuf, Option<String>), SourceError> {
+    if Path::new(word).is_dir() {
+        Ok((PathBuf::from(word), None))
+    } else if word.starts_with('.') || word.starts_with('/') {
+        Err(SourceError::NotABundle { path: word.into() })
+    } else {
+        let pulled = image::fetch(word, access, image::Purpose::Bundle).await?;
+        Ok((pulled.root, Some(pulled.canonical)))
+    }
 }
 
 impl Catalog {

@@ -57,7 +57,8 @@ impl Catalog {
     }
 
     pub(super) async fn image(reference: &str, access: &AccessArgs) -> Result<Self, SourceError> {
-        let (name, root) = image::fetch(reference, access, image::Purpose::Catalog).await?;
+        let image::Pulled { name, root, .. } =
+            image::fetch(reference, access, image::Purpose::Catalog).await?;
         Ok(Self::new(name.into(), Location::Folder(root)))
     }
 

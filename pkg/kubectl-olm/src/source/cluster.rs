@@ -108,20 +108,44 @@ impl Cluster {
         Ok(found.and_then(|object| serde_json::to_value(object).ok()))
     }
 
+    /// Lists the objects of all catalogs.
+    ///
+    /// # Errors
+    /// The list fails.
+    pub(crate) async fn cluster_catalogs(&self) -> Result<Vec<ClusterCatalog>, SourceError> {
+        let api: Api<ClusterCatalog> = Api::all(self.client.clone());
+        let list = call("listing the ClusterCatalogs", api.list(&ListParams::default())).await?;
+        Ok(list.items)
+    }
+
+    /// Returns the object of a catalog; none if it does not exist.
+    ///
+    /// # Errors
+    /// The cluster cannot be read.
+    pub(crate) async fn catalog(&self, name: &str) -> Result<Option<ClusterCatalog>, SourceError> {
+        let api: Api<ClusterCatalog> = Api::all(self.client.clone());
+        let Ok(segment) = Segment::new(name) else {
+            return Ok(None);
+        };
+        call(
+            &format!("reading ClusterCatalog \"{name}\""),
+            api.get_opt(&segment),
+        )
+        .await
+    }
+
     /// Returns the `ClusterCatalog`s, except those with availability mode `Unavailable`.
     ///
     /// # Errors
     /// The list fails.
     pub(crate) async fn catalogs(&self) -> Result<Vec<Catalog>, SourceError> {
-        let api: Api<ClusterCatalog> = Api::all(self.client.clone());
-        let list = call("listing the ClusterCatalogs", api.list(&ListParams::default())).await?;
+        let list = self.cluster_catalogs().await?;
         let proxy = self.proxy();
         let direct = Direct::new(match &self.ca_pem {
             Some(pem) => Authorities::Given(Some(pem.clone())),
             None => Authorities::Secret(proxy.clone()),
         });
         let available = list
-            .items
             .into_iter()
             .filter(|catalog| catalog.spec.availability_mode != Some(AvailabilityMode::Unavailable));
         Ok(available
@@ -142,6 +166,21 @@ impl Cluster {
                 }
             })
             .collect())
+    }
+
+    /// Returns the resolved image of a catalog's content; none if the catalog is absent or not resolved.
+    ///
+    /// # Errors
+    /// The cluster cannot be read.
+    pub(crate) async fn catalog_digest(&self, name: &CatalogName) -> Result<Option<String>, SourceError> {
+        let api: Api<ClusterCatalog> = Api::all(self.client.clone());
+        let Ok(segment) = Segment::new(name.as_str()) else {
+            return Ok(None);
+        };
+        let found = call("reading a ClusterCatalog", api.get_opt(&segment)).await?;
+        Ok(found
+            .and_then(|catalog| catalog.status?.resolved_source)
+            .map(|source| source.image.ref_))
     }
 
     /// Returns an extension with its installed bundle: that of the newest revision that has rolled out, else that of

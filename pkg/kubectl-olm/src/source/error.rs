@@ -105,6 +105,13 @@ pub(crate) enum SourceError {
         #[source]
         source: Box<kube::Error>,
     },
+    #[error(
+        "you may not list ClusterExtensions; kubectl olm get --namespace NAMESPACE shows what they offer in one namespace"
+    )]
+    NotListed {
+        #[source]
+        source: Box<SourceError>,
+    },
     #[error("request to the cluster timed out: {what}")]
     Slow { what: String },
     #[error("another process has been pulling into {} for too long; end it, or set XDG_CACHE_HOME", path.display())]

@@ -46,12 +46,22 @@ impl Purpose {
     }
 }
 
-/// Pulls the image unless it is cached; returns a name for the catalog or bundle, and the directory.
+/// An image in the cache.
+pub(super) struct Pulled {
+    /// Name for the catalog or bundle.
+    pub(super) name: String,
+    /// Directory of the content.
+    pub(super) root: PathBuf,
+    /// Reference by digest.
+    pub(super) canonical: String,
+}
+
+/// Pulls the image unless it is cached.
 pub(super) async fn fetch(
     reference: &str,
     access: &AccessArgs,
     purpose: Purpose,
-) -> Result<(String, PathBuf), SourceError> {
+) -> Result<Pulled, SourceError> {
     let parsed: Reference = reference.parse().map_err(|source| SourceError::Reference {
         reference: reference.to_owned(),
         source: Box::new(source),
@@ -88,7 +98,11 @@ pub(super) async fn fetch(
             tracing::debug!(%error, old, "an old cache entry cannot be removed");
         }
     }
-    Ok((name, content.root))
+    Ok(Pulled {
+        name,
+        root: content.root,
+        canonical: canonical.to_string(),
+    })
 }
 
 /// Locks the cache against pulls of other processes.
@@ -154,7 +168,8 @@ fn owner(purpose: Purpose, reference: &str) -> String {
     format!("{}{}", purpose.prefix(), HEXLOWER.encode(&digest[..16]))
 }
 
-fn cache_dir() -> PathBuf {
+/// Returns the folder of the user's cache.
+pub(crate) fn cache_dir() -> PathBuf {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     variable("XDG_CACHE_HOME")
         .map(PathBuf::from)

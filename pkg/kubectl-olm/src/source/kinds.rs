@@ -7,26 +7,35 @@ use k8s_openapi::api::authorization::v1::{
 };
 use kube::Api;
 use kube::api::{DynamicObject, ListParams, PostParams};
-use kube::discovery::ApiResource;
-use olm_api::names::Segment;
-use olm_text::object::{ObjectId, text};
+use kube::core::GroupVersionKind;
+use kube::discovery::{ApiResource, Scope, pinned_kind};
+use olm_api::names::{self, Segment};
+use olm_runtime::client::is_absent;
+use olm_text::object::{ObjectId, group_version, text};
 use serde_json::Value;
 
-use super::call::{call, find};
+use super::call::{CALL_TIMEOUT, call, find};
 use super::cluster::Cluster;
 use super::error::SourceError;
-use super::live::resource;
+use crate::cli::bundle::Issuer;
 
 /// Resources of the kinds of manifests.
 #[derive(Debug, Default)]
 pub(crate) struct Kinds {
-    served: BTreeMap<(String, String), Option<ApiResource>>,
+    served: BTreeMap<(String, String), Option<(ApiResource, Scope)>>,
 }
 
 impl Kinds {
     /// Returns the resource of an object's kind; none if the cluster does not serve the kind, or nobody asked.
     pub(crate) fn of(&self, object: &Value) -> Option<&ApiResource> {
-        self.served.get(&key(object))?.as_ref()
+        Some(&self.served.get(&key(object))?.as_ref()?.0)
+    }
+
+    /// Returns true if the cluster serves the object's kind without namespaces. Some manifests of such kinds name a namespace all
+    /// the same.
+    pub(crate) fn is_cluster_scoped(&self, object: &Value) -> bool {
+        let found = self.served.get(&key(object)).and_then(Option::as_ref);
+        found.is_some_and(|(_, scope)| *scope == Scope::Cluster)
     }
 
     /// Returns API version and kind of those that the cluster does not serve.
@@ -54,18 +63,61 @@ impl Cluster {
         let keys: BTreeSet<(String, String)> = objects.iter().map(key).collect();
         let mut kinds = Kinds::default();
         for key in keys {
-            let found = resource(self.client(), &key.0, &key.1).await?;
+            let found = self.served(&key.0, &key.1).await?;
             kinds.served.insert(key, found);
         }
         Ok(kinds)
     }
 
-    /// Returns the API of an object's kind and namespace; none if the kind is not served.
+    /// Returns the resource of a kind; none if the cluster does not serve it.
+    async fn served(
+        &self,
+        api_version: &str,
+        kind: &str,
+    ) -> Result<Option<(ApiResource, Scope)>, SourceError> {
+        let (group, version) = group_version(api_version);
+        let kind = GroupVersionKind::gvk(group, version, kind);
+        match tokio::time::timeout(CALL_TIMEOUT, pinned_kind(self.client(), &kind)).await {
+            Ok(Ok((resource, capabilities))) => Ok(Some((resource, capabilities.scope))),
+            Ok(Err(kube::Error::Discovery(_))) => Ok(None),
+            Ok(Err(error)) if is_absent(&error) => Ok(None),
+            Ok(Err(source)) => Err(SourceError::Cluster {
+                what: format!("asking for kind {}", kind.kind),
+                source: Box::new(source),
+            }),
+            Err(_) => Err(SourceError::Slow {
+                what: format!("asking for kind {}", kind.kind),
+            }),
+        }
+    }
+
+    /// Returns the issuer of webhook certificates that operator-controller chooses on this cluster.
+    ///
+    /// # Errors
+    /// The cluster cannot be read.
+    pub(crate) async fn issuer(&self) -> Result<Issuer, SourceError> {
+        let groups = call("listing the API groups", self.client().list_api_groups()).await?;
+        let group = |name: &str| groups.groups.iter().find(|group| group.name == name);
+        let cert_manager =
+            group("cert-manager.io").is_some_and(|group| group.versions.iter().any(|v| v.version == "v1"));
+        Ok(if cert_manager {
+            Issuer::CertManager
+        } else if group("config.openshift.io").is_some() {
+            Issuer::ServiceCa
+        } else {
+            Issuer::Own
+        })
+    }
+
+    /// Returns the API of an object's kind and namespace; none if the kind is not served, or no API server can hold the object.
     pub(super) fn api_of(&self, object: &Value, kinds: &Kinds) -> Option<Api<DynamicObject>> {
+        names::check(object).ok()?;
         let resource = kinds.of(object)?;
-        Some(match ObjectId::of(object).namespace {
-            "" => Api::all_with(self.client().clone(), resource),
-            namespace => Api::namespaced_with(self.client().clone(), namespace, resource),
+        let namespace = ObjectId::of(object).namespace;
+        Some(if namespace.is_empty() || kinds.is_cluster_scoped(object) {
+            Api::all_with(self.client().clone(), resource)
+        } else {
+            Api::namespaced_with(self.client().clone(), namespace, resource)
         })
     }
 
@@ -99,7 +151,7 @@ impl Cluster {
         kind: &str,
         namespace: Option<&str>,
     ) -> Result<Vec<DynamicObject>, SourceError> {
-        let Some(resource) = resource(self.client(), api_version, kind).await? else {
+        let Some((resource, _)) = self.served(api_version, kind).await? else {
             return Ok(Vec::new());
         };
         let api: Api<DynamicObject> = match namespace {

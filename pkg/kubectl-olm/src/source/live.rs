@@ -4,16 +4,15 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{Pod, Secret};
 use k8s_openapi::api::events::v1::Event;
+use kube::ResourceExt as _;
 use kube::api::{Api, DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
-use kube::discovery::{ApiResource, pinned_kind};
-use kube::{Client, ResourceExt as _};
-use olm_api::names::{self, Segment};
+use kube::discovery::ApiResource;
+use olm_api::names::Segment;
 use olm_api::{ClusterExtension, ClusterObjectSet, keys};
 use olm_applier::plan;
 use olm_applier::workload::{Diagnosis, Workload};
-use olm_runtime::client::is_absent;
-use olm_text::object::{ObjectId, group_version, text};
+use olm_status::cluster_upgrade::reached_version;
 use serde_json::Value;
 
 use super::call::{call, find};
@@ -111,40 +110,6 @@ impl Cluster {
         call(&format!("reading Secret \"{name}\""), api.get_opt(&segment)).await
     }
 
-    /// Returns an object of the cluster; none if it or its kind does not exist.
-    pub(crate) async fn live(
-        &self,
-        object: &Value,
-        kinds: &mut BTreeMap<(String, String), Option<ApiResource>>,
-    ) -> Result<Option<DynamicObject>, SourceError> {
-        if names::check(object).is_err() {
-            return Ok(None);
-        }
-        let ObjectId {
-            kind,
-            namespace,
-            name,
-            ..
-        } = ObjectId::of(object);
-        let key = (text(object, "/apiVersion").to_owned(), kind.to_owned());
-        if !kinds.contains_key(&key) {
-            let found = resource(self.client(), &key.0, &key.1).await?;
-            kinds.insert(key.clone(), found);
-        }
-        let Some(Some(resource)) = kinds.get(&key) else {
-            return Ok(None);
-        };
-        let api: Api<DynamicObject> = if namespace.is_empty() {
-            Api::all_with(self.client().clone(), resource)
-        } else {
-            Api::namespaced_with(self.client().clone(), namespace, resource)
-        };
-        let Ok(segment) = Segment::new(name) else {
-            return Ok(None);
-        };
-        find(&format!("reading {} \"{name}\"", key.1), api.get_opt(&segment)).await
-    }
-
     /// Returns the problems of a workload's pods, of at most [`MAX_PODS`]; none if the pods cannot be read.
     pub(crate) async fn diagnosis(&self, workload: &Workload) -> Diagnosis {
         let pods: Api<Pod> = Api::namespaced(self.client().clone(), &workload.namespace);
@@ -186,17 +151,7 @@ impl Cluster {
         let kind = ApiResource::from_gvk_with_plural(&kind, "clusterversions");
         let api: Api<DynamicObject> = Api::all_with(self.client().clone(), &kind);
         let version = find("reading the ClusterVersion", api.get_opt("version")).await?;
-        let version = version.and_then(|version| {
-            let history = version.data.pointer("/status/history").and_then(Value::as_array);
-            let done = history
-                .into_iter()
-                .flatten()
-                .find(|entry| entry["state"] == "Completed");
-            let found = done
-                .map(|entry| &entry["version"])
-                .or_else(|| version.data.pointer("/status/desired/version"));
-            found.and_then(Value::as_str).map(ToOwned::to_owned)
-        });
+        let version = version.and_then(|version| reached_version(&version.data).map(ToOwned::to_owned));
         Ok((info.git_version, version))
     }
 }
@@ -214,27 +169,4 @@ pub(crate) fn last_seen(event: &Event) -> String {
     let time = series.or_else(|| event.event_time.as_ref().map(|time| time.0));
     time.map(|time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
         .unwrap_or_default()
-}
-
-/// Returns the resource of a kind; none if the cluster does not serve it.
-pub(super) async fn resource(
-    client: &Client,
-    api_version: &str,
-    kind: &str,
-) -> Result<Option<ApiResource>, SourceError> {
-    let (group, version) = group_version(api_version);
-    let kind = GroupVersionKind::gvk(group, version, kind);
-    let call = pinned_kind(client, &kind);
-    match tokio::time::timeout(std::time::Duration::from_secs(30), call).await {
-        Ok(Ok((resource, _))) => Ok(Some(resource)),
-        Ok(Err(kube::Error::Discovery(_))) => Ok(None),
-        Ok(Err(error)) if is_absent(&error) => Ok(None),
-        Ok(Err(source)) => Err(SourceError::Cluster {
-            what: format!("asking for kind {}", kind.kind),
-            source: Box::new(source),
-        }),
-        Err(_) => Err(SourceError::Slow {
-            what: format!("asking for kind {}", kind.kind),
-        }),
-    }
 }

@@ -6,6 +6,7 @@ mod bundle;
 mod call;
 mod catalog;
 mod cluster;
+mod custom_resources;
 mod error;
 mod folder;
 mod image;
@@ -18,6 +19,7 @@ mod proxy;
 mod query;
 mod served;
 mod spool;
+mod tenant;
 mod write;
 
 use std::collections::BTreeSet;
@@ -25,14 +27,16 @@ use std::collections::BTreeSet;
 use olm_resolve::{CatalogInput, CatalogLookup, Selector, near_names};
 use olm_text::name::{CatalogName, PackageName};
 
-pub(crate) use bundle::files as bundle_files;
+pub(crate) use bundle::{content as bundle_content, files as bundle_files, root as bundle_root};
 pub(crate) use catalog::Catalog;
 pub(crate) use cluster::Cluster;
 pub(crate) use error::SourceError;
+pub(crate) use image::cache_dir;
 pub(crate) use kinds::Kinds;
 pub(crate) use listed::PackageListing;
 pub(crate) use live::{last_seen, owner};
-pub(crate) use write::FIELD_MANAGER;
+pub(crate) use needs::{Joining, Surroundings};
+pub(crate) use write::{Apply, DryRunError, FIELD_MANAGER};
 
 use crate::cli::SourceArgs;
 

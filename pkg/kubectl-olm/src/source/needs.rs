@@ -5,22 +5,36 @@ use std::collections::{BTreeMap, BTreeSet};
 use kube::ResourceExt as _;
 use olm_api::{ClusterObjectSet, keys};
 use olm_fbc::Property;
+use olm_plan::Dependent;
 use olm_resolve::constraint::{
-    ConstraintError, Environment, Gvk, InstalledBundle, Unmet, apis, group_versions, parse, provided_apis,
-    unmet,
+    ConstraintError, Environment, Gvk, InstalledBundle, Requirement, Unmet, apis, group_versions, parse,
+    provided_apis, unmet,
 };
+use olm_resolve::{Party, Resolution};
 use olm_runtime::client::{discovery_call, served_kinds};
 use olm_status::recorded::bundle_version;
+use olm_text::name::PackageName;
+use olm_version::BundleVersion;
+use serde_json::Value;
 
 use super::call::call;
 use super::cluster::{Cluster, is_installed};
 use super::error::SourceError;
 use super::live::owner;
 
+/// Bundle that another extension moves to.
+#[derive(Clone, Debug)]
+pub(crate) struct Joining {
+    /// Name of the extension.
+    pub(crate) extension: String,
+    /// The bundle with its requirements.
+    pub(crate) party: Party,
+}
+
 impl Cluster {
     /// Returns the dependencies of a bundle with these properties that the cluster does not meet, by the controller's
-    /// own rules. `extension` is the extension that would install the bundle. None if the bundle has no dependencies,
-    /// or unreadable ones.
+    /// own rules. `extension` is the extension that would install the bundle; `joining` move at the same time. None if the bundle has no
+    /// dependencies, or unreadable ones.
     ///
     /// # Errors
     /// The cluster cannot be read.
@@ -28,19 +42,21 @@ impl Cluster {
         &self,
         properties: &[Property],
         extension: Option<&str>,
+        joining: &[Joining],
     ) -> Result<Option<Vec<Unmet>>, SourceError> {
         let requirements: Result<_, ConstraintError> = parse(properties);
         let Some(requirements) = requirements.ok().filter(|needs| !needs.is_empty()) else {
             return Ok(None);
         };
-        let mut served: BTreeSet<Gvk> = provided_apis(properties).collect();
-        for (group, version) in group_versions(&requirements) {
-            let what = discovery_call(&group, &version);
-            let kinds = call(&what, served_kinds(self.client(), &group, &version)).await?;
-            served.extend(apis(&group, &version, kinds));
-        }
+        let mut served = self.served_apis(&requirements).await?;
+        served.extend(provided_apis(properties));
+        served.extend(
+            joining
+                .iter()
+                .flat_map(|other| other.party.provided.iter().cloned()),
+        );
         let environment = Environment {
-            installed: installed(&self.revisions(None).await?, extension),
+            installed: installed_with(&self.revisions(None).await?, extension.as_slice(), joining),
             served,
         };
         let looking = tokio::task::spawn_blocking(move || unmet(&requirements, &environment));
@@ -48,27 +64,211 @@ impl Cluster {
             place: "the dependencies".to_owned(),
         })?))
     }
+
+    /// Returns the APIs that the cluster serves in the group versions of these requirements.
+    async fn served_apis(&self, requirements: &[Requirement]) -> Result<BTreeSet<Gvk>, SourceError> {
+        let mut served = BTreeSet::new();
+        for (group, version) in group_versions(requirements) {
+            let what = discovery_call(&group, &version);
+            let kinds = call(&what, served_kinds(self.client(), &group, &version)).await?;
+            served.extend(apis(&group, &version, kinds));
+        }
+        Ok(served)
+    }
+
+    /// Returns the surroundings of a joint move of the extensions `names`.
+    ///
+    /// # Errors
+    /// The cluster cannot be read.
+    pub(crate) async fn surroundings(
+        &self,
+        names: &[String],
+        requirements: &[Requirement],
+    ) -> Result<Surroundings, SourceError> {
+        let revisions = self.revisions(None).await?;
+        let parties: BTreeMap<String, Party> = newest_installed(&revisions, None)
+            .into_iter()
+            .filter_map(|(name, revision)| Some((name.to_owned(), party(revision)?)))
+            .collect();
+        let (members, others): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            parties.into_iter().partition(|(name, _)| names.contains(name));
+        let needed = others
+            .values()
+            .flat_map(|party| &party.requirements)
+            .chain(requirements);
+        let mut served = self.served_apis(&needed.cloned().collect::<Vec<_>>()).await?;
+        let present = Environment {
+            installed: members
+                .values()
+                .chain(others.values())
+                .map(|party| party.bundle.clone())
+                .collect(),
+            served: served.clone(),
+        };
+        for party in members.values() {
+            served.retain(|api| !party.provided.contains(api));
+        }
+        // A requirement that is not met now holds nothing up.
+        let others = others.into_values().map(|mut party| {
+            party
+                .requirements
+                .retain(|one| unmet(std::slice::from_ref(one), &present).is_empty());
+            party
+        });
+        Ok(Surroundings {
+            others: others.collect(),
+            members,
+            served,
+        })
+    }
 }
 
-/// Returns the bundles that the revisions of other extensions have installed.
-fn installed(revisions: &[ClusterObjectSet], extension: Option<&str>) -> Vec<InstalledBundle> {
-    let mut newest: BTreeMap<&str, &ClusterObjectSet> = BTreeMap::new();
+/// Installed bundles and served APIs around a joint move.
+pub(crate) struct Surroundings {
+    /// Installed bundles of the extensions that move.
+    pub(crate) members: BTreeMap<String, Party>,
+    /// Installed bundles of all other extensions, with the requirements that are met.
+    pub(crate) others: Vec<Party>,
+    /// APIs that the cluster serves without the members.
+    pub(crate) served: BTreeSet<Gvk>,
+}
+
+/// Returns the installed bundle of a revision with its requirements.
+fn party(revision: &ClusterObjectSet) -> Option<Party> {
+    let properties: Vec<Property> = serde_json::from_value(catalog_properties(revision).into()).ok()?;
+    Some(Party::new(bundle_of(revision)?, &properties))
+}
+
+impl Cluster {
+    /// Returns the other extensions whose dependencies are met now and would not be with `next` in place of the bundle of `extension`.
+    ///
+    /// # Errors
+    /// The cluster cannot be read.
+    pub(crate) async fn dependents(
+        &self,
+        extension: &str,
+        next: &Resolution,
+        package: &PackageName,
+        joining: &[Joining],
+    ) -> Result<Vec<Dependent>, SourceError> {
+        let revisions = self.revisions(None).await?;
+        let version = BundleVersion::spelled(next.version.clone(), false);
+        let values = next
+            .properties
+            .iter()
+            .filter_map(|property| serde_json::to_value(property).ok());
+        let bundle = InstalledBundle::new(package.clone(), &version, values.collect());
+        let (extension, joining) = (extension.to_owned(), joining.to_vec());
+        let looking =
+            tokio::task::spawn_blocking(move || losers(&revisions, &extension, bundle.as_ref(), &joining));
+        looking.await.map_err(|_| SourceError::Interrupted {
+            place: "the dependencies of other extensions".to_owned(),
+        })
+    }
+}
+
+/// Returns the extensions that lack a package with `next` in place of the bundle of `extension`, but not before.
+///
+/// The comparison covers packages only: the APIs of the old bundle stay unless its CRDs are deleted, which a plan shows anyway.
+/// Extensions among `joining` are left out: their new bundles have requirements of their own, which their plans show.
+fn losers(
+    revisions: &[ClusterObjectSet],
+    extension: &str,
+    next: Option<&InstalledBundle>,
+    joining: &[Joining],
+) -> Vec<Dependent> {
+    let lacking = |requirements: &[Requirement], installed: Vec<InstalledBundle>| {
+        let environment = Environment {
+            installed,
+            served: BTreeSet::new(),
+        };
+        unmet(requirements, &environment)
+            .into_iter()
+            .map(|unmet| unmet.text)
+            .collect::<BTreeSet<String>>()
+    };
+    let mut found = Vec::new();
+    for (name, revision) in newest_installed(revisions, Some(extension)) {
+        if joining.iter().any(|other| other.extension == name) {
+            continue;
+        }
+        let properties = serde_json::from_value(catalog_properties(revision).into());
+        let requirements = properties
+            .ok()
+            .and_then(|properties: Vec<Property>| parse(&properties).ok());
+        let Some(requirements) = requirements.filter(|needs| !needs.is_empty()) else {
+            continue;
+        };
+        let before = lacking(&requirements, installed(revisions, &[name]));
+        let mut then = installed_with(revisions, &[name, extension], joining);
+        then.extend(next.cloned());
+        let lost: Vec<String> = lacking(&requirements, then)
+            .difference(&before)
+            .cloned()
+            .collect();
+        if !lost.is_empty() {
+            found.push(Dependent {
+                extension: name.to_owned(),
+                reason: lost.join("; "),
+            });
+        }
+    }
+    found
+}
+
+/// Returns the newest installed revision of each extension but `except`.
+fn newest_installed<'a>(
+    revisions: &'a [ClusterObjectSet],
+    except: Option<&str>,
+) -> BTreeMap<&'a str, &'a ClusterObjectSet> {
+    let mut newest = BTreeMap::new();
     for revision in revisions.iter().filter(|revision| is_installed(revision)) {
         let owner = owner(revision);
         // Revisions are sorted, oldest first.
-        if Some(owner) != extension {
+        if Some(owner) != except {
             newest.insert(owner, revision);
         }
     }
-    let bundles = newest.into_values().filter_map(|revision| {
-        let annotation = |key: &str| revision.annotations().get(key).cloned().unwrap_or_default();
-        let properties =
-            serde_json::from_str(&annotation(keys::CATALOG_PROPERTIES_ANNOTATION)).unwrap_or_default();
-        InstalledBundle::new(
-            annotation(keys::PACKAGE_NAME_ANNOTATION).into(),
-            &bundle_version(revision),
-            properties,
-        )
-    });
-    bundles.collect()
+    newest
+}
+
+fn catalog_properties(revision: &ClusterObjectSet) -> Vec<Value> {
+    let recorded = revision.annotations().get(keys::CATALOG_PROPERTIES_ANNOTATION);
+    recorded
+        .and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default()
+}
+
+/// Returns the bundles that the revisions of extensions have installed, except those of the extensions `except`.
+fn installed(revisions: &[ClusterObjectSet], except: &[&str]) -> Vec<InstalledBundle> {
+    let newest = newest_installed(revisions, None).into_iter();
+    let others = newest.filter(|(name, _)| !except.contains(name));
+    others.filter_map(|(_, revision)| bundle_of(revision)).collect()
+}
+
+/// Variant of [`installed`] in which the extensions `joining` have moved.
+fn installed_with(
+    revisions: &[ClusterObjectSet],
+    except: &[&str],
+    joining: &[Joining],
+) -> Vec<InstalledBundle> {
+    let moving = joining.iter().map(|other| other.extension.as_str());
+    let without: Vec<&str> = except.iter().copied().chain(moving).collect();
+    let mut bundles = installed(revisions, &without);
+    bundles.extend(joining.iter().map(|other| other.party.bundle.clone()));
+    bundles
+}
+
+/// Returns the bundle of a revision.
+fn bundle_of(revision: &ClusterObjectSet) -> Option<InstalledBundle> {
+    let annotations = revision.annotations();
+    let package = annotations
+        .get(keys::PACKAGE_NAME_ANNOTATION)
+        .cloned()
+        .unwrap_or_default();
+    InstalledBundle::new(
+        package.into(),
+        &bundle_version(revision),
+        catalog_properties(revision),
+    )
 }

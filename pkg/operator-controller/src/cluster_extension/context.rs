@@ -16,8 +16,10 @@ use olm_status::cluster_upgrade::{Installed, Successor};
 use super::call::chain;
 use super::decide::History;
 use super::gather::dependencies::DependencyWaiters;
+use super::gather::joint::JointMoves;
 use super::gather::stores::{Stores, Writers};
 use super::gather::tag_cache::TagCache;
+use super::hold_watches::HoldWatches;
 use super::namespace_waiters::NamespaceWaiters;
 use crate::Shared;
 use crate::cluster_catalog::Listing;
@@ -34,6 +36,8 @@ pub(crate) struct Context {
     pub(super) incomplete: Backoff<String>,
     pub(super) namespace_waiters: NamespaceWaiters,
     pub(super) dependency_waiters: DependencyWaiters,
+    pub(super) joint_moves: JointMoves,
+    pub(super) hold_watches: HoldWatches,
     pub(super) events: Events,
     pub(super) listing: Arc<Listing>,
     pub(super) stores: Stores,
@@ -67,6 +71,8 @@ impl Context {
             incomplete: Backoff::default(),
             namespace_waiters: NamespaceWaiters::default(),
             dependency_waiters: DependencyWaiters::default(),
+            joint_moves: JointMoves::default(),
+            hold_watches: HoldWatches::default(),
             listing,
             stores,
             tags: TagCache::default(),
@@ -86,6 +92,7 @@ impl Context {
             version: installed.map(|revision| revision.bundle.version.clone()),
             catalog: installed.and_then(|revision| revision.bundle.catalog.clone()),
             conditions: Vec::new(),
+            waiting: None,
             bundle: history.newest().map(|newest| Installed {
                 extension: extension.name_any(),
                 bundle: newest.bundle.name.clone(),
@@ -105,6 +112,8 @@ impl Context {
         self.tags.remove(extension);
         self.shared.inventory.forget(extension);
         self.dependency_waiters.remove(extension);
+        self.joint_moves.remove(extension);
+        self.hold_watches.release(extension);
         if let Err(error) = self.puller.forget(extension).await {
             // The cache is bounded, so a leftover folder does not hold up the removal.
             tracing::warn!(error = chain(&error), "images were not dropped");

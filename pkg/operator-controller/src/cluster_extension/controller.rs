@@ -87,6 +87,10 @@ pub(crate) async fn run(
         .touched_objects();
     let (by_revision, by_crd, by_namespace) = (context.clone(), context.clone(), context.clone());
     let (owner_kind, waiter_kind, unmet_kind) = (extension.clone(), extension.clone(), extension.clone());
+    let lifted = context
+        .hold_watches
+        .changes()
+        .map(|name| ObjectRef::<Watched>::new_with(&name, stores::kind::<ClusterExtension>()));
     let known = context.stores.of_extensions();
     let work = Controller::for_stream_with(extensions, known.clone(), extension)
         .with_config(config)
@@ -127,6 +131,7 @@ pub(crate) async fn run(
         )
         .reconcile_all_on(catalog_changes)
         .reconcile_on(stream::poll_fn(move |cx| gone.poll_recv(cx)))
+        .reconcile_on(lifted)
         .graceful_shutdown_on(shutdown.clone().cancelled_owned())
         .run(
             measured,

@@ -2,15 +2,19 @@
 
 use std::time::Duration;
 
+use olm_api::keys;
 use olm_api::names::InvalidNames;
 use olm_applier::account::{Account, AccountError};
 use olm_applier::stored::SurveyError;
+use olm_bundle::kube_version::KubeVersionError;
 use olm_bundle_files::FilesError;
 use olm_image::Reference;
+use olm_rollout::{SoakError, WindowError};
 use olm_status::cluster_extension::Progress;
 use thiserror::Error;
 
 use super::call::{CallError, chain};
+use super::decide::admission::Waiting;
 use super::decide::{BundleRef, Refusal, Revision};
 use super::gather::CertificateError;
 
@@ -72,6 +76,18 @@ pub(crate) enum Failure {
     /// The files are not a valid bundle.
     #[error(transparent)]
     Parse(olm_bundle::ParseError),
+    /// The cluster is too old for the bundle, or the bundle does not say what it needs.
+    #[error(
+        "{error}. Upgrade the cluster and the installation continues, choose another version of the package, or go on at your own risk: \
+         kubectl annotate clusterextension {extension} {}=true",
+        keys::IGNORE_MIN_KUBE_VERSION_ANNOTATION
+    )]
+    KubeVersion {
+        /// Cause.
+        error: KubeVersionError,
+        /// Name of the extension.
+        extension: String,
+    },
     /// The bundle cannot be rendered for the spec.
     #[error(transparent)]
     Render(olm_bundle::RenderError),
@@ -117,6 +133,29 @@ pub(crate) enum Failure {
     /// A task ended early: the process is stopping, or the task panicked.
     #[error("{0} was interrupted")]
     Interrupted(&'static str),
+    /// A window of `spec.rollout` is invalid.
+    #[error(transparent)]
+    Window(#[from] WindowError),
+    /// The content of a former revision cannot be read; the text names what is missing.
+    #[error("{0}; roll back to another revision")]
+    Former(String),
+    /// A rollback would delete custom resources, or they cannot be counted.
+    #[error("{0}")]
+    CustomResourcesLost(String),
+    /// `spec.rollout.soak` is invalid.
+    #[error(transparent)]
+    Soak(#[from] SoakError),
+    /// The object by which the installed operator can hold its upgrade cannot be read.
+    #[error(
+        "{object} may hold this upgrade by its condition Upgradeable, and operator-controller may not read it: grant get, list and \
+         watch on {resource}, see docs/rollouts.md"
+    )]
+    HoldUnreadable {
+        /// The object, as a phrase.
+        object: String,
+        /// Resource and group of its kind.
+        resource: String,
+    },
     /// The extension was deleted or its spec changed during a pull; the next pass follows at once.
     #[error("the extension changed while its image was pulled")]
     Superseded,
@@ -140,15 +179,18 @@ impl Failure {
     /// Returns the longest delay before the retry; `None` for the usual backoff.
     fn max_delay(&self) -> Option<Duration> {
         match self {
-            Self::Rights { .. } | Self::AccountMissing { .. } | Self::AccountClosed(_) => {
-                Some(RIGHTS_RECHECK)
-            }
+            Self::Rights { .. }
+            | Self::AccountMissing { .. }
+            | Self::AccountClosed(_)
+            | Self::HoldUnreadable { .. } => Some(RIGHTS_RECHECK),
             Self::Image(_)
             | Self::Files(_)
             | Self::Parse(_)
+            | Self::KubeVersion { .. }
             | Self::CrdSafety { .. }
             | Self::StoredObjects { .. }
-            | Self::Survey { .. } => Some(CONTENT_RECHECK),
+            | Self::Survey { .. }
+            | Self::CustomResourcesLost(_) => Some(CONTENT_RECHECK),
             _ => None,
         }
     }
@@ -169,19 +211,27 @@ impl Failure {
             Self::Image(error) => error.terminal(),
             Self::Pack(error) => error.terminal(),
             Self::Render(error) => error.terminal(),
-            Self::Account(_) | Self::AccountRequired(_) | Self::Names(_) => true,
+            Self::Account(_)
+            | Self::AccountRequired(_)
+            | Self::Names(_)
+            | Self::Window(_)
+            | Self::Soak(_)
+            | Self::Former(_) => true,
             // The image of a digest never changes; a tag may move to another one.
             Self::Files(error) => fixed && !matches!(error, FilesError::Read { .. }),
             Self::Parse(error) => fixed || error.terminal(),
-            Self::CrdSafety { .. }
+            Self::KubeVersion { .. }
+            | Self::CrdSafety { .. }
             | Self::StoredObjects { .. }
             | Self::Survey { .. }
+            | Self::CustomResourcesLost(_)
             | Self::NamespaceMissing(_)
             | Self::NamespaceGoing(_)
             | Self::AccountMissing { .. }
             | Self::AccountClosed(_)
             | Self::Rights { .. }
             | Self::Certificates(_)
+            | Self::HoldUnreadable { .. }
             | Self::Call(_)
             | Self::Interrupted(_)
             | Self::Superseded => false,
@@ -196,13 +246,19 @@ impl Failure {
             | Self::AccountRequired(_)
             | Self::AccountClosed(_)
             | Self::Account(_)
+            | Self::HoldUnreadable { .. }
             | Self::Rights { .. } => "rights",
             Self::Image(_) => "image",
-            Self::Files(_) | Self::Parse(_) | Self::Names(_) => "bundle",
+            Self::Files(_) | Self::Parse(_) | Self::KubeVersion { .. } | Self::Names(_) => "bundle",
             Self::Render(_) => "render",
             Self::Certificates(_) => "certificates",
-            Self::CrdSafety { .. } | Self::StoredObjects { .. } | Self::Survey { .. } => "crd_safety",
+            Self::CrdSafety { .. }
+            | Self::StoredObjects { .. }
+            | Self::Survey { .. }
+            | Self::CustomResourcesLost(_) => "crd_safety",
+            Self::Former(_) => "rollback",
             Self::Pack(_) => "pack",
+            Self::Window(_) | Self::Soak(_) => "rollout",
             Self::Call(_) => "api",
             Self::Interrupted(_) | Self::Superseded => "interrupted",
         }
@@ -215,7 +271,9 @@ impl Failure {
             Self::AccountMissing { .. } | Self::AccountClosed(_) => {
                 return Progress::Retrying(self.to_string());
             }
-            Self::AccountRequired(_) => return Progress::Blocked(self.to_string()),
+            Self::AccountRequired(_) | Self::Window(_) | Self::Soak(_) => {
+                return Progress::Blocked(self.to_string());
+            }
             _ => {}
         }
         let message = format!(
@@ -246,6 +304,8 @@ pub(crate) struct Stopped {
     pub min_delay: Duration,
     /// True if the extension changed meanwhile, so that the status of this pass is outdated.
     pub superseded: bool,
+    /// Plan that waits for its approval, for a window or for the installed operator.
+    pub waiting: Option<Box<Waiting>>,
 }
 
 impl Stopped {
@@ -256,6 +316,34 @@ impl Stopped {
             max_delay: failure.max_delay(),
             min_delay: failure.min_delay(),
             superseded: matches!(failure, Failure::Superseded),
+            waiting: None,
+        }
+    }
+
+    /// The end of a pass that could not roll back; `what` says which rollback failed.
+    pub(crate) fn not_rolled_back(failure: &Failure, what: &str) -> Self {
+        let message = format!("{what}: {}", chain(failure));
+        Self {
+            progress: if failure.terminal(true) {
+                Progress::Blocked(message)
+            } else {
+                Progress::Retrying(message)
+            },
+            max_delay: failure.max_delay(),
+            min_delay: failure.min_delay(),
+            superseded: false,
+            waiting: None,
+        }
+    }
+
+    /// The end of a pass whose revision waits.
+    pub(crate) fn waiting(waiting: Box<Waiting>) -> Self {
+        Self {
+            progress: waiting.progress.clone(),
+            max_delay: None,
+            min_delay: Duration::ZERO,
+            superseded: false,
+            waiting: Some(waiting),
         }
     }
 
@@ -270,6 +358,7 @@ impl Stopped {
             max_delay: None,
             min_delay: Duration::ZERO,
             superseded: false,
+            waiting: None,
         }
     }
 

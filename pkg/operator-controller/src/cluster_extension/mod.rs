@@ -9,11 +9,15 @@ mod call;
 mod context;
 mod controller;
 mod decide;
+mod failed;
 mod failure;
+mod followed;
 mod gather;
+mod hold_watches;
 mod namespace_waiters;
 mod pass;
 mod reconcile;
+mod rollback;
 mod steps;
 
 pub(crate) use call::{CallError, call, chain};

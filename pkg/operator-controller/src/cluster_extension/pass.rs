@@ -5,6 +5,7 @@ use std::future::Future;
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 use olm_api::ClusterExtension;
+use olm_rollout::{WindowError, Windows};
 use tracing::Instrument as _;
 
 use super::Context;
@@ -21,17 +22,31 @@ pub(crate) struct Pass<'a> {
     pub name: String,
     /// Time of the pass.
     pub now: Timestamp,
+    /// Windows of `spec.rollout`.
+    pub windows: Result<Windows, WindowError>,
 }
 
 impl<'a> Pass<'a> {
     /// A pass over `extension` at `now`.
     pub(crate) fn new(context: &'a Context, extension: &'a ClusterExtension, now: Timestamp) -> Self {
+        let windows = extension
+            .spec
+            .rollout
+            .as_ref()
+            .and_then(|rollout| rollout.windows.as_deref());
         Self {
             context,
             extension,
             name: extension.name_any(),
             now,
+            windows: Windows::read(windows.unwrap_or_default()),
         }
+    }
+
+    /// Returns true if `spec.rollout.paused` is true.
+    pub(crate) fn is_paused(&self) -> bool {
+        let rollout = self.extension.spec.rollout.as_ref();
+        rollout.and_then(|rollout| rollout.paused) == Some(true)
     }
 
     /// Runs one step in a span of its own and measures its duration.

@@ -15,6 +15,7 @@ use super::Context;
 use super::act::{finalizers, removal, status};
 use super::call::{CallError, call};
 use super::decide::History;
+use super::decide::admission::until_change;
 use super::failure::Stopped;
 use super::gather::revisions::revisions;
 use super::gather::tag_cache::TAG_INTERVAL;
@@ -24,6 +25,8 @@ use crate::ServiceAccountPolicy;
 
 /// Delay before the retry of a failure that only a change resolves.
 const BLOCKED_RECHECK: Duration = Duration::from_secs(1000);
+/// Interval of the passes over an extension whose operator holds its upgrade, in case the watch of the hold fails.
+const HELD_RECHECK: Duration = Duration::from_mins(5);
 /// Longest delay before a catalog or a registry that did not answer is asked again: no event announces its return.
 const INCOMPLETE_RECHECK: Duration = Duration::from_mins(2);
 /// Interval between passes without an event: events can be lost, and certificates expire.
@@ -49,11 +52,20 @@ pub(crate) async fn reconcile(context: &Context, name: &str) -> Result<Action, C
         outcome,
         stopped,
         incomplete,
+        windows,
     } = Box::pin(Pass::new(context, &extension, now).run()).await;
     if stopped.as_ref().is_some_and(|stopped| stopped.superseded) {
         return Ok(Action::requeue(Duration::ZERO));
     }
-    let action = Action::requeue(next_pass(context, name, stopped, incomplete));
+    if !matches!(outcome.progress, Progress::HeldByOperator(_)) {
+        context.hold_watches.release(name);
+    }
+    let mut delay = next_pass(context, name, stopped, incomplete);
+    if let Some(left) = until_change(windows, Timestamp::now()) {
+        // A window that opened or closed during the pass.
+        delay = delay.min(Duration::try_from(left).unwrap_or(Duration::ZERO));
+    }
+    let action = Action::requeue(delay);
     status::write(context, &extension, &outcome, &Time(now)).await?;
     Ok(action)
 }
@@ -88,6 +100,9 @@ pub(crate) async fn report_panic(
         deprecations: None,
         upgrade: Upgrade::Unknown,
         catalogs: None,
+        pending: None,
+        windows: None,
+        rolled_back: None,
     };
     status::write(context, &extension, &outcome, &Time(Timestamp::now())).await
 }
@@ -103,9 +118,22 @@ fn next_pass(context: &Context, name: &str, stopped: Option<Stopped>, incomplete
         }
         Some(Stopped {
             progress,
+            waiting: Some(_),
+            ..
+        }) => {
+            tracing::info!(?progress, "waiting");
+            context.backoff.clear(&key);
+            match progress {
+                Progress::HeldByOperator(_) => (HELD_RECHECK, false),
+                _ => (BLOCKED_RECHECK, false),
+            }
+        }
+        Some(Stopped {
+            progress,
             max_delay,
             min_delay,
             superseded: _,
+            waiting: None,
         }) => {
             // The tag may point to another image at the retry.
             context.tags.remove(name);

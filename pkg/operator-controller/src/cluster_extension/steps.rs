@@ -6,20 +6,27 @@
 //! | `maintain` | writes what the revisions need whatever bundle is resolved | [`Maintained`](act::maintain::Maintained) |
 //! | `lookup` | reads the catalogs | [`CatalogLookups`](decide::CatalogLookups) |
 //! | `resolve` | decides the bundle | [`Resolved`] |
-//! | `dependencies` | reads what the bundle needs of others | |
+//! | `dependencies` | reads what the bundle needs of others, and others of the installed one | |
 //! | `locate` | reads the digest of the bundle's image | [`Located`](gather::image::Located) |
 //! | `compare` | decides between the newest and a new revision | [`DesiredState`] |
 //! | `target` | reads namespace and account | [`Target`](gather::target::Target) |
 //! | `pull` | reads the image | [`Pulled`](gather::bundle::Pulled) |
 //! | `render` | renders the objects | [`Rendered`](gather::render::Rendered) |
 //! | `verify` | checks rights and CRDs | [`Verified`](gather::verify::Verified) |
+//! | `admit` | compares with the newest revision, `spec.rollout` and the installed operator's condition | [`Admitted`](gather::admit::Admitted) |
 //! | `write` | writes a new revision | [`Applied`] |
 //! | `adjust` | writes the changes of the newest revision | [`Applied`] |
+//!
+//! A pass over an extension that rolls back has other steps after `resolve`; see [`rollback`](super::rollback).
+//!
+//! A pass over a paused extension only reads its revisions and tells them to pause.
 //!
 //! A pass that ends early is [`Stopped`]. Only [`Applied`] is reported as the state that the spec asks for.
 
 use std::time::Duration;
 
+use olm_api::rollback::RolloutAttempt;
+use olm_rollout::{Direction, State};
 use olm_runtime::Feature;
 use olm_runtime::workers::without_worker;
 use olm_status::cluster_extension::{Outcome, Progress, Revisions};
@@ -27,11 +34,15 @@ use olm_status::upgrade::Upgrade;
 
 use super::act::Applied;
 use super::act::maintain::Maintained;
+use super::act::revision::Record;
 use super::call::chain;
-use super::decide::desired_state::deadline;
+use super::decide::desired_state::Settings;
 use super::decide::identity::config;
+use super::decide::joint::Move;
 use super::decide::{DesiredState, History, RenderInputs, Resolved};
+use super::failed::Failed;
 use super::failure::{Failure, Stopped};
+use super::gather::joint::Joint;
 use super::gather::release::RevisionsError;
 use super::pass::Pass;
 use super::{account, act, decide, gather};
@@ -45,11 +56,16 @@ pub(crate) struct Report {
     pub stopped: Option<Stopped>,
     /// True if some read or deletion failed that does not stop the pass; the next pass repeats it.
     pub incomplete: bool,
+    /// State of the windows of `spec.rollout`; a pass follows its change.
+    pub windows: State,
 }
 
 impl Pass<'_> {
     /// Runs the steps in order, up to the first that ends the pass early.
     pub(crate) async fn run(&self) -> Report {
+        if self.is_paused() {
+            return self.pause().await.unwrap_or_else(|error| unreadable(&error));
+        }
         let Maintained { mut history, pruned } = match self.revisions().await {
             Ok(maintained) => maintained,
             Err(error) => return unreadable(&error),
@@ -60,17 +76,85 @@ impl Pass<'_> {
         let releases = self.context.features.enabled(Feature::BundleReleaseSupport);
         let resolving = async { decide::resolve(spec, &history, &lookups, releases) };
         let resolved = self.step(Step::Resolve, resolving).await;
-        let end = match &resolved {
-            Ok(resolved) => Box::pin(self.roll_out(resolved, &history)).await,
-            Err(refusal) => {
-                self.context.shared.metrics.retried("resolution");
-                Err(Stopped::refused(refusal.clone()))
+        let next = match &resolved {
+            Ok(resolved) => self.attempt(resolved, &history, &lookups).await,
+            Err(_) => None,
+        };
+        let direction = decide::rollback::direction(self.extension, &history, next.as_ref());
+        let end = match direction {
+            Direction::Forward => self.forward(&resolved, &history, next.as_ref()).await,
+            Direction::StayRequested | Direction::StayFailed => self.stay(&history).await,
+            Direction::Restore { to, automatic } => {
+                match Box::pin(self.restore(to, automatic, &history)).await {
+                    // A changed source or spec may mend what cannot be rolled back.
+                    Err(refused) if automatic => {
+                        let forward = self.forward(&resolved, &history, next.as_ref()).await;
+                        let waits = |end: &Stopped| end.waiting.is_some() || end.superseded;
+                        match forward {
+                            Ok(applied) if !applied.is_unchanged() => Ok(applied),
+                            Err(stopped) if waits(&stopped) => Err(stopped),
+                            _ => Err(refused),
+                        }
+                    }
+                    end => end,
+                }
             }
         };
         if let Ok(applied) = &end {
             applied.record(&mut history);
         }
-        self.report(&history, resolved.ok(), &lookups, end, pruned)
+        self.report(direction, &history, resolved.ok(), &lookups, end, pruned)
+    }
+
+    /// Goes on to the bundle that was resolved.
+    async fn forward(
+        &self,
+        resolved: &Result<Resolved, decide::Refusal>,
+        history: &History,
+        attempt: Option<&RolloutAttempt>,
+    ) -> Result<Applied, Stopped> {
+        match resolved {
+            Ok(resolved) => Box::pin(self.roll_out(resolved, history, attempt)).await,
+            Err(refusal) => {
+                self.context.shared.metrics.retried("resolution");
+                Err(Stopped::refused(refusal.clone()))
+            }
+        }
+    }
+
+    /// Pauses the revisions, so that their objects are observed only.
+    async fn pause(&self) -> Result<Report, RevisionsError> {
+        let observed = self.step(Step::Observe, gather::revisions::observe(self)).await?;
+        let pausing = act::pause::follow(self, &observed.revisions, true);
+        self.step(Step::Maintain, pausing).await?;
+        let history = History::read(&observed.revisions);
+        self.context.note(self.extension, &history, Vec::new());
+        let windows = self.window_state();
+        let text = format!(
+            "Paused by spec.rollout.paused: nothing is resolved, applied or repaired. Resume with: kubectl olm resume {}",
+            self.name
+        );
+        Ok(Report {
+            outcome: Outcome {
+                revisions: history.view(),
+                progress: Progress::Paused(text),
+                deprecations: None,
+                upgrade: Upgrade::Unknown,
+                catalogs: None,
+                pending: None,
+                windows: decide::admission::window_status(windows),
+                rolled_back: None,
+            },
+            stopped: None,
+            incomplete: false,
+            windows,
+        })
+    }
+
+    /// Returns the state of the windows; invalid ones count as none, since the pass reports them.
+    fn window_state(&self) -> State {
+        let windows = self.windows.as_ref();
+        windows.map_or(State::Unrestricted, |windows| windows.state(self.now))
     }
 
     async fn revisions(&self) -> Result<Maintained, RevisionsError> {
@@ -80,27 +164,65 @@ impl Pass<'_> {
     }
 
     /// Goes from a resolved bundle to a revision that holds it.
-    async fn roll_out(&self, resolved: &Resolved, history: &History) -> Result<Applied, Stopped> {
-        let checking = gather::dependencies::check(self, resolved, history);
-        self.step(Step::Dependencies, checking).await?;
-        let applying = Box::pin(self.apply(resolved, history));
-        applying.await.map_err(|failed| match failed {
-            Failed::Refused(refusal) => Stopped::refused(refusal),
-            Failed::Failure(failure) => {
-                self.context.shared.metrics.retried(failure.label());
-                Stopped::failed(&failure, &resolved.bundle)
-            }
-            Failed::Unlocated(failure) => {
-                self.context.shared.metrics.retried(failure.label());
-                let stopped = Stopped::failed(&failure, &resolved.bundle);
-                stopped.while_image_is_unavailable(history.newest())
-            }
-        })
+    async fn roll_out(
+        &self,
+        resolved: &Resolved,
+        history: &History,
+        attempt: Option<&RolloutAttempt>,
+    ) -> Result<Applied, Stopped> {
+        let joint = Box::pin(self.permitted(resolved, history)).await?;
+        let applying = self.apply(resolved, history, joint.as_ref(), Record::Attempt(attempt));
+        Box::pin(applying)
+            .await
+            .map_err(|failed| failed.stopped(self, resolved, history))
     }
 
-    async fn apply(&self, resolved: &Resolved, history: &History) -> Result<Applied, Failed> {
+    /// Checks the dependencies of the bundle and the dependents of the installed one. Returns the joint plan if the checks passed with the
+    /// moves of its partners; its partners and its digest are still to be checked.
+    async fn permitted(&self, resolved: &Resolved, history: &History) -> Result<Option<Joint>, Stopped> {
+        if let Some(joint) = gather::joint::gather(self, resolved, history).await
+            && self.check_others(resolved, history, &joint.moves).await.is_ok()
+        {
+            return Ok(Some(joint));
+        }
+        match self.check_others(resolved, history, &[]).await {
+            Ok(()) => Ok(None),
+            Err(stopped) => Err(gather::joint::soon(self, stopped)),
+        }
+    }
+
+    async fn check_others(
+        &self,
+        resolved: &Resolved,
+        history: &History,
+        moves: &[(String, Move)],
+    ) -> Result<(), Stopped> {
+        let checking = gather::dependencies::check(self, resolved, history, moves);
+        self.step(Step::Dependencies, checking).await?;
+        gather::dependents::check(self, resolved, history, moves).await
+    }
+
+    /// Makes the newest revision the one that `resolved` asks for. A rollback among the records only permits the renewal of
+    /// certificates.
+    pub(super) async fn apply(
+        &self,
+        resolved: &Resolved,
+        history: &History,
+        joint: Option<&Joint>,
+        record: Record<'_>,
+    ) -> Result<Applied, Failed> {
         // Without an account that the policy requires, nothing is written.
         account::wanted(self.context.shared.accounts, self.extension)?;
+        let windows = self
+            .windows
+            .as_ref()
+            .map_err(|error| Failure::from(error.clone()))?;
+        let settings = Settings::of(self.extension);
+        settings
+            .soak
+            .map(olm_rollout::soak)
+            .transpose()
+            .map_err(Failure::from)?;
         let locating = gather::image::locate(self, resolved, history);
         let mut located = self.step(Step::Locate, locating).await?;
         let config = config(self.extension);
@@ -112,18 +234,27 @@ impl Pass<'_> {
             provider: located.provider,
         };
         let moved_from = resolved.moved_from.as_ref();
-        let minutes = deadline(self.extension);
-        match decide::desired_state(&self.name, minutes, &inputs, moved_from, history, self.now)
-            .map_err(Failed::Refused)?
-        {
+        let desired = decide::desired_state(&self.name, settings, &inputs, moved_from, history, self.now);
+        let desired = match (desired.map_err(Failed::Refused)?, record, history.newest()) {
+            (DesiredState::New(new), Record::Rollback(_), Some(newest)) if !new.renewal => {
+                DesiredState::Current(settings.adjust(newest))
+            }
+            (desired, _, _) => desired,
+        };
+        match desired {
             DesiredState::Current(current) => {
-                let adjusting = act::revision::adjust(self, current, located);
+                let (catalog, error) = (resolved.bundle.catalog.as_ref(), located.registry_error);
+                let adjusting = act::revision::adjust(self, current, catalog, error);
                 Ok(self.step(Step::Adjust, adjusting).await?)
             }
             DesiredState::New(new) => {
                 if let Some(failure) = located.registry_error.take() {
                     return Err(Failed::Unlocated(failure));
                 }
+                let tried = record.located(&located.image);
+                let record = tried
+                    .as_ref()
+                    .map_or(record, |tried| Record::Attempt(Some(tried)));
                 let bundle = &resolved.bundle;
                 tracing::info!(
                     bundle = bundle.name.as_str(),
@@ -136,9 +267,23 @@ impl Pass<'_> {
                 let pulled = self.step(Step::Pull, gather::bundle::pull(self, located)).await?;
                 let rendering = gather::render::render(self, pulled, history);
                 let rendered = self.step(Step::Render, rendering).await?;
-                let verifying = gather::verify::verify(self, &target, rendered);
+                let verifying = gather::verify::verify(self, &target, &new, rendered);
                 let verified = self.step(Step::Verify, verifying).await?;
-                let writing = act::revision::create(self, &new, verified);
+                let admitting = gather::admit::admit(self, windows, &new, history, verified);
+                let admitted = self
+                    .step(Step::Admit, admitting)
+                    .await?
+                    .map_err(Failed::Waiting)?;
+                if let Some(joint) = joint {
+                    let digest = admitted.digest.as_deref();
+                    if digest.is_some_and(|digest| joint.approves(digest)) {
+                        joint.await_partners(self)?;
+                    } else {
+                        // The joint plan approves another plan, and permits nothing.
+                        self.check_others(resolved, history, &[]).await?;
+                    }
+                }
+                let writing = act::revision::create(self, &new, admitted, record);
                 Ok(self.step(Step::Write, writing).await?)
             }
         }
@@ -147,6 +292,7 @@ impl Pass<'_> {
     /// Turns the end of the pass into the input of the status.
     fn report(
         &self,
+        direction: Direction,
         history: &History,
         resolved: Option<Resolved>,
         lookups: &decide::CatalogLookups,
@@ -161,14 +307,28 @@ impl Pass<'_> {
         let unread_tag = end.as_ref().is_ok_and(|applied| self.warn_of_registry(applied));
         let left_out = resolved.as_ref().map(|resolved| resolved.left_out.as_slice());
         let catalogs = lookups.degraded(left_out.unwrap_or_default());
-        let (deprecations, upgrade) = match resolved {
-            Some(resolved) => (resolved.deprecations, resolved.upgrade),
-            None => (None, decide::unresolved(history)),
+        let held = match &end {
+            Err(_) if matches!(direction, Direction::Restore { .. }) => Direction::Forward,
+            _ => direction,
+        };
+        let (deprecations, upgrade, rolled_back) = if let Some(mut resolved) = resolved {
+            let upgrade = std::mem::take(&mut resolved.upgrade);
+            let (upgrade, rolled_back) = self.rolled_back(held, history, Some(&resolved), upgrade);
+            (resolved.deprecations, upgrade, rolled_back)
+        } else {
+            let (upgrade, rolled_back) = self.rolled_back(held, history, None, decide::unresolved(history));
+            (None, upgrade, rolled_back)
         };
         let (progress, stopped) = match end {
-            Ok(_) => (Progress::Mirrored, None),
+            Ok(_) => (decide::rollback::progress(rolled_back.as_ref(), history), None),
             Err(stopped) => (stopped.progress.clone(), Some(stopped)),
         };
+        let waiting = stopped.as_ref().and_then(|stopped| stopped.waiting.as_ref());
+        let upgrade = match waiting {
+            Some(waiting) => waiting.upgrade(history, upgrade),
+            None => upgrade,
+        };
+        let windows = self.window_state();
         Report {
             outcome: Outcome {
                 revisions: history.view(),
@@ -176,9 +336,13 @@ impl Pass<'_> {
                 deprecations,
                 upgrade,
                 catalogs,
+                pending: waiting.map(|waiting| waiting.pending.clone()),
+                windows: decide::admission::window_status(windows),
+                rolled_back,
             },
             stopped,
             incomplete: unread_tag || lookups.incomplete() || !pruned,
+            windows,
         }
     }
 
@@ -196,22 +360,6 @@ impl Pass<'_> {
     }
 }
 
-/// Reason why [`Pass::apply`] did not reach [`Applied`].
-enum Failed {
-    /// No revision can hold the bundle.
-    Refused(decide::Refusal),
-    /// A step failed.
-    Failure(Failure),
-    /// The spec needs a new revision, and the registry does not answer for the image of its bundle.
-    Unlocated(Failure),
-}
-
-impl From<Failure> for Failed {
-    fn from(failure: Failure) -> Self {
-        Self::Failure(failure)
-    }
-}
-
 /// Report of a pass that could not read or maintain the revisions.
 fn unreadable(error: &RevisionsError) -> Report {
     let text = chain(error);
@@ -223,13 +371,18 @@ fn unreadable(error: &RevisionsError) -> Report {
             deprecations: None,
             upgrade: Upgrade::Unknown,
             catalogs: None,
+            pending: None,
+            windows: None,
+            rolled_back: None,
         },
         stopped: Some(Stopped {
             progress: Progress::Retrying(text),
             max_delay: None,
             min_delay: Duration::ZERO,
             superseded: false,
+            waiting: None,
         }),
         incomplete: false,
+        windows: State::Unrestricted,
     }
 }

@@ -7,12 +7,13 @@ use kube::api::{Api, Patch, PatchParams};
 use kube::{Resource as _, ResourceExt as _};
 use olm_api::event::Reason;
 use olm_api::{ClusterObjectSet, LifecycleState, ObservedPhase, keys};
-use olm_applier::engine::{Revision, Teardown, chain};
+use olm_applier::custom_resources::HeldCrd;
+use olm_applier::engine::{Revision, Teardown, TeardownPass, chain};
 use olm_runtime::client::is_absent;
-use olm_status::cluster_object_set::Outcome;
+use olm_status::cluster_object_set::{Observed, Outcome};
 use serde_json::json;
 
-use super::action::{Action, COLLISION_RETRY, Decision, Next, REMOVING};
+use super::action::{Action, BLOCKED, COLLISION_RETRY, Decision, Next, REMOVING};
 use super::context::Context;
 use super::decide::{self, Goal};
 use super::error::{Error, limited};
@@ -91,6 +92,7 @@ impl Context {
         }
         let mut done = match decision.action {
             Action::Report(outcome, next) => Done::new(outcome, next),
+            Action::Apply(revision) if revision.observe => self.observe(&revision).await,
             Action::Apply(revision) => {
                 // Set before the first object, so that no object is ever left behind. The change of the revision
                 // triggers the next reconcile.
@@ -156,6 +158,24 @@ impl Context {
         Done::new(Outcome::RolledOut, Next::ArchiveOlder)
     }
 
+    /// Reads and probes the objects of a paused revision. Their changes trigger the next reconcile.
+    async fn observe(&self, revision: &Revision) -> Done {
+        let (observed, next) = match self.engine.apply(revision).await {
+            Err(error) => (Observed::Unread(chain(&error)), Next::Backoff),
+            Ok(applied) if applied.superseded => (Observed::TakenOver, Next::Settled),
+            Ok(applied) if applied.complete => (Observed::Ready, Next::Settled),
+            Ok(applied) => {
+                let collisions = applied.collision.map(|(_, reports)| reports).unwrap_or_default();
+                let observed = Observed::NotReady {
+                    lines: applied.failing.into_iter().chain(collisions).collect(),
+                    reason: applied.reason,
+                };
+                (observed, Next::Settled)
+            }
+        };
+        Done::new(Outcome::Paused(observed), next)
+    }
+
     /// Emits an event on the extension with the objects that others changed or deleted.
     fn announce_repairs(&self, set: &ClusterObjectSet, repaired: &[String]) {
         let Some(reference) = owner(set).filter(|_| !repaired.is_empty()) else {
@@ -188,7 +208,9 @@ impl Context {
 
     async fn tear_down(&self, set: &ClusterObjectSet, revision: &Revision, orphan: bool) -> Done {
         let goal = decide::goal(set);
-        match self.engine.teardown(revision, orphan).await {
+        let TeardownPass { kept, progress } = self.engine.teardown(revision, orphan).await;
+        self.announce_kept(set, &kept);
+        match progress {
             Ok(Teardown::Complete { skipped }) => {
                 self.announce_skipped(set, &skipped);
                 if goal == Goal::Deleted {
@@ -200,6 +222,11 @@ impl Context {
                 let text = format!("{REMOVING}; waiting until these are gone: {}", objects.join(", "));
                 Done::new(Outcome::Removing(text), Next::After(TEARDOWN_RETRY))
             }
+            Ok(Teardown::Blocked { crds }) => {
+                let crds: Vec<String> = crds.iter().map(ToString::to_string).collect();
+                let text = format!("{BLOCKED}; {}", listed(&crds));
+                Done::new(Outcome::Removing(text), Next::After(TEARDOWN_RETRY))
+            }
             Err(error) => {
                 let text = match goal {
                     Goal::Archived => format!("error archiving revision: {}", chain(&error)),
@@ -207,6 +234,22 @@ impl Context {
                 };
                 Done::new(Outcome::Removing(text), Next::Backoff)
             }
+        }
+    }
+
+    /// Emits an event, on the extension if there is one, and a log line for each CRD that stays with its custom
+    /// resources.
+    fn announce_kept(&self, set: &ClusterObjectSet, kept: &[HeldCrd]) {
+        let object = owner(set).unwrap_or_else(|| set.object_ref(&()));
+        for crd in kept {
+            let note = format!(
+                "CustomResourceDefinition {crd}; it stays, and the next extension that installs it adopts it. To delete it \
+                 with its custom resources: kubectl delete crd {}",
+                crd.name
+            );
+            tracing::info!("{note}");
+            let reason = Reason::CustomResourcesKept.as_str();
+            self.events.normal(object.clone(), reason, "TearDown", &note);
         }
     }
 

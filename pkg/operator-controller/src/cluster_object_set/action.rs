@@ -12,6 +12,7 @@ use olm_applier::probe::Prober;
 use olm_status::cluster_object_set::Outcome;
 
 use super::content::Prepared;
+use super::context::Policies;
 use super::decide::{self, Goal};
 use super::gather::{Gathered, SecretKey};
 use crate::ServiceAccountPolicy;
@@ -24,6 +25,8 @@ const BLOCKED_RETRY: Duration = Duration::from_mins(1);
 const ORPHAN: &str = "orphan";
 const NO_ACCOUNT: &str = "no service account is named: operator-controller runs with --service-account-policy=Require and acts \
                           only as service accounts; set spec.serviceAccount.name of the ClusterExtension";
+pub(super) const BLOCKED: &str = "nothing is removed, because spec.deletion.customResources is Block and there are custom resources; \
+                                  delete them, or set the field to Keep or Delete";
 pub(super) const REMOVING: &str = "removing revision resources that are not owned by another revision";
 
 /// Event or delay that triggers the next reconcile of a revision, and the work that precedes it.
@@ -81,20 +84,15 @@ pub(super) fn decide(
     goal: Goal,
     gathered: Gathered,
     identity: Identity,
-    policy: ServiceAccountPolicy,
+    policies: Policies,
 ) -> Decision {
     match goal {
-        Goal::Archived | Goal::Deleted => tear_down(set, goal, gathered, identity, policy).into(),
-        Goal::Applied | Goal::Reached => apply(set, gathered, identity, policy),
+        Goal::Archived | Goal::Deleted => tear_down(set, goal, gathered, identity, policies).into(),
+        Goal::Applied | Goal::Reached => apply(set, gathered, identity, policies),
     }
 }
 
-fn apply(
-    set: &ClusterObjectSet,
-    gathered: Gathered,
-    identity: Identity,
-    policy: ServiceAccountPolicy,
-) -> Decision {
+fn apply(set: &ClusterObjectSet, gathered: Gathered, identity: Identity, policies: Policies) -> Decision {
     let (content, unowned) = match gathered {
         Gathered::Unchanged => return Action::Report(Outcome::RolledOut, Next::ArchiveOlder).into(),
         Gathered::Objects { content, unowned } => (content, unowned),
@@ -117,7 +115,7 @@ fn apply(
     } else if let Some(text) = &content.invalid {
         Action::Report(Outcome::Retrying(text.clone()), Next::After(COLLISION_RETRY))
     } else {
-        match revision(set, &content, identity, policy) {
+        match revision(set, &content, identity, policies) {
             Ok(revision) => Action::Apply(Box::new(revision)),
             Err(text) => Action::Report(Outcome::Retrying(text), Next::After(COLLISION_RETRY)),
         }
@@ -135,7 +133,7 @@ fn tear_down(
     goal: Goal,
     gathered: Gathered,
     identity: Identity,
-    policy: ServiceAccountPolicy,
+    policies: Policies,
 ) -> Action {
     let content = match gathered {
         Gathered::Objects { content, .. } => content,
@@ -151,7 +149,7 @@ fn tear_down(
             return Action::Report(Outcome::Removing(text), Next::Backoff);
         }
     };
-    match revision(set, &content, identity, policy) {
+    match revision(set, &content, identity, policies) {
         Ok(revision) => Action::TearDown {
             revision: Box::new(revision),
             orphan: goal == Goal::Deleted && set.finalizers().iter().any(|f| f == ORPHAN),
@@ -165,15 +163,15 @@ fn revision(
     set: &ClusterObjectSet,
     content: &Prepared,
     identity: Identity,
-    policy: ServiceAccountPolicy,
+    policies: Policies,
 ) -> Result<Revision, String> {
-    let account = match policy {
+    let account = match policies.accounts {
         ServiceAccountPolicy::Ignore => None,
         ServiceAccountPolicy::Impersonate | ServiceAccountPolicy::Require => {
             Account::from_annotations(set).map_err(|error| error.to_string())?
         }
     };
-    if account.is_none() && policy == ServiceAccountPolicy::Require {
+    if account.is_none() && policies.accounts == ServiceAccountPolicy::Require {
         return Err(NO_ACCOUNT.to_owned());
     }
     let assertions = set.spec.progression_probes.as_deref().unwrap_or_default();
@@ -184,5 +182,7 @@ fn revision(
         phases: content.phases.clone(),
         prober,
         account,
+        custom_resources: decide::custom_resources(set, policies.custom_resources),
+        observe: decide::is_paused(set),
     })
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kube::runtime::reflector::Store;
 use kube::{Client, ResourceExt as _};
-use olm_api::ClusterObjectSet;
+use olm_api::{ClusterObjectSet, CustomResourcePolicy};
 use olm_applier::engine::Engine;
 use olm_applier::watch::Watches;
 use olm_runtime::backoff::Backoff;
@@ -20,6 +20,15 @@ use crate::ServiceAccountPolicy;
 use crate::inventory::Inventory;
 use crate::metrics::Metrics;
 
+/// Policies of the controller.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Policies {
+    /// Rights with which a revision is applied and deleted.
+    pub(super) accounts: ServiceAccountPolicy,
+    /// Fate of CRDs that hold custom resources, unless the revision names another.
+    pub(super) custom_resources: CustomResourcePolicy,
+}
+
 /// State and clients of the controller.
 pub(super) struct Context {
     pub(super) client: Client,
@@ -29,7 +38,7 @@ pub(super) struct Context {
     pub(super) backoff: Backoff<String>,
     pub(super) events: Events,
     pub(super) system_namespace: String,
-    pub(super) accounts: ServiceAccountPolicy,
+    pub(super) policies: Policies,
     pub(super) contents: ContentCache,
     pub(super) released: ReleasedRevisions,
     pub(super) gone: GoneRevisions,
@@ -90,13 +99,7 @@ impl Recorder {
     /// Records the number of objects that the revision keeps in repair.
     pub(super) fn record(&self, set: &ClusterObjectSet) {
         if decide::goal(set) == decide::Goal::Applied && !decide::owner_name(set).is_empty() {
-            let count = set
-                .spec
-                .phases
-                .iter()
-                .flatten()
-                .map(|phase| phase.objects.len())
-                .sum();
+            let count = set.spec.object_count();
             self.inventory
                 .note_objects(decide::owner_name(set), set.spec.revision, count);
         }

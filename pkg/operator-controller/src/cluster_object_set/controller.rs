@@ -12,8 +12,8 @@ use kube::runtime::controller::{self, Action, Controller};
 use kube::runtime::reflector;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Client, Resource as _, ResourceExt as _};
-use olm_api::ClusterObjectSet;
 use olm_api::event::Reason;
+use olm_api::{ClusterObjectSet, CustomResourcePolicy};
 use olm_applier::engine::{Engine, Reads, chain};
 use olm_applier::watch::{WatchTiming, Watches};
 use olm_runtime::backoff::Backoff;
@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::content::ContentCache;
-use super::context::{Context, Recorder, ReleasedRevisions};
+use super::context::{Context, Policies, Recorder, ReleasedRevisions};
 use super::error::Error;
 use super::gone::GoneRevisions;
 use super::reconcile::reconcile;
@@ -44,6 +44,8 @@ pub struct Options {
     pub concurrency: u16,
     /// Policy for the rights with which a revision is applied and deleted: its service account's, or the controller's own.
     pub accounts: ServiceAccountPolicy,
+    /// Fate of CRDs that hold custom resources when a revision is removed, unless its extension names another.
+    pub custom_resources: CustomResourcePolicy,
     /// Metrics of reconciles.
     pub reconciles: ReconcileMetrics,
     /// Times and rates of the watches of managed objects.
@@ -82,7 +84,10 @@ pub(crate) async fn run_recorded(
         backoff: Backoff::default(),
         events: Events::new(client.clone(), "clusterobjectset-controller"),
         system_namespace: options.system_namespace,
-        accounts: options.accounts,
+        policies: Policies {
+            accounts: options.accounts,
+            custom_resources: options.custom_resources,
+        },
         contents: ContentCache::default(),
         released: ReleasedRevisions::default(),
         gone: GoneRevisions::default(),

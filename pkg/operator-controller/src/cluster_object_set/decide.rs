@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt as _;
-use olm_api::condition::{find, is_true, reasons::ObjectSet as Reason, types::ObjectSet as Type};
-use olm_api::{ClusterObjectSet, LifecycleState, ObservedPhase, keys};
+use olm_api::condition::{find, find_true, is_true, reasons::ObjectSet as Reason, types::ObjectSet as Type};
+use olm_api::{ClusterObjectSet, CustomResourcePolicy, LifecycleState, ObservedPhase, keys};
 use olm_applier::ownership::{Identity, Sibling};
 use olm_applier::plan::Phase;
 use olm_text::object::ObjectId;
@@ -45,6 +45,27 @@ pub(super) fn is_held(set: &ClusterObjectSet) -> bool {
     set.finalizers().iter().any(|f| f == keys::TEARDOWN_FINALIZER)
 }
 
+/// Returns the policy for CRDs that hold custom resources: that of the revision's annotation, else `default`.
+///
+/// An upgrade does not wait for the custom resources of a CRD that it drops: with `Block`, an archived revision keeps
+/// them. A value that nobody knows keeps them, too.
+pub(super) fn custom_resources(
+    set: &ClusterObjectSet,
+    default: CustomResourcePolicy,
+) -> CustomResourcePolicy {
+    let named = set.annotations().get(keys::CUSTOM_RESOURCES_ON_DELETE_ANNOTATION);
+    let policy = named.map_or(default, |name| name.parse().unwrap_or(CustomResourcePolicy::Keep));
+    match policy {
+        CustomResourcePolicy::Block if goal(set) != Goal::Deleted => CustomResourcePolicy::Keep,
+        policy => policy,
+    }
+}
+
+/// Returns true if the objects of the revision are observed only.
+pub(super) fn is_paused(set: &ClusterObjectSet) -> bool {
+    set.spec.paused == Some(true) && goal(set) == Goal::Applied
+}
+
 /// Returns a hash that changes when the objects must be read from their Secrets and checked again: after a change of the
 /// spec, of the owner-name label, which the objects carry too, and of any annotation. Users change an annotation to
 /// request the check: nothing else reports that a Secret was deleted and created again.
@@ -79,6 +100,18 @@ pub(super) fn remaining(set: &ClusterObjectSet, now: Timestamp) -> Option<Durati
     let created = set.metadata.creation_timestamp.as_ref()?.0;
     let left = SignedDuration::from_mins(i64::from(minutes)) - now.duration_since(created);
     Some(Duration::try_from(left).unwrap_or(Duration::ZERO))
+}
+
+/// Returns the end of the soak of a revision whose objects are all available; `None` if it counts as rolled out.
+///
+/// The condition `Available` records the start, so a restart of the controller does not start the soak again.
+pub(super) fn soak_end(set: &ClusterObjectSet, now: Timestamp) -> Option<Timestamp> {
+    if is_true(set.conditions(), Type::Succeeded) {
+        return None;
+    }
+    let available = find_true(set.conditions(), Type::Available);
+    let since = available.map(|condition| condition.last_transition_time.0);
+    olm_rollout::soak_end(set.spec.soak.as_deref(), since, now)
 }
 
 /// Returns the identity of the revision for the engine, with its siblings among `all`.
@@ -240,6 +273,37 @@ mod tests {
     }
 
     #[test]
+    fn the_annotation_overrides_the_default_and_upgrades_never_block() {
+        use CustomResourcePolicy::{Block, Delete, Keep};
+        let named = |policy: Option<&str>, deleted: bool| {
+            let mut given = json!({"metadata": {"finalizers": [keys::TEARDOWN_FINALIZER],
+                "annotations": {keys::CUSTOM_RESOURCES_ON_DELETE_ANNOTATION: policy.unwrap_or_default()}}});
+            if policy.is_none() {
+                given["metadata"]["annotations"] = json!({});
+            }
+            if deleted {
+                given["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+            } else {
+                given["spec"] = json!({"lifecycleState": "Archived"});
+            }
+            set(&given)
+        };
+        for (policy, default, deleted, expected) in [
+            (None, Keep, true, Keep),
+            (None, Delete, true, Delete),
+            (None, Block, true, Block),
+            (Some("Delete"), Keep, true, Delete),
+            (Some("Block"), Delete, true, Block),
+            (Some("Block"), Delete, false, Keep),
+            (Some("Delete"), Keep, false, Delete),
+            (Some("Sell"), Delete, true, Keep),
+        ] {
+            let found = custom_resources(&named(policy, deleted), default);
+            assert_eq!(found, expected, "{policy:?} {default} {deleted}");
+        }
+    }
+
+    #[test]
     fn deadlines_run_from_creation_and_end_with_success() {
         let spec = json!({"progressDeadlineMinutes": 10});
         let at = |text: &str| text.parse::<Timestamp>().unwrap();
@@ -256,6 +320,32 @@ mod tests {
             "lastTransitionTime": "2026-01-01T00:00:00Z"}]);
         let done = set(&json!({"spec": spec, "status": {"conditions": done}}));
         assert_eq!(remaining(&done, at("2026-01-01T00:14:00Z")), None);
+    }
+
+    #[test]
+    fn a_soak_starts_with_availability_and_ends_with_success() {
+        let at = |text: &str| text.parse::<Timestamp>().unwrap();
+        let condition = |type_: &str, status: &str| {
+            json!({"type": type_, "status": status, "reason": "R", "message": "",
+            "lastTransitionTime": "2026-01-01T00:01:00Z"})
+        };
+        let soaking =
+            |conditions: Value| set(&json!({"spec": {"soak": "10m"}, "status": {"conditions": conditions}}));
+        let available = soaking(json!([condition("Available", "True")]));
+        let end = Some(at("2026-01-01T00:11:00Z"));
+        assert_eq!(soak_end(&available, at("2026-01-01T00:05:00Z")), end);
+        assert_eq!(soak_end(&available, at("2026-01-01T00:11:00Z")), None);
+        let starting = soaking(json!([condition("Available", "False")]));
+        assert_eq!(
+            soak_end(&starting, at("2026-01-01T00:05:00Z")),
+            Some(at("2026-01-01T00:15:00Z"))
+        );
+        let done = soaking(json!([
+            condition("Available", "True"),
+            condition("Succeeded", "True")
+        ]));
+        assert_eq!(soak_end(&done, at("2026-01-01T00:05:00Z")), None);
+        assert_eq!(soak_end(&set(&json!({})), at("2026-01-01T00:05:00Z")), None);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt as _;
 use kube::runtime::controller::Action;
 use olm_api::ClusterObjectSet;
@@ -43,6 +44,13 @@ impl Context {
             Some(recorder) => recorder.metrics.measure(Step::Apply, self.run(set, name)).await?,
             None => self.run(set, name).await?,
         };
+        let (outcome, next) = match decide::soak_end(set, now) {
+            Some(end) if outcome == Some(status::Outcome::RolledOut) => {
+                let left = Duration::try_from(end.duration_since(now)).unwrap_or_default();
+                (Some(status::Outcome::Soaking(Time(end))), Next::After(left))
+            }
+            _ => (outcome, next),
+        };
         if let Some(recorder) = &self.recorder {
             recorder.record(set);
         }
@@ -65,7 +73,7 @@ impl Context {
         let gathered = self.gather(set, goal).await;
         let all = self.store.state();
         let identity = decide::identity(set, all.iter().map(AsRef::as_ref));
-        let decision = action::decide(set, goal, gathered, identity, self.accounts);
+        let decision = action::decide(set, goal, gathered, identity, self.policies);
         self.act(set, name, decision).await
     }
 

@@ -32,6 +32,7 @@ impl Context {
             },
             observed_phases,
             unwatched: unwatched::of(&self.watches, set),
+            soaks: set.spec.soak.is_some(),
             generation: set.metadata.generation.unwrap_or_default(),
         };
         let time = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(now);
@@ -82,6 +83,7 @@ impl Context {
             Reason::Blocked,
             Reason::Retrying,
             Reason::ProgressDeadlineExceeded,
+            Reason::SoakFailed,
         ];
         if warns.iter().any(|reason| now.reason == *reason) {
             self.events

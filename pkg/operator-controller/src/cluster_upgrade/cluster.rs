@@ -8,7 +8,7 @@ use kube::core::GroupVersionKind;
 use kube::discovery::ApiResource;
 use olm_api::condition::external::ClusterOperator;
 use olm_api::keys;
-use olm_status::cluster_upgrade::{Minor, Upgradeability};
+use olm_status::cluster_upgrade::{Minor, Upgradeability, reached_version};
 use olm_status::condition::{self, NewCondition};
 use serde_json::{Value, json};
 
@@ -40,7 +40,7 @@ impl Cluster {
             Api::all_with(client.clone(), &kind("ClusterVersion", "clusterversions"));
         match call("reading the ClusterVersion", versions.get("version")).await {
             Ok(version) => {
-                let Some(minor) = version_of(&version.data).and_then(Minor::of_version) else {
+                let Some(minor) = reached_version(&version.data).and_then(Minor::of_version) else {
                     return Ok(None);
                 };
                 let groups = call("listing the API groups", client.list_api_groups()).await?;
@@ -124,19 +124,6 @@ fn kind(kind: &str, plural: &str) -> ApiResource {
     ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(GROUP, "v1", kind), plural)
 }
 
-/// Returns the version of the last completed update, else the desired version.
-fn version_of(version: &Value) -> Option<&str> {
-    let history = version.pointer("/status/history").and_then(Value::as_array);
-    let completed = history
-        .into_iter()
-        .flatten()
-        .find(|entry| entry["state"] == "Completed");
-    completed
-        .map(|entry| &entry["version"])
-        .or_else(|| version.pointer("/status/desired/version"))
-        .and_then(Value::as_str)
-}
-
 fn upgradeable(before: Option<&Condition>, verdict: &Upgradeability, now: &Time) -> Condition {
     let (reason, message) = verdict.upgradeable_condition();
     let new = NewCondition {
@@ -156,18 +143,6 @@ fn upgradeable(before: Option<&Condition>, verdict: &Upgradeability, now: &Time)
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_version_that_was_reached_counts() {
-        let version = json!({"status": {
-            "desired": {"version": "4.19.0"},
-            "history": [{"state": "Partial", "version": "4.19.0"}, {"state": "Completed", "version": "4.18.7"}],
-        }});
-        assert_eq!(version_of(&version), Some("4.18.7"));
-        let new = json!({"status": {"desired": {"version": "4.19.0"}, "history": []}});
-        assert_eq!(version_of(&new), Some("4.19.0"));
-        assert_eq!(version_of(&json!({})), None);
-    }
 
     #[test]
     fn the_same_verdict_is_the_same_condition() {

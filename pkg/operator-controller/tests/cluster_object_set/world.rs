@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::api::PostParams;
 use kube::client::{Body, ClientBuilder};
 use kube::{Api, Client};
-use olm_api::{ClusterObjectSet, keys};
+use olm_api::{ClusterObjectSet, CustomResourcePolicy, keys};
 use olm_applier::plan;
 use olm_applier::watch::WatchTiming;
 use olm_harness::{ControlPlane, PodStandIn, eventually, install_crds};
@@ -86,6 +86,7 @@ impl World {
             system_namespace: "olmv1-system".to_owned(),
             concurrency: 4,
             accounts,
+            custom_resources: CustomResourcePolicy::Keep,
             reconciles: ReconcileMetrics::register(&registry),
             timing: PACE,
         };

@@ -30,6 +30,19 @@ pub fn group_versions(requirements: &[Requirement]) -> BTreeSet<(String, String)
     out.into_iter().take(MAX_GROUP_VERSIONS).collect()
 }
 
+/// Returns all APIs in `requirements`.
+pub fn required_apis(requirements: &[Requirement]) -> BTreeSet<Gvk> {
+    let mut out = BTreeSet::new();
+    for requirement in requirements {
+        match &requirement.test {
+            Test::Gvk(gvk) => drop(out.insert(gvk.clone())),
+            Test::All(all) | Test::Any(all) | Test::Not(all) => out.extend(required_apis(all)),
+            Test::Package(_) | Test::Cel(_) => {}
+        }
+    }
+    out
+}
+
 /// Returns the APIs of these kinds in one version of a group.
 pub fn apis(group: &str, version: &str, kinds: Vec<String>) -> impl Iterator<Item = Gvk> {
     kinds.into_iter().map(move |kind| Gvk {

@@ -17,7 +17,7 @@ use olm_text::name::PackageName;
 use olm_version::{SkipRange, Version};
 use serde_json::Value;
 
-pub use environment::{apis, group_versions, provided_apis};
+pub use environment::{apis, group_versions, provided_apis, required_apis};
 pub use evaluate::unmet;
 pub(crate) use parse::TYPES;
 pub use parse::{ConstraintError, parse};

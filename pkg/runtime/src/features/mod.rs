@@ -240,7 +240,7 @@ mod tests {
     fn displayed_in_the_syntax_of_the_flag() {
         assert_eq!(
             FeatureGates::default().display(Binary::Catalogd).to_string(),
-            "APIV1MetasHandler=true,GraphQLCatalogQueries=false"
+            "APIV1MetasHandler=true,GraphQLCatalogQueries=true"
         );
     }
 }

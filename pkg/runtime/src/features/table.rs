@@ -93,7 +93,9 @@ pub const GATES: [Gate; 10] = [
     alpha(Feature::ApiV1MetasHandler, "APIV1MetasHandler")
         .catalogd()
         .locked(),
-    alpha(Feature::GraphQlCatalogQueries, "GraphQLCatalogQueries").catalogd(),
+    alpha(Feature::GraphQlCatalogQueries, "GraphQLCatalogQueries")
+        .catalogd()
+        .on(),
     alpha(Feature::UpstreamCatalogSelection, "UpstreamCatalogSelection"),
     alpha(Feature::UpstreamCrdUpgradeSafety, "UpstreamCRDUpgradeSafety"),
 ];

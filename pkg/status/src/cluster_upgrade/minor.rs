@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde_json::Value;
+
 /// The last minor of OpenShift 4. Its successor is 5.1, since 4.23 and 5.0 are the same release.
 const LAST_OF_OPENSHIFT_4: Minor = Minor { major: 4, minor: 23 };
 /// OpenShift 4.N is based on Kubernetes 1.(N + 13).
@@ -88,8 +90,27 @@ impl fmt::Display for Minor {
     }
 }
 
+/// Returns the version that OpenShift has reached according to its `ClusterVersion`: that of the last completed update, else
+/// the desired version.
+#[must_use]
+pub fn reached_version(cluster_version: &Value) -> Option<&str> {
+    let history = cluster_version
+        .pointer("/status/history")
+        .and_then(Value::as_array);
+    let completed = history
+        .into_iter()
+        .flatten()
+        .find(|entry| entry["state"] == "Completed");
+    completed
+        .map(|entry| &entry["version"])
+        .or_else(|| cluster_version.pointer("/status/desired/version"))
+        .and_then(Value::as_str)
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn minor(text: &str) -> Minor {
@@ -127,5 +148,17 @@ mod tests {
         }
         assert_eq!(minor("5.0").kubernetes_of_openshift(), Some(minor("1.36")));
         assert_eq!(minor("4.18").openshift_of_kubernetes(), None);
+    }
+
+    #[test]
+    fn the_version_that_was_reached_counts() {
+        let version = json!({"status": {
+            "desired": {"version": "4.19.0"},
+            "history": [{"state": "Partial", "version": "4.19.0"}, {"state": "Completed", "version": "4.18.7"}],
+        }});
+        assert_eq!(reached_version(&version), Some("4.18.7"));
+        let new = json!({"status": {"desired": {"version": "4.19.0"}, "history": []}});
+        assert_eq!(reached_version(&new), Some("4.19.0"));
+        assert_eq!(reached_version(&json!({})), None);
     }
 }

@@ -9,7 +9,7 @@ mod minor;
 pub mod removed;
 
 pub use limit::{LimitError, limit, limit_of_value};
-pub use minor::Minor;
+pub use minor::{Minor, reached_version};
 use olm_text::name::BundleName;
 use olm_version::VersionRelease;
 use std::fmt::Write as _;

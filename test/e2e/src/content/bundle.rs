@@ -192,16 +192,25 @@ fn csv(row: &Row, package: &str, id: &str) -> Value {
             Some(json!({"type": type_, "value": value}))
         })
         .collect();
-    let annotations = if properties.is_empty() {
-        json!({})
-    } else {
-        json!({"olm.properties": json!(properties).to_string()})
-    };
+    let mut annotations = serde_json::Map::new();
+    if !properties.is_empty() {
+        annotations.insert("olm.properties".to_owned(), json!(properties).to_string().into());
+    }
+    if has(&Keyword::NamesHolder) {
+        let named = format!("Deployment.v1.apps/test-operator-{id}");
+        let key = olm_api::keys::UPGRADEABLE_CONDITION_ANNOTATION;
+        annotations.insert(key.to_owned(), named.into());
+    }
+    let min_kube_version = row.contents.iter().find_map(|keyword| match keyword {
+        Keyword::MinKubeVersion(version) => Some(version.as_str()),
+        _ => None,
+    });
     json!({
         "apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion",
         "metadata": {"name": format!("{package}.v{}", row.version), "annotations": annotations},
         "spec": {
             "displayName": package, "version": row.version,
+            "minKubeVersion": min_kube_version.unwrap_or_default(),
             "installModes": install_modes,
             "customresourcedefinitions": {"owned": owned},
             "webhookdefinitions": webhooks,

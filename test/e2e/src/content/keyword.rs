@@ -15,6 +15,8 @@ pub enum Keyword {
     ConfigMap,
     /// A second `ConfigMap`, `extra-configmap-<id>`.
     ExtraConfigMap,
+    /// The ClusterServiceVersion names the Deployment for its condition `Upgradeable`.
+    NamesHolder,
     /// An object of a kind that bundles must not contain.
     Ingress,
     /// Omits the ClusterServiceVersion: an invalid bundle.
@@ -43,6 +45,8 @@ pub enum Keyword {
     BrokenConstraint,
     /// Declares an install mode; AllNamespaces by default.
     InstallMode(String),
+    /// Lowest version of Kubernetes that the bundle supports.
+    MinKubeVersion(String),
     /// Number of additional `CustomResourceDefinition`s of 820 kB each, which change with every version.
     LargeCrds(usize),
     /// Number of additional `ConfigMap`s, `many-NUMBER-<id>`, which change with every version.
@@ -76,6 +80,7 @@ impl Keyword {
                 "Color" => Self::Color(argument),
                 "Format" => Self::Format(argument),
                 "InstallMode" => Self::InstallMode(argument),
+                "MinKubeVersion" => Self::MinKubeVersion(argument),
                 "LargeCRDs" => Self::LargeCrds(argument.parse().context("LargeCRDs takes a number")?),
                 "Many" => Self::Many(argument.parse().context("Many takes a number")?),
                 "Property" => Self::Property(argument),
@@ -93,6 +98,7 @@ impl Keyword {
             "BadImage" => Self::BadImage,
             "ConfigMap" => Self::ConfigMap,
             "ExtraConfigMap" => Self::ExtraConfigMap,
+            "NamesHolder" => Self::NamesHolder,
             "Ingress" => Self::Ingress,
             "NoCSV" => Self::NoCsv,
             "NoImage" => Self::NoImage,

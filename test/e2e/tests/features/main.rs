@@ -19,6 +19,8 @@ use std::process::ExitCode;
 use cucumber::World as _;
 use cucumber::writer::Stats as _;
 
+use olm_e2e::plans;
+
 use crate::world::OlmWorld;
 
 /// Number of concurrent scenarios: they mostly wait.
@@ -42,6 +44,26 @@ async fn status_faults() -> usize {
     faults.len()
 }
 
+/// Compares the writes of operator-controller with the plans of its rollouts; returns the number of violations.
+async fn plan_faults() -> usize {
+    let Ok(environment) = olm_e2e::environment::Environment::shared().await else {
+        return 1;
+    };
+    let writes = match plans::read(&environment.control_plane.audit_log()) {
+        Ok(writes) => writes,
+        Err(error) => {
+            println!("plans: {error:#}");
+            return 1;
+        }
+    };
+    let verdict = plans::check(&writes);
+    println!("{verdict}");
+    for fault in verdict.outside.iter().chain(&verdict.undone) {
+        println!("  {fault}");
+    }
+    verdict.faults()
+}
+
 #[tokio::main]
 async fn main() -> ExitCode {
     let features = Path::new(env!("CARGO_MANIFEST_DIR")).join("features");
@@ -61,7 +83,7 @@ async fn main() -> ExitCode {
         .run(features)
         .await;
     let scenarios = result.scenarios_stats();
-    let faults = status_faults().await;
+    let faults = status_faults().await + plan_faults().await;
     let failed =
         scenarios.failed + scenarios.skipped + result.parsing_errors() + result.hook_errors() + faults;
     let verdict = if failed == 0 { "ok" } else { "FAILED" };

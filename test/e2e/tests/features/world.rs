@@ -45,6 +45,8 @@ pub(crate) struct OlmWorld {
     pub(crate) removed: BTreeMap<String, String>,
     /// Objects of the extension at the time of the step that noted them.
     pub(crate) snapshots: Vec<ObjectSnapshot>,
+    /// Digests of the pending plans that the scenario saw.
+    pub(crate) plans: Vec<String>,
     /// Serving certificate that the scenario observed, and its trust.
     pub(crate) certificate: Option<Certificate>,
 }
@@ -75,6 +77,7 @@ impl OlmWorld {
             answer: None,
             removed: BTreeMap::new(),
             snapshots: Vec::new(),
+            plans: Vec::new(),
             certificate: None,
         })
     }

@@ -6,6 +6,7 @@ use anyhow::{Context as _, Result};
 use clap::Parser;
 use oci_client::client::{ClientConfig, ClientProtocol};
 use olm_harness::controller_image::{BuildInfo, controller_image};
+use olm_harness::host_libraries::host_libraries;
 
 #[derive(Parser)]
 #[command(about = "Pushes the image of a static program")]
@@ -25,6 +26,9 @@ struct Args {
     /// Commit for the image's labels.
     #[arg(long, default_value = "unknown")]
     commit: String,
+    /// Add the shared libraries of this machine, for a binary that is not static. Only for tests.
+    #[arg(long)]
+    host_libraries: bool,
     /// Push by plain HTTP.
     #[arg(long)]
     plain_http: bool,
@@ -42,7 +46,12 @@ async fn main() -> Result<()> {
         version: args.version,
         commit: args.commit,
     };
-    let mut image = controller_image(&args.component, &args.binary, &build)?;
+    let libraries = if args.host_libraries {
+        host_libraries(&args.binary)?
+    } else {
+        Vec::new()
+    };
+    let mut image = controller_image(&args.component, &args.binary, libraries, &build)?;
     for path in &args.paths {
         image = image.executable(path, std::fs::read(&args.binary)?);
     }

@@ -60,7 +60,7 @@ fn main() -> Result<()> {
         .binary
         .iter()
         .map(|binary| {
-            let image = controller_image(&args.component, &binary.path, &build)?;
+            let image = controller_image(&args.component, &binary.path, Vec::new(), &build)?;
             Ok(image.architecture(binary.architecture))
         })
         .collect::<Result<_>>()?;

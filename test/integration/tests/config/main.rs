@@ -97,6 +97,7 @@ fn accepts_every_folder(kubeconfig: &Path) -> Result<()> {
         "config/overlays/ignore-service-accounts",
         "config/overlays/internal-registry",
         "config/overlays/least-privilege",
+        "config/overlays/mirrors",
         "config/overlays/private-catalogs",
         "config/optional/metadata-name-policy",
         "config/optional/prometheus",
@@ -144,6 +145,14 @@ fn overlays_make_their_changes() -> Result<()> {
             "{line}: not on both Deployments"
         );
     }
+
+    let mirrors = render("config/overlays/mirrors")?;
+    let flag = "- --registries-conf=/etc/registries/registries.conf";
+    assert_eq!(
+        mirrors.matches(flag).count(),
+        2,
+        "{flag}: not on both Deployments"
+    );
 
     let ignoring = render("config/overlays/ignore-service-accounts")?;
     assert!(

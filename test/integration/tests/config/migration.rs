@@ -182,6 +182,7 @@ async fn from_upstreams_experimental_release_and_back() {
             "config/default",
             "config/overlays/high-availability",
             "config/overlays/internal-registry",
+            "config/overlays/mirrors",
             "config/overlays/openshift",
             "config/overlays/private-catalogs",
         ],

@@ -181,11 +181,17 @@ fn root_field(schema: &str, root: String, object: &str, keys: Keys) -> Field {
             let page = generation
                 .page(&schema, offset, limit)
                 .map_err(|error| unreadable(&error))?;
+            // One buffer for all objects: the allocator clears a new large one by a system call.
+            let mut object = Vec::new();
             let rows = page
                 .into_iter()
                 .map(|section| {
                     Ok(FieldValue::owned_any(read(
-                        generation, section, &selected, budget,
+                        generation,
+                        section,
+                        &selected,
+                        budget,
+                        &mut object,
                     )?))
                 })
                 .collect::<Result<Vec<_>, Error>>()?;
@@ -196,21 +202,23 @@ fn root_field(schema: &str, root: String, object: &str, keys: Keys) -> Field {
     .argument(InputValue::new("offset", TypeRef::named(TypeRef::INT)).default_value(0))
 }
 
+/// Reads the selected keys of an object into a row; `object` is a buffer.
 fn read(
     generation: &Generation,
     section: BlobRange,
     selected: &BTreeSet<&str>,
     budget: &Budget,
+    object: &mut Vec<u8>,
 ) -> Result<Row, Error> {
     if selected.is_empty() {
         return Ok(Row::new());
     }
     budget.spend(0)?;
-    let mut object = vec![0; usize::try_from(section.length).unwrap_or_default()];
+    object.resize(usize::try_from(section.length).unwrap_or_default(), 0);
     generation
-        .read_at(Encoding::Identity, &mut object, section.offset)
+        .read_at(Encoding::Identity, object, section.offset)
         .map_err(|error| unreadable(&error))?;
-    let text = std::str::from_utf8(&object).map_err(|_| Error::new("a stored object is not UTF-8"))?;
+    let text = std::str::from_utf8(object).map_err(|_| Error::new("a stored object is not UTF-8"))?;
     Ok(row::row(text, selected, budget)?)
 }
 

@@ -1,10 +1,11 @@
-//! Maintains the revisions before resolution: takes over a Helm release, follows the service account, prunes archived revisions.
+//! Maintains the revisions before resolution: takes over a Helm release, follows the spec, resumes paused revisions, prunes archived
+//! revisions.
 
 use kube::Api;
 use kube::api::DeleteParams;
 use olm_api::ClusterObjectSet;
 
-use super::{account, take_over};
+use super::{follow, pause, take_over};
 use crate::cluster_extension::call::{CallError, call, chain};
 use crate::cluster_extension::decide::{History, superfluous};
 use crate::cluster_extension::gather::release::RevisionsError;
@@ -30,7 +31,8 @@ pub(crate) async fn maintain(pass: &Pass<'_>, observed: Observed) -> Result<Main
         pass.context.stores.wrote_revision(&pass.name, &created);
         revisions.push(created);
     }
-    account::follow(pass.context, pass.extension, &revisions).await?;
+    follow::follow(pass.context, pass.extension, &revisions).await?;
+    pause::follow(pass, &revisions, false).await?;
     let history = History::read(&revisions);
     let pruned = prune(pass, &history).await;
     if let Err(error) = &pruned {
@@ -48,7 +50,7 @@ pub(crate) async fn maintain(pass: &Pass<'_>, observed: Observed) -> Result<Main
 /// Deletes the archived revisions beyond the number that is kept.
 async fn prune(pass: &Pass<'_>, history: &History) -> Result<(), CallError> {
     let sets: Api<ClusterObjectSet> = Api::all(pass.context.shared.client.clone());
-    for revision in superfluous(history) {
+    for revision in superfluous(history).iter().map(|revision| &revision.name) {
         let what = format!("deleting the archived ClusterObjectSet \"{revision}\"");
         match call(what, sets.delete(revision, &DeleteParams::background())).await {
             Err(error) if !error.is_not_found() => return Err(error),

@@ -1,9 +1,10 @@
 //! Writes of a pass: revisions, their Secrets, finalizers and the status.
 
-mod account;
 mod events;
 pub(crate) mod finalizers;
+mod follow;
 pub(crate) mod maintain;
+pub(crate) mod pause;
 pub(crate) mod removal;
 pub(crate) mod revision;
 mod secrets;
@@ -56,6 +57,11 @@ impl Applied {
 
     fn moved(&mut self, revision: String, from: CatalogName, to: CatalogName) {
         self.change = Some(Change::Moved { revision, from, to });
+    }
+
+    /// Returns true if nothing was created.
+    pub(crate) fn is_unchanged(&self) -> bool {
+        self.change.is_none()
     }
 
     /// Returns the failure of the registry, if the tag of the bundle's image could not be looked up.

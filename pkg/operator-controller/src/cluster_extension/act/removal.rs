@@ -10,14 +10,15 @@ use kube::runtime::controller::Action;
 use kube::{Api, Resource as _, ResourceExt};
 use olm_api::condition::{find, reasons, types};
 use olm_api::event::Reason;
-use olm_api::{ClusterExtension, ClusterObjectSet, keys};
+use olm_api::{ClusterExtension, ClusterObjectSet, LifecycleState, keys};
 use olm_status::cluster_extension::{Outcome, Progress, Revisions};
 use olm_status::upgrade::Upgrade;
 
-use super::{account, finalizers, status};
+use super::{finalizers, follow, status};
 use crate::cluster_extension::Context;
 use crate::cluster_extension::call::{CallError, call, chain};
 use crate::cluster_extension::decide::History;
+use crate::cluster_extension::gather::dependents;
 use crate::cluster_extension::gather::revisions::revisions;
 
 /// Delay before a removal is looked at again without an event.
@@ -49,11 +50,16 @@ pub(crate) async fn reconcile(
         Ok(Removal::Done) => {
             finalizers::remove(api, extension).await?;
             tracing::info!("removed");
-            let note = "everything that was installed for it is removed";
+            let note = format!(
+                "everything that was installed for it is removed, except CustomResourceDefinitions that were kept with \
+                 their custom resources: kubectl get crd -l {}={}",
+                keys::KEPT_FROM_LABEL,
+                extension.name_any()
+            );
             let object = extension.object_ref(&());
             context
                 .events
-                .normal(object, Reason::Uninstalled.as_str(), "Remove", note);
+                .normal(object, Reason::Uninstalled.as_str(), "Remove", &note);
             Ok(Action::await_change())
         }
         Ok(Removal::Waiting(text)) => {
@@ -81,6 +87,9 @@ async fn report(context: &Context, extension: &ClusterExtension, text: String) -
         deprecations: None,
         upgrade: Upgrade::NothingInstalled,
         catalogs: None,
+        pending: None,
+        windows: None,
+        rolled_back: None,
     };
     status::write(context, extension, &outcome, &Time(Timestamp::now())).await
 }
@@ -90,8 +99,15 @@ async fn remove(context: &Context, extension: &ClusterExtension) -> Result<Remov
     let name = extension.name_any();
     if !extension.finalizers().iter().any(|finalizer| finalizer == ORPHAN) {
         let left = revisions(context, &name, extension.metadata.uid.as_deref()).await?;
-        // A change of the account in the spec can unblock the removal.
-        account::follow(context, extension, &left).await?;
+        // A change of the account or of the policy for custom resources can unblock the removal.
+        follow::follow(context, extension, &left).await?;
+        // A deletion that has begun is finished.
+        let begun = left.iter().any(|r| {
+            r.metadata.deletion_timestamp.is_some() && r.spec.lifecycle_state != LifecycleState::Archived
+        });
+        if !begun && let Some(dependents) = dependents::of_deletion(context, extension).await? {
+            return Ok(Removal::Waiting(format!("being deleted: {dependents}")));
+        }
         for revision in left.iter().filter(|r| r.metadata.deletion_timestamp.is_none()) {
             delete(context, revision).await?;
         }

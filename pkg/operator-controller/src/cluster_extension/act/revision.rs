@@ -4,38 +4,73 @@ use std::collections::BTreeMap;
 
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Resource as _};
+use olm_api::rollback::{Rollback, RolloutAttempt};
 use olm_api::{
     ClusterExtension, ClusterObjectSet, ClusterObjectSetPhase, CollisionProtection, LifecycleState, keys,
 };
 use olm_applier::plan::{self, CommonMetadata};
-use olm_text::name::PackageName;
+use olm_image::CanonicalRef;
+use olm_text::name::{CatalogName, PackageName};
 use olm_version::BundleVersion;
 use serde_json::{Value, json};
 
 use super::Applied;
 use super::secrets::{create_secrets, own_secrets, reference};
 use crate::cluster_extension::call::call;
-use crate::cluster_extension::decide::desired_state::{CurrentRevision, NewRevision, deadline};
+use crate::cluster_extension::decide::desired_state::{CurrentRevision, NewRevision, Settings};
 use crate::cluster_extension::decide::identity::config;
 use crate::cluster_extension::decide::{BundleRef, RenderInputs};
 use crate::cluster_extension::failure::Failure;
+use crate::cluster_extension::gather::admit::Admitted;
 use crate::cluster_extension::gather::dependencies;
+use crate::cluster_extension::gather::former::Restorable;
 use crate::cluster_extension::gather::image::Located;
 use crate::cluster_extension::gather::render::Rendered;
-use crate::cluster_extension::gather::verify::Verified;
 use crate::cluster_extension::pass::Pass;
-use crate::cluster_extension::{account, act};
+use crate::cluster_extension::{act, followed};
 
-/// Creates the revision from verified objects. The Secrets come first and the revision last, so a revision on the cluster is complete.
+/// Record that a new revision carries.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Record<'a> {
+    /// Inputs of the rollout; `None` if no catalog was read.
+    Attempt(Option<&'a RolloutAttempt>),
+    /// The revision has the content of a former one.
+    Rollback(&'a Rollback),
+}
+
+impl Record<'_> {
+    /// Returns the inputs with the image by digest; `None` for another record.
+    pub(crate) fn located(self, image: &CanonicalRef) -> Option<RolloutAttempt> {
+        match self {
+            Self::Attempt(Some(attempt)) => Some(RolloutAttempt {
+                image: Some(image.to_string()),
+                ..attempt.clone()
+            }),
+            Self::Attempt(None) | Self::Rollback(_) => None,
+        }
+    }
+
+    /// Returns the annotation.
+    fn annotation(self) -> Option<(&'static str, String)> {
+        let (key, text) = match self {
+            Self::Attempt(attempt) => (keys::ROLLOUT_ATTEMPT_ANNOTATION, serde_json::to_string(attempt?)),
+            Self::Rollback(rollback) => (keys::ROLLBACK_ANNOTATION, serde_json::to_string(rollback)),
+        };
+        text.ok().map(|text| (key, text))
+    }
+}
+
+/// Creates the revision from admitted objects. The Secrets come first and the revision last, so a revision on the cluster is complete.
 /// If a revision from a Helm release has the same objects, it gets the annotations instead.
 pub(crate) async fn create(
     pass: &Pass<'_>,
     new: &NewRevision,
-    verified: Verified<'_>,
+    admitted: Admitted<'_>,
+    record: Record<'_>,
 ) -> Result<Applied, Failure> {
-    let context = pass.context;
-    let rendered = verified.into_rendered();
-    let annotations = annotations(pass, &rendered);
+    let (rendered, approval) = admitted.into_parts();
+    let mut annotations = annotations(pass, &rendered);
+    annotations.extend(record.annotation());
     let texts = annotations.iter().map(|(key, value)| (*key, value.as_str()));
     plan::check_annotations(texts).map_err(Failure::Pack)?;
     let bundle = &rendered.located.resolved.bundle;
@@ -47,6 +82,50 @@ pub(crate) async fn create(
     if let Some(release) = release.filter(|release| release.objects == plan::digest(&phases)) {
         return complete(pass, &release.name, &annotations, bundle).await;
     }
+    let settings = Settings::of(pass.extension);
+    let created = write(pass, new, &annotations, phases, settings).await?;
+    act::events::resolved(pass, bundle, &new.name);
+    if let Some(approval) = &approval {
+        act::events::approved(pass, approval, &new.name);
+    }
+    Ok(Applied::created(created))
+}
+
+/// Creates a revision with the content of a former one.
+pub(crate) async fn restore(
+    pass: &Pass<'_>,
+    new: &NewRevision,
+    restorable: Restorable<'_>,
+    rollback: &Rollback,
+) -> Result<Applied, Failure> {
+    let former = restorable.into_former();
+    let mut annotations = former.annotations;
+    let followed = followed::annotations(pass.extension);
+    annotations.extend(followed.filter_map(|(key, value)| Some((key, value?))));
+    annotations.extend(Record::Rollback(rollback).annotation());
+    let texts = annotations.iter().map(|(key, value)| (*key, value.as_str()));
+    plan::check_annotations(texts).map_err(Failure::Pack)?;
+    let bundle = &former.revision.bundle;
+    let stamp = stamp(&pass.name, &bundle.version, &bundle.package);
+    let phases = plan::phases(former.objects, &stamp);
+    let settings = Settings {
+        soak: None,
+        ..Settings::of(pass.extension)
+    };
+    let created = write(pass, new, &annotations, phases, settings).await?;
+    act::events::rolled_back(pass, rollback, bundle, &new.name);
+    Ok(Applied::created(created))
+}
+
+/// Writes the Secrets and the revision.
+async fn write(
+    pass: &Pass<'_>,
+    new: &NewRevision,
+    annotations: &BTreeMap<&'static str, String>,
+    phases: Vec<plan::Phase>,
+    settings: Settings<'_>,
+) -> Result<ClusterObjectSet, Failure> {
+    let context = pass.context;
     let system = &context.shared.system_namespace;
     let packed = plan::pack(&new.name, system, &pass.name, phases).map_err(Failure::Pack)?;
 
@@ -64,7 +143,7 @@ pub(crate) async fn create(
             // Set at creation, so that no object is ever left behind.
             "finalizers": [keys::TEARDOWN_FINALIZER],
         },
-        "spec": spec(pass.extension, new.number, CollisionProtection::Prevent, &packed.phases),
+        "spec": spec(settings, new.number, CollisionProtection::Prevent, &packed.phases),
     });
     let sets: Api<ClusterObjectSet> = Api::all(context.shared.client.clone());
     let params = PatchParams::apply(keys::EXTENSION_FIELD_MANAGER).force();
@@ -73,8 +152,7 @@ pub(crate) async fn create(
     own_secrets(context, &packed.secrets, &created).await?;
 
     context.stores.wrote_revision(&pass.name, &created);
-    act::events::resolved(pass, bundle, &new.name);
-    Ok(Applied::created(created))
+    Ok(created)
 }
 
 /// Completes a revision from a Helm release: records the inputs from which its objects could have been rendered.
@@ -91,18 +169,24 @@ async fn complete(
     Ok(Applied::completed(completed))
 }
 
-/// Adjusts the newest revision: its catalog and its deadline.
+/// Adjusts the newest revision: its catalog, its deadline and its soak. `catalog` is that of the resolved bundle.
 pub(crate) async fn adjust(
     pass: &Pass<'_>,
     current: CurrentRevision,
-    located: Located<'_>,
+    catalog: Option<&CatalogName>,
+    registry_error: Option<Failure>,
 ) -> Result<Applied, Failure> {
+    let settings = Settings::of(pass.extension);
     if current.deadline_differs {
-        let spec = json!({ "spec": { "progressDeadlineMinutes": deadline(pass.extension) } });
+        let spec = json!({ "spec": { "progressDeadlineMinutes": settings.deadline_minutes } });
         patch(pass, &current.name, &spec).await?;
     }
-    let mut applied = Applied::unchanged(located.registry_error);
-    if let (Some(from), Some(to)) = (current.moves_from, &located.resolved.bundle.catalog) {
+    if current.soak_differs {
+        let spec = json!({ "spec": { "soak": settings.soak } });
+        patch(pass, &current.name, &spec).await?;
+    }
+    let mut applied = Applied::unchanged(registry_error);
+    if let (Some(from), Some(to)) = (current.moves_from, catalog) {
         let annotations =
             json!({ keys::CATALOG_NAME_ANNOTATION: to, keys::CATALOG_MOVED_FROM_ANNOTATION: from });
         patch(
@@ -143,7 +227,7 @@ pub(super) fn stamp(extension: &str, version: &BundleVersion, package: &PackageN
 
 /// Returns the spec of a revision.
 pub(super) fn spec(
-    extension: &ClusterExtension,
+    settings: Settings<'_>,
     number: i64,
     protection: CollisionProtection,
     phases: &[ClusterObjectSetPhase],
@@ -155,8 +239,13 @@ pub(super) fn spec(
         "phases": phases,
         "progressionProbes": plan::default_probes(),
     });
-    if let (Some(map), Some(minutes)) = (spec.as_object_mut(), deadline(extension)) {
-        map.insert("progressDeadlineMinutes".to_owned(), minutes.into());
+    if let Some(map) = spec.as_object_mut() {
+        if let Some(minutes) = settings.deadline_minutes {
+            map.insert("progressDeadlineMinutes".to_owned(), minutes.into());
+        }
+        if let Some(soak) = settings.soak {
+            map.insert("soak".to_owned(), soak.into());
+        }
     }
     spec
 }
@@ -204,13 +293,16 @@ fn annotations(pass: &Pass<'_>, rendered: &Rendered<'_>) -> BTreeMap<&'static st
             dependencies::recorded_properties(resolved),
         ),
         (
+            keys::UPGRADEABLE_CONDITION_ANNOTATION,
+            rendered.upgradeable_condition.clone(),
+        ),
+        (
             keys::WEBHOOK_CERTIFICATES_RENEWAL_ANNOTATION,
             rendered.renewal.map(|due| due.to_string()),
         ),
     ];
     annotations.extend(
-        account::annotations(pass.extension)
-            .into_iter()
+        followed::annotations(pass.extension)
             .chain(optional)
             .filter_map(|(key, value)| Some((key, value?))),
     );

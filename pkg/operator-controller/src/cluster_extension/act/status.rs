@@ -58,8 +58,18 @@ pub(crate) async fn write(
 
 /// Returns the status with explicit nulls for absent fields, since a merge patch keeps fields that it does not name.
 fn whole(status: &ClusterExtensionStatus) -> Value {
-    let mut whole =
-        json!({"observedGeneration": null, "conditions": null, "install": null, "activeRevisions": null});
+    let mut whole = json!({"observedGeneration": null, "conditions": null, "install": null, "activeRevisions": null,
+        "pendingPlan": null, "rollout": null, "upgrade": null});
+    if status.pending_plan.is_some() {
+        whole["pendingPlan"] =
+            json!({"bundle": {"release": null}, "catalog": null, "requiredBy": null, "findings": null});
+    }
+    if status.rollout.is_some() {
+        whole["rollout"] = json!({"closesAt": null, "opensAt": null});
+    }
+    if status.upgrade.is_some() {
+        whole["upgrade"] = json!({"catalog": null});
+    }
     if status.install.is_some() {
         whole["install"] =
             json!({"bundle": {"release": null}, "catalog": null, "movedFrom": null, "warning": null});
@@ -101,7 +111,8 @@ mod tests {
         let whole = whole(&ClusterExtensionStatus::default());
         assert_eq!(
             whole,
-            json!({"observedGeneration": null, "conditions": null, "install": null, "activeRevisions": null})
+            json!({"observedGeneration": null, "conditions": null, "install": null, "activeRevisions": null,
+                "pendingPlan": null, "rollout": null, "upgrade": null})
         );
         let installed = super::whole(&status(Some("1.0.0"), "Succeeded", ""));
         assert_eq!(

@@ -18,8 +18,9 @@ use serde_json::json;
 
 use super::revision::{spec, stamp};
 use super::secrets::{create_secrets, own_secrets, reference};
-use crate::cluster_extension::account;
 use crate::cluster_extension::call::call;
+use crate::cluster_extension::decide::desired_state::Settings;
+use crate::cluster_extension::followed;
 use crate::cluster_extension::gather::release::{Release, RevisionsError};
 use crate::cluster_extension::pass::Pass;
 
@@ -52,8 +53,8 @@ async fn create(pass: &Pass<'_>, release: &Release) -> Result<ClusterObjectSet, 
     let packed = plan::pack(&name, system, owner, phases).map_err(RevisionsError::Pack)?;
     create_secrets(context, &packed.secrets).await?;
     annotations.insert(keys::TAKEN_OVER_OBJECTS_ANNOTATION, digest);
-    let account = account::annotations(pass.extension).into_iter();
-    annotations.extend(account.filter_map(|(key, value)| Some((key, value?))));
+    let followed = followed::annotations(pass.extension);
+    annotations.extend(followed.filter_map(|(key, value)| Some((key, value?))));
     let revision = json!({
         "apiVersion": ClusterObjectSet::api_version(&()),
         "kind": ClusterObjectSet::kind(&()),
@@ -68,7 +69,7 @@ async fn create(pass: &Pass<'_>, release: &Release) -> Result<ClusterObjectSet, 
             "finalizers": [keys::TEARDOWN_FINALIZER],
         },
         // The objects exist and belong to the extension.
-        "spec": spec(pass.extension, 1, CollisionProtection::None, &packed.phases),
+        "spec": spec(Settings::of(pass.extension), 1, CollisionProtection::None, &packed.phases),
     });
     let sets: Api<ClusterObjectSet> = Api::all(context.shared.client.clone());
     let params = PatchParams::apply(keys::EXTENSION_FIELD_MANAGER).force();

@@ -1,5 +1,7 @@
 //! Answers of the selected catalogs about one package.
 
+use std::collections::BTreeMap;
+
 use olm_resolve::{CatalogInput, CatalogLookup, Selection};
 use olm_status::catalogs::{FormerContent, UnreadCatalogs};
 use olm_text::name::CatalogName;
@@ -24,6 +26,8 @@ pub(crate) struct CatalogAnswers {
     pub answers: Vec<CatalogInput>,
     /// Catalogs among `answers` whose former content was read.
     pub former: Vec<FormerContent>,
+    /// Digests of the catalogs whose present content was read.
+    pub digests: BTreeMap<CatalogName, String>,
     /// Rule that ranks the catalogs.
     pub selection: Selection,
     /// Packages with a similar name, if no catalog has the requested one.
@@ -40,6 +44,14 @@ impl CatalogLookups {
             }
             // Resolution fails, which is retried anyway.
             Self::Unavailable(_) | Self::InvalidSelector(_) => false,
+        }
+    }
+
+    /// Returns the digest of the catalog, if its present content was read.
+    pub(crate) fn digest(&self, catalog: &CatalogName) -> Option<&str> {
+        match self {
+            Self::Answered(answers) => answers.digests.get(catalog).map(String::as_str),
+            Self::Unavailable(_) | Self::InvalidSelector(_) => None,
         }
     }
 

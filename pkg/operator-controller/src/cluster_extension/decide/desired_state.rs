@@ -27,8 +27,10 @@ pub(crate) enum DesiredState {
 pub(crate) struct CurrentRevision {
     /// Name of the revision.
     pub name: String,
-    /// True if `spec.progressDeadlineMinutes` differs: the one field of a revision that may change.
+    /// True if `spec.progressDeadlineMinutes` differs; the field of a revision may change.
     pub deadline_differs: bool,
+    /// True if `spec.rollout.soak` differs while the revision rolls out; the field of a revision may change.
+    pub soak_differs: bool,
     /// Catalog of the revision, if the extension leaves it for another.
     pub moves_from: Option<CatalogName>,
 }
@@ -42,6 +44,42 @@ pub(crate) struct NewRevision {
     pub number: i64,
     /// Revision from a Helm release of the same bundle. If it has the rendered objects, it becomes the wanted revision.
     pub taken_over: Option<TakenOver>,
+    /// True if the newest revision has the same inputs, and only its certificates are due for renewal.
+    pub renewal: bool,
+}
+
+/// Settings of the spec that a revision follows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Settings<'a> {
+    /// `spec.progressDeadlineMinutes`.
+    pub deadline_minutes: Option<i32>,
+    /// `spec.rollout.soak`.
+    pub soak: Option<&'a str>,
+}
+
+impl<'a> Settings<'a> {
+    /// Returns the settings of the extension. A deadline that is not positive counts as none.
+    pub(crate) fn of(extension: &'a ClusterExtension) -> Self {
+        let rollout = extension.spec.rollout.as_ref();
+        let deadline = extension.spec.progress_deadline_minutes;
+        Self {
+            deadline_minutes: deadline.filter(|minutes| *minutes > 0),
+            soak: rollout.and_then(|rollout| rollout.soak.as_deref()),
+        }
+    }
+
+    /// Returns the adjustment that `revision` needs.
+    pub(crate) fn adjust(&self, revision: &Revision) -> CurrentRevision {
+        CurrentRevision {
+            name: revision.name.clone(),
+            deadline_differs: revision.deadline_minutes != self.deadline_minutes,
+            // A rollback does not soak: its content has been available before.
+            soak_differs: !revision.succeeded
+                && revision.rollback.is_none()
+                && revision.soak.as_deref() != self.soak,
+            moves_from: None,
+        }
+    }
 }
 
 /// A revision that was taken over from a Helm release and not yet compared with its bundle.
@@ -58,12 +96,13 @@ pub(crate) struct TakenOver {
 /// Errors: [`Refusal`] if the name of the extension is too long for the names of its revisions.
 pub(crate) fn desired_state(
     extension: &str,
-    deadline_minutes: Option<i32>,
+    settings: Settings<'_>,
     inputs: &RenderInputs<'_>,
     moved_from: Option<&CatalogName>,
     history: &History,
     now: Timestamp,
 ) -> Result<DesiredState, Refusal> {
+    let mut renewal = false;
     if let Some(newest) = history.newest() {
         // Rendering decides if a bundle has webhooks, and the newest revision records the answer. The answer holds for the same
         // image; for another image the identity differs anyway.
@@ -76,16 +115,35 @@ pub(crate) fn desired_state(
             ..inputs.clone()
         }
         .identity();
-        if newest.identity.as_deref() == Some(wanted.as_str()) && !renewal_due(newest, now) {
+        let same = newest.identity.as_deref() == Some(wanted.as_str());
+        renewal = same && renewal_due(newest, now);
+        if same && !renewal {
             return Ok(DesiredState::Current(CurrentRevision {
-                name: newest.name.clone(),
-                deadline_differs: newest.deadline_minutes != deadline_minutes,
                 moves_from: moved_from
                     .filter(|from| newest.bundle.catalog.as_ref() == Some(*from))
                     .cloned(),
+                ..settings.adjust(newest)
             }));
         }
     }
+    let taken_over = history.newest().and_then(|newest| {
+        let same = newest.identity.is_none() && newest.bundle.same_bundle(inputs.bundle);
+        Some(TakenOver {
+            name: newest.name.clone(),
+            objects: newest.taken_over.clone().filter(|_| same)?,
+        })
+    });
+    Ok(DesiredState::New(NewRevision {
+        taken_over,
+        renewal,
+        ..next_revision(extension, history)?
+    }))
+}
+
+/// Returns the name and the number of the next revision.
+///
+/// Errors: [`Refusal`] if the name of the extension is too long for the name of the revision.
+pub(crate) fn next_revision(extension: &str, history: &History) -> Result<NewRevision, Refusal> {
     let number = history.highest.saturating_add(1);
     let name = format!("{extension}-{number}");
     if name.len() > LABEL_VALUE_MAX {
@@ -97,21 +155,16 @@ pub(crate) fn desired_state(
             terminal: true,
         });
     }
-    let taken_over = history.newest().and_then(|newest| {
-        let same = newest.identity.is_none() && newest.bundle.same_bundle(inputs.bundle);
-        Some(TakenOver {
-            name: newest.name.clone(),
-            objects: newest.taken_over.clone().filter(|_| same)?,
-        })
-    });
-    Ok(DesiredState::New(NewRevision {
+    Ok(NewRevision {
         name,
         number,
-        taken_over,
-    }))
+        taken_over: None,
+        renewal: false,
+    })
 }
 
-fn renewal_due(revision: &Revision, now: Timestamp) -> bool {
+/// Returns true if the certificates of the revision are due for renewal.
+pub(crate) fn renewal_due(revision: &Revision, now: Timestamp) -> bool {
     revision
         .renewal
         .as_deref()
@@ -119,16 +172,8 @@ fn renewal_due(revision: &Revision, now: Timestamp) -> bool {
         .is_some_and(|due| due <= now)
 }
 
-/// Returns the names of the archived revisions beyond the number that is kept, oldest first.
-pub(crate) fn superfluous(history: &History) -> &[String] {
+/// Returns the archived revisions beyond the number that is kept, oldest first.
+pub(crate) fn superfluous(history: &History) -> &[Revision] {
     let count = history.archived.len().saturating_sub(ARCHIVED_KEPT);
     history.archived.get(..count).unwrap_or_default()
-}
-
-/// Returns `spec.progressDeadlineMinutes` if it is positive.
-pub(crate) fn deadline(extension: &ClusterExtension) -> Option<i32> {
-    extension
-        .spec
-        .progress_deadline_minutes
-        .filter(|minutes| *minutes > 0)
 }

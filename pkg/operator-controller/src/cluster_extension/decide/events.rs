@@ -23,6 +23,7 @@ pub(crate) fn events(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus)
     installation(old, new, &mut events);
     progress(old, new, &mut events);
     availability(old, new, &mut events);
+    rollback(old, new, &mut events);
     upgrade(old, new, &mut events);
     catalogs(old, new, &mut events);
     events
@@ -72,16 +73,31 @@ fn installation(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus, even
 
 fn progress(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus, events: &mut Vec<StatusEvent>) {
     let now = condition(new, ConditionType::Progressing);
-    let Some((_, reason, message)) =
-        now.filter(|now| condition(old, ConditionType::Progressing) != Some(*now))
-    else {
+    let before = condition(old, ConditionType::Progressing);
+    let Some((_, reason, message)) = now.filter(|now| before != Some(*now)) else {
         return;
     };
+    if before.is_some_and(|(_, before, _)| *before == ConditionReason::Paused)
+        && *reason != ConditionReason::Paused
+    {
+        push(
+            events,
+            false,
+            Reason::Resumed,
+            "the extension is no longer paused".to_owned(),
+        );
+    }
     // `Succeeded` is covered by the events of the installation.
     let events_by_reason = [
         (ConditionReason::RollingOut, false, Reason::RollingOut),
         (ConditionReason::Retrying, true, Reason::Retrying),
         (ConditionReason::Blocked, true, Reason::Blocked),
+        (ConditionReason::AwaitingApproval, false, Reason::AwaitingApproval),
+        (ConditionReason::AwaitingWindow, false, Reason::AwaitingWindow),
+        (ConditionReason::HeldByOperator, false, Reason::HeldByOperator),
+        (ConditionReason::Paused, false, Reason::Paused),
+        (ConditionReason::Soaking, false, Reason::Soaking),
+        (ConditionReason::SoakFailed, true, Reason::SoakFailed),
         (
             ConditionReason::InvalidConfiguration,
             true,
@@ -119,9 +135,34 @@ fn availability(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus, even
     }
 }
 
+/// Announces the end of a rollback; its beginning is announced with the write of its revision.
+fn rollback(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus, events: &mut Vec<StatusEvent>) {
+    let of = |status| condition(status, ConditionType::RolledBack);
+    if let (Some((_, reason, _)), None) = (of(old), of(new)) {
+        let note = if *reason == ConditionReason::RolledBack {
+            "the extension follows its source again, because its catalog, its image or the spec changed"
+        } else {
+            "the extension follows its source again, because spec.rollout.rollBackTo is gone or cannot be met"
+        };
+        push(events, false, Reason::RollBackEnded, note.to_owned());
+    }
+}
+
 fn upgrade(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus, events: &mut Vec<StatusEvent>) {
     let now = condition(new, ConditionType::UpgradeAvailable);
-    if let Some((Status::True, _, message)) = now
+    // The progress announces an upgrade that waits.
+    let waits = |reason: &str| {
+        [
+            ConditionReason::AwaitingApproval,
+            ConditionReason::AwaitingWindow,
+            ConditionReason::HeldByOperator,
+            ConditionReason::RolledBack,
+        ]
+        .iter()
+        .any(|waits| *reason == *waits)
+    };
+    if let Some((Status::True, reason, message)) = now
+        && !waits(reason)
         && condition(old, ConditionType::UpgradeAvailable) != now
     {
         push(events, false, Reason::UpgradeAvailable, message.to_owned());
@@ -234,7 +275,48 @@ mod tests {
         assert_eq!(reasons(&installed, &left_out), [(true, "CatalogLeftOut")]);
         assert_eq!(reasons(&left_out, &former), [(true, "CatalogFormerContent")]);
         assert_eq!(reasons(&former, &installed), [(false, "CatalogsRecovered")]);
-        for same in [&rolling, &installed, &blocked, &degraded, &held, &former] {
+        let waiting = |reason| {
+            status(
+                Some("1.0.0"),
+                "old",
+                &[
+                    ("Progressing", "True", reason, "1.1.0 waits"),
+                    up,
+                    ("UpgradeAvailable", "True", reason, "1.1.0 waits"),
+                ],
+            )
+        };
+        assert_eq!(
+            reasons(&installed, &waiting("AwaitingApproval")),
+            [(false, "AwaitingApproval")]
+        );
+        assert_eq!(
+            reasons(&installed, &waiting("AwaitingWindow")),
+            [(false, "AwaitingWindow")]
+        );
+        let paused = status(
+            Some("1.0.0"),
+            "old",
+            &[("Progressing", "False", "Paused", "p"), up],
+        );
+        let back = |reason| {
+            status(
+                Some("1.0.0"),
+                "old",
+                &[done, up, ("RolledBack", "True", reason, "b")],
+            )
+        };
+        for reason in ["RolledBack", "RollBackRequested"] {
+            assert_eq!(reasons(&installed, &back(reason)), []);
+            assert_eq!(reasons(&back(reason), &installed), [(false, "RollBackEnded")]);
+        }
+        assert_eq!(reasons(&installed, &paused), [(false, "Paused")]);
+        assert_eq!(reasons(&paused, &installed), [(false, "Resumed")]);
+        assert_eq!(
+            reasons(&paused, &rolling),
+            [(false, "Resumed"), (false, "RollingOut")]
+        );
+        for same in [&paused, &rolling, &installed, &blocked, &degraded, &held, &former] {
             assert_eq!(reasons(same, same), []);
         }
     }

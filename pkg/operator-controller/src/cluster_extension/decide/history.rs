@@ -2,7 +2,8 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt as _;
-use olm_api::condition::{is_true, types::ObjectSet as Type};
+use olm_api::condition::{Status, find, is_true, reasons::ObjectSet as Reason, types::ObjectSet as Type};
+use olm_api::rollback::{self, Rollback, RolloutAttempt};
 use olm_api::{ClusterObjectSet, LifecycleState, keys};
 use olm_image::CanonicalRef;
 use olm_status::cluster_extension::{RevisionView, Revisions};
@@ -34,7 +35,7 @@ impl BundleRef {
     }
 }
 
-/// An Active revision that is not being deleted.
+/// A revision that is not being deleted.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Revision {
     /// Name of the ClusterObjectSet.
@@ -57,8 +58,18 @@ pub(crate) struct Revision {
     pub properties: Option<String>,
     /// See [`keys::WEBHOOK_CERTIFICATES_RENEWAL_ANNOTATION`].
     pub renewal: Option<String>,
+    /// Properties of the bundle in its catalog as a JSON list.
+    pub catalog_properties: Option<String>,
+    /// See [`keys::ROLLOUT_ATTEMPT_ANNOTATION`]; absent if unreadable.
+    pub attempt: Option<RolloutAttempt>,
+    /// See [`keys::ROLLBACK_ANNOTATION`]; absent if unreadable.
+    pub rollback: Option<Rollback>,
+    /// See [`keys::UPGRADEABLE_CONDITION_ANNOTATION`].
+    pub upgradeable_condition: Option<String>,
     /// `spec.progressDeadlineMinutes`.
     pub deadline_minutes: Option<i32>,
+    /// `spec.soak`.
+    pub soak: Option<String>,
     /// True once the revision has rolled out.
     pub succeeded: bool,
     /// Conditions of the revision.
@@ -77,6 +88,19 @@ impl Revision {
             moved_from: self.moved_from.clone(),
             conditions: self.conditions.clone(),
         }
+    }
+
+    /// Returns the message of a rollout that has failed; `None` if the rollout goes on or is over.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        let failures = [
+            Reason::ProgressDeadlineExceeded,
+            Reason::Blocked,
+            Reason::SoakFailed,
+        ];
+        let progressing = find(&self.conditions, Type::Progressing).filter(|_| !self.succeeded)?;
+        let failed = progressing.status == Status::False
+            && failures.iter().any(|reason| progressing.reason == *reason);
+        failed.then_some(progressing.message.as_str())
     }
 
     fn from_object(object: &ClusterObjectSet) -> Self {
@@ -99,7 +123,12 @@ impl Revision {
             certificates: annotation(keys::WEBHOOK_CERTIFICATES_ANNOTATION),
             properties: annotation(keys::PROPERTIES_ANNOTATION),
             renewal: annotation(keys::WEBHOOK_CERTIFICATES_RENEWAL_ANNOTATION),
+            catalog_properties: annotation(keys::CATALOG_PROPERTIES_ANNOTATION),
+            attempt: annotation(keys::ROLLOUT_ATTEMPT_ANNOTATION).and_then(|text| rollback::read(&text)),
+            rollback: annotation(keys::ROLLBACK_ANNOTATION).and_then(|text| rollback::read(&text)),
+            upgradeable_condition: annotation(keys::UPGRADEABLE_CONDITION_ANNOTATION),
             deadline_minutes: object.spec.progress_deadline_minutes,
+            soak: object.spec.soak.clone(),
             succeeded: is_true(object.conditions(), Type::Succeeded),
             conditions: object.conditions().to_vec(),
         }
@@ -116,8 +145,10 @@ pub(crate) struct History {
     pub rolling_out: Vec<Revision>,
     /// Highest number of all revisions, in any state; 0 without revisions.
     pub highest: i64,
-    /// Names of the archived revisions that are not being deleted, oldest first.
-    pub archived: Vec<String>,
+    /// Archived revisions that are not being deleted, oldest first.
+    pub archived: Vec<Revision>,
+    /// Active revisions before [`History::installed`], oldest first; they are about to be archived.
+    pub superseded: Vec<Revision>,
 }
 
 impl History {
@@ -132,11 +163,12 @@ impl History {
                 continue;
             }
             if object.spec.lifecycle_state == LifecycleState::Archived {
-                history.archived.push(object.name_any());
+                history.archived.push(Revision::from_object(object));
             } else {
                 let revision = Revision::from_object(object);
                 if revision.succeeded {
-                    history.rolling_out.clear();
+                    history.superseded.extend(history.installed.take());
+                    history.superseded.append(&mut history.rolling_out);
                     history.installed = Some(revision);
                 } else {
                     history.rolling_out.push(revision);
@@ -176,6 +208,18 @@ impl History {
             found.bundle.catalog = Some(to.clone());
             found.moved_from = Some(from.clone());
         }
+    }
+
+    /// Returns the revisions whose content can be rolled out again, oldest first.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Revision> {
+        let active = self
+            .superseded
+            .iter()
+            .chain(&self.installed)
+            .chain(&self.rolling_out);
+        let mut all: Vec<&Revision> = self.archived.iter().chain(active).collect();
+        all.sort_by_key(|revision| revision.number);
+        all.into_iter()
     }
 
     /// Returns the Active revision with the highest number.

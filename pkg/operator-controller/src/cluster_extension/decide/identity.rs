@@ -74,11 +74,5 @@ impl RenderInputs<'_> {
 
 /// Returns `spec.config.inline`; an empty object if `spec.config` has no inline part.
 pub(crate) fn config(extension: &ClusterExtension) -> Option<Value> {
-    let config = extension.spec.config.as_ref()?;
-    Some(
-        config
-            .inline
-            .as_ref()
-            .map_or_else(|| json!({}), |inline| json!(inline)),
-    )
+    extension.spec.inline_config()
 }

@@ -75,6 +75,7 @@ pub(crate) fn resolve(
         former,
         selection,
         similar,
+        digests: _,
     } = match lookups {
         CatalogLookups::Unavailable(why) => return Err(Refusal::retry(why.clone())),
         CatalogLookups::InvalidSelector(why) => {

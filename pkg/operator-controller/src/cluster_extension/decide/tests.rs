@@ -1,6 +1,7 @@
 //! Tables of decisions: spec, revisions and catalogs in; a bundle, a refusal or a desired state out.
 #![expect(clippy::needless_pass_by_value, reason = "calls read better with literals")]
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use jiff::Timestamp;
@@ -14,7 +15,7 @@ use olm_status::upgrade::Upgrade;
 use olm_text::name::{CatalogName, ImageText};
 use serde_json::{Value, json};
 
-use super::desired_state::{CurrentRevision, NewRevision, TakenOver};
+use super::desired_state::{CurrentRevision, NewRevision, Settings, TakenOver};
 use super::{
     BundleRef, CatalogAnswers, CatalogLookups, CertificateProvider, DesiredState, History, Refusal,
     RenderInputs, Resolved, desired_state, superfluous,
@@ -90,6 +91,7 @@ fn lookups(answers: Vec<(&str, CatalogLookup)>) -> CatalogLookups {
         any_selected: !answers.is_empty(),
         answers,
         former: Vec::new(),
+        digests: BTreeMap::new(),
         selection: Selection::Ours,
         similar: vec!["argocd-operator".to_owned()],
     })
@@ -112,6 +114,13 @@ fn spec(catalog: Value) -> ClusterExtensionSpec {
         "namespace": "argocd", "source": {"sourceType": "Catalog", "catalog": wanted},
     }))
     .unwrap()
+}
+
+fn minutes(deadline: i32) -> Settings<'static> {
+    Settings {
+        deadline_minutes: Some(deadline),
+        soak: None,
+    }
 }
 
 fn revision(number: i64, version: &str, state: &str) -> ClusterObjectSet {
@@ -301,6 +310,7 @@ fn the_gate_restores_upstreams_choice_between_catalogs() {
             any_selected: true,
             answers: answers.clone(),
             former: Vec::new(),
+            digests: BTreeMap::new(),
             selection,
             similar: Vec::new(),
         });
@@ -390,22 +400,23 @@ fn the_same_inputs_need_no_new_revision() {
         DesiredState::Current(CurrentRevision {
             name: "argo-3".into(),
             deadline_differs: differs,
+            soak_differs: false,
             moves_from: None,
         })
     };
     let with_webhooks = made_from(&wanted, CertificateProvider::CertManager);
     assert_eq!(
-        desired_state("argo", None, &wanted, None, &with_webhooks, now()),
+        desired_state("argo", Settings::default(), &wanted, None, &with_webhooks, now()),
         Ok(keep(false))
     );
     assert_eq!(
-        desired_state("argo", Some(10), &wanted, None, &with_webhooks, now()),
+        desired_state("argo", minutes(10), &wanted, None, &with_webhooks, now()),
         Ok(keep(true))
     );
     // Without webhooks it does not matter who makes certificates.
     let without = made_from(&wanted, CertificateProvider::None);
     assert_eq!(
-        desired_state("argo", None, &wanted, None, &without, now()),
+        desired_state("argo", Settings::default(), &wanted, None, &without, now()),
         Ok(keep(false))
     );
 }
@@ -421,7 +432,7 @@ fn a_move_without_change_is_remembered_on_the_revision_that_is_there() {
     let revision = newest.name.clone();
     let moves = |history: &History, from: Option<&CatalogName>| match desired_state(
         "argo",
-        None,
+        Settings::default(),
         &wanted,
         from,
         history,
@@ -455,6 +466,7 @@ fn anything_else_does() {
         name: "argo-4".into(),
         number: 4,
         taken_over: None,
+        renewal: false,
     });
     for other in [
         RenderInputs {
@@ -479,17 +491,25 @@ fn anything_else_does() {
         },
     ] {
         assert_eq!(
-            desired_state("argo", None, &other, None, &history, now()),
+            desired_state("argo", Settings::default(), &other, None, &history, now()),
             Ok(new.clone()),
             "{other:?}"
         );
     }
     assert_eq!(
-        desired_state("argo", None, &wanted, None, &History::default(), now()),
+        desired_state(
+            "argo",
+            Settings::default(),
+            &wanted,
+            None,
+            &History::default(),
+            now()
+        ),
         Ok(DesiredState::New(NewRevision {
             name: "argo-1".into(),
             number: 1,
             taken_over: None,
+            renewal: false,
         }))
     );
 }
@@ -502,7 +522,7 @@ fn a_release_of_the_same_bundle_may_become_the_wanted_revision() {
     let found = |bundle: &BundleRef, release: &ClusterObjectSet| {
         let wanted = inputs(bundle, None, CertificateProvider::None);
         let history = History::read(std::slice::from_ref(release));
-        match desired_state("argo", None, &wanted, None, &history, now()) {
+        match desired_state("argo", Settings::default(), &wanted, None, &history, now()) {
             Ok(DesiredState::New(new)) => new.taken_over,
             other => panic!("{other:?}"),
         }
@@ -543,7 +563,7 @@ fn own_certificates_are_renewed_by_a_new_revision() {
     let mut history = made_from(&wanted, CertificateProvider::Own);
     for (due, keeps) in [("2026-06-02T00:00:00Z", true), ("2026-06-01T00:00:00Z", false)] {
         history.rolling_out.last_mut().unwrap().renewal = Some(due.into());
-        let state = desired_state("argo", None, &wanted, None, &history, now()).unwrap();
+        let state = desired_state("argo", Settings::default(), &wanted, None, &history, now()).unwrap();
         assert_eq!(matches!(state, DesiredState::Current(_)), keeps, "{due}");
     }
 }
@@ -553,10 +573,28 @@ fn a_name_that_is_too_long_is_refused_in_words() {
     let bundle = bundle("1.0.0");
     let wanted = inputs(&bundle, None, CertificateProvider::None);
     let name = "x".repeat(62);
-    let refusal = desired_state(&name, None, &wanted, None, &History::default(), now()).unwrap_err();
+    let refusal = desired_state(
+        &name,
+        Settings::default(),
+        &wanted,
+        None,
+        &History::default(),
+        now(),
+    )
+    .unwrap_err();
     assert!(refusal.terminal);
     assert!(refusal.message.contains("shorter name"), "{}", refusal.message);
-    assert!(desired_state(&name[..61], None, &wanted, None, &History::default(), now()).is_ok());
+    assert!(
+        desired_state(
+            &name[..61],
+            Settings::default(),
+            &wanted,
+            None,
+            &History::default(),
+            now()
+        )
+        .is_ok()
+    );
 }
 
 #[test]
@@ -570,15 +608,24 @@ fn revisions_are_read_in_the_order_of_their_numbers() {
     assert_eq!(history.highest, 10);
     assert_eq!(history.installed.as_ref().map(|r| r.number), Some(2));
     assert_eq!(history.newest().map(|r| r.number), Some(10));
-    assert_eq!(history.archived, ["argo-1"]);
-    let empty: &[String] = &[];
-    assert_eq!(superfluous(&history), empty);
+    let archived: Vec<&str> = history
+        .archived
+        .iter()
+        .map(|revision| revision.name.as_str())
+        .collect();
+    assert_eq!(archived, ["argo-1"]);
+    assert!(superfluous(&history).is_empty());
+}
+
+fn names(history: &History) -> Vec<&str> {
+    let superfluous = superfluous(history).iter();
+    superfluous.map(|revision| revision.name.as_str()).collect()
 }
 
 #[test]
 fn five_archived_revisions_are_kept() {
     let revisions: Vec<(i64, &str, &str)> = (1..=7).map(|number| (number, "1.0.0", "archived")).collect();
-    assert_eq!(superfluous(&history(&revisions)), ["argo-1", "argo-2"]);
+    assert_eq!(names(&history(&revisions)), ["argo-1", "argo-2"]);
 }
 
 #[test]
@@ -587,7 +634,7 @@ fn an_archived_revision_that_is_being_deleted_does_not_count() {
         .map(|number| revision(number, "1.0.0", "archived"))
         .collect();
     objects[0].metadata.deletion_timestamp = Some(Time(now()));
-    assert_eq!(superfluous(&History::read(&objects)), ["argo-2"]);
+    assert_eq!(names(&History::read(&objects)), ["argo-2"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Pulls and parses a bundle.
+//! Pulls and parses a bundle, and checks that the cluster is new enough for it.
 
 use olm_bundle::Bundle;
 use olm_image::{Filter, Reference};
@@ -6,6 +6,7 @@ use olm_runtime::parsing;
 use olm_runtime::workers::without_worker;
 
 use super::image::Located;
+use super::kube_version;
 use crate::cluster_extension::failure::Failure;
 use crate::cluster_extension::pass::Pass;
 
@@ -17,7 +18,7 @@ pub(crate) struct Pulled<'a> {
     pub bundle: Bundle,
 }
 
-/// Pulls the image of the bundle, or reads it from the cache, and parses its manifests.
+/// Pulls the image of the bundle, or reads it from the cache, parses its manifests, and compares its `minKubeVersion` with the cluster.
 pub(crate) async fn pull<'a>(pass: &Pass<'_>, located: Located<'a>) -> Result<Pulled<'a>, Failure> {
     // The signature policy applies to the reference in the catalog, which may be a tag.
     let written = located.resolved.bundle.image.reference();
@@ -40,5 +41,6 @@ pub(crate) async fn pull<'a>(pass: &Pass<'_>, located: Located<'a>) -> Result<Pu
     let bundle = parsing
         .await
         .map_err(|_| Failure::Interrupted("reading the bundle"))??;
+    kube_version::check(pass, &bundle).await?;
     Ok(Pulled { located, bundle })
 }

@@ -1,5 +1,6 @@
 //! Reads the ClusterCatalogs and their answers about a package.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +32,7 @@ pub(crate) async fn lookups(context: &Context, spec: &ClusterExtensionSpec) -> C
             any_selected: false,
             answers: Vec::new(),
             former: Vec::new(),
+            digests: BTreeMap::new(),
             selection: Selection::default(),
             similar: Vec::new(),
         });
@@ -62,6 +64,13 @@ pub(crate) async fn lookups(context: &Context, spec: &ClusterExtensionSpec) -> C
         .buffered(CATALOGS_AT_ONCE)
         .unzip()
         .await;
+    let former: Vec<FormerContent> = former.into_iter().flatten().collect();
+    let present = |name: &CatalogName| !former.iter().any(|former| former.catalog == *name);
+    let digests = serving
+        .iter()
+        .map(|catalog| (catalog.name.clone(), catalog.digest.clone()))
+        .filter(|(name, _)| present(name))
+        .collect();
     let nowhere = answers
         .iter()
         .all(|answer| matches!(answer.lookup, CatalogLookup::NoSuchPackage));
@@ -73,7 +82,8 @@ pub(crate) async fn lookups(context: &Context, spec: &ClusterExtensionSpec) -> C
     CatalogLookups::Answered(CatalogAnswers {
         any_selected,
         answers,
-        former: former.into_iter().flatten().collect(),
+        former,
+        digests,
         selection: if context.features.enabled(Feature::UpstreamCatalogSelection) {
             Selection::Upstream
         } else {

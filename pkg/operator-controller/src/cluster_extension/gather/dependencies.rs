@@ -24,6 +24,7 @@ use parking_lot::Mutex;
 use super::catalogs;
 use crate::cluster_extension::Context;
 use crate::cluster_extension::call::{CallError, call, chain};
+use crate::cluster_extension::decide::joint::Move;
 use crate::cluster_extension::decide::{History, Resolved};
 use crate::cluster_extension::failure::Stopped;
 use crate::cluster_extension::pass::Pass;
@@ -39,7 +40,7 @@ const SEARCH_LIMIT: Duration = Duration::from_mins(1);
 /// Longest message, in bytes.
 const MESSAGE_LIMIT: usize = 1024;
 
-/// Names of the extensions that wait for their dependencies.
+/// Names of the extensions that wait for their dependencies or dependents.
 #[derive(Debug, Default)]
 pub(crate) struct DependencyWaiters(Mutex<HashSet<String>>);
 
@@ -54,27 +55,39 @@ impl DependencyWaiters {
         self.0.lock().remove(extension);
     }
 
-    fn insert(&self, extension: &str) {
+    pub(super) fn insert(&self, extension: &str) {
         self.0.lock().insert(extension.to_owned());
     }
 }
 
-/// Checks the dependencies of a bundle that the newest revision does not hold yet.
+/// Checks the dependencies of a bundle that the newest revision does not hold yet. The extensions of `moves` count with the bundles that
+/// they move to.
 ///
 /// Errors: the missing dependencies, as the status shows them.
-pub(crate) async fn check(pass: &Pass<'_>, resolved: &Resolved, history: &History) -> Result<(), Stopped> {
-    unmet(pass, resolved, history).await.map_err(|text| {
+pub(crate) async fn check(
+    pass: &Pass<'_>,
+    resolved: &Resolved,
+    history: &History,
+    moves: &[(String, Move)],
+) -> Result<(), Stopped> {
+    unmet(pass, resolved, history, moves).await.map_err(|text| {
         pass.context.shared.metrics.retried("constraints");
         Stopped {
             progress: Progress::Retrying(text),
             max_delay: Some(RECHECK),
             min_delay: Duration::ZERO,
             superseded: false,
+            waiting: None,
         }
     })
 }
 
-async fn unmet(pass: &Pass<'_>, resolved: &Resolved, history: &History) -> Result<(), String> {
+async fn unmet(
+    pass: &Pass<'_>,
+    resolved: &Resolved,
+    history: &History,
+    moves: &[(String, Move)],
+) -> Result<(), String> {
     let waiters = &pass.context.dependency_waiters;
     waiters.remove(&pass.name);
     let newest = history.newest();
@@ -90,7 +103,8 @@ async fn unmet(pass: &Pass<'_>, resolved: &Resolved, history: &History) -> Resul
     }
     // Registered before the check, so that a dependency that is met meanwhile wakes the extension.
     waiters.insert(&pass.name);
-    let environment = environment(pass.context, &pass.name, &requirements, &resolved.properties)
+    let own = &resolved.properties;
+    let environment = environment(pass.context, &pass.name, &requirements, own, moves)
         .await
         .map_err(|error| format!("{subject} has dependencies, and {}", chain(&error)))?;
     // CEL expressions are bounded, but many bundles can take a while.
@@ -128,31 +142,42 @@ async fn environment(
     extension: &str,
     requirements: &[Requirement],
     own: &[Property],
+    moves: &[(String, Move)],
 ) -> Result<Environment, CallError> {
     let mut served: BTreeSet<Gvk> = constraint::provided_apis(own).collect();
+    let joining = moves.iter().map(|(_, found)| &found.provider.properties);
+    served.extend(joining.flat_map(|properties| constraint::provided_apis(properties)));
     for (group, version) in constraint::group_versions(requirements) {
         let what = discovery_call(&group, &version);
         let kinds = call(what, served_kinds(&context.shared.client, &group, &version)).await?;
         served.extend(constraint::apis(&group, &version, kinds));
     }
     Ok(Environment {
-        installed: installed(context, extension).await?,
+        installed: installed(context, extension, moves).await?,
         served,
     })
 }
 
-/// Returns the bundles that the other extensions have installed.
-async fn installed(context: &Context, extension: &str) -> Result<Vec<InstalledBundle>, CallError> {
-    let revisions = if let Some(revisions) = context.stores.all_revisions() {
-        revisions
-    } else {
-        let api: Api<ClusterObjectSet> = Api::all(context.shared.client.clone());
-        let selector = keys::selector_of_extension(None);
-        let what = "listing the ClusterObjectSets";
-        call(what, api.list(&ListParams::default().labels(&selector)))
-            .await?
-            .items
-    };
+/// Returns the revisions of all extensions.
+pub(super) async fn all_revisions(context: &Context) -> Result<Vec<ClusterObjectSet>, CallError> {
+    if let Some(revisions) = context.stores.all_revisions() {
+        return Ok(revisions);
+    }
+    let api: Api<ClusterObjectSet> = Api::all(context.shared.client.clone());
+    let selector = keys::selector_of_extension(None);
+    let what = "listing the ClusterObjectSets";
+    Ok(call(what, api.list(&ListParams::default().labels(&selector)))
+        .await?
+        .items)
+}
+
+/// Returns the bundles that the other extensions have installed, or move to.
+async fn installed(
+    context: &Context,
+    extension: &str,
+    moves: &[(String, Move)],
+) -> Result<Vec<InstalledBundle>, CallError> {
+    let revisions = all_revisions(context).await?;
     let mut by_owner: BTreeMap<String, Vec<ClusterObjectSet>> = BTreeMap::new();
     for revision in revisions {
         let owner = revision
@@ -163,9 +188,13 @@ async fn installed(context: &Context, extension: &str) -> Result<Vec<InstalledBu
         by_owner.entry(owner).or_default().push(revision);
     }
     by_owner.remove(extension);
+    for (partner, _) in moves {
+        by_owner.remove(partner);
+    }
     Ok(by_owner
         .values()
         .filter_map(|revisions| current(revisions))
+        .chain(moves.iter().map(|(_, found)| found.provider.bundle.clone()))
         .collect())
 }
 

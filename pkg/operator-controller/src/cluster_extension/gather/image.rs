@@ -60,7 +60,7 @@ async fn assumed_provider(pass: &Pass<'_>, history: &History) -> Result<Certific
 }
 
 /// Returns the digest of the image. The registry is asked for tags only, once per interval of the cache.
-async fn digest(pass: &Pass<'_>, bundle: &BundleRef) -> Result<CanonicalRef, Failure> {
+pub(crate) async fn digest(pass: &Pass<'_>, bundle: &BundleRef) -> Result<CanonicalRef, Failure> {
     let tags = &pass.context.tags;
     let reference = bundle.image.reference();
     let reference = reference.map_err(|error| Failure::image(error.clone().into()))?;

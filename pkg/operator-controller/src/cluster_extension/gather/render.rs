@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use jiff::Timestamp;
-use olm_api::names;
+use olm_api::{keys, names};
 use olm_bundle::{Certificates, RenderOptions};
 use olm_runtime::Feature;
 use olm_text::object::ObjectId;
@@ -26,6 +26,8 @@ pub(crate) struct Rendered<'a> {
     pub objects: Vec<Value>,
     /// Properties of the bundle's own metadata, as a JSON list.
     pub properties: Option<String>,
+    /// Object that the bundle names for its condition `Upgradeable`.
+    pub upgradeable_condition: Option<String>,
     /// Issuer of the webhooks' certificates.
     pub provider: CertificateProvider,
     /// Time at which certificates of operator-controller are due for renewal.
@@ -73,6 +75,9 @@ pub(crate) async fn render<'a>(
         located,
         objects,
         properties: bundle.properties_annotation(),
+        upgradeable_condition: bundle
+            .annotation(keys::UPGRADEABLE_CONDITION_ANNOTATION)
+            .map(str::to_owned),
         provider,
         renewal,
     })

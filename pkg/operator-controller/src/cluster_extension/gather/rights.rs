@@ -4,7 +4,7 @@
 //! The API server lists the account's rules, one request per namespace. Rights beyond that list are asked for one by one, since
 //! authorizers other than RBAC have no lists.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use k8s_openapi::api::authorization::v1::{
@@ -17,7 +17,8 @@ use kube::api::{Api, PostParams};
 use olm_applier::account::Account;
 use olm_applier::engine::impersonate;
 use olm_bundle::permissions::{
-    Escalation, PermissionOptions, PolicyRule, RequiredRule, RuleScope, required_rules,
+    Escalation, GrantedRules, PermissionOptions, PolicyRule, RequiredRule, RuleScope, lacking, merged,
+    required_rules,
 };
 use olm_text::object::text;
 use serde_json::{Value, json};
@@ -32,9 +33,6 @@ const NOWHERE: &str = "olm-rights-of-the-whole-cluster";
 const ASKED: usize = 200;
 /// Most missing rules that a message names.
 const NAMED: usize = 100;
-
-/// Rules of an account by scope.
-type Granted = BTreeMap<RuleScope, Vec<PolicyRule>>;
 
 /// Checks that `account` exists and that the controller may read it.
 pub(crate) async fn present(
@@ -120,7 +118,7 @@ fn with_bindings(role: &Value, objects: &[Value]) -> Vec<Value> {
     std::iter::once(role.clone()).chain(bindings).collect()
 }
 
-async fn granted(client: &Client, account: &Account, objects: &[Value]) -> Result<Granted, CallError> {
+async fn granted(client: &Client, account: &Account, objects: &[Value]) -> Result<GrantedRules, CallError> {
     let mut scopes = BTreeSet::from([RuleScope::Cluster]);
     for object in objects {
         let namespace = text(object, "/metadata/namespace");
@@ -128,7 +126,7 @@ async fn granted(client: &Client, account: &Account, objects: &[Value]) -> Resul
             scopes.insert(RuleScope::Namespace(namespace.to_owned()));
         }
     }
-    let mut granted = Granted::new();
+    let mut granted = GrantedRules::new();
     let Ok(actor) = impersonate(client, account) else {
         return Ok(granted);
     };
@@ -168,64 +166,6 @@ fn rules(status: SubjectRulesReviewStatus) -> Vec<PolicyRule> {
     resources.chain(paths).collect()
 }
 
-/// Returns the single rights of `required` that no rule grants.
-fn lacking(granted: &Granted, required: &[RequiredRule]) -> Vec<RequiredRule> {
-    let has = |scope: &RuleScope, right: &PolicyRule| {
-        let everywhere = granted.get(&RuleScope::Cluster);
-        let here = granted.get(scope);
-        everywhere
-            .into_iter()
-            .chain(here)
-            .flatten()
-            .any(|rule| rule.covers(right))
-    };
-    let mut lacking = Vec::new();
-    for RequiredRule { scope, rule } in required {
-        if !has(scope, rule) {
-            let rights = singles(rule).into_iter().filter(|right| !has(scope, right));
-            lacking.extend(rights.map(|rule| RequiredRule {
-                scope: scope.clone(),
-                rule,
-            }));
-        }
-    }
-    lacking
-}
-
-/// Splits a rule into one for each verb on each resource, name or path.
-fn singles(rule: &PolicyRule) -> Vec<PolicyRule> {
-    let one = |text: &String| BTreeSet::from([text.clone()]);
-    let mut all = Vec::new();
-    for verb in &rule.verbs {
-        for url in &rule.non_resource_urls {
-            all.push(PolicyRule {
-                non_resource_urls: one(url),
-                verbs: one(verb),
-                ..PolicyRule::default()
-            });
-        }
-        for group in &rule.api_groups {
-            for resource in &rule.resources {
-                let single = PolicyRule {
-                    api_groups: one(group),
-                    resources: one(resource),
-                    verbs: one(verb),
-                    ..PolicyRule::default()
-                };
-                if rule.resource_names.is_empty() {
-                    all.push(single);
-                    continue;
-                }
-                all.extend(rule.resource_names.iter().map(|name| PolicyRule {
-                    resource_names: one(name),
-                    ..single.clone()
-                }));
-            }
-        }
-    }
-    all
-}
-
 /// Returns the rights of `missing` that the API server denies.
 async fn ask(
     client: &Client,
@@ -235,7 +175,8 @@ async fn ask(
     let reviews: Api<SubjectAccessReview> = Api::all(client.clone());
     let mut refused = Vec::new();
     for (index, right) in missing.into_iter().enumerate() {
-        if index < ASKED {
+        // A rule that was too large to split cannot be asked for.
+        if index < ASKED && right.rule.is_single() {
             let review = SubjectAccessReview {
                 spec: question(account, &right),
                 ..SubjectAccessReview::default()
@@ -284,36 +225,6 @@ fn question(account: &Account, right: &RequiredRule) -> SubjectAccessReviewSpec 
         ..ResourceAttributes::default()
     });
     spec
-}
-
-/// Joins single rights into rules, as an administrator would write them.
-fn merged(rights: Vec<RequiredRule>) -> Vec<RequiredRule> {
-    // Each pass joins rules that differ in one field.
-    let passes: [fn(&mut PolicyRule) -> &mut BTreeSet<String>; 4] = [
-        |rule| &mut rule.verbs,
-        |rule| &mut rule.resource_names,
-        |rule| &mut rule.resources,
-        |rule| &mut rule.non_resource_urls,
-    ];
-    passes.into_iter().fold(rights, |rights, field| {
-        let mut joined: BTreeMap<RequiredRule, BTreeSet<String>> = BTreeMap::new();
-        for mut right in rights {
-            // A rule without names covers all objects and is not joined with a rule for some.
-            let values = std::mem::take(field(&mut right.rule));
-            let key = if values.is_empty() {
-                right
-            } else {
-                field(&mut right.rule).insert(String::new());
-                right
-            };
-            joined.entry(key).or_default().extend(values);
-        }
-        let restore = |(mut right, values): (RequiredRule, BTreeSet<String>)| {
-            *field(&mut right.rule) = values;
-            right
-        };
-        joined.into_iter().map(restore).collect()
-    })
 }
 
 /// Returns a line for each rule, sorted.
@@ -376,7 +287,7 @@ mod tests {
 
     #[test]
     fn rules_together_grant_what_none_does_alone() {
-        let granted = Granted::from([
+        let granted = GrantedRules::from([
             (
                 RuleScope::Cluster,
                 vec![rule(&[""], &["configmaps"], &[], &["get", "patch"])],
@@ -408,7 +319,7 @@ mod tests {
             ),
             at("", rule(&[""], &["*"], &[], &["*"])),
         ];
-        let parts: Vec<RequiredRule> = lacking(&Granted::new(), &wanted);
+        let parts: Vec<RequiredRule> = lacking(&GrantedRules::new(), &wanted);
         assert_eq!(parts.len(), 5);
         assert_eq!(
             describe(&merged(parts)),

@@ -76,6 +76,13 @@ impl Stores {
             .flatten()
     }
 
+    /// Returns true if the watch reports that the extension `name` is being deleted.
+    pub(crate) fn is_deleting(&self, name: &str) -> bool {
+        let reference = ObjectRef::new_with(name, kind::<ClusterExtension>());
+        let found = self.extensions.get(&reference);
+        found.is_some_and(|object| object.metadata.deletion_timestamp.is_some())
+    }
+
     /// Waits until the watch reports that the extension is deleted, or that its spec differs from that of `generation`.
     pub(crate) async fn superseded(&self, name: &str, generation: Option<i64>) {
         let reference = ObjectRef::new_with(name, kind::<ClusterExtension>());

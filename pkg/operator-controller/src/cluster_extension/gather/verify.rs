@@ -2,7 +2,8 @@
 
 use super::render::Rendered;
 use super::target::Target;
-use super::{crds, rights};
+use super::{crd_roles, crds, rights};
+use crate::cluster_extension::decide::desired_state::NewRevision;
 use crate::cluster_extension::failure::Failure;
 use crate::cluster_extension::pass::Pass;
 
@@ -16,16 +17,22 @@ impl<'a> Verified<'a> {
     }
 }
 
-/// Checks the rights of the service account and the safety of CRD upgrades.
+/// Checks the rights of the service account and the safety of CRD upgrades, and adds the roles for custom resources.
 pub(crate) async fn verify<'a>(
     pass: &Pass<'_>,
     target: &Target,
-    rendered: Rendered<'a>,
+    new: &NewRevision,
+    mut rendered: Rendered<'a>,
 ) -> Result<Verified<'a>, Failure> {
     // Rights come first, so that one message lists all missing ones: the account also reads the CRDs.
     if let Some(account) = &target.account {
         rights::check(&pass.context.shared.client, account, &rendered.objects).await?;
     }
     crds::check(pass.context, pass.extension, &rendered.objects).await?;
+    // A revision from a Helm release is compared with the objects of the bundle alone.
+    if new.taken_over.is_none() {
+        let roles = crd_roles::roles(pass, target, &rendered.objects).await?;
+        rendered.objects.extend(roles);
+    }
     Ok(Verified(rendered))
 }

@@ -3,14 +3,17 @@
 mod catalog;
 mod certificate;
 mod cluster_catalog;
+mod columns;
 mod content_api;
 mod deadline;
 mod extension;
 mod handover;
 mod helm;
+mod operator_hold;
 mod permissions;
 mod resource;
 mod revision;
+mod rollout;
 mod status;
 
 pub(crate) use certificate::Certificate;

@@ -1,6 +1,9 @@
 //! Steps about the service account of an extension's installation.
 
-use cucumber::when;
+use cucumber::{then, when};
+use k8s_openapi::api::authorization::v1::SubjectAccessReview;
+use kube::Api;
+use kube::api::PostParams;
 use serde_json::json;
 
 use crate::world::OlmWorld;
@@ -34,4 +37,28 @@ async fn grant(world: &mut OlmWorld) -> anyhow::Result<()> {
                 "name": format!("system:serviceaccounts:{}", world.namespace())}],
         }))
         .await
+}
+
+/// Asks the API server for the rights of a user in the scenario's namespace.
+#[then(regex = r#"^user "([^"]+)" may (not )?(\w+) "([^"]+)"$"#)]
+async fn may(world: &mut OlmWorld, user: String, not: String, verb: String, resource: String) {
+    let (user, resource) = (world.expand(&user), world.expand(&resource));
+    let (plural, group) = resource.split_once('.').unwrap_or((&resource, ""));
+    let review: SubjectAccessReview = serde_json::from_value(json!({"spec": {"user": user,
+        "resourceAttributes": {"namespace": world.namespace(), "group": group, "resource": plural, "verb": verb}}}))
+    .expect("a review");
+    let api: Api<SubjectAccessReview> = Api::all(world.cluster().client());
+    let wanted = not.is_empty();
+    // The controller manager aggregates roles after a moment.
+    world
+        .eventually(
+            &format!("the rights of {user} to {verb} {resource}"),
+            async || {
+                let answer = api.create(&PostParams::default(), &review).await?;
+                let allowed = answer.status.is_some_and(|status| status.allowed);
+                anyhow::ensure!(allowed == wanted, "allowed: {allowed}");
+                Ok(())
+            },
+        )
+        .await;
 }

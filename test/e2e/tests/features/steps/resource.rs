@@ -4,6 +4,7 @@ use anyhow::Context as _;
 use cucumber::gherkin::Step;
 use cucumber::{given, then, when};
 use kube::api::DeleteParams;
+use olm_api::keys::KEPT_FROM_LABEL;
 use olm_e2e::cluster::contains;
 use serde_json::{Value, json};
 
@@ -48,6 +49,18 @@ async fn matches(world: &mut OlmWorld, step: &Step, reference: String) -> anyhow
         })
         .await;
     Ok(())
+}
+
+#[then(regex = r#"^resource "([^"]+)" is no longer labeled as kept$"#)]
+async fn adopted(world: &mut OlmWorld, reference: String) {
+    let reference = world.expand(&reference);
+    world
+        .eventually(&format!("{reference} to lose its label"), async || {
+            let labels = current(world, &reference).await?["metadata"]["labels"].take();
+            anyhow::ensure!(labels.get(KEPT_FROM_LABEL).is_none(), "it has {labels}");
+            Ok(())
+        })
+        .await;
 }
 
 #[when(regex = r#"^resource "([^"]+)" is changed$"#)]

@@ -1,4 +1,4 @@
-//! Writes the service account of the spec to the revisions.
+//! Writes the parts of the spec that revisions follow to the revisions.
 
 use kube::api::{Patch, PatchParams};
 use kube::{Api, ResourceExt as _};
@@ -6,16 +6,16 @@ use olm_api::{ClusterExtension, ClusterObjectSet, keys};
 use serde_json::json;
 
 use crate::cluster_extension::Context;
-use crate::cluster_extension::account::annotations;
 use crate::cluster_extension::call::{CallError, call};
+use crate::cluster_extension::followed::annotations;
 
-/// Sets the account of the spec on the revisions that name another.
+/// Sets the annotations of the spec on the revisions that have others.
 pub(crate) async fn follow(
     context: &Context,
     extension: &ClusterExtension,
     revisions: &[ClusterObjectSet],
 ) -> Result<(), CallError> {
-    let wanted = annotations(extension);
+    let wanted: Vec<_> = annotations(extension).collect();
     let differs = |revision: &ClusterObjectSet| {
         wanted
             .iter()
@@ -40,7 +40,7 @@ pub(crate) async fn follow(
             field_manager: Some(keys::EXTENSION_FIELD_MANAGER.to_owned()),
             ..PatchParams::default()
         };
-        let what = format!("naming the service account of ClusterObjectSet \"{name}\"");
+        let what = format!("writing the annotations of the spec to ClusterObjectSet \"{name}\"");
         match call(what, api.patch_metadata(&name, &params, &Patch::Merge(&patch))).await {
             Err(error) if !error.is_not_found() => return Err(error),
             _ => {}

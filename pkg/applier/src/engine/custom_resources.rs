@@ -1,0 +1,153 @@
+//! Count of the custom resources of a CRD, for the removal of its revision.
+//!
+//! A custom resource that is created between the count and the deletion of its CRD is deleted with it: the API server
+//! has no precondition on objects of another kind. The count is therefore read as late as possible, and from etcd.
+
+use futures::FutureExt as _;
+use kube::Client;
+use kube::api::{Api, ApiResource, DynamicObject, ListParams};
+use kube::core::GroupVersionKind;
+use olm_api::CustomResourcePolicy;
+
+use super::call::{CallError, run_concurrently, timed};
+use super::impersonate::RevisionClients;
+use super::{Engine, EngineError, Id, Revision, chain};
+use crate::custom_resources::{Count, Fate, HeldCrd, Listing, fate, listing, readable_in};
+use crate::ownership::{Release, release};
+
+/// Returns the number of custom resources of `crd`, an object of the cluster, with the rights of `client`.
+///
+/// # Errors
+/// The API server does not answer. Any other failure is [`Count::Unknown`].
+pub async fn count_custom_resources(client: &Client, crd: &DynamicObject) -> Result<Count, CallError> {
+    let (group, version, plural) = match listing(crd) {
+        Listing::NeverEstablished => return Ok(Count::Exact(0)),
+        Listing::Unserved => return Ok(Count::unknown("none of its versions is served")),
+        Listing::In {
+            group,
+            version,
+            plural,
+        } => (group, version, plural),
+    };
+    let kind = GroupVersionKind::gvk(&group, &version, "");
+    let resource = ApiResource::from_gvk_with_plural(&kind, &plural);
+    let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
+    // Without a resource version the list is the most recent one, not a cache's.
+    let one = ListParams::default().limit(1);
+    match timed(api.list_metadata(&one)).await {
+        Ok(page) => {
+            let (next, remaining) = (page.metadata.continue_, page.metadata.remaining_item_count);
+            Ok(Count::of_page(page.items.len(), next.as_deref(), remaining))
+        }
+        Err(source) if is_transient(&source) => Err(source),
+        Err(source) => Ok(Count::unknown(&chain(&source))),
+    }
+}
+
+/// Status codes of the API server that justify a retry; 0 is no answer.
+const TRANSIENT: [u16; 5] = [0, 429, 502, 503, 504];
+
+impl Id {
+    pub(super) fn is_crd(&self) -> bool {
+        self.group == "apiextensions.k8s.io" && self.kind == "CustomResourceDefinition"
+    }
+}
+
+impl Engine {
+    /// Decides about a CRD that the revision would delete, and returns it if it holds custom resources.
+    ///
+    /// # Errors
+    /// The API server does not answer. Any other failure counts as custom resources, so that nothing is lost and the
+    /// removal does not wait for what may never work again, such as a conversion webhook.
+    pub(super) async fn fate_of_crd(
+        &self,
+        revision: &Revision,
+        clients: &RevisionClients<'_>,
+        id: &Id,
+        live: &DynamicObject,
+    ) -> Result<(Fate, Option<HeldCrd>), EngineError> {
+        if revision.custom_resources == CustomResourcePolicy::Delete {
+            return Ok((Fate::Delete, None));
+        }
+        let counted = count_custom_resources(clients.reader().await?, live).await;
+        let count = counted.map_err(|source| EngineError::object(id, "counting custom resources", source))?;
+        let held = HeldCrd {
+            name: id.name.clone(),
+            count,
+            readable_in: readable_in(&live.data),
+        };
+        let fate = fate(revision.custom_resources, &held.count);
+        Ok((fate, (fate != Fate::Delete).then_some(held)))
+    }
+
+    /// Returns the CRDs whose custom resources hold up the removal, before anything is removed: the operator can still
+    /// handle the deletion of its custom resources.
+    ///
+    /// CRDs of which the revision itself has custom resources are left to their phase, which comes after those objects.
+    pub(super) async fn blocking_crds(
+        &self,
+        revision: &Revision,
+        clients: &RevisionClients<'_>,
+    ) -> Result<Vec<HeldCrd>, EngineError> {
+        if revision.custom_resources != CustomResourcePolicy::Block {
+            return Ok(Vec::new());
+        }
+        let ids = || {
+            revision
+                .phases
+                .iter()
+                .flat_map(|phase| &phase.objects)
+                .map(|object| &object.id)
+        };
+        let checks = ids()
+            .filter(|id| id.is_crd())
+            .map(|id| {
+                async move {
+                    // Names that no API server can hold are reported by the removal itself.
+                    let endpoint = match self.endpoint_as(clients.reader().await?, id).await {
+                        Err(EngineError::Name { .. } | EngineError::Invalid { .. }) => return Ok(None),
+                        endpoint => endpoint?,
+                    };
+                    let read = endpoint.read().await;
+                    let Some(live) =
+                        read.map_err(|source| EngineError::object(id, "getting resource", source))?
+                    else {
+                        return Ok(None);
+                    };
+                    let own = |other: &Id| {
+                        Some(other.group.as_str()) == pointer(&live, "/spec/group")
+                            && Some(other.kind.as_str()) == pointer(&live, "/spec/names/kind")
+                    };
+                    let terminating = live.metadata.deletion_timestamp.is_some();
+                    let ours = release(&live.metadata, &revision.identity) == Release::Delete;
+                    if terminating || !ours || ids().any(own) {
+                        return Ok(None);
+                    }
+                    let (_, held) = self.fate_of_crd(revision, clients, id, &live).await?;
+                    Ok(held)
+                }
+                .boxed()
+            })
+            .collect();
+        let (mut held, mut errors) = (Vec::new(), Vec::new());
+        for checked in run_concurrently(checks).await {
+            match checked {
+                Ok(found) => held.extend(found),
+                Err(error) => errors.push(error),
+            }
+        }
+        if errors.is_empty() {
+            Ok(held)
+        } else {
+            Err(EngineError::Multiple(errors))
+        }
+    }
+}
+
+fn pointer<'a>(live: &'a DynamicObject, path: &str) -> Option<&'a str> {
+    live.data.pointer(path)?.as_str()
+}
+
+fn is_transient(error: &CallError) -> bool {
+    TRANSIENT.contains(&error.code())
+}

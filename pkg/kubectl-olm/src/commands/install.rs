@@ -1,0 +1,197 @@
+//! `install`: creates a ClusterExtension and waits until it is ready.
+
+use olm_api::keys;
+use olm_resolve::Resolution;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::common::{package, progress, unless_unreadable};
+use super::extension::{one, until_settled};
+use crate::cli::act::{DryRun, InstallPackageArgs};
+use crate::cli::{Policy, RequestArgs, SourceArgs};
+use crate::controllers::title;
+use crate::failure::Failure;
+use crate::manifests::{documents, list};
+use crate::report::Report;
+use crate::resolve_report::{ResolveReport, request};
+use crate::source::{Apply, Cluster};
+use crate::style::Style;
+
+/// Longest name of a namespace, RFC 1123.
+const MAX_NAMESPACE: usize = 63;
+
+/// Installs a package; positive if the extension is ready at the end.
+pub(crate) async fn run(args: InstallPackageArgs, style: Style) -> Result<Report, Failure> {
+    let name = args.name.as_deref().unwrap_or(&args.package).to_owned();
+    let namespace = namespace(&args)?;
+    let extension = extension(&args, &name, &namespace);
+    let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+    let mut objects = vec![extension.clone()];
+    if args.create_namespace {
+        objects.insert(0, space.clone());
+    }
+    if args.write.dry_run == Some(DryRun::Client) {
+        return Ok(Report::new(list(&objects), documents(&objects)?));
+    }
+    let cluster = Cluster::connect(&args.access).await?;
+    if cluster.one_extension(&name).await?.is_some() {
+        return Err(Failure::NegativeAnswer(format!(
+            "ClusterExtension {name:?} exists: change it with `kubectl olm upgrade {name}`, or install the package once more \
+             with --name"
+        )));
+    }
+    let kinds = cluster.kinds(&[space.clone(), extension.clone()]).await?;
+    if let Some((version, kind)) = kinds.unserved().next() {
+        return Err(Failure::NegativeAnswer(format!(
+            "the cluster does not serve {kind} {version}: install the controllers with `kubectl olm install-controllers`"
+        )));
+    }
+    let exists = cluster.present(&space, &kinds).await?.is_some();
+    if !exists && !args.create_namespace {
+        return Err(Failure::NegativeAnswer(format!(
+            "namespace {namespace:?} does not exist: add --create-namespace, or name another one with --namespace"
+        )));
+    }
+    announce(&args).await?;
+    let options = Apply {
+        dry_run: args.write.dry_run.is_some(),
+        ..Apply::default()
+    };
+    if !exists {
+        cluster.apply(&space, &kinds, options).await?;
+        progress(&format!("{} applied", title(&space)));
+    }
+    cluster.apply(&extension, &kinds, options).await?;
+    progress(&format!("{} applied", title(&extension)));
+    if options.dry_run || args.write.no_wait {
+        return Ok(Report::new(list(&objects), documents(&objects)?));
+    }
+    let deadline = Instant::now() + args.write.timeout;
+    let ready = until_settled(&cluster, &name, Some(deadline)).await?;
+    let shown = one(&ready, style);
+    Ok(Report {
+        value: list(&objects),
+        ..shown
+    })
+}
+
+/// Returns the namespace of the extension's objects.
+fn namespace(args: &InstallPackageArgs) -> Result<String, Failure> {
+    if let Some(namespace) = &args.namespace {
+        return Ok(namespace.clone());
+    }
+    let namespace = format!("{}-system", &*args.package);
+    if namespace.len() > MAX_NAMESPACE || namespace.contains('.') {
+        return Err(Failure::Usage(format!(
+            "{namespace:?} cannot be the name of a namespace: choose one with --namespace"
+        )));
+    }
+    Ok(namespace)
+}
+
+/// Returns the manifest of the extension.
+fn extension(args: &InstallPackageArgs, name: &str, namespace: &str) -> Value {
+    let mut catalog = json!({"packageName": args.package});
+    if let Some(version) = args.version.as_deref().filter(|version| !version.is_empty()) {
+        catalog["version"] = json!(version);
+    }
+    if !args.channels.is_empty() {
+        catalog["channels"] = json!(args.channels);
+    }
+    if args.policy == Policy::SelfCertified {
+        catalog["upgradeConstraintPolicy"] = json!("SelfCertified");
+    }
+    if let Some(name) = &args.catalog {
+        catalog["selector"] = json!({"matchLabels": {keys::METADATA_NAME_LABEL: name}});
+    }
+    let mut spec = json!({"namespace": namespace, "source": {"sourceType": "Catalog", "catalog": catalog}});
+    if let Some(account) = &args.service_account {
+        spec["serviceAccount"] = json!({"name": account});
+    }
+    json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension", "metadata": {"name": name},
+        "spec": spec})
+}
+
+/// Says which bundle will be installed. Catalogs that cannot be read from here do not stop the installation, because the
+/// controller reads them with rights of its own.
+///
+/// # Errors
+/// The catalogs have no suitable bundle, so that the controller would find none either.
+async fn announce(args: &InstallPackageArgs) -> Result<(), Failure> {
+    let source = SourceArgs {
+        only: args.catalog.iter().cloned().collect(),
+        access: args.access.clone(),
+        ..SourceArgs::default()
+    };
+    let Some(inputs) = unless_unreadable(package(&source, &args.package).await)? else {
+        return Ok(());
+    };
+    let wanted = RequestArgs {
+        range: args.version.clone(),
+        channels: args.channels.clone(),
+        policy: args.policy,
+        ..RequestArgs::default()
+    };
+    let report = ResolveReport::new(request(&args.package, &wanted, &inputs)?, &inputs, None);
+    match &report.result {
+        Ok(Resolution { version, catalog, .. }) => {
+            progress(&format!(
+                "package {}: version {version} of catalog {catalog}",
+                &*args.package
+            ));
+            Ok(())
+        }
+        Err(error) => Err(Failure::NegativeAnswer(format!(
+            "nothing is installed: {error}. `kubectl olm why --package {}` says more",
+            &*args.package
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+
+    fn args(line: &str) -> InstallPackageArgs {
+        let words = ["kubectl-olm", "install"]
+            .into_iter()
+            .chain(line.split_whitespace());
+        let Command::Install(args) = Cli::try_parse_from(words).unwrap().command else {
+            panic!("{line}");
+        };
+        args
+    }
+
+    #[test]
+    fn a_manifest_has_only_what_was_asked_for() {
+        let plain = args("kite");
+        assert_eq!(namespace(&plain).unwrap(), "kite-system");
+        assert_eq!(
+            extension(&plain, "kite", "kite-system")["spec"],
+            json!({"namespace": "kite-system", "source": {"sourceType": "Catalog", "catalog": {"packageName": "kite"}}})
+        );
+        let full = args(
+            "kite --name k -n sky --version 1.x --channel a --channel b --policy SelfCertified --catalog c \
+             --service-account pilot",
+        );
+        assert_eq!(
+            extension(&full, "k", &namespace(&full).unwrap()),
+            json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension", "metadata": {"name": "k"},
+                "spec": {"namespace": "sky", "serviceAccount": {"name": "pilot"}, "source": {"sourceType": "Catalog",
+                    "catalog": {"packageName": "kite", "version": "1.x", "channels": ["a", "b"],
+                        "upgradeConstraintPolicy": "SelfCertified",
+                        "selector": {"matchLabels": {"olm.operatorframework.io/metadata.name": "c"}}}}}})
+        );
+    }
+
+    #[test]
+    fn an_impossible_namespace_is_refused() {
+        for package in ["a.b", &"k".repeat(60)] {
+            let refused = namespace(&args(package)).unwrap_err();
+            assert_eq!(refused.code(), 2);
+        }
+    }
+}

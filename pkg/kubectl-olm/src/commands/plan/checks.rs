@@ -1,0 +1,187 @@
+//! Checks of a plan that read the cluster.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::ResourceExt as _;
+use olm_api::rollback::{Rollback, read};
+use olm_api::{
+    ClusterExtension, ClusterObjectSet, CrdStoredObjects, CrdUpgradeSafety, CrdUpgradeSafetyEnforcement, keys,
+};
+use olm_applier::stored::{Limits, survey};
+use olm_bundle::crd_safety::{Rules, Waiver, check, waive};
+use olm_bundle::crd_schema;
+use olm_plan::{BundleIdentity, CatalogIdentity, Change, CrdVerdict, StoredObjects, spec_digest};
+use olm_text::object::ObjectId;
+use serde_json::Value;
+
+use super::bundles::refusals;
+use crate::commands::common::progress;
+use crate::commands::served;
+use crate::failure::Failure;
+use crate::source::{Cluster, SourceError};
+
+/// Survey of stored objects that the user asks for.
+#[derive(Clone, Copy)]
+pub(crate) struct StoredSurvey {
+    /// True if stored objects are validated even if the spec does not ask for it.
+    pub(crate) wanted: bool,
+    /// Limit of time for the objects of one version.
+    pub(crate) time: Duration,
+}
+
+/// Compares the wanted CRDs with those of the cluster, by the rules of the extension's spec.
+pub(crate) async fn crds(
+    cluster: &Cluster,
+    asked: StoredSurvey,
+    extension: &ClusterExtension,
+    change: &mut Change,
+) -> Result<(), Failure> {
+    let safety = settings(extension);
+    let enforced = safety.is_none_or(|safety| safety.enforcement != CrdUpgradeSafetyEnforcement::None);
+    let checked = safety.is_some_and(|safety| safety.stored_objects == Some(CrdStoredObjects::Check));
+    let wanted = change
+        .to
+        .objects
+        .iter()
+        .filter(|object| ObjectId::of(object).kind == "CustomResourceDefinition");
+    let mut verdicts = Vec::new();
+    for new in wanted {
+        let name = ObjectId::of(new).name;
+        let Some(old) = cluster.crd(name).await? else {
+            continue;
+        };
+        let served = served::verdict(Some(cluster), &old, new, Rules::Ours).await?;
+        let mut findings = check(&old, new, Rules::Ours);
+        findings.extend(served.findings);
+        let waivers: Vec<Waiver> = safety
+            .and_then(|safety| safety.waivers.as_deref())
+            .unwrap_or_default()
+            .iter()
+            .filter(|waiver| waiver.crd == name)
+            .map(|waiver| Waiver {
+                rule: waiver.rule.as_str().to_owned(),
+                path: waiver.path.clone().unwrap_or_default(),
+            })
+            .collect();
+        let (left, _) = waive(findings, &waivers);
+        let stored = if asked.wanted || checked {
+            stored(cluster, asked.time, &old, new, &mut change.unchecked).await?
+        } else {
+            None
+        };
+        verdicts.push(CrdVerdict {
+            crd: name.to_owned(),
+            findings: left,
+            warnings: served.warnings,
+            stored_objects: stored,
+        });
+    }
+    if enforced {
+        change.refusals.extend(refusals(&verdicts));
+    }
+    for verdict in verdicts.iter().filter(|_| checked) {
+        if let Some(stored) = verdict.stored_objects.filter(|stored| stored.broken > 0) {
+            change.refusals.push(format!(
+                "CRD {:?}: {} stored objects would be invalid; `kubectl olm crd-safety --stored-objects` names them",
+                verdict.crd, stored.broken
+            ));
+        }
+    }
+    change.crds = verdicts;
+    Ok(())
+}
+
+fn settings(extension: &ClusterExtension) -> Option<&CrdUpgradeSafety> {
+    let install = extension.spec.install.as_ref()?;
+    Some(&install.preflight.as_ref()?.crd_upgrade_safety)
+}
+
+/// Validates the stored objects of a CRD by its new schemas; none if no schema changes.
+async fn stored(
+    cluster: &Cluster,
+    time: Duration,
+    old: &Value,
+    new: &Value,
+    unchecked: &mut Vec<String>,
+) -> Result<Option<StoredObjects>, Failure> {
+    let limits = Limits {
+        time,
+        ..Limits::default()
+    };
+    let plan = crd_schema::plan(old, new);
+    unchecked.extend(plan.notes);
+    let mut total: Option<StoredObjects> = None;
+    for target in plan.targets {
+        progress(&format!(
+            "checking {}.{} in version {}",
+            plan.plural, plan.group, target.version
+        ));
+        let found = survey(
+            cluster.client(),
+            &plan.group,
+            &plan.plural,
+            Arc::new(target),
+            &limits,
+        );
+        let found = found.await.map_err(SourceError::from)?;
+        let sum = total.get_or_insert(StoredObjects {
+            complete: true,
+            ..StoredObjects::default()
+        });
+        sum.objects = sum.objects.max(found.objects);
+        sum.broken = sum.broken.max(found.broken);
+        sum.complete &= !found.stopped;
+    }
+    Ok(total)
+}
+
+/// Returns the reason why operator-controller does not roll the bundle out while a rollback holds.
+pub(super) fn rollback(
+    extension: &ClusterExtension,
+    newest: &ClusterObjectSet,
+    next: &BundleIdentity,
+    catalog: Option<&CatalogIdentity>,
+) -> Option<String> {
+    let requested = extension
+        .spec
+        .rollout
+        .as_ref()
+        .and_then(|rollout| rollout.roll_back_to);
+    if let Some(to) = requested {
+        return Some(format!(
+            "spec.rollout.rollBackTo holds the extension at the content of revision {to}; remove the field first: kubectl olm \
+             rollback {} --end",
+            extension.name_any()
+        ));
+    }
+    let record: Rollback = read(newest.annotations().get(keys::ROLLBACK_ANNOTATION)?)?;
+    let failed = record.failure?.attempt;
+    let digest = catalog.and_then(|catalog| catalog.digest.as_deref());
+    let same_catalog = failed.catalog.as_ref().is_none_or(|known| {
+        digest.is_none_or(|digest| known.digest == digest || known.digest.ends_with(digest))
+    });
+    let same_image = failed.image.is_none() || next.image.is_none() || failed.image == next.image;
+    let same_spec = failed.spec == spec_digest(&extension.spec);
+    (same_spec && failed.bundle == next.name && failed.version == next.version && same_catalog && same_image).then(|| {
+        format!(
+            "version {} failed and was rolled back (revision {}); it is not tried again before its catalog, its image or the spec \
+             changes",
+            failed.version, record.from
+        )
+    })
+}
+
+/// Notes that the rights of the extension's service account are not checked: this takes rights that few users have.
+pub(crate) fn account(extension: &ClusterExtension, change: &mut Change) {
+    let account = extension.spec.service_account.as_ref();
+    if let Some(name) = account
+        .and_then(|account| account.name.as_deref())
+        .filter(|name| !name.is_empty())
+    {
+        change.unchecked.push(format!(
+            "the rights of service account {}/{name}: operator-controller checks them before it writes anything",
+            extension.spec.namespace
+        ));
+    }
+}

@@ -1,0 +1,318 @@
+//! Plan for an extension of a cluster.
+
+use std::path::Path;
+
+use olm_api::{ClusterExtension, ClusterObjectSet, LifecycleState, keys};
+use olm_bundle::{Certificates, crd_roles, without_crd_roles};
+use olm_plan::{BundleIdentity, CatalogIdentity, Change, Plan, Side};
+use olm_resolve::{Installed, Resolution, Selection, resolve};
+use olm_text::object::metadata_name;
+use olm_version::BundleVersion;
+use serde_json::Value;
+
+use super::{checks, hold, live};
+use crate::absent;
+use crate::cli::bundle::Issuer;
+use crate::cli::plan::PlanArgs;
+use crate::commands::bundle::{certificates, rendered_with};
+use crate::failure::Failure;
+use crate::resolution_input::ResolutionInput;
+use crate::source::{Cluster, Joining, SourceError, bundle_content};
+use crate::spec_range;
+
+/// Maximum size of a manifest of an extension, in bytes.
+const MANIFEST_LIMIT: u64 = 4 << 20;
+
+/// Makes the plan for the next bundle of an extension, by dry runs with the user's rights.
+pub(super) async fn plan(args: &PlanArgs) -> Result<Plan, Failure> {
+    let cluster = Cluster::connect(&args.source.access).await?;
+    let name = args.extensions.first().map(String::as_str);
+    plan_of(&cluster, args, name, args.to.as_deref(), &[]).await
+}
+
+/// Makes the plan for one extension in the version range `to`, while the extensions `joining` move to other bundles.
+pub(super) async fn plan_of(
+    cluster: &Cluster,
+    args: &PlanArgs,
+    name: Option<&str>,
+    to: Option<&str>,
+    joining: &[Joining],
+) -> Result<Plan, Failure> {
+    let (extension, installed) = wanted(cluster, args, name, to).await?;
+    let name = extension.metadata.name.clone().unwrap_or_default();
+    let stays = installed.clone();
+    let input = ResolutionInput::of(&args.source, extension, installed, false, Selection::default());
+    let input = input.await.map_err(no_plan)?;
+    let extension = input.extension.clone().unwrap_or_default();
+    let found = resolve(&input.request, &input.inputs).map_err(|error| {
+        Failure::Refused(format!(
+            "no bundle can be installed for ClusterExtension {name:?}: {error}"
+        ))
+    })?;
+    let newest = newest(cluster, &name).await?;
+    let mut change = Change {
+        extension: Some(name.clone()),
+        namespace: extension.spec.namespace.clone(),
+        config: extension.spec.inline_config(),
+        catalog: Some(CatalogIdentity {
+            name: found.catalog.to_string(),
+            digest: cluster.catalog_digest(&found.catalog).await?,
+        }),
+        ..Change::default()
+    };
+    if let Some(revision) = &newest {
+        change.from = Some(present(cluster, revision, &mut change.unchecked).await?);
+    }
+    let recorded = newest
+        .as_ref()
+        .and_then(|revision| {
+            revision
+                .metadata
+                .annotations
+                .as_ref()?
+                .get(keys::WEBHOOK_CERTIFICATES_ANNOTATION)
+        })
+        .map(String::as_str);
+    let issuer = match (args.certificates, recorded) {
+        (Some(issuer), _) => issuer,
+        (None, Some("cert-manager")) => Issuer::CertManager,
+        (None, Some("service-ca")) => Issuer::ServiceCa,
+        (None, Some("own")) => Issuer::Own,
+        // The newest bundle has no webhooks; the next one may have some.
+        (None, _) => cluster.issuer().await?,
+    };
+    change.to = target(args, &found, &input.request.package, &change, issuer).await?;
+    add_crd_roles(&extension, &mut change);
+    let version = BundleVersion::spelled(found.version.clone(), false);
+    hold::check(
+        cluster,
+        &extension,
+        stays.as_ref(),
+        newest.as_ref(),
+        &version,
+        &mut change,
+    )
+    .await;
+    if stays.is_none_or(|installed| installed.name != found.bundle) {
+        let unmet = cluster.unmet(&found.properties, Some(&name), joining).await?;
+        change
+            .refusals
+            .extend(unmet.into_iter().flatten().map(|unmet| unmet.text));
+    }
+    let survey = checks::StoredSurvey {
+        wanted: args.stored_objects,
+        time: args.timeout,
+    };
+    checks::crds(cluster, survey, &extension, &mut change).await?;
+    checks::account(&extension, &mut change);
+    let (next, catalog) = (&change.to.bundle, change.catalog.as_ref());
+    let held = newest
+        .as_ref()
+        .and_then(|newest| checks::rollback(&extension, newest, next, catalog));
+    change.refusals.extend(held);
+    let package = &input.request.package;
+    change.dependents = cluster.dependents(&name, &found, package, joining).await?;
+    let known = change
+        .from
+        .as_ref()
+        .map(|side| side.objects.clone())
+        .unwrap_or_default();
+    let wanted = change.to.objects.clone();
+    let mut plan = change.plan();
+    if plan.outcome() != olm_plan::Outcome::Nothing {
+        live::observe(cluster, &name, &known, wanted, &mut plan).await?;
+    }
+    Ok(plan)
+}
+
+/// Returns a failure for which there is no plan; a negative answer of another command is not one of `plan`.
+pub(super) fn no_plan(failure: Failure) -> Failure {
+    match failure {
+        Failure::NegativeAnswer(text) => Failure::NoPlan(text),
+        other => other,
+    }
+}
+
+/// Returns the extension as the command line asks for it, and its installed bundle.
+pub(super) async fn wanted(
+    cluster: &Cluster,
+    args: &PlanArgs,
+    name: Option<&str>,
+    to: Option<&str>,
+) -> Result<(ClusterExtension, Option<Installed>), Failure> {
+    let (mut extension, installed) = match (&args.file, name) {
+        (Some(path), given) => {
+            let extension = manifest(path)?;
+            let name = extension.metadata.name.clone().unwrap_or_default();
+            if let Some(given) = given.filter(|given| *given != name) {
+                return Err(Failure::Usage(format!(
+                    "the manifest is of ClusterExtension {name:?}, not {given:?}: omit the name, or give the manifest of {given:?}"
+                )));
+            }
+            let present = cluster.extension(&name).await?;
+            (extension, present.and_then(|(_, installed)| installed))
+        }
+        (None, Some(name)) => match cluster.extension(name).await? {
+            Some(found) => found,
+            None => {
+                return Err(Failure::NoPlan(format!(
+                    "{}; for a new extension, give its manifest by --filename",
+                    absent::extension(cluster, name).await
+                )));
+            }
+        },
+        (None, None) => {
+            return Err(Failure::Usage(
+                "give the name of an extension, its manifest by --filename, or --from and --to".to_owned(),
+            ));
+        }
+    };
+    if let Some(catalog) = &mut extension.spec.source.catalog {
+        if let Some(range) = to {
+            catalog.version = Some(spec_range::flag(range).map_err(Failure::Usage)?);
+        }
+        if !args.channels.is_empty() {
+            catalog.channels = Some(args.channels.clone());
+        }
+    }
+    Ok((extension, installed))
+}
+
+/// Reads the manifest of an extension.
+fn manifest(path: &Path) -> Result<ClusterExtension, Failure> {
+    let failed = |source| SourceError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    let size = std::fs::metadata(path).map_err(failed)?.len();
+    if size > MANIFEST_LIMIT {
+        return Err(Failure::Usage(format!(
+            "{} exceeds the limit of {MANIFEST_LIMIT} bytes",
+            path.display()
+        )));
+    }
+    let text = std::fs::read(path).map_err(failed)?;
+    let invalid = |cause: String| {
+        Failure::Usage(format!(
+            "{} is not the manifest of a ClusterExtension: {cause}",
+            path.display()
+        ))
+    };
+    let value = olm_yaml::document(&text, &olm_yaml::Limits::default())
+        .map_err(|error| invalid(error.to_string()))?;
+    if value.get("kind").and_then(Value::as_str) != Some("ClusterExtension") {
+        return Err(invalid("its kind is another one".to_owned()));
+    }
+    let extension: ClusterExtension =
+        serde_json::from_value(value).map_err(|error| invalid(error.to_string()))?;
+    if extension.metadata.name.as_ref().is_none_or(String::is_empty) {
+        return Err(invalid("it has no name".to_owned()));
+    }
+    Ok(extension)
+}
+
+/// Adds the roles for custom resources, as operator-controller does unless its flag or the rights of a service account forbid it. Where
+/// the newest revision does not tell, the plan says so.
+fn add_crd_roles(extension: &ClusterExtension, change: &mut Change) {
+    let roles = crd_roles(&change.to.objects);
+    if roles.is_empty() {
+        return;
+    }
+    let has_account = extension.spec.service_account.is_some();
+    let added = match &change.from {
+        None => !has_account,
+        Some(side) => without_crd_roles(side.objects.clone()).len() < side.objects.len(),
+    };
+    if added {
+        change.to.objects.extend(roles);
+    } else {
+        change.unchecked.push(format!(
+            "{} ClusterRoles for custom resources, such as {}: operator-controller adds them if its flags and the service account \
+             permit it",
+            roles.len(),
+            roles.first().map_or("", metadata_name)
+        ));
+    }
+}
+
+/// Returns the Active revision with the highest number.
+async fn newest(cluster: &Cluster, extension: &str) -> Result<Option<ClusterObjectSet>, Failure> {
+    let mut revisions = cluster.revisions(Some(extension)).await?;
+    revisions.retain(|revision| {
+        revision.spec.lifecycle_state != LifecycleState::Archived
+            && revision.metadata.deletion_timestamp.is_none()
+    });
+    Ok(revisions.pop())
+}
+
+/// Returns the bundle and the objects of a revision.
+pub(crate) async fn present(
+    cluster: &Cluster,
+    revision: &ClusterObjectSet,
+    unchecked: &mut Vec<String>,
+) -> Result<Side, Failure> {
+    let bundle = BundleIdentity::recorded(revision);
+    let listed = revision.spec.object_count();
+    let phases = cluster.objects(revision).await?;
+    let objects: Vec<Value> = phases.into_iter().flat_map(|phase| phase.objects).collect();
+    let missing = listed.saturating_sub(objects.len());
+    if missing > 0 {
+        unchecked.push(format!(
+            "{missing} of {listed} objects of revision {} cannot be read from its Secrets: the plan shows them as created, not as \
+             changed or deleted",
+            bundle.revision.as_deref().unwrap_or_default()
+        ));
+    }
+    Ok(Side { bundle, objects })
+}
+
+/// Returns the wanted bundle and its rendered objects.
+async fn target(
+    args: &PlanArgs,
+    found: &Resolution,
+    package: &olm_text::name::PackageName,
+    change: &Change,
+    issuer: Issuer,
+) -> Result<Side, Failure> {
+    let content = bundle_content(&found.image, &args.source.access).await?;
+    let known = change
+        .from
+        .as_ref()
+        .map(|side| side.objects.as_slice())
+        .unwrap_or_default();
+    let rendered = rendered_with(
+        &content.files,
+        &change.namespace,
+        change.config.clone(),
+        |bundle| {
+            let mut provided = certificates(bundle, &change.namespace, issuer);
+            if let Certificates::Own(own) = &mut provided {
+                for (secret, certificate) in own {
+                    if let Some(present) = live::certificate(known, secret) {
+                        *certificate = present;
+                    }
+                }
+            }
+            provided
+        },
+    );
+    let (_, objects) = rendered.map_err(|error| {
+        Failure::Refused(format!(
+            "bundle {} cannot be installed: {}",
+            found.bundle,
+            error.message()
+        ))
+    })?;
+    let version = BundleVersion::spelled(found.version.clone(), false);
+    Ok(Side {
+        bundle: BundleIdentity {
+            package: package.to_string(),
+            name: found.bundle.to_string(),
+            version: version.as_str().to_owned(),
+            release: version.release().map(ToOwned::to_owned),
+            image: content.image,
+            revision: None,
+        },
+        objects,
+    })
+}

@@ -1,0 +1,177 @@
+//! Dry runs of the wanted objects on the cluster.
+
+use std::collections::BTreeSet;
+
+use data_encoding::BASE64;
+use futures::{StreamExt as _, TryStreamExt as _};
+use olm_api::keys;
+use olm_bundle::OwnCertificate;
+use olm_plan::{DryRun, Plan};
+use olm_text::head;
+use olm_text::object::{ObjectId, manifest, text};
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::source::{Cluster, DryRunError, Kinds};
+
+/// Number of dry runs at a time.
+const PARALLEL: usize = 8;
+/// Maximum length of an API server's message, in bytes.
+const MESSAGE_LIMIT: usize = 600;
+
+/// Result for one object.
+enum Seen {
+    Run(Box<DryRun>),
+    Refused(String),
+    Unchecked(String),
+}
+
+/// Applies every wanted object in a dry run and adds the results to the plan. `known` are the objects of the newest revision.
+pub(super) async fn observe(
+    cluster: &Cluster,
+    extension: &str,
+    known: &[Value],
+    wanted: Vec<Value>,
+    plan: &mut Plan,
+) -> Result<(), Failure> {
+    let wanted: Vec<Value> = wanted
+        .into_iter()
+        .map(|object| manifest(object, &[keys::LAST_APPLIED_ANNOTATION]))
+        .collect();
+    let kinds = cluster.kinds(&wanted).await?;
+    let own: BTreeSet<[String; 4]> = known.iter().map(key).collect();
+    let defined: BTreeSet<(String, String)> = wanted.iter().filter_map(defines).collect();
+    let runs = wanted.iter().map(|object| {
+        let foreign = !own.contains(&key(object));
+        one(cluster, extension, object, &kinds, foreign, &defined)
+    });
+    let seen: Vec<Seen> = futures::stream::iter(runs)
+        .buffered(PARALLEL)
+        .try_collect()
+        .await?;
+    let mut done = Vec::new();
+    for seen in seen {
+        match seen {
+            Seen::Run(run) => done.push(*run),
+            Seen::Refused(reason) => plan.refusals.push(reason),
+            Seen::Unchecked(reason) => plan.unchecked.push(reason),
+        }
+    }
+    plan.observe(done);
+    Ok(())
+}
+
+fn key(object: &Value) -> [String; 4] {
+    let id = ObjectId::of(object);
+    [id.group, id.kind, id.namespace, id.name].map(ToOwned::to_owned)
+}
+
+/// Returns group and kind that a CRD defines.
+fn defines(object: &Value) -> Option<(String, String)> {
+    let is_crd = ObjectId::of(object).kind == "CustomResourceDefinition";
+    is_crd.then(|| {
+        (
+            text(object, "/spec/group").to_owned(),
+            text(object, "/spec/names/kind").to_owned(),
+        )
+    })
+}
+
+async fn one(
+    cluster: &Cluster,
+    extension: &str,
+    object: &Value,
+    kinds: &Kinds,
+    foreign: bool,
+    defined: &BTreeSet<(String, String)>,
+) -> Result<Seen, Failure> {
+    let id = ObjectId::of(object);
+    let shown = olm_plan::ObjectRef::of(object).to_string();
+    if kinds.of(object).is_none() {
+        let kind = (id.group.to_owned(), id.kind.to_owned());
+        return Ok(if defined.contains(&kind) {
+            Seen::Unchecked(format!(
+                "{shown}: no dry run, because its CRD is part of the same bundle and not on the cluster yet"
+            ))
+        } else {
+            Seen::Refused(format!(
+                "{shown}: the cluster does not serve {} of {}; install the API first",
+                id.kind,
+                text(object, "/apiVersion")
+            ))
+        });
+    }
+    let before = match cluster.seen(object, kinds).await {
+        Ok(before) => before,
+        Err(DryRunError::Forbidden(cause)) => {
+            return Ok(Seen::Unchecked(format!(
+                "{shown}: you may not read it ({}); the plan shows the difference to the revision",
+                head(&cause, MESSAGE_LIMIT)
+            )));
+        }
+        Err(DryRunError::Refused(cause)) => return Ok(Seen::Refused(format!("{shown}: {cause}"))),
+        Err(DryRunError::Source(error)) => return Err(error.into()),
+    };
+    if let Some(live) = before.as_ref().filter(|_| foreign)
+        && !belongs(live, extension)
+    {
+        return Ok(Seen::Refused(format!(
+            "{shown} exists already and does not belong to ClusterExtension {extension:?}; delete it, or remove it from the bundle"
+        )));
+    }
+    let applied = with_owners(object, before.as_ref());
+    Ok(match cluster.dry_run(&applied, kinds).await {
+        Ok(Some(after)) => Seen::Run(Box::new(DryRun { before, after })),
+        Ok(None) => Seen::Unchecked(format!("{shown}: no dry run, because its name is invalid")),
+        Err(DryRunError::Forbidden(cause)) => Seen::Unchecked(format!(
+            "{shown}: you may not apply it in a dry run ({}); the plan shows the difference to the revision",
+            head(&cause, MESSAGE_LIMIT)
+        )),
+        Err(DryRunError::Refused(cause)) => Seen::Refused(format!(
+            "{shown}: the API server refuses it: {}",
+            head(&cause, MESSAGE_LIMIT)
+        )),
+        Err(DryRunError::Source(error)) => return Err(error.into()),
+    })
+}
+
+/// Returns the object with the owner references of the one on the cluster: plans do not show owners, and a change of owners needs rights
+/// of its own.
+fn with_owners(object: &Value, live: Option<&Value>) -> Value {
+    let mut object = object.clone();
+    let owners = live.and_then(|live| live.pointer("/metadata/ownerReferences"));
+    if let (Some(owners), Some(metadata)) =
+        (owners, object.get_mut("metadata").and_then(Value::as_object_mut))
+    {
+        metadata.insert("ownerReferences".to_owned(), owners.clone());
+    }
+    object
+}
+
+/// Returns true if an object on the cluster is of the extension.
+fn belongs(live: &Value, extension: &str) -> bool {
+    let labels = live.pointer("/metadata/labels");
+    let label = |key: &str| labels.and_then(|labels| labels.get(key)).and_then(Value::as_str);
+    label(keys::OWNER_NAME_LABEL) == Some(extension)
+        && label(keys::OWNER_KIND_LABEL) == Some(keys::OWNER_KIND_CLUSTER_EXTENSION)
+}
+
+/// Returns the certificate in the Secret of this name among the objects of a revision.
+pub(super) fn certificate(objects: &[Value], secret: &str) -> Option<OwnCertificate> {
+    let found = objects.iter().find(|object| {
+        let id = ObjectId::of(object);
+        id.kind == "Secret" && id.name == secret && text(object, "/type") == "kubernetes.io/tls"
+    })?;
+    let pem = |name: &str| {
+        let data = found.get("data")?.get(name)?.as_str()?;
+        String::from_utf8(BASE64.decode(data.as_bytes()).ok()?).ok()
+    };
+    Some(OwnCertificate {
+        ca_pem: pem("ca.crt")?,
+        cert_pem: pem("tls.crt")?,
+        key_pem: pem("tls.key")?,
+        next: pem("next.crt")
+            .zip(pem("next.key"))
+            .map(|(cert_pem, key_pem)| olm_bundle::NextCertificate { cert_pem, key_pem }),
+    })
+}

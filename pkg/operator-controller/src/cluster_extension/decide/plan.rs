@@ -1,0 +1,255 @@
+//! The plan of a new revision, and its form in the status.
+
+use olm_api::{ApprovalCause, BundleMetadata, PendingObjects, PendingPlan};
+use olm_bundle::crd_safety::Rules;
+use olm_image::CanonicalRef;
+use olm_plan::{BundleIdentity, CatalogIdentity, Change, Plan, Side, compare_crds};
+use olm_text::cut;
+use serde_json::Value;
+
+use super::history::{BundleRef, Revision};
+
+/// Maximum number of findings in the status.
+const FINDINGS: usize = 10;
+/// Maximum length of a finding in bytes.
+const FINDING_LIMIT: usize = 300;
+const CRD: &str = "CustomResourceDefinition";
+
+/// Objects that a new revision brings, with their origin.
+pub(crate) struct Wanted<'a> {
+    /// Name of the extension.
+    pub extension: &'a str,
+    /// Install namespace.
+    pub namespace: &'a str,
+    /// `spec.config.inline`.
+    pub config: Option<Value>,
+    /// The bundle.
+    pub bundle: &'a BundleRef,
+    /// Image of the bundle, by digest.
+    pub image: &'a CanonicalRef,
+    /// The rendered objects.
+    pub objects: Vec<Value>,
+}
+
+/// Objects of the newest revision, as far as they can be read.
+pub(crate) struct Previous<'a> {
+    /// The revision.
+    pub revision: &'a Revision,
+    /// The objects.
+    pub objects: Vec<Value>,
+    /// Secrets of the revision that are gone; the plan counts their objects as created.
+    pub missing: Vec<String>,
+}
+
+/// Returns the plan for `wanted` after `previous`.
+pub(crate) fn plan(wanted: Wanted<'_>, previous: Option<Previous<'_>>) -> Plan {
+    let mut unchecked = Vec::new();
+    let from = previous.map(|previous| {
+        unchecked = previous.missing;
+        Side {
+            bundle: identity(
+                &previous.revision.bundle,
+                previous.revision.image.as_ref(),
+                Some(&previous.revision.name),
+            ),
+            objects: previous.objects,
+        }
+    });
+    let before = from
+        .as_ref()
+        .map(|side| side.objects.as_slice())
+        .unwrap_or_default();
+    let crds = compare_crds(before, &wanted.objects, Rules::Ours);
+    let change = Change {
+        extension: Some(wanted.extension.to_owned()),
+        namespace: wanted.namespace.to_owned(),
+        config: wanted.config,
+        from,
+        to: Side {
+            bundle: identity(wanted.bundle, Some(wanted.image), None),
+            objects: wanted.objects,
+        },
+        catalog: wanted.bundle.catalog.as_ref().map(|name| CatalogIdentity {
+            name: name.to_string(),
+            digest: None,
+        }),
+        crds,
+        dependents: Vec::new(),
+        refusals: Vec::new(),
+        unchecked,
+    };
+    change.plan()
+}
+
+fn identity(bundle: &BundleRef, image: Option<&CanonicalRef>, revision: Option<&str>) -> BundleIdentity {
+    BundleIdentity {
+        package: bundle.package.to_string(),
+        name: bundle.name.to_string(),
+        version: bundle.version.to_string(),
+        release: bundle.version.release().map(str::to_owned),
+        image: image.map(ToString::to_string),
+        revision: revision.map(str::to_owned),
+    }
+}
+
+/// Returns true if the plan changes or deletes existing CRDs.
+pub(crate) fn changes_crds(plan: &Plan) -> bool {
+    let mut changed = plan.changed.iter().map(|change| &change.object);
+    changed.any(|object| object.kind == CRD) || plan.deleted.iter().any(|object| object.kind == CRD)
+}
+
+/// Returns true if the bundle's roles grant rights that they did not grant before.
+pub(crate) fn gains_rights(plan: &Plan) -> bool {
+    !plan.rights.bundle.gained.is_empty()
+}
+
+/// Returns true if no object changes.
+pub(crate) fn changes_nothing(plan: &Plan) -> bool {
+    plan.created.is_empty() && plan.changed.is_empty() && plan.deleted.is_empty()
+}
+
+/// Returns the plan in the form of the status.
+pub(crate) fn pending(plan: &Plan, bundle: &BundleRef, causes: &[ApprovalCause]) -> PendingPlan {
+    let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+    PendingPlan {
+        digest: plan.digest.clone(),
+        bundle: BundleMetadata {
+            name: bundle.name.to_string(),
+            version: bundle.version.to_string(),
+            release: bundle.version.release().map(str::to_owned),
+        },
+        catalog: bundle.catalog.as_ref().map(ToString::to_string),
+        objects: PendingObjects {
+            created: count(plan.counts.created),
+            changed: count(plan.counts.changed),
+            deleted: count(plan.counts.deleted),
+        },
+        required_by: (!causes.is_empty()).then(|| causes.to_vec()),
+        findings: Some(findings(plan)).filter(|findings| !findings.is_empty()),
+    }
+}
+
+/// Returns the gravest effects of the plan: irreversible ones, unsafe CRDs, gained rights, restarts.
+fn findings(plan: &Plan) -> Vec<String> {
+    let lost = plan
+        .irreversible
+        .iter()
+        .map(|effect| format!("irreversible: {}: {}", effect.object, effect.reason));
+    let crds = plan.crds.iter().flat_map(|verdict| {
+        let unsafe_changes = verdict
+            .findings
+            .iter()
+            .map(|finding| format!("unsafe change of CRD {}: {finding}", verdict.crd));
+        unsafe_changes.chain(
+            verdict
+                .warnings
+                .iter()
+                .map(|warning| format!("CRD {}: {warning}", verdict.crd)),
+        )
+    });
+    let unread = plan.unchecked.iter().map(|text| format!("not compared: {text}"));
+    let rights = plan
+        .rights
+        .bundle
+        .gained
+        .iter()
+        .map(|right| format!("gains the right: {right}"));
+    let restarts = plan.restarts.iter().map(|restart| {
+        let how = if restart.interrupted {
+            "restarts with an interruption"
+        } else {
+            "restarts"
+        };
+        format!("{how}: {}", restart.object)
+    });
+    let all: Vec<String> = lost
+        .chain(crds)
+        .chain(unread)
+        .chain(rights)
+        .chain(restarts)
+        .collect();
+    let more = plan.rights.bundle.more_gained;
+    let total = all.len().saturating_add(more);
+    let named = if total > FINDINGS { FINDINGS - 1 } else { FINDINGS };
+    let mut shown: Vec<String> = all
+        .iter()
+        .take(named)
+        .map(|text| cut(text, FINDING_LIMIT).into_owned())
+        .collect();
+    if total > shown.len() {
+        shown.push(format!("and {} more", total - shown.len()));
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use olm_plan::{Irreversible, ObjectRef, Restart, Right};
+
+    use super::*;
+
+    fn bundle() -> BundleRef {
+        BundleRef {
+            name: "a.v1.1.0".into(),
+            version: "1.1.0".into(),
+            package: "a".into(),
+            image: olm_text::name::ImageText::from("registry.example/a:1".to_owned()).into(),
+            catalog: Some("community".into()),
+        }
+    }
+
+    fn object(kind: &str, name: &str) -> ObjectRef {
+        ObjectRef {
+            kind: kind.to_owned(),
+            name: name.to_owned(),
+            ..ObjectRef::default()
+        }
+    }
+
+    #[test]
+    fn the_gravest_effects_come_first_and_the_rest_is_counted() {
+        let mut plan = Plan {
+            digest: "sha256:aa".to_owned(),
+            irreversible: vec![Irreversible {
+                object: object(CRD, "as.example.com"),
+                reason: "all its objects are deleted".to_owned(),
+            }],
+            restarts: vec![Restart {
+                object: object("Deployment", "a"),
+                interrupted: true,
+            }],
+            ..Plan::default()
+        };
+        plan.deleted.push(object(CRD, "as.example.com"));
+        plan.counts.deleted = 1;
+        let pending = pending(&plan, &bundle(), &[ApprovalCause::Manual]);
+        assert_eq!(
+            pending.findings.unwrap(),
+            [
+                "irreversible: CustomResourceDefinition as.example.com: all its objects are deleted",
+                "restarts with an interruption: Deployment a",
+            ]
+        );
+        assert_eq!(
+            (pending.objects.deleted, pending.bundle.version.as_str()),
+            (1, "1.1.0")
+        );
+        assert!(changes_crds(&plan) && !gains_rights(&plan) && !changes_nothing(&plan));
+
+        plan.rights.bundle.gained = vec![Right::default(); 12];
+        plan.rights.bundle.more_gained = 5;
+        let shown = findings(&plan);
+        assert_eq!(shown.len(), FINDINGS);
+        assert_eq!(shown.last().unwrap(), "and 10 more");
+        plan.irreversible[0].reason = "x".repeat(1000);
+        assert!(findings(&plan).iter().all(|text| text.len() <= FINDING_LIMIT));
+    }
+
+    #[test]
+    fn a_plan_without_effects_has_no_findings() {
+        let plan = Plan::default();
+        assert!(changes_nothing(&plan) && !changes_crds(&plan));
+        let pending = pending(&plan, &bundle(), &[]);
+        assert_eq!((pending.findings, pending.required_by), (None, None));
+    }
+}

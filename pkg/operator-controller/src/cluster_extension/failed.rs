@@ -1,0 +1,53 @@
+//! End of a pass between the resolved bundle and its revision.
+
+use super::decide::admission::Waiting;
+use super::decide::{History, Refusal, Resolved};
+use super::failure::{Failure, Stopped};
+use super::pass::Pass;
+
+/// Reason why [`Pass::apply`] did not reach [`Applied`](super::act::Applied).
+pub(super) enum Failed {
+    /// No revision can hold the bundle.
+    Refused(Refusal),
+    /// The revision waits for its approval or for a window.
+    Waiting(Box<Waiting>),
+    /// The extensions of a joint plan are not ready, or the plan is not the approved one.
+    Stopped(Box<Stopped>),
+    /// A step failed.
+    Failure(Failure),
+    /// The spec needs a new revision, and the registry does not answer for the image of its bundle.
+    Unlocated(Failure),
+}
+
+impl Failed {
+    /// Returns the end of the pass.
+    pub(super) fn stopped(self, pass: &Pass<'_>, resolved: &Resolved, history: &History) -> Stopped {
+        let retried = |failure: &Failure| pass.context.shared.metrics.retried(failure.label());
+        match self {
+            Self::Refused(refusal) => Stopped::refused(refusal),
+            Self::Waiting(waiting) => Stopped::waiting(waiting),
+            Self::Stopped(stopped) => *stopped,
+            Self::Failure(failure) => {
+                retried(&failure);
+                Stopped::failed(&failure, &resolved.bundle)
+            }
+            Self::Unlocated(failure) => {
+                retried(&failure);
+                let stopped = Stopped::failed(&failure, &resolved.bundle);
+                stopped.while_image_is_unavailable(history.newest())
+            }
+        }
+    }
+}
+
+impl From<Stopped> for Failed {
+    fn from(stopped: Stopped) -> Self {
+        Self::Stopped(Box::new(stopped))
+    }
+}
+
+impl From<Failure> for Failed {
+    fn from(failure: Failure) -> Self {
+        Self::Failure(failure)
+    }
+}

@@ -1,0 +1,99 @@
+//! `ClusterRole`s for the custom resources of a bundle, added to its objects.
+//!
+//! The roles are an extra: an installation never fails because of them. They are left out, and an event says so, if the service account
+//! may not write them or if a `ClusterRole` of the same name belongs to somebody else.
+
+use k8s_openapi::api::rbac::v1::ClusterRole;
+use kube::{Api, Client, Resource as _, ResourceExt as _};
+use olm_api::event::Reason;
+use olm_api::keys;
+use olm_api::names::Segment;
+use olm_bundle::crd_roles;
+use olm_text::object::metadata_name;
+use serde_json::Value;
+
+use super::rights;
+use super::target::Target;
+use crate::cluster_extension::account;
+use crate::cluster_extension::call::{CallError, call};
+use crate::cluster_extension::failure::Failure;
+use crate::cluster_extension::pass::Pass;
+
+/// Most roles that an event names.
+const NAMED: usize = 5;
+
+/// Returns the roles for the CRDs among `objects`.
+pub(crate) async fn roles(
+    pass: &Pass<'_>,
+    target: &Target,
+    objects: &[Value],
+) -> Result<Vec<Value>, Failure> {
+    if !pass.context.shared.crd_roles {
+        return Ok(Vec::new());
+    }
+    let mut roles = crd_roles(objects);
+    if roles.is_empty() {
+        return Ok(roles);
+    }
+    if let Some(account) = &target.account {
+        match rights::check(&pass.context.shared.client, account, &roles).await {
+            Ok(()) => {}
+            Err(Failure::Rights { .. }) => {
+                let why =
+                    format!("the {account} lacks the rights to write them; the next revision tries again");
+                left_out(pass, &roles, &why);
+                return Ok(Vec::new());
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let reader = account::reader(pass.context, pass.extension)?;
+    let (mut kept, mut foreign) = (Vec::new(), Vec::new());
+    for role in roles.drain(..) {
+        if is_taken(&reader, &pass.name, metadata_name(&role)).await? {
+            foreign.push(role);
+        } else {
+            kept.push(role);
+        }
+    }
+    if !foreign.is_empty() {
+        left_out(
+            pass,
+            &foreign,
+            "ClusterRoles of these names exist and belong to others",
+        );
+    }
+    Ok(kept)
+}
+
+/// Returns true if a role of this name belongs to somebody else. A role that may not be read is not taken: its revision reports a
+/// collision.
+async fn is_taken(reader: &Client, extension: &str, name: &str) -> Result<bool, CallError> {
+    let api: Api<ClusterRole> = Api::all(reader.clone());
+    let Ok(segment) = Segment::new(name) else {
+        return Ok(true);
+    };
+    let what = format!("reading ClusterRole \"{name}\"");
+    match call(what, api.get_metadata_opt(&segment)).await {
+        Ok(found) => Ok(found.is_some_and(|role| {
+            role.labels().get(keys::OWNER_NAME_LABEL).map(String::as_str) != Some(extension)
+        })),
+        Err(error) if error.is_forbidden() => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn left_out(pass: &Pass<'_>, roles: &[Value], why: &str) {
+    let names: Vec<&str> = roles.iter().take(NAMED).map(metadata_name).collect();
+    let more = match roles.len().saturating_sub(names.len()) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let note = format!(
+        "ClusterRoles for custom resources are left out: {}{more}: {why}",
+        names.join(", ")
+    );
+    tracing::info!("{note}");
+    let (object, reason) = (pass.extension.object_ref(&()), Reason::CrdRolesLeftOut.as_str());
+    pass.context.events.normal(object, reason, "Reconcile", &note);
+}

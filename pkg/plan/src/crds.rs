@@ -1,0 +1,36 @@
+//! Verdicts on CRDs on both sides of a change.
+
+use olm_bundle::crd_safety::{Rules, ServedVerdict, check, unserved_versions};
+use olm_text::object::ObjectId;
+use serde_json::Value;
+
+use crate::model::CrdVerdict;
+
+/// Compares the CRDs that both lists have, without a cluster: versions that are no longer served are warnings.
+#[must_use]
+pub fn compare(before: &[Value], after: &[Value], rules: Rules) -> Vec<CrdVerdict> {
+    let is_crd = |object: &&Value| ObjectId::of(object).kind == "CustomResourceDefinition";
+    let name = |object: &Value| ObjectId::of(object).name.to_owned();
+    let mut verdicts: Vec<CrdVerdict> = after
+        .iter()
+        .filter(is_crd)
+        .filter_map(|new| {
+            let old = before.iter().filter(is_crd).find(|old| name(old) == name(new))?;
+            let served = unserved_versions(old, new)
+                .filter(|_| rules == Rules::Ours)
+                .map_or_else(ServedVerdict::default, |unserved| {
+                    unserved.unchecked("this needs a cluster")
+                });
+            let mut findings = check(old, new, rules);
+            findings.extend(served.findings);
+            Some(CrdVerdict {
+                crd: name(new),
+                findings,
+                warnings: served.warnings,
+                stored_objects: None,
+            })
+        })
+        .collect();
+    verdicts.sort_by(|a, b| a.crd.cmp(&b.crd));
+    verdicts
+}

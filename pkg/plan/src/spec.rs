@@ -1,0 +1,52 @@
+//! Digest of an extension's spec.
+
+use data_encoding::HEXLOWER;
+use olm_api::{ClusterExtensionSpec, RolloutConfig};
+use sha2::{Digest as _, Sha256};
+
+/// Returns the digest of the spec without the fields that pause and roll back: their change is no reason to try a failed
+/// version again. The fields are `paused`, `rollBackTo` and `onFailure` of `spec.rollout`.
+#[must_use]
+pub fn spec_digest(spec: &ClusterExtensionSpec) -> String {
+    let mut spec = spec.clone();
+    if let Some(rollout) = &mut spec.rollout {
+        (rollout.paused, rollout.roll_back_to, rollout.on_failure) = (None, None, None);
+    }
+    spec.rollout = spec
+        .rollout
+        .filter(|rollout| *rollout != RolloutConfig::default());
+    // Maps of serde_json are sorted, so equal specs give equal bytes. A spec of the API server always has a JSON form.
+    let text = serde_json::to_vec(&spec).unwrap_or_default();
+    format!("sha256:{}", HEXLOWER.encode(&Sha256::digest(text)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn the_spec_without_pause_and_request_is_one_input() {
+        let digest = |rollout: &Value| {
+            let spec = json!({"namespace": "n", "rollout": rollout,
+                "source": {"sourceType": "Catalog", "catalog": {"packageName": "a"}}});
+            spec_digest(&serde_json::from_value(spec).unwrap())
+        };
+        let plain = digest(&Value::Null);
+        for same in [
+            json!({}),
+            json!({"paused": true}),
+            json!({"paused": false, "rollBackTo": 3, "onFailure": "RollBack"}),
+        ] {
+            assert_eq!(digest(&same), plain, "{same}");
+        }
+        for other in [
+            json!({"automatic": "Patch"}),
+            json!({"approval": "Manual"}),
+            json!({"soak": "1m"}),
+        ] {
+            assert_ne!(digest(&other), plain, "{other}");
+        }
+    }
+}
