@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use data_encoding::HEXLOWER;
 use olm_text::head;
-use olm_text::object::{metadata_name, text};
+use olm_text::object::{ObjectId, metadata_name, text};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -50,10 +50,7 @@ pub fn without_crd_roles(objects: Vec<Value>) -> Vec<Value> {
 
 /// Makes the roles of all CRDs among `objects`.
 fn roles(objects: &[Value]) -> impl Iterator<Item = Value> {
-    let crds = objects.iter().filter(|object| {
-        text(object, "/kind") == "CustomResourceDefinition"
-            && text(object, "/apiVersion").starts_with("apiextensions.k8s.io/")
-    });
+    let crds = objects.iter().filter(|object| ObjectId::of(object).is_crd());
     crds.flat_map(|crd| ROLES.map(|(level, verbs)| role(crd, level, verbs)))
 }
 

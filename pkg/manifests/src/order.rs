@@ -37,5 +37,5 @@ fn key(object: &Value) -> (usize, &str, &str, &str) {
 
 /// Returns true for a CustomResourceDefinition.
 pub fn is_crd(object: &Value) -> bool {
-    ObjectId::of(object).kind == "CustomResourceDefinition"
+    ObjectId::of(object).is_crd()
 }

@@ -9,7 +9,7 @@ use crate::model::CrdVerdict;
 /// Compares the CRDs that both lists have, without a cluster: versions that are no longer served are warnings.
 #[must_use]
 pub fn compare(before: &[Value], after: &[Value], rules: Rules) -> Vec<CrdVerdict> {
-    let is_crd = |object: &&Value| ObjectId::of(object).kind == "CustomResourceDefinition";
+    let is_crd = |object: &&Value| ObjectId::of(object).is_crd();
     let name = |object: &Value| ObjectId::of(object).name.to_owned();
     let mut verdicts: Vec<CrdVerdict> = after
         .iter()

@@ -32,6 +32,12 @@ impl<'a> ObjectId<'a> {
         }
     }
 
+    /// Returns true for a CustomResourceDefinition.
+    #[must_use]
+    pub fn is_crd(&self) -> bool {
+        self.group == "apiextensions.k8s.io" && self.kind == "CustomResourceDefinition"
+    }
+
     /// Returns the namespace in which an API server stores the object. Bundles give their webhook configurations a namespace, which means
     /// nothing there: the whole group is cluster-scoped.
     #[must_use]

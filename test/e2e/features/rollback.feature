@@ -111,14 +111,14 @@ Feature: Rollback
     Then ClusterObjectSet "${NAME}-4" reports Progressing as True with Reason RollingOut
     And ClusterExtension reports "${NAME}-3, ${NAME}-4" as active revisions
 
-  Scenario: An upgrade that would lose data on its way back is not rolled back
+  Scenario: An upgrade is rolled back as soon as no stored object would be harmed
     Given a catalog "test" with packages:
       | package | version | channel | replaces | contents                        |
       | test    | 1.0.0   | alpha   |          | SmallCRD, Deployment, ConfigMap |
     And catalog "test" version "v2" with packages:
       | package | version | channel | replaces | contents                        |
       | test    | 1.0.0   | alpha   |          | SmallCRD, Deployment, ConfigMap |
-      | test    | 1.0.1   | alpha   | 1.0.0    | CRD, BadImage, ConfigMap        |
+      | test    | 1.0.1   | alpha   | 1.0.0    | WideCRD, BadImage, ConfigMap    |
     When ClusterExtension is applied
       """
       apiVersion: olm.operatorframework.io/v1
@@ -140,11 +140,44 @@ Feature: Rollback
       """
     Then bundle "${PACKAGE:test}.1.0.0" is installed in version "1.0.0"
     When catalog "test" is updated to version "v2"
+    Then ClusterObjectSet "${NAME}-2" reports Progressing as True with Reason RollingOut
+    When resource is eventually applied
+      """
+      apiVersion: e2e-${SCENARIO_ID}.example.com/v1
+      kind: Test
+      metadata:
+        name: red
+        namespace: ${TEST_NAMESPACE}
+      spec:
+        color: red
+      """
+    And resource is eventually applied
+      """
+      apiVersion: e2e-${SCENARIO_ID}.example.com/v1
+      kind: Test
+      metadata:
+        name: seven
+        namespace: ${TEST_NAMESPACE}
+      spec:
+        size: 7
+      """
     Then ClusterExtension reports Progressing as True with Reason Retrying and Message includes:
       """
-      and is not rolled back to revision 1 (version 1.0.0): validating upgrade for CRD "tests.e2e-${SCENARIO_ID}.example.com"
+      and is not rolled back to revision 1 (version 1.0.0): validating stored objects for CRD "tests.e2e-${SCENARIO_ID}.example.com": 2 of 2 would not be valid in version v1: ${TEST_NAMESPACE}/red: spec.color: the schema has no such field, so its value would be lost; ${TEST_NAMESPACE}/seven: spec.size: 7 is more than the maximum 5
       """
     And ClusterExtension has 2 revisions
+    When resource "tests.e2e-${SCENARIO_ID}.example.com/red" is changed
+      """
+      spec:
+        color: null
+      """
+    And resource "tests.e2e-${SCENARIO_ID}.example.com/seven" is changed
+      """
+      spec:
+        size: 4
+      """
+    Then ClusterExtension reports Progressing as False with Reason RolledBack
+    And ClusterExtension has 3 revisions
 
   Scenario: A former revision returns on request and stays while the spec names it
     Given a catalog "test" with packages:

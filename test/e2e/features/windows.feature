@@ -1,5 +1,5 @@
 Feature: Windows
-  Upgrades wait for a window of spec.rollout.windows; installations do not.
+  Upgrades wait for a window of spec.rollout.windows; installations and rollbacks do not.
 
   Background:
     Given OLM is available
@@ -50,6 +50,26 @@ Feature: Windows
     Then bundle "${PACKAGE:test}.1.0.0" remains installed in version "1.0.0"
     And version "1.0.1" is installed once the window opens
     And no plan is pending
+    When resource "clusterextension/${NAME}" is changed
+      """
+      spec:
+        rollout:
+          rollBackTo: 1
+          windows:
+            - schedule: 0 0 29 FEB *
+              durationMinutes: 1
+              timeZone: Europe/Berlin
+      """
+    Then bundle "${PACKAGE:test}.1.0.0" is installed in version "1.0.0"
+    And no plan is pending
+    When resource "clusterextension/${NAME}" is changed
+      """
+      spec:
+        rollout:
+          rollBackTo: null
+      """
+    Then ClusterExtension reports Progressing as True with Reason AwaitingWindow
+    And bundle "${PACKAGE:test}.1.0.0" remains installed in version "1.0.0"
 
   Scenario: A time zone that does not exist
     Given a catalog "test" with packages:

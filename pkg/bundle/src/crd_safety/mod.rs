@@ -29,6 +29,11 @@ pub use served::{SERVED_REMOVAL, ServedVerdict, UnservedVersions, VersionUses, W
 pub use stored::migration;
 pub use waiver::{Waiver, waive};
 
+/// The rule of a changed scope.
+const SCOPE: &str = "scope";
+/// The rule of a version that goes although objects may be stored in it.
+pub const STORED_REMOVAL: &str = "storedVersionRemoval";
+
 /// Reason why an upgrade of a CRD is unsafe.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Finding {
@@ -38,6 +43,14 @@ pub struct Finding {
     pub rule: String,
     /// Description of the change.
     pub message: String,
+}
+
+impl Finding {
+    /// Returns true if the change can only harm objects, so that the stored objects decide if it does. The scope and the versions
+    /// of a CRD concern its clients as well.
+    pub fn is_decided_by_objects(&self) -> bool {
+        ![SCOPE, STORED_REMOVAL, SERVED_REMOVAL].contains(&self.rule.as_str())
+    }
 }
 
 impl std::fmt::Display for Finding {
@@ -133,10 +146,7 @@ fn scope(old: &Value, new: &Value, out: &mut Vec<Finding>) {
     };
     let (old, new) = (scope(old), scope(new));
     if old != new {
-        out.push(crd_wide(
-            "scope",
-            format!("scope changed : \"{old}\" -> \"{new}\""),
-        ));
+        out.push(crd_wide(SCOPE, format!("scope changed : \"{old}\" -> \"{new}\"")));
     }
 }
 

@@ -3,7 +3,7 @@
 use olm_text::object::{metadata_name, text};
 use serde_json::{Value, json};
 
-use super::{Finding, crd_wide, is, versions as versions_of};
+use super::{Finding, STORED_REMOVAL, crd_wide, is, versions as versions_of};
 
 /// Returns the versions in which objects may be stored, from the status of a CRD.
 pub(super) fn versions(crd: &Value) -> impl Iterator<Item = &str> {
@@ -23,7 +23,7 @@ fn removed<'a>(old: &'a Value, new: &Value) -> Vec<&'a str> {
 pub(super) fn finding(old: &Value, new: &Value) -> Option<Finding> {
     let removed = removed(old, new);
     let message = format!("stored versions removed : [{}]", removed.join(" "));
-    (!removed.is_empty()).then(|| crd_wide("storedVersionRemoval", message))
+    (!removed.is_empty()).then(|| crd_wide(STORED_REMOVAL, message))
 }
 
 /// Returns the steps that lead to an upgrade from `old` to `new` that removes no stored version; `None` if it removes

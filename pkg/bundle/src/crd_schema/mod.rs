@@ -69,6 +69,8 @@ pub struct Verdict {
     pub faults: Vec<Fault>,
     /// Undecided checks, each with its path and reason.
     pub unknown: BTreeSet<String>,
+    /// The first 32 fields whose values the API server drops, because the schema has no such fields.
+    pub lost: Vec<Fault>,
 }
 
 impl Schema {
@@ -89,7 +91,8 @@ impl Schema {
 
     /// Validates an object as if it were written in this version.
     pub fn check(&self, mut object: Value) -> Verdict {
-        prepare::prepare(&mut object, &self.root);
+        let mut lost = Findings::default();
+        prepare::prepare(&mut object, &self.root, &mut lost);
         let mut findings = Findings::default();
         constraints::check(&self.root, &object, &mut findings);
         unique::check(&self.root, &object, &mut findings);
@@ -101,6 +104,7 @@ impl Schema {
         Verdict {
             faults: findings.faults,
             unknown: findings.unknown.0,
+            lost: lost.faults,
         }
     }
 }

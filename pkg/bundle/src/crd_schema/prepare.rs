@@ -3,48 +3,59 @@
 use serde_json::Value;
 
 use super::node::{Additional, Node};
+use super::{Findings, PathSegment};
 
 /// Fields of every resource, which a schema may omit.
 const RESOURCE: [&str; 3] = ["apiVersion", "kind", "metadata"];
+/// Cause of the loss of a field, as one phrase.
+const LOST: &str = "the schema has no such field, so its value would be lost";
 
-pub(super) fn prepare(object: &mut Value, root: &Node) {
-    prune(object, Some(root));
+/// Prepares `object` and records every field that was dropped with its value in `lost`.
+pub(super) fn prepare(object: &mut Value, root: &Node, lost: &mut Findings) {
+    prune(object, Some(root), lost);
     drop_nulls(object, root);
     fill_defaults(object, root);
 }
 
 /// Drops fields that the schema does not know. Without a schema, drops all fields.
-fn prune(value: &mut Value, node: Option<&Node>) {
+fn prune(value: &mut Value, node: Option<&Node>, lost: &mut Findings) {
     match value {
-        Value::Object(map) => {
-            let Some(node) = node else {
-                return map.clear();
-            };
-            map.retain(|name, value| {
-                if node.is_resource && RESOURCE.contains(&name.as_str()) {
-                    return true;
+        Value::Object(map) => map.retain(|name, value| {
+            lost.within(&PathSegment::Field(name), |lost| {
+                let kept = node.is_some_and(|node| keeps(node, name, value, lost));
+                // A null holds no value.
+                if !kept && !value.is_null() {
+                    lost.fault(LOST);
                 }
-                match (node.properties.get(name), &node.additional) {
-                    (Some(known), _) => prune(value, Some(known)),
-                    (None, Additional::Schema(known)) => prune(value, Some(known)),
-                    _ if node.keeps_unknown => {}
-                    (None, Additional::Any) => prune(value, None),
-                    (None, Additional::Unspecified | Additional::Forbidden) => return false,
-                }
-                true
-            });
-        }
+                kept
+            })
+        }),
         Value::Array(items) => {
             let known = node.and_then(|node| node.items.as_deref());
             if known.is_none() && node.is_some_and(|node| node.keeps_unknown) {
                 return;
             }
-            for item in items {
-                prune(item, known);
+            for (at, item) in items.iter_mut().enumerate() {
+                lost.within(&PathSegment::Index(at), |lost| prune(item, known, lost));
             }
         }
         _ => {}
     }
+}
+
+/// Returns true if an object of this schema keeps the field, and prunes the value of a field that it keeps.
+fn keeps(node: &Node, name: &str, value: &mut Value, lost: &mut Findings) -> bool {
+    if node.is_resource && RESOURCE.contains(&name) {
+        return true;
+    }
+    match (node.properties.get(name), &node.additional) {
+        (Some(known), _) => prune(value, Some(known), lost),
+        (None, Additional::Schema(known)) => prune(value, Some(known), lost),
+        _ if node.keeps_unknown => {}
+        (None, Additional::Any) => prune(value, None, lost),
+        (None, Additional::Unspecified | Additional::Forbidden) => return false,
+    }
+    true
 }
 
 /// Drops nulls of fields that are neither nullable nor have a default.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::{Schema, Verdict};
+use super::{Fault, Schema, Verdict};
 
 /// Keys of a schema that only describe.
 const DESCRIPTIONS: [&str; 4] = ["description", "title", "example", "externalDocs"];
@@ -22,6 +22,17 @@ pub struct Plan {
     pub notes: Vec<String>,
 }
 
+impl Plan {
+    /// Counts a field whose value the new CRD drops as a defect, as a return to a former CRD must.
+    #[must_use]
+    pub fn refusing_loss(mut self) -> Self {
+        for target in &mut self.targets {
+            target.refuses_loss = true;
+        }
+        self
+    }
+}
+
 /// A version whose schema changes.
 #[derive(Debug)]
 pub struct Target {
@@ -31,15 +42,22 @@ pub struct Target {
     pub version: String,
     before: Schema,
     after: Schema,
+    /// True if a field whose value is dropped is a defect.
+    refuses_loss: bool,
 }
 
 impl Target {
     /// Returns the defects that the new CRD adds to those that the object already has.
     pub fn check(&self, object: Value) -> Verdict {
         let mut verdict = self.after.check(object.clone());
+        if !self.refuses_loss {
+            verdict.lost.clear();
+        }
         if verdict != Verdict::default() {
             let known = self.before.check(object);
-            verdict.faults.retain(|fault| !known.faults.contains(fault));
+            verdict.faults.append(&mut verdict.lost);
+            let had = |fault: &Fault| known.faults.contains(fault) || known.lost.contains(fault);
+            verdict.faults.retain(|fault| !had(fault));
             verdict.unknown.retain(|unknown| !known.unknown.contains(unknown));
         }
         verdict
@@ -102,6 +120,7 @@ pub fn plan(old: &Value, new: &Value) -> Plan {
                 version: (*name).to_owned(),
                 before: Schema::compile(known),
                 after: Schema::compile(version),
+                refuses_loss: false,
             });
         }
     }

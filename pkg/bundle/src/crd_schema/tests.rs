@@ -195,3 +195,48 @@ fn existing_findings_are_ignored() {
     let faults = |size: i64| plan.targets[0].check(json!({"size": size})).faults.len();
     assert_eq!((faults(3), faults(-1), faults(6)), (0, 0, 1));
 }
+
+#[test]
+fn a_return_to_a_former_crd_loses_no_field() {
+    let crd = |fields: Value| {
+        let schema =
+            json!({"type": "object", "properties": {"spec": {"type": "object", "properties": fields}}});
+        crd(
+            &json!([{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}]),
+            "None",
+        )
+    };
+    let part = |fields: Value| json!({"type": "array", "items": {"type": "object", "properties": fields}});
+    let text = json!({"type": "string"});
+    let newer = crd(json!({"a": text, "color": text, "parts": part(json!({"name": text, "unit": text}))}));
+    let former = crd(json!({"a": text, "parts": part(json!({"name": text}))}));
+    let faults = |object: Value| -> Vec<String> {
+        let upgrade = plan(&newer, &former).targets[0].check(object.clone());
+        assert_eq!(
+            upgrade,
+            Verdict::default(),
+            "only a return counts what is dropped"
+        );
+        let back = plan(&newer, &former).refusing_loss().targets[0].check(object);
+        back.faults.iter().map(ToString::to_string).collect()
+    };
+    let metadata = json!({"name": "x", "labels": {"a": "b"}});
+    let object =
+        |spec: Value| json!({"apiVersion": "v1", "kind": "Test", "metadata": metadata, "spec": spec});
+    assert_eq!(
+        faults(object(json!({"a": "b", "parts": [{"name": "c"}]}))),
+        [""; 0]
+    );
+    assert_eq!(faults(object(json!({"color": null}))), [""; 0]);
+    assert_eq!(
+        faults(object(
+            json!({"color": "red", "parts": [{"name": "c"}, {"unit": "d"}]})
+        )),
+        [
+            "spec.color: the schema has no such field, so its value would be lost",
+            "spec.parts[1].unit: the schema has no such field, so its value would be lost",
+        ]
+    );
+    // A field that the present CRD does not have either is not stored.
+    assert_eq!(faults(object(json!({"unknown": 1}))), [""; 0]);
+}

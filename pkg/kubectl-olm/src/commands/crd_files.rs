@@ -33,7 +33,7 @@ pub(super) fn read(path: &Path) -> Result<BTreeMap<String, Value>, Failure> {
         }
         let documents = olm_yaml::documents(&text, &Limits::default())
             .map_err(|error| Failure::Usage(format!("cannot read {}: {error}", file.display())))?;
-        let is_crd = |document: &Value| ObjectId::of(document).kind == "CustomResourceDefinition";
+        let is_crd = |document: &Value| ObjectId::of(document).is_crd();
         crds.extend(documents.into_iter().filter(is_crd).filter_map(|document| {
             let name = document.pointer("/metadata/name")?.as_str()?.to_owned();
             Some((name, document))

@@ -117,9 +117,7 @@ async fn of_extension(source: &SourceArgs, name: &str) -> Result<BTreeMap<String
     let config = spec.config.and_then(|config| config.inline).map(Value::Object);
     let files = bundle_files(&found.image, &source.access).await?;
     let (_, objects) = rendered_files(&files, &spec.namespace, config, Issuer::Own)?;
-    let crds = objects
-        .into_iter()
-        .filter(|object| ObjectId::of(object).kind == "CustomResourceDefinition");
+    let crds = objects.into_iter().filter(|object| ObjectId::of(object).is_crd());
     Ok(crds
         .filter_map(|crd| Some((crd.pointer("/metadata/name")?.as_str()?.to_owned(), crd)))
         .collect())

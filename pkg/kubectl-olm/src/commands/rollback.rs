@@ -1,12 +1,15 @@
 //! `rollback`: gives an extension the content of a former revision, or lets it follow its source again.
 
+use std::collections::BTreeSet;
 use std::io::{IsTerminal as _, Write as _};
 
 use kube::ResourceExt as _;
 use olm_api::condition::{is_true, types::ObjectSet as RevisionType};
-use olm_api::{API_VERSION, ClusterExtension, ClusterObjectSet, LifecycleState, keys};
+use olm_api::{API_VERSION, ClusterExtension, ClusterObjectSet, CustomResourcePolicy, LifecycleState, keys};
+use olm_applier::custom_resources::HeldCrd;
 use olm_plan::{Change, Outcome, Plan};
 use olm_status::recorded::bundle_version;
+use olm_text::object::ObjectId;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -21,7 +24,7 @@ use crate::failure::Failure;
 use crate::manifests::{documents, list};
 use crate::plan_report::text;
 use crate::report::Report;
-use crate::source::Cluster;
+use crate::source::{Cluster, needs};
 use crate::style::Style;
 
 /// Rolls an extension back; positive if it is ready at the end.
@@ -188,9 +191,62 @@ async fn plan(
         wanted: false,
         time: args.write.timeout,
     };
-    checks::crds(cluster, survey, extension, &mut change).await?;
+    checks::former_crds(cluster, survey, extension, &mut change).await?;
+    check_dropped(cluster, extension, &mut change).await?;
     checks::account(extension, &mut change);
+    // A bundle without recorded properties shows nothing that others could lack.
+    if target
+        .former
+        .annotations()
+        .contains_key(keys::CATALOG_PROPERTIES_ANNOTATION)
+    {
+        let bundle = needs::recorded(target.former);
+        change.dependents = cluster.dependents(&args.name, bundle, &[]).await?;
+    }
     Ok(change.plan())
+}
+
+/// Refuses a rollback that would delete custom resources together with a CRD that only the newest revision has.
+async fn check_dropped(
+    cluster: &Cluster,
+    extension: &ClusterExtension,
+    change: &mut Change,
+) -> Result<(), Failure> {
+    let deletion = extension.spec.deletion.as_ref();
+    let policy = deletion.and_then(|deletion| deletion.custom_resources);
+    if policy.is_some_and(|policy| policy != CustomResourcePolicy::Delete) {
+        return Ok(());
+    }
+    let names = |objects: &[Value]| -> BTreeSet<String> {
+        let crds = objects.iter().map(ObjectId::of).filter(ObjectId::is_crd);
+        crds.map(|id| id.name.to_owned()).collect()
+    };
+    let present = change.from.as_ref().map(|side| names(&side.objects));
+    let kept = names(&change.to.objects);
+    for name in present.unwrap_or_default().difference(&kept) {
+        let Some(crd) = cluster.crd_object(name).await? else {
+            continue;
+        };
+        let count = cluster.custom_resources(&crd).await?;
+        if !count.may_hold() {
+            continue;
+        }
+        let held = HeldCrd {
+            name: name.clone(),
+            count,
+            readable_in: None,
+        };
+        match policy {
+            Some(_) => change.refusals.push(format!(
+                "CustomResourceDefinition {held} would be deleted, because spec.deletion.customResources is Delete; set it to Keep, or \
+                 delete the custom resources"
+            )),
+            None => change.unchecked.push(format!(
+                "CustomResourceDefinition {held} is kept, unless a flag of operator-controller says otherwise, which refuses the rollback"
+            )),
+        }
+    }
+    Ok(())
 }
 
 /// Asks on the terminal, after the plan.

@@ -96,6 +96,18 @@ impl Cluster {
     /// # Errors
     /// The cluster cannot be read.
     pub(crate) async fn crd(&self, name: &str) -> Result<Option<serde_json::Value>, SourceError> {
+        let found = self.crd_object(name).await?;
+        Ok(found.and_then(|object| serde_json::to_value(object).ok()))
+    }
+
+    /// Variant of [`Cluster::crd`] that returns the object as read.
+    ///
+    /// # Errors
+    /// The cluster cannot be read.
+    pub(crate) async fn crd_object(
+        &self,
+        name: &str,
+    ) -> Result<Option<kube::core::DynamicObject>, SourceError> {
         let kind = kube::discovery::ApiResource::from_gvk_with_plural(
             &kube::core::GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition"),
             "customresourcedefinitions",
@@ -104,8 +116,7 @@ impl Cluster {
         let Ok(segment) = Segment::new(name) else {
             return Ok(None);
         };
-        let found = call("reading a CustomResourceDefinition", api.get_opt(&segment)).await?;
-        Ok(found.and_then(|object| serde_json::to_value(object).ok()))
+        call("reading a CustomResourceDefinition", api.get_opt(&segment)).await
     }
 
     /// Lists the objects of all catalogs.

@@ -13,7 +13,7 @@ mod image;
 mod kinds;
 mod listed;
 mod live;
-mod needs;
+pub(crate) mod needs;
 mod probe;
 mod proxy;
 mod query;

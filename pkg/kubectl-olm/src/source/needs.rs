@@ -136,35 +136,37 @@ pub(crate) struct Surroundings {
 /// Returns the installed bundle of a revision with its requirements.
 fn party(revision: &ClusterObjectSet) -> Option<Party> {
     let properties: Vec<Property> = serde_json::from_value(catalog_properties(revision).into()).ok()?;
-    Some(Party::new(bundle_of(revision)?, &properties))
+    Some(Party::new(recorded(revision)?, &properties))
 }
 
 impl Cluster {
-    /// Returns the other extensions whose dependencies are met now and would not be with `next` in place of the bundle of `extension`.
+    /// Returns the other extensions whose dependencies are met now and would not be with `next` in place of the bundle of `extension`;
+    /// [`resolved`] and [`recorded`] return a bundle for `next`.
     ///
     /// # Errors
     /// The cluster cannot be read.
     pub(crate) async fn dependents(
         &self,
         extension: &str,
-        next: &Resolution,
-        package: &PackageName,
+        next: Option<InstalledBundle>,
         joining: &[Joining],
     ) -> Result<Vec<Dependent>, SourceError> {
         let revisions = self.revisions(None).await?;
-        let version = BundleVersion::spelled(next.version.clone(), false);
-        let values = next
-            .properties
-            .iter()
-            .filter_map(|property| serde_json::to_value(property).ok());
-        let bundle = InstalledBundle::new(package.clone(), &version, values.collect());
         let (extension, joining) = (extension.to_owned(), joining.to_vec());
         let looking =
-            tokio::task::spawn_blocking(move || losers(&revisions, &extension, bundle.as_ref(), &joining));
+            tokio::task::spawn_blocking(move || losers(&revisions, &extension, next.as_ref(), &joining));
         looking.await.map_err(|_| SourceError::Interrupted {
             place: "the dependencies of other extensions".to_owned(),
         })
     }
+}
+
+/// Returns a resolved bundle as it will be installed.
+pub(crate) fn resolved(next: &Resolution, package: &PackageName) -> Option<InstalledBundle> {
+    let version = BundleVersion::spelled(next.version.clone(), false);
+    let properties = next.properties.iter();
+    let values = properties.filter_map(|property| serde_json::to_value(property).ok());
+    InstalledBundle::new(package.clone(), &version, values.collect())
 }
 
 /// Returns the extensions that lack a package with `next` in place of the bundle of `extension`, but not before.
@@ -243,7 +245,7 @@ fn catalog_properties(revision: &ClusterObjectSet) -> Vec<Value> {
 fn installed(revisions: &[ClusterObjectSet], except: &[&str]) -> Vec<InstalledBundle> {
     let newest = newest_installed(revisions, None).into_iter();
     let others = newest.filter(|(name, _)| !except.contains(name));
-    others.filter_map(|(_, revision)| bundle_of(revision)).collect()
+    others.filter_map(|(_, revision)| recorded(revision)).collect()
 }
 
 /// Variant of [`installed`] in which the extensions `joining` have moved.
@@ -259,8 +261,8 @@ fn installed_with(
     bundles
 }
 
-/// Returns the bundle of a revision.
-fn bundle_of(revision: &ClusterObjectSet) -> Option<InstalledBundle> {
+/// Returns the bundle of a revision with its recorded properties.
+pub(crate) fn recorded(revision: &ClusterObjectSet) -> Option<InstalledBundle> {
     let annotations = revision.annotations();
     let package = annotations
         .get(keys::PACKAGE_NAME_ANNOTATION)

@@ -31,12 +31,17 @@ pub fn files(row: &Row, id: &str) -> BTreeMap<String, Vec<u8>> {
     );
     for keyword in &row.contents {
         match keyword {
-            Keyword::Crd => add("manifests/crd.yaml", &crd(id, &json!({"type": "integer"}))),
+            Keyword::Crd => add(
+                "manifests/crd.yaml",
+                &crd(id, &json!({"size": {"type": "integer"}})),
+            ),
             Keyword::SmallCrd => {
-                add(
-                    "manifests/crd.yaml",
-                    &crd(id, &json!({"type": "integer", "maximum": 5})),
-                );
+                let size = json!({"type": "integer", "maximum": 5});
+                add("manifests/crd.yaml", &crd(id, &json!({"size": size})));
+            }
+            Keyword::WideCrd => {
+                let fields = json!({"size": {"type": "integer"}, "color": {"type": "string"}});
+                add("manifests/crd.yaml", &crd(id, &fields));
             }
             Keyword::TwoVersionsCrd => add("manifests/crd.yaml", &two_versions_crd(id)),
             Keyword::ConfigMap => add("manifests/configmap.yaml", &config_map("test-configmap", row, id)),
@@ -89,7 +94,7 @@ fn large_crd(number: usize, row: &Row, id: &str) -> Value {
             (format!("field{field}"), schema)
         })
         .collect();
-    let mut crd = crd(id, &json!({"type": "integer"}));
+    let mut crd = crd(id, &json!({"size": {"type": "integer"}}));
     let (group, plural) = (format!("e2e-{id}.example.com"), format!("large{number}s"));
     crd["metadata"] = json!({"name": format!("{plural}.{group}"), "annotations": {"version": row.version}});
     crd["spec"]["names"] = json!({"kind": format!("Large{number}"), "listKind": format!("Large{number}List"),
@@ -99,7 +104,7 @@ fn large_crd(number: usize, row: &Row, id: &str) -> Value {
     crd
 }
 
-fn crd(id: &str, size: &Value) -> Value {
+fn crd(id: &str, fields: &Value) -> Value {
     let group = format!("e2e-{id}.example.com");
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -110,7 +115,7 @@ fn crd(id: &str, size: &Value) -> Value {
             "versions": [{
                 "name": "v1", "served": true, "storage": true,
                 "schema": {"openAPIV3Schema": {"type": "object", "properties": {
-                    "spec": {"type": "object", "properties": {"size": size}},
+                    "spec": {"type": "object", "properties": fields},
                 }}},
             }],
         },
@@ -119,7 +124,7 @@ fn crd(id: &str, size: &Value) -> Value {
 
 /// Returns a CRD that serves v1alpha1 beside v1, the storage version.
 fn two_versions_crd(id: &str) -> Value {
-    let mut crd = crd(id, &json!({"type": "integer"}));
+    let mut crd = crd(id, &json!({"size": {"type": "integer"}}));
     if let Some(Value::Array(versions)) = crd.pointer_mut("/spec/versions")
         && let Some(mut older) = versions.first().cloned()
     {
@@ -150,7 +155,7 @@ fn csv(row: &Row, package: &str, id: &str) -> Value {
     let mut owned = Vec::new();
     for keyword in &row.contents {
         match keyword {
-            Keyword::Crd | Keyword::SmallCrd | Keyword::TwoVersionsCrd => {
+            Keyword::Crd | Keyword::SmallCrd | Keyword::WideCrd | Keyword::TwoVersionsCrd => {
                 owned.push(json!({"name": format!("tests.{group}"), "kind": "Test", "version": "v1"}));
             }
             Keyword::LargeCrds(count) => owned.extend((0..*count).map(|number| {

@@ -95,7 +95,7 @@ fn host<'a>(row: &Row, registry: &'a str) -> &'a str {
 fn property(keyword: &Keyword, id: &str) -> Option<Value> {
     let api = json!({"group": format!("e2e-{id}.example.com"), "version": "v1", "kind": "Test"});
     Some(match keyword {
-        Keyword::Crd | Keyword::SmallCrd | Keyword::TwoVersionsCrd => {
+        Keyword::Crd | Keyword::SmallCrd | Keyword::WideCrd | Keyword::TwoVersionsCrd => {
             json!({"type": "olm.gvk", "value": api})
         }
         Keyword::RequiresApi => json!({"type": "olm.gvk.required", "value": api}),

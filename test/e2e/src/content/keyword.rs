@@ -27,6 +27,8 @@ pub enum Keyword {
     Deprecated(String),
     /// Variant of `Crd` with `size` at most 5.
     SmallCrd,
+    /// Variant of `Crd` with a field `color` more.
+    WideCrd,
     /// Variant of `Crd` that also serves v1alpha1.
     TwoVersionsCrd,
     /// Webhooks of the Deployment: a validating one, and the conversion of the `Crd`.
@@ -90,6 +92,7 @@ impl Keyword {
         Ok(match keyword {
             "CRD" => Self::Crd,
             "SmallCRD" => Self::SmallCrd,
+            "WideCRD" => Self::WideCrd,
             "TwoVersionsCRD" => Self::TwoVersionsCrd,
             "Webhooks" => Self::Webhooks,
             "RequiresAPI" => Self::RequiresApi,

@@ -9,11 +9,10 @@ use olm_api::{
     ClusterExtension, ClusterObjectSet, CrdStoredObjects, CrdUpgradeSafety, CrdUpgradeSafetyEnforcement, keys,
 };
 use olm_applier::stored::{Limits, survey};
-use olm_bundle::crd_safety::{Rules, Waiver, check, waive};
-use olm_bundle::crd_schema;
+use olm_bundle::crd_safety::{Finding, Rules, Waiver, check, waive};
+use olm_bundle::crd_schema::{self, Plan};
 use olm_plan::{BundleIdentity, CatalogIdentity, Change, CrdVerdict, StoredObjects, spec_digest};
 use olm_text::object::ObjectId;
-use serde_json::Value;
 
 use super::bundles::refusals;
 use crate::commands::common::progress;
@@ -37,6 +36,27 @@ pub(crate) async fn crds(
     extension: &ClusterExtension,
     change: &mut Change,
 ) -> Result<(), Failure> {
+    compare(cluster, asked, extension, change, false).await
+}
+
+/// Compares the CRDs of a former revision with those of the cluster: findings that concern only objects hold if a stored object
+/// would be harmed or cannot be checked, as operator-controller decides them.
+pub(crate) async fn former_crds(
+    cluster: &Cluster,
+    asked: StoredSurvey,
+    extension: &ClusterExtension,
+    change: &mut Change,
+) -> Result<(), Failure> {
+    compare(cluster, asked, extension, change, true).await
+}
+
+async fn compare(
+    cluster: &Cluster,
+    asked: StoredSurvey,
+    extension: &ClusterExtension,
+    change: &mut Change,
+    back: bool,
+) -> Result<(), Failure> {
     let safety = settings(extension);
     let enforced = safety.is_none_or(|safety| safety.enforcement != CrdUpgradeSafetyEnforcement::None);
     let checked = safety.is_some_and(|safety| safety.stored_objects == Some(CrdStoredObjects::Check));
@@ -44,7 +64,7 @@ pub(crate) async fn crds(
         .to
         .objects
         .iter()
-        .filter(|object| ObjectId::of(object).kind == "CustomResourceDefinition");
+        .filter(|object| ObjectId::of(object).is_crd());
     let mut verdicts = Vec::new();
     for new in wanted {
         let name = ObjectId::of(new).name;
@@ -64,17 +84,27 @@ pub(crate) async fn crds(
                 path: waiver.path.clone().unwrap_or_default(),
             })
             .collect();
-        let (left, _) = waive(findings, &waivers);
-        let stored = if asked.wanted || checked {
-            stored(cluster, asked.time, &old, new, &mut change.unchecked).await?
+        let (mut findings, _) = waive(findings, &waivers);
+        let mut warnings = served.warnings;
+        let decide = back && enforced && findings.iter().any(Finding::is_decided_by_objects);
+        let stored = if asked.wanted || checked || decide {
+            let mut plan = crd_schema::plan(&old, new);
+            if back {
+                plan = plan.refusing_loss();
+            }
+            stored(cluster, asked.time, plan, &mut change.unchecked).await?
         } else {
-            None
+            Surveyed::default()
         };
+        if decide && stored.decided && stored.objects.is_some_and(|objects| objects.broken == 0) {
+            let harmless = findings.extract_if(.., |finding| finding.is_decided_by_objects());
+            warnings.extend(harmless.map(|finding| format!("{finding}; no stored object is harmed")));
+        }
         verdicts.push(CrdVerdict {
             crd: name.to_owned(),
-            findings: left,
-            warnings: served.warnings,
-            stored_objects: stored,
+            findings,
+            warnings,
+            stored_objects: stored.objects,
         });
     }
     if enforced {
@@ -97,19 +127,27 @@ fn settings(extension: &ClusterExtension) -> Option<&CrdUpgradeSafety> {
     Some(&install.preflight.as_ref()?.crd_upgrade_safety)
 }
 
-/// Validates the stored objects of a CRD by its new schemas; none if no schema changes.
+/// Result of the surveys of a CRD's versions.
+#[derive(Default)]
+struct Surveyed {
+    /// Numbers of objects; none if no schema changes.
+    objects: Option<StoredObjects>,
+    /// True if every object was checked in full.
+    decided: bool,
+}
+
+/// Validates the stored objects of a CRD by its new schemas.
 async fn stored(
     cluster: &Cluster,
     time: Duration,
-    old: &Value,
-    new: &Value,
+    plan: Plan,
     unchecked: &mut Vec<String>,
-) -> Result<Option<StoredObjects>, Failure> {
+) -> Result<Surveyed, Failure> {
     let limits = Limits {
         time,
         ..Limits::default()
     };
-    let plan = crd_schema::plan(old, new);
+    let mut decided = plan.notes.is_empty();
     unchecked.extend(plan.notes);
     let mut total: Option<StoredObjects> = None;
     for target in plan.targets {
@@ -117,11 +155,12 @@ async fn stored(
             "checking {}.{} in version {}",
             plan.plural, plan.group, target.version
         ));
+        let target = Arc::new(target);
         let found = survey(
             cluster.client(),
             &plan.group,
             &plan.plural,
-            Arc::new(target),
+            Arc::clone(&target),
             &limits,
         );
         let found = found.await.map_err(SourceError::from)?;
@@ -132,8 +171,12 @@ async fn stored(
         sum.objects = sum.objects.max(found.objects);
         sum.broken = sum.broken.max(found.broken);
         sum.complete &= !found.stopped;
+        decided &= found.objects == 0 || (found.unknown.is_empty() && target.unknown().next().is_none());
     }
-    Ok(total)
+    Ok(Surveyed {
+        objects: total,
+        decided,
+    })
 }
 
 /// Returns the reason why operator-controller does not roll the bundle out while a rollback holds.

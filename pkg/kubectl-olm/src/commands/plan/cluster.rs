@@ -17,7 +17,7 @@ use crate::cli::plan::PlanArgs;
 use crate::commands::bundle::{certificates, rendered_with};
 use crate::failure::Failure;
 use crate::resolution_input::ResolutionInput;
-use crate::source::{Cluster, Joining, SourceError, bundle_content};
+use crate::source::{Cluster, Joining, SourceError, bundle_content, needs};
 use crate::spec_range;
 
 /// Maximum size of a manifest of an extension, in bytes.
@@ -111,7 +111,8 @@ pub(super) async fn plan_of(
         .and_then(|newest| checks::rollback(&extension, newest, next, catalog));
     change.refusals.extend(held);
     let package = &input.request.package;
-    change.dependents = cluster.dependents(&name, &found, package, joining).await?;
+    let bundle = needs::resolved(&found, package);
+    change.dependents = cluster.dependents(&name, bundle, joining).await?;
     let known = change
         .from
         .as_ref()

@@ -68,7 +68,7 @@ fn key(object: &Value) -> [String; 4] {
 
 /// Returns group and kind that a CRD defines.
 fn defines(object: &Value) -> Option<(String, String)> {
-    let is_crd = ObjectId::of(object).kind == "CustomResourceDefinition";
+    let is_crd = ObjectId::of(object).is_crd();
     is_crd.then(|| {
         (
             text(object, "/spec/group").to_owned(),

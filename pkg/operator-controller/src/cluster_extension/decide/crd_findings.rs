@@ -1,7 +1,11 @@
 //! Findings of the CRD comparison without a waiver, and their message.
 
+use std::collections::BTreeMap;
+
 use olm_api::CrdUpgradeWaiver;
-use olm_bundle::crd_safety::{self, Finding, Rules, SERVED_REMOVAL, ServedVerdict, UnservedVersions, Waiver};
+use olm_bundle::crd_safety::{
+    self, Finding, Rules, SERVED_REMOVAL, STORED_REMOVAL, ServedVerdict, UnservedVersions, Waiver,
+};
 use olm_text::head;
 use serde_json::Value;
 
@@ -14,25 +18,39 @@ pub(crate) const NAME_LIMIT: usize = 64;
 /// Longest text of the unused waivers, in bytes.
 const IDLE_LIMIT: usize = 100;
 
+/// Direction in which the CRDs of an extension change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CrdChange {
+    /// A bundle brings the CRDs: a change that could harm an object is refused.
+    Upgrade,
+    /// A former revision brings them back. What the newer one added is removed, so the stored objects decide if that harms any.
+    Rollback,
+}
+
 /// Findings of all CRDs of a bundle.
 pub(crate) struct Findings<'a> {
     /// Findings that are not waived, each with its CRD.
     pub(crate) refused: Vec<String>,
     /// Changes that may be unsafe, each with its CRD.
     pub(crate) warnings: Vec<String>,
+    /// Findings that hold unless no stored object is harmed, by CRD and with it.
+    left_to_objects: BTreeMap<String, Vec<String>>,
     /// Steps that remove the old stored version of the first CRD.
     steps: Option<String>,
+    change: CrdChange,
     waivers: &'a [CrdUpgradeWaiver],
     /// Per waiver, true if it covered a finding.
     met: Vec<bool>,
 }
 
 impl<'a> Findings<'a> {
-    pub(crate) fn new(waivers: &'a [CrdUpgradeWaiver]) -> Self {
+    pub(crate) fn new(waivers: &'a [CrdUpgradeWaiver], change: CrdChange) -> Self {
         Self {
             refused: Vec::new(),
             warnings: Vec::new(),
+            left_to_objects: BTreeMap::new(),
             steps: None,
+            change,
             waivers,
             met: vec![false; waivers.len()],
         }
@@ -64,25 +82,31 @@ impl<'a> Findings<'a> {
         let (presumed, left): (Vec<Finding>, Vec<Finding>) = left
             .into_iter()
             .partition(|finding| finding.rule == SERVED_REMOVAL);
-        if self.steps.is_none() && left.iter().any(|finding| finding.rule == "storedVersionRemoval") {
+        if self.steps.is_none() && left.iter().any(|finding| finding.rule == STORED_REMOVAL) {
             self.steps = crd_safety::migration(old, new);
         }
-        self.refuse(crd, &left);
+        let (by_objects, left): (Vec<Finding>, Vec<Finding>) = left
+            .into_iter()
+            .partition(|finding| self.change == CrdChange::Rollback && finding.is_decided_by_objects());
+        if !by_objects.is_empty() {
+            self.left_to_objects
+                .insert(crd.to_owned(), lines(crd, &by_objects));
+        }
+        self.refused.extend(lines(crd, &left));
         unserved.filter(|_| !presumed.is_empty())
+    }
+
+    /// Takes the findings of a CRD that hold unless no stored object is harmed.
+    pub(crate) fn take_left_to_objects(&mut self, crd: &str) -> Vec<String> {
+        self.left_to_objects.remove(crd).unwrap_or_default()
     }
 
     /// Adds the verdict on versions that are no longer served.
     pub(crate) fn add(&mut self, crd: &str, served: ServedVerdict) {
-        self.refuse(crd, &served.findings);
+        self.refused.extend(lines(crd, &served.findings));
         let warnings = served.warnings.into_iter();
         self.warnings
             .extend(warnings.map(|warning| format!("CRD \"{crd}\": {warning}")));
-    }
-
-    fn refuse(&mut self, crd: &str, findings: &[Finding]) {
-        let lines = findings.iter();
-        self.refused
-            .extend(lines.map(|finding| format!("validating upgrade for CRD \"{crd}\": {finding}")));
     }
 
     /// Returns the waivers that cover no finding.
@@ -97,6 +121,11 @@ impl<'a> Findings<'a> {
     pub(crate) fn message(&self, extension: &str) -> String {
         message(extension, &self.refused, self.steps.as_deref(), &self.idle())
     }
+}
+
+fn lines(crd: &str, findings: &[Finding]) -> Vec<String> {
+    let line = |finding| format!("validating upgrade for CRD \"{crd}\": {finding}");
+    findings.iter().map(line).collect()
 }
 
 fn waiver(given: &CrdUpgradeWaiver) -> Waiver {
@@ -166,7 +195,7 @@ mod tests {
     use olm_bundle::crd_safety::{Rules, VersionUses};
     use serde_json::{Value, json};
 
-    use super::{Findings, message};
+    use super::{CrdChange, Findings, message};
 
     #[test]
     fn messages_are_short_and_whole_lines() {
@@ -209,7 +238,7 @@ mod tests {
     #[test]
     fn objects_are_looked_at_unless_upstream_or_a_waiver_says_otherwise() {
         let (old, new) = (crd(&["v1", "v2"], &["v1"]), crd(&["v1"], &[]));
-        let mut findings = Findings::new(&[]);
+        let mut findings = Findings::new(&[], CrdChange::Upgrade);
         let unserved = findings
             .compare("tests.example.com", &old, &new, Rules::Ours)
             .unwrap();
@@ -221,7 +250,7 @@ mod tests {
                 "CRD \"tests.example.com\": version v2 is no longer served; no stored object shows that it is used"
             ]
         );
-        let mut upstream = Findings::new(&[]);
+        let mut upstream = Findings::new(&[], CrdChange::Upgrade);
         assert_eq!(
             upstream.compare("tests.example.com", &old, &new, Rules::Upstream),
             None
@@ -232,7 +261,7 @@ mod tests {
             rule: CrdUpgradeRule::ServedVersionRemoval,
             path: None,
         }];
-        let mut waived = Findings::new(&waivers);
+        let mut waived = Findings::new(&waivers, CrdChange::Upgrade);
         assert_eq!(waived.compare("tests.example.com", &old, &new, Rules::Ours), None);
         assert_eq!(waived.idle(), [""; 0]);
         assert_eq!(
@@ -244,7 +273,7 @@ mod tests {
     #[test]
     fn a_stored_version_that_goes_comes_with_the_way_on() {
         let (old, new) = (crd(&["v1", "v2"], &["v1", "v2"]), crd(&["v1"], &[]));
-        let mut findings = Findings::new(&[]);
+        let mut findings = Findings::new(&[], CrdChange::Upgrade);
         assert_eq!(
             findings.compare("tests.example.com", &old, &new, Rules::Ours),
             None
@@ -257,5 +286,33 @@ mod tests {
             ),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_rollback_leaves_to_the_objects_what_concerns_only_them() {
+        let schema = |fields: Value| json!({"openAPIV3Schema": {"type": "object", "properties": fields}});
+        let with = |mut crd: Value, fields: Value| {
+            crd["spec"]["versions"][0]["schema"] = schema(fields);
+            crd
+        };
+        let string = json!({"type": "string"});
+        let newer = with(
+            crd(&["v1", "v2"], &["v1", "v2"]),
+            json!({"a": string, "b": string}),
+        );
+        let former = with(crd(&["v1"], &[]), json!({"a": string}));
+        let compare = |change| {
+            let mut findings = Findings::new(&[], change);
+            findings.compare("tests.example.com", &newer, &former, Rules::Ours);
+            let left = findings.take_left_to_objects("tests.example.com");
+            assert_eq!(findings.take_left_to_objects("tests.example.com"), [""; 0]);
+            (findings.refused, left)
+        };
+        let (refused, left) = compare(CrdChange::Upgrade);
+        assert_eq!((refused.len(), left.len()), (3, 0), "{refused:?}");
+        let (refused, left) = compare(CrdChange::Rollback);
+        // The type of a removed field changes to none.
+        assert_eq!((refused.len(), left.len()), (1, 2), "{refused:?}");
+        assert!(refused[0].contains("storedVersionRemoval") && left[0].contains("existingFieldRemoval"));
     }
 }

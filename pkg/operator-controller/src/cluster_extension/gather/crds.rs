@@ -12,11 +12,13 @@ use olm_api::{ClusterExtension, CrdStoredObjects, CrdUpgradeSafety, CrdUpgradeSa
 use olm_bundle::crd_safety::Rules;
 use olm_bundle::crd_schema;
 use olm_runtime::Feature;
+use olm_text::object::ObjectId;
 use serde_json::Value;
 
-use super::{served, stored};
+use super::served;
+use super::stored::{self, StoredCheck};
 use crate::cluster_extension::call::call;
-use crate::cluster_extension::decide::crd_findings::Findings;
+use crate::cluster_extension::decide::crd_findings::{CrdChange, Findings};
 use crate::cluster_extension::failure::Failure;
 use crate::cluster_extension::{Context, account};
 
@@ -26,6 +28,7 @@ pub(crate) async fn check(
     context: &Context,
     extension: &ClusterExtension,
     objects: &[Value],
+    change: CrdChange,
 ) -> Result<(), Failure> {
     let safety = settings(extension);
     let compares = safety.is_none_or(|safety| safety.enforcement != CrdUpgradeSafetyEnforcement::None);
@@ -44,10 +47,10 @@ pub(crate) async fn check(
     // Untyped: a typed copy would lose fields that this build does not know and report them as removed.
     let kind = ApiResource::erase::<CustomResourceDefinition>(&());
     let api: Api<DynamicObject> = Api::all_with(account::reader(context, extension)?, &kind);
-    let mut plans = Vec::new();
-    let mut findings = Findings::new(given);
+    let mut checks = Vec::new();
+    let mut findings = Findings::new(given, change);
     let mut took = Duration::ZERO;
-    for new in objects.iter().filter(|object| is_crd(object)) {
+    for new in objects.iter().filter(|object| ObjectId::of(object).is_crd()) {
         let Some(name) = new.pointer("/metadata/name").and_then(Value::as_str) else {
             continue;
         };
@@ -59,13 +62,24 @@ pub(crate) async fn check(
             continue;
         };
         let old = serde_json::to_value(&old).map_err(|_| Failure::Interrupted("reading a CRD"))?;
-        if looks {
-            plans.push((name.to_owned(), crd_schema::plan(&old, new)));
+        let unserved = if compares {
+            findings.compare(name, &old, new, rules)
+        } else {
+            None
+        };
+        let presumed = findings.take_left_to_objects(name);
+        if looks || !presumed.is_empty() {
+            let plan = crd_schema::plan(&old, new);
+            checks.push(StoredCheck {
+                crd: name.to_owned(),
+                plan: match change {
+                    CrdChange::Upgrade => plan,
+                    CrdChange::Rollback => plan.refusing_loss(),
+                },
+                presumed,
+            });
         }
-        if !compares {
-            continue;
-        }
-        if let Some(unserved) = findings.compare(name, &old, new, rules) {
+        if let Some(unserved) = unserved {
             let started = Instant::now();
             findings.add(name, served::look(context, extension, name, &unserved).await?);
             took += started.elapsed();
@@ -85,7 +99,7 @@ pub(crate) async fn check(
         if !findings.warnings.is_empty() {
             warn("ServedVersionRemoved", &findings.warnings.join("; "));
         }
-        return stored::check(context, extension, plans).await;
+        return stored::check(context, extension, checks, change).await;
     }
     for finding in &findings.refused {
         tracing::warn!(finding, "unsafe change of a CRD");
@@ -97,9 +111,4 @@ pub(crate) async fn check(
 fn settings(extension: &ClusterExtension) -> Option<&CrdUpgradeSafety> {
     let install = extension.spec.install.as_ref()?;
     Some(&install.preflight.as_ref()?.crd_upgrade_safety)
-}
-
-fn is_crd(object: &Value) -> bool {
-    let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
-    text("kind") == "CustomResourceDefinition" && text("apiVersion").starts_with("apiextensions.k8s.io/")
 }

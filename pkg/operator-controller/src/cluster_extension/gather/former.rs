@@ -19,6 +19,7 @@ use super::{crds, rights};
 use crate::cluster_extension::account;
 use crate::cluster_extension::call::{call, chain};
 use crate::cluster_extension::decide::Revision;
+use crate::cluster_extension::decide::crd_findings::CrdChange;
 use crate::cluster_extension::failure::Failure;
 use crate::cluster_extension::pass::Pass;
 
@@ -93,7 +94,7 @@ pub(crate) async fn verify<'a>(
     if let Some(account) = &target.account {
         rights::check(&pass.context.shared.client, account, &former.objects).await?;
     }
-    crds::check(pass.context, pass.extension, &former.objects).await?;
+    crds::check(pass.context, pass.extension, &former.objects, CrdChange::Rollback).await?;
     check_dropped(pass, newest, &former).await?;
     Ok(Restorable(former))
 }
@@ -142,6 +143,5 @@ async fn check_dropped(
 
 fn crd_names(objects: &[Value]) -> impl Iterator<Item = &str> {
     let ids = objects.iter().map(ObjectId::of);
-    ids.filter(|id| id.kind == "CustomResourceDefinition" && id.group == "apiextensions.k8s.io")
-        .map(|id| id.name)
+    ids.filter(ObjectId::is_crd).map(|id| id.name)
 }

@@ -11,7 +11,7 @@ use olm_runtime::workers::without_worker;
 use olm_text::head;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use crate::cluster_extension::decide::crd_findings::NAME_LIMIT;
+use crate::cluster_extension::decide::crd_findings::{CrdChange, NAME_LIMIT};
 use crate::cluster_extension::failure::Failure;
 use crate::cluster_extension::{Context, account};
 
@@ -30,14 +30,25 @@ pub(super) async fn turn() -> Result<SemaphorePermit<'static>, Failure> {
     turn.map_err(|_| Failure::Interrupted("waiting for a survey"))
 }
 
-/// Validates the stored objects of every CRD against its new schema. Objects that would be invalid are a [`Failure`] that names the
-/// first ones and their number; undecided checks are reported in an event.
+/// Stored objects to validate before a CRD is replaced.
+pub(crate) struct StoredCheck {
+    /// Name of the CRD.
+    pub(crate) crd: String,
+    /// Objects and schemas.
+    pub(crate) plan: Plan,
+    /// Findings of the comparison of schemas that hold unless all objects are decided and unharmed.
+    pub(crate) presumed: Vec<String>,
+}
+
+/// Validates the stored objects of every CRD against its new schema. Objects that would be harmed are a [`Failure`] that names the
+/// first ones and their number, as are presumed findings if a check is undecided; other undecided checks are reported in an event.
 pub(crate) async fn check(
     context: &Context,
     extension: &ClusterExtension,
-    plans: Vec<(String, Plan)>,
+    checks: Vec<StoredCheck>,
+    change: CrdChange,
 ) -> Result<(), Failure> {
-    if plans.is_empty() {
+    if checks.is_empty() {
         return Ok(());
     }
     let client = account::reader(context, extension)?;
@@ -45,7 +56,10 @@ pub(crate) async fn check(
     let started = Instant::now();
     let mut lines = Vec::new();
     let mut unknown = Vec::new();
-    for (crd, plan) in plans {
+    for StoredCheck { crd, plan, presumed } in checks {
+        let decided = unknown.len();
+        // A difference without a schema to check objects against is none of a single version's.
+        let mut holds = plan.targets.is_empty();
         unknown.extend(plan.notes.into_iter().map(|note| format!("{crd}: {note}")));
         for target in plan.targets {
             let target = Arc::new(target);
@@ -78,6 +92,10 @@ pub(crate) async fn check(
                 lines.push(line(&crd, &target.version, &found));
             }
         }
+        holds |= unknown.len() > decided;
+        if holds {
+            lines.extend(presumed);
+        }
     }
     unknown.dedup();
     if lines.is_empty() {
@@ -85,7 +103,7 @@ pub(crate) async fn check(
         return Ok(());
     }
     Err(Failure::StoredObjects {
-        text: message(&extension.name_any(), &lines, &unknown),
+        text: message(&lines, &unknown, &next_step(&extension.name_any(), change)),
         took: started.elapsed(),
     })
 }
@@ -111,7 +129,19 @@ fn line(crd: &str, version: &str, found: &Survey) -> String {
     text
 }
 
-fn message(extension: &str, lines: &[String], unknown: &[String]) -> String {
+fn next_step(extension: &str, change: CrdChange) -> String {
+    match change {
+        CrdChange::Upgrade => format!(
+            "Mend or delete these objects; `kubectl olm crd-safety --stored-objects --extension {}` names all.",
+            head(extension, NAME_LIMIT)
+        ),
+        CrdChange::Rollback => {
+            "Mend or delete these objects, or accept the loss with waivers of crdUpgradeSafety.".to_owned()
+        }
+    }
+}
+
+fn message(lines: &[String], unknown: &[String], next_step: &str) -> String {
     let mut out: Vec<&str> = Vec::new();
     let mut bytes = 0;
     for line in lines {
@@ -128,9 +158,8 @@ fn message(extension: &str, lines: &[String], unknown: &[String]) -> String {
         text.push_str(head(&unknown, UNKNOWN_LIMIT));
         text.push(')');
     }
-    text.push_str("\nMend or delete these objects; `kubectl olm crd-safety --stored-objects --extension ");
-    text.push_str(head(extension, NAME_LIMIT));
-    text.push_str("` names all.");
+    text.push('\n');
+    text.push_str(next_step);
     text
 }
 
@@ -193,9 +222,15 @@ mod tests {
             vec![long.clone()],
             vec![long.clone(), few, long],
         ] {
-            let text = message(&"e".repeat(253), &lines, &["ü".repeat(500)]);
-            assert!(text.len() < 1024, "{}", text.len());
-            assert!(text.contains("(not checked: ü") && text.ends_with("names all."));
+            for (change, end) in [
+                (CrdChange::Upgrade, "names all."),
+                (CrdChange::Rollback, "of crdUpgradeSafety."),
+            ] {
+                let next = next_step(&"e".repeat(253), change);
+                let text = message(&lines, &["ü".repeat(500)], &next);
+                assert!(text.len() < 1024, "{}", text.len());
+                assert!(text.contains("(not checked: ü") && text.ends_with(end));
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::render::Rendered;
 use super::target::Target;
 use super::{crd_roles, crds, rights};
+use crate::cluster_extension::decide::crd_findings::CrdChange;
 use crate::cluster_extension::decide::desired_state::NewRevision;
 use crate::cluster_extension::failure::Failure;
 use crate::cluster_extension::pass::Pass;
@@ -28,7 +29,13 @@ pub(crate) async fn verify<'a>(
     if let Some(account) = &target.account {
         rights::check(&pass.context.shared.client, account, &rendered.objects).await?;
     }
-    crds::check(pass.context, pass.extension, &rendered.objects).await?;
+    crds::check(
+        pass.context,
+        pass.extension,
+        &rendered.objects,
+        CrdChange::Upgrade,
+    )
+    .await?;
     // A revision from a Helm release is compared with the objects of the bundle alone.
     if new.taken_over.is_none() {
         let roles = crd_roles::roles(pass, target, &rendered.objects).await?;

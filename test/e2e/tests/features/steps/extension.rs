@@ -22,6 +22,18 @@ async fn apply(world: &mut OlmWorld, step: &Step) -> anyhow::Result<()> {
     world.cluster().apply(&object).await
 }
 
+/// The API server takes a moment to apply a CRD that changed.
+#[when("resource is eventually applied")]
+async fn apply_eventually(world: &mut OlmWorld, step: &Step) -> anyhow::Result<()> {
+    let object = world.document(step.docstring.as_deref().context("the step has no text block")?)?;
+    world
+        .eventually("the object to be accepted", async || {
+            world.cluster().apply(&object).await
+        })
+        .await;
+    Ok(())
+}
+
 #[when("ClusterExtension is removed")]
 async fn remove(world: &mut OlmWorld) -> anyhow::Result<()> {
     delete(world).await?;
