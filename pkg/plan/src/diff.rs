@@ -51,10 +51,12 @@ pub fn fields(before: &Value, after: &Value, budget: &mut Budget) -> Fields {
         room: FIELDS_OF_OBJECT.min(budget.0),
         path: String::new(),
         found: Fields::default(),
+        descriptions: Vec::new(),
     };
     walk.value(Some(before), Some(after));
-    budget.0 = budget.0.saturating_sub(walk.found.changes.len());
-    walk.found
+    let found = walk.finish();
+    budget.0 = budget.0.saturating_sub(found.changes.len());
+    found
 }
 
 struct Walk {
@@ -62,9 +64,21 @@ struct Walk {
     room: usize,
     path: String,
     found: Fields,
+    /// Descriptions of a schema, which must not take the room of changes that have an effect.
+    descriptions: Vec<FieldChange>,
 }
 
 impl Walk {
+    /// Returns the fields; descriptions come last.
+    fn finish(mut self) -> Fields {
+        let room = self.room.saturating_sub(self.found.changes.len());
+        self.found.more += self.descriptions.len().saturating_sub(room);
+        self.found
+            .changes
+            .extend(self.descriptions.into_iter().take(room));
+        self.found
+    }
+
     fn value(&mut self, before: Option<&Value>, after: Option<&Value>) {
         match (before, after) {
             (before, after) if before == after => {}
@@ -129,7 +143,13 @@ impl Walk {
     }
 
     fn add(&mut self, before: Option<&Value>, after: Option<&Value>) {
-        if self.found.changes.len() >= self.room {
+        let described = is_description(&self.path);
+        let known = if described {
+            &self.descriptions
+        } else {
+            &self.found.changes
+        };
+        if known.len() >= self.room {
             self.found.more += 1;
             return;
         }
@@ -143,16 +163,26 @@ impl Walk {
                 }
             })
         };
-        self.found.changes.push(FieldChange {
+        let change = FieldChange {
             path: cut(&self.path, PATH_LIMIT).into_owned(),
             before: shown(before),
             after: shown(after),
-        });
+        };
+        if described {
+            self.descriptions.push(change);
+        } else {
+            self.found.changes.push(change);
+        }
     }
 
     fn count(&self) -> usize {
-        self.found.changes.len() + self.found.more
+        self.found.changes.len() + self.descriptions.len() + self.found.more
     }
+}
+
+/// Returns true for a description in the schema of a CRD, whose change has no effect.
+pub(crate) fn is_description(path: &str) -> bool {
+    path.ends_with("/description") && path.contains("/schema/openAPIV3Schema/")
 }
 
 /// Returns the elements by name; none if an element has no name or two have the same.

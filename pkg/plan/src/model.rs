@@ -7,6 +7,8 @@ use olm_text::object::{ObjectId, group_version};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::diff::is_description;
+
 /// Plan of a change of an extension's bundle or configuration: all its effects.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -221,6 +223,14 @@ impl std::fmt::Display for ObjectRef {
         } else {
             write!(f, " {}/{}", self.namespace, self.name)
         }
+    }
+}
+
+impl FieldChange {
+    /// Returns true for a description in the schema of a CRD, whose change has no effect.
+    #[must_use]
+    pub fn is_description(&self) -> bool {
+        is_description(&self.path)
     }
 }
 

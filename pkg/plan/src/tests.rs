@@ -201,6 +201,35 @@ fn long_plans_say_how_much_they_omit() {
 }
 
 #[test]
+fn descriptions_of_schemas_come_last() {
+    let crd = |count: usize, described: &str, maximum: usize| {
+        let field = |at: usize| {
+            (
+                format!("f{at:03}"),
+                json!({"description": described, "maximum": maximum}),
+            )
+        };
+        let fields: serde_json::Map<String, Value> = (0..count).map(field).collect();
+        json!({"kind": "CustomResourceDefinition", "metadata": {"annotations": {"x/description": described}}, "spec": {"versions": [
+            {"name": "v1", "schema": {"openAPIV3Schema": {"properties": fields}}}]}})
+    };
+    for (count, effects, descriptions, more) in [
+        (10, 11, 10, 0),
+        (60, 61, 39, 21),
+        (99, 100, 0, 99),
+        (120, 100, 0, 141),
+    ] {
+        let found = fields(&crd(count, "a", 1), &crd(count, "b", 2), &mut Budget::default());
+        let named = found.changes.iter().filter(|change| !change.is_description());
+        assert_eq!(
+            (named.count(), found.changes.len(), found.more),
+            (effects, effects + descriptions, more)
+        );
+        assert!(found.changes.is_sorted_by_key(FieldChange::is_description));
+    }
+}
+
+#[test]
 fn dry_runs_replace_the_comparison() {
     let mut plan = change(
         vec![

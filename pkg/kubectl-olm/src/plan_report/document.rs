@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use olm_bundle::crd_safety::Finding;
 use olm_plan::{BundleIdentity, Outcome, Plan, Right, RightsChange};
 
 use crate::phrase::counted;
@@ -100,7 +101,7 @@ impl Document {
         });
         let mut rows = Vec::new();
         for crd in &plan.crds {
-            let findings = crd.findings.iter().map(ToString::to_string);
+            let findings = grouped(&crd.findings);
             let warnings = crd.warnings.iter().map(|warning| format!("warning: {warning}"));
             let stored = crd.stored_objects.iter().map(|stored| {
                 let least = if stored.complete { "" } else { "at least " };
@@ -109,7 +110,7 @@ impl Document {
                     stored.broken, stored.objects
                 )
             });
-            let mut remarks: Vec<String> = findings.chain(stored).chain(warnings).collect();
+            let mut remarks: Vec<String> = findings.into_iter().chain(stored).chain(warnings).collect();
             let verdict = if crd.findings.is_empty() {
                 "safe".to_owned()
             } else {
@@ -202,7 +203,9 @@ impl Document {
         let mut rows = Vec::new();
         for change in &plan.changed {
             let object = change.object.to_string();
-            for field in &change.fields {
+            let (descriptions, fields): (Vec<_>, Vec<_>) =
+                change.fields.iter().partition(|field| field.is_description());
+            for field in fields {
                 let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".to_owned());
                 rows.push(vec![
                     object.clone(),
@@ -211,9 +214,10 @@ impl Document {
                     value(&field.after),
                 ]);
             }
-            if change.more > 0 {
-                let more = format!("and {}", counted(change.more, "more field"));
-                rows.push(vec![object, more, String::new(), String::new()]);
+            let omitted = [(descriptions.len(), "description"), (change.more, "more field")];
+            for (count, what) in omitted.into_iter().filter(|(count, _)| *count > 0) {
+                let more = format!("and {}", counted(count, what));
+                rows.push(vec![object.clone(), more, String::new(), String::new()]);
             }
         }
         self.add(Section {
@@ -224,6 +228,26 @@ impl Document {
             paint: Paint::Plain,
         });
     }
+}
+
+/// Returns one remark for each rule and message, with the first place and the number of the others. A field that occurs in many places
+/// of a schema has the same finding in each.
+fn grouped(findings: &[Finding]) -> Vec<String> {
+    let mut groups: Vec<(&Finding, usize)> = Vec::new();
+    for finding in findings {
+        let same = |group: &&mut (&Finding, usize)| {
+            group.0.rule == finding.rule && group.0.message == finding.message
+        };
+        match groups.iter_mut().find(same) {
+            Some((_, others)) => *others += 1,
+            None => groups.push((finding, 0)),
+        }
+    }
+    let remark = |(first, others): (&Finding, usize)| match others {
+        0 => first.to_string(),
+        _ => format!("{first} (and in {})", counted(others, "more place")),
+    };
+    groups.into_iter().map(remark).collect()
 }
 
 fn verdict(plan: &Plan) -> (String, Paint) {

@@ -1,3 +1,4 @@
+use olm_bundle::crd_safety::Rules;
 use olm_plan::{Change, Plan, Side};
 use serde_json::{Value, json};
 
@@ -89,4 +90,46 @@ fn the_table_names_fields() {
         text.contains("Objects    0 created, 1 changed (1 field), 0 deleted, 0 unchanged\n"),
         "{text}"
     );
+}
+
+#[test]
+fn what_recurs_is_named_once() {
+    let crd = |described: &str, extra: &Value| {
+        let mut field = json!({"type": "string", "description": described});
+        for (key, value) in extra.as_object().into_iter().flatten() {
+            field[key] = value.clone();
+        }
+        let fields: serde_json::Map<String, Value> =
+            (0..7).map(|n| (format!("f{n}"), field.clone())).collect();
+        json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "kites.example.com"},
+            "spec": {"group": "example.com", "scope": "Namespaced", "names": {"plural": "kites", "kind": "Kite"}, "versions": [
+                {"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object", "properties": fields}}}]}})
+    };
+    let side = |crd: Value| Side {
+        objects: vec![crd],
+        ..Side::default()
+    };
+    let (before, after) = (crd("a", &json!({})), crd("b", &json!({"maxLength": 5})));
+    let plan = Change {
+        crds: olm_plan::compare_crds(
+            std::slice::from_ref(&before),
+            std::slice::from_ref(&after),
+            Rules::Ours,
+        ),
+        from: Some(side(before)),
+        to: side(after),
+        ..Change::default()
+    }
+    .plan();
+    assert_eq!(
+        (plan.crds[0].findings.len(), plan.changed[0].fields.len()),
+        (7, 14)
+    );
+    let text = text(&plan, Format::Table, Style::plain());
+    assert_eq!(text.matches("maxLength: ").count(), 1, "{text}");
+    assert!(
+        text.contains("(and in 6 more places)") && text.contains("and 7 descriptions"),
+        "{text}"
+    );
+    assert_eq!(text.matches("/description").count(), 0, "{text}");
 }

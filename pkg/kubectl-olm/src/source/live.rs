@@ -140,19 +140,22 @@ impl Cluster {
         Ok(events)
     }
 
+    /// Returns the version of Kubernetes.
+    pub(crate) async fn kube_version(&self) -> Result<String, SourceError> {
+        let reading = self.client().apiserver_version();
+        let info = call("reading the API server's version", reading).await?;
+        Ok(info.git_version)
+    }
+
     /// Returns the versions of Kubernetes and, if present, of OpenShift.
     pub(crate) async fn versions(&self) -> Result<(String, Option<String>), SourceError> {
-        let info = call(
-            "reading the API server's version",
-            self.client().apiserver_version(),
-        )
-        .await?;
+        let kubernetes = self.kube_version().await?;
         let kind = GroupVersionKind::gvk("config.openshift.io", "v1", "ClusterVersion");
         let kind = ApiResource::from_gvk_with_plural(&kind, "clusterversions");
         let api: Api<DynamicObject> = Api::all_with(self.client().clone(), &kind);
         let version = find("reading the ClusterVersion", api.get_opt("version")).await?;
         let version = version.and_then(|version| reached_version(&version.data).map(ToOwned::to_owned));
-        Ok((info.git_version, version))
+        Ok((kubernetes, version))
     }
 }
 

@@ -3,8 +3,11 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use k8s_openapi::api::admissionregistration::v1::{
+    ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
+};
 use kube::Client;
-use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
+use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
 use kube::discovery::ApiResource;
 use olm_e2e::cluster::Cluster;
@@ -14,6 +17,8 @@ use serde_json::{Value, json};
 
 const TIMEOUT: Duration = Duration::from_mins(1);
 const CONTROLLER: &str = "system:serviceaccount:olmv1-system:operator-controller-controller-manager";
+/// The policy that requires a service account.
+const POLICY: &str = "clusterextension-serviceaccount-required";
 /// Group with write access to the kinds by RBAC.
 const WRITERS: &str = "writers";
 
@@ -90,6 +95,7 @@ async fn only_listed_users_leave_out_the_service_account() -> Result<()> {
     let (jane, ops) = (user("jane").await?, user("ops").await?);
     let administrator = extensions(control_plane.client());
     let controller = extensions(control_plane.client_for(CONTROLLER, None).await?);
+    let policies: Api<ValidatingAdmissionPolicy> = Api::all(control_plane.client());
     let params = PostParams::default();
     let with_account = json!({"name": "installer"});
     jane.create(&params, &extension("before", &Value::Null)?).await?;
@@ -106,8 +112,8 @@ async fn only_listed_users_leave_out_the_service_account() -> Result<()> {
     })
     .await?;
     let expected = "spec.serviceAccount.name is required: name the ServiceAccount in namespace \"installed\" whose rights limit \
-                    the installation; only users and groups that ConfigMap olmv1-system/extensions-without-service-account \
-                    lists may leave it out, and \"jane\" is not listed";
+                    the installation; only users and groups that ValidatingAdmissionPolicy \
+                    clusterextension-serviceaccount-required lists may leave it out, and \"jane\" is not listed";
     ensure!(text.contains(expected), "{text}");
 
     // A spec with an account passes, as long as the account stays.
@@ -130,7 +136,7 @@ async fn only_listed_users_leave_out_the_service_account() -> Result<()> {
         .await?;
     merge(&controller, "before", json!({"metadata": {"finalizers": null}})).await?;
 
-    // The ConfigMap lists the group from the start, the user later.
+    // The policy lists the group from the start, the user later.
     administrator
         .create(&params, &extension("free", &Value::Null)?)
         .await?;
@@ -138,15 +144,35 @@ async fn only_listed_users_leave_out_the_service_account() -> Result<()> {
         refusal(ops.create(&params, &extension("operated", &Value::Null)?).await)?
             .contains("\"ops\" is not listed")
     );
-    let listed = json!({"data": {"users": "somebody\n  ops\n"}});
-    let list = "configmap/extensions-without-service-account";
-    cluster.merge(list, SYSTEM_NAMESPACE, &listed).await?;
+    let users = json!({"spec": {"variables": [{"name": "users", "expression": "['somebody', 'ops']"}]}});
+    policies
+        .patch(POLICY, &PatchParams::default(), &Patch::Strategic(&users))
+        .await?;
     eventually(TIMEOUT, "a listed user to be admitted", async || {
         Ok(ops.create(&dry, &extension("operated", &Value::Null)?).await?)
     })
     .await?;
     merge(&ops, "limited", without).await?;
     ensure!(refusal(jane.create(&dry, &extension("refused", &Value::Null)?).await)?.contains(expected));
+
+    // A policy that is created anew knows its list: a parameter would be lost until the API server restarts.
+    let bindings: Api<ValidatingAdmissionPolicyBinding> = Api::all(control_plane.client());
+    bindings.delete(POLICY, &DeleteParams::default()).await?;
+    policies.delete(POLICY, &DeleteParams::default()).await?;
+    eventually(TIMEOUT, "the policy to be gone", async || {
+        Ok(jane.create(&dry, &extension("admitted", &Value::Null)?).await?)
+    })
+    .await?;
+    cluster
+        .apply_file("config/optional/require-service-account/policy.yaml", &[])
+        .await?;
+    eventually(TIMEOUT, "the policy to be in force again", async || {
+        refusal(jane.create(&dry, &extension("refused", &Value::Null)?).await)
+    })
+    .await?;
+    administrator
+        .create(&dry, &extension("admitted", &Value::Null)?)
+        .await?;
     Ok(())
 }
 
@@ -167,8 +193,8 @@ async fn only_the_controller_writes_revisions() -> Result<()> {
         refusal(jane.create(&dry, &set("x-1")?).await)
     })
     .await?;
-    let expected = "ClusterObjectSets are written by operator-controller, and \"jane\" is not listed in ConfigMap \
-                    olmv1-system/clusterobjectset-writers; change the ClusterExtension instead";
+    let expected = "ClusterObjectSets are written by operator-controller, and \"jane\" is not listed in \
+                    ValidatingAdmissionPolicy clusterobjectset-writers; change the ClusterExtension instead";
     ensure!(text.contains(expected), "{text}");
 
     controller.create(&params, &set("x-1")?).await?;
@@ -188,6 +214,6 @@ async fn only_the_controller_writes_revisions() -> Result<()> {
         json!({"metadata": {"finalizers": null, "ownerReferences": null}}),
     )
     .await?;
-    jane.delete("x-1", &kube::api::DeleteParams::default()).await?;
+    jane.delete("x-1", &DeleteParams::default()).await?;
     Ok(())
 }

@@ -215,6 +215,25 @@ pub(super) fn rollback(
     })
 }
 
+/// Refuses a bundle that needs a newer Kubernetes than the cluster has, unless an annotation of the extension says otherwise.
+pub(super) async fn kube_version(
+    cluster: &Cluster,
+    extension: &ClusterExtension,
+    needed: &str,
+    change: &mut Change,
+) -> Result<(), Failure> {
+    let ignored = extension
+        .annotations()
+        .get(keys::IGNORE_MIN_KUBE_VERSION_ANNOTATION);
+    if ignored.is_some_and(|ignored| ignored == "true") {
+        return Ok(());
+    }
+    let version = cluster.kube_version().await?;
+    let refused = olm_bundle::kube_version::supports(needed, &version).err();
+    change.refusals.extend(refused.map(|error| error.to_string()));
+    Ok(())
+}
+
 /// Notes that the rights of the extension's service account are not checked: this takes rights that few users have.
 pub(crate) fn account(extension: &ClusterExtension, change: &mut Change) {
     let account = extension.spec.service_account.as_ref();

@@ -81,7 +81,11 @@ pub(super) async fn plan_of(
         // The newest bundle has no webhooks; the next one may have some.
         (None, _) => cluster.issuer().await?,
     };
-    change.to = target(args, &found, &input.request.package, &change, issuer).await?;
+    let (min_kube_version, to) = target(args, &found, &input.request.package, &change, issuer).await?;
+    change.to = to;
+    if let Some(needed) = min_kube_version {
+        checks::kube_version(cluster, &extension, &needed, &mut change).await?;
+    }
     add_crd_roles(&extension, &mut change);
     let version = BundleVersion::spelled(found.version.clone(), false);
     hold::check(
@@ -267,14 +271,14 @@ pub(crate) async fn present(
     Ok(Side { bundle, objects })
 }
 
-/// Returns the wanted bundle and its rendered objects.
+/// Returns the lowest version of Kubernetes that the wanted bundle supports, the bundle and its rendered objects.
 async fn target(
     args: &PlanArgs,
     found: &Resolution,
     package: &olm_text::name::PackageName,
     change: &Change,
     issuer: Issuer,
-) -> Result<Side, Failure> {
+) -> Result<(Option<String>, Side), Failure> {
     let content = bundle_content(&found.image, &args.source.access).await?;
     let known = change
         .from
@@ -297,7 +301,7 @@ async fn target(
             provided
         },
     );
-    let (_, objects) = rendered.map_err(|error| {
+    let (bundle, objects) = rendered.map_err(|error| {
         Failure::Refused(format!(
             "bundle {} cannot be installed: {}",
             found.bundle,
@@ -305,7 +309,7 @@ async fn target(
         ))
     })?;
     let version = BundleVersion::spelled(found.version.clone(), false);
-    Ok(Side {
+    let side = Side {
         bundle: BundleIdentity {
             package: package.to_string(),
             name: found.bundle.to_string(),
@@ -315,5 +319,6 @@ async fn target(
             revision: None,
         },
         objects,
-    })
+    };
+    Ok((bundle.min_kube_version().map(ToOwned::to_owned), side))
 }
