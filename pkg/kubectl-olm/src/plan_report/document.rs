@@ -8,6 +8,9 @@ use olm_plan::{BundleIdentity, Outcome, Plan, Right, RightsChange};
 use crate::phrase::counted;
 use crate::style::Paint;
 
+/// Most named fields of one object.
+const FIELDS_OF_OBJECT: usize = 20;
+
 /// A plan as facts and tables, the most important first.
 #[derive(Debug)]
 pub(crate) struct Document {
@@ -205,16 +208,20 @@ impl Document {
             let object = change.object.to_string();
             let (descriptions, fields): (Vec<_>, Vec<_>) =
                 change.fields.iter().partition(|field| field.is_description());
-            for field in fields {
+            let beyond = fields.len().saturating_sub(FIELDS_OF_OBJECT);
+            for field in fields.into_iter().take(FIELDS_OF_OBJECT) {
                 let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".to_owned());
                 rows.push(vec![
                     object.clone(),
-                    field.path.clone(),
+                    place(&field.path),
                     value(&field.before),
                     value(&field.after),
                 ]);
             }
-            let omitted = [(descriptions.len(), "description"), (change.more, "more field")];
+            let omitted = [
+                (descriptions.len(), "description"),
+                (beyond + change.more, "more field"),
+            ];
             for (count, what) in omitted.into_iter().filter(|(count, _)| *count > 0) {
                 let more = format!("and {}", counted(count, what));
                 rows.push(vec![object.clone(), more, String::new(), String::new()]);
@@ -227,6 +234,20 @@ impl Document {
             more: 0,
             paint: Paint::Plain,
         });
+    }
+}
+
+/// Returns the place of a field: in the schema of a CRD as findings name it (`v1: ^.spec.size`), elsewhere its JSON pointer.
+fn place(path: &str) -> String {
+    let of_version = path
+        .strip_prefix("/spec/versions/name=")
+        .and_then(|rest| rest.split_once("/schema/openAPIV3Schema"));
+    match of_version {
+        Some((version, field)) => {
+            let field = field.replace("/properties/", ".").replace("/items", ".items");
+            format!("{version}: ^{field}")
+        }
+        None => path.to_owned(),
     }
 }
 
