@@ -121,12 +121,7 @@ async fn use_product(folder: &str, client: &Client, report: &mut Report) {
                 .await;
             let title = "a rolling update interrupts neither readers nor twenty installations";
             report.check(title, life::rolling_update()).await;
-            let title = "pods stay small";
-            if std::env::var_os("DEBUG_BINARIES").is_some() {
-                report.skip(title, "the binaries are not optimized");
-            } else {
-                report.check(title, async { processes::memory() }).await;
-            }
+            memory(report, "pods stay small").await;
         }
         "config/overlays/high-availability" => {
             let title = "evictions take one replica at a time";
@@ -137,10 +132,17 @@ async fn use_product(folder: &str, client: &Client, report: &mut Report) {
             report.check(title, availability::leader_stops(client)).await;
             let title = "another replica leads after a leader is killed mid-install and mid-upgrade";
             report.check(title, availability::leader_killed()).await;
-            report
-                .check("pods of three replicas stay small", async { processes::memory() })
-                .await;
+            memory(report, "pods of three replicas stay small").await;
         }
         _ => {}
+    }
+}
+
+/// Measures the memory of the pods, unless their programs are not optimized.
+async fn memory(report: &mut Report, title: &str) {
+    if std::env::var_os("DEBUG_BINARIES").is_some() {
+        report.skip(title, "the binaries are not optimized");
+    } else {
+        report.check(title, async { processes::memory() }).await;
     }
 }

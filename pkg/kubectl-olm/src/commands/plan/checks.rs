@@ -89,7 +89,7 @@ async fn compare(
         let decide = back && enforced && findings.iter().any(Finding::is_decided_by_objects);
         let stored = if asked.wanted || checked || decide {
             let mut plan = crd_schema::plan(&old, new);
-            if back {
+            if decide {
                 plan = plan.refusing_loss();
             }
             stored(cluster, asked.time, plan, &mut change.unchecked).await?

@@ -69,13 +69,13 @@ pub(crate) async fn check(
         };
         let presumed = findings.take_left_to_objects(name);
         if looks || !presumed.is_empty() {
-            let plan = crd_schema::plan(&old, new);
+            let mut plan = crd_schema::plan(&old, new);
+            if !presumed.is_empty() {
+                plan = plan.refusing_loss();
+            }
             checks.push(StoredCheck {
                 crd: name.to_owned(),
-                plan: match change {
-                    CrdChange::Upgrade => plan,
-                    CrdChange::Rollback => plan.refusing_loss(),
-                },
+                plan,
                 presumed,
             });
         }

@@ -58,7 +58,7 @@ pub(crate) async fn check(
     let mut unknown = Vec::new();
     for StoredCheck { crd, plan, presumed } in checks {
         let decided = unknown.len();
-        // A difference without a schema to check objects against is none of a single version's.
+        // Without a schema that changes, there is nothing to check the objects against.
         let mut holds = plan.targets.is_empty();
         unknown.extend(plan.notes.into_iter().map(|note| format!("{crd}: {note}")));
         for target in plan.targets {
