@@ -8,7 +8,7 @@ use olm_bundle::canonical_json;
 use olm_text::cut;
 use serde_json::{Map, Value};
 
-use crate::model::FieldChange;
+use crate::model::{FieldChange, is_description};
 
 /// Maximum number of named fields of one object.
 const FIELDS_OF_OBJECT: usize = 100;
@@ -178,11 +178,6 @@ impl Walk {
     fn count(&self) -> usize {
         self.found.changes.len() + self.descriptions.len() + self.found.more
     }
-}
-
-/// Returns true for a description in the schema of a CRD, whose change has no effect.
-pub(crate) fn is_description(path: &str) -> bool {
-    path.ends_with("/description") && path.contains("/schema/openAPIV3Schema/")
 }
 
 /// Returns the elements by name; none if an element has no name or two have the same.

@@ -7,8 +7,6 @@ use olm_text::object::{ObjectId, group_version};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::diff::is_description;
-
 /// Plan of a change of an extension's bundle or configuration: all its effects.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -232,6 +230,11 @@ impl FieldChange {
     pub fn is_description(&self) -> bool {
         is_description(&self.path)
     }
+}
+
+/// Returns true for a description in the schema of a CRD, whose change has no effect.
+pub(crate) fn is_description(path: &str) -> bool {
+    path.ends_with("/description") && path.contains("/schema/openAPIV3Schema/")
 }
 
 /// An object that changes.
