@@ -163,6 +163,8 @@ mod tests {
 
     fn pair(kind: &str, expected: Value, present: Option<Value>) -> Pair {
         let with = |mut object: Value| {
+            // Only a CRD is told by its group.
+            object["apiVersion"] = "apiextensions.k8s.io/v1".into();
             object["kind"] = kind.into();
             object["metadata"] = json!({"name": "o"});
             object
