@@ -5,44 +5,19 @@ mod common;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use common::world::World;
 use common::{Said, run_with};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
 use kube::api::{ListParams, Patch, PatchParams};
 use olm_api::{ClusterCatalog, ClusterExtension, ClusterObjectSet};
-use olm_harness::{
-    Catalogd, ControlPlane, ImageBuilder, OperatorController, Registry, eventually, install_crds,
-};
+use olm_harness::{ImageBuilder, eventually};
 use serde_json::{Value, json};
 
 const PATIENCE: Duration = Duration::from_mins(2);
 const PACKAGES: [&str; 2] = ["kite", "lamp"];
 
-/// Control plane, registry and both controllers.
-struct World {
-    // The controllers end before what they talk to.
-    _controller: OperatorController,
-    _catalogd: Catalogd,
-    plane: ControlPlane,
-    registry: Registry,
-}
-
 impl World {
-    async fn start() -> Result<Self> {
-        olm_harness::tls::install_provider();
-        let plane = ControlPlane::start().await?;
-        let registry = Registry::start().await?;
-        install_crds(&plane.client()).await?;
-        let catalogd = Catalogd::start(&plane, &registry).await?;
-        let controller = OperatorController::start(&plane, &registry).await?;
-        Ok(Self {
-            _controller: controller,
-            _catalogd: catalogd,
-            plane,
-            registry,
-        })
-    }
-
     /// Pushes the bundles of these versions and a catalog of them, and points the ClusterCatalog at it.
     async fn publish(&self, versions: &[&str]) -> Result<()> {
         let host = self.registry.host();

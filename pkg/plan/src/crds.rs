@@ -1,10 +1,27 @@
 //! Verdicts on CRDs on both sides of a change.
 
+use std::collections::BTreeSet;
+
 use olm_bundle::crd_safety::{Rules, ServedVerdict, check, unserved_versions};
 use olm_text::object::ObjectId;
 use serde_json::Value;
 
 use crate::model::CrdVerdict;
+
+/// Returns the names of the CRDs that only `before` has.
+#[must_use]
+pub fn dropped<'a>(before: &'a [Value], after: &[Value]) -> BTreeSet<&'a str> {
+    let kept = names(after);
+    names(before)
+        .into_iter()
+        .filter(|name| !kept.contains(name))
+        .collect()
+}
+
+fn names(objects: &[Value]) -> BTreeSet<&str> {
+    let crds = objects.iter().map(ObjectId::of).filter(ObjectId::is_crd);
+    crds.map(|id| id.name).collect()
+}
 
 /// Compares the CRDs that both lists have, without a cluster: versions that are no longer served are warnings.
 #[must_use]

@@ -19,7 +19,7 @@ mod spec;
 mod workloads;
 
 pub use change::{Change, Side};
-pub use crds::compare as compare_crds;
+pub use crds::{compare as compare_crds, dropped as dropped_crds};
 pub use diff::{Budget, Fields, fields};
 pub use joint::{JointPlan, Pin};
 pub use live::DryRun;

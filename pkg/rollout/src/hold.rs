@@ -95,15 +95,46 @@ impl fmt::Display for Hold {
 
 const OVERRIDES: &str = "spec.overrides";
 
-/// Verdict of an `OperatorCondition`.
+/// Verdict of an object on the upgrade; `H` is the hold, with the object where a caller needs it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Opinion {
+pub enum Opinion<H = Hold> {
     /// It holds nothing.
     Silent,
     /// An administrator permits the upgrade, whatever another object says.
     Permits,
     /// It holds the upgrade.
-    Holds(Hold),
+    Holds(H),
+}
+
+impl<H> Opinion<H> {
+    /// Combines the verdicts of two objects: a permission of either counts, else the first hold.
+    #[must_use]
+    pub fn and(self, next: Self) -> Self {
+        match (self, next) {
+            (Self::Permits, _) | (_, Self::Permits) => Self::Permits,
+            (Self::Silent, next) => next,
+            (held, _) => held,
+        }
+    }
+
+    /// Returns the hold; `None` if there is none.
+    #[must_use]
+    pub fn hold(self) -> Option<H> {
+        match self {
+            Self::Holds(hold) => Some(hold),
+            Self::Silent | Self::Permits => None,
+        }
+    }
+
+    /// Turns the hold into another value.
+    #[must_use]
+    pub fn map<T>(self, with: impl FnOnce(H) -> T) -> Opinion<T> {
+        match self {
+            Self::Silent => Opinion::Silent,
+            Self::Permits => Opinion::Permits,
+            Self::Holds(hold) => Opinion::Holds(with(hold)),
+        }
+    }
 }
 
 impl Opinion {

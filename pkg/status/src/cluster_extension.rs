@@ -224,7 +224,7 @@ fn at_rest(old: &ClusterExtensionStatus, generation: i64) -> bool {
 
 /// Reason for which an extension is at rest although its last reconcile did not end at the desired revision.
 enum Rest {
-    /// Only the resolution of other versions fails.
+    /// The resolution of other versions fails, and nothing else.
     Unresolved,
     /// The spec says that another bundle waits; the text names its version and the condition with the next step.
     Waiting(String),

@@ -9,19 +9,18 @@ mod tenants;
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
+use kube::Api;
 use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
-use kube::{Api, Client};
 use olm_api::{ClusterCatalog, ClusterExtension};
-use olm_harness::{
-    Catalogd, ControlPlane, ImageBuilder, OperatorController, PodStandIn, Registry, eventually, install_crds,
-};
+use olm_harness::{ImageBuilder, eventually};
 use serde_json::{Value, json};
 
 mod migration;
 
 use super::{PATIENCE, ask};
 use crate::common::Said;
+use crate::common::world::World;
 
 const NAMESPACE: &str = "kites";
 /// Tree of the sample operator. The ends of role and binding names are hashes of their content.
@@ -43,39 +42,7 @@ kite → kite-1
    └─ Deployment kites/kite healthy
 ";
 
-/// Control plane, registry and both controllers.
-struct World {
-    // The controllers end before what they talk to.
-    _controller: OperatorController,
-    _catalogd: Catalogd,
-    pods: PodStandIn,
-    plane: ControlPlane,
-    registry: Registry,
-    client: Client,
-}
-
 impl World {
-    async fn start() -> Result<Self> {
-        olm_harness::tls::install_provider();
-        let plane = ControlPlane::start().await?;
-        let registry = Registry::start().await?;
-        let client = plane.client();
-        install_crds(&client).await?;
-        let pods = PodStandIn::start(client.clone());
-        let catalogd = Catalogd::start(&plane, &registry).await?;
-        let controller = OperatorController::start(&plane, &registry).await?;
-        let world = Self {
-            _controller: controller,
-            _catalogd: catalogd,
-            pods,
-            plane,
-            registry,
-            client,
-        };
-        world.publish().await?;
-        Ok(world)
-    }
-
     async fn publish(&self) -> Result<()> {
         let host = self.registry.host();
         let mut metas = vec![
@@ -190,6 +157,7 @@ impl World {
 #[tokio::test(flavor = "multi_thread")]
 async fn extensions_from_permissions_to_cluster_upgrade() -> Result<()> {
     let world = World::start().await?;
+    world.publish().await?;
     installs_with_the_printed_rights(&world).await?;
     tells_of_what_is_installed(&world).await?;
     rollout::pauses_and_resumes(&world).await?;
@@ -203,6 +171,7 @@ async fn extensions_from_permissions_to_cluster_upgrade() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_pages_on_rollouts_and_tenants() -> Result<()> {
     let world = World::start().await?;
+    world.publish().await?;
     page::install(&world).await?;
     page::commands(&world).await?;
     tenants::see_their_namespace(&world).await

@@ -132,6 +132,13 @@ pub async fn survey(
 }
 
 impl Survey {
+    /// Returns the reasons of undecided checks of objects, those of the whole schema of `target` included.
+    pub fn undecided<'a>(&'a self, target: &'a Target) -> impl Iterator<Item = &'a String> {
+        let any = self.objects > 0;
+        let reasons = self.unknown.iter().chain(target.unknown());
+        reasons.filter(move |_| any)
+    }
+
     fn add(&mut self, part: Self) {
         self.objects += part.objects;
         self.broken += part.broken;

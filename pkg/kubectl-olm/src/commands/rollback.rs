@@ -1,15 +1,13 @@
 //! `rollback`: gives an extension the content of a former revision, or lets it follow its source again.
 
-use std::collections::BTreeSet;
 use std::io::{IsTerminal as _, Write as _};
 
 use kube::ResourceExt as _;
 use olm_api::condition::{is_true, types::ObjectSet as RevisionType};
 use olm_api::{API_VERSION, ClusterExtension, ClusterObjectSet, CustomResourcePolicy, LifecycleState, keys};
 use olm_applier::custom_resources::HeldCrd;
-use olm_plan::{Change, Outcome, Plan};
+use olm_plan::{Change, Outcome, Plan, dropped_crds};
 use olm_status::recorded::bundle_version;
-use olm_text::object::ObjectId;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -217,13 +215,8 @@ async fn check_dropped(
     if policy.is_some_and(|policy| policy != CustomResourcePolicy::Delete) {
         return Ok(());
     }
-    let names = |objects: &[Value]| -> BTreeSet<String> {
-        let crds = objects.iter().map(ObjectId::of).filter(ObjectId::is_crd);
-        crds.map(|id| id.name.to_owned()).collect()
-    };
-    let present = change.from.as_ref().map(|side| names(&side.objects));
-    let kept = names(&change.to.objects);
-    for name in present.unwrap_or_default().difference(&kept) {
+    let present = change.from.as_ref().map(|side| side.objects.as_slice());
+    for name in dropped_crds(present.unwrap_or_default(), &change.to.objects) {
         let Some(crd) = cluster.crd_object(name).await? else {
             continue;
         };
@@ -232,7 +225,7 @@ async fn check_dropped(
             continue;
         }
         let held = HeldCrd {
-            name: name.clone(),
+            name: name.to_owned(),
             count,
             readable_in: None,
         };

@@ -162,3 +162,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_permission_of_either_object_counts_else_the_first_hold() {
+    use Opinion::{Holds, Permits, Silent};
+    for (first, next, both) in [
+        (Silent, Silent, Silent),
+        (Silent, Holds(2), Holds(2)),
+        (Holds(1), Silent, Holds(1)),
+        (Holds(1), Holds(2), Holds(1)),
+        (Holds(1), Permits, Permits),
+        (Permits, Holds(2), Permits),
+        (Silent, Permits, Permits),
+    ] {
+        assert_eq!(first.clone().and(next.clone()), both, "{first:?} {next:?}");
+    }
+}

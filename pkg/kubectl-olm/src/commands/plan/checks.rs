@@ -171,7 +171,7 @@ async fn stored(
         sum.objects = sum.objects.max(found.objects);
         sum.broken = sum.broken.max(found.broken);
         sum.complete &= !found.stopped;
-        decided &= found.objects == 0 || (found.unknown.is_empty() && target.unknown().next().is_none());
+        decided &= found.undecided(&target).next().is_none();
     }
     Ok(Surveyed {
         objects: total,

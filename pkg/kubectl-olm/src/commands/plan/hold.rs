@@ -46,18 +46,18 @@ async fn held(
 ) -> Result<Option<(String, Hold)>, SourceError> {
     let namespace = &extension.spec.namespace;
     let extension_name = extension.name_any();
-    let mut first = None;
+    let mut verdict = Opinion::Silent;
     for name in [installed.name.as_str(), &extension_name] {
         let version = format!("{OPERATOR_CONDITION_GROUP}/{OPERATOR_CONDITION_VERSION}");
         let object = reference(&version, OPERATOR_CONDITION_KIND, namespace, name);
-        match read(cluster, &object, of_operator_condition).await? {
-            Opinion::Permits => return Ok(None),
-            Opinion::Holds(hold) if first.is_none() => first = Some((phrase(&object), hold)),
-            Opinion::Holds(_) | Opinion::Silent => {}
+        let read = read(cluster, &object, of_operator_condition).await?;
+        verdict = verdict.and(read.map(|hold| (phrase(&object), hold)));
+        if verdict == Opinion::Permits {
+            break;
         }
     }
-    if first.is_some() {
-        return Ok(first);
+    if verdict != Opinion::Silent {
+        return Ok(verdict.hold());
     }
     let annotations = newest.map(ResourceExt::annotations);
     let Some(named) = annotations
@@ -73,10 +73,8 @@ async fn held(
         group => format!("{group}/{}", named.version),
     };
     let object = reference(&version, &named.kind, namespace, &named.name);
-    Ok(match read(cluster, &object, of_named_object).await? {
-        Opinion::Holds(hold) => Some((phrase(&object), hold)),
-        Opinion::Silent | Opinion::Permits => None,
-    })
+    let verdict = read(cluster, &object, of_named_object).await?;
+    Ok(verdict.hold().map(|hold| (phrase(&object), hold)))
 }
 
 fn reference(version: &str, kind: &str, namespace: &str, name: &str) -> Value {

@@ -1,6 +1,6 @@
 //! Reads the content of a former revision, and checks that it can be rolled out again without a loss of data.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::core::DynamicObject;
@@ -10,7 +10,7 @@ use olm_api::names::Segment;
 use olm_api::{ClusterObjectSet, CustomResourcePolicy, keys};
 use olm_applier::custom_resources::HeldCrd;
 use olm_applier::engine::count_custom_resources;
-use olm_text::object::ObjectId;
+use olm_plan::dropped_crds;
 use serde_json::Value;
 
 use super::previous::{objects, previous};
@@ -111,12 +111,11 @@ async fn check_dropped(
     let Some(newest) = newest.filter(|_| policy == CustomResourcePolicy::Delete) else {
         return Ok(());
     };
-    let kept: BTreeSet<&str> = crd_names(&former.objects).collect();
     let newest = previous(pass.context, newest).await?;
     let client = account::reader(pass.context, pass.extension)?;
     let kind = ApiResource::erase::<CustomResourceDefinition>(&());
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &kind);
-    for name in crd_names(&newest.objects).filter(|name| !kept.contains(name)) {
+    for name in dropped_crds(&newest.objects, &former.objects) {
         let Ok(segment) = Segment::new(name) else { continue };
         let what = format!("reading CustomResourceDefinition \"{name}\"");
         let Some(live) = call(what, api.get_opt(&segment)).await? else {
@@ -139,9 +138,4 @@ async fn check_dropped(
         }
     }
     Ok(())
-}
-
-fn crd_names(objects: &[Value]) -> impl Iterator<Item = &str> {
-    let ids = objects.iter().map(ObjectId::of);
-    ids.filter(ObjectId::is_crd).map(|id| id.name)
 }

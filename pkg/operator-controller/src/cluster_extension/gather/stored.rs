@@ -84,10 +84,8 @@ pub(crate) async fn check(
                 seconds = started.elapsed().as_secs_f64(),
                 "stored objects were held against a new schema"
             );
-            if found.objects > 0 {
-                let undecided = found.unknown.iter().chain(target.unknown());
-                unknown.extend(undecided.map(|why| format!("{crd} {}: {why}", target.version)));
-            }
+            let undecided = found.undecided(&target);
+            unknown.extend(undecided.map(|why| format!("{crd} {}: {why}", target.version)));
             if found.broken > 0 {
                 lines.push(line(&crd, &target.version, &found));
             }

@@ -57,11 +57,7 @@ pub(crate) async fn held(
 }
 
 /// Verdict of an object, with the object.
-enum Read {
-    Silent,
-    Permits,
-    Holds(Box<Held>),
-}
+type Read = Opinion<Box<Held>>;
 
 /// Reads the `OperatorConditions` with the names of the installed bundle and of the extension. An administrator's permission in either
 /// counts.
@@ -77,7 +73,7 @@ async fn by_operator_condition(pass: &Pass<'_>, installed: &Revision) -> Result<
         resource,
         namespace: Some(pass.extension.spec.namespace.clone()),
     };
-    let mut first = Read::Silent;
+    let mut verdict = Read::Silent;
     for name in [installed.bundle.name.as_str(), &pass.name] {
         let read = match place.read(name, hold::of_operator_condition).await {
             Err(error) if error.is_forbidden() => {
@@ -92,13 +88,12 @@ async fn by_operator_condition(pass: &Pass<'_>, installed: &Revision) -> Result<
             }
             read => read?,
         };
-        match (&first, read) {
-            (_, Read::Permits) => return Ok(Read::Permits),
-            (Read::Silent, Read::Holds(held)) => first = Read::Holds(held),
-            _ => {}
+        verdict = verdict.and(read);
+        if matches!(verdict, Read::Permits) {
+            break;
         }
     }
-    Ok(first)
+    Ok(verdict)
 }
 
 /// Reads the object that the ClusterServiceVersion of the installed bundle names.
@@ -129,10 +124,7 @@ async fn by_named_object(pass: &Pass<'_>, installed: &Revision) -> Result<Option
     };
     match place.read(&named.name, hold::of_named_object).await {
         Err(error) if error.is_forbidden() => Err(place.unreadable(&named.name)),
-        read => Ok(match read? {
-            Read::Holds(held) => Some(*held),
-            Read::Silent | Read::Permits => None,
-        }),
+        read => Ok(read?.hold().map(|held| *held)),
     }
 }
 
@@ -173,10 +165,8 @@ impl Place {
             .zip(found.metadata.resource_version.clone());
         // An object that was read as JSON can be written as JSON.
         let value = serde_json::to_value(found).unwrap_or_default();
-        Ok(match opinion(&value) {
-            Opinion::Silent => Read::Silent,
-            Opinion::Permits => Read::Permits,
-            Opinion::Holds(hold) => Read::Holds(Box::new(Held {
+        Ok(opinion(&value).map(|hold| {
+            Box::new(Held {
                 object,
                 hold,
                 holder: Holder {
@@ -184,8 +174,8 @@ impl Place {
                     name: name.to_owned(),
                     seen,
                 },
-            })),
-        })
+            })
+        }))
     }
 
     fn api<K>(&self) -> Api<K>
