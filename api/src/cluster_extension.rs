@@ -35,14 +35,18 @@ use crate::upgrade::AvailableUpgrade;
     printcolumn = r#"{"name": "Catalog", "type": "string", "jsonPath": ".status.install.catalog", "priority": 1}"#
 )]
 #[serde(remote = "Self", rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("has(self.__namespace__) == has(oldSelf.__namespace__)")
+    .message("namespace is immutable: it can neither be added nor removed"))]
 pub struct ClusterExtensionSpec {
-    /// Namespace of the extension's namespaced objects. It must exist, and cannot be changed later.
+    /// Namespace of the extension's namespaced objects. It must exist, and cannot be changed later. If absent, the bundle
+    /// suggests a namespace, which is created with the extension and deleted with it; see `status.install.namespace`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63))]
     #[x_kube(
         validation = Rule::new("self == oldSelf").message("namespace is immutable"),
         validation = rules::dns1123_label("namespace must be a valid DNS1123 label")
     )]
-    pub namespace: String,
+    pub namespace: Option<String>,
 
     /// Service account in `spec.namespace` whose permissions are used to apply and delete the extension's objects. If
     /// absent, or if the controller runs with `--service-account-policy=Ignore`, the controller's own permissions are
@@ -400,6 +404,10 @@ pub struct ClusterExtensionInstallStatus {
     /// one was deleted, disabled or no longer selected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_from: Option<String>,
+
+    /// Install namespace that was created with the extension, because the spec names none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
 
     /// Warning about the installed bundle although the installation succeeded: without a signature policy, image
     /// signatures are not verified.

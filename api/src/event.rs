@@ -81,6 +81,8 @@ texts! {
         CrdRolesLeftOut,
         /// A CRD stays, because it holds custom resources.
         CustomResourcesKept,
+        /// A namespace that was created with its extension stays, because it holds objects of others.
+        NamespaceKept,
         /// A reconcile of a ClusterObjectSet failed.
         ReconcileFailed,
         /// Objects of a kind are not watched.

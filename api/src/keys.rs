@@ -66,6 +66,8 @@ pub const CATALOG_CONFIGS_IMAGE_LABEL: &str = "operators.operatorframework.io.in
 /// Annotation of a revision: the bundle's properties in its catalog, as JSON.
 pub const CATALOG_PROPERTIES_ANNOTATION: &str = "olm.operatorframework.io/catalog-properties";
 
+/// Annotation of a revision: install namespace, if the revision itself has the Namespace because the spec names none.
+pub const INSTALL_NAMESPACE_ANNOTATION: &str = "olm.operatorframework.io/install-namespace";
 /// Annotation of a revision: digest of everything that determines its objects.
 pub const REVISION_IDENTITY_ANNOTATION: &str = "olm.operatorframework.io/revision-identity";
 /// Annotation of a revision: reference, by digest, of the image that its objects were rendered from.

@@ -15,6 +15,14 @@ texts! {
 }
 
 texts! {
+    /// Conditions of an APIService.
+    ApiService {
+        /// The API server reaches the server of the group and version.
+        Available,
+    }
+}
+
+texts! {
     /// Conditions of workloads, such as Deployments and Jobs.
     Workload {
         /// Enough replicas are available.

@@ -179,7 +179,7 @@ pub fn readable_in(crd: &Value) -> Option<String> {
     Some(text(stored, "/name").to_owned())
 }
 
-/// Returns true if the object is a CRD that stayed when its extension was removed.
+/// Returns true if the object, a CRD or a Namespace, stayed when its extension was removed.
 #[must_use]
 pub fn is_kept(meta: &ObjectMeta) -> bool {
     meta.labels
@@ -187,7 +187,7 @@ pub fn is_kept(meta: &ObjectMeta) -> bool {
         .is_some_and(|labels| labels.contains_key(keys::KEPT_FROM_LABEL))
 }
 
-/// Returns the change of metadata that makes a CRD stay: no owner among the revisions of this extension, no mark of a
+/// Returns the change of metadata that makes a CRD or a Namespace stay: no owner among the revisions of this extension, no mark of a
 /// revision, and the label that names the extension.
 #[must_use]
 pub fn kept_metadata(meta: &ObjectMeta, identity: &Identity) -> Value {

@@ -109,7 +109,12 @@ pub enum RenderError {
     /// The target namespaces contradict the bundle's install modes.
     #[error("invalid option(s): {0}")]
     Options(String),
-    /// A certificate that [`webhook_certificates`](crate::webhook_certificates) asks for is missing.
+    /// The namespace that the bundle suggests cannot be used.
+    #[error(
+        "the bundle suggests no usable install namespace: {0}. Create the ClusterExtension again with spec.namespace"
+    )]
+    InstallNamespace(String),
+    /// A certificate that [`serving_certificates`](crate::serving_certificates) asks for is missing.
     #[error("no serving certificate was provided for secret \"{secret_name}\"")]
     MissingCertificate {
         /// Name of the Secret that would hold it.

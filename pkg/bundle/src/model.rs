@@ -68,6 +68,11 @@ impl Bundle {
     pub fn has_webhooks(&self) -> bool {
         !self.csv.webhooks.is_empty()
     }
+
+    /// Returns true if deployments of the bundle serve groups and versions of the Kubernetes API.
+    pub fn has_api_services(&self) -> bool {
+        !self.csv.api_services.is_empty()
+    }
 }
 
 /// Annotation of a CSV that holds its properties.
@@ -123,7 +128,8 @@ pub(crate) struct Csv {
     /// Names as text: real bundles have unknown ones, which have no effect.
     pub install_modes: Vec<(String, bool)>,
     pub owned_crds: Vec<String>,
-    pub owns_api_services: bool,
+    /// `spec.apiservicedefinitions.owned`.
+    pub api_services: Vec<ApiService>,
     pub deployments: Vec<StrategyDeployment>,
     pub permissions: Vec<Permission>,
     pub cluster_permissions: Vec<Permission>,
@@ -168,6 +174,35 @@ impl Rule {
         ]
     }
 }
+
+/// A kind of the Kubernetes API that a deployment of the bundle serves, behind the API server's aggregation layer.
+#[derive(Clone, Debug)]
+pub(crate) struct ApiService {
+    pub group: String,
+    pub version: String,
+    pub deployment: String,
+    /// Port of the container; 0 or less means the default.
+    pub container_port: i64,
+}
+
+impl ApiService {
+    /// Returns the name of the `APIService` object, which all kinds of a group and version share.
+    pub(crate) fn name(&self) -> String {
+        format!("{}.{}", self.version, self.group)
+    }
+
+    /// Returns the port of the Service and of the container.
+    pub(crate) fn port(&self) -> i64 {
+        if self.container_port > 0 {
+            self.container_port
+        } else {
+            DEFAULT_PORT
+        }
+    }
+}
+
+/// Port of webhooks and API services that name none.
+pub(crate) const DEFAULT_PORT: i64 = 443;
 
 /// The three kinds of webhook a CSV can define.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,11 +7,13 @@ use serde_json::Value;
 /// Options for rendering one bundle.
 #[derive(Clone, Debug)]
 pub struct RenderOptions {
-    /// The namespace that the operator runs in. It must exist; rendering never creates a namespace.
+    /// The namespace that the operator runs in.
     pub install_namespace: String,
+    /// True if the Namespace is one of the rendered objects, with the labels and annotations that the bundle suggests.
+    pub with_namespace: bool,
     /// `spec.config.inline` of the extension; `None` if there is no `spec.config`.
     pub config: Option<Value>,
-    /// Source of the serving certificates of the bundle's webhooks.
+    /// Source of the serving certificates of the bundle's webhooks and API services.
     pub certificates: Certificates,
     /// True if bundles without `AllNamespaces` may be installed. On by default.
     pub single_own_namespace: bool,
@@ -24,6 +26,7 @@ impl RenderOptions {
     pub fn new(install_namespace: impl Into<String>) -> Self {
         Self {
             install_namespace: install_namespace.into(),
+            with_namespace: false,
             config: None,
             certificates: Certificates::None,
             single_own_namespace: true,
@@ -32,10 +35,10 @@ impl RenderOptions {
     }
 }
 
-/// Issuers of webhook serving certificates.
+/// Issuers of the serving certificates of webhooks and API services.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Certificates {
-    /// Bundles with webhooks are rejected.
+    /// Bundles with webhooks or API services are rejected.
     #[default]
     None,
     /// cert-manager: an `Issuer` and a `Certificate` per deployment, CA injected by annotation.
@@ -43,7 +46,7 @@ pub enum Certificates {
     /// OpenShift's service CA: annotations only.
     ServiceCa,
     /// The caller: it passes PEMs by secret name for every [`CertificateRequest`] of
-    /// [`webhook_certificates`](crate::webhook_certificates).
+    /// [`serving_certificates`](crate::serving_certificates).
     Own(BTreeMap<String, OwnCertificate>),
 }
 
@@ -77,12 +80,12 @@ impl std::fmt::Debug for OwnCertificate {
     }
 }
 
-/// A certificate that [`Certificates::Own`] must hold for a bundle with webhooks.
+/// A certificate that [`Certificates::Own`] must hold for a bundle with webhooks or API services.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CertificateRequest {
     /// Name of the Secret that the deployment mounts; the key in [`Certificates::Own`].
     pub secret_name: String,
-    /// The Service in front of the webhook deployment.
+    /// The Service in front of the deployment.
     pub service_name: String,
     /// Subject alternative names; the first may also serve as common name.
     pub dns_names: Vec<String>,

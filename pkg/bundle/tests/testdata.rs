@@ -5,7 +5,7 @@ use std::path::Path;
 
 use olm_bundle::{
     Bundle, Certificates, OwnCertificate, RenderError, RenderOptions, findings, lint, parse, render,
-    webhook_certificates,
+    serving_certificates,
 };
 use serde_json::{Value, json};
 
@@ -66,7 +66,7 @@ fn names(objects: &[Value]) -> Vec<String> {
 #[test]
 fn beacon_with_own_certificates() {
     let bundle = bundle("beacon");
-    let requests = webhook_certificates(&bundle, "harbour");
+    let requests = serving_certificates(&bundle, "harbour");
     assert_eq!(requests.len(), 1);
     assert_eq!(requests[0].secret_name, "beacon-controller-service-cert");
     let certificate = OwnCertificate {
@@ -99,6 +99,90 @@ fn beacon_with_other_issuers() {
     let objects = render(&bundle, &options).unwrap();
     insta::assert_yaml_snapshot!("beacon-service-ca", names(&objects));
     assert_eq!(objects, render(&bundle, &options).unwrap());
+}
+
+#[test]
+fn gauge_serves_parts_of_the_api() {
+    let bundle = bundle("gauge");
+    assert_eq!(findings(&bundle), Vec::<String>::new());
+    assert!(bundle.has_api_services());
+    assert_eq!(
+        render(&bundle, &RenderOptions::new("harbour"))
+            .unwrap_err()
+            .to_string(),
+        "unsupported bundle: apiServiceDefintions are not supported"
+    );
+    let requests = serving_certificates(&bundle, "harbour");
+    let certificate = |name: &str| OwnCertificate {
+        ca_pem: format!("the CA of {name}"),
+        cert_pem: "the certificate".to_owned(),
+        key_pem: "the key".to_owned(),
+        next: None,
+    };
+    let own = requests
+        .iter()
+        .map(|request| (request.secret_name.clone(), certificate(&request.secret_name)))
+        .collect();
+    let mut options = RenderOptions::new("harbour");
+    options.certificates = Certificates::Own(own);
+    let objects = render(&bundle, &options).unwrap();
+    insta::assert_yaml_snapshot!("gauge-own", objects);
+    for (name, issuer) in [
+        ("gauge-cert-manager", Certificates::CertManager),
+        ("gauge-service-ca", Certificates::ServiceCa),
+    ] {
+        options.certificates = issuer;
+        let objects = render(&bundle, &options).unwrap();
+        let registrations: Vec<&Value> = objects
+            .iter()
+            .filter(|object| object["kind"] == "APIService")
+            .collect();
+        insta::assert_yaml_snapshot!(name, (names(&objects), registrations));
+    }
+}
+
+#[test]
+fn contradictions_of_api_services_are_named() {
+    let files = files("gauge");
+    let broken = |from: &str, to: &str| {
+        let path = "manifests/gauge.clusterserviceversion.yaml";
+        let text = String::from_utf8(files[path].clone()).unwrap();
+        assert!(text.contains(from));
+        let mut files = files.clone();
+        files.insert(path.to_owned(), text.replacen(from, to, 1).into_bytes());
+        findings(&parse(&files).unwrap())
+    };
+    let version = "version: v1, kind: Level";
+    let answers = [
+        broken(
+            "group: gauge.example.org, version: v1, kind: Level",
+            "group: '', version: v1, kind: Level",
+        ),
+        broken("group: archive.example.org", "group: Archive"),
+        broken(version, "version: '1.0', kind: Level"),
+        broken(version, "version: v1/../../pods, kind: Level"),
+        broken("containerPort: 5443", "containerPort: 70000"),
+        broken("containerPort: 5443", "containerPort: 5444"),
+        broken("deploymentName: archive", "deploymentName: nobody"),
+    ];
+    insta::assert_yaml_snapshot!("gauge-contradictions", answers);
+
+    let mut files = files.clone();
+    files.insert(
+        "manifests/crd.yaml".to_owned(),
+        br"{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: levels.gauge.example.org},
+            spec: {group: gauge.example.org, scope: Namespaced, names: {kind: Level, plural: levels}, versions: [
+            {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}},
+            {name: v2alpha1, served: false, storage: false, schema: {openAPIV3Schema: {type: object}}}]}}"
+            .to_vec(),
+    );
+    assert_eq!(
+        findings(&parse(&files).unwrap()),
+        [
+            "API service 'v1.gauge.example.org' has the group and version of custom resource definition \
+             'levels.gauge.example.org', which the API server serves itself"
+        ]
+    );
 }
 
 #[test]

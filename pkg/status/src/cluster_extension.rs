@@ -78,6 +78,8 @@ pub struct RevisionView {
     pub catalog: Option<CatalogName>,
     /// The previous catalog of the extension, if this revision moved it to another one.
     pub moved_from: Option<CatalogName>,
+    /// Install namespace that the revision itself has.
+    pub install_namespace: Option<String>,
     /// Conditions of the revision, to be mirrored.
     pub conditions: Vec<Condition>,
 }
@@ -436,6 +438,7 @@ fn install_status(revision: &RevisionView) -> ClusterExtensionInstallStatus {
         bundle: metadata(revision),
         catalog: revision.catalog.as_ref().map(ToString::to_string),
         moved_from: revision.moved_from.as_ref().map(ToString::to_string),
+        namespace: revision.install_namespace.clone(),
         warning: None,
     }
 }

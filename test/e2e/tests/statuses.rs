@@ -69,6 +69,7 @@ fn conditions() -> Vec<Vec<Condition>> {
 
 fn revision(number: usize, conditions: Vec<Condition>) -> RevisionView {
     RevisionView {
+        install_namespace: None,
         name: format!("a-{number}"),
         bundle: format!("a.v1.0.{number}").into(),
         version: format!("1.0.{number}").as_str().into(),

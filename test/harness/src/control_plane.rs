@@ -22,7 +22,8 @@ use crate::{kubeconfig, tls};
 
 /// Startup usually takes three seconds; cold page caches and two busy cores need more.
 const START_LIMIT: Duration = Duration::from_mins(2);
-const SERVICE_RANGE: &str = "10.96.0.0/16";
+/// Cluster IPs are loopback addresses, so that a test can serve at the address of a Service: there is no kube-proxy.
+const SERVICE_RANGE: &str = "127.96.0.0/16";
 
 /// A running control plane. Dropping it stops its processes and removes its files.
 pub struct ControlPlane {
@@ -249,7 +250,7 @@ impl PkiFiles {
             "kubernetes",
             "kubernetes.default",
             "kubernetes.default.svc",
-            "10.96.0.1",
+            "127.96.0.1",
         ])?;
         let (token_key, token_public_key) = pki::signing_key()?;
         let file = |name: &str, text: &str| -> Result<PathBuf> {

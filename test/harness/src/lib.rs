@@ -3,6 +3,7 @@
 //! All components are real except nodes, which [`PodStandIn`] replaces. No process outlives the process that started
 //! it, however that one ends.
 
+mod aggregated;
 pub mod assets;
 pub mod audit;
 mod control_plane;
@@ -28,6 +29,7 @@ pub mod tls;
 pub mod wait;
 pub mod workspace;
 
+pub use aggregated::AggregatedServer;
 pub use assets::Assets;
 pub use control_plane::ControlPlane;
 pub use controllers::{Catalogd, ControllerOptions, OperatorController, build_controllers};

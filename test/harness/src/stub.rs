@@ -55,7 +55,20 @@ impl Host {
         tls: Option<rustls::ServerConfig>,
         answer: impl Fn(&RecordedRequest) -> Answer + Clone + Send + Sync + 'static,
     ) -> Result<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0").context("cannot listen on loopback")?;
+        Self::start_at(SocketAddr::from(([127, 0, 0, 1], 0)), tls, answer)
+    }
+
+    /// Serves at an address of the loopback network; port 0 is any.
+    ///
+    /// # Errors
+    /// The port is not available.
+    pub fn start_at(
+        address: SocketAddr,
+        tls: Option<rustls::ServerConfig>,
+        answer: impl Fn(&RecordedRequest) -> Answer + Clone + Send + Sync + 'static,
+    ) -> Result<Self> {
+        anyhow::ensure!(address.ip().is_loopback(), "{address} is not on loopback");
+        let listener = TcpListener::bind(address).with_context(|| format!("cannot listen on {address}"))?;
         listener
             .set_nonblocking(true)
             .context("cannot make a listener asynchronous")?;
@@ -78,7 +91,7 @@ impl Host {
         Ok(Self { address, requests })
     }
 
-    /// Returns `127.0.0.1:PORT`.
+    /// Returns the address with its port.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -12,7 +12,7 @@ use kube::{Client, ResourceExt as _};
 use olm_applier::plan::{CommonMetadata, phases};
 use olm_bundle::permissions::Resource;
 use olm_bundle::{
-    Bundle, Certificates, InstallMode, OwnCertificate, RenderOptions, parse, render, webhook_certificates,
+    Bundle, Certificates, InstallMode, OwnCertificate, RenderOptions, parse, render, serving_certificates,
 };
 use olm_harness::{ControlPlane, workspace};
 use serde_json::{Value, json};
@@ -39,7 +39,7 @@ fn objects(bundle: &Bundle) -> Vec<Value> {
         let own = bundle.supports(InstallMode::OwnNamespace);
         options.config = Some(json!({"watchNamespace": if own { NAMESPACE } else { "default" }}));
     }
-    let certificates = webhook_certificates(bundle, NAMESPACE)
+    let certificates = serving_certificates(bundle, NAMESPACE)
         .into_iter()
         .map(|request| {
             let valid = Duration::from_hours(24);

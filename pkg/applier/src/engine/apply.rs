@@ -8,6 +8,7 @@ use kube::api::{DynamicObject, PatchParams};
 use olm_api::{API_VERSION, CollisionProtection, keys};
 use serde_json::{Value, json};
 
+use super::aggregated::REFRESH;
 use super::call::{CallError, run_concurrently};
 use super::endpoint::Endpoint;
 use super::impersonate::RevisionClients;
@@ -61,6 +62,7 @@ impl Engine {
             applied.superseded |= outcome.superseded;
             applied.repaired.extend(outcome.repaired);
             unready.extend(outcome.workloads);
+            applied.recheck = applied.recheck.or(outcome.recheck);
             if let Some(line) = outcome.failing {
                 applied.failing.push(line);
                 applied.complete = false;
@@ -172,7 +174,7 @@ impl Engine {
             ..PhaseOutcome::default()
         };
         for (item, result) in items.iter().zip(collect(written)?) {
-            let probe = match result {
+            let mut probe = match result {
                 Some(Written::Superseded) => {
                     outcome.superseded = true;
                     continue;
@@ -184,6 +186,13 @@ impl Engine {
                 }
                 Some(Written::Collision) | None => continue,
             };
+            if probe.ready
+                && let Some(missing) = self.undiscovered(&revision.identity.uid, item).await?
+            {
+                probe.ready = false;
+                probe.messages.push(missing);
+                outcome.recheck = Some(REFRESH);
+            }
             outcome.workloads.extend(probe.workload);
             if !probe.ready && outcome.failing.is_none() {
                 let messages = probe.messages.join(" and ");
@@ -240,8 +249,8 @@ impl Engine {
                 "the object is being deleted; it is created again when it is gone".to_owned(),
             ));
         }
-        let kept = item.id.is_crd() && is_kept(&live.metadata);
-        // A CRD that another removal left with its custom resources has no owner and waits for one.
+        let kept = item.id.can_stay() && is_kept(&live.metadata);
+        // A CRD or Namespace that another removal left with what it holds has no owner and waits for one.
         let protection = match item.protection {
             CollisionProtection::Prevent if kept => CollisionProtection::IfNoController,
             protection => protection,
@@ -356,7 +365,7 @@ impl Engine {
                 self.forget_kind(&item.id);
             }
         })?;
-        if item.id.is_crd() && is_kept(&object.metadata) {
+        if item.id.can_stay() && is_kept(&object.metadata) {
             // The label comes off last: without it, a crash before the adoption would leave a collision.
             let no_label =
                 json!({"metadata": {"uid": object.metadata.uid, "labels": {keys::KEPT_FROM_LABEL: null}}});
@@ -365,8 +374,9 @@ impl Engine {
                 ..PatchParams::default()
             };
             let unlabelled = endpoint.merge_metadata(&params, &no_label).await;
-            unlabelled
-                .map_err(|source| EngineError::object(&item.id, "patching (adopting a kept CRD)", source))?;
+            unlabelled.map_err(|source| {
+                EngineError::object(&item.id, "patching (adopting what another removal kept)", source)
+            })?;
         }
         let probe = self.probe_and_record(revision, item, &object, forced);
         Ok(if drifted {
@@ -421,6 +431,8 @@ struct PhaseOutcome {
     /// Workloads that are not ready.
     workloads: Vec<Workload>,
     collisions: Vec<String>,
+    /// Delay before the phase is to be looked at again without an event.
+    recheck: Option<Duration>,
 }
 
 enum Written {

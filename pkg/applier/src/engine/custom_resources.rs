@@ -51,6 +51,11 @@ impl Id {
     pub(super) fn is_crd(&self) -> bool {
         self.group == "apiextensions.k8s.io" && self.kind == "CustomResourceDefinition"
     }
+
+    /// Returns true for the kinds that can stay when their revision is removed, because they hold objects of others.
+    pub(super) fn can_stay(&self) -> bool {
+        self.is_crd() || self.is_namespace()
+    }
 }
 
 impl Engine {

@@ -4,12 +4,14 @@
 //! only when the previous one is ready; an unchanged object is neither read nor written again; only objects of this
 //! revision are deleted.
 
+mod aggregated;
 mod apply;
 mod call;
 mod custom_resources;
 mod endpoint;
 mod error;
 mod impersonate;
+mod namespace;
 mod prepared;
 mod teardown;
 
@@ -87,6 +89,8 @@ pub struct Applied {
     pub repaired: Vec<String>,
     /// Index of the phase with collisions, and one report per colliding object.
     pub collision: Option<(usize, Vec<String>)>,
+    /// Delay before the revision is to be applied again, if it waits for something that no event announces.
+    pub recheck: Option<Duration>,
 }
 
 /// Identity of an object.
@@ -188,6 +192,8 @@ struct RevisionCache {
     objects: BTreeMap<(Kind, String), AppliedObject>,
     /// [`Revision::state`] for which all objects were applied and ready.
     complete_state: Option<u64>,
+    /// Names of the APIServices whose kinds clients can discover.
+    discovered: BTreeSet<String>,
 }
 
 type Cache = HashMap<String, RevisionCache>;
@@ -311,6 +317,19 @@ impl Engine {
         let mut cache = self.cache.lock();
         let cached = cache.entry(revision.identity.uid.clone()).or_default();
         cached.complete_state = complete.then_some(revision.state);
+    }
+
+    fn is_discovered(&self, uid: &str, api_service: &str) -> bool {
+        let cache = self.cache.lock();
+        cache
+            .get(uid)
+            .is_some_and(|cached| cached.discovered.contains(api_service))
+    }
+
+    fn record_discovery(&self, uid: &str, api_service: &str) {
+        let mut cache = self.cache.lock();
+        let cached = cache.entry(uid.to_owned()).or_default();
+        cached.discovered.insert(api_service.to_owned());
     }
 
     fn applied_object(&self, uid: &str, id: &Id) -> Option<AppliedObject> {

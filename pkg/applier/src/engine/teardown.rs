@@ -13,6 +13,7 @@ use super::call::run_concurrently;
 use super::impersonate::RevisionClients;
 use super::{Engine, EngineError, Id, Revision};
 use crate::custom_resources::{Fate, HeldCrd, kept_metadata};
+use crate::left_behind::HeldNamespace;
 use crate::ownership::{Release, has_revision_marks, release};
 
 /// Result of one pass of a teardown.
@@ -20,6 +21,8 @@ use crate::ownership::{Release, has_revision_marks, release};
 pub struct TeardownPass {
     /// CRDs that this pass left on the cluster with their custom resources. Set also if the pass failed.
     pub kept: Vec<HeldCrd>,
+    /// Namespaces that this pass left on the cluster with objects of others. Set also if the pass failed.
+    pub kept_namespaces: Vec<HeldNamespace>,
     /// Progress, or the errors of one phase.
     pub progress: Result<Teardown, EngineError>,
 }
@@ -59,6 +62,8 @@ enum Removal {
     BlockedBy(String),
     /// The object, a CRD, stays with its custom resources and is no longer the revision's.
     Kept(HeldCrd),
+    /// The object, a Namespace, stays with objects of others and is no longer the revision's.
+    KeptNamespace(HeldNamespace),
 }
 
 /// Write that removes an object from its revision.
@@ -123,10 +128,16 @@ impl Engine {
     /// Absent objects, kinds that are not served and objects that no API server can store count as removed. The
     /// engine does not wait for namespaces: they are in the last phase, and foreign objects in them may block their
     /// deletion forever. CRDs that hold custom resources stay or block the teardown, as [`Revision::custom_resources`] says.
+    /// Namespaces that hold objects of others stay.
     pub async fn teardown(&self, revision: &Revision, orphan: bool) -> TeardownPass {
-        let mut kept = Vec::new();
-        let progress = self.tear_down_phases(revision, orphan, &mut kept).await;
-        TeardownPass { kept, progress }
+        let (mut kept, mut kept_namespaces) = (Vec::new(), Vec::new());
+        let progress = self.tear_down_phases(revision, orphan, &mut kept, &mut kept_namespaces);
+        let progress = progress.await;
+        TeardownPass {
+            kept,
+            kept_namespaces,
+            progress,
+        }
     }
 
     async fn tear_down_phases(
@@ -134,6 +145,7 @@ impl Engine {
         revision: &Revision,
         orphan: bool,
         kept: &mut Vec<HeldCrd>,
+        kept_namespaces: &mut Vec<HeldNamespace>,
     ) -> Result<Teardown, EngineError> {
         self.pods.release(&revision.identity.uid);
         let clients = RevisionClients::new(self, revision);
@@ -157,6 +169,7 @@ impl Engine {
                 match removal {
                     Ok(Removal::Gone) => {}
                     Ok(Removal::Kept(crd)) => kept.push(crd),
+                    Ok(Removal::KeptNamespace(namespace)) => kept_namespaces.push(namespace),
                     Ok(Removal::Impossible(reason)) => skipped.push(format!("{} ({reason})", id.report())),
                     Ok(Removal::Requested | Removal::Changed) => waiting.push(id.report()),
                     Ok(Removal::BlockedBy(by)) => waiting.push(format!("{} ({by})", id.report())),
@@ -218,7 +231,7 @@ impl Engine {
         let identity = &revision.identity;
         let meta = &live.metadata;
         let (uid, version) = (meta.uid.clone(), meta.resource_version.clone());
-        let namespace = id.group.is_empty() && id.kind == "Namespace";
+        let namespace = id.is_namespace();
         let now = Timestamp::now();
         let write = match release(meta, identity) {
             _ if orphan && !has_revision_marks(meta, identity) => return Ok(Removal::Gone),
@@ -240,6 +253,14 @@ impl Engine {
                     }
                     (Fate::Wait, Some(crd)) => return Ok(Removal::BlockedBy(crd.to_string())),
                     _ => Write::Delete,
+                }
+            }
+            Release::Delete if meta.deletion_timestamp.is_none() && namespace => {
+                match self.objects_of_others(revision, clients, id).await? {
+                    Some(held) => {
+                        Write::Metadata(kept_metadata(meta, identity), Removal::KeptNamespace(held))
+                    }
+                    None => Write::Delete,
                 }
             }
             Release::Delete if meta.deletion_timestamp.is_none() => Write::Delete,

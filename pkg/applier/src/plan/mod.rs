@@ -20,7 +20,7 @@ pub use pack::{
     INLINE_LIMIT, PackError, Packed, REQUEST_LIMIT, SECRET_DATA_LIMIT, UNPACKED_LIMIT, check_annotations,
     pack, unpack,
 };
-pub use probes::default_probes;
+pub use probes::{default_probes, probes_of};
 
 /// Maximum number of objects in one phase, by the schema.
 pub const MAX_OBJECTS: usize = 50;

@@ -41,6 +41,7 @@ const PHASES: &[(&str, &[(&str, &str)])] = &[
     (
         "publish",
         &[
+            ("apiregistration.k8s.io", "APIService"),
             ("monitoring.coreos.com", "PrometheusRule"),
             ("monitoring.coreos.com", "ServiceMonitor"),
             ("monitoring.coreos.com", "PodMonitor"),

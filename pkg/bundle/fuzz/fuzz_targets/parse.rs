@@ -16,6 +16,6 @@ fuzz_target!(|data: &[u8]| {
     files.insert("metadata/annotations.yaml".to_owned(), annotations.to_vec());
     if let Ok(bundle) = olm_bundle::parse(&files) {
         bundle.properties_annotation();
-        olm_bundle::webhook_certificates(&bundle, "demo");
+        olm_bundle::serving_certificates(&bundle, "demo");
     }
 });

@@ -3,7 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::decode::Object;
-use crate::model::{Csv, Permission, Rule, StrategyDeployment, Webhook, WebhookRule, WebhookType};
+use crate::model::{
+    ApiService, Csv, Permission, Rule, StrategyDeployment, Webhook, WebhookRule, WebhookType,
+};
 use crate::shape::{CSV, DEPLOYMENT_SPEC, shapes};
 
 /// Reads the fields that rendering uses. Drops unknown fields. A known field of a wrong type is an error, in the words
@@ -30,10 +32,7 @@ pub(super) fn csv(value: &Value) -> Result<Csv, String> {
         owned_crds: spec
             .object("customresourcedefinitions")?
             .each("owned", |crd| Object::of(crd)?.text("name"))?,
-        owns_api_services: spec
-            .object("apiservicedefinitions")?
-            .list("owned")?
-            .is_some_and(|owned| !owned.is_empty()),
+        api_services: spec.object("apiservicedefinitions")?.each("owned", api_service)?,
         deployments: strategy.each("deployments", deployment)?,
         permissions: strategy.each("permissions", permission)?,
         cluster_permissions: strategy.each("clusterPermissions", permission)?,
@@ -98,6 +97,16 @@ fn rule(value: &Value) -> Result<Rule, String> {
         resources: rule.texts("resources")?.unwrap_or_default(),
         resource_names: rule.texts("resourceNames")?.unwrap_or_default(),
         non_resource_urls: rule.texts("nonResourceURLs")?.unwrap_or_default(),
+    })
+}
+
+fn api_service(value: &Value) -> Result<ApiService, String> {
+    let service = Object::of(value)?;
+    Ok(ApiService {
+        group: service.text("group")?,
+        version: service.text("version")?,
+        deployment: service.text("deploymentName")?,
+        container_port: service.integer("containerPort")?,
     })
 }
 

@@ -16,7 +16,10 @@ impl Resource {
     /// contain, otherwise the English plural, namespaced.
     pub fn of_kind(kind: &str) -> Self {
         let namespaced = match kind {
-            "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration" | "Namespace" => false,
+            "ValidatingWebhookConfiguration"
+            | "MutatingWebhookConfiguration"
+            | "Namespace"
+            | "APIService" => false,
             // The autoscaler is rendered without a namespace, but it is namespaced.
             "Deployment" | "Issuer" | "Certificate" | "VerticalPodAutoscaler" => true,
             _ => scope_of(kind) != Some(KindScope::Cluster),

@@ -1,4 +1,4 @@
-//! Serving certificates of webhooks, and the trust of their clients.
+//! Serving certificates of webhooks and API services, and the trust of their clients.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,10 +14,11 @@ use crate::{CertificateRequest, Certificates, RenderError};
 pub(super) enum Target {
     Crd,
     Configuration,
+    ApiService,
     Service,
 }
 
-/// Returns the name of the Secret and of the cert-manager `Certificate` of a webhook deployment.
+/// Returns the name of the Secret and of the cert-manager `Certificate` of a deployment that the API server calls.
 pub(super) fn secret_name(deployment: &str) -> String {
     names::join(&names::service_name(deployment), "cert")
 }
@@ -31,7 +32,7 @@ pub(super) fn fingerprint(context: &Context<'_>, deployment: &str) -> Option<Str
     let Certificates::Own(own) = &context.options.certificates else {
         return None;
     };
-    let served = context.webhook_deployments().contains(deployment);
+    let served = context.serving_deployments().contains(deployment);
     let certificate = own.get(&secret_name(deployment)).filter(|_| served)?;
     Some(digest_start(certificate.cert_pem.as_bytes()))
 }
@@ -67,11 +68,11 @@ pub(super) fn inject(
 ) -> Result<(), RenderError> {
     let secret = secret_name(deployment);
     match (&context.options.certificates, target) {
-        (Certificates::CertManager, Target::Crd | Target::Configuration) => {
+        (Certificates::CertManager, Target::Crd | Target::Configuration | Target::ApiService) => {
             let from = format!("{}/{secret}", context.namespace);
             annotate(object, "cert-manager.io/inject-ca-from", &from);
         }
-        (Certificates::ServiceCa, Target::Crd | Target::Configuration) => {
+        (Certificates::ServiceCa, Target::Crd | Target::Configuration | Target::ApiService) => {
             annotate(object, "service.beta.openshift.io/inject-cabundle", "true");
         }
         (Certificates::ServiceCa, Target::Service) => {
@@ -81,15 +82,15 @@ pub(super) fn inject(
                 &secret,
             );
         }
-        (Certificates::Own(own), Target::Crd | Target::Configuration) => {
+        (Certificates::Own(own), Target::Crd | Target::Configuration | Target::ApiService) => {
             let certificate = own
                 .get(&secret)
                 .ok_or(RenderError::MissingCertificate { secret_name: secret })?;
             let bundle = Value::from(STANDARD.encode(&certificate.ca_pem));
-            let pointer = if target == Target::Crd {
-                "/spec/conversion/webhook/clientConfig"
-            } else {
-                "/webhooks/0/clientConfig"
+            let pointer = match target {
+                Target::Crd => "/spec/conversion/webhook/clientConfig",
+                Target::ApiService => "/spec",
+                Target::Configuration | Target::Service => "/webhooks/0/clientConfig",
             };
             if let Some(config) = object.pointer_mut(pointer).and_then(Value::as_object_mut) {
                 config.insert("caBundle".to_owned(), bundle);
@@ -113,7 +114,7 @@ fn annotate(object: &mut Value, key: &str, text: &str) {
 /// Renders the objects that issue or hold the certificates.
 pub(super) fn objects(context: &Context<'_>) -> Result<Vec<Value>, RenderError> {
     let mut out = Vec::new();
-    for deployment in context.webhook_deployments() {
+    for deployment in context.serving_deployments() {
         let request = request(deployment, context.namespace);
         let metadata = json!({"name": request.secret_name, "namespace": context.namespace});
         match &context.options.certificates {

@@ -6,7 +6,7 @@ use super::{Context, certificates};
 use crate::config::DeploymentConfig;
 use crate::model::StrategyDeployment;
 
-/// Volumes of a webhook deployment: name, mount path, certificate file, key file.
+/// Volumes of a deployment that the API server calls: name, mount path, certificate file, key file.
 pub(crate) const CERTIFICATE_VOLUMES: [(&str, &str, &str, &str); 2] = [
     (
         "webhook-cert",
@@ -41,7 +41,7 @@ fn render(context: &Context<'_>, deployment: &StrategyDeployment) -> Value {
     let annotations = annotations(context, &spec);
     let template = child(&mut spec, "template");
     child(template, "metadata").insert("annotations".to_owned(), Value::Object(annotations));
-    if context.webhook_deployments().contains(deployment.name.as_str()) {
+    if context.serving_deployments().contains(deployment.name.as_str()) {
         mount_certificates(
             child(template, "spec"),
             &certificates::secret_name(&deployment.name),

@@ -64,7 +64,7 @@ fn template_annotations(object: &Value) -> Option<&serde_json::Map<String, Value
     object.pointer(TEMPLATE_ANNOTATIONS)?.as_object()
 }
 
-/// Returns the authorities that the clients of a CRD's conversion or of webhooks trust.
+/// Returns the authorities that the API server trusts for a CRD's conversion, webhooks or an API service.
 fn ca_bundles(object: &mut Value) -> Vec<&mut Value> {
     match ObjectId::of(object).kind {
         "CustomResourceDefinition" => object
@@ -78,6 +78,7 @@ fn ca_bundles(object: &mut Value) -> Vec<&mut Value> {
             .flatten()
             .filter_map(|webhook| webhook.pointer_mut("/clientConfig/caBundle"))
             .collect(),
+        "APIService" => object.pointer_mut("/spec/caBundle").into_iter().collect(),
         _ => Vec::new(),
     }
 }
@@ -97,6 +98,7 @@ mod tests {
                 "webhooks": [{"clientConfig": {"caBundle": encoded("ca")}}, {"clientConfig": {"caBundle": "Zm9yZWlnbg=="}}]}),
             json!({"kind": "CustomResourceDefinition",
                 "spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": encoded("ca")}}}}}),
+            json!({"kind": "APIService", "spec": {"caBundle": encoded("ca")}}),
             json!({"kind": "Secret", "type": "kubernetes.io/tls", "metadata": {"name": "shipped"},
                 "data": {"ca.crt": "Y2E=", "tls.crt": "bGVhZg==", "tls.key": "a2V5"}}),
         ]
@@ -111,7 +113,7 @@ mod tests {
         assert_eq!(one, other);
         assert_eq!(one[1]["data"], MASK);
         assert_eq!(one[2]["webhooks"][1]["clientConfig"]["caBundle"], "Zm9yZWlnbg==");
-        assert_eq!(one[4], objects("")[4]);
+        assert_eq!(one[5], objects("")[5]);
         let mut twice = one.clone();
         mask_issued_certificates(&mut twice);
         assert_eq!(one, twice);
@@ -125,6 +127,7 @@ mod tests {
         placeholders[1]["data"] = json!({"ca.crt": "", "tls.crt": "", "tls.key": ""});
         placeholders[2]["webhooks"][0]["clientConfig"]["caBundle"] = "".into();
         placeholders[3]["spec"]["conversion"]["webhook"]["clientConfig"]["caBundle"] = "".into();
+        placeholders[4]["spec"]["caBundle"] = "".into();
         let mut real = objects("1");
         mask_issued_certificates(&mut placeholders);
         mask_issued_certificates(&mut real);

@@ -1,4 +1,4 @@
-//! Webhook configurations, services of webhooks, and conversion of CRDs.
+//! Webhook configurations, and conversion of CRDs.
 
 use std::collections::BTreeMap;
 
@@ -114,48 +114,6 @@ pub(super) fn configurations(context: &Context<'_>, kind: WebhookType) -> Result
                                 "metadata": {"name": name, "namespace": context.namespace}, "webhooks": [entry]});
         certificates::inject(context, &webhook.deployment, &mut object, Target::Configuration)?;
         out.push(object);
-    }
-    Ok(out)
-}
-
-/// Renders one service for each deployment that serves webhooks, in the order of the deployments' names.
-pub(super) fn services(context: &Context<'_>) -> Result<Vec<Value>, RenderError> {
-    let mut out = Vec::new();
-    for deployment in context.webhook_deployments() {
-        let mut ports: BTreeMap<(i64, String), Value> = BTreeMap::new();
-        for webhook in context
-            .bundle
-            .csv
-            .webhooks
-            .iter()
-            .filter(|webhook| webhook.deployment == *deployment)
-        {
-            let port = if webhook.container_port > 0 {
-                webhook.container_port
-            } else {
-                443
-            };
-            let target = webhook.target_port.clone().unwrap_or_else(|| port.into());
-            let entry = json!({"name": port.to_string(), "port": port, "targetPort": target});
-            ports.insert((port, target.to_string()), entry);
-        }
-        let labels = context
-            .bundle
-            .csv
-            .deployments
-            .iter()
-            .find(|spec| spec.name == *deployment)
-            .and_then(|spec| spec.spec.pointer("/selector/matchLabels"));
-        let mut spec = Map::new();
-        spec.insert("ports".to_owned(), ports.into_values().collect());
-        if let Some(labels) = labels {
-            spec.insert("selector".to_owned(), labels.clone());
-        }
-        let mut service = json!({"apiVersion": "v1", "kind": "Service",
-                                 "metadata": {"name": names::service_name(deployment), "namespace": context.namespace},
-                                 "spec": spec, "status": {"loadBalancer": {}}});
-        certificates::inject(context, deployment, &mut service, Target::Service)?;
-        out.push(service);
     }
     Ok(out)
 }

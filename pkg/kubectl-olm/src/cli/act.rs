@@ -45,6 +45,9 @@ pub(crate) struct InstallPackageArgs {
     /// Create the namespace if it does not exist.
     #[arg(long)]
     pub(crate) create_namespace: bool,
+    /// Leave the namespace to the bundle: the one that it suggests is created with the extension, and deleted with it.
+    #[arg(long, conflicts_with_all = ["namespace", "create_namespace", "service_account"])]
+    pub(crate) suggested_namespace: bool,
     /// Version or range of versions.
     #[arg(long, value_name = "RANGE", value_parser = spec_range::flag)]
     pub(crate) version: Option<String>,

@@ -8,8 +8,8 @@ use olm_bundle::permissions::{
     Escalation, PermissionOptions, PolicyRule, RequiredRule, RuleScope, required_rules,
 };
 use olm_bundle::{
-    Bundle, Certificates, OwnCertificate, RenderError, RenderOptions, findings, lint, parse, render,
-    webhook_certificates,
+    Bundle, Certificates, OwnCertificate, RenderError, RenderOptions, findings, install_namespace, lint,
+    parse, render, serving_certificates,
 };
 use olm_manifests::is_crd;
 use olm_text::object::{ObjectId, text};
@@ -37,7 +37,28 @@ pub(crate) async fn run(command: BundleCommand, style: Style) -> Result<Report, 
 async fn load(args: &RenderArgs) -> Result<(Bundle, Vec<Value>), Failure> {
     let files = bundle_files(&args.bundle.bundle, &args.bundle.access).await?;
     let config = args.config.as_deref().map(config).transpose()?;
-    rendered_files(&files, &args.namespace, config, args.certificates)
+    let place = InstallInto::Existing(&args.namespace);
+    let rendered = rendered_files(&files, place, config, args.certificates)?;
+    Ok((rendered.bundle, rendered.objects))
+}
+
+/// Install namespace of a rendering.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum InstallInto<'a> {
+    /// A namespace that exists.
+    Existing(&'a str),
+    /// A namespace that is created with the bundle: the one that was chosen before, else the one that the bundle suggests.
+    Created(Option<&'a str>),
+}
+
+/// A rendered bundle.
+pub(crate) struct RenderedBundle {
+    /// The bundle.
+    pub bundle: Bundle,
+    /// Its install namespace.
+    pub namespace: String,
+    /// Its objects.
+    pub objects: Vec<Value>,
 }
 
 /// Returns the rendered objects after a check of their names.
@@ -60,11 +81,11 @@ fn refused(error: &RenderError) -> Failure {
 /// The bundle would be refused.
 pub(crate) fn rendered_files(
     files: &BTreeMap<String, Vec<u8>>,
-    namespace: &str,
+    place: InstallInto<'_>,
     config: Option<Value>,
     issuer: Issuer,
-) -> Result<(Bundle, Vec<Value>), Failure> {
-    rendered_with(files, namespace, config, |bundle| {
+) -> Result<RenderedBundle, Failure> {
+    rendered_with(files, place, config, |bundle, namespace| {
         certificates(bundle, namespace, issuer)
     })
 }
@@ -75,16 +96,28 @@ pub(crate) fn rendered_files(
 /// The bundle would be refused.
 pub(crate) fn rendered_with(
     files: &BTreeMap<String, Vec<u8>>,
-    namespace: &str,
+    place: InstallInto<'_>,
     config: Option<Value>,
-    issued: impl FnOnce(&Bundle) -> Certificates,
-) -> Result<(Bundle, Vec<Value>), Failure> {
+    issued: impl FnOnce(&Bundle, &str) -> Certificates,
+) -> Result<RenderedBundle, Failure> {
     let bundle = parse(files).map_err(|error| Failure::NegativeAnswer(error.to_string()))?;
-    let mut options = RenderOptions::new(namespace.to_owned());
+    let namespace = match place {
+        InstallInto::Existing(namespace) => namespace.to_owned(),
+        InstallInto::Created(chosen) => {
+            let suggested = install_namespace(&bundle, chosen);
+            suggested.map_err(|error| refused(&error))?.name
+        }
+    };
+    let mut options = RenderOptions::new(namespace.clone());
+    options.with_namespace = matches!(place, InstallInto::Created(_));
     options.config = config;
-    options.certificates = issued(&bundle);
+    options.certificates = issued(&bundle, &namespace);
     let objects = checked(&bundle, &options)?;
-    Ok((bundle, objects))
+    Ok(RenderedBundle {
+        bundle,
+        namespace,
+        objects,
+    })
 }
 
 /// Returns the certificates of an issuer, with placeholders for those of operator-controller.
@@ -99,7 +132,7 @@ pub(crate) fn certificates(bundle: &Bundle, namespace: &str, issuer: Issuer) -> 
 
 /// Returns placeholders for certificates: only operator-controller issues real keys.
 fn own(bundle: &Bundle, namespace: &str) -> Certificates {
-    let requests = webhook_certificates(bundle, namespace);
+    let requests = serving_certificates(bundle, namespace);
     let empty = |request: olm_bundle::CertificateRequest| {
         let certificate = OwnCertificate {
             ca_pem: String::new(),

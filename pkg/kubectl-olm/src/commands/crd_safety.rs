@@ -11,7 +11,7 @@ use olm_resolve::{Selection, resolve};
 use olm_text::object::ObjectId;
 use serde_json::{Value, json};
 
-use super::bundle::rendered_files;
+use super::bundle::{InstallInto, rendered_files};
 use super::common::progress;
 use super::crd_files::read;
 use super::served;
@@ -116,8 +116,15 @@ async fn of_extension(source: &SourceArgs, name: &str) -> Result<BTreeMap<String
     let spec = question.extension.unwrap_or_default().spec;
     let config = spec.config.and_then(|config| config.inline).map(Value::Object);
     let files = bundle_files(&found.image, &source.access).await?;
-    let (_, objects) = rendered_files(&files, &spec.namespace, config, Issuer::Own)?;
-    let crds = objects.into_iter().filter(|object| ObjectId::of(object).is_crd());
+    let place = match &spec.namespace {
+        Some(namespace) => InstallInto::Existing(namespace),
+        None => InstallInto::Created(None),
+    };
+    let rendered = rendered_files(&files, place, config, Issuer::Own)?;
+    let crds = rendered
+        .objects
+        .into_iter()
+        .filter(|object| ObjectId::of(object).is_crd());
     Ok(crds
         .filter_map(|crd| Some((crd.pointer("/metadata/name")?.as_str()?.to_owned(), crd)))
         .collect())

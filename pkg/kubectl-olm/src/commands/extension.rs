@@ -161,6 +161,21 @@ pub(super) async fn until_settled(
     .await
 }
 
+/// Returns the install namespace: that of the spec, or the one that was created with the extension.
+fn namespace(extension: &ClusterExtension) -> &str {
+    let install = extension
+        .status
+        .as_ref()
+        .and_then(|status| status.install.as_ref());
+    let created = install.and_then(|install| install.namespace.as_deref());
+    extension
+        .spec
+        .namespace
+        .as_deref()
+        .or(created)
+        .unwrap_or_default()
+}
+
 /// Shows an extension in full; positive if it is ready.
 pub(super) fn one(extension: &ClusterExtension, style: Style) -> Report {
     let name = extension.name_any();
@@ -173,7 +188,7 @@ pub(super) fn one(extension: &ClusterExtension, style: Style) -> Report {
         ("Package", package(extension)),
         ("Version", version.as_str()),
         ("Catalog", &catalog),
-        ("Namespace", &extension.spec.namespace),
+        ("Namespace", namespace(extension)),
     ] {
         if !value.is_empty() {
             // Writing into a String cannot fail.

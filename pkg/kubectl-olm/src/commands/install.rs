@@ -2,6 +2,7 @@
 
 use olm_api::keys;
 use olm_resolve::Resolution;
+use olm_text::object::metadata_name;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -23,12 +24,17 @@ const MAX_NAMESPACE: usize = 63;
 /// Installs a package; positive if the extension is ready at the end.
 pub(crate) async fn run(args: InstallPackageArgs, style: Style) -> Result<Report, Failure> {
     let name = args.name.as_deref().unwrap_or(&args.package).to_owned();
-    let namespace = namespace(&args)?;
-    let extension = extension(&args, &name, &namespace);
-    let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+    let namespace = if args.suggested_namespace {
+        None
+    } else {
+        Some(namespace(&args)?)
+    };
+    let extension = extension(&args, &name, namespace.as_deref());
+    let space =
+        namespace.map(|name| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}));
     let mut objects = vec![extension.clone()];
     if args.create_namespace {
-        objects.insert(0, space.clone());
+        objects.splice(0..0, space.clone());
     }
     if args.write.dry_run == Some(DryRun::Client) {
         return Ok(Report::new(list(&objects), documents(&objects)?));
@@ -40,16 +46,21 @@ pub(crate) async fn run(args: InstallPackageArgs, style: Style) -> Result<Report
              with --name"
         )));
     }
-    let kinds = cluster.kinds(&[space.clone(), extension.clone()]).await?;
+    let written: Vec<Value> = space.iter().chain([&extension]).cloned().collect();
+    let kinds = cluster.kinds(&written).await?;
     if let Some((version, kind)) = kinds.unserved().next() {
         return Err(Failure::NegativeAnswer(format!(
             "the cluster does not serve {kind} {version}: install the controllers with `kubectl olm install-controllers`"
         )));
     }
-    let exists = cluster.present(&space, &kinds).await?.is_some();
-    if !exists && !args.create_namespace {
+    let missing = match space {
+        Some(space) if cluster.present(&space, &kinds).await?.is_none() => Some(space),
+        _ => None,
+    };
+    if let Some(space) = missing.as_ref().filter(|_| !args.create_namespace) {
         return Err(Failure::NegativeAnswer(format!(
-            "namespace {namespace:?} does not exist: add --create-namespace, or name another one with --namespace"
+            "namespace {:?} does not exist: add --create-namespace, or name another one with --namespace",
+            metadata_name(space)
         )));
     }
     announce(&args).await?;
@@ -57,9 +68,9 @@ pub(crate) async fn run(args: InstallPackageArgs, style: Style) -> Result<Report
         dry_run: args.write.dry_run.is_some(),
         ..Apply::default()
     };
-    if !exists {
-        cluster.apply(&space, &kinds, options).await?;
-        progress(&format!("{} applied", title(&space)));
+    if let Some(space) = &missing {
+        cluster.apply(space, &kinds, options).await?;
+        progress(&format!("{} applied", title(space)));
     }
     cluster.apply(&extension, &kinds, options).await?;
     progress(&format!("{} applied", title(&extension)));
@@ -89,8 +100,8 @@ fn namespace(args: &InstallPackageArgs) -> Result<String, Failure> {
     Ok(namespace)
 }
 
-/// Returns the manifest of the extension.
-fn extension(args: &InstallPackageArgs, name: &str, namespace: &str) -> Value {
+/// Returns the manifest of the extension; without a namespace, the bundle suggests one.
+fn extension(args: &InstallPackageArgs, name: &str, namespace: Option<&str>) -> Value {
     let mut catalog = json!({"packageName": args.package});
     if let Some(version) = args.version.as_deref().filter(|version| !version.is_empty()) {
         catalog["version"] = json!(version);
@@ -104,7 +115,10 @@ fn extension(args: &InstallPackageArgs, name: &str, namespace: &str) -> Value {
     if let Some(name) = &args.catalog {
         catalog["selector"] = json!({"matchLabels": {keys::METADATA_NAME_LABEL: name}});
     }
-    let mut spec = json!({"namespace": namespace, "source": {"sourceType": "Catalog", "catalog": catalog}});
+    let mut spec = json!({"source": {"sourceType": "Catalog", "catalog": catalog}});
+    if let Some(namespace) = namespace {
+        spec["namespace"] = json!(namespace);
+    }
     if let Some(account) = &args.service_account {
         spec["serviceAccount"] = json!({"name": account});
     }
@@ -170,7 +184,7 @@ mod tests {
         let plain = args("kite");
         assert_eq!(namespace(&plain).unwrap(), "kite-system");
         assert_eq!(
-            extension(&plain, "kite", "kite-system")["spec"],
+            extension(&plain, "kite", Some("kite-system"))["spec"],
             json!({"namespace": "kite-system", "source": {"sourceType": "Catalog", "catalog": {"packageName": "kite"}}})
         );
         let full = args(
@@ -178,13 +192,33 @@ mod tests {
              --service-account pilot",
         );
         assert_eq!(
-            extension(&full, "k", &namespace(&full).unwrap()),
+            extension(&full, "k", Some(&namespace(&full).unwrap())),
             json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension", "metadata": {"name": "k"},
                 "spec": {"namespace": "sky", "serviceAccount": {"name": "pilot"}, "source": {"sourceType": "Catalog",
                     "catalog": {"packageName": "kite", "version": "1.x", "channels": ["a", "b"],
                         "upgradeConstraintPolicy": "SelfCertified",
                         "selector": {"matchLabels": {"olm.operatorframework.io/metadata.name": "c"}}}}}})
         );
+    }
+
+    #[test]
+    fn a_suggested_namespace_is_left_out() {
+        let suggested = args("kite --suggested-namespace");
+        assert!(suggested.suggested_namespace);
+        assert!(
+            extension(&suggested, "kite", None)["spec"]
+                .get("namespace")
+                .is_none()
+        );
+        let both = [
+            "kubectl-olm",
+            "install",
+            "kite",
+            "--suggested-namespace",
+            "-n",
+            "sky",
+        ];
+        assert!(Cli::try_parse_from(both).is_err());
     }
 
     #[test]

@@ -13,7 +13,10 @@ use tokio::time::Instant;
 
 use super::common::progress;
 use super::extension::{one, until_settled};
-use super::plan::{checks, cluster::present};
+use super::plan::{
+    checks,
+    cluster::{install_namespace, present},
+};
 use crate::absent::{self, existing};
 use crate::cli::Format;
 use crate::cli::act::DryRun;
@@ -173,7 +176,9 @@ async fn plan(
 ) -> Result<Plan, Failure> {
     let mut change = Change {
         extension: Some(args.name.clone()),
-        namespace: extension.spec.namespace.clone(),
+        namespace: install_namespace(extension, Some(target.newest))
+            .unwrap_or_default()
+            .to_owned(),
         ..Change::default()
     };
     let mut unread = Vec::new();

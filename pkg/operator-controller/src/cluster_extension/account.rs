@@ -22,11 +22,18 @@ pub(crate) fn wanted(
 ) -> Result<Option<Account>, Failure> {
     let named = extension.spec.service_account.as_ref();
     let named = named.and_then(|account| account.name.as_deref());
-    let namespace = &extension.spec.namespace;
-    match (policy, named.filter(|name| !name.is_empty())) {
-        (ServiceAccountPolicy::Ignore, _) | (ServiceAccountPolicy::Impersonate, None) => Ok(None),
-        (ServiceAccountPolicy::Require, None) => Err(Failure::AccountRequired(namespace.clone())),
-        (_, Some(name)) => Ok(Some(Account::new(namespace, name)?)),
+    let named = named.filter(|name| !name.is_empty());
+    if policy == ServiceAccountPolicy::Ignore
+        || policy == ServiceAccountPolicy::Impersonate && named.is_none()
+    {
+        return Ok(None);
+    }
+    let Some(namespace) = &extension.spec.namespace else {
+        return Err(Failure::AccountNeedsNamespace);
+    };
+    match named {
+        None => Err(Failure::AccountRequired(namespace.clone())),
+        Some(name) => Ok(Some(Account::new(namespace, name)?)),
     }
 }
 
@@ -50,7 +57,8 @@ pub(crate) fn annotations(extension: &ClusterExtension) -> [(&'static str, Optio
     let name = named
         .and_then(|account| account.name.clone())
         .filter(|name| !name.is_empty());
-    let namespace = name.is_some().then(|| extension.spec.namespace.clone());
+    let account = name.zip(extension.spec.namespace.clone());
+    let (name, namespace) = account.unzip();
     [
         (keys::SERVICE_ACCOUNT_NAME_ANNOTATION, name),
         (keys::SERVICE_ACCOUNT_NAMESPACE_ANNOTATION, namespace),
@@ -94,6 +102,22 @@ mod tests {
                 .to_string()
                 .starts_with("spec.serviceAccount.name is required:")
         );
+    }
+
+    #[test]
+    fn an_account_needs_a_namespace_that_exists_before() {
+        use ServiceAccountPolicy::{Ignore, Impersonate, Require};
+        let mut named = extension(&json!({"name": "a"}));
+        named.spec.namespace = None;
+        assert_eq!(wanted(Ignore, &named).unwrap(), None);
+        for policy in [Impersonate, Require] {
+            let refused = wanted(policy, &named).unwrap_err();
+            assert!(matches!(refused, Failure::AccountNeedsNamespace) && refused.terminal(false));
+        }
+        assert!(annotations(&named).iter().all(|(_, value)| value.is_none()));
+        named.spec.service_account = None;
+        assert_eq!(wanted(Impersonate, &named).unwrap(), None);
+        assert!(wanted(Require, &named).is_err());
     }
 
     #[test]

@@ -29,6 +29,12 @@ pub(crate) enum Failure {
         "namespace \"{0}\" is being deleted: nothing can be installed there until it is gone and created again"
     )]
     NamespaceGoing(String),
+    /// The namespace that the extension would create exists already.
+    #[error(
+        "namespace \"{0}\", which would be created with the extension, exists and belongs to somebody else: delete it, or create the \
+         ClusterExtension again with spec.namespace: {0} to install into it"
+    )]
+    NamespaceTaken(String),
     /// The service account does not exist.
     #[error(
         "operation cannot proceed due to the following validation error(s): service account \"{}\" not found in namespace \"{}\"; \
@@ -46,6 +52,12 @@ pub(crate) enum Failure {
          with its own rights; name a ServiceAccount of namespace \"{0}\" that it may act as, see docs/service-accounts.md"
     )]
     AccountRequired(String),
+    /// A service account is named or required, and the spec names no namespace.
+    #[error(
+        "spec.serviceAccount needs spec.namespace: without it, the install namespace is created with the extension, and no service \
+         account can exist there before. Create the ClusterExtension again with both"
+    )]
+    AccountNeedsNamespace,
     /// The controller may not read the service account.
     #[error(
         "operator-controller may not act as the {0}; grant its own service account get and impersonate on this ServiceAccount, see \
@@ -94,9 +106,20 @@ pub(crate) enum Failure {
     /// Objects of the bundle have names that no API server accepts.
     #[error(transparent)]
     Names(#[from] InvalidNames),
-    /// The certificates of the webhooks cannot be read or issued.
+    /// The certificates of webhooks and API services cannot be read or issued.
     #[error(transparent)]
     Certificates(#[from] CertificateError),
+    /// Another server serves a group and version that the bundle owns.
+    #[error(
+        "APIService \"{name}\" exists and does not belong to this extension: its group and version are served by {server}. Remove \
+         that server, or choose a bundle that owns another group or version"
+    )]
+    ApiServiceTaken {
+        /// Name of the APIService: version and group.
+        name: String,
+        /// The server, as a phrase.
+        server: String,
+    },
     /// CRDs of the bundle are unsafe for the stored objects.
     #[error("{text}")]
     CrdSafety {
@@ -187,6 +210,8 @@ impl Failure {
             | Self::Files(_)
             | Self::Parse(_)
             | Self::KubeVersion { .. }
+            | Self::ApiServiceTaken { .. }
+            | Self::NamespaceTaken(_)
             | Self::CrdSafety { .. }
             | Self::StoredObjects { .. }
             | Self::Survey { .. }
@@ -213,6 +238,7 @@ impl Failure {
             Self::Render(error) => error.terminal(),
             Self::Account(_)
             | Self::AccountRequired(_)
+            | Self::AccountNeedsNamespace
             | Self::Names(_)
             | Self::Window(_)
             | Self::Soak(_)
@@ -221,12 +247,14 @@ impl Failure {
             Self::Files(error) => fixed && !matches!(error, FilesError::Read { .. }),
             Self::Parse(error) => fixed || error.terminal(),
             Self::KubeVersion { .. }
+            | Self::ApiServiceTaken { .. }
             | Self::CrdSafety { .. }
             | Self::StoredObjects { .. }
             | Self::Survey { .. }
             | Self::CustomResourcesLost(_)
             | Self::NamespaceMissing(_)
             | Self::NamespaceGoing(_)
+            | Self::NamespaceTaken(_)
             | Self::AccountMissing { .. }
             | Self::AccountClosed(_)
             | Self::Rights { .. }
@@ -241,15 +269,20 @@ impl Failure {
     /// Returns the label of the failure in metrics.
     pub(crate) fn label(&self) -> &'static str {
         match self {
-            Self::NamespaceMissing(_) | Self::NamespaceGoing(_) => "namespace",
+            Self::NamespaceMissing(_) | Self::NamespaceGoing(_) | Self::NamespaceTaken(_) => "namespace",
             Self::AccountMissing { .. }
             | Self::AccountRequired(_)
+            | Self::AccountNeedsNamespace
             | Self::AccountClosed(_)
             | Self::Account(_)
             | Self::HoldUnreadable { .. }
             | Self::Rights { .. } => "rights",
             Self::Image(_) => "image",
-            Self::Files(_) | Self::Parse(_) | Self::KubeVersion { .. } | Self::Names(_) => "bundle",
+            Self::Files(_)
+            | Self::Parse(_)
+            | Self::KubeVersion { .. }
+            | Self::ApiServiceTaken { .. }
+            | Self::Names(_) => "bundle",
             Self::Render(_) => "render",
             Self::Certificates(_) => "certificates",
             Self::CrdSafety { .. }
@@ -271,7 +304,7 @@ impl Failure {
             Self::AccountMissing { .. } | Self::AccountClosed(_) => {
                 return Progress::Retrying(self.to_string());
             }
-            Self::AccountRequired(_) | Self::Window(_) | Self::Soak(_) => {
+            Self::AccountRequired(_) | Self::AccountNeedsNamespace | Self::Window(_) | Self::Soak(_) => {
                 return Progress::Blocked(self.to_string());
             }
             _ => {}

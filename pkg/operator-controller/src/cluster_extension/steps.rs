@@ -229,7 +229,12 @@ impl Pass<'_> {
         let inputs = RenderInputs {
             bundle: &resolved.bundle,
             canonical_image: &located.image,
-            namespace: &self.extension.spec.namespace,
+            namespace: self
+                .extension
+                .spec
+                .namespace
+                .as_deref()
+                .or(history.chosen_namespace()),
             config: config.as_ref(),
             provider: located.provider,
         };

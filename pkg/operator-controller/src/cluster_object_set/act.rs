@@ -9,6 +9,7 @@ use olm_api::event::Reason;
 use olm_api::{ClusterObjectSet, LifecycleState, ObservedPhase, keys};
 use olm_applier::custom_resources::HeldCrd;
 use olm_applier::engine::{Revision, Teardown, TeardownPass, chain};
+use olm_applier::left_behind::HeldNamespace;
 use olm_runtime::client::is_absent;
 use olm_status::cluster_object_set::{Observed, Outcome};
 use serde_json::json;
@@ -152,7 +153,8 @@ impl Context {
                 lines: applied.failing,
                 reason: applied.reason,
             };
-            return Done::new(outcome, Next::Deadline);
+            let next = applied.recheck.map_or(Next::Deadline, Next::After);
+            return Done::new(outcome, next);
         }
         self.contents.remove(&revision.identity.uid);
         Done::new(Outcome::RolledOut, Next::ArchiveOlder)
@@ -208,8 +210,13 @@ impl Context {
 
     async fn tear_down(&self, set: &ClusterObjectSet, revision: &Revision, orphan: bool) -> Done {
         let goal = decide::goal(set);
-        let TeardownPass { kept, progress } = self.engine.teardown(revision, orphan).await;
+        let TeardownPass {
+            kept,
+            kept_namespaces,
+            progress,
+        } = self.engine.teardown(revision, orphan).await;
         self.announce_kept(set, &kept);
+        self.announce_kept_namespaces(set, &kept_namespaces);
         match progress {
             Ok(Teardown::Complete { skipped }) => {
                 self.announce_skipped(set, &skipped);
@@ -249,6 +256,21 @@ impl Context {
             );
             tracing::info!("{note}");
             let reason = Reason::CustomResourcesKept.as_str();
+            self.events.normal(object.clone(), reason, "TearDown", &note);
+        }
+    }
+
+    /// Emits an event, on the extension if there is one, and a log line for each namespace that stays with objects of others.
+    fn announce_kept_namespaces(&self, set: &ClusterObjectSet, kept: &[HeldNamespace]) {
+        let object = owner(set).unwrap_or_else(|| set.object_ref(&()));
+        for namespace in kept {
+            let note = format!(
+                "Namespace {namespace}; it stays, and the next extension that would create it adopts it. To delete it with all its \
+                 objects: kubectl delete namespace {}",
+                namespace.name
+            );
+            tracing::info!("{note}");
+            let reason = Reason::NamespaceKept.as_str();
             self.events.normal(object.clone(), reason, "TearDown", &note);
         }
     }

@@ -19,6 +19,7 @@ fn condition(type_: &str, status: &str, reason: &str, message: &str) -> Conditio
 
 fn revision(name: &str, version: &str, conditions: Vec<Condition>) -> RevisionView {
     RevisionView {
+        install_namespace: None,
         name: name.into(),
         bundle: format!("argocd-operator.v{version}").into(),
         version: version.into(),

@@ -179,6 +179,11 @@ fn csv(row: &Row, package: &str, id: &str) -> Value {
     } else {
         json!([])
     };
+    let api_services = if has(&Keyword::ApiService) {
+        json!([api_service(id)])
+    } else {
+        json!([])
+    };
     let install_modes = [
         "OwnNamespace",
         "SingleNamespace",
@@ -206,6 +211,12 @@ fn csv(row: &Row, package: &str, id: &str) -> Value {
         let key = olm_api::keys::UPGRADEABLE_CONDITION_ANNOTATION;
         annotations.insert(key.to_owned(), named.into());
     }
+    if has(&Keyword::NamespaceTemplate) {
+        let template = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {
+            "name": format!("ns-{id}"), "labels": {"pod-security.kubernetes.io/enforce": "privileged"}}});
+        let key = "operatorframework.io/suggested-namespace-template";
+        annotations.insert(key.to_owned(), template.to_string().into());
+    }
     let min_kube_version = row.contents.iter().find_map(|keyword| match keyword {
         Keyword::MinKubeVersion(version) => Some(version.as_str()),
         _ => None,
@@ -219,6 +230,7 @@ fn csv(row: &Row, package: &str, id: &str) -> Value {
             "installModes": install_modes,
             "customresourcedefinitions": {"owned": owned},
             "webhookdefinitions": webhooks,
+            "apiservicedefinitions": {"owned": api_services},
             "install": {"strategy": "deployment", "spec": install},
         },
     })
@@ -239,6 +251,14 @@ fn webhooks(id: &str) -> Value {
     let mut convert = webhook("ConversionWebhook", "convert");
     convert["conversionCRDs"] = json!([format!("tests.{group}")]);
     json!([check, convert])
+}
+
+/// Returns an API service of the Deployment.
+fn api_service(id: &str) -> Value {
+    json!({
+        "group": format!("served-{id}.example.com"), "version": "v1alpha1", "kind": "Tide", "name": "tides",
+        "deploymentName": format!("test-operator-{id}"), "containerPort": 5443,
+    })
 }
 
 fn permission(id: &str) -> Value {

@@ -33,6 +33,10 @@ pub enum Keyword {
     TwoVersionsCrd,
     /// Webhooks of the Deployment: a validating one, and the conversion of the `Crd`.
     Webhooks,
+    /// A group and version of the API that the Deployment serves.
+    ApiService,
+    /// The ClusterServiceVersion suggests the scenario's namespace, with labels.
+    NamespaceTemplate,
     /// Declares another bundle format.
     Format(String),
     /// Requires a package in a range of versions: `NAME RANGE`.
@@ -95,6 +99,8 @@ impl Keyword {
             "WideCRD" => Self::WideCrd,
             "TwoVersionsCRD" => Self::TwoVersionsCrd,
             "Webhooks" => Self::Webhooks,
+            "APIService" => Self::ApiService,
+            "NamespaceTemplate" => Self::NamespaceTemplate,
             "RequiresAPI" => Self::RequiresApi,
             "BrokenConstraint" => Self::BrokenConstraint,
             "Deployment" => Self::Deployment,

@@ -98,7 +98,8 @@ impl Revision {
         let change = Change {
             extension: Some(self.extension.clone()),
             namespace: extension
-                .map(|extension| extension.spec.namespace.clone())
+                .and_then(|extension| extension.spec.namespace.clone())
+                .or_else(|| annotations?.get(keys::INSTALL_NAMESPACE_ANNOTATION).cloned())
                 .unwrap_or_default(),
             config: extension.and_then(|extension| extension.spec.inline_config()),
             from: previous.map(|(revision, set)| Side {

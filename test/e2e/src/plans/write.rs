@@ -21,7 +21,7 @@ pub struct Write {
     pub resource: String,
     /// Subresource; empty for the object itself.
     pub subresource: String,
-    /// Namespace; empty for cluster-scoped objects.
+    /// Namespace; empty for cluster-scoped objects, Namespaces among them.
     pub namespace: String,
     /// Name of the object.
     pub name: String,
@@ -56,6 +56,11 @@ impl Write {
         if name.is_empty() {
             name = text("/requestObject/metadata/name");
         }
+        // The API server logs the namespace of a Namespace as the namespace itself; the object has none.
+        let namespace = match text("/objectRef/resource").as_str() {
+            "namespaces" => String::new(),
+            _ => text("/objectRef/namespace"),
+        };
         let dry_run = text("/requestURI").contains("dryRun=All") || text("/requestObject/dryRun/0") == "All";
         Some(Self {
             received: text("/requestReceivedTimestamp"),
@@ -63,7 +68,7 @@ impl Write {
             group: text("/objectRef/apiGroup"),
             resource: text("/objectRef/resource"),
             subresource: text("/objectRef/subresource"),
-            namespace: text("/objectRef/namespace"),
+            namespace,
             code: event
                 .pointer("/responseStatus/code")
                 .and_then(Value::as_u64)
@@ -121,6 +126,9 @@ mod tests {
         let mut refused = event.clone();
         refused["responseStatus"]["code"] = json!(409);
         assert!(!Write::of_event(&mut refused).unwrap().is_stored());
+        let mut of_namespace = event.clone();
+        of_namespace["objectRef"] = json!({"resource": "namespaces", "namespace": "n", "name": "n"});
+        assert_eq!(Write::of_event(&mut of_namespace).unwrap().namespace, "");
         let mut read = event;
         read["verb"] = json!("get");
         assert!(Write::of_event(&mut read).is_none());

@@ -9,8 +9,8 @@ use kube::discovery::ApiResource;
 use olm_e2e::cluster::Cluster;
 use olm_e2e::content::{self, Keyword, Row};
 use olm_e2e::environment::Environment;
-use olm_harness::ImageBuilder;
 use olm_harness::eventually;
+use olm_harness::{AggregatedServer, ImageBuilder};
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
@@ -49,6 +49,8 @@ pub(crate) struct OlmWorld {
     pub(crate) plans: Vec<String>,
     /// Serving certificate that the scenario observed, and its trust.
     pub(crate) certificate: Option<Certificate>,
+    /// Server of the bundle's API service.
+    pub(crate) aggregated: Option<AggregatedServer>,
 }
 
 /// A raw response of catalogd.
@@ -79,6 +81,7 @@ impl OlmWorld {
             snapshots: Vec::new(),
             plans: Vec::new(),
             certificate: None,
+            aggregated: None,
         })
     }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::cli::bundle::Issuer;
 use crate::cli::plan::PlanArgs;
-use crate::commands::bundle::{config, rendered_files};
+use crate::commands::bundle::{InstallInto, config, rendered_files};
 use crate::failure::Failure;
 use crate::phrase::counted;
 use crate::source::bundle_content;
@@ -24,11 +24,11 @@ pub(super) async fn plan(args: &PlanArgs, from: &str, to: &str) -> Result<Plan, 
     let mut sides = Vec::new();
     for word in [from, to] {
         let content = bundle_content(word, &args.source.access).await?;
-        let (bundle, objects) =
-            rendered_files(&content.files, &namespace, config.clone(), issuer).map_err(|error| {
-                Failure::Refused(format!("bundle {word} cannot be installed: {}", error.message()))
-            })?;
-        sides.push(side(&bundle, content.image, objects));
+        let place = InstallInto::Existing(&namespace);
+        let rendered = rendered_files(&content.files, place, config.clone(), issuer).map_err(|error| {
+            Failure::Refused(format!("bundle {word} cannot be installed: {}", error.message()))
+        })?;
+        sides.push(side(&rendered.bundle, content.image, rendered.objects));
     }
     let mut sides = sides.into_iter();
     let (Some(from), Some(to)) = (sides.next(), sides.next()) else {

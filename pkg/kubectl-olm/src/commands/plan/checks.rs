@@ -243,7 +243,7 @@ pub(crate) fn account(extension: &ClusterExtension, change: &mut Change) {
     {
         change.unchecked.push(format!(
             "the rights of service account {}/{name}: operator-controller checks them before it writes anything",
-            extension.spec.namespace
+            extension.spec.namespace.as_deref().unwrap_or_default()
         ));
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use olm_api::{ClusterExtension, ClusterObjectSet, LifecycleState, keys};
-use olm_bundle::{Certificates, crd_roles, without_crd_roles};
+use olm_bundle::{Bundle, Certificates, crd_roles, without_crd_roles};
 use olm_plan::{BundleIdentity, CatalogIdentity, Change, Plan, Side};
 use olm_resolve::{Installed, Resolution, Selection, resolve};
 use olm_text::object::metadata_name;
@@ -14,7 +14,7 @@ use super::{checks, hold, live};
 use crate::absent;
 use crate::cli::bundle::Issuer;
 use crate::cli::plan::PlanArgs;
-use crate::commands::bundle::{certificates, rendered_with};
+use crate::commands::bundle::{InstallInto, certificates, rendered_with};
 use crate::failure::Failure;
 use crate::resolution_input::ResolutionInput;
 use crate::source::{Cluster, Joining, SourceError, bundle_content, needs};
@@ -52,7 +52,9 @@ pub(super) async fn plan_of(
     let newest = newest(cluster, &name).await?;
     let mut change = Change {
         extension: Some(name.clone()),
-        namespace: extension.spec.namespace.clone(),
+        namespace: install_namespace(&extension, newest.as_ref())
+            .unwrap_or_default()
+            .to_owned(),
         config: extension.spec.inline_config(),
         catalog: Some(CatalogIdentity {
             name: found.catalog.to_string(),
@@ -81,8 +83,10 @@ pub(super) async fn plan_of(
         // The newest bundle has no webhooks; the next one may have some.
         (None, _) => cluster.issuer().await?,
     };
-    let (min_kube_version, to) = target(args, &found, &input.request.package, &change, issuer).await?;
-    change.to = to;
+    let creates = extension.spec.namespace.is_none();
+    let target = target(args, &found, &input.request.package, &change, creates, issuer).await?;
+    let min_kube_version = target.bundle.min_kube_version().map(ToOwned::to_owned);
+    (change.namespace, change.to) = (target.namespace, target.side);
     if let Some(needed) = min_kube_version {
         checks::kube_version(cluster, &extension, &needed, &mut change).await?;
     }
@@ -250,6 +254,16 @@ async fn newest(cluster: &Cluster, extension: &str) -> Result<Option<ClusterObje
     Ok(revisions.pop())
 }
 
+/// Returns the install namespace: that of the spec, or the one that was chosen for the newest revision.
+pub(crate) fn install_namespace<'a>(
+    extension: &'a ClusterExtension,
+    newest: Option<&'a ClusterObjectSet>,
+) -> Option<&'a str> {
+    let annotations = newest.and_then(|newest| newest.metadata.annotations.as_ref());
+    let chosen = annotations.and_then(|known| known.get(keys::INSTALL_NAMESPACE_ANNOTATION));
+    extension.spec.namespace.as_deref().or(chosen.map(String::as_str))
+}
+
 /// Returns the bundle and the objects of a revision.
 pub(crate) async fn present(
     cluster: &Cluster,
@@ -271,26 +285,40 @@ pub(crate) async fn present(
     Ok(Side { bundle, objects })
 }
 
-/// Returns the lowest version of Kubernetes that the wanted bundle supports, the bundle and its rendered objects.
+/// The wanted bundle.
+struct Target {
+    bundle: Bundle,
+    namespace: String,
+    side: Side,
+}
+
+/// Returns the wanted bundle, rendered into the namespace of `change`, or into the one that the bundle suggests if the extension
+/// `creates` its namespace and none was chosen before.
 async fn target(
     args: &PlanArgs,
     found: &Resolution,
     package: &olm_text::name::PackageName,
     change: &Change,
+    creates: bool,
     issuer: Issuer,
-) -> Result<(Option<String>, Side), Failure> {
+) -> Result<Target, Failure> {
     let content = bundle_content(&found.image, &args.source.access).await?;
     let known = change
         .from
         .as_ref()
         .map(|side| side.objects.as_slice())
         .unwrap_or_default();
+    let place = if creates {
+        InstallInto::Created(Some(change.namespace.as_str()).filter(|chosen| !chosen.is_empty()))
+    } else {
+        InstallInto::Existing(&change.namespace)
+    };
     let rendered = rendered_with(
         &content.files,
-        &change.namespace,
+        place,
         change.config.clone(),
-        |bundle| {
-            let mut provided = certificates(bundle, &change.namespace, issuer);
+        |bundle, namespace| {
+            let mut provided = certificates(bundle, namespace, issuer);
             if let Certificates::Own(own) = &mut provided {
                 for (secret, certificate) in own {
                     if let Some(present) = live::certificate(known, secret) {
@@ -301,7 +329,7 @@ async fn target(
             provided
         },
     );
-    let (bundle, objects) = rendered.map_err(|error| {
+    let rendered = rendered.map_err(|error| {
         Failure::Refused(format!(
             "bundle {} cannot be installed: {}",
             found.bundle,
@@ -318,7 +346,11 @@ async fn target(
             image: content.image,
             revision: None,
         },
-        objects,
+        objects: rendered.objects,
     };
-    Ok((bundle.min_kube_version().map(ToOwned::to_owned), side))
+    Ok(Target {
+        bundle: rendered.bundle,
+        namespace: rendered.namespace,
+        side,
+    })
 }

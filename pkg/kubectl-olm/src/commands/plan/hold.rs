@@ -12,6 +12,7 @@ use olm_text::chain;
 use olm_version::BundleVersion;
 use serde_json::{Value, json};
 
+use super::cluster::install_namespace;
 use crate::source::{Cluster, SourceError};
 
 /// Adds the hold to the reasons for which operator-controller would not make the change now.
@@ -44,7 +45,7 @@ async fn held(
     installed: &Installed,
     newest: Option<&ClusterObjectSet>,
 ) -> Result<Option<(String, Hold)>, SourceError> {
-    let namespace = &extension.spec.namespace;
+    let namespace = install_namespace(extension, newest).unwrap_or_default();
     let extension_name = extension.name_any();
     let mut verdict = Opinion::Silent;
     for name in [installed.name.as_str(), &extension_name] {

@@ -6,7 +6,8 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, Resource as _};
 use olm_api::rollback::{Rollback, RolloutAttempt};
 use olm_api::{
-    ClusterExtension, ClusterObjectSet, ClusterObjectSetPhase, CollisionProtection, LifecycleState, keys,
+    ClusterExtension, ClusterObjectSet, ClusterObjectSetPhase, CollisionProtection, LifecycleState,
+    ProgressionProbe, keys,
 };
 use olm_applier::plan::{self, CommonMetadata};
 use olm_image::CanonicalRef;
@@ -127,6 +128,7 @@ async fn write(
 ) -> Result<ClusterObjectSet, Failure> {
     let context = pass.context;
     let system = &context.shared.system_namespace;
+    let probes = plan::probes_of(&phases);
     let packed = plan::pack(&new.name, system, &pass.name, phases).map_err(Failure::Pack)?;
 
     create_secrets(context, &packed.secrets).await?;
@@ -143,7 +145,7 @@ async fn write(
             // Set at creation, so that no object is ever left behind.
             "finalizers": [keys::TEARDOWN_FINALIZER],
         },
-        "spec": spec(settings, new.number, CollisionProtection::Prevent, &packed.phases),
+        "spec": spec(settings, new.number, CollisionProtection::Prevent, &packed.phases, &probes),
     });
     let sets: Api<ClusterObjectSet> = Api::all(context.shared.client.clone());
     let params = PatchParams::apply(keys::EXTENSION_FIELD_MANAGER).force();
@@ -231,13 +233,14 @@ pub(super) fn spec(
     number: i64,
     protection: CollisionProtection,
     phases: &[ClusterObjectSetPhase],
+    probes: &[ProgressionProbe],
 ) -> Value {
     let mut spec = json!({
         "lifecycleState": LifecycleState::Active,
         "revision": number,
         "collisionProtection": protection,
         "phases": phases,
-        "progressionProbes": plan::default_probes(),
+        "progressionProbes": probes,
     });
     if let Some(map) = spec.as_object_mut() {
         if let Some(minutes) = settings.deadline_minutes {
@@ -257,7 +260,7 @@ fn annotations(pass: &Pass<'_>, rendered: &Rendered<'_>) -> BTreeMap<&'static st
     let identity = RenderInputs {
         bundle,
         canonical_image: image,
-        namespace: &pass.extension.spec.namespace,
+        namespace: Some(&rendered.namespace),
         config: config.as_ref(),
         provider: rendered.provider,
     }
@@ -275,6 +278,10 @@ fn annotations(pass: &Pass<'_>, rendered: &Rendered<'_>) -> BTreeMap<&'static st
         (keys::RESOLVED_IMAGE_ANNOTATION, image.to_string()),
     ]);
     let optional = [
+        (
+            keys::INSTALL_NAMESPACE_ANNOTATION,
+            rendered.has_namespace.then(|| rendered.namespace.clone()),
+        ),
         (
             keys::BUNDLE_RELEASE_ANNOTATION,
             bundle.version.release().map(str::to_owned),

@@ -50,6 +50,7 @@ async fn create(pass: &Pass<'_>, release: &Release) -> Result<ClusterObjectSet, 
     let phases = plan::phases(objects, &stamp(owner, &version, &package));
     let digest = plan::digest(&phases);
     let system = &context.shared.system_namespace;
+    let probes = plan::probes_of(&phases);
     let packed = plan::pack(&name, system, owner, phases).map_err(RevisionsError::Pack)?;
     create_secrets(context, &packed.secrets).await?;
     annotations.insert(keys::TAKEN_OVER_OBJECTS_ANNOTATION, digest);
@@ -69,7 +70,7 @@ async fn create(pass: &Pass<'_>, release: &Release) -> Result<ClusterObjectSet, 
             "finalizers": [keys::TEARDOWN_FINALIZER],
         },
         // The objects exist and belong to the extension.
-        "spec": spec(Settings::of(pass.extension), 1, CollisionProtection::None, &packed.phases),
+        "spec": spec(Settings::of(pass.extension), 1, CollisionProtection::None, &packed.phases, &probes),
     });
     let sets: Api<ClusterObjectSet> = Api::all(context.shared.client.clone());
     let params = PatchParams::apply(keys::EXTENSION_FIELD_MANAGER).force();

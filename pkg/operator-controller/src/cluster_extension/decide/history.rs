@@ -46,6 +46,8 @@ pub(crate) struct Revision {
     pub bundle: BundleRef,
     /// See [`keys::CATALOG_MOVED_FROM_ANNOTATION`].
     pub moved_from: Option<CatalogName>,
+    /// See [`keys::INSTALL_NAMESPACE_ANNOTATION`].
+    pub install_namespace: Option<String>,
     /// See [`keys::REVISION_IDENTITY_ANNOTATION`]; absent on revisions that upstream created.
     pub identity: Option<String>,
     /// See [`keys::RESOLVED_IMAGE_ANNOTATION`]; absent if invalid.
@@ -86,6 +88,7 @@ impl Revision {
             image: self.bundle.image.text().clone(),
             catalog: self.bundle.catalog.clone(),
             moved_from: self.moved_from.clone(),
+            install_namespace: self.install_namespace.clone(),
             conditions: self.conditions.clone(),
         }
     }
@@ -117,6 +120,7 @@ impl Revision {
                 catalog: annotation(keys::CATALOG_NAME_ANNOTATION).map(CatalogName::from),
             },
             moved_from: annotation(keys::CATALOG_MOVED_FROM_ANNOTATION).map(CatalogName::from),
+            install_namespace: annotation(keys::INSTALL_NAMESPACE_ANNOTATION),
             identity: annotation(keys::REVISION_IDENTITY_ANNOTATION),
             image: annotation(keys::RESOLVED_IMAGE_ANNOTATION).and_then(|image| image.parse().ok()),
             taken_over: annotation(keys::TAKEN_OVER_OBJECTS_ANNOTATION),
@@ -229,5 +233,14 @@ impl History {
             (Some(a), Some(b)) => Some(if a.number > b.number { a } else { b }),
             (a, b) => a.or(b.as_ref()),
         }
+    }
+
+    /// Returns the install namespace that was chosen because the spec names none; `None` before the first revision. It never
+    /// changes, whatever later bundles suggest.
+    pub(crate) fn chosen_namespace(&self) -> Option<&str> {
+        let active = self.rolling_out.iter().rev().chain(&self.installed);
+        active
+            .chain(self.archived.iter().rev())
+            .find_map(|revision| revision.install_namespace.as_deref())
     }
 }

@@ -43,8 +43,8 @@ pub(crate) struct RenderInputs<'a> {
     pub bundle: &'a BundleRef,
     /// Reference of the bundle's image, by digest.
     pub canonical_image: &'a CanonicalRef,
-    /// Install namespace.
-    pub namespace: &'a str,
+    /// Install namespace; `None` before it is chosen.
+    pub namespace: Option<&'a str>,
     /// `spec.config`.
     pub config: Option<&'a Value>,
     /// Issuer of the webhooks' certificates.

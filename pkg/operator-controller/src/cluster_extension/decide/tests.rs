@@ -368,7 +368,7 @@ fn inputs<'a>(
     RenderInputs {
         bundle,
         canonical_image: &IMAGES[0],
-        namespace: "argocd",
+        namespace: Some("argocd"),
         config,
         provider,
     }
@@ -482,7 +482,7 @@ fn anything_else_does() {
             ..wanted.clone()
         },
         RenderInputs {
-            namespace: "elsewhere",
+            namespace: Some("elsewhere"),
             ..wanted.clone()
         },
         RenderInputs {

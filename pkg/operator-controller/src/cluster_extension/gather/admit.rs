@@ -119,7 +119,7 @@ async fn plan_of(pass: &Pass<'_>, history: &History, rendered: &Rendered<'_>) ->
     };
     let wanted = Wanted {
         extension: &pass.name,
-        namespace: &pass.extension.spec.namespace,
+        namespace: &rendered.namespace,
         config: config(pass.extension),
         bundle: &rendered.located.resolved.bundle,
         image: &rendered.located.image,

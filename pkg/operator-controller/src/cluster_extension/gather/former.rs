@@ -24,7 +24,7 @@ use crate::cluster_extension::failure::Failure;
 use crate::cluster_extension::pass::Pass;
 
 /// Annotations that describe the content of a revision.
-const CONTENT: [&str; 12] = [
+const CONTENT: [&str; 14] = [
     keys::BUNDLE_NAME_ANNOTATION,
     keys::BUNDLE_VERSION_ANNOTATION,
     keys::BUNDLE_RELEASE_ANNOTATION,
@@ -35,6 +35,8 @@ const CONTENT: [&str; 12] = [
     keys::CATALOG_PROPERTIES_ANNOTATION,
     keys::WEBHOOK_CERTIFICATES_ANNOTATION,
     keys::WEBHOOK_CERTIFICATES_RENEWAL_ANNOTATION,
+    keys::INSTALL_NAMESPACE_ANNOTATION,
+    keys::UPGRADEABLE_CONDITION_ANNOTATION,
     keys::REVISION_IDENTITY_ANNOTATION,
     keys::RESOLVED_IMAGE_ANNOTATION,
 ];

@@ -2,6 +2,7 @@
 //! events.
 
 pub(crate) mod admit;
+mod api_services;
 pub(crate) mod bundle;
 pub(crate) mod catalogs;
 mod certificates;
@@ -13,6 +14,7 @@ pub(crate) mod former;
 pub(crate) mod image;
 pub(crate) mod joint;
 mod kube_version;
+mod own_namespace;
 mod previous;
 mod provider;
 pub(crate) mod release;

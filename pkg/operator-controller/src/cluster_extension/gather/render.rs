@@ -22,6 +22,10 @@ use crate::cluster_extension::pass::Pass;
 pub(crate) struct Rendered<'a> {
     /// The bundle and its image.
     pub located: Located<'a>,
+    /// Install namespace.
+    pub namespace: String,
+    /// True if the Namespace is one of the objects, because the spec names none.
+    pub has_namespace: bool,
     /// The objects, one of each identity.
     pub objects: Vec<Value>,
     /// Properties of the bundle's own metadata, as a JSON list.
@@ -41,14 +45,25 @@ pub(crate) async fn render<'a>(
     history: &History,
 ) -> Result<Rendered<'a>, Failure> {
     let Pulled { located, bundle } = pulled;
-    let (context, namespace) = (pass.context, &pass.extension.spec.namespace);
+    let context = pass.context;
+    let given = pass.extension.spec.namespace.as_deref();
+    let chosen = given.or_else(|| history.chosen_namespace());
+    let namespace = match chosen {
+        Some(namespace) => namespace.to_owned(),
+        None => {
+            olm_bundle::install_namespace(&bundle, None)
+                .map_err(Failure::Render)?
+                .name
+        }
+    };
     let mut options = RenderOptions::new(namespace.clone());
+    options.with_namespace = given.is_none();
     options.config = config(pass.extension);
     options.single_own_namespace = context
         .features
         .enabled(Feature::SingleOwnNamespaceInstallSupport);
     options.deployment_config = context.features.enabled(Feature::DeploymentConfig);
-    let requests = olm_bundle::webhook_certificates(&bundle, namespace);
+    let requests = olm_bundle::serving_certificates(&bundle, &namespace);
     let provider = match located.provider {
         _ if requests.is_empty() => CertificateProvider::None,
         // The newest revision has no webhooks, but this bundle has.
@@ -64,7 +79,7 @@ pub(crate) async fn render<'a>(
             let reader = account::reader(context, pass.extension)?;
             let newest = history.newest();
             let own =
-                certificates::obtain(&reader, &pass.name, namespace, &requests, newest, pass.now).await?;
+                certificates::obtain(&reader, &pass.name, &namespace, &requests, newest, pass.now).await?;
             renewal = Some(own.renewal);
             Certificates::Own(own.by_secret)
         }
@@ -73,6 +88,8 @@ pub(crate) async fn render<'a>(
     names::check_all(objects.iter())?;
     Ok(Rendered {
         located,
+        namespace,
+        has_namespace: options.with_namespace,
         objects,
         properties: bundle.properties_annotation(),
         upgradeable_condition: bundle

@@ -27,8 +27,11 @@ pub(crate) async fn target(pass: &Pass<'_>) -> Result<Target, Failure> {
     Ok(Target { account })
 }
 
+/// Checks the namespace that the spec names. One that is created with the extension is checked when its name is known.
 async fn check_namespace(pass: &Pass<'_>) -> Result<(), Failure> {
-    let namespace = &pass.extension.spec.namespace;
+    let Some(namespace) = &pass.extension.spec.namespace else {
+        return Ok(());
+    };
     // Registered before the read, so that the creation of the namespace in between wakes the extension.
     let waiters = &pass.context.namespace_waiters;
     waiters.insert(namespace, &pass.name);

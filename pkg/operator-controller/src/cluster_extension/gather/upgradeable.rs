@@ -71,7 +71,7 @@ async fn by_operator_condition(pass: &Pass<'_>, installed: &Revision) -> Result<
     let place = Place {
         client: pass.context.shared.client.clone(),
         resource,
-        namespace: Some(pass.extension.spec.namespace.clone()),
+        namespace: namespace(pass, installed),
     };
     let mut verdict = Read::Silent;
     for name in [installed.bundle.name.as_str(), &pass.name] {
@@ -116,7 +116,9 @@ async fn by_named_object(pass: &Pass<'_>, installed: &Revision) -> Result<Option
         Err(error) if is_unserved(&error) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    let namespace = (scope == Scope::Namespaced).then(|| pass.extension.spec.namespace.clone());
+    let namespace = (scope == Scope::Namespaced)
+        .then(|| namespace(pass, installed))
+        .flatten();
     let place = Place {
         client,
         resource,
@@ -126,6 +128,12 @@ async fn by_named_object(pass: &Pass<'_>, installed: &Revision) -> Result<Option
         Err(error) if error.is_forbidden() => Err(place.unreadable(&named.name)),
         read => Ok(read?.hold().map(|held| *held)),
     }
+}
+
+/// Returns the namespace of the installed operator: that of the spec, or the one that was chosen for it.
+fn namespace(pass: &Pass<'_>, installed: &Revision) -> Option<String> {
+    let given = pass.extension.spec.namespace.clone();
+    given.or_else(|| installed.install_namespace.clone())
 }
 
 fn is_unserved(error: &CallError) -> bool {

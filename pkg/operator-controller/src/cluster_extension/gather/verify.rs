@@ -2,7 +2,7 @@
 
 use super::render::Rendered;
 use super::target::Target;
-use super::{crd_roles, crds, rights};
+use super::{api_services, crd_roles, crds, own_namespace, rights};
 use crate::cluster_extension::decide::crd_findings::CrdChange;
 use crate::cluster_extension::decide::desired_state::NewRevision;
 use crate::cluster_extension::failure::Failure;
@@ -18,7 +18,8 @@ impl<'a> Verified<'a> {
     }
 }
 
-/// Checks the rights of the service account and the safety of CRD upgrades, and adds the roles for custom resources.
+/// Checks the rights of the service account, the namespace that is created with the extension, the groups and versions of API services and the safety of CRD upgrades, and adds the
+/// roles for custom resources.
 pub(crate) async fn verify<'a>(
     pass: &Pass<'_>,
     target: &Target,
@@ -29,6 +30,8 @@ pub(crate) async fn verify<'a>(
     if let Some(account) = &target.account {
         rights::check(&pass.context.shared.client, account, &rendered.objects).await?;
     }
+    own_namespace::check(pass, &rendered).await?;
+    api_services::check(pass, &rendered.objects).await?;
     crds::check(
         pass.context,
         pass.extension,

@@ -1,5 +1,6 @@
 //! Steps of the features, by topic.
 
+mod api_service;
 mod catalog;
 mod certificate;
 mod cluster_catalog;

@@ -198,3 +198,43 @@ fn strings(mut value: Value) -> Value {
     }
     value
 }
+
+/// Finalizer that only the steps remove.
+const TEST_FINALIZER: &str = "e2e.example.com/held";
+
+#[when(regex = r#"^a finalizer of a test keeps resource "([^"]+)"$"#)]
+async fn keep(world: &mut OlmWorld, reference: String) -> anyhow::Result<()> {
+    set_finalizers(world, &reference, &[TEST_FINALIZER]).await
+}
+
+#[when(regex = r#"^the finalizer of the test is removed from resource "([^"]+)"$"#)]
+async fn let_go(world: &mut OlmWorld, reference: String) -> anyhow::Result<()> {
+    set_finalizers(world, &reference, &[]).await
+}
+
+async fn set_finalizers(world: &OlmWorld, reference: &str, finalizers: &[&str]) -> anyhow::Result<()> {
+    let change = json!({"metadata": {"finalizers": finalizers}});
+    let reference = world.expand(reference);
+    world
+        .cluster()
+        .merge(&reference, &world.namespace(), &change)
+        .await
+}
+
+#[then(regex = r#"^resource "([^"]+)" is being deleted while resource "([^"]+)" stays$"#)]
+async fn deleted_first(world: &mut OlmWorld, first: String, later: String) -> anyhow::Result<()> {
+    let (first, later) = (world.expand(&first), world.expand(&later));
+    world
+        .eventually(&format!("{first} to be deleted"), async || {
+            let object = current(world, &first).await?;
+            let deleted = object["metadata"].get("deletionTimestamp").is_some();
+            anyhow::ensure!(deleted, "it is {}", object["metadata"]);
+            Ok(())
+        })
+        .await;
+    tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+    let object = current(world, &later).await?;
+    let deleted = object["metadata"].get("deletionTimestamp").is_some();
+    anyhow::ensure!(!deleted, "{later} is deleted before {first} is gone");
+    Ok(())
+}

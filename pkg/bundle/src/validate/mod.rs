@@ -1,5 +1,7 @@
 //! Validation of bundles: defects that prevent installation.
 
+mod api_services;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use olm_text::dns::subdomain_faults;
@@ -49,11 +51,13 @@ pub(crate) fn scope_of(kind: &str) -> Option<Scope> {
 /// Refuses a bundle that cannot be installed with these options; runs before all other checks.
 pub(crate) fn supported(bundle: &Bundle, options: &RenderOptions) -> Result<(), RenderError> {
     let refuse = |text: &str| Err(RenderError::Unsupported(text.to_owned()));
-    if bundle.csv.owns_api_services {
-        return refuse("apiServiceDefintions are not supported");
-    }
-    if bundle.has_webhooks() && options.certificates == Certificates::None {
-        return refuse("webhookDefinitions are not supported");
+    if options.certificates == Certificates::None {
+        if bundle.has_api_services() {
+            return refuse("apiServiceDefintions are not supported");
+        }
+        if bundle.has_webhooks() {
+            return refuse("webhookDefinitions are not supported");
+        }
     }
     if !options.single_own_namespace && !bundle.supports(InstallMode::AllNamespaces) {
         return refuse("bundle does not support AllNamespaces install mode");
@@ -114,6 +118,7 @@ fn contradictions(bundle: &Bundle) -> Vec<String> {
         conversion_duplicates,
         conversion_owned,
         webhook_rules,
+        api_services::findings,
         kinds,
     ]
     .iter()

@@ -1,0 +1,231 @@
+//! Objects of others in a namespace that the removal of a revision would delete. Pure.
+//!
+//! The API server deletes all objects of a namespace with it. A namespace goes with its extension only if nothing in it would be
+//! missed: objects of Kubernetes and OpenShift that every namespace has, objects that follow from others, and records of what
+//! happened.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use olm_text::object::group_version;
+use olm_text::{cut, quoted};
+
+use crate::ownership::Identity;
+
+/// Number of objects that a message names.
+const NAMED: usize = 3;
+/// Maximum length of a name in a message, in bytes.
+const MAX_NAME: usize = 253;
+/// Maximum length of the reason why objects cannot be listed, in bytes.
+const MAX_REASON: usize = 256;
+
+/// Kinds, with their groups, whose objects nobody misses: records of what happened, leases of processes that are gone, and
+/// addresses that a controller derives from a Service.
+const RECORDS: [(&str, &str); 5] = [
+    ("", "Event"),
+    ("events.k8s.io", "Event"),
+    ("coordination.k8s.io", "Lease"),
+    ("", "Endpoints"),
+    ("discovery.k8s.io", "EndpointSlice"),
+];
+
+/// Objects, with their groups and kinds, that Kubernetes or OpenShift makes in every namespace.
+const USUAL: [(&str, &str, &str); 8] = [
+    ("", "ConfigMap", "kube-root-ca.crt"),
+    ("", "ConfigMap", "openshift-service-ca.crt"),
+    ("", "ServiceAccount", "default"),
+    ("", "ServiceAccount", "builder"),
+    ("", "ServiceAccount", "deployer"),
+    ("rbac.authorization.k8s.io", "RoleBinding", "system:deployers"),
+    (
+        "rbac.authorization.k8s.io",
+        "RoleBinding",
+        "system:image-builders",
+    ),
+    ("rbac.authorization.k8s.io", "RoleBinding", "system:image-pullers"),
+];
+
+/// Annotation of a Secret with the name of the ServiceAccount that it was made for.
+const ACCOUNT_ANNOTATION: &str = "kubernetes.io/service-account.name";
+
+/// A kind as group and name.
+pub type GroupKind = (String, String);
+
+/// Returns true if the objects of a kind never keep a namespace.
+#[must_use]
+pub fn is_record(group: &str, kind: &str) -> bool {
+    RECORDS.contains(&(group, kind))
+}
+
+/// Returns true if an object of this kind in the namespace is one of others. `namespaced` are the namespaced kinds of the cluster:
+/// an object whose owners are in the namespace goes with them.
+#[must_use]
+pub fn is_of_others(
+    (group, kind): (&str, &str),
+    meta: &ObjectMeta,
+    identity: &Identity,
+    namespaced: &BTreeSet<GroupKind>,
+) -> bool {
+    let name = meta.name.as_deref().unwrap_or_default();
+    let usual = |kind: &str, name: &str| USUAL.contains(&(group, kind, name));
+    let ours = |uid: &str| uid == identity.uid || identity.siblings.iter().any(|sibling| sibling.uid == uid);
+    let owners = meta.owner_references.as_deref().unwrap_or_default();
+    let follows = |api_version: &str, kind: &str| {
+        let (group, _) = group_version(api_version);
+        namespaced.contains(&(group.to_owned(), kind.to_owned()))
+    };
+    let account = meta
+        .annotations
+        .as_ref()
+        .and_then(|annotations| annotations.get(ACCOUNT_ANNOTATION));
+    let of_usual_account = kind == "Secret"
+        && account.is_some_and(|account| USUAL.contains(&("", "ServiceAccount", account.as_str())));
+    let goes_along = !owners.is_empty()
+        && owners
+            .iter()
+            .all(|owner| ours(&owner.uid) || follows(&owner.api_version, &owner.kind));
+    !(meta.deletion_timestamp.is_some()
+        || is_record(group, kind)
+        || usual(kind, name)
+        || of_usual_account
+        || goes_along)
+}
+
+/// A namespace that stays, because it holds objects of others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldNamespace {
+    /// Name of the namespace.
+    pub name: String,
+    /// Reason, after the name.
+    why: String,
+}
+
+impl HeldNamespace {
+    /// Returns the namespace with objects of others, each as kind and name; `None` without objects.
+    #[must_use]
+    pub fn holding(name: &str, objects: &[(String, String)]) -> Option<Self> {
+        let named: Vec<String> = objects
+            .iter()
+            .take(NAMED)
+            .map(|(kind, name)| format!("{} {}", quoted_kind(kind), quoted(name, MAX_NAME)))
+            .collect();
+        if named.is_empty() {
+            return None;
+        }
+        let more = match objects.len().saturating_sub(named.len()) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        Some(Self {
+            name: name.to_owned(),
+            why: format!(
+                "holds objects that are not the extension's: {}{more}",
+                named.join(", ")
+            ),
+        })
+    }
+
+    /// Returns a namespace whose objects cannot be listed. It counts as holding objects of others.
+    #[must_use]
+    pub fn unreadable(name: &str, kind: &str, reason: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            why: format!(
+                "counts as holding objects of others, because objects of kind {} cannot be listed ({})",
+                quoted_kind(kind),
+                cut(reason, MAX_REASON)
+            ),
+        }
+    }
+}
+
+fn quoted_kind(kind: &str) -> String {
+    olm_text::printable(&cut(kind, MAX_NAME)).into_owned()
+}
+
+/// Formats the namespace with the reason why it stays.
+impl fmt::Display for HeldNamespace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.name, self.why)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::ownership::Sibling;
+
+    fn of_others(kind: (&str, &str), meta: Value) -> bool {
+        let identity = Identity {
+            name: "x-2".to_owned(),
+            uid: "us".to_owned(),
+            number: 2,
+            owner_name: "x".to_owned(),
+            siblings: vec![Sibling {
+                uid: "old".to_owned(),
+                number: 1,
+            }],
+        };
+        let namespaced = BTreeSet::from([("apps".to_owned(), "ReplicaSet".to_owned())]);
+        is_of_others(
+            kind,
+            &serde_json::from_value(meta).unwrap(),
+            &identity,
+            &namespaced,
+        )
+    }
+
+    #[test]
+    fn what_every_namespace_has_is_nobodys() {
+        for (group, kind, name) in USUAL {
+            assert!(!of_others((group, kind), json!({"name": name})), "{name}");
+            assert!(of_others(("example.com", kind), json!({"name": name})), "{name}");
+        }
+        for kind in RECORDS {
+            assert!(!of_others(kind, json!({"name": "a"})), "{kind:?}");
+        }
+        assert!(of_others(("", "ConfigMap"), json!({"name": "notes"})));
+        assert!(of_others(("", "PersistentVolumeClaim"), json!({"name": "data"})));
+        let token = |account: &str| json!({"name": "t", "annotations": {ACCOUNT_ANNOTATION: account}});
+        assert!(!of_others(("", "Secret"), token("default")));
+        assert!(of_others(("", "Secret"), token("robot")));
+    }
+
+    #[test]
+    fn objects_follow_owners_in_the_namespace_and_this_extension() {
+        let owned = |owners: &[(&str, &str, &str)]| {
+            let owners: Vec<Value> = owners
+                .iter()
+                .map(|(version, kind, uid)| json!({"apiVersion": version, "kind": kind, "name": "o", "uid": uid}))
+                .collect();
+            of_others(("", "Pod"), json!({"name": "a", "ownerReferences": owners}))
+        };
+        let replica_set = ("apps/v1", "ReplicaSet", "r");
+        assert!(!owned(&[replica_set]));
+        assert!(!owned(&[(
+            "olm.operatorframework.io/v1",
+            "ClusterObjectSet",
+            "old"
+        )]));
+        let elsewhere = ("example.com/v1", "Fleet", "f");
+        assert!(owned(&[elsewhere]) && owned(&[replica_set, elsewhere]));
+        assert!(!of_others(
+            ("", "Pod"),
+            json!({"name": "a", "deletionTimestamp": "2026-01-01T00:00:00Z"})
+        ));
+    }
+
+    #[test]
+    fn the_message_names_a_few() {
+        let object = |name: &str| ("ConfigMap".to_owned(), name.to_owned());
+        assert_eq!(HeldNamespace::holding("n", &[]), None);
+        let held = HeldNamespace::holding("n", &["a", "b", "c", "d"].map(object)).unwrap();
+        assert_eq!(
+            held.to_string(),
+            r#"n holds objects that are not the extension's: ConfigMap "a", ConfigMap "b", ConfigMap "c" and 1 more"#
+        );
+    }
+}
