@@ -115,8 +115,7 @@ fn apply(set: &ClusterObjectSet, gathered: Gathered, identity: Identity, policie
     } else if let Some(text) = &content.invalid {
         Action::Report(Outcome::Retrying(text.clone()), Next::After(COLLISION_RETRY))
     } else {
-        let probes = set.spec.progression_probes.as_deref().unwrap_or_default();
-        match Prober::new(probes) {
+        match Prober::new(set.spec.progression_probes.as_deref().unwrap_or_default()) {
             Err(wrong) => Action::Report(Outcome::Blocked(wrong.to_string()), Next::Settled),
             Ok(prober) => match revision(set, &content, identity, policies, prober) {
                 Ok(revision) => Action::Apply(Box::new(revision)),

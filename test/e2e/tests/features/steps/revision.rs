@@ -100,14 +100,7 @@ async fn secrets(world: &mut OlmWorld, name: String) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn report(
-    world: &OlmWorld,
-    name: &str,
-    type_: &str,
-    state: &str,
-    reason: &str,
-    message: Option<&str>,
-) {
+async fn report(world: &OlmWorld, name: &str, type_: &str, state: &str, reason: &str, message: Option<&str>) {
     let reference = format!("clusterobjectset/{}", world.expand(name));
     world
         .eventually(&format!("{reference} to report {type_} as {state}"), async || {
