@@ -56,8 +56,8 @@ pub use cluster_object_set::{
 };
 pub use deletion::{CustomResourcePolicy, DeletionConfig, UnknownPolicy};
 pub use probe::{
-    Assertion, AssertionType, ConditionEqual, ConditionStatus, FieldValue, FieldsEqual, GroupKind,
-    ObjectSelector, ProgressionProbe, SelectorType,
+    Assertion, AssertionType, CelExpression, ConditionEqual, ConditionStatus, FieldValue, FieldsEqual,
+    GroupKind, ObjectSelector, ProgressionProbe, SelectorType,
 };
 pub use rollout::{
     ApprovalCause, ApprovalTrigger, AutomaticUpgrades, FailurePolicy, JointPlanMember, PendingObjects,

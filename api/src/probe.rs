@@ -70,7 +70,8 @@ pub struct GroupKind {
 #[x_kube(
     validation = rules::member_of_type("conditionEqual", "ConditionEqual"),
     validation = rules::member_of_type("fieldsEqual", "FieldsEqual"),
-    validation = rules::member_of_type("fieldValue", "FieldValue")
+    validation = rules::member_of_type("fieldValue", "FieldValue"),
+    validation = rules::member_of_type("celExpression", "CELExpression")
 )]
 pub struct Assertion {
     /// Kind of assertion.
@@ -88,6 +89,10 @@ pub struct Assertion {
     /// A field of the object has this value; required if `type` is `FieldValue`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field_value: Option<FieldValue>,
+
+    /// An expression on the object is true; required if `type` is `CELExpression`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cel_expression: Option<CelExpression>,
 }
 
 /// Kinds of assertion.
@@ -100,6 +105,9 @@ pub enum AssertionType {
     FieldsEqual,
     /// A field has a value.
     FieldValue,
+    /// An expression is true.
+    #[serde(rename = "CELExpression")]
+    CelExpression,
 }
 
 /// A condition and the status it must have.
@@ -152,4 +160,18 @@ pub struct FieldValue {
     /// Value the field must have.
     #[schemars(length(min = 1, max = 200))]
     pub value: String,
+}
+
+/// An expression that must be true.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub struct CelExpression {
+    /// Expression in the Common Expression Language (CEL). The object is called `self`. The value must be a boolean.
+    #[schemars(length(min = 1, max = 4096))]
+    pub expression: String,
+
+    /// Text of the condition while the expression is not true; the expression itself by default.
+    #[schemars(length(max = 1024))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
 }

@@ -2,13 +2,17 @@
 //!
 //! Every object, selected by a probe or not, must have a status of its current generation.
 
-use std::collections::BTreeMap;
+mod expression;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use olm_api::condition::{Status, external::Workload as Type};
+use olm_api::{
+    Assertion, ConditionEqual, ConditionStatus, FieldValue, FieldsEqual, ObjectSelector, ProgressionProbe,
+};
 use olm_text::object::ObjectId;
-use serde::Deserialize;
 use serde_json::Value;
 
+use self::expression::ExpressionCheck;
 use crate::workload::Workload;
 
 /// The answer of the probes on one object.
@@ -23,85 +27,71 @@ pub struct ProbeResult {
 }
 
 /// Probes of a revision.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug, Default)]
 pub struct Prober {
     probes: Vec<Probe>,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug)]
 struct Probe {
-    selector: Selector,
-    #[serde(default)]
-    assertions: Vec<Assertion>,
+    selector: ObjectSelector,
+    checks: Vec<Check>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Selector {
-    group_kind: Option<GroupKind>,
-    label: Option<LabelSelector>,
+/// Assertion, ready to be checked.
+#[derive(Clone, Debug)]
+enum Check {
+    Condition(ConditionEqual),
+    Fields(FieldsEqual),
+    Value(FieldValue),
+    Expression(ExpressionCheck),
 }
 
-#[derive(Clone, Debug, Deserialize)]
-struct GroupKind {
-    group: String,
-    kind: String,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct LabelSelector {
-    match_labels: Option<BTreeMap<String, String>>,
-    match_expressions: Option<Vec<Requirement>>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-struct Requirement {
-    key: String,
-    operator: String,
-    values: Option<Vec<String>>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Assertion {
-    condition_equal: Option<ConditionEqual>,
-    fields_equal: Option<FieldsEqual>,
-    field_value: Option<FieldValue>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-struct ConditionEqual {
-    #[serde(rename = "type")]
-    type_: String,
-    status: String,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct FieldsEqual {
-    field_a: String,
-    field_b: String,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct FieldValue {
-    field_path: String,
-    value: String,
+/// Expression of an assertion that cannot be evaluated on any object.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "spec.progressionProbes[{probe}].assertions[{assertion}].celExpression.expression is refused: {why}; correct the \
+     expression {expression:?}"
+)]
+pub struct WrongExpression {
+    probe: usize,
+    assertion: usize,
+    expression: String,
+    why: String,
 }
 
 impl Prober {
-    /// Parses `spec.progressionProbes`.
-    pub fn new(probes: &[olm_api::ProgressionProbe]) -> Result<Self, serde_json::Error> {
-        Self::deserialize(serde_json::to_value(probes)?)
+    /// Prepares `spec.progressionProbes`. Expressions are compiled once, here.
+    ///
+    /// # Errors
+    /// An expression cannot be parsed, uses an unknown variable or function, has no boolean value, or is too costly.
+    pub fn new(probes: &[ProgressionProbe]) -> Result<Self, WrongExpression> {
+        let probes = probes.iter().enumerate().map(|(place, probe)| {
+            let checks = probe.assertions.iter().enumerate().filter_map(|(at, assertion)| {
+                Check::new(assertion)
+                    .map_err(|(expression, why)| WrongExpression {
+                        probe: place,
+                        assertion: at,
+                        expression,
+                        why,
+                    })
+                    .transpose()
+            });
+            Ok(Probe {
+                selector: probe.selector.clone(),
+                checks: checks.collect::<Result<_, _>>()?,
+            })
+        });
+        let probes = probes.collect::<Result<_, _>>()?;
+        Ok(Self { probes })
     }
 
     /// Returns true if any probe selects the object, so that changes of its status matter.
     #[must_use]
     pub fn selects(&self, object: &Value) -> bool {
-        self.probes.iter().any(|probe| probe.selector.matches(object))
+        self.probes
+            .iter()
+            .any(|probe| is_selected(&probe.selector, object))
     }
 
     /// Runs every probe that selects the object.
@@ -121,8 +111,12 @@ impl Prober {
             };
         }
         let mut messages = Vec::new();
-        for probe in self.probes.iter().filter(|probe| probe.selector.matches(object)) {
-            messages.extend(probe.assertions.iter().filter_map(|a| a.failure(object)));
+        for probe in self
+            .probes
+            .iter()
+            .filter(|probe| is_selected(&probe.selector, object))
+        {
+            messages.extend(probe.checks.iter().filter_map(|check| check.failure(object)));
         }
         let ready = messages.is_empty();
         ProbeResult {
@@ -133,56 +127,72 @@ impl Prober {
     }
 }
 
-impl Selector {
-    fn matches(&self, object: &Value) -> bool {
-        if let Some(wanted) = &self.group_kind {
-            let id = ObjectId::of(object);
-            return wanted.group == id.group && wanted.kind == id.kind;
-        }
-        self.label.as_ref().is_some_and(|label| label.matches(object))
+fn is_selected(selector: &ObjectSelector, object: &Value) -> bool {
+    if let Some(wanted) = &selector.group_kind {
+        let id = ObjectId::of(object);
+        return wanted.group == id.group && wanted.kind == id.kind;
     }
+    selector
+        .label
+        .as_ref()
+        .is_some_and(|label| is_labelled(label, object))
 }
 
-impl LabelSelector {
-    fn matches(&self, object: &Value) -> bool {
-        let get = |key: &str| {
-            object
-                .get("metadata")
-                .and_then(|m| m.get("labels"))
-                .and_then(|l| l.get(key))
-                .and_then(Value::as_str)
-        };
-        let labels = self
-            .match_labels
-            .iter()
-            .flatten()
-            .all(|(k, v)| get(k) == Some(v.as_str()));
-        labels
-            && self.match_expressions.iter().flatten().all(|r| {
-                let value = get(&r.key);
-                let listed = value.is_some_and(|v| r.values.iter().flatten().any(|wanted| wanted == v));
-                match r.operator.as_str() {
-                    "In" => listed,
-                    "NotIn" => !listed,
-                    "Exists" => value.is_some(),
-                    "DoesNotExist" => value.is_none(),
-                    _ => false,
-                }
-            })
-    }
+fn is_labelled(selector: &LabelSelector, object: &Value) -> bool {
+    let get = |key: &str| {
+        object
+            .get("metadata")
+            .and_then(|m| m.get("labels"))
+            .and_then(|l| l.get(key))
+            .and_then(Value::as_str)
+    };
+    let labels = selector
+        .match_labels
+        .iter()
+        .flatten()
+        .all(|(k, v)| get(k) == Some(v.as_str()));
+    labels
+        && selector.match_expressions.iter().flatten().all(|r| {
+            let value = get(&r.key);
+            let listed = value.is_some_and(|v| r.values.iter().flatten().any(|wanted| wanted == v));
+            match r.operator.as_str() {
+                "In" => listed,
+                "NotIn" => !listed,
+                "Exists" => value.is_some(),
+                "DoesNotExist" => value.is_none(),
+                _ => false,
+            }
+        })
 }
 
-impl Assertion {
-    fn failure(&self, object: &Value) -> Option<String> {
-        if let Some(assertion) = &self.condition_equal {
-            return condition_failure(assertion, object);
+impl Check {
+    /// Prepares an assertion; `None` for one without a member, which holds for every object.
+    ///
+    /// The error is an expression, and the reason why it is refused.
+    fn new(assertion: &Assertion) -> Result<Option<Self>, (String, String)> {
+        if let Some(wanted) = &assertion.condition_equal {
+            return Ok(Some(Self::Condition(wanted.clone())));
         }
-        if let Some(assertion) = &self.fields_equal {
-            return fields_failure(assertion, object);
+        if let Some(wanted) = &assertion.fields_equal {
+            return Ok(Some(Self::Fields(wanted.clone())));
         }
-        self.field_value
+        if let Some(wanted) = &assertion.field_value {
+            return Ok(Some(Self::Value(wanted.clone())));
+        }
+        assertion
+            .cel_expression
             .as_ref()
-            .and_then(|assertion| value_failure(assertion, object))
+            .map(|wanted| ExpressionCheck::new(wanted).map(Self::Expression))
+            .transpose()
+    }
+
+    fn failure(&self, object: &Value) -> Option<String> {
+        match self {
+            Self::Condition(wanted) => condition_failure(wanted, object),
+            Self::Fields(wanted) => fields_failure(wanted, object),
+            Self::Value(wanted) => value_failure(wanted, object),
+            Self::Expression(wanted) => wanted.failure(object),
+        }
     }
 }
 
@@ -209,7 +219,11 @@ fn condition_failure(wanted: &ConditionEqual, object: &Value) -> Option<String> 
         return Some(format!(".status.condition[\"{type_}\"] outdated"));
     }
     let status = found.get("status").and_then(Value::as_str).unwrap_or_default();
-    (status != wanted.status).then(|| format!(".status.condition[\"{type_}\"] is {status}"))
+    let expected = match wanted.status {
+        ConditionStatus::True => Status::True,
+        ConditionStatus::False => Status::False,
+    };
+    (status != expected.as_str()).then(|| format!(".status.condition[\"{type_}\"] is {status}"))
 }
 
 /// Availability of a `StatefulSet`, on which Kubernetes sets no condition: enough replicas must be available.
@@ -221,7 +235,7 @@ fn stateful_set_available(wanted: &ConditionEqual, object: &Value) -> Option<Opt
     let id = ObjectId::of(object);
     if (id.group, id.kind) != ("apps", "StatefulSet")
         || wanted.type_ != Type::Available
-        || wanted.status != Status::True
+        || wanted.status != ConditionStatus::True
         || object.pointer("/status/conditions").is_some()
     {
         return None;
@@ -298,6 +312,20 @@ mod tests {
         result.messages.join(" and ")
     }
 
+    fn prober(probes: Value) -> Result<Prober, WrongExpression> {
+        let probes: Vec<ProgressionProbe> = serde_json::from_value(probes).unwrap();
+        Prober::new(&probes)
+    }
+
+    fn on_maps(expressions: &[Value]) -> Result<Prober, WrongExpression> {
+        let assertion = |value| json!({"type": "CELExpression", "celExpression": value});
+        let assertions: Vec<Value> = expressions.iter().map(assertion).collect();
+        prober(
+            json!([{"selector": {"type": "GroupKind", "groupKind": {"group": "", "kind": "ConfigMap"}},
+            "assertions": assertions}]),
+        )
+    }
+
     fn apps(kind: &str, spec: &Value, status: &Value) -> Value {
         json!({"apiVersion": "apps/v1", "kind": kind, "metadata": {"generation": 2}, "spec": spec, "status": status})
     }
@@ -364,7 +392,7 @@ mod tests {
 
     #[test]
     fn labels_select() {
-        let prober = Prober::deserialize(
+        let prober = prober(
             json!([{"selector": {"type": "Label", "label": {"matchExpressions": [
             {"key": "a", "operator": "NotIn", "values": ["x"]}]}},
             "assertions": [{"type": "FieldValue", "fieldValue": {"fieldPath": "data.k", "value": "v"}}]}]),
@@ -376,6 +404,45 @@ mod tests {
             prober
                 .check(&json!({"metadata": {"labels": {"a": "y"}}, "data": {"k": "v"}}))
                 .ready
+        );
+    }
+
+    #[test]
+    fn expressions_hold_or_say_why_not() {
+        let open = json!({"expression": "self.data.gate == 'open'", "message": "the gate is not open"});
+        let plain = json!({"expression": "self.data.count == '3'"});
+        let prober = on_maps(&[open, plain]).unwrap();
+        let check = |data: Value| {
+            let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}, "data": data});
+            prober.check(&map).messages
+        };
+        assert!(check(json!({"gate": "open", "count": "3"})).is_empty());
+        assert_eq!(
+            check(json!({"gate": "shut", "count": "2"})),
+            [
+                "the gate is not open",
+                "expression \"self.data.count == '3'\" is not true"
+            ]
+        );
+        assert_eq!(
+            check(json!({"gate": "open"})),
+            ["expression \"self.data.count == '3'\" has no value: No such key: count"]
+        );
+        assert_eq!(
+            check(json!({"count": "3"})),
+            ["the gate is not open (the expression has no value: No such key: gate)"]
+        );
+        assert!(prober.check(&json!({"apiVersion": "v1", "kind": "Secret"})).ready);
+    }
+
+    #[test]
+    fn wrong_expressions_are_named() {
+        let right = json!({"expression": "true"});
+        let refused = on_maps(&[right, json!({"expression": "object.ready"})]).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "spec.progressionProbes[0].assertions[1].celExpression.expression is refused: variable \"object\" is unknown; the \
+             object is called self; correct the expression \"object.ready\""
         );
     }
 }

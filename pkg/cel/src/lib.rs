@@ -2,7 +2,13 @@
 //!
 //! The `cel` library does not limit evaluation. [`Expression`] therefore limits length and depth at parsing, and
 //! computes the maximum number of steps for the size of the variables. The caller supplies variables and functions.
+//! [`Predicate`] is an expression over one object with limits of its own.
 
+mod bound;
+mod json;
+mod predicate;
+mod regex;
+mod size;
 mod walk;
 
 use std::sync::Arc;
@@ -12,6 +18,10 @@ use cel::common::ast::{Expr, IdedExpr};
 use cel::parser::PrattParser;
 pub use cel::{ExecutionError, Value};
 
+pub use bound::Operand;
+pub use json::{environment, value};
+pub use predicate::Predicate;
+pub use size::Size;
 pub use walk::Mention;
 
 /// Maximum length of an expression, in bytes.
@@ -63,12 +73,10 @@ impl Expression {
         &self.source
     }
 
-    /// Returns the maximum number of steps of an evaluation if no list, map or text of the variables is longer than
-    /// `widest`.
-    pub fn steps(&self, widest: usize) -> u64 {
-        // A loop may iterate over a list literal of the expression.
-        let widest = widest.max(walk::longest(&self.tree));
-        walk::cost(&self.tree, widest as u64)
+    /// Returns the maximum number of steps of an evaluation with these variables. A step is the evaluation of a node, or
+    /// work on 64 bytes.
+    pub fn steps(&self, variables: &[(&str, Operand<'_>)]) -> u64 {
+        bound::steps(&self.tree, variables)
     }
 
     /// Returns the variables, fields and functions that the expression mentions, one for each node, outermost first.
@@ -107,11 +115,29 @@ mod tests {
 
     #[test]
     fn loops_cost_their_number_of_elements() {
-        let steps = |source: &str, widest| Expression::parse(source).unwrap().steps(widest);
-        assert!(steps("self.a == 1", 1_000_000) < 10);
+        let steps = |source: &str, length: usize| {
+            let object = serde_json::json!({"a": 1, "l": vec![1; length]});
+            Expression::parse(source)
+                .unwrap()
+                .steps(&[("self", Operand::Json(&object))])
+        };
+        assert!(steps("self.a == 1", 100_000) < 10);
         assert!(steps("self.l.all(x, x > 1)", 1000) > 1000);
         assert!(steps("self.l.all(x, self.l.exists(y, x == y))", 1000) > 1_000_000);
         assert!(steps("[1, 2, 3].all(x, x > 0)", 0) > 3);
+    }
+
+    #[test]
+    fn values_that_grow_cost_what_they_become() {
+        let steps = |source: &str| Expression::parse(source).unwrap().steps(&[]);
+        let doubled = |times: usize| format!("['a']{}[0].size()", ".map(x, x + x)".repeat(times));
+        assert!(steps(&doubled(3)) < 1_000);
+        assert!(steps(&doubled(30)) > 1 << 24);
+        let lists = format!("[[1]]{}[0].all(y, true)", ".map(x, x + x)".repeat(30));
+        assert!(steps(&lists) > 1 << 24);
+        assert!(steps("'a'.replace('', 'b').replace('', 'c')") < 100_000);
+        let replaced = format!("'aaaaaaaa'{}", ".replace('a', 'aaaaaaaa')".repeat(10));
+        assert!(steps(&replaced) > 1 << 24);
     }
 
     #[test]

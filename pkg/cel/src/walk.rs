@@ -15,7 +15,7 @@ pub enum Mention<'a> {
 }
 
 /// Returns the child nodes of a node.
-fn parts(node: &IdedExpr) -> Vec<&IdedExpr> {
+pub(super) fn parts(node: &IdedExpr) -> Vec<&IdedExpr> {
     match &node.expr {
         Expr::Call(call) => call.target.as_deref().into_iter().chain(&call.args).collect(),
         Expr::Comprehension(fold) => vec![
@@ -84,16 +84,6 @@ fn plain(node: &IdedExpr) -> Option<&str> {
     }
 }
 
-/// Returns the length of the longest list or map literal of an expression.
-pub(super) fn longest(node: &IdedExpr) -> usize {
-    let parts = parts(node);
-    let own = match &node.expr {
-        Expr::List(_) | Expr::Map(_) => parts.len(),
-        _ => 0,
-    };
-    parts.into_iter().map(longest).max().unwrap_or(0).max(own)
-}
-
 pub(super) fn is_small(node: &IdedExpr, depth: usize, nodes: usize) -> bool {
     fn count(node: &IdedExpr, depth: usize, left: &mut usize) -> bool {
         if depth == 0 || *left == 0 {
@@ -106,37 +96,34 @@ pub(super) fn is_small(node: &IdedExpr, depth: usize, nodes: usize) -> bool {
     count(node, depth, &mut left)
 }
 
-/// Returns the maximum number of steps of a node if no list is longer than `widest`.
-pub(super) fn cost(node: &IdedExpr, widest: u64) -> u64 {
-    let Expr::Comprehension(fold) = &node.expr else {
-        let parts = parts(node).into_iter().map(|part| cost(part, widest));
-        return parts.fold(1, u64::saturating_add);
-    };
-    let step = cost(&fold.loop_cond, widest).saturating_add(cost(&fold.loop_step, widest));
-    [&fold.iter_range, &fold.accu_init, &fold.result]
-        .into_iter()
-        .map(|part| cost(part, widest))
-        .fold(
-            length(&fold.iter_range, widest).saturating_mul(step),
-            u64::saturating_add,
-        )
+/// Returns a function or operator that is not known.
+pub(super) fn function<'a>(node: &'a IdedExpr, known: &dyn Fn(&str) -> bool) -> Option<&'a str> {
+    if let Expr::Call(call) = &node.expr
+        && !known(&call.func_name)
+    {
+        return Some(&call.func_name);
+    }
+    parts(node).into_iter().find_map(|part| function(part, known))
 }
 
-/// Returns the maximum number of elements of a node in a loop.
-fn length(node: &IdedExpr, widest: u64) -> u64 {
+/// Returns a variable that is neither in scope nor that of a loop.
+pub(super) fn unbound<'a>(node: &'a IdedExpr, scope: &mut Vec<&'a str>) -> Option<&'a str> {
     match &node.expr {
-        Expr::List(list) => list.elements.len() as u64,
-        Expr::Map(map) => map.entries.len() as u64,
-        // The result of a macro has at most as many elements as its input.
-        Expr::Comprehension(fold) => length(&fold.iter_range, widest),
-        Expr::Call(call) => call
-            .target
-            .as_deref()
-            .into_iter()
-            .chain(&call.args)
-            .map(|part| length(part, widest))
-            .fold(0, u64::saturating_add)
-            .max(widest),
-        _ => widest,
+        Expr::Ident(name) => {
+            let plain = name.strip_prefix('.').unwrap_or(name);
+            (!scope.contains(&plain)).then_some(plain)
+        }
+        Expr::Comprehension(fold) => {
+            let outside = [&fold.iter_range, &fold.accu_init];
+            let found = outside.into_iter().find_map(|part| unbound(part, scope));
+            let outer = scope.len();
+            scope.extend([fold.iter_var.as_str(), &fold.accu_var]);
+            scope.extend(fold.iter_var2.as_deref());
+            let inside = [&fold.loop_cond, &fold.loop_step, &fold.result];
+            let found = found.or_else(|| inside.into_iter().find_map(|part| unbound(part, scope)));
+            scope.truncate(outer);
+            found
+        }
+        _ => parts(node).into_iter().find_map(|part| unbound(part, scope)),
     }
 }

@@ -1,14 +1,16 @@
 //! Properties of expressions that hold for every text; the fuzz target covers more.
-#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use cel::Context;
-use olm_cel::{BYTES, Expression, Value};
-use proptest::prelude::*;
+use std::time::{Duration, Instant};
 
-/// Length of the variable.
-const WIDEST: usize = 40;
+use olm_cel::{BYTES, Expression, Operand, Predicate};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
 /// Maximum number of steps of an evaluation.
 const STEPS: u64 = 200_000;
+/// Much more than an evaluation of so many steps takes without optimization on a busy machine.
+const LIMIT: Duration = Duration::from_secs(10);
 
 fn look(text: &str) {
     let Ok(expression) = Expression::parse(text) else {
@@ -16,15 +18,50 @@ fn look(text: &str) {
     };
     assert_eq!(expression.source(), text);
     let _ = (expression.mentions(), expression.names("self"));
-    assert!(expression.steps(0) <= expression.steps(WIDEST), "{text}");
-    if expression.steps(WIDEST) <= STEPS {
+    let list: Vec<usize> = (0..40).collect();
+    let (empty, full) = (json!([]), json!(list));
+    let steps = |value| expression.steps(&[("self", Operand::Json(value))]);
+    assert!(steps(&empty) <= steps(&full), "{text}");
+    if steps(&full) <= STEPS {
         let mut context = Context::default();
-        let list: Vec<Value> = (0..WIDEST)
-            .map(|at| Value::Int(i64::try_from(at).unwrap()))
-            .collect();
-        context.add_variable_from_value("self", list);
-        let _ = expression.evaluate(&context);
+        context.add_variable_from_value("self", olm_cel::value(&full));
+        in_time(text, || expression.evaluate(&context));
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the time of an evaluation is measured")]
+fn in_time<T>(text: &str, evaluate: impl FnOnce() -> T) {
+    let begun = Instant::now();
+    let _ = evaluate();
+    assert!(begun.elapsed() < LIMIT, "{text}");
+}
+
+/// Asks a predicate about any object.
+fn ask(text: &str, object: &Value) {
+    if let Ok(predicate) = Predicate::parse(text) {
+        assert_eq!(predicate.source(), text);
+        in_time(text, || predicate.holds(object));
+    }
+}
+
+/// Any JSON value.
+fn object() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        ".{0,20}".prop_map(Value::from),
+        "a{0,2000}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 64, 8, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..8).prop_map(Value::from),
+            prop::collection::btree_map("[a-c]|.{0,4}", inner, 0..8)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
 }
 
 /// Fragments of expressions, so that many texts can be parsed.
@@ -72,6 +109,23 @@ fn piece() -> impl Strategy<Value = String> {
         "timestamp('9999-12-31T23:59:59Z')",
         "duration('1h')",
         ",",
+        "self.a",
+        "self.b['c']",
+        ".map(x, x + x)",
+        ".filter(x, x != '')",
+        ".exists(x, x == self)",
+        ".replace('', self.a)",
+        ".replace('a', 'aaaaaaaa')",
+        ".split('')",
+        ".join(self.a)",
+        ".indexOf('ab')",
+        ".substring(1)",
+        ".lowerAscii()",
+        "double(",
+        "type(",
+        " < ",
+        "{self.a: self}",
+        "[self, self]",
     ];
     prop::sample::select(words.to_vec()).prop_map(ToOwned::to_owned)
 }
@@ -85,6 +139,45 @@ proptest! {
     #[test]
     fn no_sum_of_pieces_breaks_the_evaluation(pieces in prop::collection::vec(piece(), 1..8)) {
         look(&pieces.concat());
+    }
+
+    #[test]
+    fn no_predicate_breaks_on_any_object(
+        pieces in prop::collection::vec(piece(), 1..12), object in object(),
+    ) {
+        let text = pieces.concat();
+        ask(&text, &object);
+        ask(&format!("({text}) == self.a"), &object);
+        ask(&format!("self.all(x, ({text}) == x)"), &object);
+    }
+}
+
+#[test]
+fn values_that_grow_are_bounded() {
+    let text = "a".repeat(1000);
+    for piece in [
+        ".map(x, x + x)",
+        ".map(x, [x, x])",
+        ".map(x, {x: x})",
+        ".map(x, x.replace('a', x))",
+    ] {
+        for times in 1..40 {
+            ask(&format!("[self]{} == [self]", piece.repeat(times)), &json!(text));
+            ask(
+                &format!("self.a{}.size() == 1", piece.repeat(times)),
+                &json!({"a": [text, text]}),
+            );
+        }
+    }
+    for times in 1..200 {
+        ask(
+            &format!("self{} == ''", ".replace('a', 'aaaa')".repeat(times)),
+            &json!(text),
+        );
+        ask(
+            &format!("{} == ''", vec!["self"; times].join(" + ")),
+            &json!(text.repeat(1000)),
+        );
     }
 }
 

@@ -496,7 +496,7 @@ fn request_body(item: &PreparedObject, live: Option<&DynamicObject>, identity: &
     body
 }
 
-/// Returns the object for the probes, with its kind, which the API server's response may omit.
+/// Returns the object for the probes, with its kind, which the API server's response may omit, and without managed fields.
 fn probe_input(object: &DynamicObject, id: &Id) -> Value {
     let mut value = object.data.clone();
     if !value.is_object() {
@@ -504,11 +504,19 @@ fn probe_input(object: &DynamicObject, id: &Id) -> Value {
     }
     value["apiVersion"] = json!(id.api_version());
     value["kind"] = json!(id.kind);
-    value["metadata"] = json!({
-        "generation": object.metadata.generation, "labels": object.metadata.labels,
-        "annotations": object.metadata.annotations, "name": object.metadata.name,
-        "namespace": object.metadata.namespace,
+    let metadata = &object.metadata;
+    let mut shown = json!({
+        "name": metadata.name, "namespace": metadata.namespace, "uid": metadata.uid,
+        "generation": metadata.generation, "resourceVersion": metadata.resource_version,
+        "creationTimestamp": metadata.creation_timestamp, "deletionTimestamp": metadata.deletion_timestamp,
+        "labels": metadata.labels, "annotations": metadata.annotations, "finalizers": metadata.finalizers,
+        "ownerReferences": metadata.owner_references,
     });
+    if let Some(fields) = shown.as_object_mut() {
+        // An absent field must be absent, for expressions that ask `has(self.metadata.labels)`.
+        fields.retain(|_, field| !field.is_null());
+    }
+    value["metadata"] = shown;
     value
 }
 

@@ -5,11 +5,11 @@
 //! lists that are sets or maps if they are compared or joined.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use cel::objects::Key;
-use cel::{Context, Env, ExecutionError, Value as Cel};
-use olm_cel::{Expression, Mention};
+use cel::{Context, ExecutionError, Value as Cel};
+use olm_cel::{Expression, Mention, Operand, Size};
 use olm_text::head;
 use serde_json::{Map, Value};
 
@@ -156,12 +156,12 @@ pub(super) fn check(node: &Node, value: &Value, out: &mut Findings) {
 }
 
 fn evaluate(node: &Node, value: &Value, out: &mut Findings) {
-    let widest = widest(value);
-    let mut context = Context::with_env(environment());
+    let size = Operand::Sized(Size::of(value));
+    let mut context = Context::with_env(olm_cel::environment());
     context.add_variable_from_value("self", convert(node, value));
     for rule in &node.rules {
         let source = head(rule.expression.source(), MESSAGE);
-        if rule.expression.steps(widest) > STEPS {
+        if rule.expression.steps(&[("self", size)]) > STEPS {
             out.undecided(&format!("rule {source:?} could take more than {STEPS} steps"));
             continue;
         }
@@ -184,27 +184,6 @@ fn evaluate(node: &Node, value: &Value, out: &mut Findings) {
                 ));
             }
         }
-    }
-}
-
-/// Returns the standard functions and the string extension, like the API server; created once.
-fn environment() -> Arc<Env> {
-    static ENVIRONMENT: OnceLock<Arc<Env>> = OnceLock::new();
-    let environment = ENVIRONMENT.get_or_init(|| {
-        let mut environment = Env::stdlib();
-        // Without this extension its functions would be unknown, and rules that call them undecidable.
-        let _ = environment.add_extension(cel::extensions::strings);
-        Arc::new(environment)
-    });
-    Arc::clone(environment)
-}
-
-/// Returns the length of the longest list or map in a value.
-fn widest(value: &Value) -> usize {
-    match value {
-        Value::Array(list) => list.iter().map(widest).max().unwrap_or(0).max(list.len()),
-        Value::Object(map) => map.values().map(widest).max().unwrap_or(0).max(map.len()),
-        _ => 0,
     }
 }
 

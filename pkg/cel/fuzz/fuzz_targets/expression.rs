@@ -3,24 +3,29 @@
 
 use cel::Context;
 use libfuzzer_sys::fuzz_target;
-use olm_cel::{Expression, Value};
+use olm_cel::{Expression, Operand, Predicate};
+use serde_json::json;
 
 /// Length of the one variable.
-const WIDEST: usize = 40;
+const LENGTH: usize = 40;
 /// Most steps of an evaluation.
 const STEPS: u64 = 200_000;
 
 fuzz_target!(|text: &str| {
+    if let Ok(predicate) = Predicate::parse(text) {
+        let _ = predicate.holds(&json!({"a": "aaaa", "b": {"c": [1, 2.5, null, true, "x"]}}));
+    }
     let Ok(expression) = Expression::parse(text) else {
         return;
     };
     assert_eq!(expression.source(), text);
     let _ = (expression.mentions(), expression.names("self"));
-    assert!(expression.steps(0) <= expression.steps(WIDEST));
-    if expression.steps(WIDEST) <= STEPS {
+    let (empty, full) = (json!([]), json!((0..LENGTH).collect::<Vec<_>>()));
+    let steps = |value| expression.steps(&[("self", Operand::Json(value))]);
+    assert!(steps(&empty) <= steps(&full));
+    if steps(&full) <= STEPS {
         let mut context = Context::default();
-        let list: Vec<Value> = (0..WIDEST as i64).map(Value::Int).collect();
-        context.add_variable_from_value("self", list);
+        context.add_variable_from_value("self", olm_cel::value(&full));
         let _ = expression.evaluate(&context);
     }
 });

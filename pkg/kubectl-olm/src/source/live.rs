@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::{Pod, Secret};
+use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::events::v1::Event;
 use kube::ResourceExt as _;
 use kube::api::{Api, DynamicObject, ListParams};
@@ -10,7 +10,7 @@ use kube::core::GroupVersionKind;
 use kube::discovery::ApiResource;
 use olm_api::names::Segment;
 use olm_api::{ClusterExtension, ClusterObjectSet, keys};
-use olm_applier::plan;
+use olm_applier::content::{self, SecretPlace};
 use olm_applier::workload::{Diagnosis, Workload};
 use olm_status::cluster_upgrade::reached_version;
 use serde_json::Value;
@@ -69,29 +69,22 @@ impl Cluster {
 
     /// Returns the objects of a revision, inline or from its Secrets.
     pub(crate) async fn objects(&self, set: &ClusterObjectSet) -> Result<Vec<PhaseObjects>, SourceError> {
-        let mut secrets: BTreeMap<(String, String), Option<Secret>> = BTreeMap::new();
+        let system = self.system_namespace();
+        let mut secrets = BTreeMap::new();
+        for place in content::places(set, system) {
+            let what = format!("reading Secret \"{}\"", place.name);
+            let secret = call(&what, content::secret(self.client(), &place)).await?;
+            secrets.insert(place, secret);
+        }
         let mut phases = Vec::new();
         for phase in set.spec.phases.iter().flatten() {
             let mut objects = Vec::new();
             for entry in &phase.objects {
-                if let Some(object) = &entry.object {
-                    objects.push(object.clone());
-                }
+                objects.extend(entry.object.clone());
                 let Some(reference) = &entry.ref_ else { continue };
-                let namespace = reference
-                    .namespace
-                    .clone()
-                    .filter(|namespace| !namespace.is_empty());
-                let namespace = namespace.unwrap_or_else(|| self.system_namespace().to_owned());
-                let place = (namespace, reference.name.clone());
-                if !secrets.contains_key(&place) {
-                    secrets.insert(place.clone(), self.secret(&place.0, &place.1).await?);
-                }
-                let stored = secrets
-                    .get(&place)
-                    .and_then(Option::as_ref)
-                    .and_then(|secret| secret.data.as_ref()?.get(&reference.key));
-                objects.extend(stored.and_then(|bytes| plan::unpack(&bytes.0).ok().flatten()));
+                let place = SecretPlace::of(reference, system);
+                let secret = secrets.get(&place).and_then(Option::as_ref);
+                objects.extend(content::object(reference, &place, secret));
             }
             phases.push(PhaseObjects {
                 name: phase.name.clone(),
@@ -99,15 +92,6 @@ impl Cluster {
             });
         }
         Ok(phases)
-    }
-
-    /// Returns a Secret; none if it does not exist or the name is invalid.
-    async fn secret(&self, namespace: &str, name: &str) -> Result<Option<Secret>, SourceError> {
-        let (Ok(place), Ok(segment)) = (Segment::new(namespace), Segment::new(name)) else {
-            return Ok(None);
-        };
-        let api: Api<Secret> = Api::namespaced(self.client().clone(), &place);
-        call(&format!("reading Secret \"{name}\""), api.get_opt(&segment)).await
     }
 
     /// Returns the problems of a workload's pods, of at most [`MAX_PODS`]; none if the pods cannot be read.

@@ -21,6 +21,7 @@ use super::gather::stores::{Stores, Writers};
 use super::gather::tag_cache::TagCache;
 use super::hold_watches::HoldWatches;
 use super::namespace_waiters::NamespaceWaiters;
+use super::revisions::ClusterRevisions;
 use crate::Shared;
 use crate::cluster_catalog::Listing;
 use crate::inventory::ExtensionRecord;
@@ -40,7 +41,8 @@ pub(crate) struct Context {
     pub(super) hold_watches: HoldWatches,
     pub(super) events: Events,
     pub(super) listing: Arc<Listing>,
-    pub(super) stores: Stores,
+    pub(super) stores: Arc<Stores>,
+    pub(super) revisions: ClusterRevisions,
     pub(super) tags: TagCache,
     pub(super) metrics: ControllerMetrics,
     pub(super) workers: Workers,
@@ -56,6 +58,8 @@ impl Context {
         features: FeatureGates,
     ) -> (Self, Writers) {
         let (stores, writers) = Stores::new();
+        let stores = Arc::new(stores);
+        let (client, system) = (shared.client.clone(), Arc::clone(&shared.system_namespace));
         let context = Self {
             workers: Workers::new(shared.concurrency),
             events: Events::new(shared.client.clone(), "operator-controller"),
@@ -74,6 +78,7 @@ impl Context {
             joint_moves: JointMoves::default(),
             hold_watches: HoldWatches::default(),
             listing,
+            revisions: ClusterRevisions::new(client, system, Arc::clone(&stores)),
             stores,
             tags: TagCache::default(),
         };

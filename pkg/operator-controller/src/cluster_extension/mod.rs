@@ -17,6 +17,7 @@ mod hold_watches;
 mod namespace_waiters;
 mod pass;
 mod reconcile;
+mod revisions;
 mod rollback;
 mod steps;
 

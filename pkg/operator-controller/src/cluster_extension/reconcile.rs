@@ -93,7 +93,7 @@ pub(crate) async fn report_panic(
         return Ok(());
     };
     let uid = extension.metadata.uid.as_deref();
-    let objects = revisions(context, name, uid).await?;
+    let objects = revisions(&context.revisions, name, uid).await?;
     let outcome = Outcome {
         revisions: History::read(&objects).view(),
         progress: Progress::Retrying(panicked.to_string()),

@@ -125,7 +125,7 @@ impl Pass<'_> {
     /// Pauses the revisions, so that their objects are observed only.
     async fn pause(&self) -> Result<Report, RevisionsError> {
         let observed = self.step(Step::Observe, gather::revisions::observe(self)).await?;
-        let pausing = act::pause::follow(self, &observed.revisions, true);
+        let pausing = act::pause::follow(&self.context.revisions, &observed.revisions, true);
         self.step(Step::Maintain, pausing).await?;
         let history = History::read(&observed.revisions);
         self.context.note(self.extension, &history, Vec::new());

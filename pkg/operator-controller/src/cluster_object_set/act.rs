@@ -113,19 +113,17 @@ impl Context {
         let Some(owner) = set.controller_owner_ref(&()) else {
             return Ok(());
         };
-        for SecretKey { namespace, name, uid } in unowned {
-            let api: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
+        for SecretKey { place, uid } in unowned {
+            let api: Api<Secret> = Api::namespaced(self.client.clone(), &place.namespace);
             let patch = json!({"metadata": {"uid": uid, "ownerReferences": [owner]}});
             let (params, patch) = (PatchParams::default(), Patch::Merge(&patch));
-            let call = api.patch_metadata(name, &params, &patch);
+            let call = api.patch_metadata(&place.name, &params, &patch);
             match limited("making a Secret go with", &set.name_any(), call).await {
                 Ok(_) => {}
                 Err(Error::Call { source, .. }) if is_absent(&source) => {}
                 Err(error) => {
                     let why = error.why();
-                    return Err(format!(
-                        "making Secret {namespace}/{name} go with the revision: {why}"
-                    ));
+                    return Err(format!("making Secret {place} go with the revision: {why}"));
                 }
             }
         }

@@ -115,9 +115,12 @@ fn apply(set: &ClusterObjectSet, gathered: Gathered, identity: Identity, policie
     } else if let Some(text) = &content.invalid {
         Action::Report(Outcome::Retrying(text.clone()), Next::After(COLLISION_RETRY))
     } else {
-        match revision(set, &content, identity, policies) {
-            Ok(revision) => Action::Apply(Box::new(revision)),
-            Err(text) => Action::Report(Outcome::Retrying(text), Next::After(COLLISION_RETRY)),
+        match Prober::new(set.spec.progression_probes.as_deref().unwrap_or_default()) {
+            Err(wrong) => Action::Report(Outcome::Blocked(wrong.to_string()), Next::Settled),
+            Ok(prober) => match revision(set, &content, identity, policies, prober) {
+                Ok(revision) => Action::Apply(Box::new(revision)),
+                Err(text) => Action::Report(Outcome::Retrying(text), Next::After(COLLISION_RETRY)),
+            },
         }
     };
     Decision {
@@ -149,7 +152,8 @@ fn tear_down(
             return Action::Report(Outcome::Removing(text), Next::Backoff);
         }
     };
-    match revision(set, &content, identity, policies) {
+    // A teardown probes nothing, so a wrong expression does not hold it up.
+    match revision(set, &content, identity, policies, Prober::default()) {
         Ok(revision) => Action::TearDown {
             revision: Box::new(revision),
             orphan: goal == Goal::Deleted && set.finalizers().iter().any(|f| f == ORPHAN),
@@ -164,6 +168,7 @@ fn revision(
     content: &Prepared,
     identity: Identity,
     policies: Policies,
+    prober: Prober,
 ) -> Result<Revision, String> {
     let account = match policies.accounts {
         ServiceAccountPolicy::Ignore => None,
@@ -174,8 +179,6 @@ fn revision(
     if account.is_none() && policies.accounts == ServiceAccountPolicy::Require {
         return Err(NO_ACCOUNT.to_owned());
     }
-    let assertions = set.spec.progression_probes.as_deref().unwrap_or_default();
-    let prober = Prober::new(assertions).map_err(|error| format!("reading progressionProbes: {error}"))?;
     Ok(Revision {
         identity,
         state: decide::state(set),

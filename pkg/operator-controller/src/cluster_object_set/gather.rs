@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt as _;
-use kube::api::Api;
-use olm_api::names::{self, Segment};
+use olm_api::names;
 use olm_api::{ClusterObjectSet, CollisionProtection, ObjectSourceRef, keys};
+use olm_applier::content::{self, SecretPlace, Unresolved};
 use olm_applier::engine::{PreparedObject, RevisionPhase};
-use olm_applier::plan::{self, Phase};
+use olm_applier::plan::Phase;
 use serde_json::Value;
 
 use super::content::Prepared;
@@ -36,8 +36,7 @@ pub(super) enum Gathered {
 
 /// Identity of a Secret on the cluster.
 pub(super) struct SecretKey {
-    pub(super) namespace: String,
-    pub(super) name: String,
+    pub(super) place: SecretPlace,
     pub(super) uid: Option<String>,
 }
 
@@ -78,10 +77,10 @@ impl Content {
     }
 }
 
-type Secrets = BTreeMap<(String, String), Result<Option<Secret>, String>>;
+type Secrets = BTreeMap<SecretPlace, Result<Option<Secret>, String>>;
 
 /// Reason why an object cannot be had.
-enum Unresolved {
+enum Missing {
     /// Its Secret is gone, so that nothing will ever bring the object back.
     Gone(String),
     /// Its Secret cannot be read, or holds no such object.
@@ -109,7 +108,7 @@ impl Context {
         let mutable: Vec<String> = secrets
             .iter()
             .filter(|(_, s)| matches!(s, Ok(Some(secret)) if secret.immutable != Some(true)))
-            .map(|((namespace, name), _)| format!("{namespace}/{name}"))
+            .map(|(place, _)| place.to_string())
             .collect();
         if !mutable.is_empty() && !lenient {
             return Gathered::Mutable(mutable);
@@ -124,7 +123,7 @@ impl Context {
                 let found = match (&entry.object, &entry.ref_) {
                     (Some(object), _) => Ok(object.clone()),
                     (None, Some(reference)) => self.resolve(reference, &secrets),
-                    (None, None) => Err(Unresolved::Failed("neither object nor ref is set".to_owned())),
+                    (None, None) => Err(Missing::Failed("neither object nor ref is set".to_owned())),
                 };
                 match found {
                     Ok(object) => {
@@ -132,8 +131,8 @@ impl Context {
                         let rule = entry.collision_protection.or(phase.collision_protection);
                         rules.push(rule.unwrap_or(set.spec.collision_protection));
                     }
-                    Err(Unresolved::Gone(_)) if lenient => {}
-                    Err(Unresolved::Gone(why) | Unresolved::Failed(why)) => {
+                    Err(Missing::Gone(_)) if lenient => {}
+                    Err(Missing::Gone(why) | Missing::Failed(why)) => {
                         return Gathered::Missing(format!(
                             "resolving ref in phase \"{}\": {why}",
                             phase.name
@@ -156,74 +155,28 @@ impl Context {
         Gathered::Objects { content, unowned }
     }
 
-    fn place(&self, reference: &ObjectSourceRef) -> (String, String) {
-        let namespace = reference
-            .namespace
-            .clone()
-            .filter(|namespace| !namespace.is_empty());
-        (
-            namespace.unwrap_or_else(|| self.system_namespace.clone()),
-            reference.name.clone(),
-        )
-    }
-
     /// Reads each referenced Secret once.
     async fn secrets(&self, set: &ClusterObjectSet) -> Secrets {
         let mut secrets = Secrets::new();
-        let entries = set.spec.phases.iter().flatten().flat_map(|phase| &phase.objects);
-        for reference in entries.filter_map(|entry| entry.ref_.as_ref()) {
-            let (namespace, name) = self.place(reference);
-            let key = (namespace.clone(), name.clone());
-            if secrets.contains_key(&key) {
-                continue;
-            }
-            secrets.insert(key, self.secret(&namespace, &name).await);
+        for place in content::places(set, &self.system_namespace) {
+            let call = content::secret(&self.client, &place);
+            let answer = limited("reading a Secret of", &place.name, call).await;
+            secrets.insert(place, answer.map_err(|error| error.why()));
         }
         secrets
     }
 
-    /// Reads a Secret. A Secret whose name no API server accepts does not exist.
-    async fn secret(&self, namespace: &str, name: &str) -> Result<Option<Secret>, String> {
-        let (Ok(place), Ok(segment)) = (Segment::new(namespace), Segment::new(name)) else {
-            return Ok(None);
-        };
-        let api: Api<Secret> = Api::namespaced(self.client.clone(), &place);
-        let answer = limited("reading a Secret of", name, api.get_opt(&segment)).await;
-        answer.map_err(|error| error.why())
-    }
-
-    fn resolve(&self, reference: &ObjectSourceRef, secrets: &Secrets) -> Result<Value, Unresolved> {
-        let place = self.place(reference);
-        let (namespace, name) = (&place.0, &place.1);
+    fn resolve(&self, reference: &ObjectSourceRef, secrets: &Secrets) -> Result<Value, Missing> {
+        let place = SecretPlace::of(reference, &self.system_namespace);
         let secret = match secrets.get(&place) {
-            Some(Ok(Some(secret))) => secret,
-            Some(Err(why)) => {
-                return Err(Unresolved::Failed(format!(
-                    "getting Secret {namespace}/{name}: {why}"
-                )));
-            }
-            _ => {
-                return Err(Unresolved::Gone(format!(
-                    "getting Secret {namespace}/{name}: secrets \"{name}\" not found"
-                )));
-            }
+            Some(Err(why)) => return Err(Missing::Failed(format!("getting Secret {place}: {why}"))),
+            Some(Ok(secret)) => secret.as_ref(),
+            None => None,
         };
-        let key = &reference.key;
-        let Some(stored) = secret.data.as_ref().and_then(|data| data.get(key)) else {
-            return Err(Unresolved::Failed(format!(
-                "key \"{key}\" not found in Secret {namespace}/{name}"
-            )));
-        };
-        match plan::unpack(&stored.0) {
-            Ok(Some(object)) => Ok(object),
-            Ok(None) => Err(Unresolved::Failed(format!(
-                "key \"{key}\" of Secret {namespace}/{name} exceeds maximum size ({} bytes)",
-                plan::UNPACKED_LIMIT
-            ))),
-            Err(error) => Err(Unresolved::Failed(format!(
-                "key \"{key}\" of Secret {namespace}/{name} holds no object: {error}"
-            ))),
-        }
+        content::object(reference, &place, secret).map_err(|why| match why {
+            Unresolved::Gone(_) => Missing::Gone(why.to_string()),
+            _ => Missing::Failed(why.to_string()),
+        })
     }
 }
 
@@ -236,9 +189,8 @@ fn unowned(set: &ClusterObjectSet, secrets: &Secrets) -> Vec<SecretKey> {
     present
         .filter(|(_, secret)| secret.labels().get(keys::REVISION_NAME_LABEL) == Some(&name))
         .filter(|(_, secret)| !secret.owner_references().iter().any(|owner| owner.uid == uid))
-        .map(|((namespace, name), secret)| SecretKey {
-            namespace: namespace.clone(),
-            name: name.clone(),
+        .map(|(place, secret)| SecretKey {
+            place: place.clone(),
             uid: secret.uid(),
         })
         .collect()

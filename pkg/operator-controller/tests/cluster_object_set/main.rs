@@ -368,7 +368,8 @@ async fn protection_probes_orphans_and_what_holds_a_removal_up() -> Result<()> {
     let wanted = json!({"progressionProbes": [
         {"selector": label("field"), "assertions": [
             {"type": "FieldValue", "fieldValue": {"fieldPath": "data.state", "value": "done"}},
-            {"type": "FieldsEqual", "fieldsEqual": {"fieldA": "data.a", "fieldB": "data.b"}}]},
+            {"type": "FieldsEqual", "fieldsEqual": {"fieldA": "data.a", "fieldB": "data.b"}},
+            {"type": "CELExpression", "celExpression": {"expression": "has(self.metadata.uid) && self.data.a == self.data.b"}}]},
         {"selector": {"type": "GroupKind", "groupKind": {"group": "", "kind": "Secret"}}, "assertions": [
             {"type": "ConditionEqual", "conditionEqual": {"type": "Ready", "status": "True"}}]}]});
     create_with(

@@ -3,12 +3,10 @@
 //! OLM's environment: `properties`, a list of `{type, value}`, and `semver_compare(a, b)`, which is negative, zero or
 //! positive.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use ::cel::objects::Key;
 use ::cel::{Context, ExecutionError, Value as Cel};
-use olm_cel::Expression;
+use olm_cel::{Expression, Operand, Size};
 use olm_version::parse_version;
 use serde_json::Value;
 
@@ -36,17 +34,12 @@ impl Rule {
     ///
     /// The error is the reason why there is no result, as one phrase.
     pub(super) fn matches(&self, properties: &[Value]) -> Result<bool, String> {
-        let widest = properties
-            .iter()
-            .map(widest)
-            .max()
-            .unwrap_or(0)
-            .max(properties.len());
-        if self.0.steps(widest) > MAX_STEPS {
+        let size = Operand::Sized(Size::of_list(properties));
+        if self.0.steps(&[("properties", size)]) > MAX_STEPS {
             return Err(format!("it could take more than {MAX_STEPS} steps"));
         }
         let mut context = Context::default();
-        let list: Vec<Cel> = properties.iter().map(value).collect();
+        let list: Vec<Cel> = properties.iter().map(olm_cel::value).collect();
         context.add_variable_from_value("properties", list);
         context
             .add_function("semver_compare", semver_compare)
@@ -68,34 +61,4 @@ fn semver_compare(left: Arc<String>, right: Arc<String>) -> Result<i64, Executio
         parse_version(text).map_err(|error| ExecutionError::function_error("semver_compare", error))
     };
     Ok(version(&left)?.cmp_precedence(&version(&right)?) as i64)
-}
-
-fn value(json: &Value) -> Cel {
-    match json {
-        Value::Null => Cel::Null,
-        Value::Bool(flag) => Cel::Bool(*flag),
-        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
-            (Some(whole), _) => Cel::Int(whole),
-            (None, Some(float)) => Cel::Float(float),
-            (None, None) => Cel::Null,
-        },
-        Value::String(text) => Cel::String(Arc::new(text.clone())),
-        Value::Array(list) => Cel::List(Arc::new(list.iter().map(value).collect())),
-        Value::Object(map) => {
-            let map: HashMap<Key, Cel> = map
-                .iter()
-                .map(|(key, field)| (Key::from(key.clone()), value(field)))
-                .collect();
-            Cel::from(map)
-        }
-    }
-}
-
-/// Returns the length of the longest list or map in a value.
-fn widest(json: &Value) -> usize {
-    match json {
-        Value::Array(list) => list.iter().map(widest).max().unwrap_or(0).max(list.len()),
-        Value::Object(map) => map.values().map(widest).max().unwrap_or(0).max(map.len()),
-        _ => 0,
-    }
 }

@@ -1,17 +1,16 @@
 //! Writes the parts of the spec that revisions follow to the revisions.
 
-use kube::api::{Patch, PatchParams};
-use kube::{Api, ResourceExt as _};
+use kube::ResourceExt as _;
 use olm_api::{ClusterExtension, ClusterObjectSet, keys};
 use serde_json::json;
 
-use crate::cluster_extension::Context;
-use crate::cluster_extension::call::{CallError, call};
+use crate::cluster_extension::call::CallError;
 use crate::cluster_extension::followed::annotations;
+use crate::cluster_extension::revisions::{Change, RevisionStore};
 
 /// Sets the annotations of the spec on the revisions that have others.
 pub(crate) async fn follow(
-    context: &Context,
+    store: &impl RevisionStore,
     extension: &ClusterExtension,
     revisions: &[ClusterObjectSet],
 ) -> Result<(), CallError> {
@@ -28,7 +27,6 @@ pub(crate) async fn follow(
             .iter()
             .any(|f| f == keys::TEARDOWN_FINALIZER)
     };
-    let api: Api<ClusterObjectSet> = Api::all(context.shared.client.clone());
     for revision in revisions.iter().filter(|r| held(r) && differs(r)) {
         let name = revision.name_any();
         let map: serde_json::Map<_, _> = wanted
@@ -36,12 +34,13 @@ pub(crate) async fn follow(
             .map(|(key, value)| ((*key).to_owned(), json!(value)))
             .collect();
         let patch = json!({"metadata": {"uid": revision.metadata.uid, "annotations": map}});
-        let params = PatchParams {
-            field_manager: Some(keys::EXTENSION_FIELD_MANAGER.to_owned()),
-            ..PatchParams::default()
+        let change = Change {
+            purpose: format!("writing the annotations of the spec to ClusterObjectSet \"{name}\""),
+            name,
+            patch,
+            status: false,
         };
-        let what = format!("writing the annotations of the spec to ClusterObjectSet \"{name}\"");
-        match call(what, api.patch_metadata(&name, &params, &Patch::Merge(&patch))).await {
+        match store.change(&change).await {
             Err(error) if !error.is_not_found() => return Err(error),
             _ => {}
         }

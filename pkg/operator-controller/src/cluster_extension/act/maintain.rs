@@ -1,16 +1,13 @@
 //! Maintains the revisions before resolution: takes over a Helm release, follows the spec, resumes paused revisions, prunes archived
 //! revisions.
 
-use kube::Api;
-use kube::api::DeleteParams;
-use olm_api::ClusterObjectSet;
-
 use super::{follow, pause, take_over};
-use crate::cluster_extension::call::{CallError, call, chain};
+use crate::cluster_extension::call::{CallError, chain};
 use crate::cluster_extension::decide::{History, superfluous};
 use crate::cluster_extension::gather::release::RevisionsError;
 use crate::cluster_extension::gather::revisions::Observed;
 use crate::cluster_extension::pass::Pass;
+use crate::cluster_extension::revisions::RevisionStore;
 
 /// Revisions of an extension after the writes that they need whatever bundle is resolved.
 pub(crate) struct Maintained {
@@ -28,13 +25,13 @@ pub(crate) async fn maintain(pass: &Pass<'_>, observed: Observed) -> Result<Main
     } = observed;
     if let Some(release) = release {
         let created = take_over::take_over(pass, &release).await?;
-        pass.context.stores.wrote_revision(&pass.name, &created);
         revisions.push(created);
     }
-    follow::follow(pass.context, pass.extension, &revisions).await?;
-    pause::follow(pass, &revisions, false).await?;
+    let store = &pass.context.revisions;
+    follow::follow(store, pass.extension, &revisions).await?;
+    pause::follow(store, &revisions, false).await?;
     let history = History::read(&revisions);
-    let pruned = prune(pass, &history).await;
+    let pruned = prune(store, &history).await;
     if let Err(error) = &pruned {
         tracing::warn!(
             error = chain(error),
@@ -48,14 +45,44 @@ pub(crate) async fn maintain(pass: &Pass<'_>, observed: Observed) -> Result<Main
 }
 
 /// Deletes the archived revisions beyond the number that is kept.
-async fn prune(pass: &Pass<'_>, history: &History) -> Result<(), CallError> {
-    let sets: Api<ClusterObjectSet> = Api::all(pass.context.shared.client.clone());
+async fn prune(store: &impl RevisionStore, history: &History) -> Result<(), CallError> {
     for revision in superfluous(history).iter().map(|revision| &revision.name) {
         let what = format!("deleting the archived ClusterObjectSet \"{revision}\"");
-        match call(what, sets.delete(revision, &DeleteParams::background())).await {
-            Err(error) if !error.is_not_found() => return Err(error),
-            _ => {}
-        }
+        store.delete(what, revision, None).await?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::cluster_extension::revisions::memory::MemoryRevisions;
+
+    #[tokio::test]
+    async fn archived_revisions_beyond_five_are_deleted() {
+        let revision = |number: i64| {
+            let state = if number < 8 { "Archived" } else { "Active" };
+            serde_json::from_value(json!({
+                "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet",
+                "metadata": {"name": format!("x-{number}"), "labels": {olm_api::keys::OWNER_NAME_LABEL: "x"}},
+                "spec": {"lifecycleState": state, "revision": number, "collisionProtection": "Prevent"},
+            }))
+            .unwrap()
+        };
+        let store = MemoryRevisions::new((1..=8).map(revision).collect());
+        prune(&store, &History::read(&store.all())).await.unwrap();
+        let left: Vec<String> = store.all().iter().map(kube::ResourceExt::name_any).collect();
+        assert_eq!(left, ["x-3", "x-4", "x-5", "x-6", "x-7", "x-8"]);
+        assert_eq!(
+            store.writes(),
+            [
+                "deleting the archived ClusterObjectSet \"x-1\"",
+                "deleting the archived ClusterObjectSet \"x-2\""
+            ]
+        );
+        prune(&store, &History::read(&store.all())).await.unwrap();
+        assert!(store.writes().is_empty());
+    }
 }

@@ -7,10 +7,11 @@ pub(crate) mod maintain;
 pub(crate) mod pause;
 pub(crate) mod removal;
 pub(crate) mod revision;
-mod secrets;
 pub(crate) mod status;
 mod take_over;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::ResourceExt as _;
 use olm_api::ClusterObjectSet;
 use olm_text::name::CatalogName;
 
@@ -77,5 +78,17 @@ impl Applied {
             Some(Change::Completed(revision)) => history.replace(revision),
             Some(Change::Moved { revision, from, to }) => history.moved(revision, from, to),
         }
+    }
+}
+
+/// Returns a controller reference to `owner`.
+pub(crate) fn reference<K: kube::Resource<DynamicType = ()>>(owner: &K) -> OwnerReference {
+    OwnerReference {
+        api_version: K::api_version(&()).into_owned(),
+        kind: K::kind(&()).into_owned(),
+        name: owner.name_any(),
+        uid: owner.meta().uid.clone().unwrap_or_default(),
+        controller: Some(true),
+        block_owner_deletion: Some(true),
     }
 }

@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube::api::{DeleteParams, ListParams, Preconditions};
 use kube::runtime::controller::Action;
 use kube::{Api, Resource as _, ResourceExt};
 use olm_api::condition::{find, reasons, types};
@@ -16,10 +14,11 @@ use olm_status::upgrade::Upgrade;
 
 use super::{finalizers, follow, status};
 use crate::cluster_extension::Context;
-use crate::cluster_extension::call::{CallError, call, chain};
+use crate::cluster_extension::call::{CallError, chain};
 use crate::cluster_extension::decide::History;
 use crate::cluster_extension::gather::dependents;
 use crate::cluster_extension::gather::revisions::revisions;
+use crate::cluster_extension::revisions::RevisionStore as _;
 
 /// Delay before a removal is looked at again without an event.
 const REMOVAL_RECHECK: Duration = Duration::from_secs(30);
@@ -77,7 +76,7 @@ pub(crate) async fn reconcile(
 /// Writes the progress of the removal to the status.
 async fn report(context: &Context, extension: &ClusterExtension, text: String) -> Result<(), CallError> {
     let uid = extension.metadata.uid.as_deref();
-    let revisions = match revisions(context, &extension.name_any(), uid).await {
+    let revisions = match revisions(&context.revisions, &extension.name_any(), uid).await {
         Ok(objects) => History::read(&objects).view(),
         Err(error) => Revisions::Unreadable(chain(&error)),
     };
@@ -98,9 +97,10 @@ async fn report(context: &Context, extension: &ClusterExtension, text: String) -
 async fn remove(context: &Context, extension: &ClusterExtension) -> Result<Removal, CallError> {
     let name = extension.name_any();
     if !extension.finalizers().iter().any(|finalizer| finalizer == ORPHAN) {
-        let left = revisions(context, &name, extension.metadata.uid.as_deref()).await?;
+        let store = &context.revisions;
+        let left = revisions(store, &name, extension.metadata.uid.as_deref()).await?;
         // A change of the account or of the policy for custom resources can unblock the removal.
-        follow::follow(context, extension, &left).await?;
+        follow::follow(store, extension, &left).await?;
         // A deletion that has begun is finished.
         let begun = left.iter().any(|r| {
             r.metadata.deletion_timestamp.is_some() && r.spec.lifecycle_state != LifecycleState::Archived
@@ -109,55 +109,17 @@ async fn remove(context: &Context, extension: &ClusterExtension) -> Result<Remov
             return Ok(Removal::Waiting(format!("being deleted: {dependents}")));
         }
         for revision in left.iter().filter(|r| r.metadata.deletion_timestamp.is_none()) {
-            delete(context, revision).await?;
+            let what = format!("deleting ClusterObjectSet \"{}\"", revision.name_any());
+            // The uid protects a new revision of the same name.
+            store.delete(what, &revision.name_any(), revision.uid()).await?;
         }
         if !left.is_empty() {
             return Ok(Removal::Waiting(waiting(&left)));
         }
-        delete_secrets(context, &name).await?;
+        store.clean(&name).await?;
     }
     context.forget(&name).await;
     Ok(Removal::Done)
-}
-
-async fn delete(context: &Context, revision: &ClusterObjectSet) -> Result<(), CallError> {
-    let api: Api<ClusterObjectSet> = Api::all(context.shared.client.clone());
-    let name = revision.name_any();
-    // The precondition protects a new object of the same name.
-    let only_this = DeleteParams {
-        preconditions: Some(Preconditions {
-            uid: revision.uid(),
-            resource_version: None,
-        }),
-        ..DeleteParams::background()
-    };
-    match call(
-        format!("deleting ClusterObjectSet \"{name}\""),
-        api.delete(&name, &only_this),
-    )
-    .await
-    {
-        Err(error) if !error.is_not_found() => Err(error),
-        _ => Ok(()),
-    }
-}
-
-/// Deletes Secrets that a crash left without an owning revision.
-async fn delete_secrets(context: &Context, name: &str) -> Result<(), CallError> {
-    let api: Api<Secret> = Api::namespaced(context.shared.client.clone(), &context.shared.system_namespace);
-    let ours = ListParams::default()
-        .labels(&format!("{}={name}", keys::OWNER_NAME_LABEL))
-        .fields(&format!("type={}", keys::OBJECT_DATA_SECRET_TYPE));
-    let what = format!("listing the object Secrets of ClusterExtension \"{name}\"");
-    for secret in call(what, api.list_metadata(&ours)).await?.items {
-        let secret = secret.name_any();
-        let what = format!("deleting Secret \"{secret}\"");
-        match call(what, api.delete(&secret, &DeleteParams::background())).await {
-            Err(error) if !error.is_not_found() => return Err(error),
-            _ => {}
-        }
-    }
-    Ok(())
 }
 
 fn waiting(left: &[ClusterObjectSet]) -> String {

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kube::api::{Patch, PatchParams};
-use kube::{Api, Resource as _};
+use kube::Resource as _;
 use olm_api::rollback::{Rollback, RolloutAttempt};
 use olm_api::{
     ClusterExtension, ClusterObjectSet, ClusterObjectSetPhase, CollisionProtection, LifecycleState,
@@ -15,9 +14,7 @@ use olm_text::name::{CatalogName, PackageName};
 use olm_version::BundleVersion;
 use serde_json::{Value, json};
 
-use super::Applied;
-use super::secrets::{create_secrets, own_secrets, reference};
-use crate::cluster_extension::call::call;
+use super::{Applied, reference};
 use crate::cluster_extension::decide::desired_state::{CurrentRevision, NewRevision, Settings};
 use crate::cluster_extension::decide::identity::config;
 use crate::cluster_extension::decide::{BundleRef, RenderInputs};
@@ -28,6 +25,7 @@ use crate::cluster_extension::gather::former::Restorable;
 use crate::cluster_extension::gather::image::Located;
 use crate::cluster_extension::gather::render::Rendered;
 use crate::cluster_extension::pass::Pass;
+use crate::cluster_extension::revisions::{Change, RevisionStore as _};
 use crate::cluster_extension::{act, followed};
 
 /// Record that a new revision carries.
@@ -118,7 +116,7 @@ pub(crate) async fn restore(
     Ok(Applied::created(created))
 }
 
-/// Writes the Secrets and the revision.
+/// Creates the revision with the Secrets of its objects.
 async fn write(
     pass: &Pass<'_>,
     new: &NewRevision,
@@ -131,7 +129,6 @@ async fn write(
     let probes = plan::probes_of(&phases);
     let packed = plan::pack(&new.name, system, &pass.name, phases).map_err(Failure::Pack)?;
 
-    create_secrets(context, &packed.secrets).await?;
     let revision = json!({
         "apiVersion": ClusterObjectSet::api_version(&()),
         "kind": ClusterObjectSet::kind(&()),
@@ -147,14 +144,8 @@ async fn write(
         },
         "spec": spec(settings, new.number, CollisionProtection::Prevent, &packed.phases, &probes),
     });
-    let sets: Api<ClusterObjectSet> = Api::all(context.shared.client.clone());
-    let params = PatchParams::apply(keys::EXTENSION_FIELD_MANAGER).force();
     let what = format!("creating new Revision \"{}\"", new.name);
-    let created = call(what, sets.patch(&new.name, &params, &Patch::Apply(&revision))).await?;
-    own_secrets(context, &packed.secrets, &created).await?;
-
-    context.stores.wrote_revision(&pass.name, &created);
-    Ok(created)
+    Ok(context.revisions.create(what, &revision, &packed.secrets).await?)
 }
 
 /// Completes a revision from a Helm release: records the inputs from which its objects could have been rendered.
@@ -165,8 +156,7 @@ async fn complete(
     bundle: &BundleRef,
 ) -> Result<Applied, Failure> {
     let metadata = json!({ "metadata": { "annotations": annotations } });
-    let completed = patch(pass, revision, &metadata).await?;
-    pass.context.stores.wrote_revision(&pass.name, &completed);
+    let completed = patch(pass, revision, metadata).await?;
     act::events::resolved(pass, bundle, revision);
     Ok(Applied::completed(completed))
 }
@@ -181,11 +171,11 @@ pub(crate) async fn adjust(
     let settings = Settings::of(pass.extension);
     if current.deadline_differs {
         let spec = json!({ "spec": { "progressDeadlineMinutes": settings.deadline_minutes } });
-        patch(pass, &current.name, &spec).await?;
+        patch(pass, &current.name, spec).await?;
     }
     if current.soak_differs {
         let spec = json!({ "spec": { "soak": settings.soak } });
-        patch(pass, &current.name, &spec).await?;
+        patch(pass, &current.name, spec).await?;
     }
     let mut applied = Applied::unchanged(registry_error);
     if let (Some(from), Some(to)) = (current.moves_from, catalog) {
@@ -194,7 +184,7 @@ pub(crate) async fn adjust(
         patch(
             pass,
             &current.name,
-            &json!({ "metadata": { "annotations": annotations } }),
+            json!({ "metadata": { "annotations": annotations } }),
         )
         .await?;
         applied.moved(current.name, from, to.clone());
@@ -202,14 +192,14 @@ pub(crate) async fn adjust(
     Ok(applied)
 }
 
-async fn patch(pass: &Pass<'_>, revision: &str, patch: &Value) -> Result<ClusterObjectSet, Failure> {
-    let sets: Api<ClusterObjectSet> = Api::all(pass.context.shared.client.clone());
-    let params = PatchParams {
-        field_manager: Some(keys::EXTENSION_FIELD_MANAGER.to_owned()),
-        ..PatchParams::default()
+async fn patch(pass: &Pass<'_>, revision: &str, patch: Value) -> Result<ClusterObjectSet, Failure> {
+    let change = Change {
+        purpose: format!("patching {revision} Revision"),
+        name: revision.to_owned(),
+        patch,
+        status: false,
     };
-    let what = format!("patching {revision} Revision");
-    Ok(call(what, sets.patch(revision, &params, &Patch::Merge(patch))).await?)
+    Ok(pass.context.revisions.change(&change).await?)
 }
 
 /// Returns the labels and annotations that every object carries.

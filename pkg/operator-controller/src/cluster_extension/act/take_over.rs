@@ -7,8 +7,7 @@
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube::api::{Patch, PatchParams};
-use kube::{Api, Resource as _, ResourceExt as _};
+use kube::{Resource as _, ResourceExt as _};
 use olm_api::condition::{Status, reasons, types};
 use olm_api::{ClusterExtension, ClusterObjectSet, CollisionProtection, keys};
 use olm_applier::plan;
@@ -16,13 +15,13 @@ use olm_text::name::PackageName;
 use olm_version::BundleVersion;
 use serde_json::json;
 
+use super::reference;
 use super::revision::{spec, stamp};
-use super::secrets::{create_secrets, own_secrets, reference};
-use crate::cluster_extension::call::call;
 use crate::cluster_extension::decide::desired_state::Settings;
 use crate::cluster_extension::followed;
 use crate::cluster_extension::gather::release::{Release, RevisionsError};
 use crate::cluster_extension::pass::Pass;
+use crate::cluster_extension::revisions::{Change, RevisionStore as _};
 
 /// Creates the first revision from the release and marks it as rolled out.
 pub(super) async fn take_over(
@@ -52,7 +51,6 @@ async fn create(pass: &Pass<'_>, release: &Release) -> Result<ClusterObjectSet, 
     let system = &context.shared.system_namespace;
     let probes = plan::probes_of(&phases);
     let packed = plan::pack(&name, system, owner, phases).map_err(RevisionsError::Pack)?;
-    create_secrets(context, &packed.secrets).await?;
     annotations.insert(keys::TAKEN_OVER_OBJECTS_ANNOTATION, digest);
     let followed = followed::annotations(pass.extension);
     annotations.extend(followed.filter_map(|(key, value)| Some((key, value?))));
@@ -72,12 +70,8 @@ async fn create(pass: &Pass<'_>, release: &Release) -> Result<ClusterObjectSet, 
         // The objects exist and belong to the extension.
         "spec": spec(Settings::of(pass.extension), 1, CollisionProtection::None, &packed.phases, &probes),
     });
-    let sets: Api<ClusterObjectSet> = Api::all(context.shared.client.clone());
-    let params = PatchParams::apply(keys::EXTENSION_FIELD_MANAGER).force();
     let what = format!("creating Revision \"{name}\" from a Helm release");
-    let created = call(what, sets.patch(&name, &params, &Patch::Apply(&revision))).await?;
-    own_secrets(context, &packed.secrets, &created).await?;
-    Ok(created)
+    Ok(context.revisions.create(what, &revision, &packed.secrets).await?)
 }
 
 /// Sets `Succeeded`, so that the release counts as installed and the next bundle must be its successor.
@@ -85,7 +79,6 @@ async fn mark_succeeded(
     pass: &Pass<'_>,
     created: ClusterObjectSet,
 ) -> Result<ClusterObjectSet, RevisionsError> {
-    let sets: Api<ClusterObjectSet> = Api::all(pass.context.shared.client.clone());
     let mut conditions = created.conditions().to_vec();
     let succeeded = olm_status::condition::NewCondition {
         type_: types::ObjectSet::Succeeded.into(),
@@ -97,8 +90,11 @@ async fn mark_succeeded(
     let now: Timestamp = pass.now;
     olm_status::condition::set(&mut conditions, succeeded, &Time(now));
     let name = created.name_any();
-    let what = format!("writing the status of Revision \"{name}\"");
-    let patch = json!({"metadata": {"resourceVersion": created.resource_version()}, "status": {"conditions": conditions}});
-    let (params, patch) = (PatchParams::default(), Patch::Merge(&patch));
-    Ok(call(what, sets.patch_status(&name, &params, &patch)).await?)
+    let change = Change {
+        purpose: format!("writing the status of Revision \"{name}\""),
+        name,
+        patch: json!({"metadata": {"resourceVersion": created.resource_version()}, "status": {"conditions": conditions}}),
+        status: true,
+    };
+    Ok(pass.context.revisions.change(&change).await?)
 }

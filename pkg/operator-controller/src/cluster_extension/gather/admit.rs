@@ -114,7 +114,7 @@ pub(crate) async fn admit<'a>(
 /// Returns the plan of the rendered objects after the newest revision.
 async fn plan_of(pass: &Pass<'_>, history: &History, rendered: &Rendered<'_>) -> Result<Plan, Failure> {
     let newest = match history.newest() {
-        Some(newest) => Some(previous(pass.context, newest).await?),
+        Some(newest) => Some(previous(&pass.context.revisions, newest).await?),
         None => None,
     };
     let wanted = Wanted {

@@ -7,8 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
 
-use kube::api::ListParams;
-use kube::{Api, ResourceExt as _};
+use kube::ResourceExt as _;
 use olm_api::{AvailabilityMode, ClusterCatalog, ClusterObjectSet, keys};
 use olm_fbc::Property;
 use olm_resolve::CatalogLookup;
@@ -28,6 +27,7 @@ use crate::cluster_extension::decide::joint::Move;
 use crate::cluster_extension::decide::{History, Resolved};
 use crate::cluster_extension::failure::Stopped;
 use crate::cluster_extension::pass::Pass;
+use crate::cluster_extension::revisions::RevisionStore as _;
 
 /// Longest delay before the dependencies are checked again without an event.
 const RECHECK: Duration = Duration::from_secs(30);
@@ -158,26 +158,13 @@ async fn environment(
     })
 }
 
-/// Returns the revisions of all extensions.
-pub(super) async fn all_revisions(context: &Context) -> Result<Vec<ClusterObjectSet>, CallError> {
-    if let Some(revisions) = context.stores.all_revisions() {
-        return Ok(revisions);
-    }
-    let api: Api<ClusterObjectSet> = Api::all(context.shared.client.clone());
-    let selector = keys::selector_of_extension(None);
-    let what = "listing the ClusterObjectSets";
-    Ok(call(what, api.list(&ListParams::default().labels(&selector)))
-        .await?
-        .items)
-}
-
 /// Returns the bundles that the other extensions have installed, or move to.
 async fn installed(
     context: &Context,
     extension: &str,
     moves: &[(String, Move)],
 ) -> Result<Vec<InstalledBundle>, CallError> {
-    let revisions = all_revisions(context).await?;
+    let revisions = context.revisions.list(None).await?;
     let mut by_owner: BTreeMap<String, Vec<ClusterObjectSet>> = BTreeMap::new();
     for revision in revisions {
         let owner = revision

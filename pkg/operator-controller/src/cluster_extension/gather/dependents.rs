@@ -8,7 +8,6 @@ use olm_api::{ClusterExtension, ClusterObjectSet, keys};
 use olm_resolve::constraint::InstalledBundle;
 use olm_status::cluster_extension::Progress;
 
-use super::dependencies::all_revisions;
 use crate::cluster_extension::Context;
 use crate::cluster_extension::call::{CallError, chain};
 use crate::cluster_extension::decide::dependents::{Neighbour, Provider, broken, named};
@@ -16,6 +15,7 @@ use crate::cluster_extension::decide::joint::Move;
 use crate::cluster_extension::decide::{History, Resolved};
 use crate::cluster_extension::failure::Stopped;
 use crate::cluster_extension::pass::Pass;
+use crate::cluster_extension::revisions::RevisionStore as _;
 
 /// Longest delay before the dependents are looked at again without an event.
 const RECHECK: Duration = Duration::from_secs(30);
@@ -120,7 +120,7 @@ async fn held(
     // Registered before the look, so that a dependent that goes meanwhile wakes the extension.
     context.dependency_waiters.insert(extension);
     let mut by_owner: BTreeMap<String, Vec<ClusterObjectSet>> = BTreeMap::new();
-    for revision in all_revisions(context).await? {
+    for revision in context.revisions.list(None).await? {
         if let Some(owner) = revision.labels().get(keys::OWNER_NAME_LABEL).cloned() {
             by_owner.entry(owner).or_default().push(revision);
         }

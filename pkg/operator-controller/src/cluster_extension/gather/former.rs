@@ -7,13 +7,13 @@ use kube::core::DynamicObject;
 use kube::discovery::ApiResource;
 use kube::{Api, ResourceExt as _};
 use olm_api::names::Segment;
-use olm_api::{ClusterObjectSet, CustomResourcePolicy, keys};
+use olm_api::{CustomResourcePolicy, keys};
 use olm_applier::custom_resources::HeldCrd;
 use olm_applier::engine::count_custom_resources;
 use olm_plan::dropped_crds;
 use serde_json::Value;
 
-use super::previous::{objects, previous};
+use super::previous::previous;
 use super::target::Target;
 use super::{crds, rights};
 use crate::cluster_extension::account;
@@ -22,6 +22,7 @@ use crate::cluster_extension::decide::Revision;
 use crate::cluster_extension::decide::crd_findings::CrdChange;
 use crate::cluster_extension::failure::Failure;
 use crate::cluster_extension::pass::Pass;
+use crate::cluster_extension::revisions::RevisionStore as _;
 
 /// Annotations that describe the content of a revision.
 const CONTENT: [&str; 14] = [
@@ -63,18 +64,15 @@ impl<'a> Restorable<'a> {
 
 /// Reads the content of `revision`.
 pub(crate) async fn read<'a>(pass: &Pass<'_>, revision: &'a Revision) -> Result<Former<'a>, Failure> {
-    let sets: Api<ClusterObjectSet> = Api::all(pass.context.shared.client.clone());
-    let what = format!("reading ClusterObjectSet \"{}\"", revision.name);
-    let Some(set) = call(what, sets.get_opt(&revision.name)).await? else {
+    let Some(found) = pass.context.revisions.content(&revision.name).await? else {
         let gone = format!("ClusterObjectSet \"{}\" is gone", revision.name);
         return Err(Failure::Former(gone));
     };
     let annotations = CONTENT.into_iter().filter_map(|key| {
-        let value = set.annotations().get(key)?;
+        let value = found.revision.annotations().get(key)?;
         Some((key, value.clone()))
     });
     let annotations = annotations.collect();
-    let found = objects(pass.context, &set).await?;
     if let Some(missing) = found.missing.into_iter().next() {
         return Err(Failure::Former(missing));
     }
@@ -113,7 +111,7 @@ async fn check_dropped(
     let Some(newest) = newest.filter(|_| policy == CustomResourcePolicy::Delete) else {
         return Ok(());
     };
-    let newest = previous(pass.context, newest).await?;
+    let newest = previous(&pass.context.revisions, newest).await?;
     let client = account::reader(pass.context, pass.extension)?;
     let kind = ApiResource::erase::<CustomResourceDefinition>(&());
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &kind);

@@ -1,13 +1,12 @@
 //! Reads the revisions of an extension.
 
-use kube::api::ListParams;
-use kube::{Api, ResourceExt as _};
-use olm_api::{ClusterObjectSet, keys};
+use kube::ResourceExt as _;
+use olm_api::ClusterObjectSet;
 
 use super::release::{self, Release, RevisionsError};
-use crate::cluster_extension::Context;
-use crate::cluster_extension::call::{CallError, call};
+use crate::cluster_extension::call::CallError;
 use crate::cluster_extension::pass::Pass;
+use crate::cluster_extension::revisions::RevisionStore;
 
 /// Revisions of an extension at the start of a pass.
 pub(crate) struct Observed {
@@ -19,7 +18,12 @@ pub(crate) struct Observed {
 
 /// Reads the revisions of the extension, and its Helm release if it has none.
 pub(crate) async fn observe(pass: &Pass<'_>) -> Result<Observed, RevisionsError> {
-    let revisions = revisions(pass.context, &pass.name, pass.extension.metadata.uid.as_deref()).await?;
+    let revisions = revisions(
+        &pass.context.revisions,
+        &pass.name,
+        pass.extension.metadata.uid.as_deref(),
+    )
+    .await?;
     let release = match revisions.as_slice() {
         [] => release::deployed(pass.context, &pass.name).await?,
         _ => None,
@@ -31,24 +35,47 @@ pub(crate) async fn observe(pass: &Pass<'_>) -> Result<Observed, RevisionsError>
 ///
 /// Revisions that another extension object controls belong to an earlier extension of the same name and are left out.
 pub(crate) async fn revisions(
-    context: &Context,
+    store: &impl RevisionStore,
     name: &str,
     uid: Option<&str>,
 ) -> Result<Vec<ClusterObjectSet>, CallError> {
-    let ours = |object: &ClusterObjectSet| {
+    let mut all = store.list(Some(name)).await?;
+    all.retain(|object| {
         let controller = object
             .owner_references()
             .iter()
             .find(|owner| owner.controller == Some(true));
         controller.is_none_or(|owner| uid.is_none_or(|uid| owner.uid == uid))
-    };
-    if let Some(known) = context.stores.revisions(name) {
-        return Ok(known.into_iter().filter(ours).collect());
+    });
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::cluster_extension::revisions::memory::MemoryRevisions;
+
+    #[tokio::test]
+    async fn revisions_of_a_former_extension_are_left_out() {
+        let revision = |number: i64, owner: &str, uid: &str| {
+            serde_json::from_value(json!({
+                "apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterObjectSet",
+                "metadata": {"name": format!("x-{number}"), "labels": {olm_api::keys::OWNER_NAME_LABEL: owner},
+                    "ownerReferences": [{"apiVersion": "v1", "kind": "K", "name": owner, "uid": uid, "controller": true}]},
+                "spec": {"lifecycleState": "Active", "revision": number, "collisionProtection": "Prevent"},
+            }))
+            .unwrap()
+        };
+        let all = vec![
+            revision(1, "x", "old"),
+            revision(2, "x", "new"),
+            revision(3, "y", "new"),
+        ];
+        let store = MemoryRevisions::new(all);
+        let found = revisions(&store, "x", Some("new")).await.unwrap();
+        let names: Vec<String> = found.iter().map(kube::ResourceExt::name_any).collect();
+        assert_eq!(names, ["x-2"]);
     }
-    let api: Api<ClusterObjectSet> = Api::all(context.shared.client.clone());
-    let selector = keys::selector_of_extension(Some(name));
-    let what = format!("listing the ClusterObjectSets of ClusterExtension \"{name}\"");
-    let list = call(what, api.list(&ListParams::default().labels(&selector))).await?;
-    context.stores.listed(name, &list.items);
-    Ok(list.items.into_iter().filter(ours).collect())
 }

@@ -34,6 +34,19 @@ async fn apply_eventually(world: &mut OlmWorld, step: &Step) -> anyhow::Result<(
     Ok(())
 }
 
+#[then(regex = r#"^resource is refused because "([^"]+)"$"#)]
+async fn refused(world: &mut OlmWorld, step: &Step, why: String) -> anyhow::Result<()> {
+    let object = world.document(step.docstring.as_deref().context("the step has no text block")?)?;
+    match world.cluster().apply(&object).await {
+        Ok(()) => anyhow::bail!("the API server accepts it"),
+        Err(error) => {
+            let text = format!("{error:#}");
+            anyhow::ensure!(text.contains(&why), "{text}");
+            Ok(())
+        }
+    }
+}
+
 #[when("ClusterExtension is removed")]
 async fn remove(world: &mut OlmWorld) -> anyhow::Result<()> {
     delete(world).await?;

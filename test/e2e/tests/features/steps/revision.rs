@@ -16,12 +16,27 @@ use crate::world::OlmWorld;
 
 #[then(regex = r#"^ClusterObjectSet "([^"]+)" is archived$"#)]
 async fn archived(world: &mut OlmWorld, name: String) {
-    report(world, &name, "Progressing", "False", "Archived").await;
+    report(world, &name, "Progressing", "False", "Archived", None).await;
 }
 
 #[then(regex = r#"^ClusterObjectSet "([^"]+)" reports (\w+) as (\w+) with Reason (\w+)$"#)]
 async fn reports(world: &mut OlmWorld, name: String, type_: String, state: String, reason: String) {
-    report(world, &name, &type_, &state, &reason).await;
+    report(world, &name, &type_, &state, &reason, None).await;
+}
+
+#[then(
+    regex = r#"^ClusterObjectSet "([^"]+)" reports (\w+) as (\w+) with Reason (\w+) and Message includes:$"#
+)]
+async fn reports_message(
+    world: &mut OlmWorld,
+    step: &Step,
+    name: String,
+    type_: String,
+    state: String,
+    reason: String,
+) {
+    let message = world.expand(step.docstring.as_deref().unwrap_or_default().trim());
+    report(world, &name, &type_, &state, &reason, Some(&message)).await;
 }
 
 #[then(regex = r"^ClusterExtension has (\d+) revisions?$")]
@@ -85,12 +100,12 @@ async fn secrets(world: &mut OlmWorld, name: String) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn report(world: &OlmWorld, name: &str, type_: &str, state: &str, reason: &str) {
+async fn report(world: &OlmWorld, name: &str, type_: &str, state: &str, reason: &str, message: Option<&str>) {
     let reference = format!("clusterobjectset/{}", world.expand(name));
     world
         .eventually(&format!("{reference} to report {type_} as {state}"), async || {
             let object = world.cluster().get(&reference, "").await?.context("not there")?;
-            expect_condition(&object.data["status"], type_, state, Some(reason), None)
+            expect_condition(&object.data["status"], type_, state, Some(reason), message)
         })
         .await;
 }

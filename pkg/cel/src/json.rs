@@ -1,0 +1,44 @@
+//! JSON values as variables, and the functions that expressions may call.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use cel::objects::Key;
+use cel::{Env, Value as Cel};
+use serde_json::Value;
+
+/// Returns a JSON value as expressions see it without a schema.
+#[must_use]
+pub fn value(json: &Value) -> Cel {
+    match json {
+        Value::Null => Cel::Null,
+        Value::Bool(flag) => Cel::Bool(*flag),
+        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(whole), _) => Cel::Int(whole),
+            (None, Some(float)) => Cel::Float(float),
+            (None, None) => Cel::Null,
+        },
+        Value::String(text) => Cel::String(Arc::new(text.clone())),
+        Value::Array(list) => Cel::List(Arc::new(list.iter().map(value).collect())),
+        Value::Object(map) => {
+            let map: HashMap<Key, Cel> = map
+                .iter()
+                .map(|(key, field)| (Key::from(key.clone()), value(field)))
+                .collect();
+            Cel::from(map)
+        }
+    }
+}
+
+/// Returns the standard functions and the string extension, like Kubernetes' API server; created once.
+#[must_use]
+pub fn environment() -> Arc<Env> {
+    static ENVIRONMENT: OnceLock<Arc<Env>> = OnceLock::new();
+    let environment = ENVIRONMENT.get_or_init(|| {
+        let mut environment = Env::stdlib();
+        // Without this extension its functions would be unknown, and expressions that call them fail.
+        let _ = environment.add_extension(cel::extensions::strings);
+        Arc::new(environment)
+    });
+    Arc::clone(environment)
+}

@@ -1,0 +1,188 @@
+//! Revisions on the cluster: ClusterObjectSets, and Secrets in the controller's namespace.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::{Api, Client, ResourceExt as _};
+use olm_api::{ClusterObjectSet, keys};
+use olm_applier::content::{self, SecretPlace};
+use serde_json::{Value, json};
+
+use super::{Change, Content, RevisionStore};
+use crate::cluster_extension::act::reference;
+use crate::cluster_extension::call::{CallError, call};
+use crate::cluster_extension::gather::stores::Stores;
+
+/// Revisions on the cluster. Lists come from the watch, if the watch has seen the last write.
+pub(crate) struct ClusterRevisions {
+    client: Client,
+    system_namespace: Arc<str>,
+    watched: Arc<Stores>,
+}
+
+impl ClusterRevisions {
+    /// Creates the store. `system_namespace` has the Secrets.
+    pub(crate) fn new(client: Client, system_namespace: Arc<str>, watched: Arc<Stores>) -> Self {
+        Self {
+            client,
+            system_namespace,
+            watched,
+        }
+    }
+
+    fn sets(&self) -> Api<ClusterObjectSet> {
+        Api::all(self.client.clone())
+    }
+
+    fn secrets(&self) -> Api<Secret> {
+        Api::namespaced(self.client.clone(), &self.system_namespace)
+    }
+
+    /// Records a write, so that an older state of the watch is not used.
+    fn wrote(&self, revision: &ClusterObjectSet) {
+        if let Some(extension) = revision.labels().get(keys::OWNER_NAME_LABEL) {
+            self.watched.wrote_revision(extension, revision);
+        }
+    }
+}
+
+impl RevisionStore for ClusterRevisions {
+    async fn list(&self, extension: Option<&str>) -> Result<Vec<ClusterObjectSet>, CallError> {
+        let known = match extension {
+            Some(name) => self.watched.revisions(name),
+            None => self.watched.all_revisions(),
+        };
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let what = match extension {
+            Some(name) => format!("listing the ClusterObjectSets of ClusterExtension \"{name}\""),
+            None => "listing the ClusterObjectSets".to_owned(),
+        };
+        let selector = keys::selector_of_extension(extension);
+        let list = call(what, self.sets().list(&ListParams::default().labels(&selector))).await?;
+        if let Some(name) = extension {
+            self.watched.listed(name, &list.items);
+        }
+        Ok(list.items)
+    }
+
+    async fn content(&self, name: &str) -> Result<Option<Content>, CallError> {
+        let what = format!("reading ClusterObjectSet \"{name}\"");
+        let Some(revision) = call(what, self.sets().get_opt(name)).await? else {
+            return Ok(None);
+        };
+        let system = &self.system_namespace;
+        let mut secrets = BTreeMap::new();
+        for place in content::places(&revision, system) {
+            let what = format!("reading Secret {place}");
+            let secret = call(what, content::secret(&self.client, &place)).await?;
+            secrets.insert(place, secret);
+        }
+        let (mut objects, mut missing) = (Vec::new(), Vec::new());
+        let phases = revision.spec.phases.iter().flatten();
+        for entry in phases.flat_map(|phase| &phase.objects) {
+            objects.extend(entry.object.clone());
+            let Some(reference) = &entry.ref_ else { continue };
+            let place = SecretPlace::of(reference, system);
+            let secret = secrets.get(&place).and_then(Option::as_ref);
+            match content::object(reference, &place, secret) {
+                Ok(object) => objects.push(object),
+                Err(_) => missing.push(format!(
+                    "object \"{}\" of revision \"{name}\": Secret {place} is gone or has no such object",
+                    reference.key,
+                )),
+            }
+        }
+        Ok(Some(Content {
+            revision,
+            objects,
+            missing,
+        }))
+    }
+
+    async fn create(
+        &self,
+        purpose: String,
+        revision: &Value,
+        secrets: &[Secret],
+    ) -> Result<ClusterObjectSet, CallError> {
+        let stored = self.secrets();
+        for secret in secrets {
+            let what = format!("creating ref Secret \"{}\"", secret.name_any());
+            match call(what, stored.create(&PostParams::default(), secret)).await {
+                // A Secret of an interrupted attempt has the same content.
+                Err(error) if !error.is_already_exists() => return Err(error),
+                _ => {}
+            }
+        }
+        let name = revision["metadata"]["name"].as_str().unwrap_or_default();
+        let params = PatchParams::apply(keys::EXTENSION_FIELD_MANAGER).force();
+        let created = call(purpose, self.sets().patch(name, &params, &Patch::Apply(revision))).await?;
+        // The Secrets are deleted with the revision.
+        let ownership =
+            json!({ "metadata": { "ownerReferences": [reference::<ClusterObjectSet>(&created)] } });
+        for secret in secrets {
+            let name = secret.name_any();
+            let what = format!("making ref Secret \"{name}\" go with its revision");
+            let (params, patch) = (PatchParams::default(), Patch::Merge(&ownership));
+            call(what, stored.patch_metadata(&name, &params, &patch)).await?;
+        }
+        self.wrote(&created);
+        Ok(created)
+    }
+
+    async fn change(&self, change: &Change) -> Result<ClusterObjectSet, CallError> {
+        let Change {
+            purpose,
+            name,
+            patch,
+            status,
+        } = change;
+        let (sets, patch) = (self.sets(), Patch::Merge(patch));
+        let changed = if *status {
+            call(purpose, sets.patch_status(name, &PatchParams::default(), &patch)).await?
+        } else {
+            let params = PatchParams {
+                field_manager: Some(keys::EXTENSION_FIELD_MANAGER.to_owned()),
+                ..PatchParams::default()
+            };
+            call(purpose, sets.patch(name, &params, &patch)).await?
+        };
+        self.wrote(&changed);
+        Ok(changed)
+    }
+
+    async fn delete(&self, purpose: String, name: &str, uid: Option<String>) -> Result<(), CallError> {
+        let params = DeleteParams {
+            preconditions: uid.map(|uid| Preconditions {
+                uid: Some(uid),
+                resource_version: None,
+            }),
+            ..DeleteParams::background()
+        };
+        match call(purpose, self.sets().delete(name, &params)).await {
+            Err(error) if !error.is_not_found() => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    async fn clean(&self, extension: &str) -> Result<(), CallError> {
+        let secrets = self.secrets();
+        let ours = ListParams::default()
+            .labels(&format!("{}={extension}", keys::OWNER_NAME_LABEL))
+            .fields(&format!("type={}", keys::OBJECT_DATA_SECRET_TYPE));
+        let what = format!("listing the object Secrets of ClusterExtension \"{extension}\"");
+        for secret in call(what, secrets.list_metadata(&ours)).await?.items {
+            let secret = secret.name_any();
+            let what = format!("deleting Secret \"{secret}\"");
+            match call(what, secrets.delete(&secret, &DeleteParams::background())).await {
+                Err(error) if !error.is_not_found() => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,124 @@
+//! Revisions in memory, for tests of the steps that change revisions.
+
+use kube::ResourceExt as _;
+use kube::core::Status;
+use olm_api::keys;
+use parking_lot::Mutex;
+
+use super::{CallError, Change, ClusterObjectSet, Content, RevisionStore, Secret, Value};
+
+/// Revisions in memory, and the purposes of all writes.
+#[derive(Default)]
+pub(crate) struct MemoryRevisions {
+    revisions: Mutex<Vec<ClusterObjectSet>>,
+    writes: Mutex<Vec<String>>,
+}
+
+impl MemoryRevisions {
+    /// Creates a store with these revisions.
+    pub(crate) fn new(revisions: Vec<ClusterObjectSet>) -> Self {
+        Self {
+            revisions: Mutex::new(revisions),
+            writes: Mutex::default(),
+        }
+    }
+
+    /// Returns the revisions, oldest first.
+    pub(crate) fn all(&self) -> Vec<ClusterObjectSet> {
+        let mut all = self.revisions.lock().clone();
+        all.sort_by_key(|revision| revision.spec.revision);
+        all
+    }
+
+    /// Takes the purposes of the writes so far.
+    pub(crate) fn writes(&self) -> Vec<String> {
+        std::mem::take(&mut self.writes.lock())
+    }
+}
+
+impl RevisionStore for MemoryRevisions {
+    async fn list(&self, extension: Option<&str>) -> Result<Vec<ClusterObjectSet>, CallError> {
+        let mut all = self.all();
+        all.retain(|revision| {
+            let owner = revision.labels().get(keys::OWNER_NAME_LABEL);
+            extension.is_none_or(|extension| owner.is_some_and(|owner| owner == extension))
+        });
+        Ok(all)
+    }
+
+    async fn content(&self, name: &str) -> Result<Option<Content>, CallError> {
+        let found = self
+            .all()
+            .into_iter()
+            .find(|revision| revision.name_any() == name);
+        Ok(found.map(|revision| {
+            let phases = revision.spec.phases.iter().flatten();
+            let entries = phases.flat_map(|phase| &phase.objects);
+            let objects = entries.filter_map(|entry| entry.object.clone()).collect();
+            Content {
+                revision,
+                objects,
+                missing: Vec::new(),
+            }
+        }))
+    }
+
+    async fn create(
+        &self,
+        purpose: String,
+        revision: &Value,
+        _: &[Secret],
+    ) -> Result<ClusterObjectSet, CallError> {
+        let created: ClusterObjectSet = serde_json::from_value(revision.clone()).unwrap();
+        self.writes.lock().push(purpose);
+        self.revisions.lock().push(created.clone());
+        Ok(created)
+    }
+
+    async fn change(&self, change: &Change) -> Result<ClusterObjectSet, CallError> {
+        self.writes.lock().push(change.purpose.clone());
+        let mut revisions = self.revisions.lock();
+        let Some(found) = revisions.iter_mut().find(|found| found.name_any() == change.name) else {
+            let gone = Status::failure("it is gone", "NotFound").with_code(404).boxed();
+            return Err(CallError::Api {
+                what: change.purpose.clone(),
+                source: Box::new(kube::Error::Api(gone)),
+            });
+        };
+        let mut whole = serde_json::to_value(&*found).unwrap();
+        merge(&mut whole, &change.patch);
+        *found = serde_json::from_value(whole).unwrap();
+        Ok(found.clone())
+    }
+
+    async fn delete(&self, purpose: String, name: &str, uid: Option<String>) -> Result<(), CallError> {
+        self.writes.lock().push(purpose);
+        let same = |found: &ClusterObjectSet| {
+            found.name_any() == name && uid.as_ref().is_none_or(|uid| found.uid().as_ref() == Some(uid))
+        };
+        self.revisions.lock().retain(|found| !same(found));
+        Ok(())
+    }
+
+    async fn clean(&self, _: &str) -> Result<(), CallError> {
+        Ok(())
+    }
+}
+
+/// Applies a JSON merge patch.
+fn merge(target: &mut Value, patch: &Value) {
+    let Some(fields) = patch.as_object() else {
+        *target = patch.clone();
+        return;
+    };
+    if !target.is_object() {
+        *target = serde_json::json!({});
+    }
+    for (name, value) in fields {
+        if value.is_null() {
+            target.as_object_mut().unwrap().remove(name);
+        } else {
+            merge(&mut target[name], value);
+        }
+    }
+}
