@@ -61,6 +61,8 @@ pub mod types {
             BundleDeprecated,
             /// A successor exists that the spec holds back.
             UpgradeAvailable,
+            /// Support of the installed version has ended; present only if the catalog has lifecycles of the package.
+            EndOfSupport,
             /// A selected catalog was left out, or its former content is used; present only while that holds.
             CatalogsDegraded,
             /// The extension has the content of a former revision; present only while that holds.
@@ -166,6 +168,16 @@ pub mod reasons {
             UpToDate,
             /// The resolution failed, so held-back successors are unknown.
             ResolutionFailed,
+            /// A phase of support covers the installed version.
+            Supported,
+            /// Support of the installed version ends within 90 days.
+            EndingSoon,
+            /// A phase of support of the installed version begins later.
+            BetweenPhases,
+            /// Support of the installed version has ended.
+            Ended,
+            /// The catalog has no usable lifecycle of the installed version.
+            SupportUnknown,
             /// The former content of a catalog is used instead of the present one.
             FormerContent,
             /// A catalog that cannot be read was left out.
@@ -295,8 +307,8 @@ mod tests {
             reasons::Catalog::UserSpecifiedUnavailable.to_string(),
             "UserSpecifiedUnavailable"
         );
-        assert_eq!(types::Extension::ALL.len(), 14);
-        assert_eq!(reasons::Extension::ALL.len(), 30);
+        assert_eq!(types::Extension::ALL.len(), 15);
+        assert_eq!(reasons::Extension::ALL.len(), 35);
     }
 
     #[test]

@@ -61,6 +61,12 @@ texts! {
         Degraded,
         /// The spec holds a successor back.
         UpgradeAvailable,
+        /// Support of the installed version ends within 90 days.
+        SupportEndingSoon,
+        /// Support of the installed version has ended.
+        SupportEnded,
+        /// The installed version is supported for more than 90 days again.
+        SupportRestored,
         /// An unread catalog was left out.
         CatalogLeftOut,
         /// Former content of a catalog was read.

@@ -52,6 +52,57 @@ fn versions() {
     );
 }
 
+/// The days of this catalog are far from every clock.
+#[test]
+fn the_end_of_support() {
+    insta::assert_snapshot!("support_show", run(&["show", "beacon", "--dir", "lifecycles"]));
+    insta::assert_snapshot!(
+        "support_show_json",
+        run(&["show", "beacon", "--dir", "lifecycles", "-o", "json"])
+    );
+    insta::assert_snapshot!(
+        "support_versions",
+        run(&["versions", "beacon", "--dir", "lifecycles"])
+    );
+    insta::assert_snapshot!(
+        "support_versions_yaml",
+        run(&["versions", "beacon", "--dir", "lifecycles", "-o", "yaml"])
+    );
+    let why = [
+        "why",
+        "--package",
+        "beacon",
+        "--dir",
+        "lifecycles",
+        "--installed",
+        "1.0.0",
+    ];
+    insta::assert_snapshot!("support_why", run(&why));
+    assert_eq!(json(&why)["support"]["installed"]["state"], "ended");
+    assert_eq!(json(&why)["support"]["chosen"]["lastDay"], "2999-12-31");
+    insta::assert_snapshot!(
+        "support_resolve",
+        run(&["resolve", "beacon", "--dir", "lifecycles"])
+    );
+    let chosen = |installed| {
+        run(&[
+            "resolve",
+            "beacon",
+            "--dir",
+            "lifecycles",
+            "--installed",
+            installed,
+        ])
+        .out
+    };
+    assert!(
+        chosen("1.0.0").contains("beacon.v1.1.0"),
+        "the end of support chooses nothing"
+    );
+    assert!(chosen("1.2.0").contains("unknown: the lifecycle of version \"1.3\" is ignored"));
+    insta::assert_snapshot!("support_validate", run(&["validate", "lifecycles"]));
+}
+
 #[test]
 fn resolve() {
     insta::assert_snapshot!("resolve", run(&["resolve", "lantern", "--dir", "catalog"]));

@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 
 use futures::TryStreamExt;
-use olm_fbc::{DecodeError, Limits, Meta, PackageBuilder, PackageContent, decode, footprint};
+use olm_fbc::{DecodeError, Limits, Meta, PackageBuilder, PackageContent, decode};
 use olm_runtime::parsing;
 use olm_text::name::{CatalogName, PackageName};
 use reqwest::Response;
@@ -34,7 +34,9 @@ impl PackageReader {
     /// Returns the package, and its memory in bytes.
     pub(crate) fn finish(self) -> (PackageContent, u64) {
         let footprint = self.builder.footprint();
-        (self.builder.finish(), footprint)
+        let content = self.builder.finish();
+        let memory = footprint.saturating_add(content.lifecycles.memory());
+        (content, memory)
     }
 
     /// Adds the objects of a response of at most `limit` bytes.
@@ -72,7 +74,7 @@ impl PackageReader {
 
     /// Adds one meta, unless the package would exceed its memory limit.
     fn add(&mut self, meta: &Meta) -> Result<(), ClientError> {
-        let estimate = footprint::of_text(&meta.blob);
+        let estimate = self.builder.estimate(meta);
         if self.builder.footprint().saturating_add(estimate) > self.limit {
             return Err(self.too_large(self.limit));
         }

@@ -451,3 +451,36 @@ async fn answers_are_capped_and_must_decode() {
     let error = package(&client, &catalog(port, "1"), "app").await.unwrap_err();
     assert!(matches!(error, ClientError::Decode { .. }), "{}", error.message());
 }
+
+/// Lifecycles come with the package's other metas. Hostile ones are left out, and nothing else.
+#[tokio::test(flavor = "multi_thread")]
+async fn lifecycles_cost_no_request_and_never_break_their_package() {
+    let (server, issued) = (server(), certificate());
+    let (port, _ends) = start(&server, &issued).await;
+    let lifecycles = |versions: &str| {
+        format!(
+            "{{\"package\":\"app\",\"schema\":\"io.openshift.operators.lifecycles.v1alpha1\",\"versions\":{versions}}}\n"
+        )
+    };
+    // 4 MiB of text that would be 160 MiB of values.
+    let hostile = format!("[{}]", vec!["[0]"; 1 << 20].join(","));
+    let readable = lifecycles(
+        "[{\"name\":\"1.0\",\"phases\":[{\"name\":\"Full support\",\"endDate\":\"2026-12-31\"}]}]",
+    );
+    let content = format!("{ALL}{}{readable}", lifecycles(&hostile));
+    content.clone_into(&mut server.0.content.lock().unwrap());
+    let client = CatalogClient::new(trusting(&issued));
+    let app = package(&client, &catalog(port, "1"), "app")
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(server.asked(), 2);
+    assert_eq!((app.bundles.len(), app.channels.len()), (1, 1));
+    assert_eq!(app.lifecycles.versions().count(), 1);
+    assert_eq!(
+        app.lifecycles.ignored().len(),
+        1,
+        "{:?}",
+        app.lifecycles.ignored()
+    );
+}

@@ -1,8 +1,9 @@
 //! Typed graph of one package, the input of resolution.
 
-use crate::Meta;
 use crate::footprint::of_entry;
+use crate::lifecycle::Lifecycles;
 use crate::model::{Bundle, Channel, Deprecations, Package, schema};
+use crate::{Meta, footprint, lifecycle};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -22,6 +23,8 @@ pub struct PackageContent {
     pub bundles: Vec<Bundle>,
     /// Deprecations of the package; only the first blob counts.
     pub deprecations: Vec<Deprecations>,
+    /// Lifecycles of the package's versions. They never decide what is installed.
+    pub lifecycles: Lifecycles,
 }
 
 /// Reason why the content of a package cannot be used. Terminal: only other content can succeed.
@@ -65,7 +68,7 @@ impl PackageContent {
         Ok(builder.finish())
     }
 
-    /// Returns true if the catalog has no blob of the package.
+    /// Returns true if the catalog has no blob of the package that resolution uses.
     pub fn is_empty(&self) -> bool {
         self.package.is_none()
             && self.channels.is_empty()
@@ -82,6 +85,7 @@ pub struct PackageBuilder {
     channels: BTreeMap<String, Channel>,
     bundles: BTreeMap<String, Bundle>,
     deprecations: BTreeMap<String, Deprecations>,
+    lifecycles: Lifecycles,
     footprint: u64,
 }
 
@@ -94,27 +98,42 @@ impl PackageBuilder {
         }
     }
 
-    /// Returns true if `meta` belongs to the package and has a schema that resolution uses.
+    /// Returns true if `meta` belongs to the package and has a schema of [`PackageContent`].
     pub fn wants(&self, meta: &Meta) -> bool {
         match meta.schema.as_str() {
             schema::PACKAGE => meta.name == self.name,
-            schema::CHANNEL | schema::BUNDLE | schema::DEPRECATIONS => meta.package == self.name,
+            schema::CHANNEL | schema::BUNDLE | schema::DEPRECATIONS | lifecycle::SCHEMA => {
+                meta.package == self.name
+            }
             _ => false,
         }
     }
 
-    /// Returns the memory of everything added so far, in bytes.
+    /// Returns the memory of everything added so far, in bytes, without the lifecycles. Their memory is limited on its own,
+    /// to about 5 MiB, and must not make a package too large.
     pub fn footprint(&self) -> u64 {
         self.footprint
+    }
+
+    /// Estimates the memory that `meta` would add to the footprint, in bytes.
+    pub fn estimate(&self, meta: &Meta) -> u64 {
+        if meta.schema == lifecycle::SCHEMA {
+            return 0;
+        }
+        footprint::of_text(&meta.blob)
     }
 
     /// Adds `meta` if the builder [wants](Self::wants) it; returns true if so.
     ///
     /// # Errors
-    /// [`ContentError`] if `meta` does not match its schema.
+    /// [`ContentError`] if `meta` does not match its schema. Lifecycles have no errors: see [`Lifecycles::ignored`].
     pub fn add(&mut self, meta: &Meta) -> Result<bool, ContentError> {
         if !self.wants(meta) {
             return Ok(false);
+        }
+        if meta.schema == lifecycle::SCHEMA {
+            self.lifecycles.add(&meta.blob);
+            return Ok(true);
         }
         let key = format!(
             "{}.json",
@@ -170,6 +189,7 @@ impl PackageBuilder {
             channels: self.channels.into_values().collect(),
             bundles: self.bundles.into_values().collect(),
             deprecations: self.deprecations.into_values().collect(),
+            lifecycles: self.lifecycles,
         }
     }
 }

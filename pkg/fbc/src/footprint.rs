@@ -7,6 +7,7 @@ use std::mem::size_of;
 
 use serde_json::Value;
 
+use crate::lifecycle::{Lifecycles, Phase, Platform};
 use crate::{Bundle, Channel, DeprecationEntry, Deprecations, Entry, Package, Property};
 
 /// Minimum memory of one value of a JSON text, in bytes: an entry of a channel is the largest.
@@ -106,6 +107,30 @@ impl Footprint for Deprecations {
 impl Footprint for Package {
     fn below(&self) -> u64 {
         self.name.below() + self.default_channel.below() + self.description.below()
+    }
+}
+
+impl Footprint for Phase {
+    fn below(&self) -> u64 {
+        self.name.below()
+    }
+}
+
+impl Footprint for Platform {
+    fn below(&self) -> u64 {
+        let versions = self.versions.capacity() * size_of::<olm_version::MinorVersion>();
+        self.name.below() + versions as u64 + ALLOCATION
+    }
+}
+
+impl Lifecycles {
+    /// Returns the memory below the value itself, in bytes.
+    pub fn memory(&self) -> u64 {
+        let entry = size_of::<crate::lifecycle::Lifecycle>() as u64 + VALUE;
+        let versions = self
+            .versions()
+            .map(|(_, of)| of.phases.below() + of.platforms.below() + entry);
+        versions.sum::<u64>() + self.ignored().len() as u64 * 4 * VALUE
     }
 }
 

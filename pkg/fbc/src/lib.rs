@@ -3,7 +3,7 @@
 //! [`decode`] turns any catalog file into [`Meta`]s with a canonical blob: the only form that is stored, served, hashed
 //! and parsed later. [`IndexIgnore`] holds the rules of ignored files. [`PackageContent`] is the typed graph of one
 //! package. [`validate()`] finds the defects of a catalog. The crate is pure: readers are parameters, paths are only
-//! text.
+//! text. [`lifecycle`] reads until when a version is supported.
 
 mod canonical;
 mod content;
@@ -12,6 +12,7 @@ mod error;
 pub mod footprint;
 mod ignore_rules;
 mod json;
+pub mod lifecycle;
 mod meta;
 mod model;
 mod validate;

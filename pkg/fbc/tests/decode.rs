@@ -261,6 +261,31 @@ fn a_package_is_collected_in_the_order_of_its_names() {
 }
 
 #[test]
+fn lifecycles_come_with_their_package_and_never_break_it() {
+    let text = r#"
+        {"schema":"olm.bundle","package":"p","name":"b"}
+        {"schema":"io.openshift.operators.lifecycles.v1alpha1","package":"p","versions":[{"name":"1.0","phases":[]}]}
+        {"schema":"io.openshift.operators.lifecycles.v1alpha1","package":"p","versions":7}
+        {"schema":"io.openshift.operators.lifecycles.v1alpha1","package":"q","versions":[{"name":"1.1","phases":[]}]}
+        {"schema":"io.openshift.operators.lifecycles.v2","package":"p","versions":[{"name":"1.2","phases":[]}]}
+    "#;
+    let of = |name| PackageContent::from_metas(name, metas(text).expect("sound")).expect("sound");
+    let content = of("p");
+    let versions: Vec<_> = content
+        .lifecycles
+        .versions()
+        .map(|(version, _)| version.to_string())
+        .collect();
+    assert_eq!(versions, ["1.0"]);
+    assert_eq!(content.lifecycles.ignored().len(), 1);
+    assert!(!content.is_empty());
+    assert!(
+        of("q").is_empty(),
+        "a package that has nothing else does not exist for the resolution"
+    );
+}
+
+#[test]
 fn malformed_content_names_the_object() {
     let text = r#"{"schema":"olm.channel","package":"p","name":"c","entries":7}"#;
     let error = PackageContent::from_metas("p", metas(text).expect("sound")).expect_err("malformed");

@@ -17,6 +17,7 @@ mod failure;
 mod finding;
 mod graph;
 mod installed;
+mod lifecycle;
 mod manifests;
 mod migration;
 mod phrase;

@@ -2,8 +2,10 @@
 
 use std::fmt::Write as _;
 
+use olm_fbc::lifecycle::Date;
 use olm_resolve::{
-    CatalogInput, Change, Installed, Request, Resolution, ResolveError, constraint, resolve, suggest,
+    CatalogInput, Change, Installed, Request, Resolution, ResolveError, SupportAnswer, constraint, resolve,
+    suggest,
 };
 use olm_text::name::PackageName;
 use olm_version::RequestedRange;
@@ -11,7 +13,8 @@ use serde_json::{Value, json};
 
 use crate::cli::{Policy, RequestArgs, SourceArgs};
 use crate::failure::Failure;
-use crate::installed;
+use crate::installed::{self, found};
+use crate::lifecycle;
 use crate::source::Cluster;
 use crate::style::{Paint, Style};
 use crate::table::clean;
@@ -31,6 +34,10 @@ pub(crate) struct ResolveReport {
     /// Dependencies of the chosen bundle that the cluster does not meet; none if no cluster was asked or nothing is
     /// required.
     pub(crate) unmet: Option<Vec<String>>,
+    /// Support of the installed version.
+    pub(crate) installed_support: SupportAnswer,
+    /// Support of the chosen version.
+    pub(crate) support: SupportAnswer,
 }
 
 /// Returns the request of the flags.
@@ -73,6 +80,21 @@ impl ResolveReport {
             suggestion,
             absent,
             unmet: None,
+            installed_support: SupportAnswer::NoData,
+            support: SupportAnswer::NoData,
+        }
+    }
+
+    /// Adds the support of the installed and of the chosen version on the day `today` of UTC.
+    pub(crate) fn add_support(&mut self, catalogs: &[CatalogInput], today: Date) {
+        if let Some(installed) = &self.request.installed {
+            self.installed_support =
+                lifecycle::of_installed(catalogs, installed.catalog.as_ref(), &installed.version, today);
+        }
+        if let Ok(chosen) = &self.result
+            && let Some((_, content)) = found(catalogs).find(|(name, _)| **name == chosen.catalog)
+        {
+            self.support = lifecycle::of_bundle(content, Some(&chosen.version), today);
         }
     }
 
@@ -124,6 +146,12 @@ impl ResolveReport {
         };
         if let Some(map) = value.as_object_mut() {
             map.insert(key.to_owned(), answer);
+            for (path, support) in [("installed", &self.installed_support), ("chosen", &self.support)] {
+                if !support.is_no_data() {
+                    let all = map.entry("support").or_insert_with(|| json!({}));
+                    all[path] = json!(support);
+                }
+            }
             if let Some(absent) = &self.absent {
                 map.insert(
                     "absent".to_owned(),
@@ -146,6 +174,9 @@ impl ResolveReport {
         line(Paint::Plain, "Package", &self.request.package);
         if let Some(installed) = &self.request.installed {
             line(Paint::Plain, "Installed", &installed_text(installed));
+            if let Some(text) = lifecycle::sentences(&self.installed_support) {
+                line(lifecycle::paint(&self.installed_support), "Support", &text);
+            }
         }
         if let Some(range) = &self.request.range {
             line(Paint::Plain, "Range", range.as_str());
@@ -173,6 +204,9 @@ impl ResolveReport {
                 }
                 for message in deprecations(found) {
                     line(Paint::Warn, "Deprecated", &message);
+                }
+                if let Some(text) = lifecycle::sentences(&self.support) {
+                    line(lifecycle::paint(&self.support), "Support", &text);
                 }
                 for (catalog, reason) in &found.left_out {
                     line(Paint::Warn, "Left out", &format!("catalog {catalog}: {reason}"));

@@ -32,6 +32,8 @@ pub(crate) struct ExtensionRecord {
     pub version: Option<BundleVersion>,
     /// Catalog of the installed bundle, if known.
     pub catalog: Option<CatalogName>,
+    /// Unix time at which the support of the installed version ends, if known. A negative time is before 1970.
+    pub support_end: Option<i64>,
     /// Types and statuses of the conditions.
     pub conditions: Vec<(String, Status)>,
     /// Reason why the extension waits, if `spec.rollout` makes it wait.
@@ -55,13 +57,15 @@ struct Inner {
 }
 
 impl Inventory {
-    /// Records facts from revisions and catalogs; keeps the conditions.
+    /// Records facts from revisions and catalogs; keeps the conditions and the end of support.
     pub(crate) fn note(&self, extension: &str, known: ExtensionRecord) {
         let mut all = self.0.extensions.lock();
         let entry = all.entry(extension.to_owned()).or_default();
         let (conditions, waiting) = (std::mem::take(&mut entry.conditions), entry.waiting);
+        let support_end = entry.support_end.filter(|_| entry.uid == known.uid);
         let changed = entry.uid != known.uid || entry.bundle != known.bundle;
         *entry = ExtensionRecord {
+            support_end,
             conditions,
             waiting,
             ..known
@@ -84,6 +88,13 @@ impl Inventory {
                 let mut waits = WAITS.into_iter();
                 waits.find(|reason| condition.reason == *reason)
             });
+        }
+    }
+
+    /// Records the end of the support of an extension that has a record.
+    pub(crate) fn note_support(&self, extension: &str, end: Option<i64>) {
+        if let Some(known) = self.0.extensions.lock().get_mut(extension) {
+            known.support_end = end;
         }
     }
 
@@ -156,6 +167,11 @@ const WAITING: Description = Description::gauge(
     &["name", "reason"],
     "1 for every ClusterExtension that spec.rollout or its operator makes wait: `AwaitingApproval`, `AwaitingWindow`, `HeldByOperator`, `Paused`",
 );
+const SUPPORT_END: Description = Description::gauge(
+    "olm_cluster_extension_support_end_timestamp_seconds",
+    &["name"],
+    "Unix time at which the support of the installed version ends: midnight UTC after its last day; only if the catalog gives it",
+);
 const OBJECTS: Description = Description::gauge(
     "olm_managed_objects",
     &["name"],
@@ -172,7 +188,15 @@ const BLOCKS: Description = Description::gauge(
     "1 for every ClusterExtension whose bundle blocks an upgrade of the cluster to its next minor version",
 );
 /// Descriptions of the metrics of extensions.
-pub(crate) const DESCRIPTIONS: [Description; 6] = [INFO, CONDITION, WAITING, OBJECTS, UPGRADEABLE, BLOCKS];
+pub(crate) const DESCRIPTIONS: [Description; 7] = [
+    INFO,
+    CONDITION,
+    WAITING,
+    SUPPORT_END,
+    OBJECTS,
+    UPGRADEABLE,
+    BLOCKS,
+];
 
 impl Collector for Inventory {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
@@ -219,6 +243,10 @@ impl Collector for Inventory {
             Some((labels.to_vec(), 1))
         });
         gauges(&mut encoder, WAITING, waiting)?;
+        let ends = known
+            .iter()
+            .filter_map(|(name, known)| Some((vec![("name", name.clone())], known.support_end?)));
+        gauges(&mut encoder, SUPPORT_END, ends)?;
         let objects = self.0.objects.lock().clone();
         let objects = objects.into_iter().map(|(name, (_, count))| {
             let count = i64::try_from(count).unwrap_or(i64::MAX);
@@ -273,18 +301,44 @@ mod tests {
         assert!(inventory.changed().now_or_never().is_some());
         inventory.note("a", known);
         assert!(inventory.changed().now_or_never().is_none(), "nothing new");
+        inventory.note_support("a", Some(1_767_225_600));
+        inventory.note_support("unknown", Some(1));
         inventory.note_objects("a", 2, 5);
         inventory.note_objects("a", 1, 4);
         inventory.note_upgrade(vec!["a".to_owned()]);
         let text = registry.encode().unwrap();
         for line in [
             "olm_cluster_extension_info{name=\"a\",package=\"p\",version=\"1.0.0\",catalog=\"c\"} 1",
+            "olm_cluster_extension_support_end_timestamp_seconds{name=\"a\"} 1767225600",
             "olm_managed_objects{name=\"a\"} 5",
             "olm_cluster_upgradeable 0",
             "olm_cluster_extension_blocks_cluster_upgrade{name=\"a\"} 1",
         ] {
             assert!(text.contains(line), "{line} is not in\n{text}");
         }
+        let support_end = || {
+            let text = registry.encode().unwrap();
+            text.contains("olm_cluster_extension_support_end_timestamp_seconds{")
+        };
+        inventory.note(
+            "a",
+            ExtensionRecord {
+                uid: "1".to_owned(),
+                ..ExtensionRecord::default()
+            },
+        );
+        assert!(support_end(), "kept until a catalog is read again");
+        inventory.note_support("a", None);
+        assert!(!support_end());
+        inventory.note_support("a", Some(1));
+        inventory.note(
+            "a",
+            ExtensionRecord {
+                uid: "2".to_owned(),
+                ..ExtensionRecord::default()
+            },
+        );
+        assert!(!support_end(), "another extension under the same name");
         inventory.forget_objects("a", 1);
         assert!(
             registry

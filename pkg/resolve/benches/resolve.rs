@@ -11,6 +11,7 @@
 )]
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group};
+use olm_fbc::lifecycle::Lifecycles;
 use olm_fbc::{Bundle, Channel, Entry, Limits, Meta, PackageContent, Property, decode};
 use olm_resolve::{CatalogInput, CatalogLookup, Installed, Request, resolve};
 use olm_version::RequestedRange;
@@ -54,6 +55,7 @@ fn long(entries: usize) -> CatalogInput {
         }],
         bundles: (0..entries).map(bundle).collect(),
         deprecations: Vec::new(),
+        lifecycles: Lifecycles::default(),
     };
     CatalogInput {
         name: "catalog".into(),

@@ -3,7 +3,7 @@
 //! [`resolve`] is a pure function of the request, the installed bundle and the content of catalogs. It returns its
 //! reasoning ([`Explanation`]) with the result and with the error alike. [`suggest`] returns the changes of the spec
 //! that lead to a version that is not chosen. `docs/deviations.md` lists the deliberate deviations from upstream;
-//! [`Selection::Upstream`] disables them.
+//! [`Selection::Upstream`] disables them. [`support`] has the support of a version on a day.
 
 mod as_text;
 mod change;
@@ -26,6 +26,7 @@ mod request;
 mod select;
 mod selector;
 mod suggest;
+pub mod support;
 
 pub use change::{Change, apply};
 pub use deprecation::DeprecationInfo;
@@ -38,3 +39,4 @@ pub use request::{CatalogInput, CatalogLookup, Installed, Request, Resolution, S
 pub use select::resolve;
 pub use selector::{Operator, Requirement, Selector, SelectorError};
 pub use suggest::suggest;
+pub use support::{Support, SupportAnswer, SupportState};

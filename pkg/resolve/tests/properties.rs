@@ -17,6 +17,7 @@ use olm_version::{RequestedRange, VersionRelease};
 use proptest::collection::vec;
 use proptest::prelude::any;
 use proptest::test_runner::{Config, TestRunner};
+use std::sync::Arc;
 
 const CASES: u32 = 100_000;
 
@@ -58,6 +59,42 @@ fn is_wanted(resolution: &Resolution, wanted: Option<&str>) -> bool {
 fn gives(case: &Case, changes: &[Change]) -> bool {
     let (request, catalogs) = apply(changes, &case.request, &case.catalogs);
     resolve(&request, &catalogs).is_ok_and(|resolution| is_wanted(&resolution, case.wanted.as_deref()))
+}
+
+/// Returns the case with lifecycles in every catalog, in part unreadable.
+fn with_lifecycles(case: &Case) -> Case {
+    let mut case = case.clone();
+    for catalog in &mut case.catalogs {
+        if let CatalogLookup::Found(content) = &mut catalog.lookup {
+            let lifecycles = &mut Arc::make_mut(content).lifecycles;
+            lifecycles.add(
+                br#"{"versions": [{"name": "1.0", "phases": [{"name": "Full", "endDate": "2001-01-01"}]}]}"#,
+            );
+            lifecycles.add(b"unreadable");
+        }
+    }
+    case
+}
+
+#[test]
+fn the_end_of_support_changes_no_choice() {
+    check(10, |case| {
+        let supplemented = with_lifecycles(case);
+        let equal = match (
+            resolve(&case.request, &case.catalogs),
+            resolve(&supplemented.request, &supplemented.catalogs),
+        ) {
+            (Ok(without), Ok(with)) => without == with,
+            (Err(without), Err(with)) => without.to_string() == with.to_string(),
+            _ => false,
+        };
+        assert!(equal, "{case:?}");
+        let wanted = case.wanted.as_deref();
+        assert_eq!(
+            suggest(&case.request, &case.catalogs, wanted),
+            suggest(&supplemented.request, &supplemented.catalogs, wanted)
+        );
+    });
 }
 
 #[test]

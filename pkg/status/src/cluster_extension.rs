@@ -9,6 +9,7 @@ use olm_api::{
     BundleMetadata, ClusterExtensionInstallStatus, ClusterExtensionStatus, PendingPlan, RevisionStatus,
     RolloutStatus,
 };
+use olm_resolve::SupportAnswer;
 use olm_text::cut;
 use olm_text::name::{BundleName, CatalogName, ImageText};
 use olm_version::BundleVersion;
@@ -17,6 +18,7 @@ use crate::catalogs::{self, UnreadCatalogs};
 use crate::condition::{self, NewCondition};
 use crate::rolled_back::{self, RolledBack};
 use crate::summary::{self, State, Summary};
+use crate::support;
 use crate::upgrade::{self, Upgrade};
 
 /// Maximum length of a catalog's deprecation message, in bytes.
@@ -39,6 +41,8 @@ pub struct Outcome {
     pub deprecations: Option<Deprecations>,
     /// Upgrades that the spec holds back.
     pub upgrade: Upgrade,
+    /// Support of the installed version; `None` if the catalog that counts was not read.
+    pub support: Option<SupportAnswer>,
     /// Catalogs whose present content was not read; `None` if the reconcile did not read catalogs.
     pub catalogs: Option<UnreadCatalogs>,
     /// Change that waits for its approval, for a window or for the installed operator.
@@ -199,6 +203,7 @@ pub fn extension(
     } else {
         status.upgrade = upgrade::available(&outcome.upgrade, outcome.pending.as_ref());
         upgrade::put(&mut conditions.list, &outcome.upgrade, generation, now);
+        support::put(&mut conditions.list, outcome.support.as_ref(), generation, now);
         catalogs::put(&mut conditions.list, outcome.catalogs.as_ref(), generation, now);
         rolled_back::put(
             &mut conditions.list,

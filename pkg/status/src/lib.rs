@@ -12,5 +12,6 @@ pub mod condition;
 pub mod recorded;
 pub mod rolled_back;
 pub mod summary;
+pub mod support;
 pub mod unwatched;
 pub mod upgrade;

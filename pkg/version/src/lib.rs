@@ -7,6 +7,7 @@
 
 mod bundle_version;
 mod error;
+mod minor_version;
 mod parse;
 mod quote;
 mod range;
@@ -17,6 +18,7 @@ mod version_release;
 
 pub use bundle_version::BundleVersion;
 pub use error::{ParseError, ReleaseError};
+pub use minor_version::{MinorVersion, MinorVersionError};
 pub use parse::parse_version;
 pub use quote::go_quote;
 pub use range::{RangeError, VersionRange};

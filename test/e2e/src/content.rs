@@ -5,6 +5,7 @@ mod bundle;
 mod catalog;
 mod hostile;
 mod keyword;
+pub mod support;
 
 pub use bundle::{BAD_IMAGE, files as bundle_files};
 pub use catalog::{MIRRORED_REGISTRY, Row, catalog_file};

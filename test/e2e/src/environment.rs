@@ -12,6 +12,7 @@ use tokio::sync::OnceCell;
 use crate::cluster::Cluster;
 use crate::content::{BAD_IMAGE, MIRRORED_REGISTRY};
 use crate::history::History;
+use crate::metrics::{MetricsPort, MetricsReader};
 
 /// Running components.
 pub struct Environment {
@@ -27,6 +28,8 @@ pub struct Environment {
     pub catalogd_cache: PathBuf,
     /// Statuses of all ClusterExtensions.
     pub history: History,
+    /// Metrics of operator-controller.
+    pub metrics: MetricsReader,
     /// The controllers, kept for their lifetime only.
     _controllers: (Catalogd, OperatorController),
 }
@@ -47,13 +50,16 @@ impl Environment {
         let pods = PodStandIn::start(control_plane.client());
         pods.set_image_pulls(BAD_IMAGE, false).await;
         let mut catalogd = Catalogd::start(&control_plane, &registry).await?;
+        let metrics = MetricsPort::reserve()?;
         let options = ControllerOptions {
+            args: metrics.args(),
             registries_conf: Some(with_mirror(&registry.host())),
             // A user of its own, so that its writes can be told from those of the tests.
             kubeconfig: Some(control_plane.kubeconfig_for(OPERATOR_CONTROLLER, Some("system:masters"))?),
             ..ControllerOptions::default()
         };
         let operator_controller = OperatorController::start_with(&control_plane, &registry, options).await?;
+        let metrics = metrics.reader(&control_plane.client()).await?;
         Ok(Self {
             control_plane,
             registry,
@@ -61,6 +67,7 @@ impl Environment {
             catalogd_url: catalogd.url(),
             catalogd_cache: catalogd.controller().directory().join("cache"),
             history,
+            metrics,
             _controllers: (catalogd, operator_controller),
         })
     }

@@ -4,5 +4,6 @@ pub mod cluster;
 pub mod content;
 pub mod environment;
 pub mod history;
+pub mod metrics;
 pub mod plans;
 pub mod rbac;

@@ -4,20 +4,16 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
-use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::api::events::v1::Event;
-use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
-use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
 use kube::core::GroupVersionKind;
 use kube::discovery::ApiResource;
 use kube::{Api, Client};
 use olm_api::{ClusterCatalog, ClusterExtension, ClusterObjectSet};
-use olm_harness::pki::Authority;
-use olm_harness::ports::Port;
+use olm_e2e::metrics::{MetricsPort, MetricsReader};
 use olm_harness::{
     Catalogd, ControlPlane, ControllerOptions, ImageBuilder, OperatorController, Registry, apply_crds,
-    eventually, install_crds, tls, workspace,
+    eventually, install_crds, workspace,
 };
 use serde_json::{Value, json};
 
@@ -69,7 +65,7 @@ async fn installed_bundles_block_the_cluster_upgrade() -> Result<()> {
         .metric("olm_cluster_extension_condition{name=\"kite\",type=\"Ready\",status=\"True\"} 1")
         .await?;
     world.metric("olm_managed_objects{name=\"kite\"} 1").await?;
-    let text = world.metrics().await?;
+    let text = world.metrics.read().await?;
     for step in ["resolve", "pull", "render", "write", "apply"] {
         let count = format!("olm_step_duration_seconds_count{{step=\"{step}\"}} ");
         let line = text.lines().find(|line| line.starts_with(&count));
@@ -117,11 +113,11 @@ async fn installed_bundles_block_the_cluster_upgrade() -> Result<()> {
     world.force_delete("odd").await?;
     world.upgradeable("True", "AsExpected", "All is well").await?;
     world.metric("olm_cluster_upgradeable 1").await?;
-    let text = world.metrics().await?;
+    let text = world.metrics.read().await?;
     ensure!(!text.contains("name=\"boat\""), "{text}");
     // A force-deleted extension leaves no metrics, nor do its revisions.
     eventually(TIMEOUT, "nothing is told of odd", async || {
-        let text = world.metrics().await?;
+        let text = world.metrics.read().await?;
         let left: Vec<&str> = text
             .lines()
             .filter(|line| line.contains("name=\"odd\""))
@@ -138,9 +134,7 @@ struct World {
     _catalogd: Catalogd,
     _controller: OperatorController,
     client: Client,
-    address: String,
-    token: String,
-    ca: String,
+    metrics: MetricsReader,
 }
 
 impl World {
@@ -149,32 +143,21 @@ impl World {
         let registry = Registry::start().await?;
         let client = plane.client();
         install_crds(&client).await?;
-        let authority = Authority::new("metrics")?;
-        let pair = authority.server(&["localhost", "127.0.0.1"])?;
-        let folder = tempfile::tempdir()?.keep();
-        std::fs::write(folder.join("tls.crt"), &pair.certificate)?;
-        std::fs::write(folder.join("tls.key"), &pair.key)?;
-        let port = Port::reserve()?;
+        let metrics = MetricsPort::reserve()?;
         let options = ControllerOptions {
-            args: vec![
-                format!("--tls-cert={}", folder.join("tls.crt").display()),
-                format!("--tls-key={}", folder.join("tls.key").display()),
-                format!("--metrics-bind-address={}", port.address()),
-            ],
+            args: metrics.args(),
             ..ControllerOptions::default()
         };
         let catalogd = Catalogd::start(&plane, &registry).await?;
         let controller = OperatorController::start_with(&plane, &registry, options).await?;
         publish(&client, &registry).await?;
         Ok(Self {
-            token: token(&client).await?,
+            metrics: metrics.reader(&client).await?,
             _plane: plane,
             _registry: registry,
             _catalogd: catalogd,
             _controller: controller,
             client,
-            address: format!("https://{}/metrics", port.address()),
-            ca: authority.pem(),
         })
     }
 
@@ -282,15 +265,9 @@ impl World {
         .await
     }
 
-    async fn metrics(&self) -> Result<String> {
-        let client = tls::http_client(Some(&self.ca))?;
-        let answer = client.get(&self.address).bearer_auth(&self.token).send().await?;
-        Ok(answer.error_for_status()?.text().await?)
-    }
-
     async fn metric(&self, line: &str) -> Result<()> {
         eventually(TIMEOUT, line, async || {
-            let text = self.metrics().await?;
+            let text = self.metrics.read().await?;
             if text.lines().any(|found| found == line) {
                 return Ok(());
             }
@@ -305,7 +282,7 @@ impl World {
     async fn retries(&self, reason: &str) -> Result<()> {
         let wanted = format!("{RETRIES}{reason}\"}} ");
         eventually(TIMEOUT, &wanted, async || {
-            let text = self.metrics().await?;
+            let text = self.metrics.read().await?;
             let mut counted = text.lines().filter_map(|line| line.strip_prefix(RETRIES));
             let foreign = counted.find(|line| {
                 !REASONS
@@ -333,27 +310,6 @@ impl World {
         })
         .await
     }
-}
-
-/// Returns a token of an account that may read metrics.
-async fn token(client: &Client) -> Result<String> {
-    let reader = json!({"metadata": {"name": "reader"}});
-    let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), "default");
-    let create = PostParams::default();
-    accounts.create(&create, &serde_json::from_value(reader)?).await?;
-    let role: ClusterRole = serde_json::from_value(json!({"metadata": {"name": "reader"},
-        "rules": [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]}))?;
-    Api::all(client.clone()).create(&create, &role).await?;
-    let binding: ClusterRoleBinding = serde_json::from_value(json!({"metadata": {"name": "reader"},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "reader"},
-        "subjects": [{"kind": "ServiceAccount", "name": "reader", "namespace": "default"}]}))?;
-    Api::all(client.clone()).create(&create, &binding).await?;
-    let request = TokenRequest {
-        spec: Some(TokenRequestSpec::default()),
-        ..TokenRequest::default()
-    };
-    let answer = accounts.create_token_request("reader", &create, &request).await?;
-    answer.status.and_then(|status| status.token).context("no token")
 }
 
 /// Pushes all bundles and their catalog, and creates the ClusterCatalog.

@@ -8,15 +8,16 @@ mod argo;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use olm_api::{BundleMetadata, ClusterExtensionStatus, PendingPlan};
+use olm_fbc::lifecycle::{Date, Lifecycles};
 use olm_harness::kstatus::{Status, compute, extension_faults, history_faults};
-use olm_resolve::{HeldBack, HeldBy};
+use olm_resolve::{HeldBack, HeldBy, SupportAnswer};
 use olm_status::catalogs::{FormerContent, UnreadCatalogs};
 use olm_status::cluster_extension::{
     Deprecations, Outcome, Progress, RevisionView, Revisions, extension, same,
 };
 use olm_status::rolled_back::RolledBack;
 use olm_status::upgrade::Upgrade;
-use olm_version::{RequestedRange, VersionRelease};
+use olm_version::{MinorVersion, RequestedRange, VersionRelease};
 use serde_json::{Value, json};
 
 /// Number of walks, and of steps in each.
@@ -25,6 +26,20 @@ const WALKS_AND_STEPS: (u64, usize) = (300, 20);
 fn time(second: i64) -> Time {
     let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
     Time(start + SignedDuration::from_secs(second))
+}
+
+/// Returns every state of support in turn.
+fn support(number: usize) -> SupportAnswer {
+    let mut lifecycles = Lifecycles::default();
+    if !number.is_multiple_of(3) {
+        lifecycles.add(br#"{"versions": [{"name": "1.0", "phases": [{"startDate": "2026-01-01", "endDate": "2026-12-31"}]}]}"#);
+    }
+    let version = MinorVersion {
+        major: 1,
+        minor: u64::from(number.is_multiple_of(7)),
+    };
+    let day = Date::constant(2025 + i16::try_from(number % 3).unwrap_or_default(), 2, 3);
+    SupportAnswer::of_minor(&lifecycles, version, day)
 }
 
 /// Returns all combinations of conditions of a revision.
@@ -157,6 +172,7 @@ fn outcomes() -> Vec<Outcome> {
                 progress: progress.clone(),
                 deprecations: (number % 2 == 0).then(Deprecations::default),
                 upgrade: upgrades[number % upgrades.len()].clone(),
+                support: (number % 5 != 0).then(|| support(number)),
                 catalogs: catalogs[number % catalogs.len()].clone(),
                 rolled_back: (number % 3 == 0).then(|| RolledBack {
                     automatic: number % 2 == 0,

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OnceCell};
 
 use crate::ports::Port;
 use crate::process::{Process, Spawn};
@@ -51,7 +51,7 @@ pub async fn build_controllers() -> Result<PathBuf> {
     }
     let dir = match std::env::var_os("OLM_BIN_DIR").map(PathBuf::from) {
         Some(dir) => dir,
-        None => cargo_build().await?,
+        None => cargo_build(&["catalogd", "operator-controller"]).await?,
     };
     for name in [Kind::Catalogd.name(), Kind::OperatorController.name()] {
         if !dir.join(name).is_file() {
@@ -61,17 +61,33 @@ pub async fn build_controllers() -> Result<PathBuf> {
     Ok(built.insert(dir).clone())
 }
 
-async fn cargo_build() -> Result<PathBuf> {
+/// Returns the path of `kubectl-olm`; builds it once per process, unless `OLM_BIN_DIR` names a directory with it.
+///
+/// # Errors
+/// cargo fails; its output is on stderr.
+pub async fn kubectl_olm() -> Result<PathBuf> {
+    static BUILT: OnceCell<PathBuf> = OnceCell::const_new();
+    let dir = BUILT
+        .get_or_try_init(
+            async || match std::env::var_os("OLM_BIN_DIR").map(PathBuf::from) {
+                Some(dir) => Ok(dir),
+                None => cargo_build(&["kubectl-olm"]).await,
+            },
+        )
+        .await?;
+    let program = dir.join("kubectl-olm");
+    if !program.is_file() {
+        bail!("{} holds no kubectl-olm", dir.display());
+    }
+    Ok(program)
+}
+
+async fn cargo_build(packages: &'static [&'static str]) -> Result<PathBuf> {
     let status = tokio::task::spawn_blocking(|| {
         let logs = Scratch::new("cargo")?;
         let mut cargo = Spawn::new("cargo", workspace::cargo())
-            .args([
-                "build",
-                "--package",
-                "catalogd",
-                "--package",
-                "operator-controller",
-            ])
+            .args(["build"])
+            .args(packages.iter().flat_map(|package| ["--package", package]))
             .directory(workspace::root())
             .visible()
             .spawn(logs.path())?;
@@ -79,7 +95,10 @@ async fn cargo_build() -> Result<PathBuf> {
     });
     let status = status.await.context("the build's thread ended")??;
     if !status.success() {
-        bail!("cargo build of catalogd and operator-controller failed ({status}); its output is above");
+        bail!(
+            "cargo build of {} failed ({status}); its output is above",
+            packages.join(" and ")
+        );
     }
     Ok(workspace::target_dir().join("debug"))
 }

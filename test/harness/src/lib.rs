@@ -32,7 +32,7 @@ pub mod workspace;
 pub use aggregated::AggregatedServer;
 pub use assets::Assets;
 pub use control_plane::ControlPlane;
-pub use controllers::{Catalogd, ControllerOptions, OperatorController, build_controllers};
+pub use controllers::{Catalogd, ControllerOptions, OperatorController, build_controllers, kubectl_olm};
 pub use crds::{apply_crds, install_crds};
 pub use image::{Format, ImageBuilder, bundle_image_from_dir, catalog_image_from_dir};
 pub use process::{Process, Spawn};

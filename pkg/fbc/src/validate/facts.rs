@@ -1,6 +1,7 @@
 //! Facts about packages that outlive their metas.
 
 use super::report::Place;
+use crate::lifecycle::Lifecycles;
 use olm_version::VersionRelease;
 use std::collections::{BTreeMap, HashMap};
 
@@ -53,6 +54,7 @@ pub(super) struct PackageFacts {
     pub(super) channels: Vec<ChannelFacts>,
     pub(super) bundles: Vec<BundleFacts>,
     pub(super) deprecations: Vec<DeprecationsFacts>,
+    pub(super) lifecycles: Lifecycles,
     /// First place that names the package.
     pub(super) first: Option<Place>,
     /// First bundle whose image has no digest, and the number of such bundles.

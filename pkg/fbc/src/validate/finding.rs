@@ -167,6 +167,8 @@ rules! {
     DeprecationReference = Error "deprecation-reference",
     /// A deprecation has no message for users.
     DeprecationMessageMissing = Warning "deprecation-message-missing",
+    /// The lifecycle of a version, or all of an object, cannot be read and is ignored.
+    LifecycleInvalid = Warning "lifecycle-invalid",
 }
 
 impl fmt::Display for Rule {

@@ -16,6 +16,7 @@ mod package;
 mod property;
 mod raw;
 mod report;
+mod support;
 
 pub use finding::{Finding, Rule, Severity};
 

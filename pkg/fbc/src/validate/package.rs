@@ -4,8 +4,9 @@ use super::facts::{Name, PackageFacts};
 use super::finding::Rule;
 use super::raw::{RawPackage, shape};
 use super::report::{Place, Report};
-use super::{bundle, channel, deprecation, icon};
+use super::{bundle, channel, deprecation, icon, support};
 use crate::Meta;
+use crate::lifecycle;
 use crate::model::schema;
 use olm_text::dns::is_label;
 use olm_version::go_quote;
@@ -42,6 +43,7 @@ impl Packages {
             schema::CHANNEL => channel::add(facts, meta, place, report),
             schema::BUNDLE => bundle::add(facts, meta, place, report),
             schema::DEPRECATIONS => deprecation::add(facts, meta, place, report),
+            lifecycle::SCHEMA => support::add(facts, meta, place, report),
             _ => facts.unknown.entry(schema.to_owned()).or_insert((place, 0)).1 += 1,
         }
     }

@@ -7,6 +7,7 @@ use crate::classic::{self, Choice};
 use crate::cli::{Policy, ResolveArgs, Semantics};
 use crate::failure::Failure;
 use crate::installed::found;
+use crate::lifecycle;
 use crate::report::Report;
 use crate::resolve_report::{ResolveReport, request};
 use crate::style::{Paint, Style};
@@ -20,6 +21,7 @@ pub(crate) async fn run(args: ResolveArgs, style: Style) -> Result<Report, Failu
     let inputs = package(&args.source, &args.package).await?;
     let request = request(&args.package, &args.request_args, &inputs)?;
     let mut report = ResolveReport::new(request, &inputs, None);
+    report.add_support(&inputs, lifecycle::today());
     report.check_dependencies(&args.source, None).await?;
     let mut value = report.value();
     if args.semantics == Semantics::V1 {

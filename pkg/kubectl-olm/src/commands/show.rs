@@ -1,9 +1,13 @@
 //! `show`: summary of a package.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use olm_fbc::lifecycle::{Date, Phase};
 use olm_fbc::{PackageContent, schema};
+use olm_resolve::SupportAnswer;
 use olm_text::name::CatalogName;
+use olm_version::MinorVersion;
 use serde::Serialize;
 
 use super::common::{deprecation, package, version, version_text};
@@ -11,6 +15,7 @@ use crate::classic::heads;
 use crate::cli::PackageArgs;
 use crate::failure::Failure;
 use crate::installed::found;
+use crate::lifecycle;
 use crate::phrase::counted;
 use crate::report::Report;
 use crate::style::{Paint, Style};
@@ -28,6 +33,12 @@ struct PackageSummary<'a> {
     deprecated: Option<String>,
     deprecated_bundles: usize,
     channels: Vec<ChannelSummary<'a>>,
+    /// Minor versions with a bundle, highest first; empty if the catalog has no lifecycles.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    support: Vec<SupportAnswer>,
+    /// Lifecycles that cannot be read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    ignored_lifecycles: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -43,7 +54,7 @@ struct ChannelSummary<'a> {
 }
 
 impl<'a> PackageSummary<'a> {
-    fn new(catalog: &'a CatalogName, content: &'a PackageContent) -> Self {
+    fn new(catalog: &'a CatalogName, content: &'a PackageContent, today: Date) -> Self {
         let package = content.package.as_ref();
         let default_channel = package.map_or("", |package| package.default_channel.as_str());
         let highest = content
@@ -79,6 +90,13 @@ impl<'a> PackageSummary<'a> {
                     }
                 })
                 .collect(),
+            support: support(content, today),
+            ignored_lifecycles: content
+                .lifecycles
+                .ignored()
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
         }
     }
 
@@ -109,6 +127,9 @@ impl<'a> PackageSummary<'a> {
             };
             line("Deprecated", value);
         }
+        for ignored in &self.ignored_lifecycles {
+            line("Lifecycles", ignored);
+        }
         let mut table = Table::new(&["CHANNEL", "HEAD", "BUNDLES", "NOTES"]);
         for channel in &self.channels {
             let mut notes = Vec::new();
@@ -138,14 +159,64 @@ impl<'a> PackageSummary<'a> {
         }
         text.push('\n');
         text.push_str(&table.text(style, "  "));
+        if !self.support.is_empty() {
+            text.push('\n');
+            text.push_str(&support_table(&self.support).text(style, "  "));
+        }
     }
+}
+
+/// Returns the support of the minor versions that have a bundle, highest first; empty if the catalog has no lifecycles.
+fn support(content: &PackageContent, today: Date) -> Vec<SupportAnswer> {
+    let versions = content
+        .bundles
+        .iter()
+        .filter_map(|bundle| bundle.version_release(false).ok());
+    let minors: BTreeSet<MinorVersion> = versions.map(|version| (&version.version).into()).collect();
+    let answers = minors
+        .into_iter()
+        .rev()
+        .map(|minor| SupportAnswer::of_minor(&content.lifecycles, minor, today));
+    answers.filter(|answer| !answer.is_no_data()).collect()
+}
+
+fn support_table(answers: &[SupportAnswer]) -> Table {
+    let mut table = Table::new(&["VERSION", "SUPPORT", "PHASE ENDS", "NEXT PHASE", "PLATFORMS"]);
+    for answer in answers {
+        let text = lifecycle::short(answer);
+        let day = |phase: &Phase| phase.end_date.map(|day| day.to_string());
+        let row = match answer {
+            SupportAnswer::NoData => continue,
+            SupportAnswer::Unknown(unknown) => [
+                unknown.version.to_string(),
+                text,
+                String::new(),
+                String::new(),
+                String::new(),
+            ],
+            SupportAnswer::Known(support) => [
+                support.version.to_string(),
+                text,
+                support.phase.as_ref().and_then(day).unwrap_or_default(),
+                support
+                    .next
+                    .as_ref()
+                    .map(|next| next.name.clone())
+                    .unwrap_or_default(),
+                lifecycle::platforms(&support.platforms),
+            ],
+        };
+        table.row(lifecycle::paint(answer), row);
+    }
+    table
 }
 
 /// Shows the package in each catalog.
 pub(crate) async fn run(args: PackageArgs, style: Style) -> Result<Report, Failure> {
     let inputs = package(&args.source, &args.package).await?;
+    let today = lifecycle::today();
     let shown: Vec<PackageSummary<'_>> = found(&inputs)
-        .map(|(catalog, content)| PackageSummary::new(catalog, content))
+        .map(|(catalog, content)| PackageSummary::new(catalog, content, today))
         .collect();
     let mut text = format!("Package {}\n", style.paint(Paint::Bold, &clean(&args.package)));
     for catalog in &shown {

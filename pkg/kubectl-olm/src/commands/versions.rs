@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use olm_fbc::schema;
+use olm_resolve::SupportAnswer;
 use olm_text::name::CatalogName;
 use olm_version::VersionRelease;
 use serde::Serialize;
@@ -11,6 +12,7 @@ use super::common::{channels_of, deprecation, package};
 use crate::cli::PackageArgs;
 use crate::failure::Failure;
 use crate::installed::found;
+use crate::lifecycle;
 use crate::report::Report;
 use crate::style::{Paint, Style};
 use crate::table::{Table, list};
@@ -25,6 +27,8 @@ struct Row<'a> {
     channels: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     deprecated: Option<String>,
+    #[serde(skip_serializing_if = "SupportAnswer::is_no_data")]
+    support: SupportAnswer,
     #[serde(skip)]
     order: Option<VersionRelease>,
 }
@@ -44,6 +48,7 @@ impl Row<'_> {
 /// Lists the versions of a package in all catalogs.
 pub(crate) async fn run(args: PackageArgs, style: Style) -> Result<Report, Failure> {
     let inputs = package(&args.source, &args.package).await?;
+    let today = lifecycle::today();
     let mut rows: Vec<Row<'_>> = found(&inputs)
         .flat_map(|(catalog, content)| {
             content.bundles.iter().map(move |bundle| {
@@ -55,18 +60,30 @@ pub(crate) async fn run(args: PackageArgs, style: Style) -> Result<Report, Failu
                     image: &bundle.image,
                     channels: channels_of(content, &bundle.name),
                     deprecated: deprecation(content, schema::BUNDLE, &bundle.name),
+                    support: lifecycle::of_bundle(content, order.as_ref(), today),
                     order,
                 }
             })
         })
         .collect();
     rows.sort_by(Row::before);
-    let mut table = Table::new(&["VERSION", "BUNDLE", "CATALOG", "CHANNELS", "DEPRECATED"]);
+    // A column for the catalogs that have lifecycles.
+    let has_support = rows.iter().any(|row| !row.support.is_no_data());
+    let heading = [
+        "VERSION",
+        "BUNDLE",
+        "CATALOG",
+        "CHANNELS",
+        "DEPRECATED",
+        "SUPPORT",
+    ];
+    let columns = heading.len() - usize::from(!has_support);
+    let mut table = Table::new(heading.get(..columns).unwrap_or_default());
     for row in &rows {
         let paint = if row.deprecated.is_some() {
             Paint::Warn
         } else {
-            Paint::Plain
+            lifecycle::paint(&row.support)
         };
         let deprecated = row.deprecated.as_deref().map(|message| match message {
             "" => "yes",
@@ -80,7 +97,10 @@ pub(crate) async fn run(args: PackageArgs, style: Style) -> Result<Report, Failu
                 row.catalog,
                 &list(&row.channels, style.at_most(4)),
                 deprecated.unwrap_or_default(),
-            ],
+                &lifecycle::short(&row.support),
+            ]
+            .into_iter()
+            .take(columns),
         );
     }
     let positive = !rows.is_empty();

@@ -10,6 +10,7 @@ use super::common::package;
 use crate::cli::WhyArgs;
 use crate::failure::Failure;
 use crate::installed::{found, matching};
+use crate::lifecycle;
 use crate::phrase;
 use crate::report::Report;
 use crate::resolution_input::ResolutionInput;
@@ -34,6 +35,7 @@ pub(crate) async fn run(args: WhyArgs, style: Style) -> Result<Report, Failure> 
     let want = args.want.as_deref();
     let wanted = want.map(|want| matching(want, found(&inputs).map(|(_, content)| content)));
     let mut report = ResolveReport::new(request, &inputs, want);
+    report.add_support(&inputs, lifecycle::today());
     report
         .check_dependencies(&args.source, args.extension.as_deref())
         .await?;

@@ -96,6 +96,7 @@ impl Context {
                 .unwrap_or_default(),
             version: installed.map(|revision| revision.bundle.version.clone()),
             catalog: installed.and_then(|revision| revision.bundle.catalog.clone()),
+            support_end: None,
             conditions: Vec::new(),
             waiting: None,
             bundle: history.newest().map(|newest| Installed {

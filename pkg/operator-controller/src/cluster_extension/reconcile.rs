@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::Api;
 use kube::runtime::controller::Action;
@@ -53,6 +53,7 @@ pub(crate) async fn reconcile(context: &Context, name: &str) -> Result<Action, C
         stopped,
         incomplete,
         windows,
+        support_change,
     } = Box::pin(Pass::new(context, &extension, now).run()).await;
     if stopped.as_ref().is_some_and(|stopped| stopped.superseded) {
         return Ok(Action::requeue(Duration::ZERO));
@@ -60,14 +61,18 @@ pub(crate) async fn reconcile(context: &Context, name: &str) -> Result<Action, C
     if !matches!(outcome.progress, Progress::HeldByOperator(_)) {
         context.hold_watches.release(name);
     }
-    let mut delay = next_pass(context, name, stopped, incomplete);
-    if let Some(left) = until_change(windows, Timestamp::now()) {
-        // A window that opened or closed during the pass.
-        delay = delay.min(Duration::try_from(left).unwrap_or(Duration::ZERO));
-    }
-    let action = Action::requeue(delay);
+    let delay = next_pass(context, name, stopped, incomplete);
+    let now_after = Timestamp::now();
+    let support_change = support_change.map(|at| at.duration_since(now_after));
+    let action = Action::requeue(sooner(delay, [until_change(windows, now_after), support_change]));
     status::write(context, &extension, &outcome, &Time(now)).await?;
     Ok(action)
+}
+
+/// Returns the delay, or the time until the first change if that is less. A negative time is of a change during the pass.
+fn sooner(delay: Duration, changes: [Option<SignedDuration>; 2]) -> Duration {
+    let left = |left: SignedDuration| Duration::try_from(left).unwrap_or(Duration::ZERO);
+    changes.into_iter().flatten().map(left).fold(delay, Duration::min)
 }
 
 /// Reads the extension from the watch, or from the API server if the watch is behind the controller's own last write.
@@ -99,6 +104,7 @@ pub(crate) async fn report_panic(
         progress: Progress::Retrying(panicked.to_string()),
         deprecations: None,
         upgrade: Upgrade::Unknown,
+        support: None,
         catalogs: None,
         pending: None,
         windows: None,
@@ -173,5 +179,24 @@ fn log_ignored_account(context: &Context, extension: &ClusterExtension) {
             account,
             "spec.serviceAccount is ignored by --service-account-policy=Ignore; the controller writes with its own rights"
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_change_ends_the_delay() {
+        let day = SignedDuration::from_hours(24);
+        assert_eq!(
+            sooner(RESYNC, [None, Some(day)]),
+            RESYNC,
+            "changes far away do not delay a pass"
+        );
+        let minute = SignedDuration::from_mins(1);
+        assert_eq!(sooner(RESYNC, [Some(day), Some(minute)]), Duration::from_mins(1));
+        assert_eq!(sooner(RESYNC, [Some(minute), None]), Duration::from_mins(1));
+        assert_eq!(sooner(RESYNC, [None, Some(-minute)]), Duration::ZERO);
     }
 }

@@ -25,6 +25,7 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use olm_api::rollback::RolloutAttempt;
 use olm_rollout::{Direction, State};
 use olm_runtime::Feature;
@@ -58,6 +59,8 @@ pub(crate) struct Report {
     pub incomplete: bool,
     /// State of the windows of `spec.rollout`; a pass follows its change.
     pub windows: State,
+    /// Time at which the support of the installed version changes; a pass follows.
+    pub support_change: Option<Timestamp>,
 }
 
 impl Pass<'_> {
@@ -140,6 +143,7 @@ impl Pass<'_> {
                 progress: Progress::Paused(text),
                 deprecations: None,
                 upgrade: Upgrade::Unknown,
+                support: None,
                 catalogs: None,
                 pending: None,
                 windows: decide::admission::window_status(windows),
@@ -148,6 +152,7 @@ impl Pass<'_> {
             stopped: None,
             incomplete: false,
             windows,
+            support_change: None,
         })
     }
 
@@ -309,6 +314,12 @@ impl Pass<'_> {
             .map(|resolved| resolved.successors.clone())
             .unwrap_or_default();
         self.context.note(self.extension, history, successors);
+        let support = decide::support::answer(history, lookups, self.now);
+        if let Some(support) = &support {
+            let end = decide::support::end(support);
+            self.context.shared.inventory.note_support(&self.name, end);
+        }
+        let support_change = support.as_ref().and_then(decide::support::next_change);
         let unread_tag = end.as_ref().is_ok_and(|applied| self.warn_of_registry(applied));
         let left_out = resolved.as_ref().map(|resolved| resolved.left_out.as_slice());
         let catalogs = lookups.degraded(left_out.unwrap_or_default());
@@ -340,6 +351,7 @@ impl Pass<'_> {
                 progress,
                 deprecations,
                 upgrade,
+                support,
                 catalogs,
                 pending: waiting.map(|waiting| waiting.pending.clone()),
                 windows: decide::admission::window_status(windows),
@@ -348,6 +360,7 @@ impl Pass<'_> {
             stopped,
             incomplete: unread_tag || lookups.incomplete() || !pruned,
             windows,
+            support_change,
         }
     }
 
@@ -375,6 +388,7 @@ fn unreadable(error: &RevisionsError) -> Report {
             progress: Progress::Mirrored,
             deprecations: None,
             upgrade: Upgrade::Unknown,
+            support: None,
             catalogs: None,
             pending: None,
             windows: None,
@@ -389,5 +403,6 @@ fn unreadable(error: &RevisionsError) -> Report {
         }),
         incomplete: false,
         windows: State::Unrestricted,
+        support_change: None,
     }
 }

@@ -1,6 +1,7 @@
 //! Small random catalogs and requests, drawn from a tape of bytes: shorter tapes and smaller bytes give simpler
 //! cases, so that shrinking the tape shrinks the case.
 
+use olm_fbc::lifecycle::Lifecycles;
 use olm_fbc::{
     Bundle, Channel, DeprecationEntry, Deprecations, Entry, Package, PackageContent, Property, Reference,
     schema,
@@ -189,6 +190,7 @@ fn content(tape: &mut Tape<'_>) -> PackageContent {
         } else {
             vec![Deprecations { entries }]
         },
+        lifecycles: Lifecycles::default(),
     }
 }
 

@@ -84,6 +84,7 @@ fn outcome_with(
         progress,
         deprecations: Some(Deprecations::default()),
         upgrade: Upgrade::NothingInstalled,
+        support: None,
         catalogs: Some(UnreadCatalogs::default()),
         pending: None,
         windows: None,
@@ -251,6 +252,7 @@ fn unreadable_revisions() {
         progress: Progress::Mirrored,
         deprecations: None,
         upgrade: Upgrade::Unknown,
+        support: None,
         catalogs: None,
         pending: None,
         windows: None,
@@ -553,6 +555,7 @@ fn a_paused_extension_keeps_what_it_knew() {
     let paused = Outcome {
         deprecations: None,
         upgrade: Upgrade::Unknown,
+        support: None,
         catalogs: None,
         ..outcome_with(
             Some(rolled_out("a-1", "1.0.0")),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::{Keyword, bundle_name, bundle_repository, package_name};
+use super::{Keyword, bundle_name, bundle_repository, package_name, support};
 
 /// A registry that does not exist; `registries.conf` names a mirror of it.
 pub const MIRRORED_REGISTRY: &str = "mirrored.invalid";
@@ -43,6 +43,7 @@ fn package_metas(package: &str, rows: &[&Row], id: &str, registry: &str) -> Vec<
     let mut channels: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
     let mut bundles: BTreeMap<String, Value> = BTreeMap::new();
     let mut deprecations = Vec::new();
+    let mut lifecycles = Vec::new();
     for row in rows {
         let name = bundle_name(package, &row.version);
         let mut entry = json!({"name": name});
@@ -55,6 +56,10 @@ fn package_metas(package: &str, rows: &[&Row], id: &str, registry: &str) -> Vec<
                 deprecations.push(json!({
                     "reference": {"schema": "olm.bundle", "name": name}, "message": message,
                 }));
+            }
+            if let Keyword::Support(phases) = keyword {
+                let minor = row.version.rsplit_once('.').map_or("", |(minor, _)| minor);
+                lifecycles.push(json!({"name": minor, "phases": support::phases(phases)}));
             }
         }
         let mut properties =
@@ -78,6 +83,12 @@ fn package_metas(package: &str, rows: &[&Row], id: &str, registry: &str) -> Vec<
     metas.extend(bundles.into_values());
     if !deprecations.is_empty() {
         metas.push(json!({"schema": "olm.deprecations", "package": package, "entries": deprecations}));
+    }
+    if !lifecycles.is_empty() {
+        metas.push(
+            json!({"schema": "io.openshift.operators.lifecycles.v1alpha1", "package": package,
+            "versions": lifecycles}),
+        );
     }
     metas
 }

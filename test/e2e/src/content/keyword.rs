@@ -51,6 +51,8 @@ pub enum Keyword {
     BrokenConstraint,
     /// Declares an install mode; AllNamespaces by default.
     InstallMode(String),
+    /// Phases of support of the bundle's minor version, `NAME FROM TO; NAME FROM TO` in days from today.
+    Support(String),
     /// Lowest version of Kubernetes that the bundle supports.
     MinKubeVersion(String),
     /// Number of additional `CustomResourceDefinition`s of 820 kB each, which change with every version.
@@ -90,6 +92,7 @@ impl Keyword {
                 "LargeCRDs" => Self::LargeCrds(argument.parse().context("LargeCRDs takes a number")?),
                 "Many" => Self::Many(argument.parse().context("Many takes a number")?),
                 "Property" => Self::Property(argument),
+                "Support" => Self::Support(argument),
                 _ => bail!("`{keyword}` is no keyword of a bundle's contents"),
             });
         }

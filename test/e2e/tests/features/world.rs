@@ -118,6 +118,9 @@ impl OlmWorld {
                     as fn(&Self, &str) -> String,
             ),
             ("${CATALOG:", |world, name| world.catalog(name)),
+            ("${DAY:", |_, offset| {
+                content::support::day(offset).map_or_else(|error| format!("{error:#}"), |day| day.to_string())
+            }),
         ] {
             while let Some((before, rest)) = out.split_once(prefix) {
                 let Some((local, after)) = rest.split_once('}') else {

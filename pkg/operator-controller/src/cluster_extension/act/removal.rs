@@ -85,6 +85,7 @@ async fn report(context: &Context, extension: &ClusterExtension, text: String) -
         progress: Progress::Removing(text),
         deprecations: None,
         upgrade: Upgrade::NothingInstalled,
+        support: None,
         catalogs: None,
         pending: None,
         windows: None,

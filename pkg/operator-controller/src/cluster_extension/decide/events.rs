@@ -25,6 +25,7 @@ pub(crate) fn events(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus)
     availability(old, new, &mut events);
     rollback(old, new, &mut events);
     upgrade(old, new, &mut events);
+    support(old, new, &mut events);
     catalogs(old, new, &mut events);
     events
 }
@@ -166,6 +167,26 @@ fn upgrade(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus, events: &
         && condition(old, ConditionType::UpgradeAvailable) != now
     {
         push(events, false, Reason::UpgradeAvailable, message.to_owned());
+    }
+}
+
+/// Announces another reason of `EndOfSupport`, once. An extension that is supported from the beginning is no news.
+fn support(old: &ClusterExtensionStatus, new: &ClusterExtensionStatus, events: &mut Vec<StatusEvent>) {
+    let now = condition(new, ConditionType::EndOfSupport);
+    let Some((_, reason, message)) = now else { return };
+    let before = condition(old, ConditionType::EndOfSupport).map(|(_, reason, _)| reason);
+    if before == Some(reason) {
+        return;
+    }
+    let is = |reason: &str, other: ConditionReason| *reason == other;
+    let was_near = before
+        .is_some_and(|before| is(before, ConditionReason::EndingSoon) || is(before, ConditionReason::Ended));
+    if is(reason, ConditionReason::Ended) {
+        push(events, true, Reason::SupportEnded, message.to_owned());
+    } else if is(reason, ConditionReason::EndingSoon) {
+        push(events, true, Reason::SupportEndingSoon, message.to_owned());
+    } else if is(reason, ConditionReason::Supported) && was_near {
+        push(events, false, Reason::SupportRestored, message.to_owned());
     }
 }
 
@@ -319,5 +340,28 @@ mod tests {
         for same in [&paused, &rolling, &installed, &blocked, &degraded, &held, &former] {
             assert_eq!(reasons(same, same), []);
         }
+    }
+
+    #[test]
+    fn each_reason_of_the_end_of_support_has_one_event() {
+        let done = ("Progressing", "True", "Succeeded", "done");
+        let installed = status(Some("1.0.0"), "old", &[done]);
+        let support = |state, reason| {
+            status(
+                Some("1.0.0"),
+                "old",
+                &[done, ("EndOfSupport", state, reason, "day")],
+            )
+        };
+        let (supported, near) = (support("False", "Supported"), support("False", "EndingSoon"));
+        let (ended, unknown) = (support("True", "Ended"), support("Unknown", "SupportUnknown"));
+        assert_eq!(reasons(&installed, &supported), []);
+        assert_eq!(reasons(&installed, &near), [(true, "SupportEndingSoon")]);
+        assert_eq!(reasons(&supported, &near), [(true, "SupportEndingSoon")]);
+        assert_eq!(reasons(&near, &ended), [(true, "SupportEnded")]);
+        assert_eq!(reasons(&ended, &supported), [(false, "SupportRestored")]);
+        assert_eq!(reasons(&ended, &unknown), []);
+        assert_eq!(reasons(&ended, &installed), []);
+        assert_eq!(reasons(&ended, &ended), []);
     }
 }

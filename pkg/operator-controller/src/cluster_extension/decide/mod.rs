@@ -16,6 +16,7 @@ pub(crate) mod plan;
 pub(crate) mod resolve;
 pub(crate) mod rollback;
 mod successors;
+pub(crate) mod support;
 #[cfg(test)]
 mod tests;
 

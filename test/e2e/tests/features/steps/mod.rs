@@ -16,6 +16,7 @@ mod resource;
 mod revision;
 mod rollout;
 mod status;
+mod support;
 
 pub(crate) use certificate::Certificate;
 use serde_json::Value;
