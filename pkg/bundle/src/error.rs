@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use crate::config::MAX_NAMESPACES;
+
 /// A bundle that cannot be read. Another bundle image is needed.
 #[derive(Debug, Error)]
 pub enum ParseError {
@@ -109,6 +111,21 @@ pub enum RenderError {
     /// The target namespaces contradict the bundle's install modes.
     #[error("invalid option(s): {0}")]
     Options(String),
+    /// No namespace has the labels of `watchNamespaceSelector`.
+    #[error(
+        "no namespace matches watchNamespaceSelector: label the namespaces that the operator is to watch, and it continues \
+         automatically; nothing changes before, since an operator without namespaces watches all of them"
+    )]
+    NoNamespaces,
+    /// More namespaces have the labels of `watchNamespaceSelector` than an operator may watch.
+    #[error(
+        "watchNamespaceSelector matches more than {MAX_NAMESPACES} namespaces: narrow the selector, or choose an install mode that \
+         watches all namespaces"
+    )]
+    TooManyNamespaces,
+    /// The namespaces of `watchNamespaceSelector` are not known.
+    #[error("the namespaces that watchNamespaceSelector matches are not known")]
+    UnknownNamespaces,
     /// A certificate that [`webhook_certificates`](crate::webhook_certificates) asks for is missing.
     #[error("no serving certificate was provided for secret \"{secret_name}\"")]
     MissingCertificate {
