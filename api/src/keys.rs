@@ -66,6 +66,9 @@ pub const CATALOG_CONFIGS_IMAGE_LABEL: &str = "operators.operatorframework.io.in
 /// Annotation of a revision: the bundle's properties in its catalog, as JSON.
 pub const CATALOG_PROPERTIES_ANNOTATION: &str = "olm.operatorframework.io/catalog-properties";
 
+/// Annotation of a revision: the namespaces that `watchNamespaceSelector` matched, sorted, with commas between them.
+pub const SELECTED_NAMESPACES_ANNOTATION: &str = "olm.operatorframework.io/selected-namespaces";
+
 /// Annotation of a revision: digest of everything that determines its objects.
 pub const REVISION_IDENTITY_ANNOTATION: &str = "olm.operatorframework.io/revision-identity";
 /// Annotation of a revision: reference, by digest, of the image that its objects were rendered from.

@@ -29,6 +29,9 @@ pub(crate) enum Failure {
         "namespace \"{0}\" is being deleted: nothing can be installed there until it is gone and created again"
     )]
     NamespaceGoing(String),
+    /// The namespaces that the configuration selects cannot be listed; the text is the failed call.
+    #[error("{0}")]
+    NamespacesUnread(String),
     /// The service account does not exist.
     #[error(
         "operation cannot proceed due to the following validation error(s): service account \"{}\" not found in namespace \"{}\"; \
@@ -227,6 +230,7 @@ impl Failure {
             | Self::CustomResourcesLost(_)
             | Self::NamespaceMissing(_)
             | Self::NamespaceGoing(_)
+            | Self::NamespacesUnread(_)
             | Self::AccountMissing { .. }
             | Self::AccountClosed(_)
             | Self::Rights { .. }
@@ -259,7 +263,7 @@ impl Failure {
             Self::Former(_) => "rollback",
             Self::Pack(_) => "pack",
             Self::Window(_) | Self::Soak(_) => "rollout",
-            Self::Call(_) => "api",
+            Self::Call(_) | Self::NamespacesUnread(_) => "api",
             Self::Interrupted(_) | Self::Superseded => "interrupted",
         }
     }

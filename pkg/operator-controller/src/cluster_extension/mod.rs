@@ -14,6 +14,7 @@ mod failure;
 mod followed;
 mod gather;
 mod hold_watches;
+mod namespace_selections;
 mod namespace_waiters;
 mod pass;
 mod reconcile;

@@ -17,6 +17,7 @@ use super::call::{CallError, call};
 use super::decide::History;
 use super::decide::admission::until_change;
 use super::failure::Stopped;
+use super::gather;
 use super::gather::revisions::revisions;
 use super::gather::tag_cache::TAG_INTERVAL;
 use super::pass::Pass;
@@ -48,12 +49,15 @@ pub(crate) async fn reconcile(context: &Context, name: &str) -> Result<Action, C
     }
     log_ignored_account(context, &extension);
     let now = Timestamp::now();
+    let mut pass = Pass::new(context, &extension, now);
+    pass.namespaces = gather::namespaces::selected(&pass).await;
+    let settles = pass.selected().and_then(|selected| selected.settles);
     let Report {
         outcome,
         stopped,
         incomplete,
         windows,
-    } = Box::pin(Pass::new(context, &extension, now).run()).await;
+    } = Box::pin(pass.run()).await;
     if stopped.as_ref().is_some_and(|stopped| stopped.superseded) {
         return Ok(Action::requeue(Duration::ZERO));
     }
@@ -64,6 +68,9 @@ pub(crate) async fn reconcile(context: &Context, name: &str) -> Result<Action, C
     if let Some(left) = until_change(windows, Timestamp::now()) {
         // A window that opened or closed during the pass.
         delay = delay.min(Duration::try_from(left).unwrap_or(Duration::ZERO));
+    }
+    if let Some(left) = settles {
+        delay = delay.min(left);
     }
     let action = Action::requeue(delay);
     status::write(context, &extension, &outcome, &Time(now)).await?;

@@ -2,6 +2,7 @@
 //!
 //! | step | does | returns |
 //! |---|---|---|
+//! | `namespaces` | lists the namespaces that the configuration selects by labels | [`Selected`](super::pass::Selected) |
 //! | `observe` | reads the revisions | [`Observed`](gather::revisions::Observed) |
 //! | `maintain` | writes what the revisions need whatever bundle is resolved | [`Maintained`](act::maintain::Maintained) |
 //! | `lookup` | reads the catalogs | [`CatalogLookups`](decide::CatalogLookups) |
@@ -226,16 +227,30 @@ impl Pass<'_> {
         let locating = gather::image::locate(self, resolved, history);
         let mut located = self.step(Step::Locate, locating).await?;
         let config = config(self.extension);
-        let inputs = RenderInputs {
-            bundle: &resolved.bundle,
-            canonical_image: &located.image,
-            namespace: &self.extension.spec.namespace,
-            config: config.as_ref(),
-            provider: located.provider,
+        let mut namespaces = self.selection(record, history)?;
+        let desired = |namespaces: &Option<Vec<String>>| {
+            let inputs = RenderInputs {
+                bundle: &resolved.bundle,
+                canonical_image: &located.image,
+                namespace: &self.extension.spec.namespace,
+                config: config.as_ref(),
+                namespaces: namespaces.as_deref(),
+                provider: located.provider,
+            };
+            let moved_from = resolved.moved_from.as_ref();
+            decide::desired_state(&self.name, settings, &inputs, moved_from, history, self.now)
         };
-        let moved_from = resolved.moved_from.as_ref();
-        let desired = decide::desired_state(&self.name, settings, &inputs, moved_from, history, self.now);
-        let desired = match (desired.map_err(Failed::Refused)?, record, history.newest()) {
+        let mut wanted = desired(&namespaces).map_err(Failed::Refused)?;
+        let before = history.newest().and_then(|newest| newest.namespaces.clone());
+        let settles = self.selected().is_some_and(|selected| selected.settles.is_some());
+        if settles && before.is_some() && wanted.is_other() {
+            // The next pass rolls the namespaces out; every other change is rolled out now.
+            let former = desired(&before).map_err(Failed::Refused)?;
+            if !former.is_other() {
+                (wanted, namespaces) = (former, before);
+            }
+        }
+        let desired = match (wanted, record, history.newest()) {
             (DesiredState::New(new), Record::Rollback(_), Some(newest)) if !new.renewal => {
                 DesiredState::Current(settings.adjust(newest))
             }
@@ -265,7 +280,7 @@ impl Pass<'_> {
                 );
                 let target = self.step(Step::Target, gather::target::target(self)).await?;
                 let pulled = self.step(Step::Pull, gather::bundle::pull(self, located)).await?;
-                let rendering = gather::render::render(self, pulled, history);
+                let rendering = gather::render::render(self, pulled, history, namespaces);
                 let rendered = self.step(Step::Render, rendering).await?;
                 let verifying = gather::verify::verify(self, &target, &new, rendered);
                 let verified = self.step(Step::Verify, verifying).await?;
@@ -287,6 +302,15 @@ impl Pass<'_> {
                 Ok(self.step(Step::Write, writing).await?)
             }
         }
+    }
+
+    /// Returns the namespaces that the configuration selects by labels. The content of a former revision keeps its own.
+    fn selection(&self, record: Record<'_>, history: &History) -> Result<Option<Vec<String>>, Failure> {
+        if let (Record::Rollback(_), Some(newest)) = (record, history.newest()) {
+            return Ok(newest.namespaces.clone());
+        }
+        let selected = self.namespaces.clone().map_err(Failure::NamespacesUnread)?;
+        Ok(selected.map(|selected| selected.names))
     }
 
     /// Turns the end of the pass into the input of the status.

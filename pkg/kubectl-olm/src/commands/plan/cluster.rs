@@ -14,7 +14,7 @@ use super::{checks, hold, live};
 use crate::absent;
 use crate::cli::bundle::Issuer;
 use crate::cli::plan::PlanArgs;
-use crate::commands::bundle::{certificates, rendered_with};
+use crate::commands::bundle::{Configuration, certificates, rendered_with};
 use crate::failure::Failure;
 use crate::resolution_input::ResolutionInput;
 use crate::source::{Cluster, Joining, SourceError, bundle_content, needs};
@@ -81,7 +81,13 @@ pub(super) async fn plan_of(
         // The newest bundle has no webhooks; the next one may have some.
         (None, _) => cluster.issuer().await?,
     };
-    let (min_kube_version, to) = target(args, &found, &input.request.package, &change, issuer).await?;
+    let selected = cluster.selected_namespaces(change.config.as_ref()).await?;
+    let config = Configuration {
+        inline: change.config.clone(),
+        selected: selected.clone(),
+    };
+    let (min_kube_version, to) =
+        target(args, &found, &input.request.package, &change, config, issuer).await?;
     change.to = to;
     if let Some(needed) = min_kube_version {
         checks::kube_version(cluster, &extension, &needed, &mut change).await?;
@@ -112,7 +118,7 @@ pub(super) async fn plan_of(
     let (next, catalog) = (&change.to.bundle, change.catalog.as_ref());
     let held = newest
         .as_ref()
-        .and_then(|newest| checks::rollback(&extension, newest, next, catalog));
+        .and_then(|newest| checks::rollback(&extension, newest, next, selected.as_deref(), catalog));
     change.refusals.extend(held);
     let package = &input.request.package;
     let bundle = needs::resolved(&found, package);
@@ -277,6 +283,7 @@ async fn target(
     found: &Resolution,
     package: &olm_text::name::PackageName,
     change: &Change,
+    config: Configuration,
     issuer: Issuer,
 ) -> Result<(Option<String>, Side), Failure> {
     let content = bundle_content(&found.image, &args.source.access).await?;
@@ -285,22 +292,17 @@ async fn target(
         .as_ref()
         .map(|side| side.objects.as_slice())
         .unwrap_or_default();
-    let rendered = rendered_with(
-        &content.files,
-        &change.namespace,
-        change.config.clone(),
-        |bundle| {
-            let mut provided = certificates(bundle, &change.namespace, issuer);
-            if let Certificates::Own(own) = &mut provided {
-                for (secret, certificate) in own {
-                    if let Some(present) = live::certificate(known, secret) {
-                        *certificate = present;
-                    }
+    let rendered = rendered_with(&content.files, &change.namespace, config, |bundle| {
+        let mut provided = certificates(bundle, &change.namespace, issuer);
+        if let Certificates::Own(own) = &mut provided {
+            for (secret, certificate) in own {
+                if let Some(present) = live::certificate(known, secret) {
+                    *certificate = present;
                 }
             }
-            provided
-        },
-    );
+        }
+        provided
+    });
     let (bundle, objects) = rendered.map_err(|error| {
         Failure::Refused(format!(
             "bundle {} cannot be installed: {}",

@@ -24,7 +24,7 @@ use crate::cluster_extension::failure::Failure;
 use crate::cluster_extension::pass::Pass;
 
 /// Annotations that describe the content of a revision.
-const CONTENT: [&str; 12] = [
+const CONTENT: [&str; 13] = [
     keys::BUNDLE_NAME_ANNOTATION,
     keys::BUNDLE_VERSION_ANNOTATION,
     keys::BUNDLE_RELEASE_ANNOTATION,
@@ -37,6 +37,7 @@ const CONTENT: [&str; 12] = [
     keys::WEBHOOK_CERTIFICATES_RENEWAL_ANNOTATION,
     keys::REVISION_IDENTITY_ANNOTATION,
     keys::RESOLVED_IMAGE_ANNOTATION,
+    keys::SELECTED_NAMESPACES_ANNOTATION,
 ];
 
 /// Content of a former revision.

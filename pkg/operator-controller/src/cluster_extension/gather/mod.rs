@@ -13,6 +13,7 @@ pub(crate) mod former;
 pub(crate) mod image;
 pub(crate) mod joint;
 mod kube_version;
+pub(crate) mod namespaces;
 mod previous;
 mod provider;
 pub(crate) mod release;

@@ -24,6 +24,8 @@ pub(crate) struct Rendered<'a> {
     pub located: Located<'a>,
     /// The objects, one of each identity.
     pub objects: Vec<Value>,
+    /// Namespaces that the configuration selected by labels.
+    pub namespaces: Option<Vec<String>>,
     /// Properties of the bundle's own metadata, as a JSON list.
     pub properties: Option<String>,
     /// Object that the bundle names for its condition `Upgradeable`.
@@ -34,16 +36,18 @@ pub(crate) struct Rendered<'a> {
     pub renewal: Option<Timestamp>,
 }
 
-/// Renders the bundle for the spec. Webhook certificates of the newest revision are read from the cluster and used again.
+/// Renders the bundle for the spec and for the namespaces that it selects. Webhook certificates of the newest revision are read from the cluster and used again.
 pub(crate) async fn render<'a>(
     pass: &Pass<'_>,
     pulled: Pulled<'a>,
     history: &History,
+    namespaces: Option<Vec<String>>,
 ) -> Result<Rendered<'a>, Failure> {
     let Pulled { located, bundle } = pulled;
     let (context, namespace) = (pass.context, &pass.extension.spec.namespace);
     let mut options = RenderOptions::new(namespace.clone());
     options.config = config(pass.extension);
+    options.selected_namespaces.clone_from(&namespaces);
     options.single_own_namespace = context
         .features
         .enabled(Feature::SingleOwnNamespaceInstallSupport);
@@ -74,6 +78,7 @@ pub(crate) async fn render<'a>(
     Ok(Rendered {
         located,
         objects,
+        namespaces,
         properties: bundle.properties_annotation(),
         upgradeable_condition: bundle
             .annotation(keys::UPGRADEABLE_CONDITION_ANNOTATION)
