@@ -313,6 +313,7 @@ async fn upgrades_and_tells_so(world: &World) -> Result<()> {
     world.ready("1.1.0").await?;
     plan::covers(world, &before, &planned).await?;
     plan::of_nothing(world).await?;
+    plan::of_selected_namespaces(world).await?;
     let watched = world.says(&["status", "kite", "--watch"]).await?;
     assert_eq!(watched.code, 0, "{watched}");
     ensure!(watched.out.contains("Version    1.1.0"), "{watched}");
@@ -465,7 +466,7 @@ fn bundle(version: &str) -> ImageBuilder {
             "olm.properties": "[{\"type\":\"olm.maxOpenShiftVersion\",\"value\":\"5.3\"}]"}},
         "spec": {
             "version": version,
-            "installModes": [{"type": "AllNamespaces", "supported": true}],
+            "installModes": [{"type": "AllNamespaces", "supported": true}, {"type": "MultiNamespace", "supported": true}],
             "customresourcedefinitions": {"owned": [{"name": "kites.example.com", "kind": "Kite", "version": "v1"}]},
             "install": {"strategy": "deployment", "spec": {
                 "permissions": [{"serviceAccountName": "kite", "rules": [

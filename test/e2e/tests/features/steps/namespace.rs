@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use cucumber::{given, then, when};
-use kube::ResourceExt as _;
+use kube::ResourceExt;
 use kube::api::ListParams;
 use olm_api::keys::OWNER_NAME_LABEL;
 use serde_json::json;
@@ -41,7 +41,7 @@ async fn roles(world: &mut OlmWorld, namespaces: String) {
             for kind in ["role", "rolebinding"] {
                 let (api, _) = world.cluster().lookup(&format!("{kind}/x"), "").await?;
                 let found = api.list_metadata(&params).await?.items;
-                let found: BTreeSet<String> = found.iter().filter_map(|role| role.namespace()).collect();
+                let found: BTreeSet<String> = found.iter().filter_map(ResourceExt::namespace).collect();
                 anyhow::ensure!(found == wanted, "the {kind}s are in {found:?}");
             }
             Ok(())
