@@ -353,6 +353,11 @@ async fn the_clusters_upgrade(world: &World) -> Result<()> {
         far.out.contains("kite") && far.out.contains("OpenShift 5.3"),
         "{far}"
     );
+    let next = world.value(&["cluster-upgrade", "check"]).await?;
+    ensure!(
+        next["waiting"] == json!([]) && next["unchecked"] == json!([]),
+        "{next}"
+    );
     let odd = world.says(&["cluster-upgrade", "check", "--to", "soon"]).await?;
     assert_eq!(odd.code, 2, "{odd}");
     Ok(())

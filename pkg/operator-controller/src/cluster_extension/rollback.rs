@@ -155,6 +155,7 @@ fn stand_in(revision: &Revision) -> Resolved {
         properties: properties
             .and_then(|text| serde_json::from_str(text).ok())
             .unwrap_or_default(),
+        min_kube_version: None,
         deprecations: None,
         moved_from: None,
         upgrade: Upgrade::Unknown,

@@ -51,6 +51,7 @@ fn resolved(version: &str) -> Resolved {
             catalog: Some("c".into()),
         },
         properties: Vec::new(),
+        min_kube_version: None,
         deprecations: Some(Deprecations::default()),
         moved_from: None,
         upgrade: Upgrade::UpToDate,
