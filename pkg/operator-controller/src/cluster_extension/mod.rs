@@ -9,6 +9,7 @@ mod call;
 mod context;
 mod controller;
 mod decide;
+mod desired;
 mod failed;
 mod failure;
 mod followed;

@@ -38,9 +38,8 @@ use super::act::maintain::Maintained;
 use super::act::revision::Record;
 use super::call::chain;
 use super::decide::desired_state::Settings;
-use super::decide::identity::config;
 use super::decide::joint::Move;
-use super::decide::{DesiredState, History, RenderInputs, Resolved};
+use super::decide::{DesiredState, History, Resolved};
 use super::failed::Failed;
 use super::failure::{Failure, Stopped};
 use super::gather::joint::Joint;
@@ -226,36 +225,7 @@ impl Pass<'_> {
             .map_err(Failure::from)?;
         let locating = gather::image::locate(self, resolved, history);
         let mut located = self.step(Step::Locate, locating).await?;
-        let config = config(self.extension);
-        let mut namespaces = self.selection(record, history)?;
-        let desired = |namespaces: &Option<Vec<String>>| {
-            let inputs = RenderInputs {
-                bundle: &resolved.bundle,
-                canonical_image: &located.image,
-                namespace: &self.extension.spec.namespace,
-                config: config.as_ref(),
-                namespaces: namespaces.as_deref(),
-                provider: located.provider,
-            };
-            let moved_from = resolved.moved_from.as_ref();
-            decide::desired_state(&self.name, settings, &inputs, moved_from, history, self.now)
-        };
-        let mut wanted = desired(&namespaces).map_err(Failed::Refused)?;
-        let before = history.newest().and_then(|newest| newest.namespaces.clone());
-        let settles = self.selected().is_some_and(|selected| selected.settles.is_some());
-        if settles && before.is_some() && wanted.is_other() {
-            // The next pass rolls the namespaces out; every other change is rolled out now.
-            let former = desired(&before).map_err(Failed::Refused)?;
-            if !former.is_other() {
-                (wanted, namespaces) = (former, before);
-            }
-        }
-        let desired = match (wanted, record, history.newest()) {
-            (DesiredState::New(new), Record::Rollback(_), Some(newest)) if !new.renewal => {
-                DesiredState::Current(settings.adjust(newest))
-            }
-            (desired, _, _) => desired,
-        };
+        let (desired, namespaces) = self.desired(resolved, history, &located, record, settings)?;
         match desired {
             DesiredState::Current(current) => {
                 let (catalog, error) = (resolved.bundle.catalog.as_ref(), located.registry_error);
@@ -302,15 +272,6 @@ impl Pass<'_> {
                 Ok(self.step(Step::Write, writing).await?)
             }
         }
-    }
-
-    /// Returns the namespaces that the configuration selects by labels. The content of a former revision keeps its own.
-    fn selection(&self, record: Record<'_>, history: &History) -> Result<Option<Vec<String>>, Failure> {
-        if let (Record::Rollback(_), Some(newest)) = (record, history.newest()) {
-            return Ok(newest.namespaces.clone());
-        }
-        let selected = self.namespaces.clone().map_err(Failure::NamespacesUnread)?;
-        Ok(selected.map(|selected| selected.names))
     }
 
     /// Turns the end of the pass into the input of the status.
