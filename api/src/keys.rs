@@ -68,6 +68,9 @@ pub const CATALOG_PROPERTIES_ANNOTATION: &str = "olm.operatorframework.io/catalo
 
 /// Annotation of a revision: install namespace, if the revision itself has the Namespace because the spec names none.
 pub const INSTALL_NAMESPACE_ANNOTATION: &str = "olm.operatorframework.io/install-namespace";
+/// Annotation of a revision: the namespaces that `watchNamespaceSelector` matched, sorted, with commas between them.
+pub const SELECTED_NAMESPACES_ANNOTATION: &str = "olm.operatorframework.io/selected-namespaces";
+
 /// Annotation of a revision: digest of everything that determines its objects.
 pub const REVISION_IDENTITY_ANNOTATION: &str = "olm.operatorframework.io/revision-identity";
 /// Annotation of a revision: reference, by digest, of the image that its objects were rendered from.

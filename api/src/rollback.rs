@@ -18,6 +18,9 @@ pub struct RolloutAttempt {
     /// Image of the bundle by digest, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
+    /// Digest of the namespaces that the configuration selects by labels, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespaces: Option<String>,
     /// Catalog of the bundle, if it was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub catalog: Option<CatalogContent>,
@@ -34,7 +37,7 @@ pub struct CatalogContent {
 }
 
 impl RolloutAttempt {
-    /// Returns true unless a known input differs. An image or a catalog that cannot be read counts as unchanged.
+    /// Returns true unless a known input differs. An image, a catalog or namespaces that cannot be read count as unchanged.
     #[must_use]
     pub fn is_same_as(&self, other: &Self) -> bool {
         fn differ<T: PartialEq>(a: Option<&T>, b: Option<&T>) -> bool {
@@ -44,6 +47,7 @@ impl RolloutAttempt {
             && self.bundle == other.bundle
             && self.version == other.version
             && !differ(self.image.as_ref(), other.image.as_ref())
+            && !differ(self.namespaces.as_ref(), other.namespaces.as_ref())
             && !differ(self.catalog.as_ref(), other.catalog.as_ref())
     }
 }
@@ -91,6 +95,7 @@ mod tests {
             bundle: "a.v1.1.0".to_owned(),
             version: "1.1.0".to_owned(),
             image: Some("r/a@sha256:bb".to_owned()),
+            namespaces: Some("sha256:dd".to_owned()),
             catalog: Some(CatalogContent {
                 name: "c".to_owned(),
                 digest: "r/c@sha256:cc".to_owned(),
@@ -103,13 +108,14 @@ mod tests {
         let failed = attempt();
         assert!(failed.is_same_as(&attempt()));
         let mut unread = attempt();
-        (unread.image, unread.catalog) = (None, None);
+        (unread.image, unread.namespaces, unread.catalog) = (None, None, None);
         assert!(failed.is_same_as(&unread) && unread.is_same_as(&failed));
         for change in [
             |attempt: &mut RolloutAttempt| attempt.spec = "sha256:ff".to_owned(),
             |attempt: &mut RolloutAttempt| attempt.bundle = "a.v1.2.0".to_owned(),
             |attempt: &mut RolloutAttempt| attempt.version = "1.2.0".to_owned(),
             |attempt: &mut RolloutAttempt| attempt.image = Some("r/a@sha256:ff".to_owned()),
+            |attempt: &mut RolloutAttempt| attempt.namespaces = Some("sha256:ff".to_owned()),
             |attempt: &mut RolloutAttempt| {
                 attempt.catalog = Some(CatalogContent {
                     name: "c".to_owned(),

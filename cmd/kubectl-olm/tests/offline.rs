@@ -427,6 +427,18 @@ fn bundles() {
         config,
     ]);
     assert!(tides.code == 0 && tides.out.contains("bay"), "{tides}");
+    let selector = "{watchNamespaceSelector: {matchLabels: {sea: north}}}";
+    let fleet = ["bundle", "render", "../bundles/fleet", "--config", selector];
+    let unknown = run(&fleet);
+    assert_eq!(unknown.code, 1, "{unknown}");
+    let said = "the namespaces that watchNamespaceSelector matches are not known without a cluster: name them by --selected-namespace";
+    assert!(unknown.err.contains(said), "{unknown}");
+    let chosen = ["--selected-namespace", "south", "--selected-namespace", "north"];
+    let fleet = run(&[&fleet[..], &chosen].concat());
+    assert!(
+        fleet.code == 0 && fleet.out.contains("north") && fleet.out.contains("south"),
+        "{fleet}"
+    );
     insta::assert_snapshot!("bundle_none", run(&["bundle", "validate", "catalog"]));
     insta::assert_snapshot!("bundle_nowhere", run(&["bundle", "validate", "./nowhere"]));
 }

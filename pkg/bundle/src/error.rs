@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use crate::config::MAX_NAMESPACES;
+
 /// A bundle that cannot be read. Another bundle image is needed.
 #[derive(Debug, Error)]
 pub enum ParseError {
@@ -114,6 +116,21 @@ pub enum RenderError {
         "the bundle suggests no usable install namespace: {0}. Create the ClusterExtension again with spec.namespace"
     )]
     InstallNamespace(String),
+    /// No namespace has the labels of `watchNamespaceSelector`.
+    #[error(
+        "no namespace matches watchNamespaceSelector: label the namespaces that the operator is to watch, and it continues \
+         automatically; nothing changes before, since an operator without namespaces watches all of them"
+    )]
+    NoNamespaces,
+    /// More namespaces have the labels of `watchNamespaceSelector` than an operator may watch.
+    #[error(
+        "watchNamespaceSelector matches more than {MAX_NAMESPACES} namespaces: narrow the selector, or choose an install mode that \
+         watches all namespaces"
+    )]
+    TooManyNamespaces,
+    /// The namespaces of `watchNamespaceSelector` are not known.
+    #[error("the namespaces that watchNamespaceSelector matches are not known")]
+    UnknownNamespaces,
     /// A certificate that [`serving_certificates`](crate::serving_certificates) asks for is missing.
     #[error("no serving certificate was provided for secret \"{secret_name}\"")]
     MissingCertificate {

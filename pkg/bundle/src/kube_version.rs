@@ -41,6 +41,11 @@ pub fn supports(min_kube_version: &str, cluster: &str) -> Result<(), KubeVersion
     }
 }
 
+/// Returns true if the text is a version, as `minKubeVersion` must be.
+pub fn is_version(text: &str) -> bool {
+    release(text).is_some()
+}
+
 /// Reads the numbers of a version; a missing minor or patch is 0.
 fn release(version: &str) -> Option<Release> {
     let version = version.trim();

@@ -22,7 +22,7 @@ mod shape;
 mod validate;
 mod yaml;
 
-pub use config::{ConfigSchema, config_schema, config_skeleton};
+pub use config::{ConfigSchema, MAX_NAMESPACES, config_schema, config_skeleton, namespace_selector};
 pub use crd_roles::{crd_roles, without_crd_roles};
 pub use error::{ParseError, RenderError};
 pub use install_namespace::{InstallNamespace, install_namespace};

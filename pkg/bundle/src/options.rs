@@ -13,6 +13,10 @@ pub struct RenderOptions {
     pub with_namespace: bool,
     /// `spec.config.inline` of the extension; `None` if there is no `spec.config`.
     pub config: Option<Value>,
+    /// Names of the namespaces that [`namespace_selector`](crate::namespace_selector) of the configuration matches, without those
+    /// that are being deleted; the names beyond [`MAX_NAMESPACES`](crate::MAX_NAMESPACES) + 1 may be left out. `None` if they are
+    /// not known, which is an error only for a configuration with a selector.
+    pub selected_namespaces: Option<Vec<String>>,
     /// Source of the serving certificates of the bundle's webhooks and API services.
     pub certificates: Certificates,
     /// True if bundles without `AllNamespaces` may be installed. On by default.
@@ -28,6 +32,7 @@ impl RenderOptions {
             install_namespace: install_namespace.into(),
             with_namespace: false,
             config: None,
+            selected_namespaces: None,
             certificates: Certificates::None,
             single_own_namespace: true,
             deployment_config: true,

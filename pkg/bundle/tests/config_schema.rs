@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use olm_bundle::{
-    Bundle, ConfigSchema, InstallMode, RenderOptions, config_schema, config_skeleton, parse, render,
+    Bundle, ConfigSchema, InstallMode, MAX_NAMESPACES, RenderOptions, config_schema, config_skeleton,
+    namespace_selector, parse, render,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -72,6 +73,50 @@ fn configurations() -> Vec<Value> {
     }
     out.extend([json!({}), json!([]), json!("text"), json!({"more": 1})]);
     out.push(json!({"watchNamespaces": ["a"], "watchNamespace": "bay"}));
+    let labels = json!({"matchLabels": {"example.com/team": "a"}});
+    out.push(json!({"watchNamespaceSelector": labels, "watchNamespace": "bay"}));
+    out.push(json!({"watchNamespaceSelector": labels, "watchNamespaces": ["a"]}));
+    let expression = |operator: Value, values: Value| json!({"matchExpressions": [{"key": "a", "operator": operator, "values": values}]});
+    for selector in [
+        labels,
+        json!({}),
+        json!(null),
+        json!("a=b"),
+        json!({"matchLabels": {}}),
+        json!({"matchLabels": {"a": ""}}),
+        json!({"matchLabels": {"a": 1}}),
+        json!({"matchLabels": {"a b": "c"}}),
+        json!({"matchLabels": {"a/b/c": "c"}}),
+        json!({"matchLabels": {"A.b/c": "c"}}),
+        json!({"matchLabels": {"a": "x".repeat(64)}}),
+        json!({"matchLabels": {"x".repeat(64): "a"}}),
+        json!({"matchLabels": {"x".repeat(63): "a"}}),
+        json!({"matchLabels": (0..17).map(|at| (format!("a{at}"), json!("b"))).collect::<Value>()}),
+        json!({"matchLabels": {"a": "b"}, "more": 1}),
+        json!({"matchExpressions": []}),
+        json!({"matchExpressions": [{"key": "a"}]}),
+        json!({"matchExpressions": [{"operator": "Exists"}]}),
+        json!({"matchExpressions": [{"key": "a", "operator": "Exists"}]}),
+        json!({"matchExpressions": [{"key": "a", "operator": "In"}]}),
+        json!({"matchExpressions": [{"key": "a", "operator": "Exists", "more": 1}]}),
+        json!({"matchExpressions": "a"}),
+        json!({"matchExpressions": [1]}),
+        expression(json!("In"), json!(["b", "c"])),
+        expression(json!("In"), json!([])),
+        expression(json!("In"), json!([1])),
+        expression(json!("NotIn"), json!(["-"])),
+        expression(json!("NotIn"), json!(null)),
+        expression(json!("Exists"), json!([])),
+        expression(json!("DoesNotExist"), json!(["b"])),
+        expression(json!("Gt"), json!(["1"])),
+        expression(json!(5), json!([])),
+        expression(
+            json!("In"),
+            json!((0..65).map(|at| format!("b{at}")).collect::<Vec<_>>()),
+        ),
+    ] {
+        out.push(json!({"watchNamespaceSelector": selector}));
+    }
     for deployment in [
         json!({}),
         json!(null),
@@ -115,6 +160,7 @@ fn schema_and_renderer_agree() {
             for config in configurations() {
                 let mut options = RenderOptions::new("harbour");
                 options.deployment_config = deployment_config;
+                options.selected_namespaces = Some(vec!["bay".to_owned()]);
                 options.config = Some(config.clone());
                 let refusal = render(&bundle, &options).err();
                 // Faults beyond the schema are another error.
@@ -183,6 +229,9 @@ fn any_value() -> impl Strategy<Value = Value> {
         "topologyKey",
         "labelSelector",
         "sources",
+        "matchLabels",
+        "values",
+        "example.com/team",
     ]);
     leaf.prop_recursive(5, 24, 4, move |inner| {
         prop_oneof![
@@ -193,6 +242,39 @@ fn any_value() -> impl Strategy<Value = Value> {
                 .collect::<Value>()),
         ]
     })
+}
+
+fn any_selector() -> impl Strategy<Value = Value> {
+    let word = || prop_oneof![4 => "[a-zA-Z/._-]{0,3}".prop_map(Value::from), 1 => any_value()];
+    let values =
+        prop_oneof![4 => prop::collection::vec(word(), 0..3).prop_map(Value::from), 1 => any_value()];
+    let operator = prop::sample::select(vec!["In", "NotIn", "Exists", "DoesNotExist", "Gt"]);
+    let operator = prop_oneof![6 => operator.prop_map(Value::from), 1 => any_value()];
+    let object = |fields: Vec<(&str, Option<Value>)>| -> Value {
+        let given = fields
+            .into_iter()
+            .filter_map(|(key, value)| Some((key.to_owned(), value?)));
+        given.collect()
+    };
+    let expression = (
+        prop::option::weighted(0.9, word()),
+        prop::option::weighted(0.9, operator),
+        prop::option::weighted(0.6, values),
+    );
+    let expression = expression.prop_map(move |(key, operator, values)| {
+        object(vec![("key", key), ("operator", operator), ("values", values)])
+    });
+    let expressions = prop::collection::vec(expression, 0..3).prop_map(Value::from);
+    let labels = prop::collection::btree_map("[a-z/.]{0,3}", word(), 0..3)
+        .prop_map(|map| map.into_iter().collect::<Value>());
+    let selector = (
+        prop::option::of(prop_oneof![6 => labels, 1 => any_value()]),
+        prop::option::of(prop_oneof![6 => expressions, 1 => any_value()]),
+    );
+    let selector = selector.prop_map(move |(labels, expressions)| {
+        object(vec![("matchLabels", labels), ("matchExpressions", expressions)])
+    });
+    prop_oneof![6 => selector, 1 => any_value()]
 }
 
 fn any_configuration() -> impl Strategy<Value = Value> {
@@ -232,12 +314,14 @@ fn any_configuration() -> impl Strategy<Value = Value> {
     (
         prop::option::of(name),
         prop::option::weighted(0.3, several),
+        prop::option::weighted(0.3, any_selector()),
         prop::option::of(deployment),
     )
-        .prop_map(|(name, several, deployment)| {
+        .prop_map(|(name, several, selector, deployment)| {
             let fields = [
                 ("watchNamespace", name),
                 ("watchNamespaces", several),
+                ("watchNamespaceSelector", selector),
                 ("deploymentConfig", deployment),
             ];
             let given = fields
@@ -270,6 +354,7 @@ proptest! {
         let (modes, bundle, validator) = &compiled()[modes];
         let mut options = RenderOptions::new("harbour");
         options.config = Some(config.clone());
+        options.selected_namespaces = Some(vec!["bay".to_owned()]);
         let refusal = render(bundle, &options).err();
         let refused = refusal
             .as_ref()
@@ -307,6 +392,47 @@ fn several_namespaces_are_chosen_by_name() {
              - invalid type for field \"watchNamespaces.2\": got number, want string"
         )
     );
+}
+
+#[test]
+fn a_selector_takes_the_namespaces_that_it_matched() {
+    let labels = json!({"matchLabels": {"team": "a"}});
+    let rendered = |selected: Option<&[&str]>, selector: &Value| {
+        let mut options = RenderOptions::new("harbour");
+        options.config = Some(json!({"watchNamespaceSelector": selector}));
+        options.selected_namespaces =
+            selected.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
+        render(&bundle(&[InstallMode::MultiNamespace]), &options)
+            .map_err(|error| (error.to_string(), error.terminal()))
+    };
+    assert!(rendered(Some(&["harbour"]), &labels).is_ok());
+    let (none, terminal) = rendered(Some(&[]), &labels).unwrap_err();
+    assert!(
+        none.starts_with("no namespace matches watchNamespaceSelector: ") && !terminal,
+        "{none}"
+    );
+    let many: Vec<String> = (0..=MAX_NAMESPACES).map(|at| format!("n{at}")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let (refused, terminal) = rendered(Some(&many), &labels).unwrap_err();
+    assert!(
+        refused.starts_with("watchNamespaceSelector matches more than 100 namespaces: ") && !terminal,
+        "{refused}"
+    );
+    let (unknown, _) = rendered(None, &labels).unwrap_err();
+    assert_eq!(
+        unknown,
+        "the namespaces that watchNamespaceSelector matches are not known"
+    );
+    let (invalid, terminal) = rendered(Some(&["a"]), &json!({})).unwrap_err();
+    assert!(terminal);
+    assert_eq!(
+        invalid,
+        "invalid ClusterExtension configuration: invalid configuration: field \"watchNamespaceSelector\" must have at least one of \
+         matchLabels, matchExpressions"
+    );
+    let parsed = |selector: &Value| namespace_selector(&json!({"watchNamespaceSelector": selector}));
+    assert_eq!(parsed(&labels).unwrap().match_labels.unwrap()["team"], "a");
+    assert_eq!(parsed(&json!({})), None);
 }
 
 #[test]

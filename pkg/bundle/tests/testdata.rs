@@ -258,6 +258,18 @@ fn fleet_in_several_namespaces() {
 }
 
 #[test]
+fn a_selector_renders_as_the_list_of_its_namespaces() {
+    let listed = options(json!({"watchNamespaces": ["north", "south"]}));
+    let mut selected = options(json!({"watchNamespaceSelector": {"matchLabels": {"sea": "yes"}}}));
+    selected.selected_namespaces = Some(vec!["south".to_owned(), "north".to_owned()]);
+    let bundle = bundle("fleet");
+    assert_eq!(
+        render(&bundle, &selected).unwrap(),
+        render(&bundle, &listed).unwrap()
+    );
+}
+
+#[test]
 fn fleet_in_each_mode() {
     let bundle = bundle("fleet");
     for (name, config) in [
@@ -303,6 +315,7 @@ fn a_refusal_lists_the_permitted_configuration() {
     assert_eq!(
         allowed("fleet", true),
         "Known fields: watchNamespace (a namespace: any, or absent for all); watchNamespaces (1 to 100 namespaces); \
+         watchNamespaceSelector (labels of 1 to 100 namespaces); \
          deploymentConfig (affinity, annotations, env, envFrom, nodeSelector, resources, tolerations, volumeMounts, volumes)"
     );
 }

@@ -76,7 +76,9 @@ impl Footprint for Property {
 
 impl Footprint for Bundle {
     fn below(&self) -> u64 {
-        self.name.below() + self.image.below() + self.properties.below()
+        let version = self.min_kube_version.as_ref();
+        let version = version.map_or(0, |version| version.len() as u64 + ALLOCATION);
+        self.name.below() + self.image.below() + self.properties.below() + version
     }
 }
 

@@ -73,17 +73,41 @@ pub struct Entry {
 }
 
 /// Object of schema `olm.bundle`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "WrittenBundle")]
 pub struct Bundle {
     /// The bundle's name, unique in the package.
-    #[serde(default, deserialize_with = "or_default")]
     pub name: String,
     /// Image with the manifests.
-    #[serde(default, deserialize_with = "or_default")]
     pub image: String,
     /// Properties, without those that hold whole manifests.
-    #[serde(default, deserialize_with = "kept_properties")]
     pub properties: Vec<Property>,
+    /// Lowest version of Kubernetes that the bundle supports, as written in its property `olm.csv.metadata`; at most
+    /// [`MIN_KUBE_VERSION_MAX`](Self::MIN_KUBE_VERSION_MAX) bytes. `None` if the catalog does not say it.
+    #[serde(skip)]
+    pub min_kube_version: Option<Box<str>>,
+}
+
+/// A bundle as catalogs write it.
+#[derive(Deserialize)]
+struct WrittenBundle {
+    #[serde(default, deserialize_with = "or_default")]
+    name: String,
+    #[serde(default, deserialize_with = "or_default")]
+    image: String,
+    #[serde(default, deserialize_with = "kept_properties")]
+    properties: KeptProperties,
+}
+
+impl From<WrittenBundle> for Bundle {
+    fn from(written: WrittenBundle) -> Self {
+        Self {
+            name: written.name,
+            image: written.image,
+            properties: written.properties.kept,
+            min_kube_version: written.properties.min_kube_version,
+        }
+    }
 }
 
 /// Property of a bundle.
@@ -157,6 +181,8 @@ struct PackageValue {
 impl Bundle {
     /// Property with the version of a bundle.
     pub const PACKAGE_PROPERTY: &'static str = "olm.package";
+    /// Longest `minKubeVersion` that is read, in bytes; a longer text is no version.
+    pub const MIN_KUBE_VERSION_MAX: usize = 64;
 
     /// Returns the bundle's version and release. With `release_support`, a `release` in the property counts, even an
     /// empty one. Otherwise, or without it, build metadata that parses as a release is the release.
@@ -190,10 +216,35 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// Properties with whole manifests or descriptions, which are never read.
-const DROPPED_PROPERTIES: [&str; 2] = ["olm.bundle.object", "olm.csv.metadata"];
+/// Property with a whole manifest, which is never read.
+const OBJECT_PROPERTY: &str = "olm.bundle.object";
+/// Property with most of the CSV, of which only `minKubeVersion` is read.
+const CSV_PROPERTY: &str = "olm.csv.metadata";
 
-fn kept_properties<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Property>, D::Error> {
+/// What is kept of the properties of a bundle.
+#[derive(Default)]
+struct KeptProperties {
+    kept: Vec<Property>,
+    min_kube_version: Option<Box<str>>,
+}
+
+/// Returns `minKubeVersion` of a value of [`CSV_PROPERTY`]; `None` for any other form of value.
+fn min_kube_version(value: &str) -> Option<Box<str>> {
+    #[derive(Deserialize)]
+    struct Metadata<'a> {
+        #[serde(rename = "minKubeVersion", default, borrow)]
+        version: Option<std::borrow::Cow<'a, str>>,
+    }
+    // The value can be large, and few have the field. A list would be read as the fields of the struct.
+    if !value.trim_start().starts_with('{') || !value.contains("\"minKubeVersion\"") {
+        return None;
+    }
+    let version = serde_json::from_str::<Metadata<'_>>(value).ok()?.version?;
+    let fits = !version.is_empty() && version.len() <= Bundle::MIN_KUBE_VERSION_MAX;
+    fits.then(|| version.as_ref().into())
+}
+
+fn kept_properties<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<KeptProperties, D::Error> {
     #[derive(Deserialize)]
     struct Raw<'a> {
         #[serde(rename = "type", default, borrow)]
@@ -202,8 +253,13 @@ fn kept_properties<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<
         value: Option<&'a serde_json::value::RawValue>,
     }
     let raw = Option::<Vec<Raw<'de>>>::deserialize(deserializer)?.unwrap_or_default();
-    raw.into_iter()
-        .filter(|raw| !DROPPED_PROPERTIES.contains(&raw.type_.as_ref()))
+    let csv = raw.iter().find(|raw| raw.type_ == CSV_PROPERTY);
+    let min_kube_version = csv
+        .and_then(|csv| csv.value)
+        .and_then(|value| min_kube_version(value.get()));
+    let kept = raw
+        .into_iter()
+        .filter(|raw| ![OBJECT_PROPERTY, CSV_PROPERTY].contains(&raw.type_.as_ref()))
         .map(|raw| {
             let value = raw.value.map_or(Ok(serde_json::Value::Null), |value| {
                 serde_json::from_str(value.get())
@@ -213,5 +269,41 @@ fn kept_properties<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<
                 value: value.map_err(serde::de::Error::custom)?,
             })
         })
-        .collect()
+        .collect::<Result<_, _>>()?;
+    Ok(KeptProperties {
+        kept,
+        min_kube_version,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::Bundle;
+
+    #[test]
+    fn of_the_csv_only_the_lowest_version_of_kubernetes_is_kept() {
+        let read = |value: &Value| -> Bundle {
+            let metadata = json!({"type": "olm.csv.metadata", "value": value});
+            let text = json!({"name": "a.v1", "properties": [{"type": "color", "value": "red"}, metadata]});
+            serde_json::from_str(&text.to_string()).unwrap()
+        };
+        let known = read(&json!({"description": "long", "minKubeVersion": "1.30.0"}));
+        assert_eq!(known.min_kube_version.as_deref(), Some("1.30.0"));
+        assert_eq!(known.properties.len(), 1);
+        for unknown in [
+            json!({}),
+            json!({"minKubeVersion": ""}),
+            json!({"minKubeVersion": null}),
+            json!({"minKubeVersion": 1.3}),
+            json!({"minKubeVersion": "1".repeat(65)}),
+            json!({"annotations": {"minKubeVersion": "1.30.0"}}),
+            json!(["minKubeVersion"]),
+            json!("minKubeVersion"),
+            json!(null),
+        ] {
+            assert_eq!(read(&unknown).min_kube_version, None, "{unknown}");
+        }
+    }
 }

@@ -24,7 +24,7 @@ const BUCKETS: [f64; 13] = [
 const STEP_SECONDS: Description = Description::histogram(
     "olm_step_duration_seconds",
     &["step"],
-    "Duration of a step of a reconcile: `observe`, `maintain`, `lookup`, `resolve`, `dependencies`, `locate`, `restore`, `target`, \
+    "Duration of a step of a reconcile: `namespaces`, `observe`, `maintain`, `lookup`, `resolve`, `dependencies`, `locate`, `restore`, `target`, \
      `pull`, `render`, `verify`, `admit`, `write`, `adjust`, `apply`",
 );
 const RETRIES: Description = Description::counter(
@@ -60,6 +60,8 @@ macro_rules! steps {
 }
 
 steps! {
+    /// Listing the namespaces that an extension selects by labels.
+    Namespaces = "namespaces",
     /// Reading the revisions of an extension.
     Observe = "observe",
     /// Writing what the revisions need whatever bundle is resolved.

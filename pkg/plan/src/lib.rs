@@ -28,7 +28,7 @@ pub use model::{
     ObjectChange, ObjectRef, Outcome, Plan, Restart, Right, Rights, RightsChange, StoredObjects,
 };
 pub use objects::{Desired, desired};
-pub use spec::spec_digest;
+pub use spec::{names_digest, spec_digest};
 
 #[cfg(test)]
 mod tests;

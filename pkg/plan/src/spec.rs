@@ -16,8 +16,17 @@ pub fn spec_digest(spec: &ClusterExtensionSpec) -> String {
         .rollout
         .filter(|rollout| *rollout != RolloutConfig::default());
     // Maps of serde_json are sorted, so equal specs give equal bytes. A spec of the API server always has a JSON form.
-    let text = serde_json::to_vec(&spec).unwrap_or_default();
-    format!("sha256:{}", HEXLOWER.encode(&Sha256::digest(text)))
+    digest(&serde_json::to_vec(&spec).unwrap_or_default())
+}
+
+/// Returns the digest of names of namespaces, which contain no commas.
+#[must_use]
+pub fn names_digest(names: &[String]) -> String {
+    digest(names.join(",").as_bytes())
+}
+
+fn digest(bytes: &[u8]) -> String {
+    format!("sha256:{}", HEXLOWER.encode(&Sha256::digest(bytes)))
 }
 
 #[cfg(test)]

@@ -37,6 +37,7 @@ fn long(entries: usize) -> CatalogInput {
             type_: Bundle::PACKAGE_PROPERTY.to_owned(),
             value: json!({"packageName": "p", "version": format!("1.{at}.0")}),
         }],
+        min_kube_version: None,
     };
     let entry = |at: usize| Entry {
         name: name(at),

@@ -87,6 +87,8 @@ pub struct Resolution {
     pub version: VersionRelease,
     /// Its properties, without those that hold whole manifests.
     pub properties: Vec<Property>,
+    /// Lowest version of Kubernetes that the bundle supports, if its catalog says it.
+    pub min_kube_version: Option<String>,
     /// Deprecations of the package, its channels and its bundles.
     pub deprecation: DeprecationInfo,
     /// Catalogs that could not be read and could not have changed the choice, each with the reason.

@@ -59,6 +59,11 @@ fn resolution(
         image: candidate.bundle.image.clone().into(),
         version: version.clone(),
         properties: candidate.bundle.properties.clone(),
+        min_kube_version: candidate
+            .bundle
+            .min_kube_version
+            .as_deref()
+            .map(ToOwned::to_owned),
         deprecation: DeprecationInfo::of(deprecating.content),
         left_out: left_out.collect(),
         moved_from: known.former_catalog(parsed).cloned(),

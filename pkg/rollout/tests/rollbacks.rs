@@ -99,6 +99,7 @@ impl Model {
             bundle: format!("a.v{}", self.bundle),
             version: self.bundle.to_string(),
             image: Some(self.image.to_string()),
+            namespaces: None,
             catalog: Some(CatalogContent {
                 name: "c".to_owned(),
                 digest: self.catalog.to_string(),

@@ -71,3 +71,51 @@ Feature: The lowest version of Kubernetes that a bundle supports
                 olm.operatorframework.io/metadata.name: ${CATALOG:test}
       """
     Then bundle "${PACKAGE:test}.1.1.0" is installed in version "1.1.0"
+
+  Scenario: The catalog says it, so the image is not pulled
+    Given a catalog "test" with packages:
+      | package | version | channel | replaces | contents                            |
+      | test    | 1.0.0   | alpha   |          | NoCSV, ListedMinKubeVersion(1.99.0) |
+    When ClusterExtension is applied
+      """
+      apiVersion: olm.operatorframework.io/v1
+      kind: ClusterExtension
+      metadata:
+        name: ${NAME}
+      spec:
+        namespace: ${TEST_NAMESPACE}
+        source:
+          sourceType: Catalog
+          catalog:
+            packageName: ${PACKAGE:test}
+            selector:
+              matchLabels:
+                olm.operatorframework.io/metadata.name: ${CATALOG:test}
+      """
+    Then ClusterExtension reports Progressing as True with Reason Retrying and Message includes:
+      """
+      the bundle needs Kubernetes 1.99.0 or newer (minKubeVersion of its CSV), and the cluster has v1.
+      """
+    When ClusterExtension is updated
+      """
+      apiVersion: olm.operatorframework.io/v1
+      kind: ClusterExtension
+      metadata:
+        name: ${NAME}
+        annotations:
+          olm.operatorframework.io/ignore-min-kube-version: "true"
+      spec:
+        namespace: ${TEST_NAMESPACE}
+        source:
+          sourceType: Catalog
+          catalog:
+            packageName: ${PACKAGE:test}
+            version: "1.0.0"
+            selector:
+              matchLabels:
+                olm.operatorframework.io/metadata.name: ${CATALOG:test}
+      """
+    Then ClusterExtension reports Progressing as True with Reason Retrying and Message includes:
+      """
+      no ClusterServiceVersion found
+      """

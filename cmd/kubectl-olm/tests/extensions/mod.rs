@@ -313,6 +313,7 @@ async fn upgrades_and_tells_so(world: &World) -> Result<()> {
     world.ready("1.1.0").await?;
     plan::covers(world, &before, &planned).await?;
     plan::of_nothing(world).await?;
+    plan::of_selected_namespaces(world).await?;
     let watched = world.says(&["status", "kite", "--watch"]).await?;
     assert_eq!(watched.code, 0, "{watched}");
     ensure!(watched.out.contains("Version    1.1.0"), "{watched}");
@@ -351,6 +352,11 @@ async fn the_clusters_upgrade(world: &World) -> Result<()> {
     ensure!(
         far.out.contains("kite") && far.out.contains("OpenShift 5.3"),
         "{far}"
+    );
+    let next = world.value(&["cluster-upgrade", "check"]).await?;
+    ensure!(
+        next["waiting"] == json!([]) && next["unchecked"] == json!([]),
+        "{next}"
     );
     let odd = world.says(&["cluster-upgrade", "check", "--to", "soon"]).await?;
     assert_eq!(odd.code, 2, "{odd}");
@@ -465,7 +471,7 @@ fn bundle(version: &str) -> ImageBuilder {
             "olm.properties": "[{\"type\":\"olm.maxOpenShiftVersion\",\"value\":\"5.3\"}]"}},
         "spec": {
             "version": version,
-            "installModes": [{"type": "AllNamespaces", "supported": true}],
+            "installModes": [{"type": "AllNamespaces", "supported": true}, {"type": "MultiNamespace", "supported": true}],
             "customresourcedefinitions": {"owned": [{"name": "kites.example.com", "kind": "Kite", "version": "v1"}]},
             "install": {"strategy": "deployment", "spec": {
                 "permissions": [{"serviceAccountName": "kite", "rules": [

@@ -201,3 +201,33 @@ pub(super) async fn of_nothing(world: &World) -> Result<()> {
     ensure!(other.code == 2, "{other}");
     Ok(())
 }
+
+/// Checks that plans list the namespaces that the configuration selects by labels.
+pub(super) async fn of_selected_namespaces(world: &World) -> Result<()> {
+    let host = world.registry.host();
+    let plan = async |names: &[&str]| {
+        let selector = json!({"matchExpressions": [
+            {"key": "kubernetes.io/metadata.name", "operator": "In", "values": names}]});
+        let manifest = json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension",
+            "metadata": {"name": "kite"}, "spec": {"namespace": super::NAMESPACE,
+                "config": {"configType": "Inline", "inline": {"watchNamespaceSelector": selector}},
+                "source": {"sourceType": "Catalog", "catalog": {"packageName": "kite", "version": "1.1.0"}}}});
+        let file = tempfile::NamedTempFile::new()?;
+        std::fs::write(file.path(), manifest.to_string())?;
+        let path = file.path().display().to_string();
+        let args = ["plan", "-f", &path, "--plain-http-registry", &host, "-o", "json"];
+        world.says(&args).await
+    };
+    let said = plan(&["kites", "default", "nowhere"]).await?;
+    ensure!(said.code == 1, "{said}");
+    let shown: Plan = serde_json::from_str(&said.out).with_context(|| said.to_string())?;
+    let roles = shown.created.iter().filter(|object| object.kind == "Role");
+    let namespaces: BTreeSet<&str> = roles.map(|role| role.namespace.as_str()).collect();
+    ensure!(namespaces == BTreeSet::from(["default", "kites"]), "{said}");
+    let none = plan(&["nowhere"]).await?;
+    ensure!(
+        none.code == 2 && none.err.contains("no namespace matches watchNamespaceSelector"),
+        "{none}"
+    );
+    Ok(())
+}

@@ -10,7 +10,7 @@ use k8s_openapi::schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use super::schema::{MAX_NAMESPACE, MAX_NAMESPACES, PATTERN};
-use super::{WATCH_NAMESPACES, deployment};
+use super::{WATCH_NAMESPACE_SELECTOR, WATCH_NAMESPACES, deployment, namespace_selector};
 use crate::model::InstallMode;
 use crate::shape::Shape;
 
@@ -52,13 +52,17 @@ pub fn config_schema(of: &ConfigSchema<'_>) -> Value {
             map.insert("items".to_owned(), name());
         }
         properties.insert(WATCH_NAMESPACES.to_owned(), several);
-        let one = json!({"required": ["watchNamespace"]});
-        let many = json!({"required": [WATCH_NAMESPACES]});
-        match (all, own || single) {
-            (false, true) => drop(out.insert("oneOf".to_owned(), json!([one, many]))),
-            (true, true) => drop(out.insert("not".to_owned(), json!({"allOf": [one, many]}))),
-            (false, false) => drop(out.insert("required".to_owned(), json!([WATCH_NAMESPACES]))),
-            (true, false) => {}
+        properties.insert(WATCH_NAMESPACE_SELECTOR.to_owned(), namespace_selector::schema());
+        let one = (own || single).then_some("watchNamespace");
+        let fields: Vec<&str> = one
+            .into_iter()
+            .chain([WATCH_NAMESPACES, WATCH_NAMESPACE_SELECTOR])
+            .collect();
+        if all {
+            out.insert("not".to_owned(), json!({"anyOf": pairs(&fields)}));
+        } else {
+            let each: Vec<Value> = fields.iter().map(|field| json!({"required": [field]})).collect();
+            out.insert("oneOf".to_owned(), each.into());
         }
     } else if (own || single) && !all {
         out.insert("required".to_owned(), json!(["watchNamespace"]));
@@ -80,6 +84,18 @@ pub fn config_schema(of: &ConfigSchema<'_>) -> Value {
     out.insert("additionalProperties".to_owned(), false.into());
     out.insert("properties".to_owned(), Value::Object(properties));
     Value::Object(out)
+}
+
+/// Returns schemas of configurations with two of `fields`, one for each pair.
+fn pairs(fields: &[&str]) -> Vec<Value> {
+    let after = |at: usize| fields.iter().skip(at + 1);
+    let pairs = fields
+        .iter()
+        .enumerate()
+        .flat_map(|(at, one)| after(at).map(move |other| (one, other)));
+    pairs
+        .map(|(one, other)| json!({"required": [one, other]}))
+        .collect()
 }
 
 fn name() -> Value {

@@ -2,6 +2,7 @@
 
 mod deployment;
 mod json_schema;
+mod namespace_selector;
 mod schema;
 mod skeleton;
 mod validate;
@@ -13,11 +14,22 @@ use crate::{Bundle, RenderError, RenderOptions};
 
 pub(crate) use deployment::DeploymentConfig;
 pub use json_schema::{ConfigSchema, config_schema};
+pub use namespace_selector::namespace_selector;
+pub use schema::MAX_NAMESPACES;
 pub use skeleton::config_skeleton;
 
 /// Field with the namespaces to watch, for bundles that support `MultiNamespace`; setting it selects that install mode.
 /// Upstream has neither the field nor the mode.
 pub(crate) const WATCH_NAMESPACES: &str = "watchNamespaces";
+/// Field with a selector of the namespaces to watch, instead of [`WATCH_NAMESPACES`].
+pub(crate) const WATCH_NAMESPACE_SELECTOR: &str = "watchNamespaceSelector";
+
+/// Returns true if the configuration has a field that chooses `MultiNamespace`.
+pub(crate) fn chooses_several(config: &Value) -> bool {
+    [WATCH_NAMESPACES, WATCH_NAMESPACE_SELECTOR]
+        .iter()
+        .any(|field| config.get(field).is_some())
+}
 
 /// A configuration that fits its bundle.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +37,8 @@ pub(crate) struct Config {
     pub watch_namespace: Option<String>,
     /// Several namespaces, sorted, by the field [`WATCH_NAMESPACES`].
     pub watch_namespaces: Vec<String>,
+    /// True if [`WATCH_NAMESPACE_SELECTOR`] is set.
+    pub selects_namespaces: bool,
     pub deployment: Option<DeploymentConfig>,
 }
 
@@ -65,6 +79,7 @@ pub(crate) fn read(bundle: &Bundle, options: &RenderOptions) -> Result<Config, R
     Ok(Config {
         watch_namespace,
         watch_namespaces,
+        selects_namespaces: input.get(WATCH_NAMESPACE_SELECTOR).is_some(),
         deployment,
     })
 }
@@ -113,9 +128,9 @@ fn allowed(bundle: &Bundle, options: &RenderOptions) -> String {
         fields.push(format!("watchNamespace (a namespace: {what})"));
     }
     if supports(InstallMode::MultiNamespace) {
+        fields.push(format!("{WATCH_NAMESPACES} (1 to {MAX_NAMESPACES} namespaces)"));
         fields.push(format!(
-            "{WATCH_NAMESPACES} (1 to {} namespaces)",
-            schema::MAX_NAMESPACES
+            "{WATCH_NAMESPACE_SELECTOR} (labels of 1 to {MAX_NAMESPACES} namespaces)"
         ));
     }
     if options.deployment_config {
@@ -128,6 +143,21 @@ fn allowed(bundle: &Bundle, options: &RenderOptions) -> String {
     format!("Known fields: {}", fields.join("; "))
 }
 
+/// Returns the namespaces that the selector matched, sorted. No namespace would mean all to an operator, so it is an error.
+fn selected(options: &RenderOptions) -> Result<Vec<String>, RenderError> {
+    let Some(names) = &options.selected_namespaces else {
+        return Err(RenderError::UnknownNamespaces);
+    };
+    let mut names = names.clone();
+    names.sort_unstable();
+    names.dedup();
+    match names.len() {
+        0 => Err(RenderError::NoNamespaces),
+        count if count > MAX_NAMESPACES => Err(RenderError::TooManyNamespaces),
+        _ => Ok(names),
+    }
+}
+
 /// Returns the namespaces to watch, checked against the install modes; a single empty name means all.
 pub(crate) fn targets(
     bundle: &Bundle,
@@ -137,6 +167,9 @@ pub(crate) fn targets(
     if !config.watch_namespaces.is_empty() {
         // The field exists only if the mode is supported.
         return Ok(config.watch_namespaces.clone());
+    }
+    if config.selects_namespaces {
+        return selected(options);
     }
     let targets = match &config.watch_namespace {
         Some(namespace) => vec![namespace.clone()],

@@ -3,17 +3,17 @@
 //! The messages, and which of them are shown together, are those of upstream's validator, so no library can produce
 //! them. [`super::validate`] applies a library to the same schema afterwards.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::{WATCH_NAMESPACES, deployment};
+use super::{WATCH_NAMESPACE_SELECTOR, WATCH_NAMESPACES, deployment, namespace_selector};
 use crate::model::InstallMode;
 use crate::shape::{Field, Shape, shapes};
 use crate::{Bundle, RenderOptions};
 
 pub(super) const PATTERN: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
 pub(super) const MAX_NAMESPACE: usize = 63;
-/// Each namespace gets its own roles and bindings.
-pub(super) const MAX_NAMESPACES: usize = 100;
+/// Most namespaces that an operator with a list or a selector watches. Each namespace gets its own roles and bindings.
+pub const MAX_NAMESPACES: usize = 100;
 
 /// Finding or group of findings.
 enum Finding {
@@ -29,10 +29,12 @@ pub(super) fn check(bundle: &Bundle, options: &RenderOptions, input: &Value) -> 
     };
     let optional = bundle.supports(InstallMode::AllNamespaces);
     let format = Format::of(bundle);
-    let several = map
-        .get(WATCH_NAMESPACES)
-        .filter(|_| bundle.supports(InstallMode::MultiNamespace));
-    let required = format.is_some() && !optional && several.is_none();
+    let multi = |field: &str| {
+        map.get(field)
+            .filter(|_| bundle.supports(InstallMode::MultiNamespace))
+    };
+    let (several, selector) = (multi(WATCH_NAMESPACES), multi(WATCH_NAMESPACE_SELECTOR));
+    let required = format.is_some() && !optional && several.is_none() && selector.is_none();
     let mut findings = Vec::new();
 
     if required && map.get("watchNamespace").is_none_or(Value::is_null) {
@@ -43,12 +45,20 @@ pub(super) fn check(bundle: &Bundle, options: &RenderOptions, input: &Value) -> 
         watch_namespace(format, optional, &options.install_namespace, value, &mut findings);
     }
     if let Some(several) = several {
-        watch_namespaces(several, map.contains_key("watchNamespace"), &mut findings);
+        watch_namespaces(several, &mut findings);
+        combined(map, WATCH_NAMESPACES, &["watchNamespace"], &mut findings);
+    }
+    if let Some(selector) = selector {
+        let faults = namespace_selector::findings(selector);
+        findings.extend(faults.into_iter().map(Finding::Text));
+        let others = ["watchNamespace", WATCH_NAMESPACES];
+        combined(map, WATCH_NAMESPACE_SELECTOR, &others, &mut findings);
     }
     let known = |key: &str| {
         key == "watchNamespace" && format.is_some()
             || key == "deploymentConfig" && options.deployment_config
             || key == WATCH_NAMESPACES && several.is_some()
+            || key == WATCH_NAMESPACE_SELECTOR && selector.is_some()
     };
     if options.deployment_config
         && let Some(value) = map.get("deploymentConfig")
@@ -151,16 +161,20 @@ fn watch_namespace(format: Format, optional: bool, namespace: &str, value: &Valu
     out.extend(found.into_iter().map(Finding::Text));
 }
 
-fn watch_namespaces(value: &Value, beside_one: bool, out: &mut Vec<Finding>) {
+/// Refuses `field` beside each of `others`.
+fn combined(map: &Map<String, Value>, field: &str, others: &[&str], out: &mut Vec<Finding>) {
+    for other in others.iter().filter(|other| map.contains_key(**other)) {
+        out.push(Finding::Text(format!(
+            "field \"{field}\" cannot be combined with field \"{other}\""
+        )));
+    }
+}
+
+fn watch_namespaces(value: &Value, out: &mut Vec<Finding>) {
     let mut say = |text: String| out.push(Finding::Text(text));
     let Value::Array(items) = value else {
         return say(invalid_type(WATCH_NAMESPACES, kind(value), "array"));
     };
-    if beside_one {
-        say(format!(
-            "field \"{WATCH_NAMESPACES}\" cannot be combined with field \"watchNamespace\""
-        ));
-    }
     if items.is_empty() || items.len() > MAX_NAMESPACES {
         say(format!(
             "field \"{WATCH_NAMESPACES}\" must have 1 to {MAX_NAMESPACES} items (len={})",
@@ -200,11 +214,11 @@ fn namespace_name(field: &str, text: &str) -> Vec<String> {
     out
 }
 
-fn invalid_type(field: &str, got: &str, want: &str) -> String {
+pub(super) fn invalid_type(field: &str, got: &str, want: &str) -> String {
     format!("invalid type for field \"{field}\": got {got}, want {want}")
 }
 
-fn kind(value: &Value) -> &'static str {
+pub(super) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",

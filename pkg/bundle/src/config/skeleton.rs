@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::WATCH_NAMESPACES;
+use super::{WATCH_NAMESPACE_SELECTOR, WATCH_NAMESPACES};
 
 /// Returns `spec.config` of a `ClusterExtension` as YAML, from a schema of [`config_schema`](crate::config_schema()).
 /// Optional fields are comments.
@@ -43,7 +43,12 @@ pub fn config_skeleton(schema: &Value) -> String {
     };
     out.push_str(inline);
     // The most decisive constraint comes first.
-    let order = ["watchNamespace", WATCH_NAMESPACES, "deploymentConfig"];
+    let order = [
+        "watchNamespace",
+        WATCH_NAMESPACES,
+        WATCH_NAMESPACE_SELECTOR,
+        "deploymentConfig",
+    ];
     for (name, property) in order
         .iter()
         .filter_map(|name| Some((*name, properties.get(*name)?)))
@@ -78,6 +83,8 @@ fn example(field: &str) -> &'static str {
     match field {
         "watchNamespace" => "my-namespace",
         WATCH_NAMESPACES => "[my-namespace, another]",
+        "matchLabels" => "{example.com/team: mine}",
+        "matchExpressions" => "[{key: example.com/stage, operator: In, values: [test, production]}]",
         "affinity" => "{nodeAffinity: {}, podAffinity: {}, podAntiAffinity: {}}",
         "annotations" => "{example.com/note: text}",
         "env" => "[{name: LOG_LEVEL, value: debug}]",

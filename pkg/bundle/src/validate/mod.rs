@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use olm_text::dns::subdomain_faults;
 use olm_text::object::{metadata_name, text};
 
-use crate::config::WATCH_NAMESPACES;
+use crate::config::{WATCH_NAMESPACES, chooses_several};
 use crate::model::{InstallMode, Webhook, WebhookType};
 use crate::{Bundle, Certificates, RenderError, RenderOptions};
 
@@ -67,10 +67,7 @@ pub(crate) fn supported(bundle: &Bundle, options: &RenderOptions) -> Result<(), 
         InstallMode::SingleNamespace,
         InstallMode::OwnNamespace,
     ];
-    let several = options
-        .config
-        .as_ref()
-        .is_some_and(|config| config.get(WATCH_NAMESPACES).is_some());
+    let several = options.config.as_ref().is_some_and(chooses_several);
     let chosen = several && bundle.supports(InstallMode::MultiNamespace);
     if !chosen && !usable.into_iter().any(|mode| bundle.supports(mode)) {
         return refuse(

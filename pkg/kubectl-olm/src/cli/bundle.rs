@@ -56,6 +56,9 @@ pub(crate) struct RenderArgs {
     /// Value of `spec.config.inline`, JSON or YAML; @FILE reads a file.
     #[arg(long, value_name = "CONFIG")]
     pub(crate) config: Option<String>,
+    /// Namespace that watchNamespaceSelector of the configuration matches; may be repeated.
+    #[arg(long = "selected-namespace", value_name = "NAMESPACE", requires = "config", value_parser = namespace)]
+    pub(crate) selected_namespaces: Vec<String>,
     /// Issuer of webhook certificates.
     #[arg(long, value_enum, default_value_t = Issuer::Own)]
     pub(crate) certificates: Issuer,

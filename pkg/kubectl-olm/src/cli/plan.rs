@@ -38,6 +38,9 @@ pub(crate) struct PlanArgs {
     /// Value of `spec.config.inline`, JSON or YAML, with --from; @FILE reads a file.
     #[arg(long, value_name = "CONFIG", requires = "from")]
     pub(crate) config: Option<String>,
+    /// Namespace that watchNamespaceSelector of --config matches; may be repeated.
+    #[arg(long = "selected-namespace", value_name = "NAMESPACE", requires = "config", value_parser = namespace)]
+    pub(crate) selected_namespaces: Vec<String>,
     /// Issuer of webhook certificates; by default that of the newest revision, or operator-controller.
     #[arg(long, value_enum)]
     pub(crate) certificates: Option<Issuer>,

@@ -33,10 +33,32 @@ pub(crate) async fn run(command: BundleCommand, style: Style) -> Result<Report, 
     }
 }
 
+/// Configuration of a bundle.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Configuration {
+    /// `spec.config.inline`.
+    pub inline: Option<Value>,
+    /// Namespaces that its `watchNamespaceSelector` matches, if they are known.
+    pub selected: Option<Vec<String>>,
+}
+
+impl Configuration {
+    /// Reads the configuration from the command line.
+    ///
+    /// # Errors
+    /// The configuration cannot be read.
+    pub(crate) fn read(text: Option<&str>, selected: &[String]) -> Result<Self, Failure> {
+        Ok(Self {
+            inline: text.map(config).transpose()?,
+            selected: (!selected.is_empty()).then(|| selected.to_vec()),
+        })
+    }
+}
+
 /// Returns the bundle and its rendered objects.
 async fn load(args: &RenderArgs) -> Result<(Bundle, Vec<Value>), Failure> {
     let files = bundle_files(&args.bundle.bundle, &args.bundle.access).await?;
-    let config = args.config.as_deref().map(config).transpose()?;
+    let config = Configuration::read(args.config.as_deref(), &args.selected_namespaces)?;
     let place = InstallInto::Existing(&args.namespace);
     let rendered = rendered_files(&files, place, config, args.certificates)?;
     Ok((rendered.bundle, rendered.objects))
@@ -69,9 +91,12 @@ fn checked(bundle: &Bundle, options: &RenderOptions) -> Result<Vec<Value>, Failu
 }
 
 fn refused(error: &RenderError) -> Failure {
-    Failure::NegativeAnswer(match error.allowed() {
-        Some(allowed) => format!("{error}. {allowed}"),
-        None => error.to_string(),
+    Failure::NegativeAnswer(match (error, error.allowed()) {
+        (_, Some(allowed)) => format!("{error}. {allowed}"),
+        (RenderError::UnknownNamespaces, None) => {
+            format!("{error} without a cluster: name them by --selected-namespace")
+        }
+        (_, None) => error.to_string(),
     })
 }
 
@@ -82,7 +107,7 @@ fn refused(error: &RenderError) -> Failure {
 pub(crate) fn rendered_files(
     files: &BTreeMap<String, Vec<u8>>,
     place: InstallInto<'_>,
-    config: Option<Value>,
+    config: Configuration,
     issuer: Issuer,
 ) -> Result<RenderedBundle, Failure> {
     rendered_with(files, place, config, |bundle, namespace| {
@@ -97,7 +122,7 @@ pub(crate) fn rendered_files(
 pub(crate) fn rendered_with(
     files: &BTreeMap<String, Vec<u8>>,
     place: InstallInto<'_>,
-    config: Option<Value>,
+    config: Configuration,
     issued: impl FnOnce(&Bundle, &str) -> Certificates,
 ) -> Result<RenderedBundle, Failure> {
     let bundle = parse(files).map_err(|error| Failure::NegativeAnswer(error.to_string()))?;
@@ -110,7 +135,8 @@ pub(crate) fn rendered_with(
     };
     let mut options = RenderOptions::new(namespace.clone());
     options.with_namespace = matches!(place, InstallInto::Created(_));
-    options.config = config;
+    options.config = config.inline;
+    options.selected_namespaces = config.selected;
     options.certificates = issued(&bundle, &namespace);
     let objects = checked(&bundle, &options)?;
     Ok(RenderedBundle {
@@ -149,7 +175,7 @@ fn own(bundle: &Bundle, namespace: &str) -> Certificates {
 ///
 /// # Errors
 /// The file cannot be read, or the text is neither JSON nor YAML.
-pub(crate) fn config(text: &str) -> Result<Value, Failure> {
+fn config(text: &str) -> Result<Value, Failure> {
     let text = match text.strip_prefix('@') {
         None => text.to_owned(),
         Some(path) => std::fs::read_to_string(path).map_err(|source| SourceError::Read {

@@ -11,7 +11,7 @@ use olm_resolve::{Selection, resolve};
 use olm_text::object::ObjectId;
 use serde_json::{Value, json};
 
-use super::bundle::{InstallInto, rendered_files};
+use super::bundle::{Configuration, InstallInto, rendered_files};
 use super::common::progress;
 use super::crd_files::read;
 use super::served;
@@ -114,7 +114,13 @@ async fn of_extension(source: &SourceArgs, name: &str) -> Result<BTreeMap<String
     let found = resolve(&question.request, &question.inputs)
         .map_err(|error| Failure::NegativeAnswer(error.to_string()))?;
     let spec = question.extension.unwrap_or_default().spec;
-    let config = spec.config.and_then(|config| config.inline).map(Value::Object);
+    let config = Configuration {
+        inline: spec.config.and_then(|config| config.inline).map(Value::Object),
+        // CRDs do not depend on the namespaces that the operator watches.
+        selected: Some(vec![
+            spec.namespace.clone().unwrap_or_else(|| "default".to_owned()),
+        ]),
+    };
     let files = bundle_files(&found.image, &source.access).await?;
     let place = match &spec.namespace {
         Some(namespace) => InstallInto::Existing(namespace),

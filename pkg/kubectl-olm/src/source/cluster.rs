@@ -9,11 +9,13 @@ use kube::{Api, Client, Config, ResourceExt as _};
 use olm_api::condition::{is_true, types};
 use olm_api::names::Segment;
 use olm_api::{AvailabilityMode, ClusterCatalog, ClusterExtension, ClusterObjectSet, LifecycleState, keys};
+use olm_applier::namespaces;
 use olm_catalog_client::CatalogRef;
 use olm_resolve::Installed;
 use olm_status::recorded::bundle_version;
 use olm_text::name::CatalogName;
 use olm_version::BundleVersion;
+use serde_json::Value;
 
 use super::call::{CALL_TIMEOUT, call};
 use super::catalog::{Catalog, Location};
@@ -95,7 +97,7 @@ impl Cluster {
     ///
     /// # Errors
     /// The cluster cannot be read.
-    pub(crate) async fn crd(&self, name: &str) -> Result<Option<serde_json::Value>, SourceError> {
+    pub(crate) async fn crd(&self, name: &str) -> Result<Option<Value>, SourceError> {
         let found = self.crd_object(name).await?;
         Ok(found.and_then(|object| serde_json::to_value(object).ok()))
     }
@@ -127,6 +129,22 @@ impl Cluster {
         let api: Api<ClusterCatalog> = Api::all(self.client.clone());
         let list = call("listing the ClusterCatalogs", api.list(&ListParams::default())).await?;
         Ok(list.items)
+    }
+
+    /// Returns the namespaces that a configuration (`spec.config.inline`) selects by labels; none if it does not.
+    ///
+    /// # Errors
+    /// The list fails.
+    pub(crate) async fn selected_namespaces(
+        &self,
+        config: Option<&Value>,
+    ) -> Result<Option<Vec<String>>, SourceError> {
+        let Some(selector) = config.and_then(namespaces::selector) else {
+            return Ok(None);
+        };
+        let listing = namespaces::selected(self.client.clone(), &selector);
+        let names = call("listing the namespaces of watchNamespaceSelector", listing).await?;
+        Ok(Some(names.into_iter().collect()))
     }
 
     /// Returns the object of a catalog; none if it does not exist.

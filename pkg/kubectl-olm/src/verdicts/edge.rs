@@ -11,7 +11,7 @@ use super::bundles::{Place, digest, read};
 use super::cache::Cache;
 use super::verdict::{EdgeVerdict, TEXT_LIMIT};
 use crate::cli::bundle::Issuer;
-use crate::commands::bundle::{InstallInto, rendered_files};
+use crate::commands::bundle::{Configuration, InstallInto, rendered_files};
 
 /// Namespace in which bundles are rendered for a verdict.
 const NAMESPACE: &str = "default";
@@ -52,7 +52,11 @@ fn rendered(files: &BTreeMap<String, Vec<u8>>) -> Result<Vec<Value>, String> {
         Some(json!({"watchNamespace": "watched"})),
     ];
     let mut first = None;
-    for config in configs {
+    for inline in configs {
+        let config = Configuration {
+            inline,
+            selected: None,
+        };
         match rendered_files(files, InstallInto::Existing(NAMESPACE), config, Issuer::Own) {
             Ok(rendered) => return Ok(rendered.objects),
             Err(error) => first = first.or(Some(error.message())),

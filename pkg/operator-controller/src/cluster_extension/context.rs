@@ -20,6 +20,7 @@ use super::gather::joint::JointMoves;
 use super::gather::stores::{Stores, Writers};
 use super::gather::tag_cache::TagCache;
 use super::hold_watches::HoldWatches;
+use super::namespace_selections::NamespaceSelections;
 use super::namespace_waiters::NamespaceWaiters;
 use super::revisions::ClusterRevisions;
 use crate::Shared;
@@ -36,6 +37,7 @@ pub(crate) struct Context {
     /// Backoff of failed reads that do not keep the extension from being ready.
     pub(super) incomplete: Backoff<String>,
     pub(super) namespace_waiters: NamespaceWaiters,
+    pub(super) namespace_selections: NamespaceSelections,
     pub(super) dependency_waiters: DependencyWaiters,
     pub(super) joint_moves: JointMoves,
     pub(super) hold_watches: HoldWatches,
@@ -74,6 +76,7 @@ impl Context {
             backoff: Backoff::default(),
             incomplete: Backoff::default(),
             namespace_waiters: NamespaceWaiters::default(),
+            namespace_selections: NamespaceSelections::default(),
             dependency_waiters: DependencyWaiters::default(),
             joint_moves: JointMoves::default(),
             hold_watches: HoldWatches::default(),
@@ -114,6 +117,7 @@ impl Context {
         self.backoff.clear(&extension.to_owned());
         self.incomplete.clear(&extension.to_owned());
         self.namespace_waiters.remove(extension);
+        self.namespace_selections.remove(extension);
         self.stores.forget(extension);
         self.tags.remove(extension);
         self.shared.inventory.forget(extension);

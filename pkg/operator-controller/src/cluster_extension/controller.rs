@@ -53,6 +53,7 @@ pub(crate) async fn run(
 
     let extension = stores::kind::<ClusterExtension>();
     let (vanished, mut gone) = mpsc::unbounded_channel();
+    let again = vanished.clone();
     let extensions = watcher(
         Api::<Watched>::all_with(client.clone(), &extension),
         watcher::Config::default(),
@@ -108,7 +109,7 @@ pub(crate) async fn run(
             revision,
         )
         .watches(
-            Api::<PartialObjectMeta<CustomResourceDefinition>>::all(client.clone()),
+            Api::<PartialObjectMeta<CustomResourceDefinition>>::all(client),
             watcher::Config::default(),
             move |_| {
                 let kind = unmet_kind.clone();
@@ -118,17 +119,14 @@ pub(crate) async fn run(
                     .map(move |name| ObjectRef::<Watched>::new_with(&name, kind.clone()))
             },
         )
-        .watches(
-            Api::<PartialObjectMeta<Namespace>>::all(client),
-            watcher::Config::default(),
-            move |namespace| {
-                let extensions = by_namespace.namespace_waiters.of(&namespace.name_any());
-                let kind = waiter_kind.clone();
-                extensions
-                    .into_iter()
-                    .map(move |name| ObjectRef::<Watched>::new_with(&name, kind.clone()))
-            },
-        )
+        .watches_stream(namespaces(context.clone(), again), move |namespace| {
+            let mut extensions = by_namespace.namespace_waiters.of(&namespace.name_any());
+            extensions.extend(by_namespace.namespace_selections.moved_by(&namespace));
+            let kind = waiter_kind.clone();
+            extensions
+                .into_iter()
+                .map(move |name| ObjectRef::<Watched>::new_with(&name, kind.clone()))
+        })
         .reconcile_all_on(catalog_changes)
         .reconcile_on(stream::poll_fn(move |cx| gone.poll_recv(cx)))
         .reconcile_on(lifted)
@@ -160,6 +158,27 @@ fn queue_vanished(queue: mpsc::UnboundedSender<ObjectRef<Watched>>) -> impl FnMu
             let _ = queue.send(ObjectRef::new_with(&name, stores::kind::<ClusterExtension>()));
         }
     }
+}
+
+/// Watches the metadata of all namespaces. After each list, the extensions that select namespaces are queued: some namespaces may have gone
+/// while the watch was down.
+fn namespaces(
+    context: Arc<Context>,
+    queue: mpsc::UnboundedSender<ObjectRef<Watched>>,
+) -> impl Stream<Item = Result<PartialObjectMeta<Namespace>, watcher::Error>> + Send + 'static {
+    let api: Api<PartialObjectMeta<Namespace>> = Api::all(context.shared.client.clone());
+    watcher(api, watcher::Config::default())
+        .default_backoff()
+        .inspect_ok(move |event| {
+            if !matches!(event, watcher::Event::InitDone) {
+                return;
+            }
+            for name in context.namespace_selections.all() {
+                // Without a receiver the process is stopping.
+                let _ = queue.send(ObjectRef::new_with(&name, stores::kind::<ClusterExtension>()));
+            }
+        })
+        .touched_objects()
 }
 
 /// Drops the state of an extension that the queue did not find, unless it was created again.

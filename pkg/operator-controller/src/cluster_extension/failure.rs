@@ -35,6 +35,9 @@ pub(crate) enum Failure {
          ClusterExtension again with spec.namespace: {0} to install into it"
     )]
     NamespaceTaken(String),
+    /// The namespaces that the configuration selects cannot be listed; the text is the failed call.
+    #[error("{0}")]
+    NamespacesUnread(String),
     /// The service account does not exist.
     #[error(
         "operation cannot proceed due to the following validation error(s): service account \"{}\" not found in namespace \"{}\"; \
@@ -255,6 +258,7 @@ impl Failure {
             | Self::NamespaceMissing(_)
             | Self::NamespaceGoing(_)
             | Self::NamespaceTaken(_)
+            | Self::NamespacesUnread(_)
             | Self::AccountMissing { .. }
             | Self::AccountClosed(_)
             | Self::Rights { .. }
@@ -292,7 +296,7 @@ impl Failure {
             Self::Former(_) => "rollback",
             Self::Pack(_) => "pack",
             Self::Window(_) | Self::Soak(_) => "rollout",
-            Self::Call(_) => "api",
+            Self::Call(_) | Self::NamespacesUnread(_) => "api",
             Self::Interrupted(_) | Self::Superseded => "interrupted",
         }
     }

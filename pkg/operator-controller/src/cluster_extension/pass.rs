@@ -1,6 +1,7 @@
 //! A pass over an extension: what every step works with.
 
 use std::future::Future;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::ResourceExt as _;
@@ -11,6 +12,15 @@ use tracing::Instrument as _;
 use super::Context;
 use super::failure::Failure;
 use crate::metrics::Step;
+
+/// Namespaces that an extension selects by labels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Selected {
+    /// Names of the namespaces, sorted.
+    pub names: Vec<String>,
+    /// Time until a change of the namespaces is worth a rollout; `None` if they did not change lately.
+    pub settles: Option<Duration>,
+}
 
 /// One pass over an extension.
 pub(crate) struct Pass<'a> {
@@ -24,6 +34,8 @@ pub(crate) struct Pass<'a> {
     pub now: Timestamp,
     /// Windows of `spec.rollout`.
     pub windows: Result<Windows, WindowError>,
+    /// Namespaces of `watchNamespaceSelector`, if the configuration has that field; the text of a failed list.
+    pub namespaces: Result<Option<Selected>, String>,
 }
 
 impl<'a> Pass<'a> {
@@ -40,7 +52,13 @@ impl<'a> Pass<'a> {
             name: extension.name_any(),
             now,
             windows: Windows::read(windows.unwrap_or_default()),
+            namespaces: Ok(None),
         }
+    }
+
+    /// Returns the selected namespaces; `None` without a selector and if the list failed.
+    pub(crate) fn selected(&self) -> Option<&Selected> {
+        self.namespaces.as_ref().ok()?.as_ref()
     }
 
     /// Returns true if `spec.rollout.paused` is true.

@@ -17,6 +17,7 @@ use super::call::{CallError, call};
 use super::decide::History;
 use super::decide::admission::until_change;
 use super::failure::Stopped;
+use super::gather;
 use super::gather::revisions::revisions;
 use super::gather::tag_cache::TAG_INTERVAL;
 use super::pass::Pass;
@@ -48,20 +49,23 @@ pub(crate) async fn reconcile(context: &Context, name: &str) -> Result<Action, C
     }
     log_ignored_account(context, &extension);
     let now = Timestamp::now();
+    let mut pass = Pass::new(context, &extension, now);
+    pass.namespaces = gather::namespaces::selected(&pass).await;
+    let settles = pass.selected().and_then(|selected| selected.settles);
     let Report {
         outcome,
         stopped,
         incomplete,
         windows,
         support_change,
-    } = Box::pin(Pass::new(context, &extension, now).run()).await;
+    } = Box::pin(pass.run()).await;
     if stopped.as_ref().is_some_and(|stopped| stopped.superseded) {
         return Ok(Action::requeue(Duration::ZERO));
     }
     if !matches!(outcome.progress, Progress::HeldByOperator(_)) {
         context.hold_watches.release(name);
     }
-    let delay = next_pass(context, name, stopped, incomplete);
+    let delay = next_pass(context, name, stopped, incomplete).min(settles.unwrap_or(Duration::MAX));
     let now_after = Timestamp::now();
     let support_change = support_change.map(|at| at.duration_since(now_after));
     let action = Action::requeue(sooner(delay, [until_change(windows, now_after), support_change]));

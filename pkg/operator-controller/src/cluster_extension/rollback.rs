@@ -36,7 +36,16 @@ impl Pass<'_> {
         if image.is_none() && decide::rollback::holds_failure(history) {
             image = gather::image::digest(self, &resolved.bundle).await.ok();
         }
-        decide::rollback::attempt(&self.extension.spec, resolved, image.as_ref(), lookups)
+        // Namespaces that just changed count as unchanged until they are worth a rollout.
+        let selected = self.selected().filter(|selected| selected.settles.is_none());
+        let namespaces = selected.map(|selected| selected.names.as_slice());
+        decide::rollback::attempt(
+            &self.extension.spec,
+            resolved,
+            image.as_ref(),
+            namespaces,
+            lookups,
+        )
     }
 
     /// Keeps the newest revision, which has the content of a former one. Only its certificates are renewed.
@@ -146,6 +155,7 @@ fn stand_in(revision: &Revision) -> Resolved {
         properties: properties
             .and_then(|text| serde_json::from_str(text).ok())
             .unwrap_or_default(),
+        min_kube_version: None,
         deprecations: None,
         moved_from: None,
         upgrade: Upgrade::Unknown,

@@ -2,6 +2,7 @@
 //!
 //! | step | does | returns |
 //! |---|---|---|
+//! | `namespaces` | lists the namespaces that the configuration selects by labels | [`Selected`](super::pass::Selected) |
 //! | `observe` | reads the revisions | [`Observed`](gather::revisions::Observed) |
 //! | `maintain` | writes what the revisions need whatever bundle is resolved | [`Maintained`](act::maintain::Maintained) |
 //! | `lookup` | reads the catalogs | [`CatalogLookups`](decide::CatalogLookups) |
@@ -38,9 +39,8 @@ use super::act::maintain::Maintained;
 use super::act::revision::Record;
 use super::call::chain;
 use super::decide::desired_state::Settings;
-use super::decide::identity::config;
 use super::decide::joint::Move;
-use super::decide::{DesiredState, History, RenderInputs, Resolved};
+use super::decide::{DesiredState, History, Resolved};
 use super::failed::Failed;
 use super::failure::{Failure, Stopped};
 use super::gather::joint::Joint;
@@ -230,27 +230,7 @@ impl Pass<'_> {
             .map_err(Failure::from)?;
         let locating = gather::image::locate(self, resolved, history);
         let mut located = self.step(Step::Locate, locating).await?;
-        let config = config(self.extension);
-        let inputs = RenderInputs {
-            bundle: &resolved.bundle,
-            canonical_image: &located.image,
-            namespace: self
-                .extension
-                .spec
-                .namespace
-                .as_deref()
-                .or(history.chosen_namespace()),
-            config: config.as_ref(),
-            provider: located.provider,
-        };
-        let moved_from = resolved.moved_from.as_ref();
-        let desired = decide::desired_state(&self.name, settings, &inputs, moved_from, history, self.now);
-        let desired = match (desired.map_err(Failed::Refused)?, record, history.newest()) {
-            (DesiredState::New(new), Record::Rollback(_), Some(newest)) if !new.renewal => {
-                DesiredState::Current(settings.adjust(newest))
-            }
-            (desired, _, _) => desired,
-        };
+        let (desired, namespaces) = self.desired(resolved, history, &located, record, settings)?;
         match desired {
             DesiredState::Current(current) => {
                 let (catalog, error) = (resolved.bundle.catalog.as_ref(), located.registry_error);
@@ -275,7 +255,7 @@ impl Pass<'_> {
                 );
                 let target = self.step(Step::Target, gather::target::target(self)).await?;
                 let pulled = self.step(Step::Pull, gather::bundle::pull(self, located)).await?;
-                let rendering = gather::render::render(self, pulled, history);
+                let rendering = gather::render::render(self, pulled, history, namespaces);
                 let rendered = self.step(Step::Render, rendering).await?;
                 let verifying = gather::verify::verify(self, &target, &new, rendered);
                 let verified = self.step(Step::Verify, verifying).await?;

@@ -156,6 +156,7 @@ fn content(tape: &mut Tape<'_>) -> PackageContent {
             name: bundle(*at),
             image: format!("registry.test/p:{at}"),
             properties,
+            min_kube_version: None,
         }
     });
     let bundles = bundles.collect();

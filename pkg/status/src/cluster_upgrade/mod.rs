@@ -41,6 +41,8 @@ pub struct Successor {
     pub steps: usize,
     /// Last supported OpenShift minor, if declared.
     pub limit: Option<Minor>,
+    /// Lowest minor of Kubernetes that it supports, if its catalog says it.
+    pub min_kube: Option<Minor>,
 }
 
 /// A bundle that blocks the upgrade of the cluster.
@@ -111,8 +113,15 @@ pub fn evaluate(current: Minor, installed: &[Installed]) -> Upgradeability {
 }
 
 fn lifted_by(current: Minor, successors: &[Successor]) -> Option<Successor> {
-    let lifts =
-        |successor: &&Successor| successor.steps > 0 && successor.limit.is_none_or(|limit| limit > current);
+    let kubernetes = current.kubernetes_of_openshift();
+    // A bundle that needs a newer Kubernetes cannot be installed before the upgrade.
+    let runs = |successor: &Successor| {
+        let needed = successor.min_kube.zip(kubernetes);
+        needed.is_none_or(|(needed, kubernetes)| needed <= kubernetes)
+    };
+    let lifts = |successor: &&Successor| {
+        successor.steps > 0 && successor.limit.is_none_or(|limit| limit > current) && runs(successor)
+    };
     // `min_by_key` returns the first of equals, which is the best.
     successors
         .iter()
@@ -269,8 +278,17 @@ mod tests {
             version: VersionRelease::parse_legacy(version).unwrap(),
             steps,
             limit: limit.map(minor),
+            min_kube: None,
         };
         b.successors = vec![
+            Successor {
+                min_kube: Some(minor("1.32")),
+                ..successor("4.0.0", 1, None)
+            },
+            Successor {
+                min_kube: Some(minor("1.31")),
+                ..successor("3.1.0", 2, None)
+            },
             successor("3.0.0", 2, None),
             successor("2.1.0", 1, Some("4.19")),
             successor("2.0.0", 1, Some("4.18")),

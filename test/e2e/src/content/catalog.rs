@@ -115,6 +115,9 @@ fn property(keyword: &Keyword, id: &str) -> Option<Value> {
             json!({"type": "olm.package.required",
                    "value": {"packageName": package_name(name, id), "versionRange": range}})
         }
+        Keyword::ListedMinKubeVersion(version) => {
+            json!({"type": "olm.csv.metadata", "value": {"description": "long", "minKubeVersion": version}})
+        }
         Keyword::Color(color) => json!({"type": "color", "value": color}),
         Keyword::RequiresColor(color) => json!({"type": "olm.constraint", "value": {
             "failureMessage": format!("something {color} is needed"),

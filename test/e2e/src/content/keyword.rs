@@ -55,6 +55,8 @@ pub enum Keyword {
     Support(String),
     /// Lowest version of Kubernetes that the bundle supports.
     MinKubeVersion(String),
+    /// Lowest version of Kubernetes that the catalog states for the bundle.
+    ListedMinKubeVersion(String),
     /// Number of additional `CustomResourceDefinition`s of 820 kB each, which change with every version.
     LargeCrds(usize),
     /// Number of additional `ConfigMap`s, `many-NUMBER-<id>`, which change with every version.
@@ -89,6 +91,7 @@ impl Keyword {
                 "Format" => Self::Format(argument),
                 "InstallMode" => Self::InstallMode(argument),
                 "MinKubeVersion" => Self::MinKubeVersion(argument),
+                "ListedMinKubeVersion" => Self::ListedMinKubeVersion(argument),
                 "LargeCRDs" => Self::LargeCrds(argument.parse().context("LargeCRDs takes a number")?),
                 "Many" => Self::Many(argument.parse().context("Many takes a number")?),
                 "Property" => Self::Property(argument),

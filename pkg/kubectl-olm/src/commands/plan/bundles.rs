@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::cli::bundle::Issuer;
 use crate::cli::plan::PlanArgs;
-use crate::commands::bundle::{InstallInto, config, rendered_files};
+use crate::commands::bundle::{Configuration, InstallInto, rendered_files};
 use crate::failure::Failure;
 use crate::phrase::counted;
 use crate::source::bundle_content;
@@ -19,7 +19,7 @@ const FINDING_LIMIT: usize = 500;
 /// Compares two bundles that are rendered with the same namespace and configuration.
 pub(super) async fn plan(args: &PlanArgs, from: &str, to: &str) -> Result<Plan, Failure> {
     let namespace = args.namespace.clone().unwrap_or_else(|| "default".to_owned());
-    let config = args.config.as_deref().map(config).transpose()?;
+    let config = Configuration::read(args.config.as_deref(), &args.selected_namespaces)?;
     let issuer = args.certificates.unwrap_or(Issuer::Own);
     let mut sides = Vec::new();
     for word in [from, to] {
@@ -37,7 +37,7 @@ pub(super) async fn plan(args: &PlanArgs, from: &str, to: &str) -> Result<Plan, 
     let crds = compare_crds(&from.objects, &to.objects, Rules::Ours);
     Ok(Change {
         namespace,
-        config,
+        config: config.inline,
         refusals: refusals(&crds),
         crds,
         from: Some(from),

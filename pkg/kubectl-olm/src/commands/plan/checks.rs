@@ -11,7 +11,9 @@ use olm_api::{
 use olm_applier::stored::{Limits, survey};
 use olm_bundle::crd_safety::{Finding, Rules, Waiver, check, waive};
 use olm_bundle::crd_schema::{self, Plan};
-use olm_plan::{BundleIdentity, CatalogIdentity, Change, CrdVerdict, StoredObjects, spec_digest};
+use olm_plan::{
+    BundleIdentity, CatalogIdentity, Change, CrdVerdict, StoredObjects, names_digest, spec_digest,
+};
 use olm_text::object::ObjectId;
 
 use super::bundles::refusals;
@@ -184,6 +186,7 @@ pub(super) fn rollback(
     extension: &ClusterExtension,
     newest: &ClusterObjectSet,
     next: &BundleIdentity,
+    namespaces: Option<&[String]>,
     catalog: Option<&CatalogIdentity>,
 ) -> Option<String> {
     let requested = extension
@@ -205,8 +208,11 @@ pub(super) fn rollback(
         digest.is_none_or(|digest| known.digest == digest || known.digest.ends_with(digest))
     });
     let same_image = failed.image.is_none() || next.image.is_none() || failed.image == next.image;
+    let namespaces = namespaces.map(names_digest);
+    let same_namespaces =
+        failed.namespaces.is_none() || namespaces.is_none() || failed.namespaces == namespaces;
     let same_spec = failed.spec == spec_digest(&extension.spec);
-    (same_spec && failed.bundle == next.name && failed.version == next.version && same_catalog && same_image).then(|| {
+    (same_spec && same_namespaces && failed.bundle == next.name && failed.version == next.version && same_catalog && same_image).then(|| {
         format!(
             "version {} failed and was rolled back (revision {}); it is not tried again before its catalog, its image or the spec \
              changes",

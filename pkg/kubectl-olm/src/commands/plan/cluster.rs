@@ -14,7 +14,7 @@ use super::{checks, hold, live};
 use crate::absent;
 use crate::cli::bundle::Issuer;
 use crate::cli::plan::PlanArgs;
-use crate::commands::bundle::{InstallInto, certificates, rendered_with};
+use crate::commands::bundle::{Configuration, InstallInto, certificates, rendered_with};
 use crate::failure::Failure;
 use crate::resolution_input::ResolutionInput;
 use crate::source::{Cluster, Joining, SourceError, bundle_content, needs};
@@ -83,8 +83,21 @@ pub(super) async fn plan_of(
         // The newest bundle has no webhooks; the next one may have some.
         (None, _) => cluster.issuer().await?,
     };
+    let selected = cluster.selected_namespaces(change.config.as_ref()).await?;
+    let config = Configuration {
+        inline: change.config.clone(),
+        selected: selected.clone(),
+    };
     let creates = extension.spec.namespace.is_none();
-    let target = target(args, &found, &input.request.package, &change, creates, issuer).await?;
+    let target = target(
+        args,
+        &found,
+        &input.request.package,
+        &change,
+        (config, creates),
+        issuer,
+    )
+    .await?;
     let min_kube_version = target.bundle.min_kube_version().map(ToOwned::to_owned);
     (change.namespace, change.to) = (target.namespace, target.side);
     if let Some(needed) = min_kube_version {
@@ -116,7 +129,7 @@ pub(super) async fn plan_of(
     let (next, catalog) = (&change.to.bundle, change.catalog.as_ref());
     let held = newest
         .as_ref()
-        .and_then(|newest| checks::rollback(&extension, newest, next, catalog));
+        .and_then(|newest| checks::rollback(&extension, newest, next, selected.as_deref(), catalog));
     change.refusals.extend(held);
     let package = &input.request.package;
     let bundle = needs::resolved(&found, package);
@@ -299,7 +312,7 @@ async fn target(
     found: &Resolution,
     package: &olm_text::name::PackageName,
     change: &Change,
-    creates: bool,
+    (config, creates): (Configuration, bool),
     issuer: Issuer,
 ) -> Result<Target, Failure> {
     let content = bundle_content(&found.image, &args.source.access).await?;
@@ -313,22 +326,17 @@ async fn target(
     } else {
         InstallInto::Existing(&change.namespace)
     };
-    let rendered = rendered_with(
-        &content.files,
-        place,
-        change.config.clone(),
-        |bundle, namespace| {
-            let mut provided = certificates(bundle, namespace, issuer);
-            if let Certificates::Own(own) = &mut provided {
-                for (secret, certificate) in own {
-                    if let Some(present) = live::certificate(known, secret) {
-                        *certificate = present;
-                    }
+    let rendered = rendered_with(&content.files, place, config, |bundle, namespace| {
+        let mut provided = certificates(bundle, namespace, issuer);
+        if let Certificates::Own(own) = &mut provided {
+            for (secret, certificate) in own {
+                if let Some(present) = live::certificate(known, secret) {
+                    *certificate = present;
                 }
             }
-            provided
-        },
-    );
+        }
+        provided
+    });
     let rendered = rendered.map_err(|error| {
         Failure::Refused(format!(
             "bundle {} cannot be installed: {}",

@@ -252,6 +252,7 @@ fn annotations(pass: &Pass<'_>, rendered: &Rendered<'_>) -> BTreeMap<&'static st
         canonical_image: image,
         namespace: Some(&rendered.namespace),
         config: config.as_ref(),
+        namespaces: rendered.namespaces.as_deref(),
         provider: rendered.provider,
     }
     .identity();
@@ -275,6 +276,10 @@ fn annotations(pass: &Pass<'_>, rendered: &Rendered<'_>) -> BTreeMap<&'static st
         (
             keys::BUNDLE_RELEASE_ANNOTATION,
             bundle.version.release().map(str::to_owned),
+        ),
+        (
+            keys::SELECTED_NAMESPACES_ANNOTATION,
+            rendered.namespaces.as_ref().map(|names| names.join(",")),
         ),
         (keys::PROPERTIES_ANNOTATION, rendered.properties.clone()),
         (

@@ -22,6 +22,13 @@ pub(crate) enum DesiredState {
     New(NewRevision),
 }
 
+impl DesiredState {
+    /// Returns true for a revision with other inputs than the newest one.
+    pub(crate) fn is_other(&self) -> bool {
+        matches!(self, Self::New(new) if !new.renewal)
+    }
+}
+
 /// The newest revision and its differences from the spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CurrentRevision {

@@ -50,6 +50,8 @@ pub(crate) struct Revision {
     pub install_namespace: Option<String>,
     /// See [`keys::REVISION_IDENTITY_ANNOTATION`]; absent on revisions that upstream created.
     pub identity: Option<String>,
+    /// See [`keys::SELECTED_NAMESPACES_ANNOTATION`].
+    pub namespaces: Option<Vec<String>>,
     /// See [`keys::RESOLVED_IMAGE_ANNOTATION`]; absent if invalid.
     pub image: Option<CanonicalRef>,
     /// See [`keys::TAKEN_OVER_OBJECTS_ANNOTATION`].
@@ -122,6 +124,8 @@ impl Revision {
             moved_from: annotation(keys::CATALOG_MOVED_FROM_ANNOTATION).map(CatalogName::from),
             install_namespace: annotation(keys::INSTALL_NAMESPACE_ANNOTATION),
             identity: annotation(keys::REVISION_IDENTITY_ANNOTATION),
+            namespaces: annotation(keys::SELECTED_NAMESPACES_ANNOTATION)
+                .map(|names| names.split(',').map(ToOwned::to_owned).collect()),
             image: annotation(keys::RESOLVED_IMAGE_ANNOTATION).and_then(|image| image.parse().ok()),
             taken_over: annotation(keys::TAKEN_OVER_OBJECTS_ANNOTATION),
             certificates: annotation(keys::WEBHOOK_CERTIFICATES_ANNOTATION),

@@ -47,6 +47,8 @@ pub(crate) struct RenderInputs<'a> {
     pub namespace: Option<&'a str>,
     /// `spec.config`.
     pub config: Option<&'a Value>,
+    /// Namespaces that the configuration selects by labels, sorted; `None` if it does not.
+    pub namespaces: Option<&'a [String]>,
     /// Issuer of the webhooks' certificates.
     pub provider: CertificateProvider,
 }
@@ -55,7 +57,7 @@ impl RenderInputs<'_> {
     /// Returns the digest as `sha256:` and hex. Two revisions with the same digest have the same objects.
     pub(crate) fn identity(&self) -> String {
         // Maps of serde_json are sorted, so equal configurations give equal bytes in any order of keys.
-        let text = json!({
+        let mut inputs = json!({
             "renderer": RENDERER,
             "bundle": self.bundle.name,
             "version": self.bundle.version.as_str(),
@@ -66,8 +68,12 @@ impl RenderInputs<'_> {
             "namespace": self.namespace,
             "config": self.config,
             "certificates": self.provider.as_str(),
-        })
-        .to_string();
+        });
+        // Absent otherwise, so that revisions of former versions keep their digests.
+        if let (Some(map), Some(namespaces)) = (inputs.as_object_mut(), self.namespaces) {
+            map.insert("namespaces".to_owned(), json!(namespaces));
+        }
+        let text = inputs.to_string();
         format!("sha256:{}", HEXLOWER.encode(&Sha256::digest(text.as_bytes())))
     }
 }

@@ -42,6 +42,8 @@ pub(crate) struct Resolved {
     pub bundle: BundleRef,
     /// Properties of the bundle in its catalog; empty if no catalog was read.
     pub properties: Vec<Property>,
+    /// Lowest version of Kubernetes that the bundle supports, if its catalog says it.
+    pub min_kube_version: Option<String>,
     /// Deprecations in the catalog; `None` if no catalog was read.
     pub deprecations: Option<Deprecations>,
     /// Catalog of the installed bundle, if the extension leaves that catalog for another.
@@ -103,6 +105,7 @@ pub(crate) fn resolve(
             bundle: bundle(&resolution, &request.package, release_support),
             left_out: resolution.left_out,
             properties: resolution.properties,
+            min_kube_version: resolution.min_kube_version,
         }),
         Err(error) => {
             let unread = matches!(error.cause, FailureCause::UnreadCatalog { .. });
@@ -110,6 +113,7 @@ pub(crate) fn resolve(
                 .map(|bundle| Resolved {
                     bundle,
                     properties: Vec::new(),
+                    min_kube_version: None,
                     deprecations: None,
                     moved_from: None,
                     upgrade: unresolved(history),

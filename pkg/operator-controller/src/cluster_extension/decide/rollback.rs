@@ -4,7 +4,7 @@
 use olm_api::rollback::{CatalogContent, Rollback, RolloutAttempt, RolloutFailure};
 use olm_api::{ClusterExtension, ClusterExtensionSpec, RolloutConfig};
 use olm_image::CanonicalRef;
-use olm_plan::spec_digest;
+use olm_plan::{names_digest, spec_digest};
 use olm_rollout::{Direction, Newest, Situation};
 use olm_status::cluster_extension::Progress;
 use olm_status::rolled_back::RolledBack;
@@ -30,11 +30,12 @@ pub(crate) fn request(extension: &ClusterExtension) -> Option<i64> {
 }
 
 /// Returns the inputs of the rollout of the resolved bundle; `None` if a revision stands in for a catalog that cannot be read.
-/// `image` is the image of the bundle by digest, if known.
+/// `image` is the image of the bundle by digest, if known; `namespaces` are those that the configuration selects by labels.
 pub(crate) fn attempt(
     spec: &ClusterExtensionSpec,
     resolved: &Resolved,
     image: Option<&CanonicalRef>,
+    namespaces: Option<&[String]>,
     lookups: &CatalogLookups,
 ) -> Option<RolloutAttempt> {
     resolved.deprecations.as_ref()?;
@@ -44,6 +45,7 @@ pub(crate) fn attempt(
         bundle: resolved.bundle.name.to_string(),
         version: resolved.bundle.version.to_string(),
         image: image.map(ToString::to_string),
+        namespaces: namespaces.map(names_digest),
         catalog: catalog.and_then(|name| {
             Some(CatalogContent {
                 name: name.to_string(),
@@ -133,7 +135,7 @@ pub(crate) fn record(
                 bundle: failed.bundle.name.to_string(),
                 version: failed.bundle.version.to_string(),
                 image: failed.image.as_ref().map(ToString::to_string),
-                catalog: None,
+                ..RolloutAttempt::default()
             }),
             message: cut(failed.failure().unwrap_or_default(), MESSAGE_LIMIT).into_owned(),
         }),

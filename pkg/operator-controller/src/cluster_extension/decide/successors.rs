@@ -1,6 +1,6 @@
 //! Bundles that an extension can be upgraded to, for the verdict on cluster upgrades.
 
-use olm_fbc::PackageContent;
+use olm_fbc::{Bundle, PackageContent};
 use olm_resolve::{CatalogInput, CatalogLookup, Resolution};
 use olm_status::cluster_upgrade::{Minor, Successor, limit_of_value};
 use olm_text::name::BundleName;
@@ -29,20 +29,25 @@ pub(crate) fn of(resolution: &Resolution, answers: &[CatalogInput]) -> Vec<Succe
     };
     let reached = explained.candidates.iter().filter_map(|candidate| {
         let steps = candidate.steps.filter(|steps| *steps > 0)?;
+        let bundle = listed(content, &candidate.bundle);
         Some(Successor {
             version: candidate.version.clone()?,
             steps,
-            limit: limit(content, &candidate.bundle),
+            limit: bundle.and_then(limit),
+            min_kube: bundle.and_then(|bundle| Minor::of_version(bundle.min_kube_version.as_deref()?)),
         })
     });
     reached.take(MAX_SUCCESSORS).collect()
 }
 
-fn limit(content: &PackageContent, bundle: &BundleName) -> Option<Minor> {
-    let bundle = content
+fn listed<'a>(content: &'a PackageContent, bundle: &BundleName) -> Option<&'a Bundle> {
+    content
         .bundles
         .iter()
-        .find(|found| *bundle == found.name.as_str())?;
+        .find(|found| *bundle == found.name.as_str())
+}
+
+fn limit(bundle: &Bundle) -> Option<Minor> {
     let property = bundle
         .properties
         .iter()

@@ -370,6 +370,7 @@ fn inputs<'a>(
         canonical_image: &IMAGES[0],
         namespace: Some("argocd"),
         config,
+        namespaces: None,
         provider,
     }
 }
@@ -487,6 +488,10 @@ fn anything_else_does() {
         },
         RenderInputs {
             provider: CertificateProvider::Own,
+            ..wanted.clone()
+        },
+        RenderInputs {
+            namespaces: Some(&[]),
             ..wanted.clone()
         },
     ] {

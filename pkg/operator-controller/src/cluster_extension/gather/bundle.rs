@@ -18,8 +18,10 @@ pub(crate) struct Pulled<'a> {
     pub bundle: Bundle,
 }
 
-/// Pulls the image of the bundle, or reads it from the cache, parses its manifests, and compares its `minKubeVersion` with the cluster.
+/// Pulls the image of the bundle, or reads it from the cache, and parses its manifests. Compares its `minKubeVersion` with the cluster:
+/// before the pull if the catalog states it, else afterwards.
 pub(crate) async fn pull<'a>(pass: &Pass<'_>, located: Located<'a>) -> Result<Pulled<'a>, Failure> {
+    kube_version::check_listed(pass, located.resolved).await?;
     // The signature policy applies to the reference in the catalog, which may be a tag.
     let written = located.resolved.bundle.image.reference();
     let named = written.map_or_else(|_| Reference::from(located.image.clone()), Clone::clone);
@@ -41,6 +43,6 @@ pub(crate) async fn pull<'a>(pass: &Pass<'_>, located: Located<'a>) -> Result<Pu
     let bundle = parsing
         .await
         .map_err(|_| Failure::Interrupted("reading the bundle"))??;
-    kube_version::check(pass, &bundle).await?;
+    kube_version::check_pulled(pass, located.resolved, &bundle).await?;
     Ok(Pulled { located, bundle })
 }

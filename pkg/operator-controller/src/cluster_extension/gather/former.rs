@@ -25,7 +25,7 @@ use crate::cluster_extension::pass::Pass;
 use crate::cluster_extension::revisions::RevisionStore as _;
 
 /// Annotations that describe the content of a revision.
-const CONTENT: [&str; 14] = [
+const CONTENT: [&str; 15] = [
     keys::BUNDLE_NAME_ANNOTATION,
     keys::BUNDLE_VERSION_ANNOTATION,
     keys::BUNDLE_RELEASE_ANNOTATION,
@@ -40,6 +40,7 @@ const CONTENT: [&str; 14] = [
     keys::UPGRADEABLE_CONDITION_ANNOTATION,
     keys::REVISION_IDENTITY_ANNOTATION,
     keys::RESOLVED_IMAGE_ANNOTATION,
+    keys::SELECTED_NAMESPACES_ANNOTATION,
 ];
 
 /// Content of a former revision.

@@ -14,6 +14,7 @@ pub(crate) mod former;
 pub(crate) mod image;
 pub(crate) mod joint;
 mod kube_version;
+pub(crate) mod namespaces;
 mod own_namespace;
 mod previous;
 mod provider;

@@ -28,6 +28,8 @@ pub(crate) struct Rendered<'a> {
     pub has_namespace: bool,
     /// The objects, one of each identity.
     pub objects: Vec<Value>,
+    /// Namespaces that the configuration selected by labels.
+    pub namespaces: Option<Vec<String>>,
     /// Properties of the bundle's own metadata, as a JSON list.
     pub properties: Option<String>,
     /// Object that the bundle names for its condition `Upgradeable`.
@@ -38,11 +40,12 @@ pub(crate) struct Rendered<'a> {
     pub renewal: Option<Timestamp>,
 }
 
-/// Renders the bundle for the spec. Webhook certificates of the newest revision are read from the cluster and used again.
+/// Renders the bundle for the spec and for the namespaces that it selects. Webhook certificates of the newest revision are read from the cluster and used again.
 pub(crate) async fn render<'a>(
     pass: &Pass<'_>,
     pulled: Pulled<'a>,
     history: &History,
+    namespaces: Option<Vec<String>>,
 ) -> Result<Rendered<'a>, Failure> {
     let Pulled { located, bundle } = pulled;
     let context = pass.context;
@@ -59,6 +62,7 @@ pub(crate) async fn render<'a>(
     let mut options = RenderOptions::new(namespace.clone());
     options.with_namespace = given.is_none();
     options.config = config(pass.extension);
+    options.selected_namespaces.clone_from(&namespaces);
     options.single_own_namespace = context
         .features
         .enabled(Feature::SingleOwnNamespaceInstallSupport);
@@ -91,6 +95,7 @@ pub(crate) async fn render<'a>(
         namespace,
         has_namespace: options.with_namespace,
         objects,
+        namespaces,
         properties: bundle.properties_annotation(),
         upgradeable_condition: bundle
             .annotation(keys::UPGRADEABLE_CONDITION_ANNOTATION)

@@ -10,6 +10,7 @@ mod deadline;
 mod extension;
 mod handover;
 mod helm;
+mod namespace;
 mod operator_hold;
 mod permissions;
 mod resource;

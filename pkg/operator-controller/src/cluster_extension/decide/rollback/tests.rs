@@ -51,6 +51,7 @@ fn resolved(version: &str) -> Resolved {
             catalog: Some("c".into()),
         },
         properties: Vec::new(),
+        min_kube_version: None,
         deprecations: Some(Deprecations::default()),
         moved_from: None,
         upgrade: Upgrade::UpToDate,
@@ -111,7 +112,7 @@ fn failures_that_count_are_those_of_the_rollout() {
 #[test]
 fn a_failed_version_waits_until_an_input_changes() {
     let extension = extension(&json!({"onFailure": "RollBack"}));
-    let tried = attempt(&extension.spec, &resolved("1.1.0"), None, &lookups("d1")).unwrap();
+    let tried = attempt(&extension.spec, &resolved("1.1.0"), None, None, &lookups("d1")).unwrap();
     let annotation = json!({keys::ROLLOUT_ATTEMPT_ANNOTATION: serde_json::to_string(&tried).unwrap()});
     let failing = [
         set(1, "1.0.0", "Succeeded", &json!({})),
@@ -136,7 +137,7 @@ fn a_failed_version_waits_until_an_input_changes() {
     };
     let next = |digest: &str, version: &str, spec: &Value| {
         let spec = self::extension(spec).spec;
-        attempt(&spec, &resolved(version), None, &lookups(digest)).unwrap()
+        attempt(&spec, &resolved(version), None, None, &lookups(digest)).unwrap()
     };
     let same = json!({"onFailure": "RollBack"});
     for (inputs, expected) in [
@@ -172,7 +173,10 @@ fn a_failed_version_waits_until_an_input_changes() {
     // A revision that stands in for unread catalogs is no new input.
     let mut unread = resolved("1.0.0");
     unread.deprecations = None;
-    assert_eq!(attempt(&extension.spec, &unread, None, &lookups("d1")), None);
+    assert_eq!(
+        attempt(&extension.spec, &unread, None, None, &lookups("d1")),
+        None
+    );
 
     let (rolling, done) = (back("RollingOut"), back("Succeeded"));
     let shown = view(Direction::StayFailed, &extension, &done);

@@ -1,4 +1,6 @@
-//! `cluster-upgrade check`: blockers of an upgrade of the cluster.
+//! `cluster-upgrade check`: blockers of an upgrade of the cluster, and upgrades of extensions that wait for it.
+
+mod waiting;
 
 use std::fmt::Write as _;
 
@@ -15,6 +17,7 @@ use crate::report::Report;
 use crate::source::{Cluster, owner};
 use crate::style::{Paint, Style};
 use crate::table::{Table, clean};
+use waiting::Waiting;
 
 /// Checks the next minor version, or the given one; positive if nothing blocks it.
 pub(crate) async fn check(args: ClusterUpgradeArgs, style: Style) -> Result<Report, Failure> {
@@ -109,8 +112,10 @@ pub(crate) async fn check(args: ClusterUpgradeArgs, style: Style) -> Result<Repo
             style.paint(Paint::Good, "No extension blocks the upgrade")
         );
     }
+    let waiting = Waiting::read(&cluster, &args.access, &kubernetes, on_kubernetes).await?;
+    waiting.write(&mut text, style);
     let value = json!({"current": current.to_string(), "to": target.to_string(), "upgradeable": free,
-        "blockers": blockers, "errors": errors, "removedApis": apis});
+        "blockers": blockers, "errors": errors, "removedApis": apis, "waiting": waiting.value(), "unchecked": waiting.unchecked});
     Ok(Report::new(value, text).positive(free))
 }
 

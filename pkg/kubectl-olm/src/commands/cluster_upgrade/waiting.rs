@@ -1,0 +1,160 @@
+//! Upgrades of extensions that wait for a newer Kubernetes.
+
+use std::fmt::Write as _;
+
+use kube::ResourceExt as _;
+use olm_api::keys;
+use olm_bundle::kube_version::{KubeVersionError, supports};
+use olm_resolve::{FailureCause, Resolution, Selection, resolve};
+use olm_status::cluster_upgrade::Minor;
+use serde_json::{Value, json};
+
+use crate::cli::{AccessArgs, SourceArgs};
+use crate::failure::Failure;
+use crate::resolution_input::ResolutionInput;
+use crate::source::Cluster;
+use crate::style::{Paint, Style};
+use crate::table::{Table, clean};
+
+/// Bundle that an extension asks for and the cluster is too old for.
+struct Upgrade {
+    extension: String,
+    version: String,
+    /// Lowest version of Kubernetes that it supports, as written.
+    needed: String,
+    /// True if the target of the cluster's upgrade is new enough, at the latest with a later patch of it.
+    possible: bool,
+}
+
+/// Upgrades that wait for a newer Kubernetes, as far as the catalogs state it.
+#[derive(Default)]
+pub(super) struct Waiting {
+    upgrades: Vec<Upgrade>,
+    /// Extensions that could not be checked, a sentence for each.
+    pub unchecked: Vec<String>,
+}
+
+impl Waiting {
+    /// Resolves every extension of the cluster, which has version `kubernetes`; `target` is the minor version that it is upgraded to.
+    pub(super) async fn read(
+        cluster: &Cluster,
+        access: &AccessArgs,
+        kubernetes: &str,
+        target: Option<Minor>,
+    ) -> Result<Self, Failure> {
+        let source = SourceArgs {
+            access: access.clone(),
+            ..SourceArgs::default()
+        };
+        let mut out = Self::default();
+        for extension in cluster.extensions().await? {
+            let name = extension.name_any();
+            let ignored = extension
+                .annotations()
+                .get(keys::IGNORE_MIN_KUBE_VERSION_ANNOTATION);
+            if ignored.is_some_and(|ignored| ignored == "true") {
+                continue;
+            }
+            match next(&source, &name).await {
+                Ok(Some(next)) => out.upgrades.extend(upgrade(name, &next, kubernetes, target)),
+                Ok(None) => {}
+                Err(error) => out.unchecked.push(format!("ClusterExtension {name:?}: {error}")),
+            }
+        }
+        Ok(out)
+    }
+
+    /// Writes the upgrades as a table, and what could not be checked.
+    pub(super) fn write(&self, text: &mut String, style: Style) {
+        let mut table = Table::new(&["EXTENSION", "VERSION", "NEEDS", "AFTER THE UPGRADE"]);
+        for upgrade in &self.upgrades {
+            let needed = format!("Kubernetes {}", upgrade.needed);
+            let (paint, then) = if upgrade.possible {
+                (Paint::Good, "possible")
+            } else {
+                (Paint::Plain, "waits")
+            };
+            table.row(
+                paint,
+                [upgrade.extension.as_str(), &upgrade.version, &needed, then],
+            );
+        }
+        if !table.is_empty() {
+            // Writing into a String cannot fail.
+            let _ = write!(
+                text,
+                "\nUpgrades of extensions that need a newer Kubernetes:\n{}",
+                table.text(style, "  ")
+            );
+        }
+        for sentence in &self.unchecked {
+            let _ = writeln!(text, "Not checked: {}", clean(sentence));
+        }
+    }
+
+    /// Returns the upgrades in machine-readable form.
+    pub(super) fn value(&self) -> Value {
+        let value = |upgrade: &Upgrade| {
+            json!({"extension": upgrade.extension, "version": upgrade.version,
+                "minKubeVersion": upgrade.needed, "possible": upgrade.possible})
+        };
+        self.upgrades.iter().map(value).collect()
+    }
+}
+
+/// Returns the bundle that the extension would get next; none if it has that bundle or there is none. The error is a text.
+async fn next(source: &SourceArgs, extension: &str) -> Result<Option<Resolution>, String> {
+    let input = ResolutionInput::of_extension(source, extension, false, Selection::default());
+    let input = input.await.map_err(|error| error.message())?;
+    match resolve(&input.request, &input.inputs) {
+        Ok(next) => {
+            let installed = input.request.installed.as_ref();
+            let same = installed.is_some_and(|installed| installed.name == next.bundle);
+            Ok(Some(next).filter(|_| !same))
+        }
+        Err(error) if matches!(error.cause, FailureCause::UnreadCatalog { .. }) => Err(error.to_string()),
+        Err(_) => Ok(None),
+    }
+}
+
+fn upgrade(extension: String, next: &Resolution, kubernetes: &str, target: Option<Minor>) -> Option<Upgrade> {
+    let needed = next.min_kube_version.as_deref()?;
+    Some(Upgrade {
+        extension,
+        version: next.version.to_string(),
+        needed: needed.to_owned(),
+        possible: possible(needed, kubernetes, target)?,
+    })
+}
+
+/// Returns true if a bundle that needs more than `kubernetes` runs on `target`, at the latest with a later patch of it; none if the bundle
+/// need not wait.
+fn possible(needed: &str, kubernetes: &str, target: Option<Minor>) -> Option<bool> {
+    let Err(KubeVersionError::TooOld { .. }) = supports(needed, kubernetes) else {
+        return None;
+    };
+    let minors = Minor::of_version(needed).zip(target);
+    Some(minors.is_some_and(|(needed, target)| needed <= target))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_bundle_that_needs_a_newer_kubernetes_waits() {
+        let target = Minor::of_version("1.34");
+        for (needed, verdict) in [
+            ("1.33.5", None),
+            ("1.20", None),
+            ("latest", None),
+            ("1.33.6", Some(true)),
+            ("v1.34.0", Some(true)),
+            ("1.34.7", Some(true)),
+            ("1.35.0", Some(false)),
+        ] {
+            assert_eq!(possible(needed, "v1.33.5+k3s1", target), verdict, "{needed}");
+        }
+        assert_eq!(possible("1.34.0", "v1.33.5", None), Some(false));
+    }
+}
