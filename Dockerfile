@@ -8,7 +8,7 @@
 ARG RUST_VERSION=1.95.0
 
 FROM docker.io/library/rust:${RUST_VERSION}-alpine AS build
-# A C compiler for ring and zstd.
+# A C compiler for aws-lc-rs and zstd.
 RUN apk add --no-cache build-base ca-certificates
 # Use the image's toolchain; otherwise rustup downloads the developers' extra components.
 ARG RUST_VERSION

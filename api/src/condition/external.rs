@@ -15,7 +15,7 @@ texts! {
 }
 
 texts! {
-    /// Conditions of an APIService.
+    /// Conditions of an `APIService`.
     ApiService {
         /// The API server reaches the server of the group and version.
         Available,

@@ -46,7 +46,7 @@ const USUAL: [(&str, &str, &str); 8] = [
     ("rbac.authorization.k8s.io", "RoleBinding", "system:image-pullers"),
 ];
 
-/// Annotation of a Secret with the name of the ServiceAccount that it was made for.
+/// Annotation of a Secret with the name of the service account that it was made for.
 const ACCOUNT_ANNOTATION: &str = "kubernetes.io/service-account.name";
 
 /// A kind as group and name.

@@ -15,6 +15,10 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use aws_lc_rs::{
+    rand::SystemRandom,
+    signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _},
+};
 use base64::{
     Engine as _,
     engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
@@ -22,10 +26,6 @@ use base64::{
 use common::{Answer, Fixture, Host, Image, RecordedRequest, answer, cause, not_found};
 use olm_harness::{ImageBuilder, Registry, RegistryOptions, TokenService};
 use olm_image::{HostClass, RegistryError};
-use ring::{
-    rand::SystemRandom,
-    signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _},
-};
 use serde_json::json;
 
 /// Place of the flags that make a registry usable.
@@ -42,7 +42,7 @@ impl Issuer {
     fn new() -> Self {
         let (algorithm, random) = (&ECDSA_P256_SHA256_FIXED_SIGNING, SystemRandom::new());
         let key = EcdsaKeyPair::generate_pkcs8(algorithm, &random).unwrap();
-        let key = EcdsaKeyPair::from_pkcs8(algorithm, key.as_ref(), &random).unwrap();
+        let key = EcdsaKeyPair::from_pkcs8(algorithm, key.as_ref()).unwrap();
         Self(std::sync::Arc::new(key))
     }
 
@@ -402,7 +402,7 @@ mod tls {
             change: impl FnOnce(&mut CertificateParams),
             client: Option<&Self>,
         ) -> ServerConfig {
-            let provider = Arc::new(rustls::crypto::ring::default_provider());
+            let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
             let (certificate, key) = self.sign(name, change);
             let builder = ServerConfig::builder_with_provider(provider.clone())
                 .with_safe_default_protocol_versions()

@@ -4,15 +4,15 @@
 
 mod common;
 
+use aws_lc_rs::{
+    rand::SystemRandom,
+    signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair as _},
+};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use common::{Fixture, pull, sha256};
 use oci_client::{Reference as Name, RegistryOperation, secrets::RegistryAuth};
 use olm_harness::{ImageBuilder, Registry};
 use olm_image::{Error, PolicyError, Puller, Unpacked};
-use ring::{
-    rand::SystemRandom,
-    signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair as _},
-};
 use serde_json::{Value, json};
 
 struct Signer(EcdsaKeyPair);
@@ -21,7 +21,7 @@ impl Signer {
     fn new() -> Self {
         let (algorithm, random) = (&ECDSA_P256_SHA256_ASN1_SIGNING, SystemRandom::new());
         let key = EcdsaKeyPair::generate_pkcs8(algorithm, &random).unwrap();
-        Self(EcdsaKeyPair::from_pkcs8(algorithm, key.as_ref(), &random).unwrap())
+        Self(EcdsaKeyPair::from_pkcs8(algorithm, key.as_ref()).unwrap())
     }
 
     /// Returns the public key as `cosign public-key` prints it.

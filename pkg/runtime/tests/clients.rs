@@ -18,7 +18,7 @@ use common::Server;
 use hyper::client::conn::http2::{self, Connection, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use olm_runtime::{serve::Limits, tls::Profile};
-use rustls::crypto::ring;
+use rustls::crypto::aws_lc_rs;
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -53,7 +53,7 @@ async fn a_silent_client_is_closed_after_five_seconds() {
         let server = &server;
         async move {
             let stream = server
-                .connect(ring::default_provider(), &rustls::version::TLS13, protocols)
+                .connect(aws_lc_rs::default_provider(), &rustls::version::TLS13, protocols)
                 .await
                 .unwrap();
             closed(stream).await.1
@@ -61,7 +61,7 @@ async fn a_silent_client_is_closed_after_five_seconds() {
     });
     let half_a_head = async {
         let mut stream = server
-            .connect(ring::default_provider(), &rustls::version::TLS13, &[])
+            .connect(aws_lc_rs::default_provider(), &rustls::version::TLS13, &[])
             .await
             .unwrap();
         stream.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n").await.unwrap();
@@ -80,7 +80,7 @@ async fn a_silent_client_is_closed_after_five_seconds() {
 /// Opens an HTTP/1.1 connection and requests a path.
 async fn request(server: &Server, path: &str) -> TlsStream<TcpStream> {
     let mut stream = server
-        .connect(ring::default_provider(), &rustls::version::TLS13, &[])
+        .connect(aws_lc_rs::default_provider(), &rustls::version::TLS13, &[])
         .await
         .unwrap();
     let head = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
@@ -121,7 +121,7 @@ async fn connect_http2(
     Connection<TokioIo<TlsStream<TcpStream>>, Body, TokioExecutor>,
 ) {
     let stream = server
-        .connect(ring::default_provider(), &rustls::version::TLS13, &["h2"])
+        .connect(aws_lc_rs::default_provider(), &rustls::version::TLS13, &["h2"])
         .await
         .unwrap();
     http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
@@ -202,7 +202,7 @@ async fn idle_then_slow_connections_are_evicted_for_a_new_client() {
     let server = Server::start(Profile::default(), limits, endless());
     let connect = async || {
         server
-            .connect(ring::default_provider(), &rustls::version::TLS13, &[])
+            .connect(aws_lc_rs::default_provider(), &rustls::version::TLS13, &[])
             .await
             .unwrap()
     };
@@ -242,7 +242,8 @@ async fn hundreds_of_silent_clients_lock_nobody_out() {
     let server = server(Limits::default());
     let mut silent = Vec::new();
     for round in 0..20 {
-        let some = (0..20).map(|_| server.connect(ring::default_provider(), &rustls::version::TLS13, &[]));
+        let some =
+            (0..20).map(|_| server.connect(aws_lc_rs::default_provider(), &rustls::version::TLS13, &[]));
         silent.extend(futures::future::join_all(some).await.into_iter().flatten());
         let mut real = request(&server, "/").await;
         let mut here = [0; 12];

@@ -11,7 +11,7 @@ use olm_runtime::{
 };
 use rustls::{
     ProtocolVersion, SupportedCipherSuite,
-    crypto::{CryptoProvider, ring},
+    crypto::{CryptoProvider, aws_lc_rs},
 };
 
 fn start(profile: Profile) -> Server {
@@ -26,7 +26,7 @@ async fn negotiate(
     suites: Option<SupportedCipherSuite>,
     protocols: &[&str],
 ) -> Result<(ProtocolVersion, SupportedCipherSuite, Option<Vec<u8>>), std::io::Error> {
-    let mut provider: CryptoProvider = ring::default_provider();
+    let mut provider: CryptoProvider = aws_lc_rs::default_provider();
     if let Some(suite) = suites {
         provider.cipher_suites = vec![suite];
     }
@@ -63,11 +63,29 @@ async fn modern_refuses_tls_1_2() {
 }
 
 #[tokio::test]
+async fn clients_with_hybrid_groups_alone_are_served() {
+    use aws_lc_rs::kx_group::{MLKEM768, SECP256R1MLKEM768, X25519, X25519MLKEM768};
+    let connects = async |server: &Server, group| {
+        let provider = CryptoProvider {
+            kx_groups: vec![group],
+            ..aws_lc_rs::default_provider()
+        };
+        server.connect(provider, TLS13, &[]).await.is_ok()
+    };
+    let server = start(Profile::default());
+    assert!(connects(&server, X25519MLKEM768).await && connects(&server, X25519).await);
+    assert!(!connects(&server, MLKEM768).await, "only hybrid groups are on");
+    let listed = ["SecP256r1MLKEM768".parse().unwrap()];
+    let hybrid = start(Profile::custom(MinVersion::Tls13, &[], &listed).unwrap());
+    assert!(connects(&hybrid, SECP256R1MLKEM768).await && !connects(&hybrid, X25519).await);
+}
+
+#[tokio::test]
 async fn a_custom_list_is_all_that_tls_1_2_gets() {
     let listed = "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384".parse().unwrap();
     let server = start(Profile::custom(MinVersion::Tls12, &[listed], &[]).unwrap());
-    let aes_256 = ring::cipher_suite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384;
-    let aes_128 = ring::cipher_suite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256;
+    let aes_256 = aws_lc_rs::cipher_suite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384;
+    let aes_128 = aws_lc_rs::cipher_suite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256;
     assert_eq!(negotiate(&server, TLS12, None, &[]).await.unwrap().1, aes_256);
     assert!(negotiate(&server, TLS12, Some(aes_128), &[]).await.is_err());
     assert!(negotiate(&server, TLS13, None, &[]).await.is_ok());

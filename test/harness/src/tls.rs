@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-/// Installs ring as the process's TLS provider; no-op after the first call.
+/// Installs aws-lc-rs as the process's TLS provider; no-op after the first call.
 pub fn install_provider() {
     // The error only means that a provider is installed.
-    let _ = rustls::crypto::ring::default_provider().install_default();
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
 }
 
 /// Returns an HTTP client that trusts only `ca_pem` (no authority if `None`) and ignores proxies.

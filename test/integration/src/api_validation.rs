@@ -42,6 +42,29 @@ pub struct Expected {
     pub object: Option<Value>,
 }
 
+impl Expected {
+    /// Returns the answer that this project gives to what upstream answered so: `spec.namespace` may be left out. See
+    /// docs/deviations.md.
+    fn here(&self) -> Self {
+        let field = |cause: &Value| cause.get("field").and_then(Value::as_str).map(str::to_owned);
+        let fields: Option<Vec<String>> = self.causes.iter().flatten().map(field).collect();
+        // The second cause says that other checks were left out.
+        let only_the_namespace = fields.is_some_and(|fields| fields == ["spec.namespace", "<nil>"])
+            && self
+                .error
+                .as_ref()
+                .is_some_and(|error| error.contains("spec.namespace: Required value"));
+        if !only_the_namespace {
+            return self.clone();
+        }
+        Self {
+            accepted: true,
+            http_status: Some(201),
+            ..Self::default()
+        }
+    }
+}
+
 /// Validation of one object.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -165,7 +188,7 @@ fn recorded(dir: &Path) -> Result<(Vec<Case>, usize)> {
                 .map(|file| yaml(&dir.join(file)))
                 .transpose()?,
             given: yaml(&dir.join(&row.file))?,
-            expected: row.expected.clone(),
+            expected: row.expected.here(),
         });
     }
     if absent > 0 {

@@ -6,6 +6,7 @@ mod namespace_selector;
 mod schema;
 mod skeleton;
 mod validate;
+mod words;
 
 use serde_json::{Map, Value};
 

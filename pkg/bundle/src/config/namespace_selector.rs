@@ -8,7 +8,7 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
 use super::WATCH_NAMESPACE_SELECTOR;
-use super::schema::{invalid_type, kind};
+use super::words::{invalid_type, kind};
 
 /// Keys of labels: a name, and a DNS subdomain before it.
 const KEY: &str = "^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?\

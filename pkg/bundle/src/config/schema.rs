@@ -5,6 +5,7 @@
 
 use serde_json::{Map, Value};
 
+use super::words::{invalid_type, kind};
 use super::{WATCH_NAMESPACE_SELECTOR, WATCH_NAMESPACES, deployment, namespace_selector};
 use crate::model::InstallMode;
 use crate::shape::{Field, Shape, shapes};
@@ -212,21 +213,6 @@ fn namespace_name(field: &str, text: &str) -> Vec<String> {
         out.push(format!("field \"{field}\" must match pattern \"{PATTERN}\""));
     }
     out
-}
-
-pub(super) fn invalid_type(field: &str, got: &str, want: &str) -> String {
-    format!("invalid type for field \"{field}\": got {got}, want {want}")
-}
-
-pub(super) fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 fn deployment_config(value: &Value, out: &mut Vec<Finding>) {

@@ -19,7 +19,7 @@ const GROUP_PRIORITY: i32 = 2000;
 const VERSION_PRIORITY: i32 = 20;
 /// Role that lets a server read how the API server authenticates to it; it exists in `kube-system` of every cluster.
 const AUTHENTICATION_READER: &str = "extension-apiserver-authentication-reader";
-/// ClusterRole that lets a server ask the API server who a client is and what it may do.
+/// `ClusterRole` that lets a server ask the API server who a client is and what it may do.
 const AUTH_DELEGATOR: &str = "system:auth-delegator";
 
 /// Renders one `APIService` for each group and version.
@@ -55,11 +55,11 @@ pub(super) fn registrations(context: &Context<'_>) -> Result<Vec<Value>, RenderE
 /// deployment that serves API services.
 pub(super) fn bindings(context: &Context<'_>) -> Vec<Value> {
     let csv = &context.bundle.csv;
-    let serves = |name: &str| csv.api_services.iter().any(|service| service.deployment == name);
+    let is_server = |name: &str| csv.api_services.iter().any(|service| service.deployment == name);
     let servers: BTreeMap<&str, &Value> = csv
         .deployments
         .iter()
-        .filter(|deployment| serves(&deployment.name))
+        .filter(|deployment| is_server(&deployment.name))
         .map(|deployment| (deployment.name.as_str(), &deployment.spec))
         .collect();
     servers

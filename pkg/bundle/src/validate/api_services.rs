@@ -18,7 +18,7 @@ pub(super) fn findings(bundle: &Bundle) -> Vec<String> {
     out.into_iter().collect()
 }
 
-/// Checks the parts of an APIService's name, which the API server only accepts as DNS names, and the port.
+/// Checks the parts of the name of an `APIService`, which the API server only accepts as DNS names, and the port.
 fn invalid(service: &ApiService) -> Vec<String> {
     let name = service.name();
     let mut out = Vec::new();
@@ -64,7 +64,7 @@ fn dangling(bundle: &Bundle) -> impl Iterator<Item = String> {
         })
 }
 
-/// Finds group versions that several servers or ports are to serve: an APIService has one of each.
+/// Finds group versions that several servers or ports are to serve: an `APIService` has one of each.
 fn ambiguous(bundle: &Bundle) -> Vec<String> {
     let mut servers: BTreeMap<String, BTreeSet<(&str, i64)>> = BTreeMap::new();
     for service in &bundle.csv.api_services {

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1, UnparsedPublicKey};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use ring::signature::{ECDSA_P256_SHA256_ASN1, UnparsedPublicKey};
 use rustls_pki_types::{SubjectPublicKeyInfoDer, pem::PemObject as _};
 use serde::{Serialize, Serializer};
 

@@ -13,10 +13,7 @@ use tokio::time::Instant;
 
 use super::common::progress;
 use super::extension::{one, until_settled};
-use super::plan::{
-    checks,
-    cluster::{install_namespace, present},
-};
+use super::plan::{checks, cluster::present, place::install_namespace};
 use crate::absent::{self, existing};
 use crate::cli::Format;
 use crate::cli::act::DryRun;

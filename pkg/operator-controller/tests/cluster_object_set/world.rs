@@ -69,7 +69,7 @@ impl World {
     }
 
     pub(crate) async fn start_with(accounts: ServiceAccountPolicy) -> Result<Self> {
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         let plane = ControlPlane::start().await?;
         let client = plane.client();
         install_crds(&client).await?;

@@ -86,7 +86,7 @@ impl StoredCertificate {
         };
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(authorities);
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let Ok(verifier) = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build()
         else {
             return false;

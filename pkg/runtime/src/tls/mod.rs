@@ -24,10 +24,10 @@ pub use trust::{authorities, authorities_in, client_config, client_config_with, 
 
 use resolver::CertificateResolver;
 
-/// Installs ring as the process's TLS provider; no-op if a provider is installed.
+/// Installs aws-lc-rs as the process's TLS provider; no-op if a provider is installed.
 pub fn install_provider() {
     // The error only means that a provider is installed.
-    let _ = rustls::crypto::ring::default_provider().install_default();
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
 }
 
 /// Certificate of a server, current at every handshake, and its TLS profile. Clones share it.

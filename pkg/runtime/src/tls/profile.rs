@@ -1,7 +1,7 @@
 //! TLS protocol versions, cipher suites and key exchange groups.
 //!
 //! Names are those of Go, as upstream accepts them. This build does not support all of them: TLS below 1.2, suites
-//! without forward secrecy or in CBC mode, and post-quantum groups are missing. Such names are accepted and ignored
+//! without forward secrecy or in CBC mode, secp521r1 and `SecP384r1MLKEM1024` are missing. Such names are accepted and ignored
 //! with a warning: the result is stricter than requested, never laxer. Suites of TLS 1.3 are not configurable, as in
 //! Go; a list without suites of TLS 1.2 leaves only TLS 1.3.
 
@@ -9,7 +9,7 @@ use std::{str::FromStr, sync::Arc};
 
 use rustls::{
     ClientConfig, ServerConfig, SupportedCipherSuite, SupportedProtocolVersion, WantsVerifier,
-    crypto::{CryptoProvider, SupportedKxGroup, ring},
+    crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs},
     version::{TLS12, TLS13},
 };
 
@@ -22,19 +22,19 @@ const TLS12_AND_13: &[&SupportedProtocolVersion] = &[&TLS13, &TLS12];
 const SUITES: &[(&str, Option<SupportedCipherSuite>)] = &[
     (
         "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
-        Some(ring::cipher_suite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256),
+        Some(aws_lc_rs::cipher_suite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256),
     ),
     (
         "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
-        Some(ring::cipher_suite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256),
+        Some(aws_lc_rs::cipher_suite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256),
     ),
     (
         "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
-        Some(ring::cipher_suite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384),
+        Some(aws_lc_rs::cipher_suite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384),
     ),
     (
         "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
-        Some(ring::cipher_suite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384),
+        Some(aws_lc_rs::cipher_suite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384),
     ),
     (
         "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
@@ -60,8 +60,9 @@ const SUITES: &[(&str, Option<SupportedCipherSuite>)] = &[
     ("TLS_RSA_WITH_AES_256_GCM_SHA384", None),
     ("TLS_RSA_WITH_RC4_128_SHA", None),
 ];
-const ECDSA_CHACHA: SupportedCipherSuite = ring::cipher_suite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256;
-const RSA_CHACHA: SupportedCipherSuite = ring::cipher_suite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256;
+const ECDSA_CHACHA: SupportedCipherSuite =
+    aws_lc_rs::cipher_suite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256;
+const RSA_CHACHA: SupportedCipherSuite = aws_lc_rs::cipher_suite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256;
 
 /// Cipher suites of TLS 1.3, always enabled.
 const SUITES_13: [&str; 3] = [
@@ -72,13 +73,13 @@ const SUITES_13: [&str; 3] = [
 
 /// Key exchange groups by upstream's names.
 const GROUPS: &[(&str, Option<&dyn SupportedKxGroup>)] = &[
-    ("X25519", Some(ring::kx_group::X25519)),
-    ("prime256v1", Some(ring::kx_group::SECP256R1)),
-    ("secp256r1", Some(ring::kx_group::SECP256R1)),
-    ("secp384r1", Some(ring::kx_group::SECP384R1)),
+    ("X25519", Some(aws_lc_rs::kx_group::X25519)),
+    ("prime256v1", Some(aws_lc_rs::kx_group::SECP256R1)),
+    ("secp256r1", Some(aws_lc_rs::kx_group::SECP256R1)),
+    ("secp384r1", Some(aws_lc_rs::kx_group::SECP384R1)),
     ("secp521r1", None),
-    ("X25519MLKEM768", None),
-    ("SecP256r1MLKEM768", None),
+    ("X25519MLKEM768", Some(aws_lc_rs::kx_group::X25519MLKEM768)),
+    ("SecP256r1MLKEM768", Some(aws_lc_rs::kx_group::SECP256R1MLKEM768)),
     ("SecP384r1MLKEM1024", None),
 ];
 
@@ -97,11 +98,11 @@ pub enum ProfileError {
     )]
     Suite(String),
     /// The group is unknown.
-    #[error("unknown curve: {0:?}: write one of X25519, prime256v1, secp384r1")]
+    #[error("unknown curve: {0:?}: write one of X25519MLKEM768, X25519, prime256v1, secp384r1")]
     Group(String),
     /// This build supports none of the groups.
     #[error(
-        "none of the curves of --tls-custom-curves is built in: add one of X25519, prime256v1, secp384r1"
+        "none of the curves of --tls-custom-curves is built in: add one of X25519MLKEM768, X25519, prime256v1, secp384r1"
     )]
     NoGroup,
 }
@@ -206,7 +207,7 @@ impl Default for Profile {
     fn default() -> Self {
         Self {
             versions: TLS12_AND_13,
-            provider: Arc::new(ring::default_provider()),
+            provider: Arc::new(aws_lc_rs::default_provider()),
         }
     }
 }
@@ -234,7 +235,7 @@ impl Profile {
         suites: &[SuiteName],
         groups: &[GroupName],
     ) -> Result<Self, ProfileError> {
-        let mut provider = ring::default_provider();
+        let mut provider = aws_lc_rs::default_provider();
         let mut versions = if min_version == MinVersion::Tls13 {
             TLS13_ONLY
         } else {
@@ -339,7 +340,7 @@ mod tests {
 
     #[test]
     fn every_suite_and_group_of_the_provider_has_a_name() {
-        let provider = ring::default_provider();
+        let provider = aws_lc_rs::default_provider();
         for suite in provider
             .cipher_suites
             .iter()
@@ -384,14 +385,14 @@ mod tests {
             ProfileName::Custom,
             MinVersion::Tls10,
             &suites(&["TLS_AES_128_GCM_SHA256", "TLS_RSA_WITH_AES_128_CBC_SHA"]),
-            &groups(&["X25519MLKEM768", "X25519"]),
+            &groups(&["SecP384r1MLKEM1024", "X25519MLKEM768"]),
         );
         assert_eq!(
             out,
             [
                 "versions below TLSv1.2",
                 "TLS_RSA_WITH_AES_128_CBC_SHA",
-                "X25519MLKEM768"
+                "SecP384r1MLKEM1024"
             ]
         );
         let none = Profile::custom(MinVersion::Tls12, &[], &groups(&["secp521r1"]));

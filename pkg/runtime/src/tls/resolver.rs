@@ -50,7 +50,8 @@ pub(super) fn certified_key(certificate: &[u8], key: &[u8]) -> Result<CertifiedK
         what: "private key",
         source,
     })?;
-    CertifiedKey::from_der(chain, key, &rustls::crypto::ring::default_provider()).map_err(TlsError::Unusable)
+    CertifiedKey::from_der(chain, key, &rustls::crypto::aws_lc_rs::default_provider())
+        .map_err(TlsError::Unusable)
 }
 
 /// Parses all certificates of a PEM text.

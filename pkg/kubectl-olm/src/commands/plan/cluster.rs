@@ -10,6 +10,7 @@ use olm_text::object::metadata_name;
 use olm_version::BundleVersion;
 use serde_json::Value;
 
+use super::place::install_namespace;
 use super::{checks, hold, live};
 use crate::absent;
 use crate::cli::bundle::Issuer;
@@ -65,24 +66,7 @@ pub(super) async fn plan_of(
     if let Some(revision) = &newest {
         change.from = Some(present(cluster, revision, &mut change.unchecked).await?);
     }
-    let recorded = newest
-        .as_ref()
-        .and_then(|revision| {
-            revision
-                .metadata
-                .annotations
-                .as_ref()?
-                .get(keys::WEBHOOK_CERTIFICATES_ANNOTATION)
-        })
-        .map(String::as_str);
-    let issuer = match (args.certificates, recorded) {
-        (Some(issuer), _) => issuer,
-        (None, Some("cert-manager")) => Issuer::CertManager,
-        (None, Some("service-ca")) => Issuer::ServiceCa,
-        (None, Some("own")) => Issuer::Own,
-        // The newest bundle has no webhooks; the next one may have some.
-        (None, _) => cluster.issuer().await?,
-    };
+    let issuer = issuer(args, cluster, newest.as_ref()).await?;
     let selected = cluster.selected_namespaces(change.config.as_ref()).await?;
     let config = Configuration {
         inline: change.config.clone(),
@@ -267,14 +251,22 @@ async fn newest(cluster: &Cluster, extension: &str) -> Result<Option<ClusterObje
     Ok(revisions.pop())
 }
 
-/// Returns the install namespace: that of the spec, or the one that was chosen for the newest revision.
-pub(crate) fn install_namespace<'a>(
-    extension: &'a ClusterExtension,
-    newest: Option<&'a ClusterObjectSet>,
-) -> Option<&'a str> {
+/// Returns the issuer of certificates: that of the command line, of the newest revision, or of the cluster.
+async fn issuer(
+    args: &PlanArgs,
+    cluster: &Cluster,
+    newest: Option<&ClusterObjectSet>,
+) -> Result<Issuer, Failure> {
     let annotations = newest.and_then(|newest| newest.metadata.annotations.as_ref());
-    let chosen = annotations.and_then(|known| known.get(keys::INSTALL_NAMESPACE_ANNOTATION));
-    extension.spec.namespace.as_deref().or(chosen.map(String::as_str))
+    let recorded = annotations.and_then(|known| known.get(keys::WEBHOOK_CERTIFICATES_ANNOTATION));
+    Ok(match (args.certificates, recorded.map(String::as_str)) {
+        (Some(issuer), _) => issuer,
+        (None, Some("cert-manager")) => Issuer::CertManager,
+        (None, Some("service-ca")) => Issuer::ServiceCa,
+        (None, Some("own")) => Issuer::Own,
+        // The newest bundle needs no certificates; the next one may.
+        (None, _) => cluster.issuer().await?,
+    })
 }
 
 /// Returns the bundle and the objects of a revision.

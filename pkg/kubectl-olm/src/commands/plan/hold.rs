@@ -12,7 +12,7 @@ use olm_text::chain;
 use olm_version::BundleVersion;
 use serde_json::{Value, json};
 
-use super::cluster::install_namespace;
+use super::place::install_namespace;
 use crate::source::{Cluster, SourceError};
 
 /// Adds the hold to the reasons for which operator-controller would not make the change now.

@@ -7,6 +7,7 @@ pub(super) mod cluster;
 mod hold;
 mod joint;
 mod live;
+pub(crate) mod place;
 
 use olm_plan::Outcome;
 use serde_json::json;

@@ -252,7 +252,7 @@ mod tests {
         for ca in CertificateDer::pem_slice_iter(ca_pem.as_bytes()) {
             roots.add(ca.unwrap()).unwrap();
         }
-        let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
+        let provider = std::sync::Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let verifier = rustls::client::WebPkiServerVerifier::builder_with_provider(roots.into(), provider)
             .build()
             .unwrap();
