@@ -2,8 +2,9 @@
 // it logs the text of each Greeting once per generation, and counts in the
 // status how often it did. /readyz at port 8081 succeeds once the Greetings
 // have been read. Where a certificate is mounted, a webhook at port 9443
-// refuses Greetings without a text. With -fail the operator exits at once, for
-// tests of crash loops.
+// refuses Greetings without a text. With -words the program is a server of
+// words.olmv1-rs.example/v1 behind the API server's aggregation layer instead,
+// at port 5443. With -fail it exits at once, for tests of crash loops.
 package main
 
 import (
@@ -30,8 +31,14 @@ const (
 	// The folder into which OLM mounts the certificate of webhooks.
 	certificates = "/tmp/k8s-webhook-server/serving-certs/"
 	webhook      = ":9443"
-	probes       = ":8081"
-	interval     = time.Second
+	// The folder into which OLM mounts the certificate of API services.
+	apiCertificates = "/apiserver.local.config/certificates/"
+	api             = ":5443"
+	wordsVersion    = "words.olmv1-rs.example/v1"
+	// What every aggregated server may read, to know how the API server authenticates to it.
+	authentication = "https://kubernetes.default.svc/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+	probes         = ":8081"
+	interval       = time.Second
 )
 
 type greeting struct {
@@ -51,6 +58,7 @@ type operator struct {
 
 func main() {
 	fail := flag.Bool("fail", false, "exit at once with status 3")
+	words := flag.Bool("words", false, "serve "+wordsVersion+" instead")
 	flag.Parse()
 	if *fail {
 		fmt.Fprintln(os.Stderr, "failing, as -fail asks")
@@ -67,6 +75,14 @@ func main() {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}
 	op := operator{http: &http.Client{Transport: transport, Timeout: 10 * time.Second}, said: map[string]int64{}}
 	log.Printf("started %s, watching namespaces %q", os.Getenv("VERSION"), os.Getenv("WATCH_NAMESPACES"))
+	if *words {
+		if err := op.request(ctx, http.MethodGet, authentication, nil, nil); err != nil {
+			log.Fatal(err)
+		}
+		go serveWords()
+		<-ctx.Done()
+		return
+	}
 	var ready atomic.Bool
 	go serveReady(&ready)
 	if _, err := os.Stat(certificates + "tls.crt"); err == nil {
@@ -92,6 +108,36 @@ func serveReady(ready *atomic.Bool) {
 		}
 	})
 	log.Fatal(http.ListenAndServe(probes, nil))
+}
+
+// serveWords answers discovery and lists one Word.
+func serveWords() {
+	root := "/apis/" + wordsVersion
+	answers := map[string]any{
+		root: map[string]any{
+			"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": wordsVersion,
+			"resources": []any{map[string]any{
+				"name": "words", "singularName": "word", "namespaced": false, "kind": "Word", "verbs": []string{"get", "list"},
+			}},
+		},
+		root + "/words": map[string]any{
+			"kind": "WordList", "apiVersion": wordsVersion, "metadata": map[string]any{},
+			"items": []any{map[string]any{
+				"kind": "Word", "apiVersion": wordsVersion, "metadata": map[string]any{"name": "hello"},
+			}},
+		},
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		answer, known := answers[r.URL.Path]
+		if !known {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(answer)
+	})
+	log.Fatal(http.ListenAndServeTLS(api, apiCertificates+"apiserver.crt", apiCertificates+"apiserver.key", mux))
 }
 
 func serveWebhook() {

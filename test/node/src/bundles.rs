@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 use olm_harness::workspace;
 
-use crate::content::{NAME, REGISTRY};
+use crate::content::{NAME, REGISTRY, WORDS, WORDS_NAMESPACE};
 
 /// Webhook of the sample operator, at the end of a CSV.
 const WEBHOOK: &str = r"  webhookdefinitions:
@@ -24,6 +24,17 @@ const WEBHOOK: &str = r"  webhookdefinitions:
           apiVersions: [v1]
           operations: [CREATE]
           resources: [greetings]
+";
+
+/// API service of the bundle that serves words, at the end of a CSV.
+const API_SERVICE: &str = r"  apiservicedefinitions:
+    owned:
+      - group: words.olmv1-rs.example
+        version: v1
+        kind: Word
+        name: words
+        deploymentName: sample-operator
+        containerPort: 5443
 ";
 
 /// Defect of a bundle.
@@ -87,6 +98,30 @@ pub(crate) fn write_bundle(target: &Path, version: &str, image: &str, change: Ch
             fs::write(target.join(folder).join(name), text)?;
         }
     }
+    Ok(())
+}
+
+/// Writes a bundle that serves an API, and suggests the namespace [`WORDS_NAMESPACE`].
+pub(crate) fn write_words_bundle(target: &Path, image: &str) -> Result<()> {
+    write_small_bundle(target, WORDS, image)?;
+    let path = target.join("manifests/operator.clusterserviceversion.yaml");
+    let csv = fs::read_to_string(&path)?;
+    let (annotations, env) = ("  annotations:\n", "                    env:\n");
+    ensure!(
+        csv.contains(annotations) && csv.contains(env),
+        "the sample's CSV has another form"
+    );
+    let template = format!(
+        "{annotations}    operatorframework.io/suggested-namespace-template: '{{\"metadata\": {{\"name\": \"{WORDS_NAMESPACE}\", \
+         \"labels\": {{\"pod-security.kubernetes.io/enforce\": \"restricted\"}}}}}}'\n"
+    );
+    let csv = csv.replacen(annotations, &template, 1).replacen(
+        env,
+        &format!("                    args: [-words]\n{env}"),
+        1,
+    );
+    let api_service = API_SERVICE.replace(NAME, WORDS);
+    fs::write(&path, format!("{csv}{api_service}"))?;
     Ok(())
 }
 

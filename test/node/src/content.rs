@@ -6,7 +6,7 @@ use anyhow::Result;
 use oci_client::client::{ClientConfig, ClientProtocol};
 use olm_harness::{ImageBuilder, bundle_image_from_dir};
 
-use crate::bundles::{Change, write_bundle, write_small_bundle};
+use crate::bundles::{Change, write_bundle, write_small_bundle, write_words_bundle};
 use crate::cluster::{SAMPLE, SYSTEM};
 use crate::failures;
 
@@ -22,6 +22,10 @@ const PUBLIC_REGISTRY: &str = "public.example.com";
 pub(crate) const LAST: &str = "2.0.0";
 /// Name of the package.
 pub(crate) const NAME: &str = "sample-operator";
+/// Package whose bundle serves an API, and extension of it.
+pub(crate) const WORDS: &str = "words";
+/// Namespace that the bundle of [`WORDS`] suggests.
+pub(crate) const WORDS_NAMESPACE: &str = "words-api";
 const CATALOG_LABEL: &str = "operators.operatorframework.io.index.configs.v1";
 
 /// Path of the catalog in the registry, which names bundles of the registry without TLS.
@@ -77,6 +81,13 @@ impl Content {
                 .await?;
             catalog.push_str(&small_package(&name, &digest));
         }
+        let folder = tempfile::tempdir()?;
+        write_words_bundle(folder.path(), operator_image)?;
+        let image = format!("{REGISTRY}/bundles/{WORDS}:v1.0.0").parse()?;
+        let digest = bundle_image_from_dir(folder.path())?
+            .push_with(&client, &image)
+            .await?;
+        catalog.push_str(&small_package(WORDS, &digest));
         for (path, registry) in [
             (CATALOG, REGISTRY),
             (SECURE_CATALOG, SECURE_REGISTRY),

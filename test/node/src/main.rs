@@ -3,6 +3,7 @@
 //! The program runs inside the node, so names of Services resolve. Its arguments are the images that `hack/image.sh`
 //! printed. The last line is the total: `N passed, N failed, N skipped`.
 
+mod api;
 mod audit;
 mod availability;
 mod bundles;
@@ -111,6 +112,9 @@ async fn use_product(folder: &str, client: &Client, report: &mut Report) {
             report
                 .check("an upgrade replaces the container", life::upgrades())
                 .await;
+            let title =
+                "an API is served by pods, in a namespace that comes with it and stays with what others made";
+            report.check(title, api::served()).await;
             for failure in failures::ALL {
                 report.check(failure.title, failure.run(client)).await;
             }

@@ -314,6 +314,7 @@ async fn upgrades_and_tells_so(world: &World) -> Result<()> {
     plan::covers(world, &before, &planned).await?;
     plan::of_nothing(world).await?;
     plan::of_selected_namespaces(world).await?;
+    plan::of_a_suggested_namespace(world).await?;
     let watched = world.says(&["status", "kite", "--watch"]).await?;
     assert_eq!(watched.code, 0, "{watched}");
     ensure!(watched.out.contains("Version    1.1.0"), "{watched}");

@@ -231,3 +231,32 @@ pub(super) async fn of_selected_namespaces(world: &World) -> Result<()> {
     );
     Ok(())
 }
+
+/// Checks the plan of a second extension of the package that leaves its namespace to the bundle: objects of the namespace that is not
+/// there yet are not tried, and objects of the first extension are refused.
+pub(super) async fn of_a_suggested_namespace(world: &World) -> Result<()> {
+    let host = world.registry.host();
+    let manifest = json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension",
+        "metadata": {"name": "second"},
+        "spec": {"source": {"sourceType": "Catalog", "catalog": {"packageName": "kite", "version": "1.1.0"}}}});
+    let file = tempfile::NamedTempFile::new()?;
+    std::fs::write(file.path(), manifest.to_string())?;
+    let path = file.path().display().to_string();
+    let said = world
+        .says(&["plan", "-f", &path, "--plain-http-registry", &host, "-o", "json"])
+        .await?;
+    let shown: Plan = serde_json::from_str(&said.out).with_context(|| said.to_string())?;
+    ensure!(shown.namespace == "kite-system", "{said}");
+    let namespace = |object: &ObjectRef| object.kind == "Namespace" && object.name == "kite-system";
+    ensure!(shown.created.iter().any(namespace), "{said}");
+    let later =
+        "objects of namespace kite-system: no dry run, because the namespace is created with the extension";
+    ensure!(shown.unchecked.iter().any(|text| text.ends_with(later)), "{said}");
+    let taken =
+        |text: &String| text.contains("exists already and does not belong to ClusterExtension \"second\"");
+    ensure!(
+        !shown.refusals.is_empty() && shown.refusals.iter().all(taken),
+        "{said}"
+    );
+    Ok(())
+}

@@ -1,6 +1,6 @@
 //! Dry runs of the wanted objects on the cluster.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use data_encoding::BASE64;
 use futures::{StreamExt as _, TryStreamExt as _};
@@ -12,6 +12,7 @@ use olm_text::object::{ObjectId, manifest, text};
 use serde_json::Value;
 
 use crate::failure::Failure;
+use crate::phrase::counted;
 use crate::source::{Cluster, DryRunError, Kinds};
 
 /// Number of dry runs at a time.
@@ -24,6 +25,16 @@ enum Seen {
     Run(Box<DryRun>),
     Refused(String),
     Unchecked(String),
+    /// No dry run: this namespace is created with the extension.
+    InNamespace(String),
+}
+
+/// What comes to the cluster with the wanted objects.
+struct Coming {
+    /// Group and kind of each CRD.
+    kinds: BTreeSet<(String, String)>,
+    /// Namespaces that are not on the cluster yet.
+    namespaces: BTreeSet<String>,
 }
 
 /// Applies every wanted object in a dry run and adds the results to the plan. `known` are the objects of the newest revision.
@@ -40,23 +51,35 @@ pub(super) async fn observe(
         .collect();
     let kinds = cluster.kinds(&wanted).await?;
     let own: BTreeSet<[String; 4]> = known.iter().map(key).collect();
-    let defined: BTreeSet<(String, String)> = wanted.iter().filter_map(defines).collect();
+    let coming = Coming {
+        kinds: wanted.iter().filter_map(defines).collect(),
+        namespaces: absent_namespaces(cluster, &wanted, &kinds).await?,
+    };
     let runs = wanted.iter().map(|object| {
         let foreign = !own.contains(&key(object));
-        one(cluster, extension, object, &kinds, foreign, &defined)
+        one(cluster, extension, object, &kinds, foreign, &coming)
     });
     let seen: Vec<Seen> = futures::stream::iter(runs)
         .buffered(PARALLEL)
         .try_collect()
         .await?;
     let mut done = Vec::new();
+    let mut later: BTreeMap<String, usize> = BTreeMap::new();
     for seen in seen {
         match seen {
             Seen::Run(run) => done.push(*run),
             Seen::Refused(reason) => plan.refusals.push(reason),
             Seen::Unchecked(reason) => plan.unchecked.push(reason),
+            Seen::InNamespace(namespace) => *later.entry(namespace).or_default() += 1,
         }
     }
+    plan.unchecked
+        .extend(later.into_iter().map(|(namespace, number)| {
+        format!(
+            "{} of namespace {namespace}: no dry run, because the namespace is created with the extension",
+            counted(number, "object")
+        )
+    }));
     plan.observe(done);
     Ok(())
 }
@@ -64,6 +87,27 @@ pub(super) async fn observe(
 fn key(object: &Value) -> [String; 4] {
     let id = ObjectId::of(object);
     [id.group, id.kind, id.namespace, id.name].map(ToOwned::to_owned)
+}
+
+/// Returns the wanted namespaces that the cluster does not have. One that may not be read counts as present: the dry runs tell.
+async fn absent_namespaces(
+    cluster: &Cluster,
+    wanted: &[Value],
+    kinds: &Kinds,
+) -> Result<BTreeSet<String>, Failure> {
+    let mut absent = BTreeSet::new();
+    for object in wanted {
+        let id = ObjectId::of(object);
+        if !id.group.is_empty() || id.kind != "Namespace" {
+            continue;
+        }
+        match cluster.seen(object, kinds).await {
+            Ok(None) => drop(absent.insert(id.name.to_owned())),
+            Err(DryRunError::Source(error)) => return Err(error.into()),
+            Ok(Some(_)) | Err(_) => {}
+        }
+    }
+    Ok(absent)
 }
 
 /// Returns group and kind that a CRD defines.
@@ -83,13 +127,13 @@ async fn one(
     object: &Value,
     kinds: &Kinds,
     foreign: bool,
-    defined: &BTreeSet<(String, String)>,
+    coming: &Coming,
 ) -> Result<Seen, Failure> {
     let id = ObjectId::of(object);
     let shown = olm_plan::ObjectRef::of(object).to_string();
     if kinds.of(object).is_none() {
         let kind = (id.group.to_owned(), id.kind.to_owned());
-        return Ok(if defined.contains(&kind) {
+        return Ok(if coming.kinds.contains(&kind) {
             Seen::Unchecked(format!(
                 "{shown}: no dry run, because its CRD is part of the same bundle and not on the cluster yet"
             ))
@@ -100,6 +144,9 @@ async fn one(
                 text(object, "/apiVersion")
             ))
         });
+    }
+    if coming.namespaces.contains(id.namespace) {
+        return Ok(Seen::InNamespace(id.namespace.to_owned()));
     }
     let before = match cluster.seen(object, kinds).await {
         Ok(before) => before,
@@ -148,12 +195,14 @@ fn with_owners(object: &Value, live: Option<&Value>) -> Value {
     object
 }
 
-/// Returns true if an object on the cluster is of the extension.
+/// Returns true if an object on the cluster is of the extension, or waits for one: a removal kept it with what it holds.
 fn belongs(live: &Value, extension: &str) -> bool {
     let labels = live.pointer("/metadata/labels");
     let label = |key: &str| labels.and_then(|labels| labels.get(key)).and_then(Value::as_str);
-    label(keys::OWNER_NAME_LABEL) == Some(extension)
-        && label(keys::OWNER_KIND_LABEL) == Some(keys::OWNER_KIND_CLUSTER_EXTENSION)
+    let kept = label(keys::KEPT_FROM_LABEL).is_some() && label(keys::OWNER_NAME_LABEL).is_none();
+    let ours = label(keys::OWNER_NAME_LABEL) == Some(extension)
+        && label(keys::OWNER_KIND_LABEL) == Some(keys::OWNER_KIND_CLUSTER_EXTENSION);
+    ours || kept
 }
 
 /// Returns the certificate in the Secret of this name among the objects of a revision.
