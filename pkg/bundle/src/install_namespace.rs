@@ -10,7 +10,7 @@ use olm_text::{head, quoted};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::{Bundle, RenderError};
+use crate::{Bundle, RenderError, yaml};
 
 /// Annotation of a CSV with a Namespace as JSON.
 const TEMPLATE: &str = "operatorframework.io/suggested-namespace-template";
@@ -90,9 +90,12 @@ pub fn install_namespace(bundle: &Bundle, chosen: Option<&str>) -> Result<Instal
     })
 }
 
-/// Reads the metadata of the template. Objects must be objects: serde would also take lists for them.
+/// Reads the metadata of the template, as JSON or, since real templates have commas after the last entry, as YAML. Objects must be
+/// objects: serde would also take lists for them.
 fn template(text: &str) -> Result<Metadata, serde_json::Error> {
-    let mut namespace: Map<String, Value> = serde_json::from_str(text)?;
+    let namespace: Value =
+        serde_json::from_str(text).or_else(|error| yaml::document(text.as_bytes()).map_err(|_| error))?;
+    let mut namespace: Map<String, Value> = serde_json::from_value(namespace)?;
     let metadata = namespace.remove("metadata").unwrap_or_default();
     let metadata: Option<Map<String, Value>> = serde_json::from_value(metadata)?;
     serde_json::from_value(Value::Object(metadata.unwrap_or_default()))
@@ -215,6 +218,8 @@ mod tests {
         .unwrap();
         assert_eq!((nameless.name.as_str(), nameless.labels.len()), ("meters", 1));
         assert_eq!(name(&[(TEMPLATE, "{}")]), "gauge-system");
+        let comma = r#"{"metadata": {"name": "levels", "annotations": {},},}"#;
+        assert_eq!(name(&[(TEMPLATE, comma)]), "levels");
     }
 
     #[test]
