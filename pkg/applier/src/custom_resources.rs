@@ -191,12 +191,11 @@ pub fn is_kept(meta: &ObjectMeta) -> bool {
 /// revision, and the label that names the extension.
 #[must_use]
 pub fn kept_metadata(meta: &ObjectMeta, identity: &Identity) -> Value {
-    let ours = |uid: &str| uid == identity.uid || identity.siblings.iter().any(|sibling| sibling.uid == uid);
     let owners: Vec<_> = meta
         .owner_references
         .iter()
         .flatten()
-        .filter(|owner| !ours(&owner.uid))
+        .filter(|owner| !identity.is_of_extension(&owner.uid))
         .collect();
     let gone = [
         keys::OWNER_KIND_LABEL,
@@ -217,20 +216,7 @@ mod tests {
     use olm_api::CollisionProtection;
 
     use super::*;
-    use crate::ownership::{Claim, Release, Sibling, claim, release};
-
-    fn identity() -> Identity {
-        Identity {
-            name: "x-2".to_owned(),
-            uid: "us".to_owned(),
-            number: 2,
-            owner_name: "x".to_owned(),
-            siblings: vec![Sibling {
-                uid: "old".to_owned(),
-                number: 1,
-            }],
-        }
-    }
+    use crate::ownership::{Claim, Release, claim, release};
 
     fn crd(strategy: &str, versions: &Value) -> DynamicObject {
         serde_json::from_value(json!({
@@ -318,8 +304,8 @@ mod tests {
                 {"apiVersion": "v1", "kind": "K", "name": "foreign", "uid": "other"}],
         }))
         .unwrap();
-        assert_eq!(release(&before, &identity()), Release::Delete);
-        let change = kept_metadata(&before, &identity());
+        assert_eq!(release(&before, &Identity::second()), Release::Delete);
+        let change = kept_metadata(&before, &Identity::second());
         let mut after = serde_json::to_value(&before).unwrap();
         for section in ["labels", "annotations"] {
             for (key, value) in change[section].as_object().unwrap() {
@@ -335,12 +321,12 @@ mod tests {
         assert_eq!(after.owner_references.as_ref().unwrap().len(), 1);
         assert_eq!(after.labels.as_ref().unwrap().len(), 2);
         assert!(is_kept(&after) && !is_kept(&before));
-        assert_eq!(release(&after, &identity()), Release::Keep);
+        assert_eq!(release(&after, &Identity::second()), Release::Keep);
         let another = Identity {
             owner_name: "y".to_owned(),
-            ..identity()
+            ..Identity::second()
         };
-        for who in [identity(), another] {
+        for who in [Identity::second(), another] {
             assert_eq!(
                 claim(&after, &who, CollisionProtection::IfNoController),
                 Claim::Adopt

@@ -69,7 +69,6 @@ pub fn is_of_others(
 ) -> bool {
     let name = meta.name.as_deref().unwrap_or_default();
     let usual = |kind: &str, name: &str| USUAL.contains(&(group, kind, name));
-    let ours = |uid: &str| uid == identity.uid || identity.siblings.iter().any(|sibling| sibling.uid == uid);
     let owners = meta.owner_references.as_deref().unwrap_or_default();
     let follows = |api_version: &str, kind: &str| {
         let (group, _) = group_version(api_version);
@@ -84,7 +83,7 @@ pub fn is_of_others(
     let goes_along = !owners.is_empty()
         && owners
             .iter()
-            .all(|owner| ours(&owner.uid) || follows(&owner.api_version, &owner.kind));
+            .all(|owner| identity.is_of_extension(&owner.uid) || follows(&owner.api_version, &owner.kind));
     !(meta.deletion_timestamp.is_some()
         || is_record(group, kind)
         || usual(kind, name)
@@ -156,19 +155,9 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::ownership::Sibling;
 
     fn of_others(kind: (&str, &str), meta: Value) -> bool {
-        let identity = Identity {
-            name: "x-2".to_owned(),
-            uid: "us".to_owned(),
-            number: 2,
-            owner_name: "x".to_owned(),
-            siblings: vec![Sibling {
-                uid: "old".to_owned(),
-                number: 1,
-            }],
-        };
+        let identity = Identity::second();
         let namespaced = BTreeSet::from([("apps".to_owned(), "ReplicaSet".to_owned())]);
         is_of_others(
             kind,

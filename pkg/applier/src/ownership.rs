@@ -30,6 +30,28 @@ pub struct Identity {
     pub siblings: Vec<Sibling>,
 }
 
+impl Identity {
+    /// Returns true if `uid` is that of this revision or of another one of its extension.
+    pub(crate) fn is_of_extension(&self, uid: &str) -> bool {
+        uid == self.uid || self.siblings.iter().any(|sibling| sibling.uid == uid)
+    }
+
+    /// Returns revision 2 of an extension, after a revision 1, for tests.
+    #[cfg(test)]
+    pub(crate) fn second() -> Self {
+        Self {
+            name: "x-2".to_owned(),
+            uid: "us".to_owned(),
+            number: 2,
+            owner_name: "x".to_owned(),
+            siblings: vec![Sibling {
+                uid: "old".to_owned(),
+                number: 1,
+            }],
+        }
+    }
+}
+
 /// Decision about an existing object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Claim {

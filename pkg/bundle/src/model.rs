@@ -193,16 +193,14 @@ impl ApiService {
 
     /// Returns the port of the Service and of the container.
     pub(crate) fn port(&self) -> i64 {
-        if self.container_port > 0 {
-            self.container_port
-        } else {
-            DEFAULT_PORT
-        }
+        service_port(self.container_port)
     }
 }
 
-/// Port of webhooks and API services that name none.
-pub(crate) const DEFAULT_PORT: i64 = 443;
+/// Returns the port of a Service for the `containerPort` of a webhook or an API service: that of HTTPS if it names none.
+pub(crate) fn service_port(container_port: i64) -> i64 {
+    if container_port > 0 { container_port } else { 443 }
+}
 
 /// The three kinds of webhook a CSV can define.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -29,7 +29,7 @@ pub enum Operand<'a> {
     Sized(Size),
 }
 
-/// What is known of a value while an expression runs.
+/// Knowledge about a value while an expression runs.
 #[derive(Clone, Copy)]
 enum Known<'a> {
     /// It is this part of a variable.

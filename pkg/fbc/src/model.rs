@@ -221,7 +221,7 @@ const OBJECT_PROPERTY: &str = "olm.bundle.object";
 /// Property with most of the CSV, of which only `minKubeVersion` is read.
 const CSV_PROPERTY: &str = "olm.csv.metadata";
 
-/// What is kept of the properties of a bundle.
+/// Properties of a bundle that stay in memory, and `minKubeVersion` of the one that does not.
 #[derive(Default)]
 struct KeptProperties {
     kept: Vec<Property>,

@@ -120,7 +120,7 @@ async fn add_endpoints(
     Ok(())
 }
 
-/// What the server answers.
+/// Answers of the server, by path.
 #[derive(Clone)]
 struct Documents {
     group: String,

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::certificates::{self, Target};
 use super::{Context, names};
 use crate::RenderError;
-use crate::model::DEFAULT_PORT;
+use crate::model::service_port;
 
 /// Renders one service for each deployment that serves webhooks or API services, in the order of the deployments' names.
 pub(super) fn services(context: &Context<'_>) -> Result<Vec<Value>, RenderError> {
@@ -46,11 +46,7 @@ fn ports(context: &Context<'_>, deployment: &str) -> Value {
         .iter()
         .filter(|webhook| webhook.deployment == deployment)
     {
-        let port = if webhook.container_port > 0 {
-            webhook.container_port
-        } else {
-            DEFAULT_PORT
-        };
+        let port = service_port(webhook.container_port);
         add(port, webhook.target_port.clone().unwrap_or_else(|| port.into()));
     }
     for service in csv

@@ -29,7 +29,7 @@ enum Seen {
     InNamespace(String),
 }
 
-/// What comes to the cluster with the wanted objects.
+/// Kinds and namespaces that come to the cluster with the wanted objects.
 struct Coming {
     /// Group and kind of each CRD.
     kinds: BTreeSet<(String, String)>,
