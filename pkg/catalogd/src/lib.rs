@@ -6,11 +6,13 @@
 mod args;
 pub mod check;
 pub mod controller;
+mod disk;
 pub mod gc;
 pub mod metrics;
 mod run;
 pub mod server;
 pub mod storage;
+mod sync;
 
 pub use args::Args;
 pub use run::{run, run_until};

@@ -1,11 +1,22 @@
-//! Properties of the parsers of requests: they hold for every query and every `Range` header. The fuzz targets check
-//! them, too.
+//! Properties of the parsers of requests: they hold for every query and every header. The fuzz targets check them, too.
 
 use axum::http::{HeaderMap, HeaderValue, header};
 
+use super::conditional::{Validators, Verdict, evaluate, range_applies, time};
+use super::encoding::{accepted, token};
 use super::project::Projection;
 use super::query;
 use super::range::{Range, parse};
+
+/// Headers that [`conditions`] fills.
+const HEADERS: [header::HeaderName; 6] = [
+    header::IF_NONE_MATCH,
+    header::ACCEPT_ENCODING,
+    header::IF_MATCH,
+    header::IF_RANGE,
+    header::IF_MODIFIED_SINCE,
+    header::IF_UNMODIFIED_SINCE,
+];
 
 /// Object with all shapes of values that a projection traverses.
 const OBJECT: &str = r#"{"a":{"b":[{"c":1},[2],{"c":null}],"d":"x"},"b":[],"name":"n","schema":"s"}"#;
@@ -44,6 +55,38 @@ pub(super) fn range(text: &[u8], size: u64) {
     }
 }
 
+/// Fills the headers of a conditional request with the parts of `bytes` between zeros. A list that also names the served tag
+/// matches, and no encoding is chosen that the client did not name.
+pub(super) fn conditions(bytes: &[u8]) {
+    let values = bytes.split(|byte| *byte == 0).map(HeaderValue::from_bytes);
+    let mut headers: HeaderMap = HEADERS
+        .into_iter()
+        .zip(values)
+        .filter_map(|(name, value)| Some((name, value.ok()?)))
+        .collect();
+    let validators = Validators {
+        etag: "\"a\"".to_owned(),
+        content: None,
+        modified: Some(time(1_700_000_000)),
+    };
+    range_applies(&headers, &validators);
+    if let Some(token) = token(accepted(&headers)) {
+        let named = headers.get(header::ACCEPT_ENCODING);
+        let named = named.and_then(|value| value.to_str().ok()).unwrap_or_default();
+        assert!(named.to_ascii_lowercase().contains(token), "{named}");
+    }
+    let verdict = evaluate(&headers, &validators);
+    if !headers.contains_key(header::IF_MATCH) && !headers.contains_key(header::IF_UNMODIFIED_SINCE) {
+        assert_ne!(verdict, Verdict::Failed, "nothing is required");
+    }
+    headers.append(header::IF_NONE_MATCH, HeaderValue::from_static("W/\"a\""));
+    let expected = match verdict {
+        Verdict::Failed => Verdict::Failed,
+        Verdict::Proceed | Verdict::NotModified => Verdict::NotModified,
+    };
+    assert_eq!(evaluate(&headers, &validators), expected);
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -67,6 +110,13 @@ mod tests {
             size in prop_oneof![0..200_u64, Just(u64::MAX)],
         ) {
             super::range(text.as_bytes(), size);
+        }
+
+        #[test]
+        fn conditions_are_evaluated_for_any_headers(
+            bytes in "((W/)?\"[ab]?\"|[*,;= ]|gzip|ZSTD|q=[0-9.a]{0,3}|Fri, 02 Jan 2026 03:04:05 GMT|\\x00){0,12}",
+        ) {
+            super::conditions(bytes.as_bytes());
         }
 
         #[test]

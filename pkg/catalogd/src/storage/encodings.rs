@@ -4,7 +4,6 @@
 //! bounded by a few chunks, whatever the size of the catalog.
 
 use std::{
-    fs::File,
     io::{BufWriter, Write},
     path::{Path, PathBuf},
     sync::{
@@ -22,6 +21,7 @@ use super::{
     generation::{CONTENT, CONTENT_GZIP, CONTENT_ZSTD},
     manifest::FileInfo,
 };
+use crate::disk;
 
 /// Size of a chunk in bytes. Smaller than the allocations that allocators return to the kernel each time (128 KiB).
 const CHUNK: usize = 64 * 1024;
@@ -32,7 +32,7 @@ const GZIP_LEVEL: Compression = Compression::new(7);
 /// zstd level: as fast as gzip's fastest, with output smaller than gzip's best.
 const ZSTD_LEVEL: i32 = 3;
 
-type Output = DigestWriter<BufWriter<File>>;
+type Encoded = DigestWriter<BufWriter<disk::Output>>;
 type Chunk = Arc<Vec<u8>>;
 
 /// Writers of `catalog.jsonl` and its compressed encodings.
@@ -66,7 +66,7 @@ impl<'scope> EncodingWriters<'scope> {
         scope: &'scope Scope<'scope, '_>,
         name: &'static str,
         target: &Path,
-        write: fn(Receiver<Chunk>, Output, PathBuf) -> Result<FileInfo, StorageError>,
+        write: fn(Receiver<Chunk>, Encoded, PathBuf) -> Result<FileInfo, StorageError>,
     ) -> Result<(), StorageError> {
         let path = target.join(name);
         let output = files::create(&path)?;
@@ -124,7 +124,7 @@ impl<'scope> EncodingWriters<'scope> {
     clippy::needless_pass_by_value,
     reason = "the common signature of all writers"
 )]
-fn plain(chunks: Receiver<Chunk>, mut file: Output, path: PathBuf) -> Result<FileInfo, StorageError> {
+fn plain(chunks: Receiver<Chunk>, mut file: Encoded, path: PathBuf) -> Result<FileInfo, StorageError> {
     for chunk in &chunks {
         file.write_all(&chunk).map_err(StorageError::io("write", &path))?;
     }
@@ -135,7 +135,7 @@ fn plain(chunks: Receiver<Chunk>, mut file: Output, path: PathBuf) -> Result<Fil
     clippy::needless_pass_by_value,
     reason = "the common signature of all writers"
 )]
-fn gzip(chunks: Receiver<Chunk>, file: Output, path: PathBuf) -> Result<FileInfo, StorageError> {
+fn gzip(chunks: Receiver<Chunk>, file: Encoded, path: PathBuf) -> Result<FileInfo, StorageError> {
     let mut file = GzEncoder::new(file, GZIP_LEVEL);
     for chunk in &chunks {
         file.write_all(&chunk).map_err(StorageError::io("write", &path))?;
@@ -148,7 +148,7 @@ fn gzip(chunks: Receiver<Chunk>, file: Output, path: PathBuf) -> Result<FileInfo
     clippy::needless_pass_by_value,
     reason = "the common signature of all writers"
 )]
-fn zstd(chunks: Receiver<Chunk>, file: Output, path: PathBuf) -> Result<FileInfo, StorageError> {
+fn zstd(chunks: Receiver<Chunk>, file: Encoded, path: PathBuf) -> Result<FileInfo, StorageError> {
     let mut file = zstd::Encoder::new(file, ZSTD_LEVEL).map_err(StorageError::io("compress", &path))?;
     for chunk in &chunks {
         file.write_all(&chunk).map_err(StorageError::io("write", &path))?;

@@ -13,6 +13,7 @@ use rustix::io::{Errno, ReadWriteFlags};
 use sha2::{Digest, Sha256};
 
 use super::{StorageError, manifest::FileInfo};
+use crate::disk::{self, Output};
 
 /// Blocking behaviour of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,40 +84,38 @@ impl<W: Write> Write for DigestWriter<W> {
 }
 
 /// Creates a file with a buffer and a digest.
-pub(super) fn create(path: &Path) -> Result<DigestWriter<BufWriter<File>>, StorageError> {
-    let file = File::create_new(path).map_err(StorageError::io("create", path))?;
+pub(super) fn create(path: &Path) -> Result<DigestWriter<BufWriter<Output>>, StorageError> {
+    let file = Output::create_new(path).map_err(StorageError::io("create", path))?;
     Ok(DigestWriter::new(BufWriter::with_capacity(128 * 1024, file)))
 }
 
 /// Flushes and syncs a file from [`create`].
 pub(super) fn finish_synced(
-    file: DigestWriter<BufWriter<File>>,
+    file: DigestWriter<BufWriter<Output>>,
     path: &Path,
 ) -> Result<FileInfo, StorageError> {
     let (buffered, info) = file.finish();
     let file = buffered
         .into_inner()
         .map_err(|error| StorageError::io("write", path)(error.into_error()))?;
-    file.sync_all().map_err(StorageError::io("sync", path))?;
+    file.sync().map_err(StorageError::io("sync", path))?;
     Ok(info)
 }
 
 /// Replaces a small file by a rename.
 pub(super) fn replace(path: &Path, temporary: &Path, bytes: &[u8]) -> Result<(), StorageError> {
     let write = || {
-        let mut file = File::create(temporary)?;
+        let mut file = Output::create(temporary)?;
         file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(temporary, path)
+        file.sync()?;
+        disk::rename(temporary, path)
     };
     write().map_err(StorageError::io("write", path))
 }
 
 /// Syncs a folder, so that renames and new entries are durable.
 pub(super) fn sync_folder(path: &Path) -> Result<(), StorageError> {
-    File::open(path)
-        .and_then(|folder| folder.sync_all())
-        .map_err(StorageError::io("sync", path))
+    disk::sync_folder(path).map_err(StorageError::io("sync", path))
 }
 
 /// Returns the current size and digest of an open file. Calls `progress` with the size of each read; false interrupts.
@@ -155,8 +154,8 @@ pub(super) fn remove(path: &Path) -> Result<(), StorageError> {
         }
     };
     let removed = match fs::symlink_metadata(path) {
-        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
-        Ok(_) => fs::remove_file(path),
+        Ok(metadata) if metadata.is_dir() => disk::remove_dir_all(path),
+        Ok(_) => disk::remove_file(path),
         Err(error) => Err(error),
     };
     removed.or_else(gone).map_err(StorageError::io("remove", path))

@@ -4,25 +4,27 @@ use std::{
     collections::{BTreeMap, HashMap},
     fs,
     num::NonZero,
-    os::unix::fs::{DirBuilderExt, symlink},
     path::{Path, PathBuf},
     sync::Arc,
     thread,
 };
 
-use parking_lot::{Mutex, RwLock};
 use tokio::sync::{OwnedMutexGuard, watch};
 
 use super::{
     Generation, Limits, Manifest, Origin, StorageError, ValidCatalogName, files, generation::MANIFEST, write,
+};
+use crate::{
+    disk,
+    sync::{Mutex, RwLock},
 };
 
 /// Symlink to the served generation.
 const CURRENT: &str = "current";
 /// New symlink before its rename to [`CURRENT`].
 const NEXT: &str = ".next";
-/// Prefix of folders that are being written.
-const TEMPORARY: &str = ".tmp-";
+/// Folder that is being written.
+const TEMPORARY: &str = ".tmp";
 
 /// Content on disk below one folder. All methods except [`Store::get`] block on the disk.
 ///
@@ -45,11 +47,7 @@ impl Store {
     /// `root` cannot be created or read.
     pub fn open(root: impl Into<PathBuf>) -> Result<Self, StorageError> {
         let root = root.into();
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&root)
-            .map_err(StorageError::io("create", &root))?;
+        disk::create_folders(&root).map_err(StorageError::io("create", &root))?;
         let store = Self {
             root,
             limits: Limits::default(),
@@ -167,28 +165,20 @@ impl Store {
         interrupted: &dyn Fn() -> bool,
     ) -> Result<Arc<Generation>, StorageError> {
         let folder = self.folder(name);
-        fs::create_dir_all(&folder).map_err(StorageError::io("create", &folder))?;
+        disk::create_folders(&folder).map_err(StorageError::io("create", &folder))?;
         let former = self.get(name);
         self.remove_others(name, former.as_ref().map(|generation| generation.path()));
-        let temporary = tempfile::Builder::new()
-            .prefix(TEMPORARY)
-            .tempdir_in(&folder)
-            .map_err(StorageError::io("create a folder in", &folder))?;
-        let target = folder.join(unused_name(&folder, &origin));
+        let temporary = folder.join(unused_name(&folder, TEMPORARY));
+        let target = folder.join(unused_name(&folder, &generation_name(&origin)));
+        disk::create_folders(&temporary).map_err(StorageError::io("create", &temporary))?;
         // Unchanged content keeps its age, so that clients' copies stay valid.
         let stored_at = |digest: &str| match &former {
             Some(former) if former.manifest().digest == digest => former.manifest().stored_at,
             _ => now,
         };
-        write::write(
-            source,
-            temporary.path(),
-            &self.limits,
-            origin,
-            stored_at,
-            interrupted,
-        )?;
-        fs::rename(temporary.keep(), &target).map_err(StorageError::io("create", &target))?;
+        write::write(source, &temporary, &self.limits, origin, stored_at, interrupted)
+            .and_then(|_| disk::rename(&temporary, &target).map_err(StorageError::io("create", &target)))
+            .inspect_err(|_| discard(&temporary))?;
         self.publish(name, &target)
     }
 
@@ -312,9 +302,11 @@ impl Store {
         let generation = Arc::new(Generation::open(target)?);
         let (next, current) = (folder.join(NEXT), folder.join(CURRENT));
         files::remove(&next)?;
+        // The symlink must not survive a crash that the generation's folder does not survive.
+        files::sync_folder(&folder)?;
         let target_name = target.file_name().unwrap_or_default();
-        symlink(target_name, &next).map_err(StorageError::io("create", &next))?;
-        fs::rename(&next, &current).map_err(StorageError::io("replace", &current))?;
+        disk::symlink(target_name, &next).map_err(StorageError::io("create", &next))?;
+        disk::rename(&next, &current).map_err(StorageError::io("replace", &current))?;
         files::sync_folder(&folder)?;
         files::sync_folder(&self.root)?;
         self.serving.write().insert(name.clone(), generation.clone());
@@ -324,22 +316,28 @@ impl Store {
         Ok(generation)
     }
 
-    /// Removes all entries except the symlink and one generation. Failed removals are retried next time.
+    /// Removes all entries except a generation, the symlink and its target, or all entries without a generation. Failed removals are
+    /// retried next time.
     fn remove_others(&self, name: &ValidCatalogName, keep: Option<&Path>) {
-        let Ok(entries) = fs::read_dir(self.folder(name)) else {
+        let folder = self.folder(name);
+        let Ok(entries) = fs::read_dir(&folder) else {
             return;
         };
+        // A publication that failed halfway leaves a symlink to content that is not served. A restart serves it.
+        let current = folder.join(CURRENT);
+        let target = fs::read_link(&current).map(|target| folder.join(target)).ok();
         for entry in entries.flatten() {
             let path = entry.path();
-            if Some(path.as_path()) != keep && (keep.is_none() || entry.file_name() != CURRENT) {
+            let kept = [keep, Some(&current), target.as_deref()].contains(&Some(&path));
+            if keep.is_none() || !kept {
                 discard(&path);
             }
         }
     }
 }
 
-/// Returns an unused generation name: the image digest, with a number if it is stored again.
-fn unused_name(folder: &Path, origin: &Origin) -> String {
+/// Returns the name of a generation: the image digest.
+fn generation_name(origin: &Origin) -> String {
     let digest = origin.resolved.rsplit_once('@').map_or("", |(_, digest)| digest);
     let mut base: String = digest
         .chars()
@@ -349,7 +347,12 @@ fn unused_name(folder: &Path, origin: &Origin) -> String {
     if base.is_empty() {
         base.push_str("content");
     }
-    let mut name = base.clone();
+    base
+}
+
+/// Returns a name that the folder does not have: `base`, with a number if it exists.
+fn unused_name(folder: &Path, base: &str) -> String {
+    let mut name = base.to_owned();
     let mut number = 1;
     while folder.join(&name).symlink_metadata().is_ok() {
         name = format!("{base}.{number}");

@@ -18,6 +18,7 @@ use super::{
     generation::{CONTENT, INDEX, MANIFEST},
     index::Builder,
 };
+use crate::disk::Output;
 
 /// Reads the catalog below `source` and writes a synced generation into the existing, empty folder `target`.
 /// `stored_at` returns the time since which content with a digest exists. `interrupted` is called before every file and
@@ -56,11 +57,11 @@ pub(super) fn write(
     infos.insert(INDEX.to_owned(), files::finish_synced(index_file, &index_path)?);
     let manifest = Manifest::new(origin, counts, stored_at(&digest), digest, infos);
     let manifest_path = target.join(MANIFEST);
-    let file = fs::File::create_new(&manifest_path).map_err(StorageError::io("create", &manifest_path))?;
+    let file = Output::create_new(&manifest_path).map_err(StorageError::io("create", &manifest_path))?;
     let mut file = BufWriter::new(file);
     file.write_all(&manifest.to_bytes())
         .and_then(|()| file.flush())
-        .and_then(|()| file.get_ref().sync_all())
+        .and_then(|()| file.get_ref().sync())
         .map_err(StorageError::io("write", &manifest_path))?;
     files::sync_folder(target)?;
     Ok(manifest)

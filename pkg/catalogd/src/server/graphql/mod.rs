@@ -5,6 +5,8 @@
 
 mod limits;
 mod names;
+#[cfg(test)]
+mod properties;
 mod row;
 mod schema;
 mod shape;
