@@ -208,6 +208,14 @@ mod tests {
         ));
         assert_eq!(release(&owned("us"), &identity()), Release::Delete);
         assert_eq!(release(&owned("new"), &identity()), Release::Keep);
+        let mut shared = owned("new");
+        let ours = owned("us").owner_references.into_iter().flatten();
+        let plain = ours.map(|owner| OwnerReference {
+            controller: None,
+            ..owner
+        });
+        shared.owner_references.as_mut().unwrap().extend(plain);
+        assert_eq!(release(&shared, &identity()), Release::RemoveOwner);
     }
 
     #[test]
@@ -244,5 +252,42 @@ mod tests {
         );
         assert_eq!(release(&stripped, &identity()), Release::Keep);
         assert!(has_revision_marks(&stripped, &identity()));
+    }
+
+    /// Returns an object without owners, with the marks of revision `number` of the extension `name`.
+    fn marked(name: &str, number: i64) -> ObjectMeta {
+        meta(
+            &json!({"annotations": {keys::REVISION_ANNOTATION: number.to_string()},
+            "labels": {keys::OWNER_NAME_LABEL: name, keys::MANAGED_BY_LABEL: keys::MANAGED_BY_VALUE}}),
+        )
+    }
+
+    #[test]
+    fn marks_of_others_are_no_drift() {
+        let anonymous = Identity {
+            owner_name: String::new(),
+            ..identity()
+        };
+        for (object, identity) in [
+            (marked("other", 2), identity()),
+            (marked("x", 3), identity()),
+            // A revision without the label belongs to no extension.
+            (marked("", 2), anonymous),
+        ] {
+            let found = claim(&object, &identity, CollisionProtection::Prevent);
+            assert_eq!(found, Claim::Collision { controller: None });
+            assert!(!has_revision_marks(&object, &identity));
+        }
+        let mut unmanaged = marked("x", 2);
+        unmanaged.labels.as_mut().unwrap().remove(keys::MANAGED_BY_LABEL);
+        assert!(!has_revision_marks(&unmanaged, &identity()));
+    }
+
+    #[test]
+    fn an_equal_number_supersedes_nothing() {
+        let mut twin = identity();
+        twin.siblings[0].number = twin.number;
+        let found = claim(&owned("old"), &twin, CollisionProtection::Prevent);
+        assert_eq!(found, Claim::Adopt);
     }
 }

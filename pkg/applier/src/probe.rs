@@ -445,4 +445,196 @@ mod tests {
              object is called self; correct the expression \"object.ready\""
         );
     }
+
+    fn by(selector: &Value, assertion: &Value) -> Prober {
+        prober(json!([{"selector": selector, "assertions": [assertion]}])).unwrap()
+    }
+
+    #[test]
+    fn group_and_kind_select() {
+        let selector = json!({"type": "GroupKind", "groupKind": {"group": "apps", "kind": "Deployment"}});
+        let prober = by(
+            &selector,
+            &json!({"type": "CELExpression", "celExpression": {"expression": "false"}}),
+        );
+        for (version, kind, selected) in [
+            ("apps/v1", "Deployment", true),
+            ("apps/v1", "DaemonSet", false),
+            ("v1", "Deployment", false),
+        ] {
+            let object = json!({"apiVersion": version, "kind": kind});
+            assert_eq!(prober.selects(&object), selected, "{object}");
+            assert_eq!(prober.check(&object).ready, !selected, "{object}");
+        }
+    }
+
+    #[test]
+    fn every_requirement_of_a_label_selector_counts() {
+        let required = |operator: &str, values: Value| json!({"matchExpressions": [{"key": "a", "operator": operator, "values": values}]});
+        let both = json!({"matchLabels": {"b": "z"},
+            "matchExpressions": [{"key": "a", "operator": "Exists"}]});
+        for (label, labels, selected) in [
+            (required("In", json!(["x", "y"])), json!({"a": "y"}), true),
+            (required("In", json!(["x"])), json!({"a": "y"}), false),
+            (required("In", json!(["x"])), json!({}), false),
+            (required("NotIn", json!(["x"])), json!({}), true),
+            (required("NotIn", json!(["x"])), json!({"a": "x"}), false),
+            (required("Exists", json!([])), json!({"a": ""}), true),
+            (required("Exists", json!([])), json!({"b": ""}), false),
+            (required("DoesNotExist", json!([])), json!({"a": ""}), false),
+            (required("DoesNotExist", json!([])), json!({"b": ""}), true),
+            (required("Like", json!(["x"])), json!({"a": "x"}), false),
+            (json!({"matchLabels": {"a": "x"}}), json!({"a": "x"}), true),
+            (json!({"matchLabels": {"a": "x"}}), json!({"a": "y"}), false),
+            (both.clone(), json!({"a": "x", "b": "z"}), true),
+            (both.clone(), json!({"b": "z"}), false),
+            (both, json!({"a": "x"}), false),
+        ] {
+            let selector = json!({"type": "Label", "label": label});
+            let assertion = json!({"type": "FieldValue", "fieldValue": {"fieldPath": "x", "value": "y"}});
+            let object = json!({"metadata": {"labels": labels}});
+            assert_eq!(
+                by(&selector, &assertion).selects(&object),
+                selected,
+                "{label} {object}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_condition_may_have_to_be_false() {
+        let selector = json!({"type": "GroupKind", "groupKind": {"group": "", "kind": "Node"}});
+        let prober = by(
+            &selector,
+            &json!({"type": "ConditionEqual", "conditionEqual": {"type": "Pressure", "status": "False"}}),
+        );
+        let check = |condition: Value| {
+            let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"generation": 3},
+                "status": {"conditions": [{"type": "Other", "status": "True"}, condition]}});
+            prober.check(&node).messages.join(" and ")
+        };
+        assert_eq!(check(json!({"type": "Pressure", "status": "False"})), "");
+        assert_eq!(
+            check(json!({"type": "Pressure", "status": "False", "observedGeneration": 3})),
+            ""
+        );
+        assert_eq!(
+            check(json!({"type": "Pressure", "status": "True"})),
+            ".status.condition[\"Pressure\"] is True"
+        );
+    }
+
+    #[test]
+    fn only_a_stateful_set_without_conditions_is_ready_by_its_replicas() {
+        let selector = |kind| json!({"type": "GroupKind", "groupKind": {"group": "apps", "kind": kind}});
+        let wanted = |kind, type_: &str, status: &str| {
+            by(
+                &selector(kind),
+                &json!({"type": "ConditionEqual", "conditionEqual": {"type": type_, "status": status}}),
+            )
+        };
+        let available = json!({"observedGeneration": 2, "availableReplicas": 1});
+        let check = |kind, type_, status, object: Value| {
+            wanted(kind, type_, status)
+                .check(&apps(kind, &json!({}), &object))
+                .messages
+                .join(" and ")
+        };
+        let missing = "missing .status.conditions";
+        assert_eq!(check("StatefulSet", "Available", "True", available.clone()), "");
+        assert_eq!(
+            check(
+                "StatefulSet",
+                "Available",
+                "True",
+                json!({"observedGeneration": 2})
+            ),
+            "0 of 1 replicas are available"
+        );
+        assert_eq!(
+            check(
+                "StatefulSet",
+                "Available",
+                "True",
+                json!({"availableReplicas": 1})
+            ),
+            "missing .status.observedGeneration"
+        );
+        assert_eq!(
+            check("StatefulSet", "Available", "False", available.clone()),
+            missing
+        );
+        assert_eq!(check("StatefulSet", "Ready", "True", available.clone()), missing);
+        assert_eq!(check("DaemonSet", "Available", "True", available), missing);
+        let reported = json!({"observedGeneration": 2, "availableReplicas": 1, "conditions": []});
+        assert_eq!(
+            check("StatefulSet", "Available", "True", reported),
+            "missing .status.condition[\"Available\"]"
+        );
+    }
+
+    #[test]
+    fn replica_counts_that_kubernetes_omits_are_zero() {
+        let equal = |kind: &Value, a: &str, b: &str, object: &Value| {
+            let selector = json!({"type": "GroupKind", "groupKind": kind});
+            let assertion = json!({"type": "FieldsEqual", "fieldsEqual": {"fieldA": a, "fieldB": b}});
+            by(&selector, &assertion).check(object).messages.join(" and ")
+        };
+        let deployment = json!({"group": "apps", "kind": "Deployment"});
+        let scaled = apps(
+            "Deployment",
+            &json!({"replicas": 0}),
+            &json!({"observedGeneration": 2}),
+        );
+        for count in [
+            "replicas",
+            "updatedReplicas",
+            "readyReplicas",
+            "availableReplicas",
+        ] {
+            let path = format!("status.{count}");
+            assert_eq!(equal(&deployment, "spec.replicas", &path, &scaled), "");
+        }
+        assert_eq!(
+            equal(&deployment, "spec.replicas", "status.other", &scaled),
+            "\"status.other\" missing"
+        );
+        let unseen = apps("Deployment", &json!({"replicas": 0}), &json!({}));
+        assert_eq!(
+            equal(&deployment, "spec.replicas", "status.replicas", &unseen),
+            "\"status.replicas\" missing"
+        );
+        let foreign = json!({"apiVersion": "g.io/v1", "kind": "Deployment", "spec": {"replicas": 0},
+            "metadata": {"generation": 2}, "status": {"observedGeneration": 2}});
+        assert_eq!(
+            equal(
+                &json!({"group": "g.io", "kind": "Deployment"}),
+                "status.replicas",
+                "spec.replicas",
+                &foreign
+            ),
+            "\"status.replicas\" missing"
+        );
+    }
+
+    #[test]
+    fn a_failed_workload_is_handed_on_for_its_pods() {
+        let prober = Prober::new(&default_probes()).unwrap();
+        let spec = json!({"replicas": 1, "selector": {"matchLabels": {"a": "b"}}});
+        let mut deployment = apps("Deployment", &spec, &json!({}));
+        deployment["metadata"]["name"] = json!("d");
+        deployment["metadata"]["namespace"] = json!("n");
+        deployment["metadata"]["uid"] = json!("u");
+        assert!(prober.check(&deployment).workload.is_some());
+    }
+
+    #[test]
+    fn an_empty_message_says_the_expression() {
+        let empty = json!({"expression": "self.x == 1", "message": ""});
+        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "x": 2});
+        assert_eq!(
+            on_maps(&[empty]).unwrap().check(&map).messages,
+            ["expression \"self.x == 1\" is not true"]
+        );
+    }
 }

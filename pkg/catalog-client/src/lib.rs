@@ -7,6 +7,7 @@
 
 mod cache;
 mod catalog_ref;
+mod catalogs;
 mod client;
 mod connection;
 mod error;
@@ -18,6 +19,7 @@ mod token;
 mod trust;
 
 pub use catalog_ref::CatalogRef;
+pub use catalogs::Catalogs;
 pub use client::{CatalogClient, Limits, PackageAnswer, StaleReason};
 pub use error::ClientError;
 pub use trust::{CaFuture, Trust};

@@ -17,7 +17,7 @@ use olm_text::dns::is_subdomain;
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
-use crate::{error::Error, reference::Digest};
+use crate::{content, error::Error, reference::Digest};
 
 /// Prefix of directories that are being built.
 const TEMPORARY: &str = ".tmp-";
@@ -37,6 +37,25 @@ pub(crate) struct Marker {
     /// Fingerprint of the signature policy that accepted the image; `None` if there was no policy.
     #[serde(default)]
     pub(crate) policy: Option<String>,
+    /// Digest of the content, of durable content only. Content of a version without this field is pulled again.
+    #[serde(default)]
+    content: Option<String>,
+}
+
+impl Marker {
+    /// Describes content that is not published yet.
+    pub(crate) fn new(
+        labels: BTreeMap<String, String>,
+        filter: Option<(String, String)>,
+        policy: Option<String>,
+    ) -> Self {
+        Self {
+            labels,
+            filter,
+            policy,
+            content: None,
+        }
+    }
 }
 
 /// Complete image in the cache.
@@ -71,7 +90,7 @@ impl OwnerDir {
         self.directory.join(digest.to_string())
     }
 
-    /// Returns the image with a digest if it is complete and was selected by this label.
+    /// Returns the image with a digest if it is complete, undamaged, and was selected by this label.
     pub(crate) fn find(&self, digest: &Digest, filter: Option<&str>) -> Result<Option<CachedImage>, Error> {
         let path = self.image_dir(digest);
         let metadata = match fs::symlink_metadata(&path) {
@@ -92,6 +111,7 @@ impl OwnerDir {
             .filter(|marker| marker.filter.as_ref().map(|(label, _)| label.as_str()) == filter);
         if let Some(marker) = marker
             && root.is_dir()
+            && (!self.durable || is_undamaged(&root, &marker))
         {
             let unpacked_at = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
             return Ok(Some(CachedImage {
@@ -100,7 +120,7 @@ impl OwnerDir {
                 unpacked_at,
             }));
         }
-        tracing::info!(path = %path.display(), "replacing incomplete or differently filtered content");
+        tracing::info!(path = %path.display(), "replacing incomplete, damaged or differently filtered content");
         remove(&path)?;
         Ok(None)
     }
@@ -128,14 +148,17 @@ impl OwnerDir {
         &self,
         content: &Path,
         digest: &Digest,
-        marker: &Marker,
+        mut marker: Marker,
     ) -> Result<CachedImage, Error> {
         let path = self.image_dir(digest);
         let failed = |action| {
             let path = path.clone();
             move |source| Error::Cache { action, path, source }
         };
-        let text = serde_json::to_vec(marker).map_err(|error| failed("describe")(error.into()))?;
+        if self.durable {
+            marker.content = Some(content::digest(&content.join(ROOT)).map_err(failed("read"))?);
+        }
+        let text = serde_json::to_vec(&marker).map_err(|error| failed("describe")(error.into()))?;
         fs::write(content.join(MARKER), text).map_err(failed("write to"))?;
         if self.durable {
             let directory = File::open(content).map_err(failed("write to"))?;
@@ -197,6 +220,24 @@ pub(crate) fn remove_leftovers(cache: &Path, durable: bool) {
     }
 }
 
+/// Compares content with the digest that its marker has.
+fn is_undamaged(root: &Path, marker: &Marker) -> bool {
+    let Some(expected) = &marker.content else {
+        return false;
+    };
+    match content::digest(root) {
+        Ok(found) if found == *expected => true,
+        Ok(_) => {
+            tracing::warn!(path = %root.display(), "the unpacked image is damaged; pulling it again");
+            false
+        }
+        Err(error) => {
+            tracing::warn!(path = %root.display(), %error, "the unpacked image is unreadable; pulling it again");
+            false
+        }
+    }
+}
+
 fn remove(path: &Path) -> Result<(), Error> {
     let removed = match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
@@ -249,14 +290,21 @@ mod tests {
         let temporary = owner_dir.temporary().unwrap();
         let content = temporary.path().join("content");
         fs::create_dir_all(content.join(ROOT)).unwrap();
-        let marker = Marker {
-            labels: BTreeMap::new(),
-            filter: None,
-            policy: None,
-        };
+        fs::write(content.join(ROOT).join("file"), "content").unwrap();
+        let marker = Marker::new(BTreeMap::new(), None, None);
         owner_dir
-            .publish(&content, &digest.parse().unwrap(), &marker)
+            .publish(&content, &digest.parse().unwrap(), marker)
             .unwrap()
+    }
+
+    #[test]
+    fn damaged_content_is_not_used() {
+        let cache = tempfile::tempdir().unwrap();
+        let owner_dir = OwnerDir::new(cache.path(), "owner", true).unwrap();
+        let cached = publish(&owner_dir, OLD);
+        fs::write(cached.root.join("file"), "Content").unwrap();
+        assert!(owner_dir.find(&OLD.parse().unwrap(), None).unwrap().is_none());
+        assert!(!cached.root.exists());
     }
 
     #[test]

@@ -365,15 +365,7 @@ impl Puller {
                     }
                 })
                 .transpose()?;
-            owner_dir.publish(
-                &content,
-                &digest,
-                &Marker {
-                    labels: image.labels,
-                    filter,
-                    policy,
-                },
-            )
+            owner_dir.publish(&content, &digest, Marker::new(image.labels, filter, policy))
         };
         blocking(unpack).await.map_err(Failure::Final)
     }

@@ -11,6 +11,7 @@ mod cluster_upgrade;
 mod decode;
 mod inventory;
 mod metrics;
+mod parts;
 mod present;
 mod shared;
 
@@ -37,6 +38,7 @@ use tokio_util::sync::CancellationToken;
 pub use args::{Args, ServiceAccountPolicy};
 use inventory::Inventory;
 use metrics::Metrics;
+pub use parts::{Parts, Settings};
 use shared::Shared;
 
 /// The Lease of the leader, as upstream names it, so that two versions do not lead at once during a switch.
@@ -134,17 +136,6 @@ async fn controllers(
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
     let common = &args.common;
-    let shared = Shared {
-        client: client.clone(),
-        system_namespace: common.system_namespace().into(),
-        concurrency: args.concurrency,
-        accounts: args.service_account_policy,
-        custom_resources: args.custom_resources_on_delete,
-        crd_roles: args.aggregate_crd_roles,
-        reconciles,
-        inventory: inventory.clone(),
-        metrics: metrics.clone(),
-    };
     let pull_secrets = PullSecrets::unloaded();
     let images = args
         .images
@@ -159,45 +150,32 @@ async fn controllers(
         pull_secrets,
         shutdown.clone(),
     );
-    let trust = trust(
-        &client,
-        &shared.system_namespace,
-        args.catalogd_cas_dir.as_deref(),
-    );
+    let system_namespace: Arc<str> = common.system_namespace().into();
+    let trust = trust(&client, &system_namespace, args.catalogd_cas_dir.as_deref());
     let catalogs = CatalogClient::new(trust)
         .with_profile(checked.tls_profile)
         .with_token_file(args.catalogd_token_file.clone());
-    let catalogs = Arc::new(catalogs);
-    let listing = Arc::new(cluster_catalog::Listing::default());
-    let changes = cluster_catalog::changes(client.clone(), catalogs.clone(), listing.clone());
-    let (context, writers) = cluster_extension::Context::new(
-        shared.clone(),
-        Arc::new(puller),
-        catalogs,
-        listing,
-        checked.features,
-    );
-    let options = cluster_object_set::Options {
-        system_namespace: common.system_namespace(),
+    let settings = Settings {
+        system_namespace,
         concurrency: args.concurrency,
-        accounts: shared.accounts,
-        custom_resources: shared.custom_resources,
-        reconciles: shared.reconciles.clone(),
-        timing: olm_applier::watch::WatchTiming::default(),
+        accounts: args.service_account_policy,
+        custom_resources: args.custom_resources_on_delete,
+        crd_roles: args.aggregate_crd_roles,
+        features: checked.features,
     };
-    let upgrades = cluster_upgrade::run(client.clone(), inventory.clone(), shutdown.clone());
-    let recorder = cluster_object_set::Recorder { inventory, metrics };
-    let revisions = cluster_object_set::run_recorded(client, options, Some(recorder), shutdown.clone());
-    let extensions = cluster_extension::run(context, writers, changes, shutdown);
-    let extensions = async {
-        tokio::join!(extensions, upgrades);
-        Ok(())
+    let parts = Parts {
+        client,
+        catalogs: Arc::new(catalogs),
+        images: Arc::new(puller),
+        reconciles,
+        inventory,
+        metrics,
     };
     let following = async {
         following.await;
         Ok(())
     };
-    tokio::try_join!(extensions, revisions, following)?;
+    tokio::try_join!(parts.run(settings, shutdown), following)?;
     Ok(())
 }
 

@@ -12,6 +12,8 @@ use std::{
 
 use parking_lot::Mutex;
 
+use crate::clock;
+
 /// Delay after the first failure.
 const BASE: Duration = Duration::from_millis(5);
 /// Maximum delay, without jitter.
@@ -44,7 +46,7 @@ impl<K: Hash + Eq> Backoff<K> {
             }
         };
         let delay = delay(failures);
-        delay + delay.mul_f64(rand::random_range(0.0..0.1))
+        delay + delay.mul_f64(clock::random() * 0.1)
     }
 
     /// Resets the failures of an object that succeeded, is blocked, or is deleted.
@@ -61,6 +63,26 @@ impl<K: Hash + Eq> Backoff<K> {
 /// Returns the delay, without jitter, after `failures` earlier failures.
 fn delay(failures: u32) -> Duration {
     BASE.saturating_mul(1 << failures.min(MAX_DOUBLINGS)).min(CAP)
+}
+
+/// Backoff of a controller's common stream of triggers: none.
+///
+/// kube pauses all triggers of a controller after an error of any watch. The watches of these controllers back off on their own, so that a
+/// watch that fails does not hold back the events of the others. A controller with `watches` or `owns`, whose streams have no backoff,
+/// must not use it.
+#[derive(Clone, Debug, Default)]
+pub struct NoPause;
+
+impl Iterator for NoPause {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        Some(Duration::ZERO)
+    }
+}
+
+impl kube::runtime::utils::Backoff for NoPause {
+    fn reset(&mut self) {}
 }
 
 #[cfg(test)]

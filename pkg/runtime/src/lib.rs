@@ -9,6 +9,7 @@ pub mod args;
 pub mod backoff;
 pub mod build_info;
 pub mod client;
+pub mod clock;
 pub mod connect;
 pub mod events;
 pub mod features;

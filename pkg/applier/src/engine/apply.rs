@@ -19,7 +19,7 @@ use crate::applied::is_applied;
 use crate::custom_resources::is_kept;
 use crate::ownership::{Claim, Identity, claim};
 use crate::probe::ProbeResult;
-use crate::watch::{WatchState, object_version};
+use crate::watch::{WatchState, now, object_version};
 use crate::workload::Workload;
 
 /// Maximum number of times that fields are taken over from another field manager within [`TAKEOVER_WINDOW`].
@@ -340,7 +340,7 @@ impl Engine {
         let result = match apply(&endpoint, &body, false).await {
             // Force only for own objects; a race on an absent object is read again.
             Err(error) if live.is_some() && !error.field_conflicts().is_empty() => {
-                let now = Instant::now();
+                let now = now();
                 forced.retain(|at| now.duration_since(*at) < TAKEOVER_WINDOW);
                 if forced.len() >= MAX_TAKEOVERS {
                     let conflicts = error.field_conflicts().join("; ");
@@ -403,7 +403,7 @@ impl Engine {
             fingerprint: version.fingerprint,
             probe: probe.clone(),
             probed: revision.prober.selects(&item.desired),
-            at: Instant::now(),
+            at: now(),
             forced,
         };
         self.record(&revision.identity.uid, &item.id, applied);

@@ -39,7 +39,7 @@ use crate::account::Account;
 use crate::ownership::Identity;
 use crate::pods::Pods;
 use crate::probe::{ProbeResult, Prober};
-use crate::watch::{Kind, WatchState, Watches, is_older};
+use crate::watch::{Kind, WatchState, Watches, is_older, now};
 
 /// Maximum length of a name in a message, in bytes: at least that of any valid Kubernetes name.
 const MAX_NAME: usize = 253;
@@ -174,7 +174,7 @@ impl AppliedObject {
             WatchState::Deleted => return false,
             // The object was written after the list: its event is still to come.
             WatchState::NeverSeen(listed) => return self.at > *listed,
-            WatchState::Unknown => return self.probe.ready && self.at.elapsed() < interval,
+            WatchState::Unknown => return self.probe.ready && now().duration_since(self.at) < interval,
         };
         if self.uid != version.uid {
             return false;

@@ -7,6 +7,7 @@ use kube::ResourceExt as _;
 use kube::api::{DeleteParams, DynamicObject, PatchParams, Preconditions};
 use olm_api::condition::{external::Crd, untyped};
 use olm_api::keys;
+use olm_runtime::clock;
 use serde_json::{Value, json};
 
 use super::call::run_concurrently;
@@ -232,7 +233,7 @@ impl Engine {
         let meta = &live.metadata;
         let (uid, version) = (meta.uid.clone(), meta.resource_version.clone());
         let namespace = id.is_namespace();
-        let now = Timestamp::now();
+        let now = clock::now();
         let write = match release(meta, identity) {
             _ if orphan && !has_revision_marks(meta, identity) => return Ok(Removal::Gone),
             _ if orphan => {

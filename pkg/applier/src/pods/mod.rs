@@ -10,12 +10,12 @@ mod reader;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Client;
 use kube::api::Api;
 use kube::runtime::reflector::ObjectRef;
 use olm_api::ClusterObjectSet;
+use olm_runtime::clock;
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, mpsc};
 
@@ -41,7 +41,7 @@ struct State {
 impl State {
     /// Reads the pods again. Returns true if the diagnosis changed.
     fn refresh(&mut self) -> bool {
-        let new = Diagnosis::of(&self.workload, self.pods.values(), Timestamp::now()).steady(&self.diagnosis);
+        let new = Diagnosis::of(&self.workload, self.pods.values(), clock::now()).steady(&self.diagnosis);
         let changed = new != self.diagnosis;
         self.diagnosis = new;
         changed

@@ -31,7 +31,7 @@ pub use health::{Cause, Fault, WatchTiming};
 use watcher::KindWatcher;
 
 /// Returns the time of the runtime's clock, which tests can pause.
-fn now() -> Instant {
+pub(crate) fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }
 

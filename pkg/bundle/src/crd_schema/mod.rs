@@ -30,6 +30,7 @@ use serde_json::Value;
 
 use node::Node;
 
+pub use rules::escape;
 pub use targets::{Plan, Target, plan};
 
 /// Maximum number of reported faults of an object.
@@ -87,6 +88,11 @@ impl Schema {
     /// Returns the checks that are undecided for every object: rules and patterns that do not compile.
     pub fn unknown(&self) -> &BTreeSet<String> {
         &self.unknown
+    }
+
+    /// Changes an object as a write in this version does: drops unknown fields and meaningless nulls, fills in defaults.
+    pub fn prepare(&self, object: &mut Value) {
+        prepare::prepare(object, &self.root, &mut Findings::default());
     }
 
     /// Validates an object as if it were written in this version.

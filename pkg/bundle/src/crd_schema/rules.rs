@@ -243,7 +243,8 @@ fn metadata(value: &Value) -> Cel {
 }
 
 /// Returns a field's name as rules write it; none if rules cannot reach the field.
-fn escape(name: &str) -> Option<String> {
+#[must_use]
+pub fn escape(name: &str) -> Option<String> {
     const RESERVED: [&str; 21] = [
         "true",
         "false",

@@ -11,7 +11,7 @@ use oci_spec::image::{ImageIndex, ImageManifest};
 
 use crate::{
     auth::DockerConfig,
-    config::Limits,
+    limits::Limits,
     policy::{Policy, Statement},
     reference::{Digest, Reference, Repository},
     registries::Registries,
@@ -97,4 +97,9 @@ pub fn reference(text: &str) {
         let again = reference.to_string().parse::<Reference>();
         assert_eq!(again, Ok(reference));
     }
+}
+
+/// Reads the answers of a registry that refuses a request.
+pub fn challenge(text: &[u8]) {
+    crate::registry::answer(text);
 }

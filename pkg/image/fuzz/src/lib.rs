@@ -15,10 +15,11 @@ mod policy;
 mod reference;
 #[path = "../../src/registries.rs"]
 mod registries;
+mod registry;
 #[path = "../../src/unpack/mod.rs"]
 mod unpack;
 
-pub use entry::{docker_config, manifest, policy, reference, registries, unpack};
+pub use entry::{challenge, docker_config, manifest, policy, reference, registries, unpack};
 pub(crate) use reference::Algorithm;
 
 mod files {
@@ -35,14 +36,6 @@ mod hosts {
 
     pub(crate) fn without_port(host: &str) -> &str {
         host.split(':').next().unwrap_or(host)
-    }
-}
-
-mod registry {
-    #[derive(Clone, Debug)]
-    pub(crate) struct Signature {
-        pub(crate) payload: Vec<u8>,
-        pub(crate) signature: String,
     }
 }
 

@@ -17,7 +17,7 @@ use olm_api::ClusterCatalog;
 use olm_api::condition::{types::Catalog as Type, untyped};
 use serde_json::Value;
 
-use olm_catalog_client::CatalogClient;
+use olm_catalog_client::Catalogs;
 
 pub(crate) use listing::Listing;
 
@@ -27,7 +27,7 @@ use crate::present::Present;
 /// of deleted catalogs from `catalogs`.
 pub(crate) fn changes(
     client: Client,
-    catalogs: Arc<CatalogClient>,
+    catalogs: Arc<dyn Catalogs>,
     listing: Arc<Listing>,
 ) -> impl Stream<Item = ()> + Send + 'static {
     // Untyped, so that a malformed catalog does not stop the watch.

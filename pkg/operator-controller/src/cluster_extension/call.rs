@@ -41,6 +41,11 @@ impl CallError {
         matches!(self, Self::Api { source, .. } if matches!(&**source, kube::Error::Api(status) if status.is_forbidden()))
     }
 
+    /// Returns true if the object has changed since it was read.
+    pub(crate) fn is_conflict(&self) -> bool {
+        matches!(self, Self::Api { source, .. } if matches!(&**source, kube::Error::Api(status) if status.is_conflict()))
+    }
+
     /// Returns true if the API server answered that the object exists.
     pub(crate) fn is_already_exists(&self) -> bool {
         matches!(self, Self::Api { source, .. } if matches!(&**source, kube::Error::Api(status) if status.is_already_exists()))

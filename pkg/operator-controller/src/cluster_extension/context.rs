@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use kube::ResourceExt as _;
 use olm_api::ClusterExtension;
-use olm_catalog_client::CatalogClient;
-use olm_image::Puller;
+use olm_catalog_client::Catalogs;
+use olm_image::Images;
 use olm_runtime::FeatureGates;
 use olm_runtime::backoff::Backoff;
 use olm_runtime::events::Events;
@@ -30,8 +30,8 @@ use crate::inventory::ExtensionRecord;
 /// State and clients of the controller.
 pub(crate) struct Context {
     pub(super) shared: Shared,
-    pub(super) puller: Arc<Puller>,
-    pub(super) catalogs: Arc<CatalogClient>,
+    pub(super) images: Arc<dyn Images>,
+    pub(super) catalogs: Arc<dyn Catalogs>,
     pub(super) features: FeatureGates,
     pub(super) backoff: Backoff<String>,
     /// Backoff of failed reads that do not keep the extension from being ready.
@@ -54,8 +54,8 @@ impl Context {
     /// Creates the context of a process, and the writers of its watches.
     pub(crate) fn new(
         shared: Shared,
-        puller: Arc<Puller>,
-        catalogs: Arc<CatalogClient>,
+        images: Arc<dyn Images>,
+        catalogs: Arc<dyn Catalogs>,
         listing: Arc<Listing>,
         features: FeatureGates,
     ) -> (Self, Writers) {
@@ -70,7 +70,7 @@ impl Context {
                 shared.concurrency,
             ),
             shared,
-            puller,
+            images,
             catalogs,
             features,
             backoff: Backoff::default(),
@@ -124,7 +124,7 @@ impl Context {
         self.dependency_waiters.remove(extension);
         self.joint_moves.remove(extension);
         self.hold_watches.release(extension);
-        if let Err(error) = self.puller.forget(extension).await {
+        if let Err(error) = self.images.forget(extension).await {
             // The cache is bounded, so a leftover folder does not hold up the removal.
             tracing::warn!(error = chain(&error), "images were not dropped");
         }

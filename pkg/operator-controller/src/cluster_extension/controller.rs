@@ -16,8 +16,9 @@ use kube::core::{DynamicObject, PartialObjectMeta};
 use kube::runtime::controller::{Action, Config};
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::{Controller, Predicate as _, PredicateConfig, WatchStreamExt as _, predicates, watcher};
-use kube::{Api, ResourceExt as _};
+use kube::{Api, Client, ResourceExt as _};
 use olm_api::{ClusterExtension, ClusterObjectSet, keys};
+use olm_runtime::backoff::NoPause;
 use olm_runtime::guard::guard;
 use olm_runtime::metrics::ReconcileResult;
 use olm_runtime::shutdown;
@@ -53,7 +54,7 @@ pub(crate) async fn run(
 
     let extension = stores::kind::<ClusterExtension>();
     let (vanished, mut gone) = mpsc::unbounded_channel();
-    let again = vanished.clone();
+    let (again, left) = (vanished.clone(), vanished.clone());
     let extensions = watcher(
         Api::<Watched>::all_with(client.clone(), &extension),
         watcher::Config::default(),
@@ -65,7 +66,7 @@ pub(crate) async fn run(
     })
     .reflect(writers.extensions)
     // After the store, so that the queue does not find deleted extensions in it.
-    .inspect_ok(queue_vanished(vanished))
+    .inspect_ok(queue_vanished(vanished, |extension| Some(extension.name_any())))
     .touched_objects()
     // Status writes of this controller change neither.
     .predicate_filter(
@@ -85,6 +86,10 @@ pub(crate) async fn run(
             }
         })
         .reflect(writers.revisions)
+        // An uninstallation ends when its last revision is gone, which a watch that was down does not report.
+        .inspect_ok(queue_vanished(left, |revision| {
+            revision.labels().get(keys::OWNER_NAME_LABEL).cloned()
+        }))
         .touched_objects();
     let (by_revision, by_crd, by_namespace) = (context.clone(), context.clone(), context.clone());
     let (owner_kind, waiter_kind, unmet_kind) = (extension.clone(), extension.clone(), extension.clone());
@@ -95,6 +100,7 @@ pub(crate) async fn run(
     let known = context.stores.of_extensions();
     let work = Controller::for_stream_with(extensions, known.clone(), extension)
         .with_config(config)
+        .trigger_backoff(NoPause)
         .watches_stream_with(
             revisions,
             move |revision| {
@@ -108,17 +114,13 @@ pub(crate) async fn run(
             },
             revision,
         )
-        .watches(
-            Api::<PartialObjectMeta<CustomResourceDefinition>>::all(client),
-            watcher::Config::default(),
-            move |_| {
-                let kind = unmet_kind.clone();
-                let names = by_crd.dependency_waiters.all();
-                names
-                    .into_iter()
-                    .map(move |name| ObjectRef::<Watched>::new_with(&name, kind.clone()))
-            },
-        )
+        .watches_stream(crds(client), move |_| {
+            let kind = unmet_kind.clone();
+            let names = by_crd.dependency_waiters.all();
+            names
+                .into_iter()
+                .map(move |name| ObjectRef::<Watched>::new_with(&name, kind.clone()))
+        })
         .watches_stream(namespaces(context.clone(), again), move |namespace| {
             let mut extensions = by_namespace.namespace_waiters.of(&namespace.name_any());
             extensions.extend(by_namespace.namespace_selections.moved_by(&namespace));
@@ -148,12 +150,16 @@ pub(crate) async fn run(
     shutdown::drive(work, known.wait_until_ready(), shutdown.cancelled()).await;
 }
 
-/// Returns a function that queues extensions that vanish, also those whose finalizers others removed.
-fn queue_vanished(queue: mpsc::UnboundedSender<ObjectRef<Watched>>) -> impl FnMut(&watcher::Event<Watched>) {
+/// Returns a function that queues the extension of each object that vanishes: also those whose finalizers others removed, and those that
+/// vanish while the watch is down.
+fn queue_vanished(
+    queue: mpsc::UnboundedSender<ObjectRef<Watched>>,
+    extension: impl Fn(&Watched) -> Option<String>,
+) -> impl FnMut(&watcher::Event<Watched>) {
     let mut present = Present::default();
     move |event| {
-        let change = present.take(event, |extension| (extension.name_any(), ()));
-        for (name, ()) in change.gone {
+        let change = present.take(event, |object| (object.name_any(), extension(object)));
+        for name in change.gone.into_iter().filter_map(|(_, extension)| extension) {
             // Without a receiver the process is stopping.
             let _ = queue.send(ObjectRef::new_with(&name, stores::kind::<ClusterExtension>()));
         }
@@ -178,6 +184,17 @@ fn namespaces(
                 let _ = queue.send(ObjectRef::new_with(&name, stores::kind::<ClusterExtension>()));
             }
         })
+        .touched_objects()
+}
+
+/// Watches the metadata of all CRDs.
+fn crds(
+    client: Client,
+) -> impl Stream<Item = Result<PartialObjectMeta<CustomResourceDefinition>, watcher::Error>> + Send + 'static
+{
+    let api: Api<PartialObjectMeta<CustomResourceDefinition>> = Api::all(client);
+    watcher(api, watcher::Config::default())
+        .default_backoff()
         .touched_objects()
 }
 
@@ -224,4 +241,33 @@ async fn one(name: &str, context: &Context) -> Action {
     };
     tracing::info!("reconcile ending");
     action
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_revision_that_vanishes_while_the_watch_is_down_queues_its_extension() {
+        let (sender, mut queue) = mpsc::unbounded_channel();
+        let mut inspect = queue_vanished(sender, |revision| {
+            revision.labels().get(keys::OWNER_NAME_LABEL).cloned()
+        });
+        let revision = |name: &str, extension: &str| {
+            let mut revision = Watched::new(name, &stores::kind::<ClusterObjectSet>());
+            let label = (keys::OWNER_NAME_LABEL.to_owned(), extension.to_owned());
+            revision.labels_mut().extend([label]);
+            revision
+        };
+        inspect(&watcher::Event::Init);
+        inspect(&watcher::Event::InitApply(revision("a-1", "a")));
+        inspect(&watcher::Event::InitApply(revision("b-1", "b")));
+        inspect(&watcher::Event::InitDone);
+        assert!(queue.try_recv().is_err());
+        inspect(&watcher::Event::Init);
+        inspect(&watcher::Event::InitApply(revision("b-1", "b")));
+        inspect(&watcher::Event::InitDone);
+        assert_eq!(queue.try_recv().unwrap().name, "a");
+        assert!(queue.try_recv().is_err());
+    }
 }

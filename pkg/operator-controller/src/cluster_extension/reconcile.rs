@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::Api;
 use kube::runtime::controller::Action;
 use olm_api::ClusterExtension;
+use olm_runtime::clock;
 use olm_runtime::guard::Panicked;
 use olm_status::cluster_extension::{Outcome, Progress};
 use olm_status::upgrade::Upgrade;
@@ -48,7 +49,7 @@ pub(crate) async fn reconcile(context: &Context, name: &str) -> Result<Action, C
         extension = held;
     }
     log_ignored_account(context, &extension);
-    let now = Timestamp::now();
+    let now = clock::now();
     let mut pass = Pass::new(context, &extension, now);
     pass.namespaces = gather::namespaces::selected(&pass).await;
     let settles = pass.selected().and_then(|selected| selected.settles);
@@ -66,11 +67,15 @@ pub(crate) async fn reconcile(context: &Context, name: &str) -> Result<Action, C
         context.hold_watches.release(name);
     }
     let delay = next_pass(context, name, stopped, incomplete).min(settles.unwrap_or(Duration::MAX));
-    let now_after = Timestamp::now();
+    let now_after = clock::now();
     let support_change = support_change.map(|at| at.duration_since(now_after));
     let action = Action::requeue(sooner(delay, [until_change(windows, now_after), support_change]));
-    status::write(context, &extension, &outcome, &Time(now)).await?;
-    Ok(action)
+    let written = status::write(context, &extension, &outcome, &Time(now)).await?;
+    Ok(if written {
+        action
+    } else {
+        Action::requeue(Duration::ZERO)
+    })
 }
 
 /// Returns the delay, or the time until the first change if that is less. A negative time is of a change during the pass.
@@ -114,7 +119,9 @@ pub(crate) async fn report_panic(
         windows: None,
         rolled_back: None,
     };
-    status::write(context, &extension, &outcome, &Time(Timestamp::now())).await
+    // If the extension has changed meanwhile, the retry says more.
+    status::write(context, &extension, &outcome, &Time(clock::now())).await?;
+    Ok(())
 }
 
 /// Returns the delay until the next pass. An `incomplete` pass repeats its reads soon, since no event announces their success.

@@ -16,7 +16,7 @@ use olm_api::event::Reason;
 use olm_api::{ClusterObjectSet, CustomResourcePolicy};
 use olm_applier::engine::{Engine, Reads, chain};
 use olm_applier::watch::{WatchTiming, Watches};
-use olm_runtime::backoff::Backoff;
+use olm_runtime::backoff::{Backoff, NoPause};
 use olm_runtime::events::Events;
 use olm_runtime::metrics::{ReconcileMetrics, ReconcileResult};
 use olm_runtime::shutdown;
@@ -103,6 +103,7 @@ pub(crate) async fn run_recorded(
         .touched_objects();
     let controller = Controller::for_stream(sets, reader)
         .with_config(controller::Config::default().concurrency(options.concurrency.max(1)))
+        .trigger_backoff(NoPause)
         .reconcile_on(triggers)
         .reconcile_on(stream::poll_fn(move |cx| gone.poll_recv(cx)))
         .graceful_shutdown_on(shutdown.clone().cancelled_owned());

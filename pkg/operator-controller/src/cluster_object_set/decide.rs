@@ -379,4 +379,129 @@ mod tests {
             "revision validation error: revision \"x-1\" (1): duplicate object found in phases: a, b"
         );
     }
+
+    #[test]
+    fn an_archived_revision_is_done_once_it_is_reported_and_released() {
+        let archived = |reason: &str, finalizers: Value| {
+            set(
+                &json!({"spec": {"lifecycleState": "Archived"}, "metadata": {"finalizers": finalizers},
+                "status": {"conditions": [{"type": "Progressing", "status": "False", "reason": reason, "message": "",
+                    "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}),
+            )
+        };
+        let held = json!([keys::TEARDOWN_FINALIZER]);
+        assert_eq!(goal(&archived("Archived", held)), Goal::Archived);
+        assert_eq!(goal(&archived("Succeeded", json!([]))), Goal::Archived);
+        // The finalizer of somebody else keeps nothing of ours.
+        assert_eq!(
+            goal(&archived("Archived", json!(["example.com/other"]))),
+            Goal::Reached
+        );
+        let active = set(
+            &json!({"status": {"conditions": archived("Archived", json!([])).status.unwrap().conditions}}),
+        );
+        assert_eq!(goal(&active), Goal::Applied);
+    }
+
+    #[test]
+    fn only_an_applied_revision_pauses() {
+        assert!(is_paused(&set(&json!({"spec": {"paused": true}}))));
+        assert!(!is_paused(&set(&json!({"spec": {"paused": false}}))));
+        assert!(!is_paused(&set(&json!({}))));
+        assert!(!is_paused(&set(
+            &json!({"spec": {"paused": true, "lifecycleState": "Archived"}})
+        )));
+    }
+
+    #[test]
+    fn the_objects_are_read_again_after_a_change_of_what_they_come_from() {
+        let first = state(&set(&json!({})));
+        let status = json!({"status": {"conditions": []}, "metadata": {"resourceVersion": "7"}});
+        assert_eq!(state(&set(&status)), first);
+        for changed in [
+            json!({"metadata": {"generation": 2}}),
+            json!({"metadata": {"annotations": {"check": "again"}}}),
+            json!({"metadata": {"labels": {keys::OWNER_NAME_LABEL: "y"}}}),
+        ] {
+            assert_ne!(state(&set(&changed)), first, "{changed}");
+        }
+    }
+
+    #[test]
+    fn a_revision_without_a_rollout_has_no_deadline() {
+        let now = "2026-01-01T00:04:00Z".parse::<Timestamp>().unwrap();
+        for spec in [
+            json!({"progressDeadlineMinutes": 0}),
+            json!({"progressDeadlineMinutes": 10, "lifecycleState": "Archived"}),
+        ] {
+            assert_eq!(remaining(&set(&json!({"spec": spec})), now), None, "{spec}");
+        }
+    }
+
+    #[test]
+    fn siblings_have_the_same_owner_and_another_uid() {
+        let first = set(&json!({}));
+        let second = set(&json!({"metadata": {"uid": "v", "name": "x-2"}, "spec": {"revision": 2}}));
+        let foreign = set(&json!({"metadata": {"uid": "w", "labels": {keys::OWNER_NAME_LABEL: "y"}}}));
+        let nameless = set(&json!({"metadata": {"uid": "z", "labels": {}}}));
+        let found = identity(&second, [&first, &second, &foreign, &nameless].into_iter());
+        let sibling = Sibling {
+            uid: "u".to_owned(),
+            number: 1,
+        };
+        let expected = Identity {
+            name: "x-2".to_owned(),
+            uid: "v".to_owned(),
+            number: 2,
+            owner_name: "x".to_owned(),
+            siblings: vec![sibling],
+        };
+        assert_eq!(found, expected);
+        let unnamed = set(&json!({"metadata": {"uid": "q", "labels": {}}}));
+        assert_eq!(identity(&unnamed, [&nameless].into_iter()).siblings, []);
+    }
+
+    #[test]
+    fn finished_and_equal_revisions_are_not_superseded() {
+        let newer = set(&json!({"metadata": {"uid": "v", "name": "x-2"}, "spec": {"revision": 2}}));
+        for other in [
+            json!({"spec": {"revision": 2}}),
+            json!({"spec": {"lifecycleState": "Archived"}}),
+            json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}),
+        ] {
+            assert!(!superseded(&newer, &set(&other)), "{other}");
+        }
+    }
+
+    #[test]
+    fn objects_bring_a_name_and_no_metadata_of_the_server() {
+        let with = |object: Value| {
+            let phases = [Phase {
+                name: "deploy".to_owned(),
+                objects: vec![object],
+            }];
+            invalid("x-1", 1, &phases)
+        };
+        let map = |metadata: Value| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata});
+        assert_eq!(
+            with(map(json!({"name": "a", "uid": null, "labels": {"uid": "x"}}))),
+            None
+        );
+        let nameless = "phase 0 validation error: an object has no kind or no name";
+        assert_eq!(with(map(json!({}))).unwrap(), nameless);
+        assert_eq!(with(json!({"metadata": {"name": "a"}})).unwrap(), nameless);
+        for key in [
+            "uid",
+            "generation",
+            "generateName",
+            "finalizers",
+            "ownerReferences",
+            "resourceVersion",
+        ] {
+            assert_eq!(
+                with(map(json!({"name": "a", key: "x"}))).unwrap(),
+                format!("phase 0 validation error: ConfigMap a: metadata.{key} must be empty")
+            );
+        }
+    }
 }

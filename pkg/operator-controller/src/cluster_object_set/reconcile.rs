@@ -7,6 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt as _;
 use kube::runtime::controller::Action;
 use olm_api::ClusterObjectSet;
+use olm_runtime::clock;
 use olm_runtime::guard::{Panicked, guard};
 use olm_status::cluster_object_set as status;
 
@@ -35,7 +36,7 @@ impl Context {
         if self.released.contains(set) {
             return Ok(Action::await_change());
         }
-        let now = jiff::Timestamp::now();
+        let now = clock::now();
         let Done {
             outcome,
             observed_phases,
@@ -88,7 +89,7 @@ impl Context {
             Goal::Applied => status::Outcome::Retrying(panicked.to_string()),
             _ => status::Outcome::Removing(panicked.to_string()),
         };
-        let reported = guard(self.report(set, name, &outcome, None, jiff::Timestamp::now())).await;
+        let reported = guard(self.report(set, name, &outcome, None, clock::now())).await;
         if let Ok(Err(error)) = reported {
             tracing::warn!(%error, "a panic is missing from the status");
         }

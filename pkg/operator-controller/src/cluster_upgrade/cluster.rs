@@ -1,6 +1,5 @@
 //! Version of the cluster, and the object that holds the verdict.
 
-use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::Client;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
@@ -8,6 +7,7 @@ use kube::core::GroupVersionKind;
 use kube::discovery::ApiResource;
 use olm_api::condition::external::ClusterOperator;
 use olm_api::keys;
+use olm_runtime::clock;
 use olm_status::cluster_upgrade::{Minor, Upgradeability, reached_version};
 use olm_status::condition::{self, NewCondition};
 use serde_json::{Value, json};
@@ -92,7 +92,7 @@ impl Cluster {
                 .find(|c| c["type"] == ClusterOperator::Upgradeable.as_str())?;
             serde_json::from_value(found.clone()).ok()
         });
-        let condition = upgradeable(before.as_ref(), verdict, &Time(Timestamp::now()));
+        let condition = upgradeable(before.as_ref(), verdict, &Time(clock::now()));
         if before.as_ref() == Some(&condition) {
             return Ok(());
         }

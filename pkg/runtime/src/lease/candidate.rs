@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::decide::{Decision, ObservedLease, evaluate, next_attempt};
 use super::{EVENT_REASON, LeaseConfig};
+use crate::clock;
 use crate::events::Events;
 
 /// Candidate for the leadership, or the leader.
@@ -187,7 +188,7 @@ impl Candidate {
 
     /// Writes the lease with this process as its holder. Returns false if the lease is not as it was read.
     pub(super) async fn write(&mut self) -> Result<bool, String> {
-        let lease = self.with_own_holder(Timestamp::now());
+        let lease = self.with_own_holder(clock::now());
         let params = PostParams::default();
         let write = async {
             if lease.metadata.resource_version.is_some() {
@@ -258,7 +259,7 @@ impl Candidate {
         if holder(&lease) != self.config.identity {
             return;
         }
-        let now = MicroTime(Timestamp::now());
+        let now = MicroTime(clock::now());
         let transitions = lease.spec.as_ref().and_then(|spec| spec.lease_transitions);
         lease.spec = Some(LeaseSpec {
             holder_identity: Some(String::new()),

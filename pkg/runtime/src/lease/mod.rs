@@ -21,6 +21,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    clock,
     events::Events,
     metrics::{Description, Registry},
 };
@@ -90,7 +91,7 @@ impl LeaseConfig {
     }
 
     fn jitter(&self) -> Duration {
-        self.retry_period.mul_f64(rand::random_range(0.0..JITTER))
+        self.retry_period.mul_f64(clock::random() * JITTER)
     }
 
     /// Registers the gauge of leadership under client-go's name.

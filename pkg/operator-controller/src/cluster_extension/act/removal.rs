@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::runtime::controller::Action;
 use kube::{Api, Resource as _, ResourceExt};
 use olm_api::condition::{find, reasons, types};
 use olm_api::event::Reason;
 use olm_api::{ClusterExtension, ClusterObjectSet, LifecycleState, keys};
+use olm_runtime::clock;
 use olm_status::cluster_extension::{Outcome, Progress, Revisions};
 use olm_status::upgrade::Upgrade;
 
@@ -62,8 +62,12 @@ pub(crate) async fn reconcile(
             Ok(Action::await_change())
         }
         Ok(Removal::Waiting(text)) => {
-            report(context, extension, text).await?;
-            Ok(Action::requeue(REMOVAL_RECHECK))
+            let written = report(context, extension, text).await?;
+            Ok(Action::requeue(if written {
+                REMOVAL_RECHECK
+            } else {
+                Duration::ZERO
+            }))
         }
         Err(error) => {
             let text = format!("being deleted: {}", chain(&error));
@@ -73,8 +77,8 @@ pub(crate) async fn reconcile(
     }
 }
 
-/// Writes the progress of the removal to the status.
-async fn report(context: &Context, extension: &ClusterExtension, text: String) -> Result<(), CallError> {
+/// Writes the progress of the removal to the status; returns false if the extension has changed meanwhile.
+async fn report(context: &Context, extension: &ClusterExtension, text: String) -> Result<bool, CallError> {
     let uid = extension.metadata.uid.as_deref();
     let revisions = match revisions(&context.revisions, &extension.name_any(), uid).await {
         Ok(objects) => History::read(&objects).view(),
@@ -91,7 +95,7 @@ async fn report(context: &Context, extension: &ClusterExtension, text: String) -
         windows: None,
         rolled_back: None,
     };
-    status::write(context, extension, &outcome, &Time(Timestamp::now())).await
+    status::write(context, extension, &outcome, &Time(clock::now())).await
 }
 
 /// Deletes the revisions, then the state that is kept for the extension.

@@ -12,36 +12,47 @@ use crate::cluster_extension::call::{CallError, call};
 use crate::cluster_extension::decide::events::events;
 
 /// Writes `outcome` to the status of `extension`, as read at the start of the reconcile, and emits the events of the change.
+///
+/// Returns false, without writing, if the extension has changed since: the outcome of an old spec must not stand beside a new one, and a
+/// process that no longer leads must not overwrite what its successor says. The next pass reads the extension as it is now.
 pub(crate) async fn write(
     context: &Context,
     extension: &ClusterExtension,
     outcome: &Outcome,
     now: &Time,
-) -> Result<(), CallError> {
+) -> Result<bool, CallError> {
     let old = extension.status.clone().unwrap_or_default();
     let generation = extension.metadata.generation.unwrap_or_default();
     let mut new = cluster_extension::extension(&old, outcome, generation, now);
     if let Some(install) = &mut new.install {
         // A field of its own, since the messages of conditions are upstream's and become events.
-        install.warning = context.puller.warning().map(str::to_owned);
+        install.warning = context.images.warning().map(str::to_owned);
     }
     context
         .shared
         .inventory
         .note_conditions(&extension.name_any(), new.conditions());
     if cluster_extension::same(&old, &new) {
-        return Ok(());
+        return Ok(true);
     }
     let name = extension.name_any();
     let api: Api<ClusterExtension> = Api::all(context.shared.client.clone());
-    let patch = Patch::Merge(json!({ "status": whole(&new) }));
+    let read = extension.metadata.resource_version.as_deref();
+    let patch = Patch::Merge(json!({ "metadata": {"resourceVersion": read}, "status": whole(&new) }));
     let params = PatchParams {
         field_manager: Some(keys::EXTENSION_FIELD_MANAGER.to_owned()),
         ..Default::default()
     };
     let what = format!("writing the status of ClusterExtension \"{name}\"");
     match call(what, api.patch_status(&name, &params, &patch)).await {
-        Err(error) if error.is_not_found() => return Ok(()),
+        Err(error) if error.is_not_found() => return Ok(true),
+        Err(error) if error.is_conflict() => {
+            let what = format!("reading ClusterExtension \"{name}\"");
+            if let Some(changed) = call(what, api.get_opt(&name)).await? {
+                context.stores.wrote(&changed);
+            }
+            return Ok(false);
+        }
         written => context.stores.wrote(&written?),
     }
     for event in events(&old, &new) {
@@ -53,7 +64,7 @@ pub(crate) async fn write(
             context.events.normal(object, reason, "Reconcile", &event.note);
         }
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Returns the status with explicit nulls for absent fields, since a merge patch keeps fields that it does not name.

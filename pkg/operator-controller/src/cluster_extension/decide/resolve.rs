@@ -97,6 +97,9 @@ pub(crate) fn resolve(
         similar: similar.clone(),
     };
     match olm_resolve::resolve(&request, answers) {
+        Ok(resolution) if let Some(bundle) = rolling_on(&request, &resolution, history, former) => {
+            Ok(stay(bundle, history))
+        }
         Ok(resolution) => Ok(Resolved {
             deprecations: Some(deprecations(&resolution, &request)),
             moved_from: resolution.moved_from.clone(),
@@ -110,19 +113,46 @@ pub(crate) fn resolve(
         Err(error) => {
             let unread = matches!(error.cause, FailureCause::UnreadCatalog { .. });
             fallback(&request, history, *any_selected, unread)
-                .map(|bundle| Resolved {
-                    bundle,
-                    properties: Vec::new(),
-                    min_kube_version: None,
-                    deprecations: None,
-                    moved_from: None,
-                    upgrade: unresolved(history),
-                    successors: Vec::new(),
-                    left_out: Vec::new(),
-                })
+                .map(|bundle| stay(bundle, history))
                 .ok_or_else(|| Refusal::retry(error.to_string()))
         }
     }
+}
+
+/// Returns the resolution to a bundle of the revisions, about which no catalog was read.
+fn stay(bundle: BundleRef, history: &History) -> Resolved {
+    Resolved {
+        bundle,
+        properties: Vec::new(),
+        min_kube_version: None,
+        deprecations: None,
+        moved_from: None,
+        upgrade: unresolved(history),
+        successors: Vec::new(),
+        left_out: Vec::new(),
+    }
+}
+
+/// Returns the bundle that is rolling out if the resolution is a lower version of the same catalog, from its former content: the present
+/// content has the higher one.
+fn rolling_on(
+    request: &Request,
+    resolution: &Resolution,
+    history: &History,
+    former: &[FormerContent],
+) -> Option<BundleRef> {
+    let bundle = &history.rolling_out.last()?.bundle;
+    let is_former = former.iter().any(|former| former.catalog == resolution.catalog);
+    let lower = bundle
+        .version
+        .parsed()
+        .is_ok_and(|version| resolution.version.cmp_precedence(version).is_lt());
+    let admitted = request
+        .range
+        .as_ref()
+        .is_none_or(|range| range.admits(&bundle.version));
+    let same = bundle.package == request.package && bundle.catalog.as_ref() == Some(&resolution.catalog);
+    (is_former && lower && admitted && same).then(|| bundle.clone())
 }
 
 /// Returns the upgrade that the spec holds back. Former content of a catalog leaves the answer unknown.

@@ -681,6 +681,34 @@ fn former_content_is_never_up_to_date() {
     assert_eq!(upgrade(&history, &lookups), Upgrade::FormerContent);
 }
 
+/// Found by the simulation: scenario `two`, schedule `341=former`.
+#[test]
+fn former_content_takes_no_rollout_back() {
+    let mut lookups = serving();
+    if let CatalogLookups::Answered(CatalogAnswers { former, .. }) = &mut lookups {
+        *former = vec![FormerContent {
+            catalog: "operatorhub".into(),
+            since: Time(now()),
+            cause: "away".to_owned(),
+        }];
+    }
+    let mut history = history(&[(1, "1.2.0", "rolling out")]);
+    let rolling_out = history.rolling_out.last_mut().unwrap();
+    rolling_out.bundle.catalog = Some("operatorhub".into());
+    let chosen = |history: &History, wanted: Value| {
+        let resolved = super::resolve(&spec(wanted), history, &lookups, false).unwrap();
+        resolved.bundle.version.to_string()
+    };
+    assert_eq!(chosen(&history, json!({})), "1.2.0");
+    assert_eq!(
+        chosen(&history, json!({"version": "1.1.0"})),
+        "1.1.0",
+        "the spec wins"
+    );
+    history.rolling_out.last_mut().unwrap().bundle.catalog = Some("other".into());
+    assert_eq!(chosen(&history, json!({})), "1.1.0");
+}
+
 #[test]
 fn a_catalog_that_is_left_out_is_told_and_asked_again() {
     let found = CatalogLookup::Found(Arc::new(content(&Value::Null)));

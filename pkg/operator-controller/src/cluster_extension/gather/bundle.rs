@@ -27,7 +27,7 @@ pub(crate) async fn pull<'a>(pass: &Pass<'_>, located: Located<'a>) -> Result<Pu
     let named = written.map_or_else(|_| Reference::from(located.image.clone()), Clone::clone);
     let pulling = pass
         .context
-        .puller
+        .images
         .fetch_as(&pass.name, &named, &located.image, Filter::All);
     let unpacked = pass
         .unless_superseded(async { without_worker(pulling).await.map_err(Failure::image) })

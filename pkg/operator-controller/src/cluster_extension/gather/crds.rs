@@ -1,7 +1,7 @@
 //! Refuses a bundle whose CRDs are unsafe for the stored objects, judged by their schemas and, if the spec asks for it, by the stored
 //! objects themselves ([`stored`]).
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::core::DynamicObject;
@@ -14,6 +14,7 @@ use olm_bundle::crd_schema;
 use olm_runtime::Feature;
 use olm_text::object::ObjectId;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::served;
 use super::stored::{self, StoredCheck};

@@ -255,7 +255,7 @@ async fn search(context: &Context, catalog: &ClusterCatalog, missing: &MissingDe
             let reference = catalogs::reference(catalog).ok()?;
             let packages = context
                 .catalogs
-                .providers(&reference, &gvk.group, &gvk.version, &gvk.kind)
+                .providers(&reference, [&gvk.group, &gvk.version, &gvk.kind])
                 .await
                 .inspect_err(|error| {
                     tracing::debug!(

@@ -1,9 +1,8 @@
 //! Finds the digest of a bundle's image.
 
-use std::time::Instant;
-
 use olm_image::CanonicalRef;
 use olm_runtime::workers::without_worker;
+use tokio::time::Instant;
 
 use crate::cluster_extension::call::CallError;
 use crate::cluster_extension::decide::{BundleRef, CertificateProvider, History, Resolved};
@@ -71,7 +70,7 @@ pub(crate) async fn digest(pass: &Pass<'_>, bundle: &BundleRef) -> Result<Canoni
     if let Some(image) = tags.get(&pass.name, bundle.image.text(), Instant::now()) {
         return Ok(image);
     }
-    let resolving = without_worker(pass.context.puller.resolve(reference));
+    let resolving = without_worker(pass.context.images.resolve(reference));
     let image = pass
         .unless_superseded(async { resolving.await.map_err(Failure::image) })
         .await?;

@@ -10,7 +10,7 @@ use crate::cluster_extension::revisions::RevisionStore;
 
 /// Revisions of an extension at the start of a pass.
 pub(crate) struct Observed {
-    /// The revisions, in any order.
+    /// The revisions, the oldest first.
     pub revisions: Vec<ClusterObjectSet>,
     /// Deployed Helm release of upstream's former runtime, if no revision exists.
     pub release: Option<Release>,
@@ -31,7 +31,7 @@ pub(crate) async fn observe(pass: &Pass<'_>) -> Result<Observed, RevisionsError>
     Ok(Observed { revisions, release })
 }
 
-/// Returns the revisions of the extension `name`, in any order.
+/// Returns the revisions of the extension `name`, the oldest first.
 ///
 /// Revisions that another extension object controls belong to an earlier extension of the same name and are left out.
 pub(crate) async fn revisions(
@@ -47,6 +47,7 @@ pub(crate) async fn revisions(
             .find(|owner| owner.controller == Some(true));
         controller.is_none_or(|owner| uid.is_none_or(|uid| owner.uid == uid))
     });
+    all.sort_by_key(|object| object.spec.revision);
     Ok(all)
 }
 

@@ -1,10 +1,9 @@
 //! Searches for users of the versions that a new CRD no longer serves.
 
-use std::time::Instant;
-
 use olm_api::ClusterExtension;
 use olm_applier::stored::{SearchLimits, uses};
 use olm_bundle::crd_safety::{ServedVerdict, UnservedVersions};
+use tokio::time::Instant;
 
 use super::stored::turn;
 use crate::cluster_extension::call::chain;

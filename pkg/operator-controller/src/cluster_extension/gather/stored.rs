@@ -1,7 +1,6 @@
 //! Refuses a bundle whose CRDs would make a stored object invalid: the opt-in check beyond [`crds`](super::crds).
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use kube::{Resource as _, ResourceExt as _};
 use olm_api::ClusterExtension;
@@ -10,6 +9,7 @@ use olm_bundle::crd_schema::Plan;
 use olm_runtime::workers::without_worker;
 use olm_text::head;
 use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::Instant;
 
 use crate::cluster_extension::decide::crd_findings::{CrdChange, NAME_LIMIT};
 use crate::cluster_extension::failure::Failure;

@@ -1,11 +1,12 @@
 //! Cache of the images that tags point to: a tag may move, but not every pass asks the registry.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use olm_image::CanonicalRef;
 use olm_text::name::ImageText;
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 /// Lifetime of an entry: longest delay until a moved tag is noticed.
 pub(crate) const TAG_INTERVAL: Duration = Duration::from_mins(10);

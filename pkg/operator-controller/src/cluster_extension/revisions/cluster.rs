@@ -176,9 +176,16 @@ impl RevisionStore for ClusterRevisions {
             .fields(&format!("type={}", keys::OBJECT_DATA_SECRET_TYPE));
         let what = format!("listing the object Secrets of ClusterExtension \"{extension}\"");
         for secret in call(what, secrets.list_metadata(&ours)).await?.items {
+            let params = DeleteParams {
+                preconditions: Some(Preconditions {
+                    uid: secret.uid(),
+                    resource_version: secret.resource_version(),
+                }),
+                ..DeleteParams::background()
+            };
             let secret = secret.name_any();
             let what = format!("deleting Secret \"{secret}\"");
-            match call(what, secrets.delete(&secret, &DeleteParams::background())).await {
+            match call(what, secrets.delete(&secret, &params)).await {
                 Err(error) if !error.is_not_found() => return Err(error),
                 _ => {}
             }
