@@ -57,7 +57,7 @@ impl ControlPlane {
         Self::start_with(Audit::Requests).await
     }
 
-    /// Variant of [`ControlPlane::start`] with an audit log of the writes of operator-controller, with their bodies. It must run as
+    /// Variant of [`ControlPlane::start`] with an audit log of all writes, with their bodies and answers. operator-controller must run as
     /// [`OPERATOR_CONTROLLER`](crate::audit::OPERATOR_CONTROLLER).
     ///
     /// # Errors
@@ -175,6 +175,25 @@ impl ControlPlane {
             .into_iter()
             .filter_map(Process::pid)
             .collect()
+    }
+
+    /// Restarts the API server and waits until it is ready.
+    ///
+    /// # Errors
+    /// It does not start; the message has the tail of its log.
+    pub async fn restart_apiserver(&mut self) -> Result<()> {
+        self.apiserver.restart()?;
+        wait_for_apiserver(&mut self.apiserver, &self.client).await
+    }
+
+    /// Returns etcd's process, to pause it.
+    pub fn etcd(&mut self) -> &mut Process {
+        &mut self.etcd
+    }
+
+    /// Returns the controller manager's process, to pause it.
+    pub fn controller_manager(&mut self) -> &mut Process {
+        &mut self.controller_manager
     }
 
     /// Returns the API server's process, to pause or inspect it.

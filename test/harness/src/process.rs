@@ -16,11 +16,13 @@ use anyhow::{Context, Result, bail};
 
 const SUPERVISOR_SCRIPT: &str = include_str!("supervise.sh");
 const POLL: Duration = Duration::from_millis(5);
+/// Longest wait for the end of a child that is started again.
+const RESTART_LIMIT: Duration = Duration::from_secs(10);
 /// Maximum number of bytes read from the end of a log.
 const MAX_TAIL: u64 = 64 << 10;
 
 /// Options for the start of a child process.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Spawn {
     name: String,
     program: OsString,
@@ -140,13 +142,15 @@ impl Spawn {
             .with_context(|| format!("cannot start sh for {}", self.name))?;
         let supervisor = child.stdin.take();
         Ok(Process {
-            name: self.name,
+            name: self.name.clone(),
             child,
             supervisor,
             log,
             pid_file,
             grace_seconds: self.grace_seconds,
             status: None,
+            options: self,
+            logs: logs.to_owned(),
         })
     }
 }
@@ -161,6 +165,9 @@ pub struct Process {
     pid_file: PathBuf,
     grace_seconds: u32,
     status: Option<ExitStatus>,
+    /// Options of the start, for another one.
+    options: Spawn,
+    logs: PathBuf,
 }
 
 impl Process {
@@ -241,6 +248,22 @@ impl Process {
         if self.wait(limit).is_err() {
             eprintln!("{} (log {}) does not end", self.name, self.log.display());
         }
+    }
+
+    /// Stops the child, and starts another one with the same options.
+    ///
+    /// # Errors
+    /// As [`Spawn::spawn`].
+    pub fn restart(&mut self) -> Result<()> {
+        let former = self.pid().map(|pid| PathBuf::from(format!("/proc/{pid}")));
+        self.stop();
+        // The supervisor ends first; until the child has ended, too, it has its ports.
+        let end = Instant::now() + RESTART_LIMIT;
+        while former.as_ref().is_some_and(|former| former.exists()) && Instant::now() < end {
+            std::thread::sleep(POLL);
+        }
+        *self = self.options.clone().spawn(&self.logs)?;
+        Ok(())
     }
 
     /// Returns the last `lines` lines of the child's log, with a header that has the log's path.

@@ -43,8 +43,13 @@ pub fn all(scale: Scale) -> Result<Vec<(&'static str, Vec<Case>)>> {
     ])
 }
 
+/// Returns the attacks of registries that lie, redirect or send slowly.
+pub fn registries(scale: Scale) -> Vec<Case> {
+    registries::cases(scale)
+}
+
 /// Returns an image of a layer whose `configs` is a catalog.
-pub(crate) fn catalog_image(layer: &[u8]) -> Image {
+pub fn catalog_image(layer: &[u8]) -> Image {
     Image::labelled(layer.to_vec(), &[CONFIGS_LABEL])
 }
 
@@ -72,7 +77,7 @@ pub(crate) fn catalog_text(bundle: &str) -> String {
 }
 
 /// Returns an uncompressed layer of files.
-pub(crate) fn plain_layer<'a>(files: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Vec<u8> {
+pub fn plain_layer<'a>(files: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Vec<u8> {
     let mut archive = tar::Builder::new(Vec::new());
     for (name, content) in files {
         let mut header = tar::Header::new_gnu();

@@ -190,6 +190,17 @@ impl<'a> Ledger<'a> {
             let key = self.key(write);
             self.gone.insert(key);
         }
+        if write.verb == "deletecollection" {
+            // A namespace that goes takes its objects with it.
+            for item in write.answer["items"].as_array().into_iter().flatten() {
+                let mut key = self.key(write);
+                item["metadata"]["name"]
+                    .as_str()
+                    .unwrap_or_default()
+                    .clone_into(&mut key[3]);
+                self.gone.insert(key);
+            }
+        }
     }
 
     /// Checks a write to an object that no bookkeeping explains.

@@ -1,7 +1,7 @@
 //! Comparison of the writes of operator-controller with the plans of its rollouts.
 //!
 //! The recorder between controller and API server is the API server's own audit log: it needs no proxy with certificates of its own, no
-//! stream passes through a test, and a policy limits it to the writes of one user. It costs the API server one line of JSON for each write.
+//! stream passes through a test, and a policy limits it to writes. It costs the API server one line of JSON for each write.
 //!
 //! The plan of a rollout is made by `pkg/plan`, as operator-controller and `kubectl olm plan` make it, from the state just before: the
 //! objects of the newest revision at that time, and those of the new one. The rules:

@@ -11,6 +11,10 @@ use serde_json::Value;
 pub struct Write {
     /// Time at which the request arrived; sorts as text.
     pub received: String,
+    /// Time of the answer.
+    pub answered: String,
+    /// Path and query of the request.
+    pub uri: String,
     /// Authenticated user; the impersonated one is not of interest.
     pub user: String,
     /// Verb of the API.
@@ -64,6 +68,8 @@ impl Write {
         let dry_run = text("/requestURI").contains("dryRun=All") || text("/requestObject/dryRun/0") == "All";
         Some(Self {
             received: text("/requestReceivedTimestamp"),
+            answered: text("/stageTimestamp"),
+            uri: text("/requestURI"),
             user: text("/user/username"),
             group: text("/objectRef/apiGroup"),
             resource: text("/objectRef/resource"),

@@ -19,7 +19,8 @@ use std::process::ExitCode;
 use cucumber::World as _;
 use cucumber::writer::Stats as _;
 
-use olm_e2e::plans;
+use olm_e2e::{changes, plans, refinement};
+use olm_proof::{Invariants, Settings};
 
 use crate::world::OlmWorld;
 
@@ -44,24 +45,63 @@ async fn status_faults() -> usize {
     faults.len()
 }
 
-/// Compares the writes of operator-controller with the plans of its rollouts; returns the number of violations.
-async fn plan_faults() -> usize {
+/// Holds the writes of the run against the plans of its rollouts and against the invariants; returns the number of violations.
+async fn write_faults() -> usize {
     let Ok(environment) = olm_e2e::environment::Environment::shared().await else {
         return 1;
     };
-    let writes = match plans::read(&environment.control_plane.audit_log()) {
-        Ok(writes) => writes,
+    match plans::read(&environment.control_plane.audit_log()) {
+        Ok(writes) => plan_faults(&writes) + invariant_faults(&writes) + refinement_faults(&writes),
         Err(error) => {
-            println!("plans: {error:#}");
-            return 1;
+            println!("audit log: {error:#}");
+            1
         }
-    };
-    let verdict = plans::check(&writes);
+    }
+}
+
+/// Compares the writes of operator-controller with the plans of its rollouts; returns the number of violations.
+fn plan_faults(writes: &[plans::Write]) -> usize {
+    let verdict = plans::check(writes);
     println!("{verdict}");
     for fault in verdict.outside.iter().chain(&verdict.undone) {
         println!("  {fault}");
     }
     verdict.faults()
+}
+
+/// Holds every change against the invariants; returns the number of violations.
+fn invariant_faults(writes: &[plans::Write]) -> usize {
+    let changes = changes::of(writes);
+    let mut invariants = Invariants::new(Settings::default());
+    let mut violations: Vec<_> = changes
+        .iter()
+        .flat_map(|change| invariants.observe(change))
+        .collect();
+    violations.extend(invariants.finish());
+    println!(
+        "invariants: {} changes, {} violations",
+        changes.len(),
+        violations.len()
+    );
+    for violation in &violations {
+        println!("  {}: {}", violation.invariant, violation.text);
+    }
+    violations.len()
+}
+
+/// Compares the answers of the simulated API server with the real ones; returns the number of differences.
+fn refinement_faults(writes: &[plans::Write]) -> usize {
+    let refinement = refinement::check(writes);
+    println!(
+        "simulated API server: {} writes answered equally, {} differently, kinds unknown to it: {:?}",
+        refinement.equal,
+        refinement.differences.len(),
+        refinement.unknown
+    );
+    for difference in &refinement.differences {
+        println!("  {difference}");
+    }
+    refinement.differences.len()
 }
 
 #[tokio::main]
@@ -83,7 +123,7 @@ async fn main() -> ExitCode {
         .run(features)
         .await;
     let scenarios = result.scenarios_stats();
-    let faults = status_faults().await + plan_faults().await;
+    let faults = status_faults().await + write_faults().await;
     let failed =
         scenarios.failed + scenarios.skipped + result.parsing_errors() + result.hook_errors() + faults;
     let verdict = if failed == 0 { "ok" } else { "FAILED" };

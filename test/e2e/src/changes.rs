@@ -1,0 +1,308 @@
+//! Writes of an audit log as changes of objects, in the order in which etcd stored them.
+//!
+//! Resource versions are etcd's revisions, so they order the writes to all objects. The answer to a deletion has none: it follows what
+//! was answered before it was received, and everything that was written to the same object.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use olm_harness::audit::OPERATOR_CONTROLLER;
+use olm_proof::{Actor, Change, ObjectKey, Preconditions};
+use serde_json::Value;
+
+use crate::plans::Write;
+
+/// Kind of an answer without anything but metadata.
+const METADATA: &str = "PartialObjectMetadata";
+
+/// What a write made of an object.
+pub struct Effect<'a> {
+    /// The write.
+    pub write: &'a Write,
+    /// Name of the object; a write to several objects has an effect for each.
+    pub name: String,
+    /// The object after the write; `None` if it is gone.
+    pub after: Option<Arc<Value>>,
+}
+
+/// Returns the changes that the writes made.
+pub fn of(writes: &[Write]) -> Vec<Change> {
+    let kinds = kinds(writes);
+    let mut cluster = Cluster::default();
+    for Effect { write, name, after } in effects(writes) {
+        if let Some(kind) = kinds.get(&(write.group.as_str(), write.resource.as_str())) {
+            cluster.change(write, named(write, kind, &name), after);
+        }
+    }
+    cluster.changes
+}
+
+/// Returns the effects of the writes in the order in which etcd stored them.
+pub fn effects(writes: &[Write]) -> Vec<Effect<'_>> {
+    let mut objects: BTreeMap<[&str; 4], Arc<Value>> = BTreeMap::new();
+    let mut effects = Vec::new();
+    for write in in_order(writes) {
+        if write.verb == "deletecollection" {
+            let items = write.answer["items"].as_array().into_iter().flatten();
+            effects.extend(items.filter(|item| !stays(item)).map(|item| Effect {
+                write,
+                name: item["metadata"]["name"].as_str().unwrap_or_default().to_owned(),
+                after: None,
+            }));
+            continue;
+        }
+        let name = write.answer["metadata"]["name"].as_str().unwrap_or(&write.name);
+        let key = [&write.group, &write.resource, &write.namespace, name];
+        let after = match kind(write) {
+            _ if write.verb == "delete" && !stays(&write.answer) => None,
+            None => continue,
+            Some(_) if is_last(&write.answer) => None,
+            // Some clients ask for metadata alone, of what is more.
+            Some(METADATA) => objects.get(&key).map(|before| {
+                let mut after = Value::clone(before);
+                after["metadata"] = write.answer["metadata"].clone();
+                Arc::new(after)
+            }),
+            Some(_) => Some(Arc::new(write.answer.clone())),
+        };
+        match &after {
+            Some(after) => objects.insert(key, Arc::clone(after)),
+            None => objects.remove(&key),
+        };
+        effects.push(Effect {
+            write,
+            name: name.to_owned(),
+            after,
+        });
+    }
+    effects
+}
+
+/// The objects after the writes so far.
+#[derive(Default)]
+struct Cluster {
+    objects: BTreeMap<ObjectKey, Arc<Value>>,
+    changes: Vec<Change>,
+}
+
+impl Cluster {
+    fn change(&mut self, write: &Write, object: ObjectKey, after: Option<Arc<Value>>) {
+        let before = match &after {
+            Some(after) => self.objects.insert(object.clone(), Arc::clone(after)),
+            None => self.objects.remove(&object),
+        };
+        if before.is_none() && after.is_none() {
+            return;
+        }
+        let actor = match write.user.as_str() {
+            OPERATOR_CONTROLLER => Actor::Controller(0),
+            user => Actor::Other(user.to_owned()),
+        };
+        let gone = before
+            .clone()
+            .filter(|_| after.is_none())
+            .map(|before| (object.clone(), before));
+        self.changes.push(Change {
+            actor,
+            object,
+            before,
+            after,
+            deletion: (write.verb == "delete").then(|| preconditions(&write.body)),
+        });
+        if let Some((object, before)) = gone {
+            self.drop_dependents(&object, &before);
+        }
+    }
+
+    /// Removes what the API server removes with an object, without a request: the custom resources of a CRD, the Endpoints of a Service.
+    fn drop_dependents(&mut self, gone: &ObjectKey, before: &Value) {
+        let (group, kind) = (&before["spec"]["group"], &before["spec"]["names"]["kind"]);
+        let depends = |key: &ObjectKey| match gone.kind.as_str() {
+            "CustomResourceDefinition" => *group == key.group.as_str() && *kind == key.kind.as_str(),
+            "Service" => {
+                key.kind == "Endpoints" && (&key.namespace, &key.name) == (&gone.namespace, &gone.name)
+            }
+            _ => false,
+        };
+        let doomed: Vec<ObjectKey> = self.objects.keys().filter(|key| depends(key)).cloned().collect();
+        for object in doomed {
+            let before = self.objects.remove(&object);
+            self.changes.push(Change {
+                actor: Actor::Other("API server".to_owned()),
+                object,
+                before,
+                after: None,
+                deletion: None,
+            });
+        }
+    }
+}
+
+fn named(write: &Write, kind: &str, name: &str) -> ObjectKey {
+    ObjectKey {
+        group: write.group.clone(),
+        kind: kind.to_owned(),
+        namespace: (!write.namespace.is_empty()).then(|| write.namespace.clone()),
+        name: name.to_owned(),
+    }
+}
+
+fn preconditions(options: &Value) -> Preconditions {
+    let text = |field: &str| options["preconditions"][field].as_str().map(str::to_owned);
+    Preconditions {
+        uid: text("uid"),
+        resource_version: text("resourceVersion"),
+    }
+}
+
+/// Returns the kind of the object that the write answered with; `None` for subresources with answers of their own.
+fn kind(write: &Write) -> Option<&str> {
+    let whole = ["", "status", "finalize"].contains(&write.subresource.as_str());
+    let kind = write.answer["kind"].as_str()?;
+    (whole && kind != "Status" && !kind.ends_with("List")).then_some(kind)
+}
+
+/// Returns the kinds by group and plural.
+fn kinds(writes: &[Write]) -> BTreeMap<(&str, &str), &str> {
+    writes
+        .iter()
+        .filter_map(|write| {
+            let kind = kind(write).filter(|kind| *kind != METADATA)?;
+            Some(((write.group.as_str(), write.resource.as_str()), kind))
+        })
+        .collect()
+}
+
+/// Returns true for the answer to a deletion that only marks the object.
+fn stays(answer: &Value) -> bool {
+    let is_marked = answer["metadata"]["deletionTimestamp"].is_string();
+    is_marked && !is_last(answer)
+}
+
+/// Returns true if the API server removes the object with this write: it is marked as deleted, and nothing holds it any more.
+fn is_last(answer: &Value) -> bool {
+    let none = |pointer: &str| {
+        answer
+            .pointer(pointer)
+            .and_then(Value::as_array)
+            .is_none_or(Vec::is_empty)
+    };
+    let grace = answer["metadata"]["deletionGracePeriodSeconds"]
+        .as_i64()
+        .unwrap_or_default();
+    answer["metadata"]["deletionTimestamp"].is_string()
+        && none("/metadata/finalizers")
+        && none("/spec/finalizers")
+        && grace == 0
+}
+
+/// Returns the writes in the order of etcd's revisions.
+fn in_order(writes: &[Write]) -> Vec<&Write> {
+    let mut answered: Vec<(&str, u64)> = Vec::new();
+    let mut by_uid: BTreeMap<&str, u64> = BTreeMap::new();
+    for (write, version) in writes.iter().filter_map(|write| Some((write, version(write)?))) {
+        answered.push((&write.answered, version));
+        if let Some(uid) = write.answer["metadata"]["uid"].as_str() {
+            let last = by_uid.entry(uid).or_default();
+            *last = version.max(*last);
+        }
+    }
+    answered.sort_unstable();
+    let mut highest = 0;
+    for (_, version) in &mut answered {
+        highest = highest.max(*version);
+        *version = highest;
+    }
+    let place = |write: &Write| {
+        if let Some(version) = version(write) {
+            // The write that removes an object answers with the version that was stored last.
+            return (version, is_last(&write.answer));
+        }
+        let index = answered.partition_point(|(time, _)| *time <= write.received.as_str());
+        let before = index.checked_sub(1).map_or(0, |last| answered[last].1);
+        let uid = write.answer["details"]["uid"].as_str().unwrap_or_default();
+        (before.max(by_uid.get(uid).copied().unwrap_or_default()), true)
+    };
+    let mut ordered: Vec<&Write> = writes.iter().collect();
+    ordered.sort_by_cached_key(|write| place(write));
+    ordered
+}
+
+fn version(write: &Write) -> Option<u64> {
+    write.answer["metadata"]["resourceVersion"].as_str()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn write(verb: &str, received: u8, answered: u8, answer: Value) -> Write {
+        Write {
+            received: received.to_string(),
+            answered: answered.to_string(),
+            user: OPERATOR_CONTROLLER.to_owned(),
+            verb: verb.to_owned(),
+            resource: "configmaps".to_owned(),
+            namespace: "n".to_owned(),
+            name: "c".to_owned(),
+            answer,
+            ..Write::default()
+        }
+    }
+
+    fn stored(uid: &str, version: &str) -> Value {
+        json!({"kind": "ConfigMap", "metadata": {"name": "c", "namespace": "n", "uid": uid, "resourceVersion": version}})
+    }
+
+    #[test]
+    fn changes_are_in_the_order_of_etcd() {
+        let gone = json!({"kind": "Status", "details": {"uid": "a"}});
+        let writes = [
+            write("create", 1, 2, stored("a", "5")),
+            write("delete", 3, 6, gone),
+            // Received after the deletion, and stored before it: an update of an object that is gone fails.
+            write("patch", 4, 5, stored("a", "6")),
+            write("create", 7, 9, stored("b", "8")),
+        ];
+        let changes = of(&writes);
+        let shown: Vec<(bool, Option<&str>)> = changes
+            .iter()
+            .map(|change| {
+                let after = change.after.as_ref();
+                (
+                    change.before.is_some(),
+                    after.and_then(|after| after["metadata"]["resourceVersion"].as_str()),
+                )
+            })
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                (false, Some("5")),
+                (true, Some("6")),
+                (true, None),
+                (false, Some("8"))
+            ]
+        );
+        assert!(changes[2].deletion.is_some());
+    }
+
+    #[test]
+    fn an_object_with_a_finalizer_goes_with_the_finalizer() {
+        let mut marked = stored("a", "6");
+        marked["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        marked["metadata"]["finalizers"] = json!(["f"]);
+        let mut last = marked.clone();
+        last["metadata"]["finalizers"] = json!([]);
+        last["metadata"]["resourceVersion"] = json!("7");
+        let writes = [
+            write("create", 1, 2, stored("a", "5")),
+            write("delete", 3, 4, marked),
+            write("patch", 5, 6, last),
+        ];
+        let after: Vec<bool> = of(&writes).iter().map(|change| change.after.is_some()).collect();
+        assert_eq!(after, [true, true, false]);
+    }
+}

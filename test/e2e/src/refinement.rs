@@ -1,0 +1,188 @@
+//! Comparison of the simulated API server with the real one on the writes of a run.
+//!
+//! A [`World`] gets the state of the real API server before each write of operator-controller, then the write itself, and must give the
+//! same answer. The simulation of the controllers therefore runs on a machine that accepts what real runs do.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use olm_harness::audit::OPERATOR_CONTROLLER;
+use olm_proof::Actor;
+use olm_world::{Answer, Key, Options, Request, World};
+use serde_json::Value;
+
+use crate::changes::{Effect, effects};
+use crate::plans::Write;
+
+/// Metadata that each API server chooses for itself.
+const OWN: [&str; 6] = [
+    "uid",
+    "resourceVersion",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "managedFields",
+    "selfLink",
+];
+
+/// Result of the comparison.
+#[derive(Debug, Default)]
+pub struct Refinement {
+    /// Writes that both API servers answered equally.
+    pub equal: usize,
+    /// Writes to kinds that the simulated API server does not know, by plural.
+    pub unknown: BTreeMap<String, usize>,
+    /// Writes with different answers.
+    pub differences: Vec<String>,
+}
+
+/// Compares the answers to all writes of operator-controller.
+pub fn check(writes: &[Write]) -> Refinement {
+    let mut world = World::new(&Options::default());
+    let mut result = Refinement::default();
+    for Effect { write, name, after } in effects(writes) {
+        let key = Key {
+            group: write.group.clone(),
+            plural: write.resource.clone(),
+            namespace: write.namespace.clone(),
+            name,
+        };
+        if write.user == OPERATOR_CONTROLLER && write.verb != "deletecollection" {
+            result.compare(&world, write, &key, after.as_deref());
+        }
+        world.restore(&key, after.as_deref().cloned());
+        // Nobody watches, and a copy for each write would grow with the history.
+        world.compact(world.revision());
+    }
+    result
+}
+
+impl Refinement {
+    fn compare(&mut self, world: &World, write: &Write, key: &Key, after: Option<&Value>) {
+        let mut scratch = world.clone();
+        let now = write.received.parse().unwrap_or(Timestamp::UNIX_EPOCH);
+        let Answer::Response { status, body, .. } = scratch.handle(&request(write), now) else {
+            return;
+        };
+        let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
+        if status == 404 && answer["kind"] != "Status" {
+            *self.unknown.entry(write.resource.clone()).or_default() += 1;
+            return;
+        }
+        let shown = format!(
+            "{} {} {}/{}/{} at {}",
+            write.verb, write.resource, key.namespace, key.name, write.subresource, write.received
+        );
+        if u64::from(status) != write.code {
+            let message = &answer["message"];
+            self.differences
+                .push(format!("{shown}: {} there, {status} here: {message}", write.code));
+            return;
+        }
+        // Of kinds other than the project's, the real API server sets more defaults.
+        let simulated = scratch.object(key).map(|object| Value::clone(object));
+        let difference = match (after, &simulated) {
+            (Some(real), Some(simulated)) => {
+                first_difference(&plain(real), &plain(simulated), key.group == olm_api::GROUP, "")
+            }
+            (None, None) => None,
+            (Some(_), None) => Some("is gone here".to_owned()),
+            (None, Some(_)) => Some("is gone there".to_owned()),
+        };
+        match difference {
+            None => self.equal += 1,
+            Some(difference) => self.differences.push(format!("{shown}: {difference}")),
+        }
+    }
+}
+
+/// Returns the request as a client sends it. The audit log has no content type; the body tells it.
+fn request(write: &Write) -> Request {
+    let method = match write.verb.as_str() {
+        "create" => "POST",
+        "update" => "PUT",
+        "patch" => "PATCH",
+        _ => "DELETE",
+    };
+    let media = match (method, &write.body) {
+        ("PATCH", Value::Array(_)) => "application/json-patch+json",
+        // Server-side apply requires both.
+        ("PATCH", body) if body["kind"].is_string() && write.uri.contains("fieldManager=") => {
+            "application/apply-patch+yaml"
+        }
+        ("PATCH", _) => "application/merge-patch+json",
+        _ => "application/json",
+    };
+    let request = Request::new(Actor::Controller(0), method, &write.uri).with_content_type(media);
+    if write.body.is_null() {
+        request
+    } else {
+        request.with_body(&write.body)
+    }
+}
+
+/// Returns the object without what each API server chooses for itself. The status of a CRD is written without requests, so the audit log
+/// does not have it.
+fn plain(object: &Value) -> Value {
+    let mut object = object.clone();
+    if let Some(crd) = object
+        .as_object_mut()
+        .filter(|o| o["kind"] == "CustomResourceDefinition")
+    {
+        crd.remove("status");
+    }
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        metadata.retain(|field, _| !OWN.contains(&field.as_str()));
+    }
+    object
+}
+
+/// Returns the first field in which the objects differ. Unless `whole`, the real one may have more fields.
+fn first_difference(real: &Value, simulated: &Value, whole: bool, path: &str) -> Option<String> {
+    match (real, simulated) {
+        (Value::Object(left), Value::Object(right)) => {
+            let more = left.keys().find(|key| whole && !right.contains_key(*key));
+            if let Some(key) = more {
+                return Some(format!("{path}.{key} is absent here"));
+            }
+            right.iter().find_map(|(key, value)| {
+                first_difference(
+                    left.get(key).unwrap_or(&Value::Null),
+                    value,
+                    whole,
+                    &format!("{path}.{key}"),
+                )
+            })
+        }
+        (Value::Array(left), Value::Array(right)) if left.len() == right.len() => left
+            .iter()
+            .zip(right)
+            .enumerate()
+            .find_map(|(index, (left, right))| {
+                first_difference(left, right, whole, &format!("{path}[{index}]"))
+            }),
+        _ if real == simulated => None,
+        _ => Some(format!("{path} is {real} there, {simulated} here")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_difference_is_named_by_its_path() {
+        let real = json!({"spec": {"a": [{"b": 1, "more": true}]}});
+        let differs = |simulated: Value, whole: bool| first_difference(&real, &simulated, whole, "");
+        assert_eq!(differs(json!({"spec": {"a": [{"b": 1}]}}), false), None);
+        assert_eq!(
+            differs(json!({"spec": {"a": [{"b": 1}]}}), true).as_deref(),
+            Some(".spec.a[0].more is absent here")
+        );
+        assert_eq!(
+            differs(json!({"spec": {"a": [{"b": 2}]}}), false).as_deref(),
+            Some(".spec.a[0].b is 1 there, 2 here")
+        );
+    }
+}

@@ -1,0 +1,319 @@
+//! Comparison of a cluster at rest with what it shall be.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use olm_api::{ClusterExtension, keys};
+use serde_json::Value;
+
+use crate::content::Content;
+use crate::model::{self, CatalogsInUse, Chosen, Goal, goal};
+use crate::scenario::Scenario;
+use crate::user::Action;
+
+/// Specs and catalogs over the steps of a scenario, and every state that an extension may be in.
+pub(crate) struct Expected {
+    content: Arc<Content>,
+    catalogs: CatalogsInUse,
+    /// Extensions that exist, with the goals that they may have reached.
+    pub(crate) extensions: Vec<(ClusterExtension, Vec<Goal>)>,
+}
+
+impl Expected {
+    pub(crate) fn new(content: Arc<Content>) -> Self {
+        let catalogs = [("first", crate::content::FULL), ("second", crate::content::OLD)];
+        Self {
+            content,
+            catalogs: catalogs.into(),
+            extensions: Vec::new(),
+        }
+    }
+
+    /// Takes the steps of a moment into account. A step may come before the cluster followed the step before.
+    pub(crate) fn follow(&mut self, actions: &[Action]) {
+        for action in actions {
+            match action {
+                Action::Apply(object) | Action::Merge(object) if object["kind"] == "ClusterExtension" => {
+                    if let Ok(extension) = serde_json::from_value::<ClusterExtension>(object.clone()) {
+                        self.apply(extension);
+                    }
+                }
+                Action::Delete(object) if object["kind"] == "ClusterExtension" => {
+                    let name = object["metadata"]["name"].as_str();
+                    self.extensions
+                        .retain(|(known, _)| known.metadata.name.as_deref() != name);
+                }
+                Action::Delete(object) if object["kind"] == "ClusterCatalog" => {
+                    self.catalogs
+                        .retain(|name, _| object["metadata"]["name"] != *name);
+                }
+                Action::Serve(name, digest) => {
+                    self.catalogs.insert(name, digest);
+                }
+                Action::Apply(_) | Action::Merge(_) | Action::Delete(_) => {}
+            }
+            self.settle();
+        }
+    }
+
+    fn apply(&mut self, extension: ClusterExtension) {
+        let name = extension.metadata.name.clone();
+        let known = self
+            .extensions
+            .iter_mut()
+            .find(|(known, _)| known.metadata.name == name);
+        if let Some((known, _)) = known {
+            *known = extension;
+            return;
+        }
+        let nothing = Goal {
+            bundle: None,
+            complete: false,
+            stuck: false,
+        };
+        self.extensions.push((extension, vec![nothing]));
+    }
+
+    /// Adds the goals that follow from the goals so far.
+    fn settle(&mut self) {
+        for (extension, goals) in &mut self.extensions {
+            let mut next: Vec<Goal> = goals
+                .iter()
+                .map(|from| goal(&self.content, extension, &self.catalogs, from.bundle.clone()))
+                .collect();
+            // What was reached before may still be there when the next step comes.
+            for goal in goals.drain(..) {
+                if !next.contains(&goal) {
+                    next.push(Goal {
+                        complete: false,
+                        ..goal
+                    });
+                }
+            }
+            next.dedup();
+            *goals = next;
+        }
+    }
+
+    /// Returns what an extension becomes from a bundle.
+    pub(crate) fn goal(&self, extension: &ClusterExtension, from: Option<Chosen>) -> Goal {
+        goal(&self.content, extension, &self.catalogs, from)
+    }
+
+    /// Goals at the end: those that follow from every state on the way.
+    fn last(&self, extension: &ClusterExtension, goals: &[Goal]) -> Vec<Goal> {
+        let mut out: Vec<Goal> = Vec::new();
+        for from in goals {
+            let goal = goal(&self.content, extension, &self.catalogs, from.bundle.clone());
+            if !out.contains(&goal) {
+                out.push(goal);
+            }
+        }
+        out
+    }
+
+    /// Returns a sentence for each difference between the cluster and every goal; none if one of the goals is reached.
+    pub(crate) fn differences(&self, objects: &[Arc<Value>]) -> Vec<String> {
+        let mut out = Vec::new();
+        let names: BTreeSet<&str> = self
+            .extensions
+            .iter()
+            .filter_map(|(extension, _)| extension.metadata.name.as_deref())
+            .collect();
+        for object in objects {
+            if let Some(owner) = object["metadata"]["labels"][keys::OWNER_NAME_LABEL].as_str()
+                && !names.contains(owner)
+                && object["metadata"]["labels"][keys::KEPT_FROM_LABEL].is_null()
+            {
+                out.push(format!(
+                    "{} is left of extension {owner:?}, which is gone",
+                    shown(object)
+                ));
+            }
+        }
+        let present = |kind: &str, name: &str| find(objects, kind, name).is_some();
+        if !present("ConfigMap", "foreign") || !present("ServiceAccount", "installer") {
+            out.push("an object of others is gone".to_owned());
+        }
+        for object in objects
+            .iter()
+            .filter(|object| object["kind"] == "ClusterExtension")
+        {
+            if !names.contains(object["metadata"]["name"].as_str().unwrap_or_default()) {
+                out.push(format!("{} is still there", shown(object)));
+            }
+        }
+        for (extension, goals) in &self.extensions {
+            let goals = self.last(extension, goals);
+            let mut best: Option<Vec<String>> = None;
+            for goal in &goals {
+                let found = self.differences_to(extension, goal, objects);
+                if best.as_ref().is_none_or(|best| found.len() < best.len()) {
+                    best = Some(found);
+                }
+            }
+            out.extend(best.unwrap_or_default());
+        }
+        out
+    }
+
+    pub(crate) fn differences_to(
+        &self,
+        extension: &ClusterExtension,
+        goal: &Goal,
+        objects: &[Arc<Value>],
+    ) -> Vec<String> {
+        let mut out = Vec::new();
+        let name = extension.metadata.name.as_deref().unwrap_or_default();
+        let Some(live) = find(objects, "ClusterExtension", name) else {
+            return vec![format!("ClusterExtension {name:?} is missing")];
+        };
+        let installed = live["status"]["install"]["bundle"]["name"].as_str();
+        let wanted = goal.bundle.as_ref().map(|bundle| bundle.installed.name.as_str());
+        if installed != wanted {
+            out.push(format!(
+                "ClusterExtension {name:?} says that {installed:?} is installed, not {wanted:?}"
+            ));
+        }
+        let generation = &live["metadata"]["generation"];
+        let conditions = live["status"]["conditions"].as_array();
+        let ready = conditions
+            .into_iter()
+            .flatten()
+            .find(|condition| condition["type"] == "Ready");
+        let is_ready = ready
+            .is_some_and(|ready| ready["status"] == "True" && ready["observedGeneration"] == *generation);
+        if is_ready != goal.complete {
+            out.push(format!(
+                "ClusterExtension {name:?} is {}ready",
+                if is_ready { "" } else { "not " }
+            ));
+        }
+        if !goal.stuck {
+            self.compare_objects(extension, goal.bundle.as_ref(), objects, &mut out);
+        }
+        out
+    }
+
+    fn compare_objects(
+        &self,
+        extension: &ClusterExtension,
+        bundle: Option<&Chosen>,
+        objects: &[Arc<Value>],
+        out: &mut Vec<String>,
+    ) {
+        let name = extension.metadata.name.as_deref().unwrap_or_default();
+        let wanted = match bundle.map(|bundle| model::objects(&self.content, extension, bundle)) {
+            None => Vec::new(),
+            Some(Ok(wanted)) => wanted,
+            Some(Err(error)) => {
+                out.push(format!("M(spec) cannot be computed: {error:#}"));
+                return;
+            }
+        };
+        for object in &wanted {
+            match objects.iter().find(|live| same(object, live)) {
+                None => out.push(format!("{} is missing", shown(object))),
+                Some(live) => {
+                    if let Some(path) = model::difference(object, live) {
+                        out.push(format!("{} differs from its bundle in {path}", shown(object)));
+                    }
+                    if live["metadata"]["labels"][keys::OWNER_NAME_LABEL] != name {
+                        out.push(format!("{} does not belong to extension {name:?}", shown(object)));
+                    }
+                }
+            }
+        }
+        let ours = objects.iter().filter(|live| {
+            live["metadata"]["labels"][keys::OWNER_NAME_LABEL] == name
+                && live["metadata"]["labels"][keys::KEPT_FROM_LABEL].is_null()
+                && live["kind"] != "ClusterObjectSet"
+                && live["kind"] != "Secret"
+        });
+        for live in ours {
+            if !wanted.iter().any(|object| same(object, live)) {
+                out.push(format!(
+                    "{} belongs to extension {name:?} and shall not exist",
+                    shown(live)
+                ));
+            }
+        }
+        compare_owners(name, &wanted, objects, out);
+        let active: Vec<&Arc<Value>> = objects
+            .iter()
+            .filter(|object| {
+                object["kind"] == "ClusterObjectSet"
+                    && object["metadata"]["labels"][keys::OWNER_NAME_LABEL] == name
+            })
+            .filter(|object| object["spec"]["lifecycleState"] != "Archived")
+            .collect();
+        if active.len() != usize::from(bundle.is_some()) {
+            let names: Vec<String> = active.iter().map(|active| shown(active)).collect();
+            out.push(format!(
+                "extension {name:?} has {} active revisions: {}",
+                active.len(),
+                names.join(", ")
+            ));
+        }
+    }
+}
+
+/// Every object is controlled by a revision that exists.
+fn compare_owners(name: &str, wanted: &[Value], objects: &[Arc<Value>], out: &mut Vec<String>) {
+    for object in wanted {
+        let live = objects.iter().find(|live| same(object, live));
+        let owners = live.and_then(|live| live["metadata"]["ownerReferences"].as_array());
+        let controller = owners
+            .into_iter()
+            .flatten()
+            .find(|owner| owner["controller"] == true);
+        let known = controller.is_some_and(|owner| {
+            let revision = objects
+                .iter()
+                .find(|object| object["metadata"]["uid"] == owner["uid"]);
+            revision.is_some_and(|revision| revision["spec"]["lifecycleState"] != "Archived")
+        });
+        if live.is_some() && !known {
+            out.push(format!(
+                "{} of extension {name:?} is controlled by no active revision",
+                shown(object)
+            ));
+        }
+    }
+}
+
+fn same(one: &Value, other: &Value) -> bool {
+    let group = |object: &Value| {
+        let version = object["apiVersion"].as_str().unwrap_or_default();
+        version.split_once('/').map_or("", |(group, _)| group).to_owned()
+    };
+    one["kind"] == other["kind"]
+        && one["metadata"]["name"] == other["metadata"]["name"]
+        && group(one) == group(other)
+        && (one["metadata"]["namespace"] == other["metadata"]["namespace"]
+            || other["metadata"]["namespace"].is_null())
+}
+
+fn find<'a>(objects: &'a [Arc<Value>], kind: &str, name: &str) -> Option<&'a Arc<Value>> {
+    objects
+        .iter()
+        .find(|object| object["kind"] == kind && object["metadata"]["name"] == name)
+}
+
+fn shown(object: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (kind, name) = (text(&object["kind"]), text(&object["metadata"]["name"]));
+    match object["metadata"]["namespace"].as_str() {
+        Some(namespace) => format!("{kind} {namespace}/{name}"),
+        None => format!("{kind} {name}"),
+    }
+}
+
+/// Expectation after all steps of a scenario.
+pub(crate) fn of(content: &Arc<Content>, scenario: &Scenario) -> Expected {
+    let mut expected = Expected::new(Arc::clone(content));
+    for (_, actions) in &scenario.steps {
+        expected.follow(actions);
+    }
+    expected
+}

@@ -1,0 +1,514 @@
+//! The cluster of a run: the simulated API server, its watches, the invariants over its changes, and the trace.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::channel::mpsc;
+use http_body::Frame;
+use http_body_util::{Either, Full, StreamBody};
+use jiff::Timestamp;
+use olm_proof::{Change, Invariants, ObjectKey, Settings, Violation};
+use olm_world::{Answer, Request, WatchRequest, World, line};
+use serde_json::Value;
+use tokio::time::Instant;
+use tower::BoxError;
+
+use crate::clock::VirtualClock;
+use crate::fault::Kind;
+use crate::net::{AnswerBody, is_event};
+use crate::planted::{self, Bug};
+use crate::user;
+
+/// Most lines of a trace.
+const MAX_TRACE: usize = 200_000;
+
+/// A watch that a process holds open.
+pub(crate) struct Watch {
+    pub(crate) process: u32,
+    request: Box<WatchRequest>,
+    path: String,
+    body: mpsc::UnboundedSender<Result<Frame<Bytes>, BoxError>>,
+    /// Resource version up to which `queue` has the events.
+    position: u64,
+    /// Frames that are not delivered.
+    queue: VecDeque<Value>,
+    /// Time at which the server ends the watch.
+    pub(crate) ends: Instant,
+    /// Number of events that the watch is behind while there is other work.
+    pub(crate) lag: usize,
+}
+
+/// The cluster.
+pub(crate) struct Cluster {
+    pub(crate) world: World,
+    pub(crate) watches: Vec<Watch>,
+    invariants: Invariants,
+    pub(crate) violations: Vec<Violation>,
+    start: Instant,
+    /// Resource version at the last pass of the control plane.
+    ticked: u64,
+    /// Deployments whose status may be old.
+    deployments: BTreeSet<String>,
+    /// Hash of each object without what differs between equal runs.
+    hashes: BTreeMap<ObjectKey, u64>,
+    hash: u64,
+    /// Names of events as the trace shows them, by the names that processes gave.
+    events: BTreeMap<String, String>,
+    /// Writes of controllers, accepted or not.
+    pub(crate) writes: usize,
+    /// Time of the last write of a controller or change of the control plane.
+    pub(crate) changed: Instant,
+    traced: bool,
+    pub(crate) trace: Vec<String>,
+    /// Bug between the controllers and the network.
+    pub(crate) bug: Option<Bug>,
+}
+
+impl Cluster {
+    pub(crate) fn new(world: World, traced: bool) -> Self {
+        let secrets = Vec::new();
+        let mut out = Self {
+            invariants: Invariants::new(Settings {
+                secrets,
+                ..Settings::default()
+            }),
+            ticked: 0,
+            world,
+            watches: Vec::new(),
+            violations: Vec::new(),
+            start: Instant::now(),
+            deployments: BTreeSet::new(),
+            hashes: BTreeMap::new(),
+            hash: 0,
+            events: BTreeMap::new(),
+            writes: 0,
+            changed: Instant::now(),
+            traced,
+            trace: Vec::new(),
+            bug: None,
+        };
+        let objects: Vec<Arc<Value>> = out
+            .world
+            .objects()
+            .map(|(_, object)| Arc::clone(object))
+            .collect();
+        for object in objects {
+            out.invariants.existing(key_of(&object), object);
+        }
+        out
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        VirtualClock::at(self.start)
+    }
+
+    pub(crate) fn log(&mut self, text: impl FnOnce() -> String) {
+        if self.traced && self.trace.len() < MAX_TRACE {
+            let line = format!("{:>12.3} {}", self.start.elapsed().as_secs_f64(), text());
+            self.trace.push(line);
+        }
+    }
+
+    pub(crate) fn violate(&mut self, invariant: &str, text: String) {
+        self.log(|| format!("VIOLATION {invariant}: {text}"));
+        self.violations.push(Violation {
+            invariant: invariant.to_owned(),
+            seed: String::new(),
+            text,
+        });
+    }
+
+    /// Handles a call of a process and returns the answer. The sender of a new watch stays here.
+    pub(crate) fn handle(
+        &mut self,
+        process: u32,
+        request: &Request,
+        lag: usize,
+    ) -> http::Response<AnswerBody> {
+        let mut request = self.with_stable_name(request);
+        if let Some(bug) = self.bug.filter(|_| !planted::spares(Kind::of(&request))) {
+            bug.change(&mut request, self.writes);
+        }
+        let now = self.now();
+        if request.method != "GET"
+            && !request.query.contains("dryRun")
+            && !is_event(&request)
+            && !request.path.contains("reviews")
+        {
+            self.writes += 1;
+            self.changed = Instant::now();
+        }
+        match self.world.handle(&request, now) {
+            Answer::Response {
+                status,
+                headers,
+                body,
+                changes,
+            } => {
+                self.log(|| {
+                    format!(
+                        "p{process} {} -> {status}{}",
+                        shown(&request),
+                        told(status, &body)
+                    )
+                });
+                self.accept(&changes);
+                let mut response = http::Response::builder().status(status);
+                for (name, value) in &headers {
+                    response = response.header(name, value);
+                }
+                complete(response, body)
+            }
+            Answer::Watch(watch) => {
+                self.log(|| format!("p{process} {} -> watch", shown(&request)));
+                let (body, stream) = mpsc::unbounded();
+                let seconds = parameter(&request.query, "timeoutSeconds").unwrap_or(300);
+                let first = watch.start(&self.world);
+                let ended = first.is_err();
+                let first = first.unwrap_or_else(|error| vec![error]);
+                for frame in &first {
+                    // The process may have ended the watch.
+                    let _ = body.unbounded_send(Ok(Frame::data(Bytes::from(line(frame)))));
+                }
+                if ended {
+                    body.close_channel();
+                }
+                self.watches.push(Watch {
+                    process,
+                    position: watch.after,
+                    queue: VecDeque::new(),
+                    request: watch,
+                    path: request.path.clone(),
+                    body,
+                    ends: Instant::now() + std::time::Duration::from_secs(seconds),
+                    lag,
+                });
+                let response = http::Response::builder()
+                    .status(200)
+                    .header("content-type", "application/json");
+                response
+                    .body(Either::Right(StreamBody::new(stream)))
+                    .unwrap_or_default_body()
+            }
+        }
+    }
+
+    /// Carries out a request that no process under test sent. A refusal is a defect of the scenario.
+    pub(crate) fn act(&mut self, request: &Request) {
+        let status = self.send(request);
+        if status >= 400 && status != 404 {
+            self.violate(
+                "scenario",
+                format!("{} {} failed: {status}", request.method, request.path),
+            );
+        }
+    }
+
+    /// Sends a request that no process under test sent, and returns the status code.
+    pub(crate) fn send(&mut self, request: &Request) -> u16 {
+        let now = self.now();
+        let Answer::Response {
+            status,
+            body,
+            changes,
+            ..
+        } = self.world.handle(request, now)
+        else {
+            return 0;
+        };
+        self.log(|| {
+            format!(
+                "{:?} {} -> {status}{}",
+                request.actor,
+                shown(request),
+                told(status, &body)
+            )
+        });
+        self.changed = Instant::now();
+        self.accept(&changes);
+        status
+    }
+
+    /// Hash of the objects of an extension, without its revisions.
+    pub(crate) fn managed_hash(&self, extension: &str) -> u64 {
+        let mut hash = 0;
+        for (_, object) in self.world.objects() {
+            let labels = &object["metadata"]["labels"];
+            if labels[olm_api::keys::OWNER_NAME_LABEL] == extension && object["kind"] != "ClusterObjectSet" {
+                let mut object = Value::clone(object);
+                for (part, name) in [
+                    ("annotations", olm_api::keys::REVISION_ANNOTATION),
+                    ("", "ownerReferences"),
+                ] {
+                    let pointer = if part.is_empty() {
+                        "/metadata".to_owned()
+                    } else {
+                        format!("/metadata/{part}")
+                    };
+                    let map = object.pointer_mut(&pointer).and_then(Value::as_object_mut);
+                    map.and_then(|map| map.remove(name));
+                }
+                hash ^= hash_of(&key_of(&object), &object);
+            }
+        }
+        hash
+    }
+
+    fn accept(&mut self, changes: &[Change]) {
+        for change in changes {
+            for mut violation in self.invariants.observe(change) {
+                self.log(|| format!("VIOLATION {}: {}", violation.invariant, violation.text));
+                violation.seed.clear();
+                self.violations.push(violation);
+            }
+            let old = self.hashes.remove(&change.object).unwrap_or_default();
+            self.hash ^= old;
+            if let Some(after) = &change.after {
+                let new = hash_of(&change.object, after);
+                self.hashes.insert(change.object.clone(), new);
+                self.hash ^= new;
+                if change.object.kind == "Deployment" && change.object.group == "apps" {
+                    self.deployments.insert(user::path_of(after));
+                }
+            }
+        }
+    }
+
+    /// Hash of the objects, without uids, resource versions and times.
+    pub(crate) fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    /// True if the control plane has work to do.
+    pub(crate) fn is_dirty(&self) -> bool {
+        self.ticked != self.world.revision() || !self.deployments.is_empty()
+    }
+
+    /// One pass of the control plane: garbage collection, namespaces, CRDs, Deployments.
+    pub(crate) fn tick(&mut self) {
+        let now = self.now();
+        let changes = self.world.tick(now);
+        self.ticked = self.world.revision();
+        if !changes.is_empty() {
+            self.changed = Instant::now();
+            for change in &changes {
+                self.log(|| {
+                    format!(
+                        "control plane: {}{}",
+                        change.object,
+                        if change.after.is_none() { " is gone" } else { "" }
+                    )
+                });
+            }
+            self.accept(&changes);
+        }
+        for path in std::mem::take(&mut self.deployments) {
+            let deployment = self
+                .world
+                .objects()
+                .map(|(_, object)| object)
+                .find(|object| object["kind"] == "Deployment" && user::path_of(object) == path);
+            if let Some(request) = deployment.and_then(|deployment| user::deployment_status(deployment)) {
+                self.act(&request);
+                self.deployments.remove(&path);
+            }
+        }
+    }
+
+    /// Number of events that a watch has not delivered.
+    pub(crate) fn behind(&self, at: usize) -> usize {
+        self.watches.get(at).map_or(0, |watch| watch.queue.len())
+    }
+
+    /// Adds new events to the watches that select them.
+    pub(crate) fn fan_out(&mut self) {
+        let revision = self.world.revision();
+        for watch in &mut self.watches {
+            if watch.position < revision {
+                watch
+                    .queue
+                    .extend(watch.request.frames(self.world.history(watch.position)));
+                watch.position = revision;
+            }
+        }
+    }
+
+    /// Delivers the next event of a watch, or all of them.
+    pub(crate) fn deliver(&mut self, at: usize, all: bool) {
+        let Some(watch) = self.watches.get_mut(at) else {
+            return;
+        };
+        let count = if all {
+            watch.queue.len()
+        } else {
+            watch.queue.len().min(1)
+        };
+        let frames: Vec<Value> = watch.queue.drain(..count).collect();
+        for frame in &frames {
+            if self.bug.is_some_and(|bug| bug.hides(&watch.path, frame)) {
+                continue;
+            }
+            // The process may have ended the watch.
+            let _ = watch
+                .body
+                .unbounded_send(Ok(Frame::data(Bytes::from(line(frame)))));
+        }
+        let (process, path) = (watch.process, watch.path.clone());
+        for frame in frames {
+            let metadata = &frame["object"]["metadata"];
+            self.log(|| {
+                format!(
+                    "p{process} watch {path} <- {} {} {}",
+                    frame["type"], metadata["name"], metadata["resourceVersion"]
+                )
+            });
+        }
+    }
+
+    /// Removes watches that their processes ended or whose time is up.
+    pub(crate) fn end_watches(&mut self) {
+        let now = Instant::now();
+        self.watches
+            .retain(|watch| !watch.body.is_closed() && watch.ends > now);
+    }
+
+    fn with_stable_name(&mut self, request: &Request) -> Request {
+        let mut request = request.clone();
+        if !is_event(&request) {
+            return request;
+        }
+        let mut event: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+        let name = event["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let next = format!("event-{}", self.events.len());
+        let stable = self.events.entry(name.clone()).or_insert(next).clone();
+        event["metadata"]["name"] = stable.clone().into();
+        // kube writes the time of the machine.
+        let now = self.now().strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string();
+        for pointer in ["/eventTime", "/series/lastObservedTime"] {
+            if let Some(time) = event.pointer_mut(pointer) {
+                *time = now.clone().into();
+            }
+        }
+        request.path = request.path.replace(&name, &stable);
+        request.body = event.to_string().into_bytes();
+        request
+    }
+
+    /// Objects that outlived their extension.
+    pub(crate) fn left_over(&self) -> Vec<Violation> {
+        self.invariants.finish()
+    }
+}
+
+/// Builds a complete answer.
+pub(crate) fn complete(builder: http::response::Builder, body: Vec<u8>) -> http::Response<AnswerBody> {
+    builder
+        .body(Either::Left(Full::from(body)))
+        .unwrap_or_default_body()
+}
+
+/// An answer that a builder could not build.
+trait OrEmpty {
+    fn unwrap_or_default_body(self) -> http::Response<AnswerBody>;
+}
+
+impl OrEmpty for Result<http::Response<AnswerBody>, http::Error> {
+    fn unwrap_or_default_body(self) -> http::Response<AnswerBody> {
+        self.unwrap_or_else(|_| http::Response::new(Either::Left(Full::default())))
+    }
+}
+
+fn shown(request: &Request) -> String {
+    let query = if request.query.is_empty() {
+        String::new()
+    } else {
+        format!("?{}", request.query)
+    };
+    let account = request.impersonate_user.as_deref();
+    let account = account.map(|user| format!(" as {user}")).unwrap_or_default();
+    let mut body = String::from_utf8_lossy(&request.body).into_owned();
+    if body.len() > 300 {
+        body.truncate(body.floor_char_boundary(300));
+        body.push('…');
+    }
+    format!("{} {}{query}{account} {body}", request.method, request.path)
+}
+
+fn told(status: u16, body: &[u8]) -> String {
+    if status < 400 {
+        return String::new();
+    }
+    let status: Value = serde_json::from_slice(body).unwrap_or_default();
+    format!(" {}", status["message"].as_str().unwrap_or_default())
+}
+
+fn parameter(query: &str, name: &str) -> Option<u64> {
+    let pair = query
+        .split('&')
+        .find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
+    pair?.parse().ok()
+}
+
+fn key_of(object: &Value) -> ObjectKey {
+    let api_version = object["apiVersion"].as_str().unwrap_or_default();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    ObjectKey {
+        group: api_version
+            .split_once('/')
+            .map_or("", |(group, _)| group)
+            .to_owned(),
+        kind: text(&object["kind"]),
+        namespace: object["metadata"]["namespace"].as_str().map(ToOwned::to_owned),
+        name: text(&object["metadata"]["name"]),
+    }
+}
+
+/// Fields that differ between runs that are equal otherwise.
+const UNSTABLE: [&str; 12] = [
+    "uid",
+    "resourceVersion",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "managedFields",
+    "lastTransitionTime",
+    "lastUpdateTime",
+    "lastObservedTime",
+    "generation",
+    "observedGeneration",
+    "time",
+    "eventTime",
+];
+
+fn hash_of(key: &ObjectKey, object: &Value) -> u64 {
+    if key.kind == "Event" {
+        return 0;
+    }
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    hash_value(object, &mut hasher);
+    hasher.finish()
+}
+
+fn hash_value(value: &Value, hasher: &mut DefaultHasher) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                if !UNSTABLE.contains(&name.as_str()) {
+                    name.hash(hasher);
+                    hash_value(value, hasher);
+                } else if name == "deletionTimestamp" {
+                    name.hash(hasher);
+                }
+            }
+        }
+        Value::Array(items) => {
+            items.len().hash(hasher);
+            for item in items {
+                hash_value(item, hasher);
+            }
+        }
+        other => other.to_string().hash(hasher),
+    }
+}

@@ -1,0 +1,266 @@
+//! Content of the small world: two packages, their bundles on disk, and the catalogs that list them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use olm_fbc::{Limits, PackageContent, decode};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// Group of the CRD that package `alpha` owns.
+const GROUP: &str = "alpha.example.com";
+
+/// A version of a package.
+#[derive(Clone, Copy, Debug)]
+struct Release {
+    package: &'static str,
+    version: &'static str,
+    replaces: Option<&'static str>,
+    /// Settings in the config map; a release without them has no config map.
+    settings: Option<&'static str>,
+    /// True if the release has a Service.
+    service: bool,
+    /// True if its Deployment never becomes available.
+    broken: bool,
+}
+
+const RELEASES: [Release; 6] = [
+    release("alpha", "1.0.0", None, Some("calm"), false),
+    release("alpha", "1.1.0", Some("alpha.v1.0.0"), Some("brisk"), true),
+    release("alpha", "2.0.0", Some("alpha.v1.1.0"), None, true),
+    Release {
+        broken: true,
+        ..release("alpha", "2.1.0", Some("alpha.v2.0.0"), Some("stuck"), true)
+    },
+    release("beta", "0.1.0", None, Some("one"), false),
+    release("beta", "0.2.0", Some("beta.v0.1.0"), Some("two"), false),
+];
+
+const fn release(
+    package: &'static str,
+    version: &'static str,
+    replaces: Option<&'static str>,
+    settings: Option<&'static str>,
+    service: bool,
+) -> Release {
+    Release {
+        package,
+        version,
+        replaces,
+        settings,
+        service,
+        broken: false,
+    }
+}
+
+impl Release {
+    fn name(&self) -> String {
+        format!("{}.v{}", self.package, self.version)
+    }
+
+    fn image(&self) -> String {
+        let digest = format!(
+            "{:064x}",
+            u64::from_str_radix(&hex(&self.name()), 16).unwrap_or(1)
+        );
+        format!("registry.example.com/{}@sha256:{digest}", self.package)
+    }
+
+    fn manifests(&self) -> Vec<(String, Value)> {
+        let package = self.package;
+        let mut out = vec![("csv.yaml".to_owned(), self.csv())];
+        if package == "alpha" {
+            out.push(("widgets.yaml".to_owned(), self.crd()));
+        }
+        if let Some(settings) = self.settings {
+            let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": format!("{package}-settings")},
+                "data": {"mode": settings}});
+            out.push(("settings.yaml".to_owned(), map));
+        }
+        if self.service {
+            let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": package},
+                "spec": {"selector": {"app": package}, "ports": [{"name": "api", "port": 8080, "targetPort": 8080, "protocol": "TCP"}]}});
+            out.push(("service.yaml".to_owned(), service));
+        }
+        out
+    }
+
+    fn crd(&self) -> Value {
+        // Downgrades must be safe for stored objects, so only a text differs.
+        let properties = json!({"size": {"type": "integer", "description": self.version}});
+        json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": format!("widgets.{GROUP}")},
+            "spec": {"group": GROUP, "scope": "Namespaced",
+                "names": {"kind": "Widget", "plural": "widgets", "singular": "widget", "listKind": "WidgetList"},
+                "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+                    "type": "object", "properties": {"spec": {"type": "object", "properties": properties}}}}}]}})
+    }
+
+    fn csv(&self) -> Value {
+        let package = self.package;
+        let image = if self.broken { "broken" } else { self.version };
+        let owned = if package == "alpha" {
+            json!([{"name": format!("widgets.{GROUP}"), "version": "v1", "kind": "Widget"}])
+        } else {
+            json!([])
+        };
+        json!({"apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion",
+            "metadata": {"name": self.name()},
+            "spec": {"version": self.version, "displayName": package,
+                "installModes": [{"type": "AllNamespaces", "supported": true}, {"type": "OwnNamespace", "supported": true},
+                    {"type": "SingleNamespace", "supported": true}, {"type": "MultiNamespace", "supported": false}],
+                "customresourcedefinitions": {"owned": owned},
+                "install": {"strategy": "deployment", "spec": {
+                    "permissions": [{"serviceAccountName": package,
+                        "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}]}],
+                    "deployments": [{"name": package, "spec": {"replicas": 1, "selector": {"matchLabels": {"app": package}},
+                        "template": {"metadata": {"labels": {"app": package}}, "spec": {"serviceAccountName": package,
+                            "containers": [{"name": "main", "image": format!("registry.example.com/{package}/main:{image}")}]}}}}]}}}})
+    }
+
+    fn metas(&self) -> Value {
+        json!({"schema": "olm.bundle", "package": self.package, "name": self.name(), "image": self.image(),
+            "properties": [{"type": "olm.package", "value": {"packageName": self.package, "version": self.version}}]})
+    }
+}
+
+/// Sixteen hexadecimal digits that depend on the text.
+fn hex(text: &str) -> String {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for byte in text.bytes() {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    format!("{hash:016x}")
+}
+
+/// Packages of one generation of a catalog, by name.
+pub(crate) type Generation = BTreeMap<String, Arc<PackageContent>>;
+
+/// Bundles on disk, by image.
+pub struct Content {
+    bundles: BTreeMap<String, PathBuf>,
+    /// Generations of catalogs by digest.
+    pub(crate) generations: BTreeMap<String, Generation>,
+    _folder: TempDir,
+}
+
+/// Digest of the content of a catalog: which releases it lists.
+pub(crate) const FULL: &str =
+    "registry.example.com/catalog@sha256:f111111111111111111111111111111111111111111111111111111111111111";
+/// Content without the last release of each package.
+pub(crate) const OLD: &str =
+    "registry.example.com/catalog@sha256:0111111111111111111111111111111111111111111111111111111111111111";
+/// Content with package `beta` only.
+pub(crate) const BETA: &str =
+    "registry.example.com/catalog@sha256:b111111111111111111111111111111111111111111111111111111111111111";
+
+impl Content {
+    /// Writes the bundles to a folder of their own.
+    ///
+    /// # Errors
+    /// The folder cannot be written, or a catalog cannot be read back.
+    pub fn write() -> anyhow::Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let mut bundles = BTreeMap::new();
+        for release in &RELEASES {
+            let root = folder.path().join(release.name());
+            write_bundle(release, &root)?;
+            bundles.insert(release.image(), root);
+        }
+        let mut generations = BTreeMap::new();
+        for (digest, lists) in [
+            (FULL, &["1.0.0", "1.1.0", "2.0.0", "2.1.0", "0.1.0", "0.2.0"][..]),
+            (OLD, &["1.0.0", "1.1.0", "0.1.0"][..]),
+            (BETA, &["0.1.0", "0.2.0"][..]),
+        ] {
+            generations.insert(digest.to_owned(), generation(lists)?);
+        }
+        Ok(Self {
+            bundles,
+            generations,
+            _folder: folder,
+        })
+    }
+
+    /// Returns the folder of an image.
+    pub(crate) fn bundle(&self, image: &str) -> Option<&Path> {
+        self.bundles.get(image).map(PathBuf::as_path)
+    }
+}
+
+fn write_bundle(release: &Release, root: &Path) -> io::Result<()> {
+    fs::create_dir_all(root.join("manifests"))?;
+    fs::create_dir_all(root.join("metadata"))?;
+    for (file, manifest) in release.manifests() {
+        fs::write(root.join("manifests").join(file), manifest.to_string())?;
+    }
+    let prefix = "operators.operatorframework.io.bundle";
+    let annotations = json!({"annotations": {
+        format!("{prefix}.mediatype.v1"): "registry+v1",
+        format!("{prefix}.manifests.v1"): "manifests/",
+        format!("{prefix}.metadata.v1"): "metadata/",
+        format!("{prefix}.package.v1"): release.package,
+        format!("{prefix}.channels.v1"): "stable",
+    }});
+    fs::write(root.join("metadata/annotations.yaml"), annotations.to_string())
+}
+
+fn generation(versions: &[&str]) -> anyhow::Result<Generation> {
+    let mut packages = Generation::new();
+    for package in ["alpha", "beta"] {
+        let listed: Vec<&Release> = RELEASES
+            .iter()
+            .filter(|release| release.package == package && versions.contains(&release.version))
+            .collect();
+        if listed.is_empty() {
+            continue;
+        }
+        let entries: Vec<Value> = listed
+            .iter()
+            .map(|release| match release.replaces {
+                Some(replaces) => json!({"name": release.name(), "replaces": replaces}),
+                None => json!({"name": release.name()}),
+            })
+            .collect();
+        let stable: Vec<Value> = listed
+            .iter()
+            .zip(&entries)
+            .filter(|(release, _)| !release.broken)
+            .map(|(_, entry)| entry.clone())
+            .collect();
+        let mut metas = vec![
+            json!({"schema": "olm.package", "name": package, "defaultChannel": "stable"}),
+            json!({"schema": "olm.channel", "package": package, "name": "stable", "entries": stable}),
+            json!({"schema": "olm.channel", "package": package, "name": "edge", "entries": entries}),
+        ];
+        metas.extend(listed.iter().map(|release| release.metas()));
+        let lines: Vec<String> = metas.iter().map(ToString::to_string).collect();
+        let text = lines.join("\n");
+        let metas = decode(text.as_bytes(), &Limits::default()).collect::<Result<Vec<_>, _>>()?;
+        packages.insert(
+            package.to_owned(),
+            Arc::new(PackageContent::from_metas(package, metas)?),
+        );
+    }
+    Ok(packages)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_bundle_parses_and_renders() {
+        let content = Content::write().unwrap();
+        for release in &RELEASES {
+            let root = content.bundle(&release.image()).unwrap();
+            let bundle = olm_bundle::parse(&olm_bundle_files::read(root).unwrap()).unwrap();
+            let objects = olm_bundle::render(&bundle, &olm_bundle::RenderOptions::new("ops")).unwrap();
+            assert!(objects.len() >= 4, "{}: {}", release.name(), objects.len());
+        }
+        assert_eq!(content.generations[OLD]["alpha"].bundles.len(), 2);
+    }
+}

@@ -1,0 +1,309 @@
+//! Exploration: fault-free runs, all single faults, orders and lags, deposed leaders, pairs and triples of faults.
+
+use std::collections::HashSet;
+use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use olm_proof::Report;
+use parking_lot::Mutex;
+
+use crate::fault::{Deposed, Fault, Schedule};
+use crate::rng::Rng;
+use crate::run::Outcome;
+use crate::scenario::{Scenario, all};
+use crate::simulate::{Ending, Stage};
+use crate::tally::Tally;
+
+/// Pairs per single fault that led to a new state.
+const SECONDS_PER_FIRST: usize = 12;
+/// Seeds of orders and lags for each scenario and lag.
+const SEEDS: u64 = 40;
+
+/// A run to do.
+#[derive(Clone, Debug)]
+struct Job {
+    scenario: usize,
+    schedule: Schedule,
+    ending: Ending,
+}
+
+/// An exploration that is under way.
+struct Explorer<'a> {
+    stage: &'a Stage,
+    scenarios: Vec<Scenario>,
+    seed: u64,
+    start: Instant,
+    limit: Duration,
+    tally: Mutex<Tally>,
+    figures: Vec<(String, String)>,
+}
+
+/// Explores for about `limit`, all scenarios or one.
+#[must_use]
+pub fn explore(stage: &Stage, seed: u64, limit: Duration, only: Option<&str>) -> Report {
+    let scenarios = all()
+        .into_iter()
+        .filter(|known| only.is_none_or(|only| known.name == only));
+    let mut explorer = Explorer {
+        stage,
+        scenarios: scenarios.collect(),
+        seed,
+        start: Instant::now(),
+        limit,
+        tally: Mutex::default(),
+        figures: Vec::new(),
+    };
+    explorer.all();
+    let Explorer {
+        tally, mut figures, ..
+    } = explorer;
+    let tally = tally.into_inner();
+    figures.extend(tally.figures());
+    Report {
+        title: "Faults, lag and deposed leaders in simulation".to_owned(),
+        about: "The production controllers run on the simulated API server, with virtual time and a seeded scheduler. Every call of \
+                theirs waits for the scheduler, which answers it, loses it, delays it, refuses it, or ends the process."
+            .to_owned(),
+        figures,
+        violations: tally.violations(),
+        not_covered: [
+            "Calls to the API server are the smallest steps: what a process does between two calls happens at once.",
+            "Pods, images and catalogd are stand-ins; their own parts of the proof cover them.",
+            "At most two processes run at once, and the time of all processes is the same.",
+        ]
+        .map(ToOwned::to_owned)
+        .into(),
+        ..Report::default()
+    }
+}
+
+impl Explorer<'_> {
+    fn all(&mut self) {
+        let schedule = Schedule::default;
+        let scenarios = 0..self.scenarios.len();
+        let quiet: Vec<Job> = scenarios
+            .map(|scenario| job(scenario, schedule(), Ending::QuietHour))
+            .collect();
+        let bases = self.run("scenarios without a fault, each with a quiet hour", &quiet, 100);
+
+        let singles = singles(&bases);
+        let outcomes = self.run("single faults", &singles, 60);
+        let lagging = self.lagging();
+        self.run(
+            "seeded orders of answers and events, with a lag of 0 to 3",
+            &lagging,
+            68,
+        );
+        let deposed = deposed(&bases);
+        self.run("leaders deposed in the middle of a call", &deposed, 80);
+
+        let (pairs, known) = self.pairs(&singles, &outcomes);
+        self.run("pairs of faults", &pairs, 92);
+        let name = "single faults whose pairs are left out, as they lead to a known state";
+        self.figures.push((name.to_owned(), known.to_string()));
+
+        let mut done = 0;
+        for round in 0.. {
+            if self.start.elapsed() >= self.limit || bases.is_empty() {
+                break;
+            }
+            let jobs = random(&bases, self.seed.wrapping_add(round), 64);
+            done += self.run_all(&jobs, 100).iter().flatten().count();
+        }
+        let name = "random schedules of three faults, order and lag";
+        self.figures.push((name.to_owned(), done.to_string()));
+    }
+
+    /// Runs the jobs until `share` percent of the time are over.
+    fn run(&mut self, name: &str, jobs: &[Job], share: u32) -> Vec<Option<Outcome>> {
+        let outcomes = self.run_all(jobs, share);
+        let done = outcomes.iter().flatten().count();
+        let text = if done == jobs.len() {
+            format!("{done} (all)")
+        } else {
+            format!("{done} of {}", jobs.len())
+        };
+        tracing::info!(name, text, seconds = self.start.elapsed().as_secs(), "explored");
+        self.figures.push((name.to_owned(), text));
+        outcomes
+    }
+
+    fn run_all(&self, jobs: &[Job], share: u32) -> Vec<Option<Outcome>> {
+        let until = self.start + self.limit * share / 100;
+        let next = AtomicUsize::new(0);
+        let outcomes: Vec<Mutex<Option<Outcome>>> = jobs.iter().map(|_| Mutex::new(None)).collect();
+        let threads = thread::available_parallelism().map_or(1, NonZero::get);
+        let work = || {
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let (Some(job), Some(slot)) = (jobs.get(at), outcomes.get(at)) else {
+                    return;
+                };
+                let Some(scenario) = self
+                    .scenarios
+                    .get(job.scenario)
+                    .filter(|_| Instant::now() < until)
+                else {
+                    return;
+                };
+                if let Ok(mut outcome) = self.stage.run(scenario, &job.schedule, job.ending, false) {
+                    self.tally.lock().add(&outcome);
+                    outcome.states = HashSet::new();
+                    *slot.lock() = Some(outcome);
+                }
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(work);
+            }
+        });
+        outcomes.into_iter().map(Mutex::into_inner).collect()
+    }
+
+    /// Seeded orders, with every lag.
+    fn lagging(&self) -> Vec<Job> {
+        let mut out = Vec::new();
+        for seed in 1..=SEEDS {
+            for lag in 0..=3 {
+                for scenario in 0..self.scenarios.len() {
+                    let schedule = Schedule {
+                        seed: self.seed.wrapping_mul(1000).wrapping_add(seed),
+                        lag,
+                        ..Schedule::default()
+                    };
+                    out.push(job(scenario, schedule, Ending::Short));
+                }
+            }
+        }
+        out
+    }
+
+    /// Second faults after each single fault that led to a state of its own, in a seeded order.
+    fn pairs(&self, singles: &[Job], outcomes: &[Option<Outcome>]) -> (Vec<Job>, usize) {
+        let mut rng = Rng::new(self.seed);
+        let mut seen = HashSet::new();
+        let mut known = 0;
+        let mut out = Vec::new();
+        for (single, outcome) in singles.iter().zip(outcomes) {
+            let Some(outcome) = outcome else {
+                continue;
+            };
+            if !seen.insert((single.scenario, outcome.after_fault)) {
+                known += 1;
+                continue;
+            }
+            let Some(first) = single.schedule.faults.keys().next() else {
+                continue;
+            };
+            for _ in 0..SECONDS_PER_FIRST {
+                let later = outcome.calls.len().saturating_sub(first + 1);
+                let at = first + 1 + rng.below(later);
+                if let Some(fault) = any_fault(&mut rng, outcome, at) {
+                    let mut schedule = single.schedule.clone();
+                    schedule.faults.insert(at, fault);
+                    out.push(job(single.scenario, schedule, Ending::Short));
+                }
+            }
+        }
+        shuffle(&mut out, &mut rng);
+        (out, known)
+    }
+}
+
+fn job(scenario: usize, schedule: Schedule, ending: Ending) -> Job {
+    Job {
+        scenario,
+        schedule,
+        ending,
+    }
+}
+
+/// Every call of the fault-free runs with every fault that applies to it.
+fn singles(bases: &[Option<Outcome>]) -> Vec<Job> {
+    let mut out = Vec::new();
+    for (scenario, base) in bases.iter().enumerate() {
+        for (at, kind) in base
+            .iter()
+            .flat_map(|base| base.calls[..base.active].iter().enumerate())
+        {
+            for fault in Fault::ALL.into_iter().filter(|fault| fault.applies(*kind)) {
+                let schedule = Schedule {
+                    faults: [(at, fault)].into(),
+                    ..Schedule::default()
+                };
+                out.push(job(scenario, schedule, Ending::Short));
+            }
+        }
+    }
+    // So that a short exploration sees all scenarios.
+    shuffle(&mut out, &mut Rng::new(1));
+    out
+}
+
+/// A leader deposed at every call, which goes on early, later, or when its successor rests.
+fn deposed(bases: &[Option<Outcome>]) -> Vec<Job> {
+    let mut out = Vec::new();
+    for (scenario, base) in bases.iter().enumerate() {
+        for at in 0..base.as_ref().map_or(0, |base| base.active) {
+            for after in [10, 40, usize::MAX] {
+                for life in [1, 30] {
+                    let schedule = Schedule {
+                        deposed: Some(Deposed { at, after, life }),
+                        ..Schedule::default()
+                    };
+                    out.push(job(scenario, schedule, Ending::Short));
+                }
+            }
+        }
+    }
+    shuffle(&mut out, &mut Rng::new(2));
+    out
+}
+
+/// Random schedules of three faults.
+fn random(bases: &[Option<Outcome>], seed: u64, count: usize) -> Vec<Job> {
+    let mut rng = Rng::new(seed);
+    let mut out = Vec::new();
+    for _ in 0..count {
+        let scenario = rng.below(bases.len());
+        let Some(Some(base)) = bases.get(scenario) else {
+            continue;
+        };
+        let mut schedule = Schedule {
+            seed: rng.next(),
+            lag: rng.below(4),
+            ..Schedule::default()
+        };
+        for _ in 0..3 {
+            let at = rng.below(base.active);
+            schedule
+                .faults
+                .extend(any_fault(&mut rng, base, at).map(|fault| (at, fault)));
+        }
+        if rng.chance(4) {
+            let at = rng.below(base.active);
+            let (after, life) = (rng.below(80), 1 + rng.below(40));
+            schedule.deposed = Some(Deposed { at, after, life });
+        }
+        out.push(job(scenario, schedule, Ending::Short));
+    }
+    out
+}
+
+fn any_fault(rng: &mut Rng, outcome: &Outcome, at: usize) -> Option<Fault> {
+    let kind = *outcome.calls.get(at)?;
+    let faults: Vec<Fault> = Fault::ALL
+        .into_iter()
+        .filter(|fault| fault.applies(kind))
+        .collect();
+    rng.pick(&faults).copied()
+}
+
+fn shuffle<T>(items: &mut [T], rng: &mut Rng) {
+    for at in (1..items.len()).rev() {
+        items.swap(at, rng.below(at + 1));
+    }
+}

@@ -1,0 +1,531 @@
+//! One run: processes of the controllers, the scheduler that answers their calls, and the steps of users.
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
+use std::time::Duration;
+
+use olm_api::CustomResourcePolicy;
+use olm_operator_controller::{Parts, ServiceAccountPolicy, Settings};
+use olm_proof::Violation;
+use olm_runtime::FeatureGates;
+use olm_world::World;
+use serde_json::json;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::cluster::{Cluster, complete};
+use crate::content::Content;
+use crate::fault::{Deposed, Fault, Kind, Schedule};
+use crate::net::{CATALOG, IMAGE, Net, Pending, Reply};
+use crate::rng::Rng;
+use crate::seams::Outside;
+use crate::user::{self, Action};
+
+/// Time after which a call without an answer ends: the read timeout of the production client.
+const READ_TIMEOUT: Duration = Duration::from_secs(330);
+/// Delay between the end of a process and the start of the next.
+const RESTART: Duration = Duration::from_secs(1);
+/// Most calls of a run; more are taken for an endless loop.
+const MAX_CALLS: usize = 30_000;
+
+thread_local! {
+    /// Panics on this thread.
+    static PANICS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Makes every panic of a thread of the simulation known to its run.
+pub fn watch_panics() {
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        PANICS.with_borrow_mut(|panics| panics.push(info.to_string()));
+        before(info);
+    }));
+}
+
+/// Result of waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waited {
+    /// The cluster was quiet for the wanted time.
+    Quiet,
+    /// The wanted number of calls was answered.
+    Calls,
+    /// A limit was reached first.
+    Limit,
+}
+
+struct Process {
+    number: u32,
+    task: JoinHandle<anyhow::Result<()>>,
+    /// True while its calls wait, as if the process stood still.
+    frozen: bool,
+    /// Calls that are left to it; `None` for any number.
+    life: Option<usize>,
+}
+
+/// A run that is under way.
+pub(crate) struct Run {
+    pub(crate) cluster: Cluster,
+    content: Arc<Content>,
+    net: Arc<Net>,
+    schedule: Schedule,
+    rng: Rng,
+    processes: Vec<Process>,
+    started: u32,
+    waiting: Vec<Pending>,
+    late: Vec<(Instant, oneshot::Sender<Reply>)>,
+    restart: Option<Instant>,
+    /// Calls in the order of their answers.
+    pub(crate) calls: Vec<Kind>,
+    /// Calls of the process that took over.
+    successor_calls: usize,
+    /// Faults that met a call.
+    pub(crate) met: usize,
+    /// Hashes of the states that the run passed.
+    pub(crate) states: HashSet<u64>,
+    /// State after the last fault.
+    pub(crate) after_fault: Option<u64>,
+    /// Number of actions.
+    pub(crate) depth: usize,
+    /// False once no fault shall happen any more.
+    pub(crate) faulty: bool,
+}
+
+impl Run {
+    /// Starts a process of the controllers on `world`. Call it inside of the runtime.
+    pub(crate) fn start(content: Arc<Content>, world: World, schedule: Schedule, traced: bool) -> Self {
+        let mut run = Self {
+            cluster: Cluster::new(world, traced),
+            content,
+            net: Arc::default(),
+            rng: Rng::new(schedule.seed),
+            schedule,
+            processes: Vec::new(),
+            started: 0,
+            waiting: Vec::new(),
+            late: Vec::new(),
+            restart: None,
+            calls: Vec::new(),
+            successor_calls: 0,
+            met: 0,
+            states: HashSet::new(),
+            after_fault: None,
+            depth: 0,
+            faulty: true,
+        };
+        PANICS.take();
+        run.start_process();
+        run
+    }
+
+    fn start_process(&mut self) {
+        let number = self.started;
+        self.started += 1;
+        let outside = Arc::new(Outside {
+            net: Arc::clone(&self.net),
+            process: number,
+            content: Arc::clone(&self.content),
+        });
+        let parts = Parts::new(self.net.client(number), outside.clone(), outside);
+        let settings = Settings {
+            system_namespace: "olmv1-system".into(),
+            concurrency: 8,
+            accounts: ServiceAccountPolicy::Impersonate,
+            custom_resources: CustomResourcePolicy::Keep,
+            crd_roles: false,
+            features: FeatureGates::default(),
+        };
+        let task = tokio::spawn(parts.run(settings, CancellationToken::new()));
+        self.cluster.log(|| format!("p{number} starts"));
+        self.processes.push(Process {
+            number,
+            task,
+            frozen: false,
+            life: None,
+        });
+    }
+
+    fn end_process(&mut self, number: u32) {
+        self.cluster.log(|| format!("p{number} ends"));
+        let Some(at) = self.processes.iter().position(|process| process.number == number) else {
+            return;
+        };
+        let process = self.processes.remove(at);
+        process.task.abort();
+        self.take_arrivals();
+        // Writes that are on their way may arrive.
+        let (own, others) = std::mem::take(&mut self.waiting)
+            .into_iter()
+            .partition(|call| call.process == number);
+        self.waiting = others;
+        let own: Vec<Pending> = own;
+        for call in own {
+            if self.schedule.seed != 0 && Kind::of(&call.request) == Kind::Write && self.rng.chance(2) {
+                self.cluster.log(|| "on its way at the end:".to_owned());
+                self.cluster.handle(number, &call.request, 0);
+            }
+        }
+        self.cluster.watches.retain(|watch| watch.process != number);
+        if self.processes.is_empty() {
+            self.restart = Some(Instant::now() + RESTART);
+        }
+    }
+
+    /// Carries out steps of users.
+    pub(crate) fn act(&mut self, actions: &[Action]) {
+        for action in actions {
+            self.cluster.act(&user::request(action));
+        }
+    }
+
+    /// Sends a request of a user, and returns the status code.
+    pub(crate) fn send(&mut self, request: &olm_world::Request) -> u16 {
+        self.cluster.send(request)
+    }
+
+    /// Returns the objects of the cluster.
+    pub(crate) fn objects(&self) -> Vec<Arc<serde_json::Value>> {
+        let objects = self.cluster.world.objects();
+        objects.map(|(_, object)| Arc::clone(object)).collect()
+    }
+
+    /// Hash of the objects of an extension, without its revisions.
+    pub(crate) fn managed_hash(&self, extension: &str) -> u64 {
+        self.cluster.managed_hash(extension)
+    }
+
+    /// Runs until nothing was written for `quiet`, or until `calls` more calls were answered.
+    pub(crate) async fn wait(&mut self, quiet: Duration, calls: Option<usize>, limit: Duration) -> Waited {
+        let from = self.calls.len();
+        let end = Instant::now() + limit;
+        self.cluster.changed = Instant::now();
+        loop {
+            // Time passes only when every task waits.
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            self.take_arrivals();
+            self.look_after_processes();
+            if calls.is_some_and(|calls| self.calls.len() >= from + calls) {
+                return Waited::Calls;
+            }
+            if self.calls.len() > MAX_CALLS || Instant::now() >= end {
+                return Waited::Limit;
+            }
+            if self.step() {
+                self.depth += 1;
+                self.note_state();
+                continue;
+            }
+            let quiet_at = self.cluster.changed + quiet;
+            if Instant::now() >= quiet_at && self.resume_deposed() {
+                continue;
+            }
+            if Instant::now() >= quiet_at {
+                return Waited::Quiet;
+            }
+            let ends = self.cluster.watches.iter().map(|watch| watch.ends);
+            let late = self.late.iter().map(|(at, _)| *at);
+            let next = ends.chain(late).chain(self.restart).chain([quiet_at, end]).min();
+            tokio::select! {
+                biased;
+                () = self.net.arrival() => {}
+                () = tokio::time::sleep_until(next.unwrap_or(end)) => {}
+            }
+        }
+    }
+
+    fn take_arrivals(&mut self) {
+        let came = self.net.take();
+        if came.is_empty() {
+            return;
+        }
+        let alive = |number: u32| self.processes.iter().any(|process| process.number == number);
+        let came: Vec<Pending> = came.into_iter().filter(|call| alive(call.process)).collect();
+        self.waiting.extend(came);
+        self.waiting
+            .sort_by(|a, b| (a.process, &a.order).cmp(&(b.process, &b.order)));
+    }
+
+    fn look_after_processes(&mut self) {
+        let now = Instant::now();
+        for panic in PANICS.take() {
+            self.cluster.violate("panic", panic);
+        }
+        for index in 0..self.processes.len() {
+            if self
+                .processes
+                .get(index)
+                .is_some_and(|process| process.task.is_finished())
+            {
+                let process = self.processes.remove(index);
+                self.cluster
+                    .violate("process", format!("process {} ended by itself", process.number));
+                break;
+            }
+        }
+        if self.processes.is_empty() && self.restart.is_none_or(|at| at <= now) {
+            self.restart = None;
+            self.start_process();
+        }
+        self.late.retain(|(at, _)| *at > now);
+        self.cluster.end_watches();
+    }
+
+    /// Does one thing; returns false if there is nothing to do.
+    fn step(&mut self) -> bool {
+        self.cluster.fan_out();
+        if self.cluster.is_dirty()
+            && (self.schedule.seed == 0 || self.rng.chance(2) || self.waiting.is_empty())
+        {
+            self.cluster.tick();
+            return true;
+        }
+        let eligible: Vec<usize> = (0..self.waiting.len())
+            .filter(|at| self.is_eligible(*at))
+            .collect();
+        let behind: Vec<usize> = (0..self.cluster.watches.len())
+            .filter(|at| self.is_behind(*at, !eligible.is_empty()))
+            .collect();
+        let deliver =
+            !behind.is_empty() && (self.schedule.seed == 0 || eligible.is_empty() || self.rng.chance(2));
+        if deliver {
+            let at = if self.schedule.seed == 0 {
+                0
+            } else {
+                self.rng.below(behind.len())
+            };
+            let all = self.schedule.lag == 0;
+            self.cluster
+                .deliver(behind.get(at).copied().unwrap_or_default(), all);
+            return true;
+        }
+        if eligible.is_empty() {
+            return false;
+        }
+        let at = if self.schedule.seed == 0 {
+            0
+        } else {
+            self.rng.below(eligible.len())
+        };
+        let call = self.waiting.remove(eligible.get(at).copied().unwrap_or_default());
+        self.answer(call);
+        true
+    }
+
+    fn is_eligible(&self, at: usize) -> bool {
+        let process = self.waiting.get(at).map(|call| call.process);
+        self.processes
+            .iter()
+            .any(|known| Some(known.number) == process && !known.frozen)
+    }
+
+    /// True if the watch shall deliver now: it is more behind than its lag, or nothing else can happen.
+    fn is_behind(&self, at: usize, busy: bool) -> bool {
+        let Some(watch) = self.cluster.watches.get(at) else {
+            return false;
+        };
+        let frozen = self
+            .processes
+            .iter()
+            .any(|known| known.number == watch.process && known.frozen);
+        !frozen && self.cluster.behind(at) > if busy { watch.lag } else { 0 }
+    }
+
+    fn note_state(&mut self) {
+        let mut hasher = DefaultHasher::new();
+        self.cluster.hash().hash(&mut hasher);
+        for call in &self.waiting {
+            call.request.method.hash(&mut hasher);
+            call.request.path.hash(&mut hasher);
+        }
+        let state = hasher.finish();
+        self.states.insert(state);
+        if self.met == self.schedule.faults.len() && self.after_fault.is_none() && self.met > 0 {
+            self.after_fault = Some(state);
+        }
+    }
+
+    fn answer(&mut self, call: Pending) {
+        let number = self.calls.len();
+        let kind = Kind::of(&call.request);
+        self.calls.push(kind);
+        let fault = self.schedule.faults.get(&number).copied();
+        let fault = fault.filter(|fault| self.faulty && fault.applies(kind));
+        if let Some(fault) = fault {
+            self.met += 1;
+            self.cluster.log(|| format!("FAULT {number}={fault}"));
+        }
+        if let Some(deposed) = self
+            .schedule
+            .deposed
+            .filter(|deposed| deposed.at == number && self.faulty)
+        {
+            self.depose(call, deposed);
+            return;
+        }
+        let process = call.process;
+        self.count_life(process);
+        let Pending { request, reply, .. } = call;
+        let lag = if self.schedule.lag == 0 {
+            0
+        } else {
+            self.rng.below(self.schedule.lag + 1)
+        };
+        let answer = |code: u16, reason: &str| {
+            let body = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "reason": reason,
+                "message": format!("simulated {reason}"), "code": code});
+            let mut builder = http::Response::builder()
+                .status(code)
+                .header("content-type", "application/json");
+            if code == 429 {
+                builder = builder.header("retry-after", "1");
+            }
+            Some(Reply::Response(complete(builder, body.to_string().into_bytes())))
+        };
+        let response = match fault {
+            None => Some(self.respond(process, &request, lag)),
+            Some(Fault::CrashBefore) => {
+                self.end_process(process);
+                None
+            }
+            Some(Fault::CrashAfter) => {
+                self.respond(process, &request, lag);
+                self.end_process(process);
+                None
+            }
+            Some(Fault::AppliedTimeout) => {
+                self.respond(process, &request, lag);
+                self.late.push((Instant::now() + READ_TIMEOUT, reply));
+                return;
+            }
+            Some(Fault::LostTimeout) => {
+                self.late.push((Instant::now() + READ_TIMEOUT, reply));
+                return;
+            }
+            Some(Fault::AppliedCut) => {
+                self.respond(process, &request, lag);
+                Some(Reply::Cut)
+            }
+            Some(Fault::LostCut) => Some(Reply::Cut),
+            Some(Fault::Conflict) => answer(409, "Conflict"),
+            Some(Fault::Gone) => answer(410, "Expired"),
+            Some(Fault::TooManyRequests) => answer(429, "TooManyRequests"),
+            Some(Fault::Internal) => answer(500, "InternalError"),
+            Some(Fault::Former) => Some(Reply::Former),
+        };
+        if let Some(response) = response {
+            // The caller may have given up.
+            let _ = reply.send(response);
+        }
+    }
+
+    fn respond(&mut self, process: u32, request: &olm_world::Request, lag: usize) -> Reply {
+        if matches!(request.method.as_str(), CATALOG | IMAGE) {
+            self.cluster
+                .log(|| format!("p{process} {} {}", request.method, request.path));
+            let bug = self.cluster.bug.and_then(|bug| bug.catalog(request));
+            return bug.unwrap_or(Reply::Content);
+        }
+        Reply::Response(self.cluster.handle(process, request, lag))
+    }
+
+    /// Stops a process in the middle of a call, and starts another.
+    fn depose(&mut self, call: Pending, _deposed: Deposed) {
+        self.met += 1;
+        if let Some(process) = self
+            .processes
+            .iter_mut()
+            .find(|process| process.number == call.process)
+        {
+            process.frozen = true;
+        }
+        self.cluster.log(|| {
+            format!(
+                "p{} stands still, at {} {}",
+                call.process, call.request.method, call.request.path
+            )
+        });
+        self.waiting.insert(0, call);
+        self.start_process();
+    }
+
+    /// Counts a call of the process that took over, and of the one that was deposed.
+    fn count_life(&mut self, number: u32) {
+        let Some(deposed) = self.schedule.deposed else {
+            return;
+        };
+        let last = self.processes.last().map(|process| process.number);
+        if self.processes.len() > 1 && Some(number) == last {
+            self.successor_calls += 1;
+            if self.successor_calls >= deposed.after {
+                self.resume_deposed();
+            }
+            return;
+        }
+        let mut ended = false;
+        if let Some(process) = self.processes.iter_mut().find(|process| process.number == number)
+            && let Some(life) = &mut process.life
+        {
+            *life = life.saturating_sub(1);
+            ended = *life == 0;
+        }
+        if ended {
+            self.end_process(number);
+        }
+    }
+
+    /// Lets a deposed process go on; returns true if there was one.
+    fn resume_deposed(&mut self) -> bool {
+        let life = self.schedule.deposed.map_or(0, |deposed| deposed.life);
+        let Some(process) = self.processes.iter_mut().find(|process| process.frozen) else {
+            return false;
+        };
+        process.frozen = false;
+        process.life = Some(life.max(1));
+        let number = process.number;
+        self.cluster.changed = Instant::now();
+        self.cluster.log(|| format!("p{number} goes on"));
+        true
+    }
+
+    /// Ends all processes but the last.
+    pub(crate) fn end_deposed(&mut self) {
+        while self.processes.len() > 1 {
+            let first = self.processes.first().map(|process| process.number);
+            self.end_process(first.unwrap_or_default());
+        }
+    }
+
+    /// Ends the run.
+    pub(crate) fn stop(&mut self) {
+        for process in &self.processes {
+            process.task.abort();
+        }
+        self.waiting.clear();
+    }
+}
+
+/// Violations and figures of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// Kinds of the calls, by number.
+    pub calls: Vec<Kind>,
+    /// Number of faults that met a call.
+    pub met: usize,
+    /// Broken invariants.
+    pub violations: Vec<Violation>,
+    /// Hashes of the states that the run passed.
+    pub states: HashSet<u64>,
+    /// State right after the last fault.
+    pub after_fault: Option<u64>,
+    /// Number of actions.
+    pub depth: usize,
+    /// Lines of the trace, if it was asked for.
+    pub trace: Vec<String>,
+    /// Number of calls until the cluster came to rest the last time.
+    pub active: usize,
+    /// Hash of the cluster at the end.
+    pub end: u64,
+}

@@ -1,0 +1,232 @@
+//! Scenarios of the small world.
+
+use olm_proof::Actor;
+use olm_world::{Request, User, World};
+use serde_json::{Value, json};
+
+use crate::content::{BETA, FULL, OLD};
+use crate::model::PRIORITIES;
+use crate::user::{self, Action};
+
+/// Moment of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// After the cluster came to rest.
+    AtRest,
+    /// After a number of calls since the last step.
+    AfterCalls(usize),
+}
+
+/// A sequence of steps.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// Name on the command line.
+    pub name: &'static str,
+    /// Steps.
+    pub steps: Vec<(When, Vec<Action>)>,
+}
+
+/// Returns the scenarios.
+#[must_use]
+#[expect(clippy::too_many_lines, reason = "a table")]
+pub fn all() -> Vec<Scenario> {
+    use When::{AfterCalls, AtRest};
+    let alpha = |version: &str| {
+        Action::Apply(extension(
+            "alpha",
+            &json!({"packageName": "alpha", "version": version}),
+            &json!({}),
+        ))
+    };
+    let beta = || Action::Apply(extension("beta", &json!({"packageName": "beta"}), &json!({})));
+    let object = |api_version: &str, kind: &str, name: &str| {
+        json!({"apiVersion": api_version, "kind": kind,
+        "metadata": {"name": name, "namespace": "ops"}})
+    };
+    let catalog = |name: &str| json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterCatalog", "metadata": {"name": name}});
+    let gone = |name: &str| {
+        Action::Delete(
+            json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension",
+        "metadata": {"name": name}}),
+        )
+    };
+    let scenario = |name, steps| Scenario { name, steps };
+    let changed_settings = {
+        let mut settings = object("v1", "ConfigMap", "alpha-settings");
+        settings["data"] = json!({"mode": "meddled"});
+        settings
+    };
+    let rolling_back = json!({"progressDeadlineMinutes": 10, "rollout": {"onFailure": "RollBack"}});
+    let edge = json!({"packageName": "alpha", "channels": ["edge"]});
+    vec![
+        scenario("install", vec![(AtRest, vec![alpha("1.0.0")])]),
+        scenario(
+            "upgrade",
+            vec![(AtRest, vec![alpha("1.0.0")]), (AtRest, vec![alpha("1.1.0")])],
+        ),
+        scenario(
+            "overtaken",
+            vec![
+                (AtRest, vec![alpha("1.0.0")]),
+                (AtRest, vec![alpha("1.1.0")]),
+                (AfterCalls(25), vec![alpha("2.0.0")]),
+            ],
+        ),
+        scenario(
+            "rollback",
+            vec![
+                (
+                    AtRest,
+                    vec![Action::Apply(extension(
+                        "alpha",
+                        &json!({"packageName": "alpha", "version": "1.1.0"}),
+                        &rolling_back,
+                    ))],
+                ),
+                (
+                    AtRest,
+                    vec![Action::Apply(extension("alpha", &edge, &rolling_back))],
+                ),
+            ],
+        ),
+        scenario(
+            "delete",
+            vec![(AtRest, vec![alpha("1.1.0")]), (AtRest, vec![gone("alpha")])],
+        ),
+        scenario(
+            "delete-early",
+            vec![
+                (AtRest, vec![alpha("1.0.0")]),
+                (AfterCalls(30), vec![gone("alpha")]),
+            ],
+        ),
+        scenario(
+            "catalog-gone",
+            vec![
+                (AtRest, vec![alpha("1.0.0"), beta()]),
+                (AtRest, vec![Action::Delete(catalog("first"))]),
+                (AfterCalls(5), vec![Action::Delete(catalog("second"))]),
+            ],
+        ),
+        scenario(
+            "drift",
+            vec![
+                (AtRest, vec![alpha("1.1.0")]),
+                (
+                    AtRest,
+                    vec![
+                        Action::Delete(object("apps/v1", "Deployment", "alpha")),
+                        Action::Merge(changed_settings),
+                    ],
+                ),
+                (
+                    AfterCalls(3),
+                    vec![Action::Delete(object("v1", "Service", "alpha"))],
+                ),
+            ],
+        ),
+        scenario(
+            "two",
+            vec![
+                (AtRest, vec![alpha("1.0.0"), Action::Serve("first", OLD), beta()]),
+                (AfterCalls(40), vec![Action::Serve("first", FULL)]),
+                (AtRest, vec![gone("beta"), alpha("1.1.0")]),
+                (
+                    AtRest,
+                    vec![Action::Apply(extension(
+                        "beta-again",
+                        &json!({"packageName": "beta"}),
+                        &json!({}),
+                    ))],
+                ),
+            ],
+        ),
+        scenario(
+            "catalog-moves",
+            vec![
+                (AtRest, vec![Action::Serve("first", OLD), alpha("<2.0.0"), beta()]),
+                (AtRest, vec![Action::Serve("first", BETA)]),
+                (AfterCalls(4), vec![Action::Serve("first", FULL)]),
+            ],
+        ),
+    ]
+}
+
+/// Returns a ClusterExtension with the service account of the small world.
+pub(crate) fn extension(name: &str, catalog: &Value, more: &Value) -> Value {
+    let mut spec = json!({"namespace": "ops", "serviceAccount": {"name": "installer"},
+        "source": {"sourceType": "Catalog", "catalog": catalog}});
+    if let (Some(spec), Some(more)) = (spec.as_object_mut(), more.as_object()) {
+        spec.extend(more.clone());
+    }
+    json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterExtension", "metadata": {"name": name}, "spec": spec})
+}
+
+/// User that the controllers are.
+pub(crate) const CONTROLLER: &str =
+    "system:serviceaccount:olmv1-system:operator-controller-controller-manager";
+
+/// Returns the small world before the first step: the controllers' rights, a namespace, an account, two catalogs, and objects of others.
+///
+/// # Errors
+/// The manifests of the controllers cannot be read.
+pub(crate) fn small_world() -> anyhow::Result<World> {
+    let mut world = World::with_olm_crds();
+    let now = jiff::Timestamp::from_second(1_767_225_000)?;
+    let mut objects: Vec<Value> = vec![
+        json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "cluster-admin"},
+            "rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}, {"nonResourceURLs": ["*"], "verbs": ["*"]}]}),
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ops"}}),
+        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "installer", "namespace": "ops"}}),
+        json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "installer"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+            "subjects": [{"kind": "ServiceAccount", "name": "installer", "namespace": "ops"}]}),
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "foreign", "namespace": "ops"}, "data": {"of": "others"}}),
+    ];
+    let wanted = [
+        "Namespace",
+        "ServiceAccount",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "Role",
+        "RoleBinding",
+    ];
+    let manifests = olm_manifests::render(&[])?;
+    objects.extend(
+        manifests
+            .into_iter()
+            .filter(|object| wanted.iter().any(|kind| object["kind"] == *kind)),
+    );
+    for (name, priority) in PRIORITIES {
+        objects.push(json!({"apiVersion": "olm.operatorframework.io/v1", "kind": "ClusterCatalog",
+            "metadata": {"name": name, "labels": {"olm.operatorframework.io/metadata.name": name}},
+            "spec": {"priority": priority, "source": {"type": "Image", "image": {"ref": "registry.example.com/catalog:latest"}}}}));
+    }
+    for object in &objects {
+        let path = format!("{}?fieldManager=setup", user::path_of(object));
+        let mut request = Request::new(Actor::Other("setup".to_owned()), "PATCH", &path)
+            .with_body(object)
+            .with_content_type("application/apply-patch+yaml");
+        request.user = User::admin();
+        expect_success(&mut world, &request, now)?;
+    }
+    for (name, digest) in [("first", FULL), ("second", OLD)] {
+        expect_success(&mut world, &user::request(&Action::Serve(name, digest)), now)?;
+    }
+    world.tick(now);
+    Ok(world)
+}
+
+fn expect_success(world: &mut World, request: &Request, now: jiff::Timestamp) -> anyhow::Result<()> {
+    if let olm_world::Answer::Response { status, body, .. } = world.handle(request, now)
+        && status >= 400
+    {
+        anyhow::bail!(
+            "{} {}: {status} {}",
+            request.method,
+            request.path,
+            String::from_utf8_lossy(&body)
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,190 @@
+//! Runs a scenario under a schedule, and checks where it ends.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use olm_proof::Violation;
+use olm_runtime::clock;
+use olm_world::World;
+use serde_json::Value;
+
+use crate::check;
+use crate::clock::VirtualClock;
+use crate::content::Content;
+use crate::fault::Schedule;
+use crate::planted::Bug;
+use crate::run::{Outcome, Run, Waited};
+use crate::scenario::{Scenario, When};
+
+/// Time without a write after which a step counts as finished.
+const STEP_QUIET: Duration = Duration::from_secs(40);
+/// Longest time of a step.
+const STEP_LIMIT: Duration = Duration::from_mins(30);
+/// Time within which the cluster is what it shall be, after the last step and fault: two of the longest backoffs.
+const CONVERGENCE: Duration = Duration::from_mins(40);
+/// Time in which nothing may happen at the end.
+const QUIET_HOUR: Duration = Duration::from_hours(1);
+
+/// Depth of the checks at the end of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The goal is reached, and a minute passes without a write.
+    Short,
+    /// The goal is reached, and an hour passes without a write.
+    QuietHour,
+}
+
+/// The small world and its content; cheap to clone.
+#[derive(Clone)]
+pub struct Stage {
+    /// Bundles and catalogs.
+    pub content: Arc<Content>,
+    /// The world before the first step.
+    pub world: World,
+}
+
+impl Stage {
+    /// Sets the stage up.
+    ///
+    /// # Errors
+    /// The content cannot be written, or the world refuses an object.
+    pub fn new() -> anyhow::Result<Self> {
+        Ok(Self {
+            content: Arc::new(Content::write()?),
+            world: crate::scenario::small_world()?,
+        })
+    }
+
+    /// Runs a scenario under a schedule. Equal arguments give equal outcomes.
+    ///
+    /// # Errors
+    /// The runtime cannot be built.
+    pub fn run(
+        &self,
+        scenario: &Scenario,
+        schedule: &Schedule,
+        ending: Ending,
+        traced: bool,
+    ) -> anyhow::Result<Outcome> {
+        self.start(scenario, schedule, ending, traced, None)
+    }
+
+    /// Runs a scenario with a planted bug.
+    ///
+    /// # Errors
+    /// The runtime cannot be built.
+    pub(crate) fn run_with(
+        &self,
+        scenario: &Scenario,
+        schedule: &Schedule,
+        ending: Ending,
+        bug: Option<Bug>,
+    ) -> anyhow::Result<Outcome> {
+        self.start(scenario, schedule, ending, false, bug)
+    }
+
+    fn start(
+        &self,
+        scenario: &Scenario,
+        schedule: &Schedule,
+        ending: Ending,
+        traced: bool,
+        bug: Option<Bug>,
+    ) -> anyhow::Result<Outcome> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()?;
+        fastrand::seed(schedule.seed);
+        let outcome = runtime.block_on(async {
+            let _clock = clock::replace(Box::new(VirtualClock::start(schedule.seed)));
+            let mut run = Run::start(
+                Arc::clone(&self.content),
+                self.world.clone(),
+                schedule.clone(),
+                traced,
+            );
+            run.cluster.bug = bug;
+            self.perform(scenario, run, ending).await
+        });
+        runtime.shutdown_background();
+        let mut outcome = outcome;
+        for violation in &mut outcome.violations {
+            violation.seed = format!("{} {schedule}", scenario.name);
+        }
+        Ok(outcome)
+    }
+
+    async fn perform(&self, scenario: &Scenario, mut run: Run, ending: Ending) -> Outcome {
+        for (when, actions) in &scenario.steps {
+            match when {
+                When::AtRest => run.wait(STEP_QUIET, None, STEP_LIMIT).await,
+                When::AfterCalls(calls) => run.wait(STEP_QUIET, Some(*calls), STEP_LIMIT).await,
+            };
+            run.act(actions);
+        }
+        let expected = check::of(&self.content, scenario);
+        let differences = |run: &Run| {
+            let objects: Vec<Arc<Value>> = run
+                .cluster
+                .world
+                .objects()
+                .map(|(_, object)| Arc::clone(object))
+                .collect();
+            expected.differences(&objects)
+        };
+        let mut left = CONVERGENCE;
+        let mut found = Vec::new();
+        let mut active = None;
+        // The faults end with the first rest.
+        for round in 0..60 {
+            let before = tokio::time::Instant::now();
+            let waited = run.wait(Duration::from_mins(1), None, left).await;
+            active.get_or_insert(run.calls.len());
+            if round == 0 {
+                run.end_deposed();
+                run.faulty = false;
+            }
+            left = left.saturating_sub(before.elapsed());
+            found = differences(&run);
+            if waited == Waited::Limit || left.is_zero() || found.is_empty() && round > 0 {
+                break;
+            }
+        }
+        if left.is_zero() {
+            run.cluster
+                .violate("rest", "the cluster does not come to rest".to_owned());
+        }
+        for text in found {
+            run.cluster.violate("convergence", text);
+        }
+        let late = run.cluster.left_over();
+        run.cluster.violations.extend(late);
+        if ending == Ending::QuietHour {
+            let (writes, revision) = (run.cluster.writes, run.cluster.world.revision());
+            run.wait(QUIET_HOUR, None, QUIET_HOUR).await;
+            if (run.cluster.writes, run.cluster.world.revision()) != (writes, revision) {
+                let count = run.cluster.writes - writes;
+                run.cluster.violate(
+                    "quiet-hour",
+                    format!("{count} writes in an hour without a reason"),
+                );
+            }
+        }
+        run.stop();
+        let mut violations: Vec<Violation> = std::mem::take(&mut run.cluster.violations);
+        violations.sort();
+        violations.dedup();
+        Outcome {
+            active: active.unwrap_or_default(),
+            calls: std::mem::take(&mut run.calls),
+            met: run.met,
+            violations,
+            states: std::mem::take(&mut run.states),
+            after_fault: run.after_fault,
+            depth: run.depth,
+            trace: std::mem::take(&mut run.cluster.trace),
+            end: run.cluster.hash(),
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Ten seconds of the simulation: exact repetition, every scenario without a fault, and a sample of schedules.
+
+use olm_simulation::{Ending, Schedule, Stage, scenarios, watch_panics};
+
+#[test]
+fn a_schedule_repeats_exactly() {
+    watch_panics();
+    let stage = Stage::new().unwrap();
+    let scenario = scenarios()
+        .into_iter()
+        .find(|scenario| scenario.name == "two")
+        .unwrap();
+    for text in [
+        "seed=3 lag=3 40=crash-after 90=429",
+        "seed=8 lag=1 30=applied-timeout",
+        "deposed=60,20,5",
+    ] {
+        let schedule: Schedule = text.parse().unwrap();
+        let run = || stage.run(&scenario, &schedule, Ending::Short, true).unwrap();
+        let (first, second) = (run(), run());
+        let differs = first
+            .trace
+            .iter()
+            .zip(&second.trace)
+            .find(|(one, other)| one != other);
+        assert_eq!(differs, None, "{text}");
+        assert_eq!(first.trace.len(), second.trace.len(), "{text}");
+    }
+}
+
+#[test]
+fn every_scenario_converges_without_a_fault() {
+    watch_panics();
+    let stage = Stage::new().unwrap();
+    for scenario in scenarios() {
+        let outcome = stage
+            .run(&scenario, &Schedule::default(), Ending::QuietHour, false)
+            .unwrap();
+        assert_eq!(outcome.violations, [], "{}", scenario.name);
+    }
+}
+
+/// Schedules that once broke an invariant.
+#[test]
+fn former_findings_stay_mended() {
+    watch_panics();
+    let stage = Stage::new().unwrap();
+    for (name, schedule) in [
+        // The status of a process that no longer leads overwrote that of its successor, and stayed.
+        ("overtaken", "deposed=160,18446744073709551615,30"),
+        // Former content of a catalog took a rollout back to a lower version.
+        ("two", "341=former"),
+        // The status of an old generation was written beside a new one.
+        ("upgrade", "78=lost-timeout"),
+    ] {
+        let scenario = scenarios()
+            .into_iter()
+            .find(|scenario| scenario.name == name)
+            .unwrap();
+        let outcome = stage
+            .run(&scenario, &schedule.parse().unwrap(), Ending::Short, false)
+            .unwrap();
+        assert_eq!(outcome.violations, [], "{name} {schedule}");
+    }
+}
+
+#[test]
+fn a_sample_of_schedules_converges() {
+    watch_panics();
+    let stage = Stage::new().unwrap();
+    for scenario in scenarios() {
+        for seed in 1..=2 {
+            let text = format!(
+                "seed={seed} lag={seed} {}=crash-after {}=lost-cut",
+                25 + seed,
+                60 + seed
+            );
+            let schedule: Schedule = text.parse().unwrap();
+            let outcome = stage.run(&scenario, &schedule, Ending::Short, false).unwrap();
+            assert_eq!(outcome.violations, [], "{} {text}", scenario.name);
+        }
+    }
+}

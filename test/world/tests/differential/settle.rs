@@ -1,0 +1,199 @@
+//! Sequences that the control plane's controllers act on: garbage collection and namespaces. Both servers are compared after they
+//! have come to rest.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::rng::Rng;
+use crate::run::{Pair, ask_real, ask_world};
+use crate::step::{Seen, Step};
+
+/// Limit for the real controllers to come to rest.
+const LIMIT: Duration = Duration::from_secs(30);
+/// Time without a difference after which the real controllers are taken to be at rest.
+const QUIET: Duration = Duration::from_millis(600);
+const PAUSE: Duration = Duration::from_millis(100);
+/// Namespaced kinds of owners and dependents.
+const PLURALS: [(&str, &str); 2] = [("ConfigMap", "configmaps"), ("Secret", "secrets")];
+const NAMES: [&str; 4] = ["a", "b", "c", "d"];
+
+/// Returns the steps of a seed.
+pub(crate) fn sequence(seed: u64) -> Vec<Step> {
+    let mut rng = Rng::new(seed ^ 0x5e77_1e00);
+    let mut out = Vec::new();
+    let namespaced = rng.chance(25);
+    let home = if namespaced { "{w}-home" } else { "{ns}" };
+    if namespaced {
+        let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": home}});
+        out.push(Step::new("POST", "/api/v1/namespaces").body(body));
+    }
+    let mut made: Vec<(&str, &str)> = Vec::new();
+    for name in NAMES {
+        let (kind, plural) = rng.pick(&PLURALS);
+        let mut metadata = json!({"name": format!("t-{name}")});
+        let mut owners = Vec::new();
+        for (kind, owner) in &made {
+            if rng.chance(55) {
+                owners.push(
+                    json!({"apiVersion": "v1", "kind": kind, "name": format!("t-{owner}"),
+                    "uid": format!("${{uid:{kind}/{owner}}}"), "blockOwnerDeletion": rng.chance(60)}),
+                );
+            }
+        }
+        if !owners.is_empty() {
+            metadata["ownerReferences"] = json!(owners);
+        }
+        if rng.chance(20) {
+            metadata["finalizers"] = json!(["world.test/f1"]);
+        }
+        let body = json!({"apiVersion": "v1", "kind": kind, "metadata": metadata});
+        out.push(Step::new("POST", format!("/api/v1/namespaces/{home}/{plural}")).body(body));
+        made.push((kind, name));
+    }
+    if namespaced {
+        out.push(Step::new("DELETE", format!("/api/v1/namespaces/{home}")));
+        return out;
+    }
+    for _ in 0..=rng.below(2) {
+        let (kind, name) = made[rng.below(2)];
+        let plural = if kind == "Secret" { "secrets" } else { "configmaps" };
+        let policy = rng.pick(&["Foreground", "Background", "Orphan"]);
+        let step = Step::new("DELETE", format!("/api/v1/namespaces/{home}/{plural}/t-{name}"));
+        out.push(step.body(json!({"propagationPolicy": policy})));
+    }
+    out
+}
+
+impl Pair {
+    /// Runs a sequence on both servers, and returns the differences after both came to rest.
+    pub(crate) async fn settle(&self, steps: &[Step]) -> Result<Vec<String>> {
+        let mut world = self.world.clone();
+        let (mut seen_world, mut seen_real) = (self.seen(), self.seen());
+        for step in steps {
+            let ours = ask_world(&mut world, step, &seen_world);
+            let theirs = ask_real(&self.client, step, &seen_real).await?;
+            seen_world.record(&ours.body);
+            seen_real.record(&theirs.body);
+            // The controllers of the real server may act between two requests.
+            if ours.status != theirs.status && step.method != "DELETE" {
+                return Ok(vec![format!("{step}: {} and {}", ours.status, theirs.status)]);
+            }
+            world.settle(Timestamp::now(), 50);
+            if step.method == "DELETE" {
+                self.at_rest(&mut world).await?;
+            }
+        }
+        let found = self.at_rest(&mut world).await?;
+        self.sweep(&seen_real).await?;
+        Ok(found)
+    }
+
+    /// Waits until the real server is as the world, and stays so; returns the differences after a time limit.
+    async fn at_rest(&self, world: &mut olm_world::World) -> Result<Vec<String>> {
+        let ours = self.state_of_world(world);
+        let started = tokio::time::Instant::now();
+        let mut equal_since = None;
+        loop {
+            let theirs = self.state_of_real().await?;
+            if ours == theirs {
+                let since = *equal_since.get_or_insert_with(tokio::time::Instant::now);
+                if since.elapsed() > QUIET {
+                    return Ok(Vec::new());
+                }
+            } else {
+                equal_since = None;
+                if started.elapsed() > LIMIT {
+                    return Ok(vec![
+                        format!("the world has {ours}"),
+                        format!("kube-apiserver has {theirs}"),
+                    ]);
+                }
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    fn lists() -> Vec<Step> {
+        let homes = ["{ns}", "{w}-home"];
+        let lists = homes.iter().flat_map(|home| {
+            PLURALS
+                .iter()
+                .map(move |(_, plural)| Step::new("GET", format!("/api/v1/namespaces/{home}/{plural}")))
+        });
+        lists
+            .chain([Step::new("GET", "/api/v1/namespaces/{w}-home")])
+            .collect()
+    }
+
+    fn state_of_world(&self, world: &mut olm_world::World) -> Value {
+        let seen = self.seen();
+        let answers = Self::lists()
+            .into_iter()
+            .map(|step| ask_world(world, &step, &seen).body);
+        json!(answers.map(|body| state(&body)).collect::<Vec<_>>())
+    }
+
+    async fn state_of_real(&self) -> Result<Value> {
+        let seen = self.seen();
+        let mut out = Vec::new();
+        for step in Self::lists() {
+            out.push(state(&ask_real(&self.client, &step, &seen).await?.body));
+        }
+        Ok(json!(out))
+    }
+
+    /// Removes what a sequence left on the real server.
+    async fn sweep(&self, seen: &Seen) -> Result<()> {
+        for (_, plural) in PLURALS {
+            for home in ["{ns}", "{w}-home"] {
+                for name in NAMES {
+                    let path = format!("/api/v1/namespaces/{home}/{plural}/t-{name}");
+                    let options = json!({"propagationPolicy": "Background"});
+                    ask_real(&self.client, &Step::new("DELETE", &path).body(options), seen).await?;
+                    let mut release =
+                        Step::new("PATCH", &path).body(json!({"metadata": {"finalizers": null}}));
+                    release.content_type = "application/merge-patch+json";
+                    ask_real(&self.client, &release, seen).await?;
+                }
+            }
+        }
+        let gone = Step::new("GET", "/api/v1/namespaces/{w}-home");
+        olm_harness::eventually(LIMIT, "the namespace of a sequence is gone", async || {
+            let answer = ask_real(&self.client, &gone, seen).await?;
+            anyhow::ensure!(answer.status == 404, "{}", answer.body);
+            Ok(())
+        })
+        .await
+    }
+}
+
+/// Returns what the controllers decide about: existence, deletion, finalizers, owners.
+fn state(answer: &Value) -> Value {
+    let one = |object: &Value| {
+        let metadata = &object["metadata"];
+        let owners = metadata["ownerReferences"].as_array().into_iter().flatten();
+        json!({
+            "name": metadata["name"], "deleting": metadata["deletionTimestamp"].is_string(),
+            "finalizers": metadata["finalizers"], "phase": object["status"]["phase"],
+            "owners": owners.map(|owner| owner["name"].clone()).collect::<Vec<_>>(),
+        })
+    };
+    if answer["kind"] == "Status" {
+        return json!(answer["code"]);
+    }
+    match answer.get("items") {
+        None => one(answer),
+        Some(items) => {
+            let ours = items.as_array().into_iter().flatten();
+            let ours = ours.filter(|item| {
+                item["metadata"]["name"]
+                    .as_str()
+                    .is_some_and(|name| name.starts_with("t-"))
+            });
+            json!(ours.map(one).collect::<Vec<_>>())
+        }
+    }
+}
