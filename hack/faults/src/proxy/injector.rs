@@ -1,0 +1,141 @@
+//! Choice of faults while a schedule runs, and the log of requests.
+
+use std::collections::BTreeMap;
+
+use parking_lot::Mutex;
+use tokio::sync::watch as signal;
+use tokio::time::Instant;
+
+use super::Gate;
+use super::fault::{Class, Fault, Rule};
+use super::request::Target;
+
+/// Most lines of the log.
+const LOG_LIMIT: usize = 200_000;
+
+/// Faults that were injected, by kind.
+pub type Injected = BTreeMap<&'static str, u64>;
+
+/// Chooses the fault of each request, by the rules of a schedule.
+#[derive(Debug)]
+pub struct Injector {
+    gate: signal::Sender<Gate>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    rules: Vec<Counted>,
+    injected: Injected,
+    requests: u64,
+    kill: bool,
+    log: Vec<String>,
+    logs: bool,
+    started: Instant,
+}
+
+#[derive(Debug)]
+struct Counted {
+    rule: Rule,
+    seen: u32,
+}
+
+impl Injector {
+    pub(crate) fn new(gate: signal::Sender<Gate>) -> Self {
+        let state = State {
+            rules: Vec::new(),
+            injected: Injected::new(),
+            requests: 0,
+            kill: false,
+            log: Vec::new(),
+            logs: false,
+            started: Instant::now(),
+        };
+        Self {
+            gate,
+            state: Mutex::new(state),
+        }
+    }
+
+    /// Replaces all rules; counting starts anew. No rules mean no faults.
+    pub fn set_rules(&self, rules: &[Rule]) {
+        let counted = |rule: &Rule| Counted { rule: *rule, seen: 0 };
+        self.state.lock().rules = rules.iter().map(counted).collect();
+    }
+
+    /// Returns the number of rules that wait for their request.
+    pub fn pending(&self) -> usize {
+        self.state.lock().rules.len()
+    }
+
+    /// Returns the faults that were injected so far.
+    pub fn injected(&self) -> Injected {
+        self.state.lock().injected.clone()
+    }
+
+    /// Returns the number of requests so far.
+    pub fn requests(&self) -> u64 {
+        self.state.lock().requests
+    }
+
+    /// Starts a log of requests, empty.
+    pub fn start_log(&self) {
+        let mut state = self.state.lock();
+        state.logs = true;
+        state.started = Instant::now();
+        state.log.clear();
+    }
+
+    /// Adds a line to the log.
+    pub fn note(&self, line: &str) {
+        let mut state = self.state.lock();
+        if state.logs && state.log.len() < LOG_LIMIT {
+            let at = state.started.elapsed();
+            state.log.push(format!("{:9.3} {line}", at.as_secs_f64()));
+        }
+    }
+
+    /// Takes the lines of the log so far.
+    pub fn take_log(&self) -> Vec<String> {
+        std::mem::take(&mut self.state.lock().log)
+    }
+
+    /// Returns true once after a fault demanded to kill the controller. The gate is shut then; open it before the restart.
+    pub fn take_kill(&self) -> bool {
+        std::mem::take(&mut self.state.lock().kill)
+    }
+
+    pub(crate) fn kill(&self) {
+        self.gate.send_replace(Gate::Shut);
+        self.state.lock().kill = true;
+    }
+
+    pub(crate) fn fault_of(&self, target: &Target) -> Option<Fault> {
+        self.state.lock().requests += 1;
+        self.choose(|class| class.has(target))
+    }
+
+    pub(crate) fn fault_of_event(&self, resource: &str) -> Option<Fault> {
+        self.choose(|class| class.has_events(resource))
+    }
+
+    fn choose(&self, has: impl Fn(Class) -> bool) -> Option<Fault> {
+        let mut state = self.state.lock();
+        let mut chosen = None;
+        for (index, counted) in state.rules.iter_mut().enumerate() {
+            if has(counted.rule.class) {
+                counted.seen += 1;
+                if counted.seen >= counted.rule.nth && chosen.is_none() {
+                    chosen = Some(index);
+                }
+            }
+        }
+        let fault = state.rules.remove(chosen?).rule.fault;
+        Some(fault)
+    }
+
+    /// Counts a fault that took place. A fault may not fit its request, for example if there is no old answer.
+    pub(crate) fn count(&self, fault: Fault) {
+        *self.state.lock().injected.entry(fault.kind()).or_default() += 1;
+    }
+}

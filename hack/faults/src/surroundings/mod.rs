@@ -1,0 +1,235 @@
+//! Trouble around the controllers: the control plane, registries, disks and memory.
+//!
+//! Each trouble hits an extension in the middle of a change. The report has what users see meanwhile. After the trouble, the cluster must
+//! reach the state that the spec determines.
+
+mod cache;
+mod control_plane;
+mod memory;
+mod registries;
+mod seen;
+
+use std::fmt;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use clap::{Args, ValueEnum};
+use olm_proof::{Report, Violation};
+use tokio::time::Instant;
+
+use crate::judge::Judge;
+use crate::scenario::Promises;
+use crate::{Commands, Scenario, Stage, World, convergence};
+
+/// Longest time from the end of a trouble until the cluster is in its state.
+const LIMIT: Duration = Duration::from_mins(4);
+/// Time without a write that counts as rest.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// A trouble.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Trouble {
+    /// The API server restarts during an installation.
+    ApiServerRestarts,
+    /// etcd stops for 20 seconds during an upgrade.
+    EtcdStops,
+    /// kube-controller-manager is absent during an installation.
+    NoControllerManager,
+    /// The disk of catalogd's cache is full.
+    CatalogdDiskFull,
+    /// The disk of operator-controller's cache is full.
+    ControllerDiskFull,
+    /// catalogd's cache is read-only.
+    CatalogdReadOnly,
+    /// operator-controller's cache is read-only.
+    ControllerReadOnly,
+    /// Every file of catalogd's cache has a wrong bit.
+    CatalogdCorrupted,
+    /// Every file of operator-controller's cache has a wrong bit.
+    ControllerCorrupted,
+    /// catalogd gets no more memory.
+    CatalogdMemory,
+    /// operator-controller gets no more memory.
+    ControllerMemory,
+    /// Registries send wrong content, redirect, or send slowly.
+    Registries,
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ApiServerRestarts => "API server restarted during an installation",
+            Self::EtcdStops => "etcd stopped for 20 s during an upgrade",
+            Self::NoControllerManager => "kube-controller-manager absent during an installation",
+            Self::CatalogdDiskFull => "disk of catalogd full",
+            Self::ControllerDiskFull => "disk of operator-controller full",
+            Self::CatalogdReadOnly => "cache of catalogd read-only",
+            Self::ControllerReadOnly => "cache of operator-controller read-only",
+            Self::CatalogdCorrupted => "a wrong bit in every file of catalogd's cache",
+            Self::ControllerCorrupted => "a wrong bit in every file of operator-controller's cache",
+            Self::CatalogdMemory => "no more memory for catalogd",
+            Self::ControllerMemory => "no more memory for operator-controller",
+            Self::Registries => "registries that lie",
+        })
+    }
+}
+
+/// Options of the troubles.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Options {
+    /// Only this trouble; repeatable.
+    #[arg(long, value_enum)]
+    pub only: Vec<Trouble>,
+}
+
+/// Figures and findings.
+#[derive(Debug, Default)]
+struct Figures {
+    lines: Vec<(String, String)>,
+    violations: Vec<Violation>,
+    skipped: Vec<String>,
+}
+
+impl Figures {
+    /// Adds the result of a case: what users saw, and the time until the state was reached.
+    fn add(&mut self, name: &str, result: Result<(String, Duration)>) {
+        match result {
+            Ok((seen, after)) => {
+                let text = format!("converged in {:.1} s; seen: {seen}", after.as_secs_f64());
+                eprintln!("{name}: {text}");
+                self.lines.push((name.to_owned(), text));
+            }
+            Err(error) => {
+                eprintln!("{name}: LOST {error:#}");
+                self.lines.push((name.to_owned(), "lost".to_owned()));
+                self.violations.push(violation(name, &format!("{error:#}")));
+            }
+        }
+    }
+}
+
+fn violation(name: &str, text: &str) -> Violation {
+    Violation {
+        invariant: "convergence".to_owned(),
+        seed: name.to_owned(),
+        text: text.to_owned(),
+    }
+}
+
+/// Goes through the troubles and returns the report. Prints a line for each to stderr.
+///
+/// # Errors
+/// The environment fails; a cluster that does not reach its state is a violation in the report.
+pub async fn run(commands: &Commands, options: &Options, seed: u64, promises: Promises) -> Result<Report> {
+    let chosen = |trouble: &Trouble| options.only.is_empty() || options.only.contains(trouble);
+    let mut figures = Figures::default();
+    let troubles: Vec<Trouble> = Trouble::value_variants().iter().copied().filter(chosen).collect();
+    let (registries, others): (Vec<Trouble>, Vec<Trouble>) = troubles
+        .into_iter()
+        .partition(|trouble| *trouble == Trouble::Registries);
+    if !others.is_empty() {
+        let mut world = World::start(commands).await?;
+        for (number, trouble) in others.into_iter().enumerate() {
+            if let Some(reason) = cache::missing(trouble) {
+                eprintln!("SKIPPED {trouble}: {reason}");
+                figures.skipped.push(format!("{trouble} is skipped: {reason}."));
+                continue;
+            }
+            let mut judge = Judge::start(&world.client(), world.ledger.clone(), promises).await?;
+            let id = format!("t{seed:x}-{number}");
+            let result = Box::pin(meet(&mut world, trouble, &id, promises)).await;
+            let failed = result.is_err();
+            figures.add(&trouble.to_string(), result);
+            let mut violations = judge.violations(&trouble.to_string()).await;
+            // An API server that restarts, or that loses etcd, ends the observer's watches, too.
+            violations.retain(|violation| violation.invariant != "observation");
+            figures.violations.extend(violations);
+            if failed {
+                revive(&mut world).await?;
+            }
+        }
+    }
+    if !registries.is_empty() {
+        registries::run(&mut figures).await?;
+    }
+    Ok(report(figures, seed))
+}
+
+/// Ends whatever a trouble left, so that the next one does not suffer.
+async fn revive(world: &mut World) -> Result<()> {
+    for program in [&mut world.catalogd, &mut world.controller] {
+        program.kill()?;
+        program.set_wrapper(Vec::new());
+        program.start().await?;
+    }
+    Ok(())
+}
+
+/// Meets one trouble. Returns what users saw, and the time from its end until the cluster was in its state.
+async fn meet(
+    world: &mut World,
+    trouble: Trouble,
+    id: &str,
+    promises: Promises,
+) -> Result<(String, Duration)> {
+    let mut scenario = Scenario::publish(world, id, promises).await?;
+    if ![Trouble::CatalogdDiskFull, Trouble::CatalogdReadOnly].contains(&trouble) {
+        seen::wait_for_catalog(&world.client(), &scenario.catalog()).await?;
+    }
+    let seen = match trouble {
+        Trouble::ApiServerRestarts => control_plane::restart_api_server(world, &mut scenario).await,
+        Trouble::EtcdStops => control_plane::stop_etcd(world, &mut scenario).await,
+        Trouble::NoControllerManager => control_plane::no_controller_manager(world, &mut scenario).await,
+        Trouble::CatalogdDiskFull => cache::catalogd_without_disk(world, &mut scenario, cache::FULL).await,
+        Trouble::CatalogdReadOnly => {
+            cache::catalogd_without_disk(world, &mut scenario, cache::READ_ONLY).await
+        }
+        Trouble::ControllerDiskFull => {
+            cache::controller_without_disk(world, &mut scenario, cache::FULL).await
+        }
+        Trouble::ControllerReadOnly => {
+            cache::controller_without_disk(world, &mut scenario, cache::READ_ONLY).await
+        }
+        Trouble::CatalogdCorrupted => cache::corrupt_catalogd(world, &mut scenario).await,
+        Trouble::ControllerCorrupted => cache::corrupt_controller(world, &mut scenario).await,
+        Trouble::CatalogdMemory => memory::limit_catalogd(world, &mut scenario).await,
+        Trouble::ControllerMemory => memory::limit_controller(world, &mut scenario).await,
+        Trouble::Registries => Ok(String::new()),
+    }?;
+    let ended = Instant::now();
+    reach(world, &scenario).await?;
+    let after = ended.elapsed().saturating_sub(QUIET);
+    let client = world.client();
+    scenario.perform(&client, Stage::Uninstall).await?;
+    reach(world, &scenario)
+        .await
+        .context("after the trouble, the extension is not removed")?;
+    scenario.retire(&client).await?;
+    Ok((seen, after))
+}
+
+async fn reach(world: &mut World, scenario: &Scenario) -> Result<()> {
+    let expectation = scenario.expectation();
+    convergence::reach(&world.client(), &world.ledger, &expectation, LIMIT, QUIET).await?;
+    world.controller.check()?;
+    world.catalogd.check()
+}
+
+fn report(figures: Figures, seed: u64) -> Report {
+    let mut not_covered = figures.skipped;
+    not_covered.extend([
+        "A clock that jumps: every process of a machine has the same wall clock, and a container cannot set another one.".to_owned(),
+        "A disk that is full or read-only ends with a restart of the program; its folder is another file system meanwhile.".to_owned(),
+    ]);
+    Report {
+        title: "Broken surroundings".to_owned(),
+        about: "One thing around the controllers breaks in the middle of a change: control plane, registry, disk or memory. The line of each \
+                has the time from the end of the trouble to the state that the spec determines, and the condition that users saw."
+            .to_owned(),
+        figures: figures.lines,
+        violations: figures.violations,
+        not_covered,
+        command: format!("faults surroundings --seed {seed}"),
+        ..Report::default()
+    }
+}

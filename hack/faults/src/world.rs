@@ -1,0 +1,131 @@
+//! The environment of a run: control plane, registry, catalogd, and the controller under test behind a proxy.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::{Patch, PatchParams};
+use kube::{Api, Client};
+use olm_e2e::content::BAD_IMAGE;
+use olm_harness::audit::OPERATOR_CONTROLLER;
+use olm_harness::controllers::SYSTEM_NAMESPACE;
+use olm_harness::{ControlPlane, PodStandIn, Registry, install_crds};
+use serde_json::json;
+
+use crate::proxy::{Kubeconfig, Ledger, Proxy, Sender, Tunnel, Upstream};
+use crate::{Command, Program};
+
+/// User as whom catalogd runs; a member of `system:masters`.
+const CATALOGD: &str = "catalogd";
+
+/// Number of catalogd's process.
+pub(crate) const CATALOGD_PROCESS: Sender = 1;
+
+/// Command lines of the controllers; by default, those of this build.
+#[derive(Clone, Debug, Default)]
+pub struct Commands {
+    /// Command line of operator-controller, see [`Command`].
+    pub controller: Option<String>,
+    /// Command line of catalogd.
+    pub catalogd: Option<String>,
+}
+
+/// Running components. The controllers reach the API server only through proxies, which know the sender of each write.
+pub struct World {
+    // Fields drop in this order: programs before what they use.
+    /// The controller under test.
+    pub controller: Program,
+    /// catalogd.
+    pub catalogd: Program,
+    /// Proxy of the controller, process 0 of [`olm_proof::Actor::Controller`].
+    pub proxy: Proxy,
+    /// Proxy of catalogd, process 1, which is no actor under test.
+    pub catalogd_proxy: Proxy,
+    /// Proxy before the registry; the controllers know only its address.
+    pub registry_tunnel: Tunnel,
+    /// Proxy before catalogd's content server.
+    pub catalogd_tunnel: Tunnel,
+    /// Senders of accepted writes.
+    pub ledger: Arc<Ledger>,
+    /// Marks pods ready, or not.
+    pub pods: PodStandIn,
+    /// Registry of catalogs and bundles.
+    pub registry: Registry,
+    /// The API server and its companions.
+    pub plane: ControlPlane,
+    /// Files that the programs read at every start.
+    _kubeconfigs: [Kubeconfig; 2],
+}
+
+impl World {
+    /// Starts all components and waits until they are ready.
+    ///
+    /// # Errors
+    /// A component does not start; the message has the tail of its log.
+    pub async fn start(commands: &Commands) -> Result<Self> {
+        let plane = ControlPlane::start().await?;
+        let registry = Registry::start().await?;
+        install_crds(&plane.client()).await?;
+        ensure_namespace(&plane.client(), SYSTEM_NAMESPACE).await?;
+        let pods = PodStandIn::start(plane.client());
+        pods.set_image_pulls(BAD_IMAGE, false).await;
+        let ledger = Arc::new(Ledger::default());
+        let (proxy, controller_config) = start_proxy(&plane, OPERATOR_CONTROLLER, 0, &ledger).await?;
+        let (catalogd_proxy, catalogd_config) =
+            start_proxy(&plane, CATALOGD, CATALOGD_PROCESS, &ledger).await?;
+        let registry_tunnel = Tunnel::start(&registry.host()).await?;
+        let catalogd_tunnel = Tunnel::start("").await?;
+        let (host, content) = (registry_tunnel.address(), catalogd_tunnel.address());
+        let command = Command::catalogd(commands.catalogd.as_deref()).await?;
+        let mut catalogd = Program::prepare(&command, catalogd_config.path(), &host, &content)?;
+        catalogd_tunnel.set_target(&catalogd.content_address());
+        catalogd.start().await?;
+        let command = Command::operator_controller(commands.controller.as_deref()).await?;
+        let mut controller = Program::prepare(&command, controller_config.path(), &host, &content)?;
+        controller.start().await?;
+        Ok(Self {
+            controller,
+            catalogd,
+            proxy,
+            catalogd_proxy,
+            registry_tunnel,
+            catalogd_tunnel,
+            ledger,
+            pods,
+            registry,
+            plane,
+            _kubeconfigs: [controller_config, catalogd_config],
+        })
+    }
+
+    /// Returns a client with the rights of the administrator, which does not pass a proxy.
+    pub fn client(&self) -> Client {
+        self.plane.client()
+    }
+}
+
+async fn start_proxy(
+    plane: &ControlPlane,
+    user: &str,
+    process: Sender,
+    ledger: &Arc<Ledger>,
+) -> Result<(Proxy, Kubeconfig)> {
+    let upstream = Upstream::from_kubeconfig(&plane.kubeconfig_for(user, Some("system:masters"))?)?;
+    let proxy = Proxy::start(upstream, process, ledger.clone()).await?;
+    let config = Kubeconfig::pointing_at(&proxy)?;
+    Ok((proxy, config))
+}
+
+/// Creates a namespace if it is missing.
+///
+/// # Errors
+/// The API server refuses it.
+pub async fn ensure_namespace(client: &Client, name: &str) -> Result<()> {
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+    namespaces
+        .patch(name, &PatchParams::apply("faults"), &Patch::Apply(&namespace))
+        .await
+        .with_context(|| format!("cannot create the namespace {name}"))?;
+    Ok(())
+}

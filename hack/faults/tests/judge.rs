@@ -1,0 +1,42 @@
+//! The judge sees who wrote what: a controller that breaks a rule is found.
+
+use kube::api::{DeleteParams, PostParams};
+use olm_faults::scenario::Promises;
+use olm_faults::{Commands, Judge, World, kinds};
+use olm_harness::tls;
+use serde_json::json;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unguarded_deletion_through_the_proxy_is_a_violation_and_one_by_others_is_not() {
+    let world = World::start(&Commands::default()).await.unwrap();
+    let client = world.client();
+    let mut judge = Judge::start(&client, world.ledger.clone(), Promises::All)
+        .await
+        .unwrap();
+    let config_maps = kinds::CONFIG_MAP.api(&client, "default");
+    for name in ["by-controller", "by-others"] {
+        let labels = json!({"olm.operatorframework.io/owner-kind": "ClusterExtension"});
+        let object =
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": labels}});
+        let object = serde_json::from_value(object).unwrap();
+        config_maps.create(&PostParams::default(), &object).await.unwrap();
+    }
+    assert_eq!(judge.violations("1").await, []);
+    let url = format!(
+        "{}/api/v1/namespaces/default/configmaps/by-controller",
+        world.proxy.url()
+    );
+    let deleted = tls::http_client(None).unwrap().delete(url).send().await.unwrap();
+    assert!(deleted.status().is_success());
+    config_maps
+        .delete("by-others", &DeleteParams::default())
+        .await
+        .unwrap();
+    let found = judge.violations("2").await;
+    let names: Vec<&str> = found
+        .iter()
+        .map(|violation| violation.invariant.as_str())
+        .collect();
+    assert_eq!(names, ["guarded-deletion"], "{found:#?}");
+    assert!(found[0].text.contains("by-controller"), "{found:#?}");
+}
